@@ -1,0 +1,219 @@
+"""Element types and PyTorch's promotion rules.
+
+A `dtype` says how an element is stored (`storage`, a NumPy dtype; float16 and bfloat16 are 16-bit words) and what it
+means. Nothing here knows of memory, layouts or tensors.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+_CATEGORY = {"bool": 0, "int": 1, "float": 2, "complex": 3}
+
+
+class dtype:
+    """An element type, such as `float32`. Instances are singletons; compare them with `is` or `==`.
+
+    Attributes:
+        name: `"float32"`.
+        itemsize: bytes an element takes.
+        is_floating_point, is_complex, is_signed: what kind of number it is.
+        numpy: the NumPy dtype of the same meaning (`None` for bfloat16, which NumPy lacks).
+        storage: the NumPy dtype of the stored word.
+        category: 0 bool, 1 integer, 2 floating point, 3 complex; promotion looks at it first.
+    """
+
+    __slots__ = ("name", "itemsize", "is_floating_point", "is_complex", "is_signed", "numpy", "storage", "category",
+                 "kernel", "compute")
+    by_name: dict[str, dtype] = {}
+
+    def __init__(self, name: str, kind: str, itemsize: int, signed: bool = True, storage: str | None = None):
+        self.name, self.itemsize, self.category = name, itemsize, _CATEGORY[kind]
+        self.is_floating_point, self.is_complex = kind == "float", kind == "complex"
+        self.is_signed = signed
+        self.numpy = None if name == "bfloat16" else np.dtype(name)
+        self.storage = np.dtype(storage or name)
+        self.kernel = name                               # the pointee's name in a kernel signature
+        self.compute = "float32" if name in ("float16", "bfloat16") else name
+        dtype.by_name[name] = self
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return _by_name, (self.name,)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def to_real(self) -> dtype:
+        """The real dtype of a complex one's parts; itself otherwise."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    def to_complex(self) -> dtype:
+        """The complex dtype whose parts have this dtype."""
+        return complex128 if self.name in ("float64", "complex128") else complex64
+
+
+def _by_name(name):
+    return dtype.by_name[name]
+
+
+bool_ = dtype("bool", "bool", 1, signed=False)
+uint8 = dtype("uint8", "int", 1, signed=False)
+int8 = dtype("int8", "int", 1)
+int16 = dtype("int16", "int", 2)
+int32 = dtype("int32", "int", 4)
+int64 = dtype("int64", "int", 8)
+uint16 = dtype("uint16", "int", 2, signed=False)
+uint32 = dtype("uint32", "int", 4, signed=False)
+uint64 = dtype("uint64", "int", 8, signed=False)
+float16 = dtype("float16", "float", 2, storage="uint16")
+bfloat16 = dtype("bfloat16", "float", 2, storage="uint16")
+float32 = dtype("float32", "float", 4)
+float64 = dtype("float64", "float", 8)
+complex64 = dtype("complex64", "complex", 8)
+complex128 = dtype("complex128", "complex", 16)
+
+ALL = tuple(dtype.by_name.values())
+ALIASES = {"bool": bool_, "half": float16, "float": float32, "double": float64, "short": int16, "int": int32,
+           "long": int64, "cfloat": complex64, "cdouble": complex128}
+
+_from_numpy = {d.numpy: d for d in ALL if d.numpy is not None}
+_from_python = {bool: bool_, int: int64, float: float64, complex: complex128}
+
+
+def from_numpy(numpy_dtype) -> dtype:
+    """The dtype of a NumPy array's elements. Raises TypeError for what no tensor can hold."""
+    numpy_dtype = np.dtype(numpy_dtype)
+    found = _from_numpy.get(numpy_dtype)
+    if found is None:
+        if numpy_dtype.name == "bfloat16":               # ml_dtypes' extension type
+            return bfloat16
+        supported = ", ".join(d.name for d in ALL if d.numpy is not None)
+        raise TypeError(f"can't convert np.ndarray of type {numpy_dtype}. The only supported types are: {supported}.")
+    return found
+
+
+def as_dtype(value) -> dtype:
+    """`value` as a dtype: one of ours, or Python's `float`, `int`, `bool`, `complex` as PyTorch reads them."""
+    if isinstance(value, dtype):
+        return value
+    found = {bool: bool_, int: int64, float: get_default_dtype(), complex: get_default_dtype().to_complex()}.get(value)
+    if found is None:
+        raise TypeError(f"dtype must be a torch.dtype, not {type(value).__name__} ({value!r})")
+    return found
+
+
+# ---------------------------------------------------------------- the default
+_default = [float32]
+
+
+def get_default_dtype() -> dtype:
+    """The dtype that floating-point literals become; float32 unless `set_default_dtype` changed it."""
+    return _default[0]
+
+
+def set_default_dtype(d) -> None:
+    """Make `d` (a floating-point dtype) the default. Raises TypeError for any other."""
+    if not (isinstance(d, dtype) and d.is_floating_point):
+        raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
+    _default[0] = d
+
+
+# ---------------------------------------------------------------- promotion
+# PyTorch's lattice: within signed integers and floats the wider one wins; uint8 with a signed integer goes to the next
+# wider signed one; any integer yields to any float, any float to any complex that can hold its precision.
+_INTS = (int8, int16, int32, int64)
+_FLOATS = (float16, float32, float64)
+_LATE_UNSIGNED = (uint16, uint32, uint64)
+
+
+def _promote(a: dtype, b: dtype) -> dtype:
+    if a is b:
+        return a
+    if a.category > b.category or (a.category == b.category and a.itemsize > b.itemsize):
+        a, b = b, a                                      # b is the stronger kind, or the wider of one kind
+    if b.category == 1:
+        if a.category == 0:
+            return b
+        if a in _LATE_UNSIGNED or b in _LATE_UNSIGNED:
+            if not (a.is_signed or b.is_signed):
+                return b
+            raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+                               f"{a.name} and {b.name}")
+        if a is uint8 or b is uint8:
+            other = b if a is uint8 else a
+            return int16 if other is int8 else other
+        return b
+    if b.category == 2:
+        if a.category < 2:
+            return b
+        return float32 if {a, b} == {float16, bfloat16} else b
+    if b.category == 3 and a.category == 2:
+        return complex128 if a is float64 else b
+    return b
+
+
+_promotions: dict[tuple[dtype, dtype], dtype] = {}
+
+
+def promote_types(a: dtype, b: dtype) -> dtype:
+    """The smallest dtype that `a` and `b` both convert to, by PyTorch's table.
+
+    Raises:
+        RuntimeError: for uint16, uint32 or uint64 with a signed integer, which have no common type.
+    """
+    found = _promotions.get((a, b))
+    if found is None:
+        found = _promotions[a, b] = _promote(a, b)
+    return found
+
+
+def can_cast(source: dtype, target: dtype) -> bool:
+    """Whether PyTorch lets a result of dtype `source` be written into `target` (kind may rise, not fall)."""
+    if source.category > target.category:
+        return False
+    return not (source.category > 0 and target.category == 0)
+
+
+# ---------------------------------------------------------------- limits
+class finfo:
+    """Limits of a floating-point dtype: `bits`, `eps`, `max`, `min`, `tiny`, `smallest_normal`, `resolution`, `dtype`."""
+
+    __slots__ = ("bits", "eps", "max", "min", "tiny", "smallest_normal", "resolution", "dtype")
+
+    def __init__(self, type: dtype | None = None):
+        d = (type or get_default_dtype()).to_real()
+        if not d.is_floating_point:
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                            f"'{d.name}'")
+        self.dtype, self.bits = d.name, d.itemsize * 8
+        if d is bfloat16:
+            self.eps, self.max, self.tiny, self.resolution = 2.0 ** -7, 3.3895313892515355e38, 2.0 ** -126, 0.01
+        else:
+            info = np.finfo(d.numpy)
+            self.eps, self.max, self.tiny = float(info.eps), float(info.max), float(info.tiny)
+            self.resolution = float(info.resolution)
+        self.min, self.smallest_normal = -self.max, self.tiny
+
+    def __repr__(self):
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+                f"smallest_normal={self.tiny:g}, tiny={self.tiny:g}, dtype={self.dtype})")
+
+
+class iinfo:
+    """Limits of an integer dtype: `bits`, `max`, `min`, `dtype`."""
+
+    __slots__ = ("bits", "max", "min", "dtype")
+
+    def __init__(self, type: dtype):
+        if type.category != 1:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type.name}'")
+        info = np.iinfo(type.numpy)
+        self.dtype, self.bits, self.max, self.min = type.name, type.itemsize * 8, int(info.max), int(info.min)
+
+    def __repr__(self):
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

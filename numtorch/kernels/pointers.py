@@ -1,0 +1,37 @@
+"""Python's stand-in for a typed pointer.
+
+Kernels take pointers. Compiled, they are raw addresses. Under `NUMBA_DISABLE_JIT=1` and in the CUDA simulator the same
+function bodies run as Python, and `Pointer` gives them `p[i]`, `p[i] = v` and `p + offset` on real memory.
+"""
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+
+_NUMPY = {"float16": np.dtype(np.uint16), "bfloat16": np.dtype(np.uint16), "bool": np.dtype(np.uint8)}
+
+
+def element_type(name: str) -> np.dtype:
+    """The NumPy dtype of the words that a pointer to `name` reads."""
+    return _NUMPY.get(name) or np.dtype(name)
+
+
+class Pointer:
+    """`address` seen as an array of `dtype` without an end, as C sees it."""
+
+    __slots__ = ("address", "dtype")
+
+    def __init__(self, address: int, dtype):
+        self.address, self.dtype = int(address), np.dtype(dtype)
+
+    def _view(self, index):
+        raw = (ctypes.c_char * self.dtype.itemsize).from_address(self.address + int(index) * self.dtype.itemsize)
+        return np.frombuffer(raw, self.dtype, 1)
+
+    def __getitem__(self, index):
+        return self._view(index)[0]
+
+    def __setitem__(self, index, value):
+        with np.errstate(all="ignore"):                  # a C store wraps and rounds in silence
+            self._view(index)[0] = np.asarray(value).astype(self.dtype)
