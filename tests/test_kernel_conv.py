@@ -1,0 +1,185 @@
+"""Convolution kernels against NumPy in float64; gradients by the adjoint identity <conv(x, w), g> = <x, dx> = <w, dw>."""
+import numpy as np
+import pytest
+
+from numtorch.kernels.cpu import conv
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+GUARD = 64
+DTYPES = ["float32", "float64", "float16", "bfloat16"]
+TOLERANCE = {"float32": 2e-5, "float64": 1e-12, "float16": 2e-3, "bfloat16": 2e-2}
+
+
+class Guarded:
+    """Memory of a dtype between two guards that must not change. Half types are held as words."""
+
+    def __init__(self, dtype, shape, values=None):
+        self.dtype, self.shape, self.count = dtype, tuple(shape), int(np.prod(shape))
+        word = np.uint16 if dtype.endswith("16") else np.dtype(dtype)
+        self.memory = np.full(self.count + 2 * GUARD, 12345, word)
+        self.inner = self.memory[GUARD:GUARD + self.count]
+        if values is not None:
+            self.inner[:] = to_words(dtype, np.asarray(values, np.float32 if word == np.uint16 else word).ravel())
+
+    @property
+    def address(self):
+        return self.inner.ctypes.data if self.count else self.memory.ctypes.data + GUARD * self.memory.itemsize
+
+    def numpy(self):
+        assert (self.memory[:GUARD] == 12345).all() and (self.memory[GUARD + self.count:] == 12345).all(), "wrote outside"
+        return from_words(self.dtype, self.inner).astype(np.float64).reshape(self.shape)
+
+
+def to_words(dtype, values):
+    if dtype == "float16":
+        return values.astype(np.float16).view(np.uint16)
+    if dtype == "bfloat16":
+        bits = values.view(np.uint32).astype(np.uint64)
+        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    return values
+
+
+def from_words(dtype, words):
+    if dtype == "float16":
+        return words.view(np.float16)
+    if dtype == "bfloat16":
+        return (words.astype(np.uint32) << 16).view(np.float32)
+    return words
+
+
+def run(prepared, *addresses):
+    workspace = np.full(prepared.workspace + 128, 0xFF, np.uint8)       # scratch starts as NaN: nothing may rely on zeros
+    start = -workspace.ctypes.data % 64
+    prepared.call(*addresses, workspace.ctypes.data + start, prepared.walk)
+    assert (workspace[start + prepared.workspace:] == 0xFF).all(), "wrote past the workspace"
+
+
+def reference(x, w, stride, padding, dilation, groups):
+    N, C, H, W = x.shape
+    O, depth, KH, KW = w.shape
+    OH, OW = (conv.conv_output_size(*axis) for axis in zip((H, W), (KH, KW), stride, padding, dilation))
+    padded = np.zeros((N, C, H + 2 * padding[0], W + 2 * padding[1]))
+    padded[:, :, padding[0]:padding[0] + H, padding[1]:padding[1] + W] = x
+    out = np.zeros((N, groups, O // groups, OH, OW))
+    grouped = w.reshape(groups, O // groups, depth, KH, KW)
+    for i in range(KH):
+        for j in range(KW):
+            top, left = i * dilation[0], j * dilation[1]
+            part = padded[:, :, top:top + (OH - 1) * stride[0] + 1:stride[0], left:left + (OW - 1) * stride[1] + 1:stride[1]]
+            out += np.einsum("ngchw,goc->ngohw", part.reshape(N, groups, depth, OH, OW), grouped[..., i, j], optimize=True)
+    return out.reshape(N, O, OH, OW)
+
+
+# (N, C, H, W), (O, KH, KW), stride, padding, dilation, groups
+CASES = [
+    ((2, 3, 7, 9), (4, 3, 3), (1, 1), (0, 0), (1, 1), 1),
+    ((1, 1, 1, 1), (1, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+    ((1, 5, 6, 6), (7, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+    ((3, 2, 8, 8), (16, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((2, 1, 28, 28), (10, 5, 5), (1, 1), (0, 0), (1, 1), 1),
+    ((2, 10, 12, 12), (20, 5, 5), (1, 1), (0, 0), (1, 1), 1),
+    ((2, 3, 23, 21), (9, 7, 7), (2, 2), (3, 3), (1, 1), 1),
+    ((2, 4, 11, 10), (6, 3, 2), (3, 2), (2, 1), (1, 1), 1),
+    ((1, 4, 13, 17), (5, 3, 3), (2, 3), (2, 4), (2, 3), 1),
+    ((2, 6, 9, 8), (4, 3, 3), (1, 1), (1, 1), (1, 1), 2),
+    ((2, 6, 9, 8), (12, 3, 3), (2, 1), (1, 0), (1, 2), 6),
+    ((2, 8, 5, 5), (8, 3, 3), (1, 1), (1, 1), (1, 1), 8),
+    ((1, 40, 6, 7), (40, 3, 3), (1, 2), (1, 1), (1, 1), 2),
+    ((1, 3, 1, 41), (5, 1, 5), (1, 2), (0, 2), (1, 1), 1),
+    ((2, 3, 4, 4), (3, 3, 3), (1, 1), (4, 4), (1, 1), 1),
+    ((1, 2, 6, 6), (3, 2, 2), (5, 5), (0, 0), (1, 1), 1),
+    ((1, 2, 5, 40), (33, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((1, 70, 9, 9), (31, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((8, 16, 14, 14), (32, 3, 3), (2, 2), (1, 1), (1, 1), 1),
+    ((4, 16, 14, 14), (32, 1, 1), (2, 2), (0, 0), (1, 1), 1),
+    ((1, 64, 20, 20), (64, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((0, 3, 5, 5), (2, 3, 3), (1, 1), (0, 0), (1, 1), 1),
+]
+
+
+def sizes(case):
+    (N, C, H, W), (O, KH, KW), *rest = case
+    return N, C, H, W, O, KH, KW, *rest
+
+
+def operands(case, dtype, seed=0):
+    (N, C, H, W), (O, KH, KW), stride, padding, dilation, groups = case
+    random = np.random.default_rng(seed)
+    out = [conv.conv_output_size(*axis) for axis in zip((H, W), (KH, KW), stride, padding, dilation)]
+    shapes = (N, C, H, W), (O, C // groups, KH, KW), (N, O, *out), (O,)
+    return [Guarded(dtype, s, random.uniform(-1, 1, s)) for s in shapes]
+
+
+def close(got, expected, dtype, terms):
+    scale = TOLERANCE[dtype] * max(1.0, terms ** 0.5)
+    np.testing.assert_allclose(got, expected, rtol=TOLERANCE[dtype], atol=scale)
+
+
+def cases(dtype):
+    return CASES if dtype.startswith("float") and dtype != "float16" else CASES[::3]
+
+
+TABLE = [(dtype, case) for dtype in DTYPES for case in cases(dtype)]
+
+
+@pytest.mark.parametrize("dtype, case", TABLE)
+@pytest.mark.parametrize("bias, activation", [(False, None), (True, "relu")])
+def test_forward(dtype, case, bias, activation):
+    x, w, g, b = operands(case, dtype)
+    out = Guarded(dtype, g.shape)
+    run(conv.plan_conv2d(dtype, *sizes(case), bias, activation), x.address, w.address, b.address if bias else 0, out.address)
+    expected = reference(x.numpy(), w.numpy(), *case[2:])
+    if bias:
+        expected = expected + b.numpy()[:, None, None]
+    if activation:
+        expected = np.maximum(expected, 0)
+    close(out.numpy(), expected, dtype, np.prod(w.shape[1:]))
+
+
+@pytest.mark.parametrize("dtype, case", TABLE)
+def test_gradients_are_adjoint(dtype, case):
+    x, w, g, _ = operands(case, dtype, 1)
+    grad_x, grad_w = Guarded(dtype, x.shape), Guarded(dtype, w.shape)
+    run(conv.plan_conv2d_input_grad(dtype, *sizes(case)), g.address, w.address, grad_x.address)
+    run(conv.plan_conv2d_weight_grad(dtype, *sizes(case)), g.address, x.address, grad_w.address)
+    random = np.random.default_rng(2)
+    probe_x, probe_w = random.uniform(-1, 1, x.shape), random.uniform(-1, 1, w.shape)
+    scale = max(1.0, np.sqrt(g.count * np.prod(w.shape[1:])))
+    assert abs((reference(probe_x, w.numpy(), *case[2:]) * g.numpy()).sum() - (grad_x.numpy() * probe_x).sum()) \
+        <= TOLERANCE[dtype] * scale * 2
+    assert abs((reference(x.numpy(), probe_w, *case[2:]) * g.numpy()).sum() - (grad_w.numpy() * probe_w).sum()) \
+        <= TOLERANCE[dtype] * scale * 2
+
+
+@pytest.mark.skipif(torch is None, reason="compares with PyTorch")
+@pytest.mark.parametrize("dtype, case", [row for row in TABLE if row[0] in ("float32", "float64") and row[1][0][0]])
+def test_against_torch(dtype, case):
+    x, w, g, _ = operands(case, dtype, 3)
+    out, grad_x, grad_w = (Guarded(dtype, a.shape) for a in (g, x, w))
+    run(conv.plan_conv2d(dtype, *sizes(case)), x.address, w.address, 0, out.address)
+    run(conv.plan_conv2d_input_grad(dtype, *sizes(case)), g.address, w.address, grad_x.address)
+    run(conv.plan_conv2d_weight_grad(dtype, *sizes(case)), g.address, x.address, grad_w.address)
+    tx, tw = (torch.from_numpy(a.numpy()).requires_grad_() for a in (x, w))
+    result = torch.nn.functional.conv2d(tx, tw, None, *case[2:])
+    result.backward(torch.from_numpy(g.numpy()))
+    close(out.numpy(), result.detach().numpy(), dtype, np.prod(w.shape[1:]))
+    close(grad_x.numpy(), tx.grad.numpy(), dtype, w.count // w.shape[1])
+    close(grad_w.numpy(), tw.grad.numpy(), dtype, g.count // g.shape[1])
+
+
+def test_relu_lets_nan_through():
+    x, w, out = Guarded("float32", (1, 1, 2, 2), [np.nan, -1, 2, -3]), Guarded("float32", (1, 1, 1, 1), [1]), \
+        Guarded("float32", (1, 1, 2, 2))
+    plan = conv.plan_conv2d("float32", 1, 1, 2, 2, 1, 1, 1, (1, 1), (0, 0), (1, 1), 1, False, "relu")
+    run(plan, x.address, w.address, 0, out.address)
+    np.testing.assert_array_equal(out.numpy().ravel(), [np.nan, 0, 2, 0])
+
+
+@pytest.mark.parametrize("size, kernel, stride, padding, dilation, expected", [
+    (28, 5, 1, 0, 1, 24), (224, 7, 2, 3, 1, 112), (5, 3, 2, 1, 2, 2), (1, 1, 1, 0, 1, 1)])
+def test_output_size(size, kernel, stride, padding, dilation, expected):
+    assert conv.conv_output_size(size, kernel, stride, padding, dilation) == expected
