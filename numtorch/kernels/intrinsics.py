@@ -183,12 +183,6 @@ def local_array(dtype, count):
     return _Local(np.empty(count, dtype))
 
 
-@intrinsic
-def local_of(value, count):
-    """`count` (a literal) uninitialised elements of the type of `value` on the stack of this call."""
-    return _Local(np.empty(count, np.asarray(value).dtype))
-
-
 class _Local(Pointer):
     __slots__ = ("array",)
 

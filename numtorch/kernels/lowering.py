@@ -144,18 +144,6 @@ def local_array(typing_context, dtype, count):
     return pointer(dtype, count), codegen
 
 
-@intrinsic(prefer_literal=True)
-def local_of(typing_context, value, count):
-    n = count.literal_value
-    value = types.unliteral(value)
-
-    def codegen(context, builder, signature, values):
-        element = context.get_data_type(value)
-        block = cgutils.alloca_once(builder, ir.ArrayType(element, n))
-        return builder.bitcast(block, element.as_pointer())
-    return types.CPointer(value)(value, count), codegen
-
-
 MAX_ARGUMENTS = 24
 
 
