@@ -1,0 +1,12 @@
+"""Elementary functions of floats that LLVM vectorises: exp, log, tanh, sin, erf, pow, and so on.
+
+Each is an `Elementary`: call it on a Python number, or name it in a kernel or an op's formula and the compiler puts
+`scalar(compute)` there. elementary.py has what they are made of; each other file a theme.
+"""
+from .elementary import Elementary
+from .exponential import acosh, asinh, atanh, cosh, exp, exp2, expm1, log, log1p, log2, log10, sinh, tanh
+from .rounding import absolute, ceil, copysign, floor, round, rsqrt, sqrt, trunc
+
+FUNCTIONS = {f.name: f for f in (
+    exp, exp2, expm1, log, log2, log10, log1p, sinh, cosh, tanh, asinh, acosh, atanh,
+    sqrt, rsqrt, floor, ceil, trunc, round, absolute, copysign)}
