@@ -1,0 +1,391 @@
+"""Matrix products: C = act(alpha * A @ B + beta * C + bias), batched, for every dtype.
+
+The structure is that of GotoBLAS and BLIS (Goto, van de Geijn, "Anatomy of high-performance matrix multiplication", 2008):
+a register tile of C, panels of B that stay in the first-level cache, blocks of A that stay in the second. Four kernels
+share it, and a plan compiles only the one it takes:
+
+- `_in_place`: nothing is packed as long as B fits the second-level cache; a B without unit column stride is turned
+  over a panel at a time.
+- `_packed`: both operands are packed block by block.
+- `_staged`: 16-bit operands are widened while they are packed, sums are kept in float32 and rounded once; also for a C
+  without a unit stride.
+- `_loops`: integers and complex numbers, as plain loops.
+
+Matrix times vector is in `gemv.py`, the register tile in `tile.py` and `microkernel.py`. A thread runs the same kernel on
+its share of the batch, the rows or the columns.
+"""
+from __future__ import annotations
+
+import numpy as np
+from numpy import float32, int64
+
+from .. import compiler, threads
+from ..intrinsics import offset
+from . import gemv
+from .product import (A_BATCH, A_COLUMN, A_ROW, ALPHA, B_BATCH, B_COLUMN, B_ROW, BATCH, BETA, BIAS_STRIDE, C_BATCH, C_COLUMN,
+                      C_ROW, COLUMN_BLOCK, DEPTH_BLOCK, FLAGS, K, LEFT_SPACE, M, N, RIGHT_IN_PLACE, RIGHT_SPACE, ROW_BLOCK,
+                      SUM_SPACE, SWAP, WORDS, Problem, compile_for, complex_scalar, copy_bias, float_scalar, integer_scalar,
+                      prepare, round_up, same, space, split)
+from .tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, host_tile, multiply_tile, transpose_tile
+
+T = float32                                              # bound by compile_kernel, like the names below
+MR, NV, W, NR, MASKED = 14, 2, 16, 32, 1
+load = store = same                                      # 16-bit words are widened and rounded by these
+scalar = float_scalar
+
+# ---------------------------------------------------------------- packing
+def _height(remaining):
+    """Rows of the next tile: a remainder is shared evenly, 15 = 8 + 7 and not 14 + 1."""
+    tiles = (remaining + MR - 1) // MR
+    return (remaining + tiles - 1) // tiles
+
+
+def _pack(source, stride, step, present, pitch_rows, depth, out):
+    """out[k * pitch_rows + r] = source[r * stride + k * step], any strides; what is absent becomes 0."""
+    for k in range(depth):
+        for r in range(present):
+            out[k * pitch_rows + r] = load(source[r * stride + k * step])
+        for r in range(present, pitch_rows):
+            out[k * pitch_rows + r] = T(0)
+
+
+def _pack_left(source, row, column, present, depth, out):
+    """One tile's rows of A, at a pitch of MR."""
+    if column == 1 and depth >= W:
+        k = 0
+        while k < depth:
+            k = min(k, depth - W)                        # the last block overlaps the one before
+            transpose_tile(MR, W, offset(source, k), row, present, offset(out, k * MR))
+            k += W
+    elif row == 1 and present == MR:
+        for k in range(depth):
+            for r in range(MR):
+                out[k * MR + r] = source[k * column + r]
+    else:
+        _pack(source, row, column, present, MR, depth, out)
+
+
+def _pack_right(source, row, column, present, depth, out):
+    """One panel's columns of B, at a pitch of NR."""
+    if row == 1 and depth >= W:
+        k = 0
+        while k < depth:
+            k = min(k, depth - W)
+            transpose_tile(NR, W, offset(source, k), column, present, offset(out, k * NR))
+            k += W
+    elif column == 1 and present == NR:
+        for k in range(depth):
+            for r in range(NR):
+                out[k * NR + r] = source[k * row + r]
+    else:
+        _pack(source, column, row, present, NR, depth, out)
+
+
+# ---------------------------------------------------------------- one panel of tiles
+def _finish(sums, pitch, out, out_row, out_column, rows, columns, alpha, beta, bias, flags):
+    """The epilogue for sums that could not be stored from registers."""
+    zero = T(0)
+    for i in range(rows):
+        for j in range(columns):
+            x = alpha * sums[i * pitch + j]
+            if flags & ACCUMULATE:
+                x += beta * load(out[i * out_row + j * out_column])
+            if flags & COLUMN_BIAS:
+                x += bias[j]
+            if flags & ROW_BIAS:
+                x += bias[i]
+            if flags & RELU:
+                x = zero if x < zero else x
+            out[i * out_row + j * out_column] = store(x)
+
+
+def _tile(rows, depth, left, left_row, left_column, right, right_row, out, out_row, columns, alpha, beta, bias, flags, sums):
+    """One register tile; where lanes cannot be masked, an edge goes through `sums`."""
+    if MASKED or columns >= NR:
+        multiply_tile(MR, NV, W, MASKED, rows, depth, left, left_row, left_column, right, right_row, out, out_row, columns,
+                      alpha, beta, bias, flags)
+    else:
+        multiply_tile(MR, NV, W, MASKED, rows, depth, left, left_row, left_column, right, right_row, sums, int64(NR),
+                      columns, T(1), T(0), bias, int64(0))
+        _finish(sums, int64(NR), out, out_row, int64(1), rows, columns, alpha, beta, bias, flags)
+
+
+# ---------------------------------------------------------------- nothing packed, or panels of B
+def _in_place(a, b, c, bias, workspace, walk):
+    rows, columns, depth = walk[M], walk[N], walk[K]
+    a_row, a_column, b_row, b_column, c_row = walk[A_ROW], walk[A_COLUMN], walk[B_ROW], walk[B_COLUMN], walk[C_ROW]
+    flags, alpha, beta = walk[FLAGS], scalar(walk, ALPHA), scalar(walk, BETA)
+    left, right = (b, a) if walk[SWAP] else (a, b)
+    copy_bias(walk, bias, workspace)
+    packed = offset(workspace, walk[RIGHT_SPACE])
+    sums = offset(workspace, walk[SUM_SPACE])
+    for index in range(walk[BATCH]):
+        this_left = offset(left, index * walk[A_BATCH])
+        this_right = offset(right, index * walk[B_BATCH])
+        out = offset(c, index * walk[C_BATCH])
+        for j in range(0, columns, NR):
+            present = min(columns - j, int64(NR))
+            panel, panel_row = offset(this_right, j * b_column), b_row
+            if b_column != 1 or (not MASKED and present < NR):
+                _pack_right(panel, b_row, b_column, present, depth, packed)
+                panel, panel_row = packed, int64(NR)
+            i = int64(0)
+            while i < rows:
+                height = _height(rows - i)
+                this_bias = offset(workspace, i if flags & ROW_BIAS else j)
+                _tile(height, depth, offset(this_left, i * a_row), a_row, a_column, panel, panel_row,
+                      offset(out, i * c_row + j), c_row, columns - j, alpha, beta, this_bias, flags, sums)
+                i += height
+
+
+# ---------------------------------------------------------------- both operands packed
+def _blocks(depth, block):
+    """The size of the next of the blocks of the depth: two equal ones rather than a full and a small one."""
+    return depth if depth <= block else block if depth >= 2 * block else (depth + 1) // 2
+
+
+def _multiply_block(rows, columns, depth, left, right, right_row, right_panel, out, out_row, alpha, beta, bias, flags, sums):
+    """Packed rows of A times panels of B."""
+    for j in range(0, columns, NR):
+        panel = offset(right, (j // NR) * right_panel)
+        i = int64(0)
+        tile = int64(0)
+        while i < rows:
+            height = _height(rows - i)
+            this_bias = offset(bias, i if flags & ROW_BIAS else j)
+            _tile(height, depth, offset(left, tile * MR * depth), int64(1), int64(MR), panel, right_row,
+                  offset(out, i * out_row + j), out_row, columns - j, alpha, beta, this_bias, flags, sums)
+            i += height
+            tile += 1
+
+
+def _pack_rows(left, a_row, a_column, rows, depth, out):
+    i = int64(0)
+    tile = int64(0)
+    while i < rows:
+        height = _height(rows - i)
+        pack_left(offset(left, i * a_row), a_row, a_column, height, depth, offset(out, tile * MR * depth))
+        i += height
+        tile += 1
+
+
+def _pack_columns(right, b_row, b_column, columns, depth, out):
+    for j in range(0, columns, NR):
+        pack_right(offset(right, j * b_column), b_row, b_column, min(columns - j, int64(NR)), depth,
+                   offset(out, j * depth))
+
+
+def _pack_left_words(source, row, column, present, depth, out):
+    _pack(source, row, column, present, int64(MR), depth, out)
+
+
+def _pack_right_words(source, row, column, present, depth, out):
+    _pack(source, column, row, present, int64(NR), depth, out)
+
+
+pack_left, pack_right = _pack_left, _pack_right
+
+
+def _packed(a, b, c, bias, workspace, walk):
+    rows, columns, depth = walk[M], walk[N], walk[K]
+    a_row, a_column, b_row, b_column, c_row = walk[A_ROW], walk[A_COLUMN], walk[B_ROW], walk[B_COLUMN], walk[C_ROW]
+    flags, alpha, beta = walk[FLAGS], scalar(walk, ALPHA), scalar(walk, BETA)
+    left, right = (b, a) if walk[SWAP] else (a, b)
+    copy_bias(walk, bias, workspace)
+    packed_left = offset(workspace, walk[LEFT_SPACE])
+    packed_right = offset(workspace, walk[RIGHT_SPACE])
+    sums = offset(workspace, walk[SUM_SPACE])
+    in_place = walk[RIGHT_IN_PLACE]
+    for index in range(walk[BATCH]):
+        this_left = offset(left, index * walk[A_BATCH])
+        this_right = offset(right, index * walk[B_BATCH])
+        out = offset(c, index * walk[C_BATCH])
+        for jc in range(0, columns, walk[COLUMN_BLOCK]):
+            width = min(columns - jc, walk[COLUMN_BLOCK])
+            pc = int64(0)
+            while pc < depth:
+                thick = _blocks(depth - pc, walk[DEPTH_BLOCK])
+                block_beta = beta if pc == 0 else T(1)
+                block_flags = flags if pc == 0 else flags | ACCUMULATE
+                if pc + thick < depth:                   # bias and relu belong to the last block
+                    block_flags &= ACCUMULATE
+                block = offset(this_right, pc * b_row + jc * b_column)
+                block_row, block_panel = b_row, int64(NR)
+                if not in_place:
+                    _pack_columns(block, b_row, b_column, width, thick, packed_right)
+                    block, block_row, block_panel = packed_right, int64(NR), thick * NR
+                for ic in range(0, rows, walk[ROW_BLOCK]):
+                    high = min(rows - ic, walk[ROW_BLOCK])
+                    _pack_rows(offset(this_left, ic * a_row + pc * a_column), a_row, a_column, high, thick, packed_left)
+                    this_bias = offset(workspace, ic if flags & ROW_BIAS else jc)
+                    _multiply_block(high, width, thick, packed_left, block, block_row, block_panel,
+                                    offset(out, ic * c_row + jc), c_row, alpha, block_beta, this_bias, block_flags, sums)
+                pc += thick
+
+
+def _staged(a, b, c, bias, workspace, walk):
+    rows, columns, depth = walk[M], walk[N], walk[K]
+    a_row, a_column, b_row, b_column, c_row = walk[A_ROW], walk[A_COLUMN], walk[B_ROW], walk[B_COLUMN], walk[C_ROW]
+    flags, alpha, beta = walk[FLAGS], scalar(walk, ALPHA), scalar(walk, BETA)
+    left, right = (b, a) if walk[SWAP] else (a, b)
+    copy_bias(walk, bias, workspace)
+    packed_left = offset(workspace, walk[LEFT_SPACE])
+    packed_right = offset(workspace, walk[RIGHT_SPACE])
+    sums = offset(workspace, walk[SUM_SPACE])
+    pitch = walk[COLUMN_BLOCK]                           # of the sums: `rows` x COLUMN_BLOCK, a multiple of the tile
+    for index in range(walk[BATCH]):
+        this_left = offset(left, index * walk[A_BATCH])
+        this_right = offset(right, index * walk[B_BATCH])
+        out = offset(c, index * walk[C_BATCH])
+        for jc in range(0, columns, pitch):
+            width = min(columns - jc, pitch)
+            whole = (width + NR - 1) // NR * NR
+            pc = int64(0)
+            while pc == 0 or pc < depth:
+                thick = _blocks(depth - pc, walk[DEPTH_BLOCK])
+                _pack_columns(offset(this_right, pc * b_row + jc * b_column), b_row, b_column, width, thick, packed_right)
+                for ic in range(0, rows, walk[ROW_BLOCK]):
+                    high = min(rows - ic, walk[ROW_BLOCK])
+                    _pack_rows(offset(this_left, ic * a_row + pc * a_column), a_row, a_column, high, thick, packed_left)
+                    _multiply_block(high, whole, thick, packed_left, packed_right, int64(NR), thick * NR,
+                                    offset(sums, ic * pitch), pitch, T(1), T(1), workspace,
+                                    int64(ACCUMULATE if pc > 0 else 0), sums)
+                pc += max(thick, int64(1))
+            this_bias = offset(workspace, jc if flags & COLUMN_BIAS else 0)
+            _finish(sums, pitch, offset(out, jc * walk[C_COLUMN]), c_row, walk[C_COLUMN], rows, width, alpha, beta, this_bias,
+                    flags)
+
+
+# ---------------------------------------------------------------- integers and complex numbers
+def _loops(a, b, c, bias, workspace, walk):
+    rows, columns, depth = walk[M], walk[N], walk[K]
+    a_row, a_column, b_row, b_column = walk[A_ROW], walk[A_COLUMN], walk[B_ROW], walk[B_COLUMN]
+    c_row, c_column, stride = walk[C_ROW], walk[C_COLUMN], walk[BIAS_STRIDE]
+    flags, alpha, beta = walk[FLAGS], scalar(walk, ALPHA), scalar(walk, BETA)
+    for index in range(walk[BATCH]):
+        left = offset(a, index * walk[A_BATCH])
+        right = offset(b, index * walk[B_BATCH])
+        out = offset(c, index * walk[C_BATCH])
+        for i in range(rows):
+            for jc in range(0, columns, walk[COLUMN_BLOCK]):
+                width = min(columns - jc, walk[COLUMN_BLOCK])
+                for j in range(width):
+                    workspace[j] = T(0)
+                for k in range(depth):
+                    x = left[i * a_row + k * a_column]
+                    row = offset(right, k * b_row + jc * b_column)
+                    if b_column == 1:
+                        for j in range(width):
+                            workspace[j] = T(workspace[j] + x * row[j])
+                    else:
+                        for j in range(width):
+                            workspace[j] = T(workspace[j] + x * row[j * b_column])
+                for j in range(width):
+                    x = T(alpha * workspace[j])
+                    at = i * c_row + (jc + j) * c_column
+                    if flags & ACCUMULATE:
+                        x = T(x + beta * out[at])
+                    if flags & COLUMN_BIAS:
+                        x = T(x + bias[(jc + j) * stride])
+                    if flags & ROW_BIAS:
+                        x = T(x + bias[i * stride])
+                    out[at] = rectify(x) if flags & RELU else x
+
+
+def _rectify(x):
+    return T(0) if x < T(0) else x
+
+
+rectify = _rectify
+
+
+def _nothing(a, b, c, bias, workspace, walk):
+    """A product without elements."""
+
+
+# ---------------------------------------------------------------- planning
+def _plan_in_place(problem, tile):
+    parts = split(problem, 1, tile.columns if problem.n > tile.columns else 1)
+    turned = problem.b[1] != 1 or not tile.masked
+    bias = max(problem.m, problem.n) if problem.bias else 0
+    spaces = space(bias, turned * (problem.k * tile.columns + tile.width),
+                    0 if tile.masked else tile.rows * tile.columns)
+    return prepare(compile_for(_in_place, problem), problem, parts, (0, 0, 0, 0), (0, spaces[1], spaces[2]), spaces[3])
+
+
+_DEPTH_BYTES, _ROW_TILES, _COLUMN_BLOCK, _STAGED_COLUMNS = 1536, 16, 2048, 512
+
+
+def _plan_packed(problem, tile, staged):
+    item = np.dtype(problem.compute).itemsize
+    depth = min(_DEPTH_BYTES // item, max(problem.k, 1))
+    parts = split(problem, 1 if problem.m < 8 * tile.rows else tile.rows, tile.columns)
+    height = max(bottom - top for _, (top, bottom), _ in parts)
+    width = max(right - left for _, _, (left, right) in parts)
+    rows = min(_ROW_TILES * tile.rows, height)
+    columns = min(_STAGED_COLUMNS if staged else _COLUMN_BLOCK, round_up(width, tile.columns))
+    in_place = (not staged and tile.masked and problem.b[1] == 1 and problem.k <= 1024
+                and (height <= 4 * tile.rows or width <= tile.columns))
+    bias = max(problem.m, problem.n) if problem.bias else 0
+    sums = height * columns if staged else 0 if tile.masked else tile.rows * tile.columns
+    spaces = space(bias, (round_up(rows, tile.rows) + tile.rows) * depth + tile.width,
+                    0 if in_place else columns * depth + tile.width, sums)
+    blocks = depth, rows, columns, int(in_place)
+    if staged:
+        load, store = WORDS.get(problem.dtype, (same, same))
+        kernel = compile_for(_staged, problem, load=load, store=store, pack_left=_pack_left_words,
+                          pack_right=_pack_right_words)
+    else:
+        kernel = compile_for(_packed, problem)
+    return prepare(kernel, problem, parts, blocks, spaces[1:4], spaces[4])
+
+
+def _plan_loops(problem):
+    names = {"scalar": complex_scalar if problem.kind == "c" else integer_scalar}
+    if problem.kind == "c":
+        names["rectify"] = same
+    parts = split(problem, 1, 1)
+    block = 1024
+    return prepare(compile_for(_loops, problem, **names), problem, parts, (0, 0, block, 0), (0, 0, 0), block)
+
+
+_IN_PLACE_BYTES = 1 << 20                                # of B: it is read once for each tile of rows, from the L2 cache
+
+
+def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch_strides=(0, 0, 0), bias=None, bias_stride=1,
+              activation=None, alpha=1.0, beta=0.0) -> threads.Prepared:
+    """Plan C[M, N] = act(alpha * A[M, K] @ B[K, N] + beta * C + bias), for each of a batch.
+
+    Run it as `prepared.call(A, B, C, bias, workspace, prepared.walk)`, always with these five addresses: 0 stands for an
+    absent bias and for a workspace of no bytes. The workspace starts at a multiple of 64. A, B and C must not overlap C.
+
+    Args:
+        M, N, K: sizes; any may be 0, and K = 0 gives act(beta * C + bias).
+        dtype: the name of the dtype of A, B, C and the bias. float16 and bfloat16 are summed in float32 and rounded once.
+        a_strides, b_strides, c_strides: (row, column) strides in elements, any integers. Fastest when one is 1; a C of
+            which neither is takes a path with more copying.
+        batch: how many products; all addresses advance by `batch_strides` elements of A, B and C from one to the next.
+        bias: `"column"` for N elements added to every row, `"row"` for M elements added to every column, or None.
+        bias_stride: elements from one element of the bias to the next.
+        activation: `"relu"` or None.
+        alpha, beta: factors, complex for complex dtypes. With beta = 0, C is not read.
+
+    Returns:
+        The prepared call.
+    """
+    problem = Problem((M, N, K), dtype, a_strides, b_strides, c_strides, batch, batch_strides, bias, bias_stride, activation,
+                       alpha, beta)
+    if not (M and N and batch):
+        kernel = compiler.compile_kernel(_nothing, ("int64",) * 5 + ("int64*",))
+        return threads.prepare(kernel, [[0]])
+    if problem.kind != "f":
+        return _plan_loops(problem)
+    if (M == 1 or N == 1) and K:
+        return gemv.plan(problem)
+    problem.normalise()
+    tile = host_tile(np.dtype(problem.compute).itemsize)
+    if dtype in WORDS or problem.c[1] != 1:
+        return _plan_packed(problem, tile, True)
+    if K == 0 or K * problem.n * problem.item <= _IN_PLACE_BYTES:
+        return _plan_in_place(problem, tile)
+    return _plan_packed(problem, tile, False)
