@@ -1,0 +1,66 @@
+"""How kernels read, write and compute each element type, and how a planner splits work over threads.
+
+A kernel generic over its dtype names `T` (the compute type), `load` and `store`; `typed` compiles it for one dtype.
+"""
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ..compiler import compile_kernel
+from ..intrinsics import bfloat16_to_float, float_to_bfloat16, float_to_half, half_to_float
+from ..pointers import element_type
+from ..threads import get_num_threads, prepare
+
+WORDS = {1: "uint8", 2: "uint16", 4: "int32", 8: "int64"}        # what elements are copied as, by their size
+
+
+def same(x):
+    return x
+
+
+_HALVES = {"float16": (half_to_float, float_to_half), "bfloat16": (bfloat16_to_float, float_to_bfloat16)}
+
+
+def compute_type(dtype: str) -> str:
+    """The dtype that elements of `dtype` are computed in."""
+    return "float32" if dtype in _HALVES else dtype
+
+
+def itemsize(dtype: str) -> int:
+    return element_type(dtype).itemsize
+
+
+@functools.cache
+def typed(function, dtype: str, signature: tuple, **names):
+    """The kernel of `function` for elements of `dtype`.
+
+    Args:
+        function: a kernel over the global names `T`, `load` and `store`.
+        dtype: the stored type.
+        signature: as for `compile_kernel`; "element*" and "compute*" stand for pointers to the two types.
+        names: other global names of the kernel, hashable.
+    """
+    compute = compute_type(dtype)
+    load, store = _HALVES.get(dtype, (same, same))
+    places = {"element*": dtype + "*", "compute*": compute + "*"}
+    scalar = np.dtype("uint8" if compute == "bool" else compute).type
+    return compile_kernel(function, tuple(places.get(s, s) for s in signature),
+                          {"T": scalar, "load": load, "store": store, **names}, compute)
+
+
+def shares(count: int, work: int, grain: int, multiple: int = 1) -> list[tuple[int, int]]:
+    """`range(count)` cut into one range a thread, or into fewer where a thread would get less than `grain` of the `work`.
+
+    Every range but the last starts at a multiple of `multiple`.
+    """
+    blocks = -(-count // multiple)
+    parts = max(1, min(get_num_threads(), blocks, work // max(1, grain)))
+    edges = [min(count, blocks * part // parts * multiple) for part in range(parts + 1)]
+    return list(zip(edges[:-1], edges[1:]))
+
+
+def prepare_parts(kernel, rows, offsets, work, worth_releasing=30_000, workspace=0):
+    """`prepare`, letting other Python threads run when there is more than a little work."""
+    return prepare(kernel, rows, offsets, workspace=workspace, release_lock=len(rows) > 1 or work > worth_releasing)

@@ -1,0 +1,146 @@
+"""Softmax, log-softmax and cross entropy kernels against SciPy in float64."""
+import itertools
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+
+from numtorch.kernels.cpu import norm
+
+TOLERANCE = {"float32": 3e-6, "float64": 1e-13, "float16": 2e-3, "bfloat16": 2e-2}
+SHAPES = [(1, 1, 1), (3, 1, 1), (5, 10, 1), (7, 129, 1), (2, 2500, 1), (3, 7, 5), (2, 10, 300), (1, 13, 1000), (0, 4, 1),
+          (4, 0, 1), (4, 0, 3), (300, 400, 1), (1, 40, 3000), (70, 10, 67)]
+
+
+def to_words(array, dtype):
+    if dtype == "bfloat16":
+        bits = np.asarray(array, np.float32).view(np.uint32)
+        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    return np.asarray(array).astype(dtype).view(np.uint16 if dtype == "float16" else dtype)
+
+
+def from_words(words, dtype):
+    if dtype == "bfloat16":
+        return (words.astype(np.uint32) << 16).view(np.float32).astype(float)
+    return words.view(dtype).astype(float)
+
+
+class Guarded:
+    """An array between two guard strips that must survive the kernel."""
+
+    def __init__(self, array):
+        array = np.ascontiguousarray(array)
+        size, edge = array.nbytes, 256
+        self.raw = np.full(size + 2 * edge, 0xA5, np.uint8)
+        self.array = self.raw[edge:edge + size].view(array.dtype).reshape(array.shape)
+        self.array[...] = array
+        self.edge, self.address = edge, self.array.ctypes.data if size else self.raw.ctypes.data + edge
+
+    def check(self):
+        assert (self.raw[:self.edge] == 0xA5).all() and (self.raw[len(self.raw) - self.edge:] == 0xA5).all()
+        return self.array
+
+
+def run(prepared, *arrays):
+    guarded = [Guarded(a) if a is not None else None for a in arrays]
+    prepared.call(*[g.address if g else 0 for g in guarded], prepared.walk)
+    return [g.check() if g else None for g in guarded]
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_softmax_and_gradients(dtype):
+    rng = np.random.default_rng(0)
+    shapes = SHAPES if dtype in ("float32", "float64") else SHAPES[2:9]
+    for shape in shapes:
+        x, grad = to_words(rng.normal(size=shape) * 5, dtype), to_words(rng.normal(size=shape), dtype)
+        exact, g = from_words(x, dtype), from_words(grad, dtype)
+        for name, reference in (("softmax", softmax), ("log_softmax", log_softmax)):
+            _, out = run(getattr(norm, f"plan_{name}")(dtype, *shape), x, np.zeros_like(x))
+            expected = reference(exact, axis=1) if shape[1] else exact
+            tolerance = TOLERANCE[dtype]
+            np.testing.assert_allclose(from_words(out, dtype), expected, tolerance, tolerance, err_msg=f"{name} {shape}")
+            y = from_words(out, dtype)
+            total = (g * y).sum(1, keepdims=True) if name == "softmax" else g.sum(1, keepdims=True)
+            expected = y * (g - total) if name == "softmax" else g - np.exp(y) * total
+            *_, gx = run(getattr(norm, f"plan_{name}_grad")(dtype, *shape), grad, out, np.zeros_like(x))
+            scale = tolerance * max(1, np.abs(total).max(initial=0))
+            np.testing.assert_allclose(from_words(gx, dtype), expected, tolerance, scale, err_msg=f"{name} grad {shape}")
+
+
+@pytest.mark.parametrize("inner", [1, 3])
+def test_softmax_of_extremes(inner):
+    rows = np.array([[1e4, 1e4 - 1, -1e30], [np.inf, 0, 0], [-np.inf] * 3, [np.nan, 0, 0], [-np.inf, 0, 1]], np.float32)
+    with np.errstate(all="ignore"):
+        expected = softmax(rows, axis=1), log_softmax(rows.astype(float), axis=1)
+    expected[1][1] = np.nan                              # inf - inf, as in PyTorch
+    x = np.ascontiguousarray(np.repeat(rows[:, :, None], inner, 2))
+    for plan, value in zip((norm.plan_softmax, norm.plan_log_softmax), expected):
+        out = run(plan("float32", 5, 3, inner), x, np.zeros_like(x))[1]
+        np.testing.assert_allclose(out, np.repeat(value[:, :, None], inner, 2), 1e-6)
+
+
+def test_softmax_in_place():
+    x = np.random.default_rng(1).normal(size=(6, 50)).astype(np.float32)
+    guarded, expected = Guarded(x), softmax(x, axis=1)
+    plan = norm.plan_softmax("float32", 6, 50, 1)
+    plan.call(guarded.address, guarded.address, plan.walk)
+    np.testing.assert_allclose(guarded.check(), expected, 1e-5)
+
+
+def reference_cross_entropy(logits, target, weight, ignore):
+    kept = target != ignore
+    safe = np.where(kept, target, 0)
+    factor = np.where(kept, weight[safe], 0)
+    rows = np.arange(len(target))
+    with np.errstate(all="ignore"):
+        losses = -log_softmax(logits, axis=1)[rows, safe] * factor
+        gradient = softmax(logits, axis=1)
+    gradient[rows, safe] -= 1
+    return np.where(kept, losses, 0), gradient * factor[:, None], factor
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_cross_entropy(dtype):
+    rng = np.random.default_rng(2)
+    wide = "float64" if dtype == "float64" else "float32"
+    for (n, c), weighted, mean in itertools.product([(1, 1), (8, 10), (64, 1000), (600, 100)], [False, True], [False, True]):
+        logits, target = to_words(rng.normal(size=(n, c)) * 3, dtype), rng.integers(0, c, n)
+        target[1::7] = -100
+        weight = to_words(rng.uniform(0.5, 2, c), dtype) if weighted else None
+        factors = from_words(weight, dtype) if weighted else np.ones(c)
+        losses, gradient, factor = reference_cross_entropy(from_words(logits, dtype), target, factors, -100)
+        _, _, _, out, saved, status = run(norm.plan_cross_entropy(dtype, n, c), logits, target, weight,
+                                          np.zeros(n, logits.dtype), np.zeros((n, 3), wide), np.zeros(1, np.int64))
+        tolerance = TOLERANCE[dtype]
+        assert status[0] == 0
+        np.testing.assert_allclose(from_words(out, dtype), losses, tolerance, tolerance)
+        divisor = factor.sum() if mean else 1.0
+        *_, total, divided = run(norm.plan_cross_entropy_total(dtype, n, mean), out, saved, np.zeros(1, logits.dtype),
+                                 np.zeros(1, wide))
+        np.testing.assert_allclose(from_words(total, dtype), losses.sum() / divisor, 4 * tolerance)
+        np.testing.assert_allclose(divided, divisor, 1e-5)
+        grad = to_words(rng.normal(size=1 if mean else n), dtype)
+        *_, result = run(norm.plan_cross_entropy_grad(dtype, n, c, 0 if mean else 1), logits, saved, target, grad,
+                         divided if mean else None, np.zeros_like(logits))
+        expected = gradient * from_words(grad, dtype)[:, None] / divisor
+        np.testing.assert_allclose(from_words(result, dtype), expected, 4 * tolerance, tolerance)
+
+
+@pytest.mark.parametrize("bad", [-1, 5, -101, 2**62, -2**63])
+def test_cross_entropy_reports_bad_targets(bad):
+    target = np.array([0, 1, bad, 4])
+    *_, losses, saved, status = run(norm.plan_cross_entropy("float32", 4, 5), np.zeros((4, 5), np.float32), target, None,
+                                    np.ones(4, np.float32), np.zeros((4, 3), np.float32), np.zeros(1, np.int64))
+    assert status[0] == 3 and losses[2] == 0
+
+
+def test_float32_kernels_stay_in_float32():
+    from numtorch.kernels.compiler import DISABLE_JIT, inspect_ir
+    from numtorch.kernels.cpu.elements import same
+    if DISABLE_JIT:
+        pytest.skip("nothing is compiled")
+    kernels = [(norm.softmax_rows, 2), (norm.log_softmax_columns, 2), (norm.softmax_grad_rows, 3), (norm.log_softmax_grad_columns, 3)]
+    for function, arrays in kernels:
+        text = inspect_ir(function, ("float32*",) * arrays + ("int64*",),
+                          {"T": np.float32, "load": same, "store": same, "RECOMPUTE": False}, "float32")
+        assert "double" not in text and "<" in text, function.__name__
