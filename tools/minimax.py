@@ -30,11 +30,9 @@ def solve(nodes, values, weights, powers):
     return list(solution)[:-1]
 
 
-def remez(f, weight, low, high, powers, rounds=8, grid=None):
-    """Minimax coefficients for the given powers of x, and the largest weighted error."""
-    low, high = mp.mpf(low), mp.mpf(high)
+def remez(powers, points, rounds=8):
+    """Minimax coefficients for the given powers of x over points (x, value, weight), and the largest weighted error."""
     n = len(powers) + 1
-    points = grid or sample(f, weight, low, high, 24 * n)
     nodes = [points[min(len(points) - 1, int(round((1 - mp.cos(mp.pi * i / (n - 1))) / 2 * (len(points) - 1))))] for i in range(n)]
     for _ in range(rounds):
         coefficients = solve([p[0] for p in nodes], [p[1] for p in nodes], [p[2] for p in nodes], powers)
@@ -70,22 +68,27 @@ def extrema(points, errors, n):
 
 def fit(f, weight, low, high, count, dtype):
     """Coefficients representable in dtype, constant term first, and the largest weighted error in half ulps of one."""
-    count_points = 24 * (count + 1)
-    points = sample(f, weight, mp.mpf(low), mp.mpf(high), count_points)
-    fixed, powers = [], list(range(count))
-    rest, _ = remez(None, None, low, high, powers, grid=points)
-    while powers:
-        fixed.append(dtype(float(rest[0])) if dtype is np.float32 else float(rest[0]))
-        if len(fixed) > 4 or dtype is np.float64:          # higher terms weigh too little for their rounding to matter
-            fixed += [dtype(float(c)) for c in rest[1:]]
-            break
-        powers = powers[1:]
-        if powers:
-            left = [(x, y - value_at([mp.mpf(float(c)) for c in fixed], range(len(fixed)), x), w) for x, y, w in points]
-            rest, _ = remez(None, None, low, high, powers, rounds=3, grid=left)
-    exact = [mp.mpf(float(c)) for c in fixed]
-    worst = max(abs(w * (value_at(exact, range(count), x) - y)) for x, y, w in points)
-    return fixed, worst * 2 ** (24 if dtype is np.float32 else 53)
+    points = sample(f, weight, mp.mpf(low), mp.mpf(high), 24 * (count + 1))
+    rest, _ = remez(list(range(count)), points)
+    attempts = [[float(dtype(float(c))) for c in rest]]
+    if dtype is np.float32:
+        attempts.append(rounded_upwards(rest, points))
+    errors = [max(abs(w * (value_at([mp.mpf(c) for c in a], range(count), x) - y)) for x, y, w in points) for a in attempts]
+    best = errors.index(min(errors))
+    return attempts[best], errors[best] * 2 ** (24 if dtype is np.float32 else 53)
+
+
+def rounded_upwards(coefficients, points):
+    """Coefficients in float32, the lowest rounded first and the others fitted again to what is left."""
+    count, fixed = len(coefficients), []
+    for done in range(1, count + 1):
+        fixed.append(float(np.float32(float(coefficients[0]))))
+        if done < 4 and done < count:                    # higher terms weigh too little for their rounding to matter
+            left = [(x, y - value_at([mp.mpf(c) for c in fixed], range(done), x), w) for x, y, w in points]
+            coefficients, _ = remez(list(range(done, count)), left, rounds=3)
+        else:
+            coefficients = coefficients[1:]
+    return fixed
 
 
 def one(x):
@@ -108,7 +111,35 @@ def cubic_atanh(z):
     return (2 * mp.atanh(s) - 2 * s) / s ** 3 if z else mp.mpf(2) / 3
 
 
-# name: (f, weight, low, high, float32 count, float64 count)
+def scaled_erfc(x):
+    return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
+
+
+def erfinv_ratio(w):
+    if w == 0:
+        return mp.sqrt(mp.pi) / 2
+    x = mp.sqrt(-mp.expm1(-w))
+    y = mp.sqrt(w) * mp.mpf("0.9")
+    for _ in range(60):                                  # Newton on log(erfc), which is nearly quadratic in y
+        tail = mp.erfc(y)
+        step = (mp.log(tail) - mp.log(mp.exp(-w) / (1 + x))) * tail / (2 / mp.sqrt(mp.pi) * mp.exp(-y * y))
+        y += step
+        if abs(step) < mp.mpf(10) ** -40 * y:
+            break
+    return y / x
+
+
+def stirling_rest(z):
+    x = 1 / mp.sqrt(z)
+    return (mp.loggamma(x) - (x - 0.5) * (mp.log(x) - 1) - (mp.log(2 * mp.pi) - 1) / 2) * x
+
+
+def digamma_rest(z):
+    x = 1 / mp.sqrt(z)
+    return (mp.log(x) - 1 / (2 * x) - mp.digamma(x)) / z
+
+
+# name: (f, weight, low, high (or one for each type), float32 count, float64 count)
 FITS = {
     # exp(r) = 1 + r + r**2 * EXPM1(r), |r| <= ln(2)/2
     "EXPM1": (series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), lambda r: abs(r) + 1e-30, -LN2 / 2, LN2 / 2, 5, 11),
@@ -131,6 +162,22 @@ FITS = {
     "ATAN": (series(lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 3), lambda z: z + 1e-30, 0, (TAN_PI_8 * 1.001) ** 2, 5, 12),
     # asin(t) = t + t**3 * ASIN(t**2), |t| <= 1/2
     "ASIN": (series(lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, mp.mpf(1) / 6), lambda z: z + 1e-30, 0, 0.25, 5, 13),
+    # erf(x) = x + x * ERF(x**2), |x| <= 0.92
+    "ERF": (series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 2 / mp.sqrt(mp.pi) - 1), one, 0, mp.mpf("0.92") ** 2, 6, 12),
+    # erfc(x) = exp(-x ERF_TAIL(x)), 0.9 <= x <= 4 or 6: beyond, erf rounds to 1
+    "ERF_TAIL": (lambda x: -mp.log(mp.erfc(x)) / x, lambda x: x * mp.erfc(x), mp.mpf("0.9"), (4, 6), 9, 21),
+    # (1 + 2 x) exp(x**2) erfc(x) = ERFC(t), t = (x - 4) / (x + 4), 0 <= x (Shepherd and Laframboise, Math. Comp. 36, 1981)
+    "ERFC": (lambda t: scaled_erfc(4 * (1 + t) / (1 - t)), one, -1, (0.45, 0.75), 10, 22),
+    # erfinv(x) = x * P(w), w = -log(1 - x**2); in the tail of sqrt(w) (Giles, "Approximating the erfinv function", 2010)
+    "ERFINV": (lambda w: erfinv_ratio(w + 3), one, -3, 3, 9, 23),
+    "ERFINV_MIDDLE": (lambda s: erfinv_ratio((s + mp.mpf("3.25")) ** 2), lambda s: 1 / (s + 3), mp.mpf("2.44") - mp.mpf("3.25"), (0.85, 0.80), 8, 19),
+    "ERFINV_TAIL": (lambda s: erfinv_ratio((s + 5) ** 2), lambda s: 1 / (s + 5), -1.01, 1.1, 0, 17),
+    # lgamma(2 + y) = y * LGAMMA(y), |y| <= 1/2
+    "LGAMMA": (series(lambda y: mp.loggamma(2 + y) / y, 1 - mp.euler), one, -0.5, 0.5, 9, 19),
+    # lgamma(x) = (x - 1/2) (log(x) - 1) + (log(2 pi) - 1) / 2 + STIRLING(1 / x**2) / x, x >= 8
+    "STIRLING": (series(stirling_rest, mp.mpf(1) / 12), lambda z: z, 0, mp.mpf(1) / 64, 3, 7),
+    # digamma(x) = log(x) - 1 / (2 x) - DIGAMMA(1 / x**2) / x**2, x >= 8
+    "DIGAMMA": (series(digamma_rest, mp.mpf(1) / 12), lambda z: z, 0, mp.mpf(1) / 64, 3, 8),
 }
 
 
@@ -152,7 +199,8 @@ def main(names):
             continue
         for count, dtype in ((count32, np.float32), (count64, np.float64)):
             if count:
-                coefficients, error = fit(f, weight, low, high, count, dtype)
+                top = high[dtype is np.float64] if isinstance(high, tuple) else high
+                coefficients, error = fit(f, weight, low, top, count, dtype)
                 print(f"{name:10} {dtype.__name__} {count:3} error {float(error):.3g}")
                 out.append(row(name, coefficients, dtype))
     if not names:

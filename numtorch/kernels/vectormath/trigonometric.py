@@ -1,0 +1,179 @@
+"""Trigonometric functions and their inverses.
+
+sin, cos and tan reduce |x| to r + n pi/2 with r in two floats: fma(-n, pi/2, |x|) is exact, for its result is a multiple of
+the last bit of pi/2 and below 1. That holds until n outgrows the rounding constant (|x| = 2**21, 2**48); beyond, `settle_*`
+takes the C library's answer, tested for whole vectors at a time.
+"""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..intrinsics import Intrinsic, bits_of, copysign, fabs, float_of, fma, select, sqrt
+from . import coefficients as c
+from .elementary import INFINITY, NAN, ROUND_MAGIC, ByPrecision, Elementary, Int, both, constant, polynomial
+from .ranges import LIMIT32, LIMIT64
+
+
+def _settle(name, function):
+    def settle(x, y):
+        limit = LIMIT32 if isinstance(x, np.float32) else LIMIT64
+        return type(y)(function(np.float64(x))) if abs(x) > limit else y
+    settle.__name__ = name
+    return Intrinsic(settle, module="numtorch.kernels.vectormath.lowering")
+
+
+settle_sin, settle_cos, settle_tan = _settle("settle_sin", np.sin), _settle("settle_cos", np.cos), _settle("settle_tan", np.tan)
+
+TWO_OVER_PI = constant(2 / math.pi)
+HALF_PI_1 = constant(np.float32(math.pi / 2), math.pi / 2)      # pi/2 as a sum of three floats
+HALF_PI_2 = constant(-4.371138828673793e-08, 6.123233995736766e-17)
+HALF_PI_3 = constant(-1.7151244994428829e-15, -1.4973849048591698e-33)
+SIGN_SHIFT = ByPrecision(np.int32(30), np.int64(62))     # moves bit 1 of a quadrant to the sign
+SIGN_MASK = ByPrecision(np.int32(-2 ** 31), np.int64(-2 ** 63))
+sin_polynomial = polynomial("sin_polynomial", c.SIN32, c.SIN64)
+cos_polynomial = polynomial("cos_polynomial", c.COS32, c.COS64)
+
+
+def _quadrant(a):
+    """(n, r, r_low) with a = n pi/2 + r + r_low; only the last two bits of n count."""
+    shifted = fma(a, TWO_OVER_PI, ROUND_MAGIC)
+    n = shifted - ROUND_MAGIC
+    first = fma(-n, HALF_PI_1, a)
+    product = n * HALF_PI_2
+    r = first - product
+    back = r - first
+    low = (first - (r - back)) - (product + back)
+    low = low - fma(n, HALF_PI_2, -product)
+    return bits_of(shifted), r, fma(-n, HALF_PI_3, low)
+
+
+def _sin_of(r, low):
+    square = r * r
+    return r + fma(sin_polynomial(square) * square, r, low)
+
+
+def _cos_of(r, low):
+    square = r * r
+    half = 0.5 * square
+    one = 1.0 - half
+    return one + (((1.0 - one) - half) + fma(square * square, cos_polynomial(square), -r * low))
+
+
+quadrant, sin_of, cos_of = both(_quadrant), both(_sin_of), both(_cos_of)
+
+
+def _with_sign(y, quadrant_bits, x_bits):
+    """y, negated for quadrants 2 and 3 and again for negative x."""
+    return float_of(Int(bits_of(y) ^ Int(Int(Int(quadrant_bits & Int(2)) << SIGN_SHIFT) ^ Int(x_bits & SIGN_MASK))))
+
+
+with_sign = both(_with_sign)
+
+
+def _sin(x):
+    """Sine of x in radians."""
+    n, r, low = quadrant(fabs(x))
+    y = select(Int(n & Int(1)) == Int(0), sin_of(r, low), cos_of(r, low))
+    return settle_sin(x, with_sign(y, n, bits_of(x)))
+
+
+def _cos(x):
+    """Cosine of x in radians."""
+    n, r, low = quadrant(fabs(x))
+    y = select(Int(n & Int(1)) == Int(0), cos_of(r, low), sin_of(r, low))
+    return settle_cos(x, with_sign(y, Int(n + Int(n & Int(1))), Int(0)))
+
+
+def _tan(x):
+    """Tangent of x in radians: sine over cosine."""
+    n, r, low = quadrant(fabs(x))
+    sine, cosine = sin_of(r, low), cos_of(r, low)
+    even = Int(n & Int(1)) == Int(0)
+    y = select(even, sine, -cosine) / select(even, cosine, sine)
+    return settle_tan(x, float_of(Int(bits_of(y) ^ Int(bits_of(x) & SIGN_MASK))))
+
+
+# ---------------------------------------------------------------- inverses
+HALF_PI = constant(np.float32(math.pi / 2), math.pi / 2)
+PI = constant(np.float32(math.pi), math.pi)
+PI_LOW = constant(-8.742278e-08, 1.2246467991473532e-16)
+QUARTER_PI = constant(np.float32(math.pi / 4), math.pi / 4)
+TAN_PI_8 = constant(math.tan(math.pi / 8))
+TAN_3_PI_8 = constant(math.tan(3 * math.pi / 8))
+asin_polynomial = polynomial("asin_polynomial", c.ASIN32, c.ASIN64)
+atan_polynomial = polynomial("atan_polynomial", c.ATAN32, c.ATAN64)
+
+
+def _atan_positive(y, x):
+    """The angle of the point (x, y) in the first quadrant, from the nearest of 0, pi/4 and pi/2, with one division."""
+    steep = y > TAN_3_PI_8 * x
+    middle = y > TAN_PI_8 * x
+    above = select(steep, -x, select(middle, y - x, y))
+    below = select(steep, y, select(middle, y + x, x))
+    t = above / below
+    z = t * t
+    angle = fma(atan_polynomial(z) * z, t, t)
+    base = select(steep, HALF_PI, select(middle, QUARTER_PI, 0.0))
+    low = select(steep, 0.5 * PI_LOW, select(middle, 0.25 * PI_LOW, 0.0))
+    return base + (angle + low)
+
+
+atan_positive = both(_atan_positive)
+
+
+def _atan(x):
+    """Inverse tangent, in radians."""
+    a = fabs(x)
+    y = atan_positive(a, 1.0)
+    return copysign(select(x == x, y, x), x)
+
+
+HUGE = constant(2.0 ** 126, 2.0 ** 1022)
+SMALL = constant(2.0 ** -100, 2.0 ** -960)
+GROWTH = constant(2.0 ** 60, 2.0 ** 120)
+
+
+def _atan2(y, x):
+    """Angle of the point (x, y) in radians, from -pi to pi."""
+    a, b = fabs(y), fabs(x)
+    larger = select(a > b, a, b)
+    factor = select(larger > HUGE, 0.25, select(larger < SMALL, GROWTH, 1.0))       # sums stay finite, products normal
+    both_infinite = select(a == INFINITY, b, 0.0) == INFINITY
+    both_zero = a + b == 0.0
+    p = select(both_infinite, 1.0, a * factor)
+    q = select(both_infinite, 1.0, select(both_zero, 1.0, b * factor))
+    angle = atan_positive(p, q)
+    angle = select(bits_of(x) < Int(0), PI - (angle - PI_LOW), angle)
+    return copysign(select(a + b == a + b, angle, NAN), y)
+
+
+def _asin(x):
+    """Inverse sine, in radians; near 1 by pi/2 - 2 asin(sqrt((1 - x) / 2))."""
+    a = fabs(x)
+    outer = a > 0.5
+    z = select(outer, 0.5 * (1.0 - a), x * x)
+    t = select(outer, sqrt(z), a)
+    y = fma(asin_polynomial(z) * z, t, t)
+    return copysign(select(outer, HALF_PI - (y + y - 0.5 * PI_LOW), y), x)
+
+
+def _acos(x):
+    """Inverse cosine, in radians."""
+    a = fabs(x)
+    outer = a > 0.5
+    z = select(outer, 0.5 * (1.0 - a), x * x)
+    t = select(outer, sqrt(z), a)
+    y = fma(asin_polynomial(z) * z, t, t)
+    near = select(x > 0.0, y + y, PI - (y + y - PI_LOW))
+    return select(outer, near, HALF_PI - (copysign(y, x) - 0.5 * PI_LOW))
+
+
+sin = Elementary("sin", np.sin, _sin)
+cos = Elementary("cos", np.cos, _cos)
+tan = Elementary("tan", np.tan, _tan)
+asin = Elementary("asin", np.arcsin, _asin)
+acos = Elementary("acos", np.arccos, _acos)
+atan = Elementary("atan", np.arctan, _atan)
+atan2 = Elementary("atan2", np.arctan2, _atan2)
