@@ -16,6 +16,7 @@ from numpy import float32
 from .. import threads
 from ..compiler import compile_kernel
 from ..intrinsics import offset, select
+from . import convpanel
 from .window import LAYOUTS, end_inside, first_inside, keep
 
 T = float32                                              # the compute type, bound by the planner
@@ -208,6 +209,13 @@ def _with_unused_workspace(prepared):
 
 
 # ---------------------------------------------------------------- planners
+PANEL_ROWS = 1                                           # rows of a group's weight matrix that repay packing a panel
+
+
+def _as_panels(dtype, shape, rows):
+    return dtype in ("float32", "float64") and rows >= PANEL_ROWS and shape.multiply_adds > 0
+
+
 def plan_conv2d(dtype, N, C, H, W, O, KH, KW, stride, padding, dilation, groups, bias=False,
                 activation=None) -> threads.Prepared:
     """Convolution. Run with (x, weight, bias or 0, out, workspace).
@@ -221,16 +229,22 @@ def plan_conv2d(dtype, N, C, H, W, O, KH, KW, stride, padding, dilation, groups,
         activation: None or `"relu"`.
     """
     shape = geometry(N, C, H, W, O, KH, KW, stride, padding, dilation, groups)
+    if _as_panels(dtype, shape, O // groups):
+        return convpanel.plan_forward(dtype, shape, bias, activation == "relu")
     return _plan_direct(direct, dtype, shape, N * O, 4, shape.columns, (int(bias), int(activation == "relu")))
 
 
 def plan_conv2d_input_grad(dtype, N, C, H, W, O, KH, KW, stride, padding, dilation, groups) -> threads.Prepared:
     """Gradient for the input. Run with (grad_out, weight, grad_x, workspace). Sizes as for `plan_conv2d`."""
     shape = geometry(N, C, H, W, O, KH, KW, stride, padding, dilation, groups)
+    if _as_panels(dtype, shape, C // groups):
+        return convpanel.plan_input_grad(dtype, shape)
     return _plan_direct(direct_input_grad, dtype, shape, N * C, 3, W)
 
 
 def plan_conv2d_weight_grad(dtype, N, C, H, W, O, KH, KW, stride, padding, dilation, groups) -> threads.Prepared:
     """Gradient for the weight. Run with (grad_out, x, grad_weight, workspace). Sizes as for `plan_conv2d`."""
     shape = geometry(N, C, H, W, O, KH, KW, stride, padding, dilation, groups)
+    if _as_panels(dtype, shape, O // groups):
+        return convpanel.plan_weight_grad(dtype, shape)
     return _plan_direct(direct_weight_grad, dtype, shape, O * (C // groups), 3)
