@@ -23,13 +23,13 @@ from .. import compiler, threads
 from ..intrinsics import offset
 from . import gemv
 from .product import (A_BATCH, A_COLUMN, A_ROW, ALPHA, B_BATCH, B_COLUMN, B_ROW, BATCH, BETA, BIAS_STRIDE, C_BATCH, C_COLUMN,
-                      C_ROW, COLUMN_BLOCK, DEPTH_BLOCK, FLAGS, K, LEFT_SPACE, M, N, RIGHT_IN_PLACE, RIGHT_SPACE, ROW_BLOCK,
+                      C_ROW, COLUMN_BLOCK, DEPTH_BLOCK, FLAGS, K, LEFT_SPACE, M, N, RIGHT_SPACE, ROW_BLOCK,
                       SUM_SPACE, SWAP, WORDS, Problem, compile_for, complex_scalar, copy_bias, float_scalar, integer_scalar,
                       prepare, round_up, same, space, split)
-from .tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, host_tile, multiply_tile, transpose_tile
+from .tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, copy_row, host_tile, multiply_tile, transpose_tile
 
 T = float32                                              # bound by compile_kernel, like the names below
-MR, NV, W, NR, MASKED = 14, 2, 16, 32, 1
+MR, LV, NV, W, NR, MASKED = 14, 1, 2, 16, 32, 1
 load = store = same                                      # 16-bit words are widened and rounded by these
 scalar = float_scalar
 
@@ -49,6 +49,18 @@ def _pack(source, stride, step, present, pitch_rows, depth, out):
             out[k * pitch_rows + r] = T(0)
 
 
+def _copy_masked(source, present, out):
+    copy_row(LV, W, MASKED, source, present, out)        # the excess of a row is overwritten by the next
+
+
+def _copy_exactly(source, present, out):
+    for r in range(MR):
+        out[r] = source[r]
+
+
+copy_left = _copy_masked
+
+
 def _pack_left(source, row, column, present, depth, out):
     """One tile's rows of A, at a pitch of MR."""
     if column == 1 and depth >= W:
@@ -57,10 +69,9 @@ def _pack_left(source, row, column, present, depth, out):
             k = min(k, depth - W)                        # the last block overlaps the one before
             transpose_tile(MR, W, offset(source, k), row, present, offset(out, k * MR))
             k += W
-    elif row == 1 and present == MR:
+    elif row == 1 and (MASKED or present == MR):
         for k in range(depth):
-            for r in range(MR):
-                out[k * MR + r] = source[k * column + r]
+            copy_left(offset(source, k * column), present, offset(out, k * MR))
     else:
         _pack(source, row, column, present, MR, depth, out)
 
@@ -73,10 +84,9 @@ def _pack_right(source, row, column, present, depth, out):
             k = min(k, depth - W)
             transpose_tile(NR, W, offset(source, k), column, present, offset(out, k * NR))
             k += W
-    elif column == 1 and present == NR:
+    elif column == 1 and (MASKED or present == NR):
         for k in range(depth):
-            for r in range(NR):
-                out[k * NR + r] = source[k * row + r]
+            copy_row(NV, W, MASKED, offset(source, k * row), present, offset(out, k * NR))
     else:
         _pack(source, column, row, present, NR, depth, out)
 
@@ -101,13 +111,28 @@ def _finish(sums, pitch, out, out_row, out_column, rows, columns, alpha, beta, b
 
 def _tile(rows, depth, left, left_row, left_column, right, right_row, out, out_row, columns, alpha, beta, bias, flags, sums):
     """One register tile; where lanes cannot be masked, an edge goes through `sums`."""
-    if MASKED or columns >= NR:
+    if columns <= W and MASKED:
+        multiply_tile(MR, 1, W, MASKED, rows, depth, left, left_row, left_column, right, right_row, out, out_row, columns,
+                      alpha, beta, bias, flags)
+    elif MASKED or columns >= NR:
         multiply_tile(MR, NV, W, MASKED, rows, depth, left, left_row, left_column, right, right_row, out, out_row, columns,
                       alpha, beta, bias, flags)
     else:
         multiply_tile(MR, NV, W, MASKED, rows, depth, left, left_row, left_column, right, right_row, sums, int64(NR),
                       columns, T(1), T(0), bias, int64(0))
         _finish(sums, int64(NR), out, out_row, int64(1), rows, columns, alpha, beta, bias, flags)
+
+
+def _blocks(depth, block):
+    """The size of the next of the blocks of the depth: two equal ones rather than a full and a small one."""
+    return depth if depth <= block else block if depth >= 2 * block else (depth + 1) // 2
+
+
+def _block_flags(flags, start, thick, depth):
+    """The epilogue of one block of the depth: all but the first add to C, bias and activation belong to the last."""
+    if start + thick < depth:
+        flags &= ACCUMULATE
+    return flags | ACCUMULATE if start > 0 else flags
 
 
 # ---------------------------------------------------------------- nothing packed, or panels of B
@@ -123,37 +148,38 @@ def _in_place(a, b, c, bias, workspace, walk):
         this_left = offset(left, index * walk[A_BATCH])
         this_right = offset(right, index * walk[B_BATCH])
         out = offset(c, index * walk[C_BATCH])
-        for j in range(0, columns, NR):
-            present = min(columns - j, int64(NR))
-            panel, panel_row = offset(this_right, j * b_column), b_row
-            if b_column != 1 or (not MASKED and present < NR):
-                _pack_right(panel, b_row, b_column, present, depth, packed)
-                panel, panel_row = packed, int64(NR)
-            i = int64(0)
-            while i < rows:
-                height = _height(rows - i)
-                this_bias = offset(workspace, i if flags & ROW_BIAS else j)
-                _tile(height, depth, offset(this_left, i * a_row), a_row, a_column, panel, panel_row,
-                      offset(out, i * c_row + j), c_row, columns - j, alpha, beta, this_bias, flags, sums)
-                i += height
+        pc = int64(0)
+        while pc == 0 or pc < depth:
+            thick = _blocks(depth - pc, walk[DEPTH_BLOCK])
+            block_beta = beta if pc == 0 else T(1)
+            block_flags = _block_flags(flags, pc, thick, depth)
+            for j in range(0, columns, NR):
+                present = min(columns - j, int64(NR))
+                panel, panel_row = offset(this_right, pc * b_row + j * b_column), b_row
+                if b_column != 1 or present < NR:
+                    _pack_right(panel, b_row, b_column, present, thick, packed)
+                    panel, panel_row = packed, int64(NR)
+                i = int64(0)
+                while i < rows:
+                    height = _height(rows - i)
+                    this_bias = offset(workspace, i if flags & ROW_BIAS else j)
+                    _tile(height, thick, offset(this_left, i * a_row + pc * a_column), a_row, a_column, panel, panel_row,
+                          offset(out, i * c_row + j), c_row, present, alpha, block_beta, this_bias, block_flags, sums)
+                    i += height
+            pc += max(thick, int64(1))
 
 
 # ---------------------------------------------------------------- both operands packed
-def _blocks(depth, block):
-    """The size of the next of the blocks of the depth: two equal ones rather than a full and a small one."""
-    return depth if depth <= block else block if depth >= 2 * block else (depth + 1) // 2
-
-
-def _multiply_block(rows, columns, depth, left, right, right_row, right_panel, out, out_row, alpha, beta, bias, flags, sums):
+def _multiply_block(rows, columns, depth, left, right, out, out_row, alpha, beta, bias, flags, sums):
     """Packed rows of A times panels of B."""
     for j in range(0, columns, NR):
-        panel = offset(right, (j // NR) * right_panel)
+        panel = offset(right, j * depth)
         i = int64(0)
         tile = int64(0)
         while i < rows:
             height = _height(rows - i)
             this_bias = offset(bias, i if flags & ROW_BIAS else j)
-            _tile(height, depth, offset(left, tile * MR * depth), int64(1), int64(MR), panel, right_row,
+            _tile(height, depth, offset(left, tile * MR * depth), int64(1), int64(MR), panel, int64(NR),
                   offset(out, i * out_row + j), out_row, columns - j, alpha, beta, this_bias, flags, sums)
             i += height
             tile += 1
@@ -195,7 +221,6 @@ def _packed(a, b, c, bias, workspace, walk):
     packed_left = offset(workspace, walk[LEFT_SPACE])
     packed_right = offset(workspace, walk[RIGHT_SPACE])
     sums = offset(workspace, walk[SUM_SPACE])
-    in_place = walk[RIGHT_IN_PLACE]
     for index in range(walk[BATCH]):
         this_left = offset(left, index * walk[A_BATCH])
         this_right = offset(right, index * walk[B_BATCH])
@@ -206,19 +231,13 @@ def _packed(a, b, c, bias, workspace, walk):
             while pc < depth:
                 thick = _blocks(depth - pc, walk[DEPTH_BLOCK])
                 block_beta = beta if pc == 0 else T(1)
-                block_flags = flags if pc == 0 else flags | ACCUMULATE
-                if pc + thick < depth:                   # bias and relu belong to the last block
-                    block_flags &= ACCUMULATE
-                block = offset(this_right, pc * b_row + jc * b_column)
-                block_row, block_panel = b_row, int64(NR)
-                if not in_place:
-                    _pack_columns(block, b_row, b_column, width, thick, packed_right)
-                    block, block_row, block_panel = packed_right, int64(NR), thick * NR
+                block_flags = _block_flags(flags, pc, thick, depth)
+                _pack_columns(offset(this_right, pc * b_row + jc * b_column), b_row, b_column, width, thick, packed_right)
                 for ic in range(0, rows, walk[ROW_BLOCK]):
                     high = min(rows - ic, walk[ROW_BLOCK])
                     _pack_rows(offset(this_left, ic * a_row + pc * a_column), a_row, a_column, high, thick, packed_left)
                     this_bias = offset(workspace, ic if flags & ROW_BIAS else jc)
-                    _multiply_block(high, width, thick, packed_left, block, block_row, block_panel,
+                    _multiply_block(high, width, thick, packed_left, packed_right,
                                     offset(out, ic * c_row + jc), c_row, alpha, block_beta, this_bias, block_flags, sums)
                 pc += thick
 
@@ -247,7 +266,7 @@ def _staged(a, b, c, bias, workspace, walk):
                 for ic in range(0, rows, walk[ROW_BLOCK]):
                     high = min(rows - ic, walk[ROW_BLOCK])
                     _pack_rows(offset(this_left, ic * a_row + pc * a_column), a_row, a_column, high, thick, packed_left)
-                    _multiply_block(high, whole, thick, packed_left, packed_right, int64(NR), thick * NR,
+                    _multiply_block(high, whole, thick, packed_left, packed_right,
                                     offset(sums, ic * pitch), pitch, T(1), T(1), workspace,
                                     int64(ACCUMULATE if pc > 0 else 0), sums)
                 pc += max(thick, int64(1))
@@ -304,16 +323,20 @@ def _nothing(a, b, c, bias, workspace, walk):
 
 
 # ---------------------------------------------------------------- planning
+import os
+_DEPTH_BYTES, _ROW_TILES, _COLUMN_BLOCK, _STAGED_COLUMNS = int(os.environ.get("DB",1536)), int(os.environ.get("RT",16)), int(os.environ.get("CB",2048)), 512
+
+
 def _plan_in_place(problem, tile):
     parts = split(problem, 1, tile.columns if problem.n > tile.columns else 1)
-    turned = problem.b[1] != 1 or not tile.masked
+    turned = problem.b[1] != 1 or problem.n % tile.columns != 0 or len(parts) > 1
+    depth = min(_DEPTH_BYTES // problem.item, max(problem.k, 1))
     bias = max(problem.m, problem.n) if problem.bias else 0
-    spaces = space(bias, turned * (problem.k * tile.columns + tile.width),
+    spaces = space(bias, turned * (depth * tile.columns + tile.width),
                     0 if tile.masked else tile.rows * tile.columns)
-    return prepare(compile_for(_in_place, problem), problem, parts, (0, 0, 0, 0), (0, spaces[1], spaces[2]), spaces[3])
+    return prepare(compile_for(_in_place, problem), problem, parts, (depth, 0, 0), (0, spaces[1], spaces[2]), spaces[3])
 
 
-_DEPTH_BYTES, _ROW_TILES, _COLUMN_BLOCK, _STAGED_COLUMNS = 1536, 16, 2048, 512
 
 
 def _plan_packed(problem, tile, staged):
@@ -324,19 +347,17 @@ def _plan_packed(problem, tile, staged):
     width = max(right - left for _, _, (left, right) in parts)
     rows = min(_ROW_TILES * tile.rows, height)
     columns = min(_STAGED_COLUMNS if staged else _COLUMN_BLOCK, round_up(width, tile.columns))
-    in_place = (not staged and tile.masked and problem.b[1] == 1 and problem.k <= 1024
-                and (height <= 4 * tile.rows or width <= tile.columns))
     bias = max(problem.m, problem.n) if problem.bias else 0
     sums = height * columns if staged else 0 if tile.masked else tile.rows * tile.columns
     spaces = space(bias, (round_up(rows, tile.rows) + tile.rows) * depth + tile.width,
-                    0 if in_place else columns * depth + tile.width, sums)
-    blocks = depth, rows, columns, int(in_place)
+                    columns * depth + tile.width, sums)
+    blocks = depth, rows, columns
     if staged:
         load, store = WORDS.get(problem.dtype, (same, same))
         kernel = compile_for(_staged, problem, load=load, store=store, pack_left=_pack_left_words,
                           pack_right=_pack_right_words)
     else:
-        kernel = compile_for(_packed, problem)
+        kernel = compile_for(_packed, problem, copy_left=_copy_masked if tile.masked else _copy_exactly)
     return prepare(kernel, problem, parts, blocks, spaces[1:4], spaces[4])
 
 
@@ -346,7 +367,7 @@ def _plan_loops(problem):
         names["rectify"] = same
     parts = split(problem, 1, 1)
     block = 1024
-    return prepare(compile_for(_loops, problem, **names), problem, parts, (0, 0, block, 0), (0, 0, 0), block)
+    return prepare(compile_for(_loops, problem, **names), problem, parts, (0, 0, block), (0, 0, 0), block)
 
 
 _IN_PLACE_BYTES = 1 << 20                                # of B: it is read once for each tile of rows, from the L2 cache
@@ -386,6 +407,6 @@ def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch
     tile = host_tile(np.dtype(problem.compute).itemsize)
     if dtype in WORDS or problem.c[1] != 1:
         return _plan_packed(problem, tile, True)
-    if K == 0 or K * problem.n * problem.item <= _IN_PLACE_BYTES:
+    if K == 0 or K * problem.n * problem.item <= _IN_PLACE_BYTES or problem.m <= 4 * tile.rows:
         return _plan_in_place(problem, tile)
     return _plan_packed(problem, tile, False)

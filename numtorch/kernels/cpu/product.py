@@ -19,9 +19,8 @@ T = float32                                              # the compute type; bou
 BATCH, A_BATCH, B_BATCH, C_BATCH = 0, 1, 2, 3
 M, N, K, A_ROW, A_COLUMN, B_ROW, B_COLUMN, C_ROW, C_COLUMN = 4, 5, 6, 7, 8, 9, 10, 11, 12
 SWAP, FLAGS, ALPHA, BETA, BIAS_STRIDE = 13, 14, 15, 17, 19       # alpha and beta are two words: real, imaginary
-DEPTH_BLOCK, ROW_BLOCK, COLUMN_BLOCK, RIGHT_IN_PLACE = 20, 21, 22, 23
-LEFT_SPACE, RIGHT_SPACE, SUM_SPACE = 24, 25, 26
-LENGTH = 27
+DEPTH_BLOCK, ROW_BLOCK, COLUMN_BLOCK = 20, 21, 22
+LEFT_SPACE, RIGHT_SPACE, SUM_SPACE = 23, 24, 25
 
 
 # ---------------------------------------------------------------- how elements are read and written
@@ -165,7 +164,7 @@ def compile_for(function, problem, **names):
     tile = host_tile(np.dtype(problem.compute).itemsize) if problem.kind == "f" else None
     names["T"] = np.dtype(problem.compute).type
     if tile:
-        names.update(MR=tile.rows, NV=tile.vectors, W=tile.width, NR=tile.columns, MASKED=int(tile.masked))
+        names.update(MR=tile.rows, LV=-(-tile.rows // tile.width), NV=tile.vectors, W=tile.width, NR=tile.columns, MASKED=int(tile.masked))
     word, own = problem.dtype + "*", problem.compute + "*"
     return compiler.compile_kernel(function, (word, word, word, word, own, "int64*"), names)
 

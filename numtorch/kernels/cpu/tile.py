@@ -60,7 +60,7 @@ def _multiply_tile(max_rows, vectors, width, masked, rows, depth, left, left_row
         rows: the height of this tile, 1 to max_rows.
         left: element (i, k) is left[i * left_row + k * left_column].
         right: element (k, j) is right[k * right_row + j].
-        columns: how many columns there are; only read when masked. Unmasked, all of the tile is read and written.
+        columns: how many columns of `out` there are, when masked; unmasked, all of the tile is read and written.
         bias: `vectors * width` elements for COLUMN_BIAS, `rows` for ROW_BIAS.
     """
     for i in range(rows):
@@ -90,6 +90,12 @@ def _transpose_tile(rows, width, source, source_row, present, out):
             out[k * rows + r] = source[(r if r < present else 0) * source_row + k]
 
 
+def _copy_row(vectors, width, masked, source, present, out):
+    """out[j] = source[j] where j < present, else 0, for j < vectors * width. Only where lanes are masked."""
+    for j in range(vectors * width):
+        out[j] = source[j] if j < present else 0
+
+
 def _micro(twin, name):
     twin.__name__ = name
     return Intrinsic(twin, module="numtorch.kernels.cpu.microkernel")
@@ -97,3 +103,4 @@ def _micro(twin, name):
 
 multiply_tile = _micro(_multiply_tile, "multiply_tile")
 transpose_tile = _micro(_transpose_tile, "transpose_tile")
+copy_row = _micro(_copy_row, "copy_row")
