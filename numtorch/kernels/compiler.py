@@ -111,8 +111,8 @@ def _resolve(value, compute):
 
 # ---------------------------------------------------------------- binding: the function with its names filled in
 _bound: dict[tuple, object] = {}
-_KERNEL_MATH = {"reassoc", "contract", "nsz"}            # never `True`: NaN and Inf must survive
-_SCALAR_MATH = {"contract"}                              # `(x + magic) - magic` must stay, -0.0 too
+KERNEL_MATH = {"reassoc", "contract", "nsz"}            # never `True`: NaN and Inf must survive
+SCALAR_MATH = {"contract"}                              # `(x + magic) - magic` must stay, -0.0 too
 
 
 def _options(fastmath, **more):
@@ -123,7 +123,12 @@ def _options(fastmath, **more):
 def _bind(function, names, compute, literals=None):
     """`function` as Numba (or, without the JIT, Python) shall see it: a new function over transformed globals."""
     found, cells = _references(function, names)
-    transform = lambda value: _bind_value(_resolve(value, compute), names, compute)
+
+    def transform(value):
+        if literals and type(value) in (int, float):     # a named constant is a literal too
+            return _typed_constant(value, compute, literals)
+        return _bind_value(_resolve(value, compute), names, compute)
+
     scope = {"__builtins__": __builtins__, "__name__": function.__module__ or "kernel"}
     scope.update({name: transform(value) for name, value in found.items()})
     code = function.__code__
@@ -154,7 +159,7 @@ def _bind_value(value, names, compute):
             made = _bind(value, names, compute)
         if not DISABLE_JIT:
             import numba
-            made = numba.njit(**_options(_SCALAR_MATH if scalar else _KERNEL_MATH, forceinline=scalar))(made)
+            made = numba.njit(**_options(SCALAR_MATH if scalar else KERNEL_MATH, forceinline=scalar))(made)
         if key is not None:
             _bound[key] = made
     return made
@@ -318,7 +323,7 @@ def _compile(function, names, compute, signature, symbol, nogil, fastmath):
     return module
 
 
-def inspect_ir(function, signature, names=None, compute=None, fastmath=_KERNEL_MATH) -> str:
+def inspect_ir(function, signature, names=None, compute=None, fastmath=KERNEL_MATH) -> str:
     """The optimised LLVM IR of a kernel, for tests and for the curious."""
     return str(_compile(function, names or {}, compute, tuple(signature), "kernel", False, fastmath))
 
@@ -409,7 +414,7 @@ statistics = _Statistics()
 _kernels: dict[str, Kernel] = {}
 
 
-def compile_kernel(function, signature, names=None, compute=None, *, nogil=False, fastmath=_KERNEL_MATH) -> Kernel:
+def compile_kernel(function, signature, names=None, compute=None, *, nogil=False, fastmath=KERNEL_MATH) -> Kernel:
     """The kernel of a Python function for concrete types, from memory, from the store, or compiled now.
 
     Args:

@@ -1,0 +1,347 @@
+"""The graph that the tape records: leaves, nodes, and what nodes save.
+
+A tensor's `node` is its place in the graph. A `Leaf` stands for a tensor whose gradient is wanted and keeps that gradient; a
+`Node` stands for a recorded call: `edges` (the nodes of its inputs, None where no gradient is needed), what it saved with
+the versions it had, and `backward(grad)`, which returns a gradient for each edge. Nodes never own the tensor they
+produced, only its memory: a node that owned the tensor that owns it would be a cycle left to the garbage collector.
+"""
+from __future__ import annotations
+
+import traceback
+import weakref
+from sys import getrefcount
+
+from ..storage import Storage
+from ..tensor import Tensor, new, wrap
+from .modes import modes
+
+
+class Node:
+    """A recorded call. Subclasses implement `backward`; several outputs are told apart by `Output` nodes."""
+
+    __slots__ = ("edges", "hooks", "retained", "trace", "metadata_", "__weakref__")
+    outputs = 1
+
+    def backward(self, grad):
+        """Gradients for `edges`, in order, None where an edge is None. `grad` is the output's gradient."""
+        raise NotImplementedError
+
+    def release(self):
+        """Let go of what was saved."""
+
+    def name(self) -> str:
+        """The node's name, such as `MulBackward0`."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self):
+        """(node, output number) for every input, as PyTorch gives them."""
+        return tuple((e.edges[0], e.index) if type(e) is Output else (e, 0) for e in self.edges)
+
+    @property
+    def metadata(self) -> dict:
+        """A place for the user's own notes."""
+        try:
+            return self.metadata_
+        except AttributeError:
+            self.metadata_ = {}
+            return self.metadata_
+
+    def register_hook(self, hook):
+        """Have `hook(grad_inputs, grad_outputs)` called after this node's backward; it may return new grad_inputs."""
+        return _add_hook(self, _NodeHook(hook))
+
+    def register_prehook(self, hook):
+        """Have `hook(grad_outputs)` called before this node's backward; it may return new grad_outputs."""
+        return _add_hook(self, lambda grad: _first(hook((grad,))))
+
+    def __repr__(self):
+        return f"<{self.name()} object at {id(self):#x}>"
+
+
+def _first(result):
+    return result[0] if isinstance(result, tuple) else result
+
+
+class _NodeHook:
+    """Marks a hook that wants gradients of inputs and outputs, run after backward."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function):
+        self.function = function
+
+
+class Leaf(Node):
+    """The end of the graph at a tensor whose gradient is wanted. Keeps the gradient, and the hooks on it."""
+
+    __slots__ = ("grad", "layout", "tensor", "post_hooks")
+
+    def __init__(self, tensor):
+        self.edges, self.grad, self.layout = (), None, tensor.layout
+        self.tensor = weakref.ref(tensor)                # the tensor owns the leaf, so not the other way round
+
+    @property
+    def variable(self):
+        return self.tensor()
+
+    def name(self):
+        return "AccumulateGrad"
+
+
+class Output(Node):
+    """One of several outputs of a node."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, node, index):
+        self.edges, self.index = (node,), index
+
+    def name(self):
+        return self.edges[0].name()
+
+
+def attach_outputs(node, tensors) -> None:
+    """Make `node` the origin of several tensors."""
+    for index, tensor in enumerate(tensors):
+        tensor.node = Output(node, index)
+
+
+def edge_of(tensor):
+    return tensor.node
+
+
+# ---------------------------------------------------------------- hooks
+class RemovableHandle:
+    """What registering a hook returns: `remove()` takes the hook off; as a context manager, on leaving."""
+
+    _next_id = 0
+
+    def __init__(self, hooks):
+        self._hooks = weakref.ref(hooks) if isinstance(hooks, HookTable) else lambda: hooks
+        self.id = RemovableHandle._next_id
+        RemovableHandle._next_id += 1
+
+    def remove(self) -> None:
+        hooks = self._hooks()
+        if hooks is not None:
+            hooks.pop(self.id, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.remove()
+
+
+class HookTable(dict):
+    """Hooks by the number of their handle, in the order they were registered."""
+
+    __slots__ = ("__weakref__",)
+
+    def add(self, hook) -> RemovableHandle:
+        handle = RemovableHandle(self)
+        self[handle.id] = hook
+        return handle
+
+
+def _add_hook(node, hook):
+    table = getattr(node, "hooks", None)
+    if table is None:
+        table = node.hooks = HookTable()
+    return table.add(hook)
+
+
+add_hook = _add_hook
+
+
+# ---------------------------------------------------------------- saved tensors
+class _Packed:
+    """A saved tensor that went through `saved_tensors_hooks`."""
+
+    __slots__ = ("value", "unpack")
+
+    def __init__(self, value, unpack):
+        self.value, self.unpack = value, unpack
+
+
+def save(tensor):
+    """What a node keeps of a tensor: itself, or what the innermost saved-tensor hook made of it."""
+    if modes.saved_hooks:
+        pack, unpack = modes.saved_hooks[-1]
+        with _hooks_off():
+            return _Packed(pack(tensor), unpack)
+    return tensor
+
+
+class _hooks_off:
+    def __enter__(self):
+        self.before = modes.saved_hooks
+        modes.saved_hooks = ()
+
+    def __exit__(self, *exception):
+        modes.saved_hooks = self.before
+
+
+def restore(saved, version, node):
+    """The saved tensor; raises RuntimeError when it was changed in place since."""
+    if type(saved) is _Packed:
+        return saved.unpack(saved.value)
+    if saved.storage.version != version:
+        raise _modified(saved, version, node)
+    return saved
+
+
+def _modified(tensor, version, node):
+    from ..dtypes import dtype                                     # noqa: F401  (named in the message below)
+    kind = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long"}
+    label = kind.get(tensor.layout.dtype.name, tensor.layout.dtype.name.capitalize())
+    source = tensor.node
+    origin = f", which is output 0 of {source.name()}," if source is not None and not isinstance(source, Leaf) else ""
+    lines = [f"one of the variables needed for gradient computation has been modified by an inplace operation: "
+             f"[torch.{label}Tensor {list(tensor.layout.shape)}]{origin} is at version {tensor.storage.version}; expected "
+             f"version {version} instead. It was saved by {node.name()} and changed by {tensor.storage.writer or 'an op'}."]
+    saved_at, changed_at = getattr(node, "trace", None), _write_traces.get(tensor.storage)
+    if saved_at:
+        lines.append(f"Saved at:\n{saved_at}")
+    if changed_at:
+        lines.append(f"Changed at:\n{changed_at}")
+    if not saved_at:
+        lines.append("Hint: enable anomaly detection to find the operations that did it, with "
+                     "torch.autograd.set_detect_anomaly(True).")
+    return RuntimeError("\n".join(lines))
+
+
+_write_traces: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def source_line() -> str:
+    """Where the user's code is now: the innermost frame outside this package."""
+    package = __name__.split(".")[0] + "."
+    frames = traceback.extract_stack()
+    import sys
+    frame = sys._getframe(1)
+    while frame is not None and (frame.f_globals.get("__name__") or "").startswith(package):
+        frame = frame.f_back
+    if frame is None:
+        return "".join(traceback.format_list(frames[-1:]))
+    return "".join(traceback.format_list(traceback.extract_stack(frame)[-1:]))
+
+
+def mark_written(storage, op_name) -> None:
+    """Note an in-place write: the version counter, the op, and in anomaly mode the line."""
+    storage.version += 1
+    storage.writer = op_name
+    if modes.anomaly:
+        _write_traces[storage] = source_line()
+
+
+def freed_error():
+    return RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have "
+                        "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+                        "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time "
+                        "or if you need to access saved tensors after calling backward.")
+
+
+# ---------------------------------------------------------------- gradients
+def _references(tensor):
+    """The reference counts of a tensor and of its storage, as seen from a function two calls away from the holder."""
+    return getrefcount(tensor), getrefcount(tensor.storage)
+
+
+def _seen_from_caller(tensor):
+    return _references(tensor)
+
+
+def _calibrate():
+    """What `_references` counts for a tensor that only its holder and one caller know (this differs between Pythons)."""
+    storage = Storage(0, 0, None)
+    tensor = wrap(storage, 0, None)
+    del storage
+    return _seen_from_caller(tensor)
+
+
+_TENSOR, _STORAGE = _calibrate()
+
+
+def owned(grad) -> bool:
+    """Whether a gradient that the caller was handed by its only holder may be kept or added to in place.
+
+    True when no other tensor, view, array or list refers to it or to its memory.
+    """
+    tensor, storage = _references(grad)
+    return tensor <= _TENSOR + 1 and storage <= _STORAGE + grad.storage.pooled and grad.layout.contiguous
+
+
+class GraphNode(Node):
+    """A recorded call of an op whose backward is made of ops: `vjp(node, grad) -> gradients`, with what it asked to save.
+
+    Args:
+        title: the op's name.
+        edges: the inputs' nodes.
+        saved: tensors to keep for backward (None allowed).
+        vjp: called with this node and the output's gradient (a list of gradients where the node has several outputs).
+        constants: anything else the vjp wants.
+    """
+
+    __slots__ = ("title", "saved", "versions", "vjp", "constants", "outputs", "results")
+
+    def __init__(self, title, edges, saved, vjp, constants=None, outputs=1):
+        self.title, self.edges, self.vjp, self.constants, self.outputs = title, edges, vjp, constants, outputs
+        self.saved = tuple([None if t is None else save(t) for t in saved])
+        self.versions = tuple([None if t is None else t.storage.version for t in saved])
+        self.results = None
+        if modes.anomaly:
+            self.trace = source_line()
+
+    def name(self):
+        return "".join(p.capitalize() for p in self.title.split("_")) + "Backward0"
+
+    def needs(self, index) -> bool:
+        """Whether the gradient of input `index` is wanted."""
+        return self.edges[index] is not None
+
+    def tensors(self) -> list:
+        """The saved tensors, checked against in-place changes."""
+        if self.saved is None:
+            raise freed_error()
+        return [None if s is None else restore(s, v, self) for s, v in zip(self.saved, self.versions)]
+
+    def save_results(self, tensors) -> None:
+        """Save this node's own outputs: their memory, from which `result_tensors` makes tensors that lead back here."""
+        self.results = tuple([save(t) if modes.saved_hooks else (t.storage, t.address, t.layout, t.storage.version)
+                              for t in tensors])
+
+    def result_tensors(self) -> list:
+        if self.results is None:
+            raise freed_error()
+        return [rebuild_result(r, self, i) for i, r in enumerate(self.results)]
+
+    def backward(self, grad):
+        return self.vjp(self, grad)
+
+    def release(self):
+        if self.saved or self.results is not None:
+            self.saved = self.results = None
+
+
+def rebuild_result(kept, node, index=0):
+    """An output that its own node saved, as a tensor that stands behind that node again."""
+    if type(kept) is _Packed:
+        return kept.unpack(kept.value)
+    storage, address, layout, version = kept
+    out = wrap(storage, address, layout, node if node.outputs == 1 else Output(node, index))
+    if storage.version != version:
+        raise _modified(out, version, node)
+    return out
+
+
+def recording(*tensors) -> bool:
+    """Whether a call on these tensors must be recorded."""
+    for tensor in tensors:
+        if tensor is not None and tensor.node is not None:
+            return modes.grad
+    return False
+
+
+__all__ = ["GraphNode", "Leaf", "Node", "Output", "Tensor", "new"]

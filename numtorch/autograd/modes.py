@@ -1,0 +1,192 @@
+"""Switches of the tape, one set per thread: whether to record, and what to do with what is saved."""
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+
+
+class _Modes(threading.local):
+    grad = True                                          # record what is computed
+    inference = False
+    anomaly = False                                      # keep the source line of every recorded call
+    saved_hooks = ()                                     # (pack, unpack) pairs, the innermost last
+
+
+modes = _Modes()
+
+
+class _Switch:
+    """A context manager that is also a decorator. Entering remembers the state in the instance's stack."""
+
+    def __init__(self):
+        self._before = []
+
+    def __exit__(self, *exception):
+        modes.grad, modes.inference = self._before.pop()
+
+    def _enter(self, grad, inference):
+        self._before.append((modes.grad, modes.inference))
+        modes.grad, modes.inference = grad, inference
+        return self
+
+    def _clone(self):
+        return type(self)()
+
+    def __call__(self, function):
+        if inspect.isgeneratorfunction(function):
+            @functools.wraps(function)
+            def generator(*args, **kwargs):
+                """Each resumption runs inside the switch, and what runs between them does not."""
+                running = function(*args, **kwargs)
+                value, step = None, running.send
+                while True:
+                    try:
+                        with self._clone():
+                            produced = step(value)
+                    except StopIteration as stop:
+                        return stop.value
+                    try:
+                        value, step = (yield produced), running.send
+                    except GeneratorExit:
+                        running.close()
+                        raise
+                    except BaseException as error:
+                        value, step = error, running.throw
+            return generator
+
+        @functools.wraps(function)
+        def switched(*args, **kwargs):
+            with self._clone():
+                return function(*args, **kwargs)
+        return switched
+
+
+class no_grad(_Switch):
+    """Record nothing inside: `with no_grad():`, or `@no_grad()` on a function.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.no_grad():
+        ...     (x * 2).requires_grad
+        False
+    """
+
+    def __new__(cls, function=None):
+        return object.__new__(cls) if function is None else cls()(function)
+
+    def __init__(self, function=None):
+        super().__init__()
+
+    def __enter__(self):
+        return self._enter(False, modes.inference)
+
+
+class enable_grad(_Switch):
+    """Record inside, within `no_grad`."""
+
+    def __new__(cls, function=None):
+        return object.__new__(cls) if function is None else cls()(function)
+
+    def __init__(self, function=None):
+        super().__init__()
+
+    def __enter__(self):
+        return self._enter(True, modes.inference)
+
+
+class set_grad_enabled(_Switch):
+    """`set_grad_enabled(flag)` switches at once; as a context manager it also switches back."""
+
+    def __init__(self, mode: bool):
+        super().__init__()
+        self.mode = mode
+        self._enter(bool(mode), modes.inference)
+
+    def __enter__(self):
+        return self
+
+    def _clone(self):
+        return type(self)(self.mode)
+
+    def __call__(self, function):
+        modes.grad, modes.inference = self._before.pop()         # as a decorator it switches inside calls only
+        return super().__call__(function)
+
+
+class inference_mode(_Switch):
+    """Like `no_grad`, and `is_inference_mode_enabled()` says so."""
+
+    def __new__(cls, mode=True):
+        return cls()(mode) if callable(mode) else object.__new__(cls)
+
+    def __init__(self, mode: bool = True):
+        super().__init__()
+        self.mode = mode
+
+    def __enter__(self):
+        return self._enter(False, True) if self.mode else self._enter(modes.grad, False)
+
+    def _clone(self):
+        return type(self)(self.mode)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded in this thread."""
+    return modes.grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside `inference_mode`."""
+    return modes.inference
+
+
+class saved_tensors_hooks:
+    """Inside, every tensor saved for backward goes through `pack(tensor)`, and comes back through `unpack(packed)`."""
+
+    def __init__(self, pack_hook, unpack_hook):
+        self.pair = (pack_hook, unpack_hook)
+
+    def __enter__(self):
+        modes.saved_hooks = (*modes.saved_hooks, self.pair)
+        return self
+
+    def __exit__(self, *exception):
+        modes.saved_hooks = modes.saved_hooks[:-1]
+
+
+class detect_anomaly:
+    """Inside, every recorded call keeps its source line, errors in backward show it, and a NaN gradient raises.
+
+    Args:
+        check_nan: raise RuntimeError when a backward function returns NaN.
+    """
+
+    def __init__(self, check_nan: bool = True):
+        self.check_nan = check_nan
+        self._before = []
+
+    def __enter__(self):
+        self._before.append(modes.anomaly)
+        modes.anomaly = "nan" if self.check_nan else True
+        return self
+
+    def __exit__(self, *exception):
+        modes.anomaly = self._before.pop()
+
+
+class set_detect_anomaly(detect_anomaly):
+    """`set_detect_anomaly(True)` switches anomaly mode on at once; as a context manager it also switches back."""
+
+    def __init__(self, mode: bool, check_nan: bool = True):
+        super().__init__(check_nan)
+        self._before.append(modes.anomaly)
+        modes.anomaly = ("nan" if check_nan else True) if mode else False
+
+    def __enter__(self):
+        return self
+
+
+def is_anomaly_enabled() -> bool:
+    return bool(modes.anomaly)

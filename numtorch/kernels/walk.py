@@ -1,0 +1,75 @@
+"""How a loop nest walks several operands at once: dimensions ordered, merged, split among threads, and written down.
+
+Plain geometry on shapes and strides, done once per plan.
+"""
+from __future__ import annotations
+
+from .threads import get_num_threads
+
+
+def merge(shape, strides) -> tuple[list, list]:
+    """Dimensions ordered by the last operand (the output), largest stride first, and merged where every operand allows it.
+
+    Args:
+        shape: the extents.
+        strides: for each operand, its stride along each dimension.
+
+    Returns:
+        The extents, and for each dimension every operand's stride, outermost first.
+    """
+    dims = [(n, tuple(s[i] for s in strides)) for i, n in enumerate(shape) if n != 1]
+    dims.sort(key=lambda d: tuple(-abs(s) for s in reversed(d[1])))
+    merged: list = []
+    for extent, steps in dims:
+        if merged and all(above == step * extent for above, step in zip(merged[-1][1], steps)):
+            merged[-1] = (merged[-1][0] * extent, steps)
+        else:
+            merged.append((extent, steps))
+    return [d[0] for d in merged], [d[1] for d in merged]
+
+
+def pattern_of(steps, output) -> str:
+    """The innermost dimension's pattern: `c`, `b` for each operand, or `s` for all when one (or a still output) steps
+    otherwise."""
+    letters = "".join("c" if s == 1 else "b" if s == 0 else "s" for s in steps)
+    return "s" * len(letters) if "s" in letters or letters[output] == "b" else letters
+
+
+def descriptor(extents, strides, operands) -> list:
+    """The pointwise kernels' descriptor of a merged walk (see kernels/cpu/pointwise.py)."""
+    extents, strides = list(extents), list(strides)
+    inner, inner_steps = (extents.pop(), strides.pop()) if extents else (1, (0,) * operands)
+    middle, middle_steps = (extents.pop(), strides.pop()) if extents else (1, (0,) * operands)
+    outer = 1
+    tail = []
+    for extent, steps in zip(reversed(extents), reversed(strides)):
+        outer *= extent
+        tail += [extent, *steps]
+    return [inner, middle, outer, len(extents), *inner_steps, *middle_steps, *tail]
+
+
+def split(extents, strides, itemsizes, cost, threshold=65536) -> tuple[list, list | None]:
+    """Descriptors of the parts of a walk, and the byte offsets each part adds to each address (None for one part).
+
+    Args:
+        cost: the work of an element relative to an addition; a part is worth a thread above `threshold` additions.
+    """
+    operands = len(itemsizes)
+    total = cost
+    for extent in extents:
+        total *= extent
+    parts = min(get_num_threads(), int(total // threshold))
+    if parts < 2:
+        return [descriptor(extents, strides, operands)], None
+    axis = next((i for i, n in enumerate(extents) if n >= parts), None)
+    if axis is None:
+        return [descriptor(extents, strides, operands)], None
+    grain = 64 if axis == len(extents) - 1 else 1        # whole cache lines along the innermost dimension
+    units = -(-extents[axis] // grain)
+    rows, offsets = [], []
+    for part in range(parts):
+        start = min(extents[axis], units * part // parts * grain)
+        stop = min(extents[axis], units * (part + 1) // parts * grain)
+        rows.append(descriptor([*extents[:axis], stop - start, *extents[axis + 1:]], strides, operands))
+        offsets.append([start * step * size for step, size in zip(strides[axis], itemsizes)])
+    return rows, offsets

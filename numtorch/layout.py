@@ -1,0 +1,405 @@
+"""Layouts: what shape a tensor has and how its elements lie in memory, without the memory.
+
+`Layout(dtype, shape, strides, device)` is immutable and interned: equal layouts are the same object, so plans are found
+by identity. A view op is a pure function from a layout to `(layout, offset)`, memoised on the layout it starts from; no memory
+is touched, and CPU and CUDA share them. Strides and offsets count elements; they may be zero, negative or overlapping.
+"""
+from __future__ import annotations
+
+import functools
+import math
+import threading
+import weakref
+
+from .devices import cpu, device
+from .dtypes import dtype
+
+_MEMO_LIMIT = 128                                        # views remembered per layout; then the memo starts over
+
+
+class Layout:
+    """How a tensor's elements lie in memory. Make one with `Layout.of`, which interns it.
+
+    Attributes:
+        dtype, device, shape, strides: what it was made of; strides in elements.
+        weak: this is a Python number, which yields to any tensor of its own kind in promotion.
+        ndim, numel, nbytes: dimensions, elements, and bytes that the elements alone take.
+        contiguous: row-major without gaps.
+    """
+
+    __slots__ = ("dtype", "device", "shape", "strides", "weak", "ndim", "numel", "nbytes", "contiguous", "views", "ring",
+                 "__weakref__")
+    _interned: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
+    _lock = threading.Lock()
+
+    @staticmethod
+    def of(dtype: dtype, shape: tuple, strides: tuple | None = None, device: device = cpu, weak: bool = False) -> Layout:
+        """The one layout with these properties; row-major when no strides are given."""
+        if strides is None:
+            strides = contiguous_strides(shape)
+        key = (dtype, shape, strides, device, weak)
+        found = Layout._interned.get(key)
+        if found is None:
+            with Layout._lock:
+                found = Layout._interned.get(key)
+                if found is None:
+                    found = object.__new__(Layout)
+                    found.dtype, found.shape, found.strides, found.device, found.weak = key
+                    found.ndim, found.numel = len(shape), math.prod(shape)
+                    found.nbytes = found.numel * dtype.itemsize
+                    found.contiguous = _is_contiguous(shape, strides)
+                    found.views, found.ring = {}, None
+                    Layout._interned[key] = found
+        return found
+
+    def with_dtype(self, dtype: dtype) -> Layout:
+        """The same shape and strides with another dtype."""
+        return Layout.of(dtype, self.shape, self.strides, self.device)
+
+    def dense(self, dtype: dtype | None = None) -> Layout:
+        """Row-major, with the same shape (and dtype, unless one is given)."""
+        return Layout.of(dtype or self.dtype, self.shape, None, self.device)
+
+    def extent(self) -> tuple[int, int]:
+        """The lowest and one past the highest element offset that the layout reaches; (0, 0) when it has no elements."""
+        if self.numel == 0:
+            return 0, 0
+        low = sum(s * (n - 1) for n, s in zip(self.shape, self.strides) if s < 0)
+        return low, 1 + sum(s * (n - 1) for n, s in zip(self.shape, self.strides) if s > 0)
+
+    def overlaps_itself(self) -> bool:
+        """Whether two indices may share an element. Exact for the layouts that views make; errs towards True."""
+        reach = 0
+        for stride, extent in sorted((abs(s), n) for n, s in zip(self.shape, self.strides) if n > 1):
+            if stride <= reach:
+                return True
+            reach += stride * (extent - 1)
+        return False
+
+    def non_overlapping_and_dense(self) -> bool:
+        """Whether the elements fill a block of memory exactly, in some order of the dimensions."""
+        step = 1
+        for stride, extent in sorted((s, n) for n, s in zip(self.shape, self.strides) if n != 1):
+            if stride != step:
+                return False
+            step *= extent
+        return True
+
+    def __repr__(self):
+        where = "" if self.device is cpu else f", device='{self.device}'"
+        return f"Layout({self.dtype.name}, shape={self.shape}, strides={self.strides}{where}{', weak' if self.weak else ''})"
+
+    def __reduce__(self):
+        return Layout.of, (self.dtype, self.shape, self.strides, self.device, self.weak)
+
+
+def contiguous_strides(shape: tuple) -> tuple:
+    """Row-major strides in elements; extents of zero count as one, as in PyTorch."""
+    strides, step = [], 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent if extent > 1 else 1
+    return tuple(reversed(strides))
+
+
+def _is_contiguous(shape, strides):
+    step = 1
+    for extent, stride in zip(reversed(shape), reversed(strides)):
+        if extent == 0:
+            return True
+        if extent != 1 and stride != step:
+            return 0 in shape
+        step *= extent
+    return True
+
+
+# ---------------------------------------------------------------- arguments: dimensions and shapes
+def wrap_dim(dim: int, ndim: int) -> int:
+    """`dim` counted from the front. Raises IndexError, as PyTorch words it, when it is out of range."""
+    if not isinstance(dim, int):
+        if hasattr(dim, "__index__"):
+            dim = dim.__index__()
+        else:
+            raise TypeError(f"dimension: expected an int, got {type(dim).__name__}")
+    bound = max(ndim, 1)
+    if not -bound <= dim < bound:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got {dim})")
+    return dim + bound if dim < 0 else dim
+
+
+def wrap_dims(dims, ndim: int) -> tuple:
+    """A dim, several, or None for all, as distinct dims counted from the front."""
+    if dims is None:
+        return tuple(range(ndim))
+    if isinstance(dims, int):
+        dims = (dims,)
+    wrapped = tuple(wrap_dim(d, ndim) for d in dims)
+    if len(set(wrapped)) != len(wrapped):
+        repeated = next(d for d in wrapped if wrapped.count(d) > 1)
+        raise RuntimeError(f"dim {repeated} appears multiple times in the list of dims")
+    return wrapped
+
+
+def as_shape(args, name="shape") -> tuple:
+    """`f(2, 3)`, `f((2, 3))` and `f([2, 3])` all as (2, 3). Raises TypeError for what is not an int."""
+    if len(args) == 1 and not isinstance(args[0], int) and hasattr(args[0], "__iter__"):
+        args = args[0]
+    try:
+        return tuple([n if type(n) is int else n.__index__() for n in args])
+    except AttributeError:
+        wrong = next(n for n in args if not hasattr(n, "__index__"))
+        raise TypeError(f"{name}: expected integers, got {type(wrong).__name__} ({wrong!r})") from None
+
+
+def broadcast_shapes(*shapes) -> tuple:
+    """The shape that all broadcast to.
+
+    Raises:
+        RuntimeError: two extents of one dimension differ and neither is 1.
+    """
+    ndim = max(map(len, shapes), default=0)
+    out = [1] * ndim
+    for shape in shapes:
+        shift = ndim - len(shape)
+        for i, extent in enumerate(shape):
+            if extent != 1:
+                if out[i + shift] not in (1, extent):
+                    raise RuntimeError(f"The size of tensor a ({out[i + shift]}) must match the size of tensor b ({extent}) "
+                                       f"at non-singleton dimension {i + shift}")
+                out[i + shift] = extent
+    return tuple(out)
+
+
+def broadcast_strides(layout, shape) -> tuple:
+    """A layout's strides for walking `shape`, to which it broadcasts: 0 along stretched dimensions."""
+    shift = len(shape) - layout.ndim
+    return (0,) * shift + tuple(0 if n == 1 else s for n, s in zip(layout.shape, layout.strides))
+
+
+# ---------------------------------------------------------------- view algebra
+def view_function(function):
+    """Memoise a pure function `(layout, *hashable) -> (layout, offset)` on the layout it starts from."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def memoised(layout, *args):
+        key = (name, *args)
+        found = layout.views.get(key)
+        if found is None:
+            found = function(layout, *args)
+            if len(layout.views) >= _MEMO_LIMIT:
+                layout.views.clear()
+            layout.views[key] = found
+        return found
+    return memoised
+
+
+def _derived(layout, shape, strides):
+    return Layout.of(layout.dtype, tuple(shape), tuple(strides), layout.device)
+
+
+@view_function
+def as_strided(layout, shape, strides, offset):
+    """Any shape and strides from an offset, all in elements. The caller checks that the storage is large enough."""
+    return _derived(layout, shape, strides), offset
+
+
+@view_function
+def permute(layout, dims):
+    """Dimension `dims[i]` becomes dimension i."""
+    if len(dims) != layout.ndim:
+        raise RuntimeError(f"permute: number of dimensions in the tensor input does not match the length of the "
+                           f"desired ordering of dimensions i.e. input.dim() = {layout.ndim} is not equal to len(dims) = "
+                           f"{len(dims)}")
+    wrapped = [wrap_dim(d, layout.ndim) for d in dims]
+    if len(set(wrapped)) != len(wrapped):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return _derived(layout, [layout.shape[d] for d in wrapped], [layout.strides[d] for d in wrapped]), 0
+
+
+@view_function
+def transpose(layout, a, b):
+    """Dimensions a and b swapped."""
+    a, b = wrap_dim(a, layout.ndim), wrap_dim(b, layout.ndim)
+    if a == b:
+        return _derived(layout, layout.shape, layout.strides), 0
+    shape, strides = list(layout.shape), list(layout.strides)
+    shape[a], shape[b] = shape[b], shape[a]
+    strides[a], strides[b] = strides[b], strides[a]
+    return _derived(layout, shape, strides), 0
+
+
+@view_function
+def expand(layout, shape):
+    """Broadcast to `shape`; -1 keeps an extent. New and stretched dimensions get stride 0."""
+    shift = len(shape) - layout.ndim
+    if shift < 0:
+        raise RuntimeError(f"expand: the number of sizes provided ({len(shape)}) must be greater or equal to the number of "
+                           f"dimensions in the tensor ({layout.ndim})")
+    out, strides = [], []
+    for i, wanted in enumerate(shape):
+        have, stride = (layout.shape[i - shift], layout.strides[i - shift]) if i >= shift else (1, 0)
+        if wanted == -1:
+            if i < shift:
+                raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {i}")
+            wanted = have
+        if wanted < 0:
+            raise RuntimeError(f"expand: sizes must not be negative, got {list(shape)}")
+        if have != wanted and have != 1:
+            raise RuntimeError(f"The expanded size of the tensor ({wanted}) must match the existing size ({have}) at "
+                               f"non-singleton dimension {i}.  Target sizes: {list(shape)}.  Tensor sizes: {list(layout.shape)}")
+        out.append(wanted)
+        strides.append(0 if have == 1 and (wanted != 1 or i < shift) else stride)
+    return _derived(layout, out, strides), 0
+
+
+def resolve_shape(shape: tuple, numel: int) -> tuple:
+    """`shape` with a single -1 filled in. Raises RuntimeError when the elements do not fit."""
+    if shape.count(-1) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    if any(n < -1 for n in shape):
+        raise RuntimeError(f"invalid shape dimension {next(n for n in shape if n < -1)}")
+    known = math.prod(n for n in shape if n != -1)
+    if -1 in shape:
+        if known == 0:
+            raise RuntimeError(f"cannot reshape tensor of {numel} elements into shape {list(shape)} because the unspecified "
+                               f"dimension size -1 can be any value and is ambiguous")
+        if numel % known:
+            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+        return tuple(numel // known if n == -1 else n for n in shape)
+    if known != numel:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+    return shape
+
+
+@view_function
+def try_view(layout, shape):
+    """`(layout, 0)` for another shape over the same elements, or None where the strides do not allow it."""
+    shape = resolve_shape(shape, layout.numel)
+    if layout.contiguous or layout.numel == 0:
+        return Layout.of(layout.dtype, shape, None, layout.device), 0
+    chunks = []                                          # runs of dimensions that memory holds as one: (extent, stride)
+    for extent, stride in zip(layout.shape, layout.strides):
+        if extent == 1:
+            continue
+        if chunks and chunks[-1][1] == extent * stride:
+            chunks[-1] = (chunks[-1][0] * extent, stride)
+        else:
+            chunks.append((extent, stride))
+    strides, wanted = [0] * len(shape), len(shape) - 1
+    for extent, stride in reversed(chunks):
+        inside = 1
+        while wanted >= 0 and inside < extent:
+            strides[wanted] = stride * inside
+            inside *= shape[wanted]
+            wanted -= 1
+        if inside != extent:
+            return None
+    step = 1
+    for i in reversed(range(len(shape))):                # extents of 1 take the stride row-major order would give them
+        if shape[i] == 1:
+            strides[i] = step
+        step = strides[i] * shape[i]
+    return _derived(layout, shape, strides), 0
+
+
+@view_function
+def select(layout, dim, index):
+    """Index one dimension away."""
+    if layout.ndim == 0:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim = wrap_dim(dim, layout.ndim)
+    extent = layout.shape[dim]
+    if not -extent <= index < extent:
+        raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {extent}")
+    index += extent if index < 0 else 0
+    return (_derived(layout, layout.shape[:dim] + layout.shape[dim + 1:], layout.strides[:dim] + layout.strides[dim + 1:]),
+            index * layout.strides[dim])
+
+
+@view_function
+def slice_dim(layout, dim, start, stop, step):
+    """`[start:stop:step]` along one dimension, clamped as Python does. Steps may be negative."""
+    dim = wrap_dim(dim, layout.ndim)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    start, stop, step = slice(start, stop, step).indices(layout.shape[dim])
+    count = len(range(start, stop, step))
+    shape, strides = list(layout.shape), list(layout.strides)
+    shape[dim] = count
+    offset = start * strides[dim] if count else 0
+    strides[dim] *= step
+    return _derived(layout, shape, strides), offset
+
+
+@view_function
+def narrow(layout, dim, start, length):
+    """`length` elements of a dimension from `start`."""
+    if layout.ndim == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    dim = wrap_dim(dim, layout.ndim)
+    extent = layout.shape[dim]
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if not -extent <= start <= extent:
+        raise IndexError(f"start out of range (expected to be in range of [{-extent}, {extent}], but got {start})")
+    start += extent if start < 0 else 0
+    if start + length > extent:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({extent}).")
+    shape = layout.shape[:dim] + (length,) + layout.shape[dim + 1:]
+    return _derived(layout, shape, layout.strides), start * layout.strides[dim]
+
+
+@view_function
+def unsqueeze(layout, dim):
+    """A new dimension of extent 1 before `dim`."""
+    dim = wrap_dim(dim, layout.ndim + 1)
+    stride = layout.shape[dim] * layout.strides[dim] if dim < layout.ndim else 1
+    return (_derived(layout, layout.shape[:dim] + (1,) + layout.shape[dim:],
+                     layout.strides[:dim] + (stride,) + layout.strides[dim:]), 0)
+
+
+@view_function
+def squeeze(layout, dims):
+    """Without those of the dimensions `dims` (all, when None) that have extent 1."""
+    dims = wrap_dims(dims, layout.ndim) if layout.ndim else ()
+    kept = [i for i in range(layout.ndim) if not (i in dims and layout.shape[i] == 1)]
+    return _derived(layout, [layout.shape[i] for i in kept], [layout.strides[i] for i in kept]), 0
+
+
+@view_function
+def unfold(layout, dim, size, step):
+    """Windows of `size` along `dim`, `step` apart, as a new last dimension."""
+    if layout.ndim == 0:
+        if size > 1:
+            raise RuntimeError(f"maximum size for tensor at dimension 0 is 1 but size is {size}")
+        return _derived(layout, (size,), (1,)), 0
+    dim = wrap_dim(dim, layout.ndim)
+    extent = layout.shape[dim]
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > extent:
+        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {extent} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    shape, strides = list(layout.shape), list(layout.strides)
+    shape[dim] = (extent - size) // step + 1
+    stride = strides[dim]
+    strides[dim] = stride * step
+    return _derived(layout, [*shape, size], [*strides, stride]), 0
+
+
+@view_function
+def diagonal(layout, offset, a, b):
+    """The diagonal of dimensions a and b, `offset` above the main one, as a new last dimension."""
+    a, b = wrap_dim(a, layout.ndim), wrap_dim(b, layout.ndim)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {a}, {b}")
+    rows, columns = layout.shape[a], layout.shape[b]
+    length = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
+    start = 0
+    if length:
+        start = offset * layout.strides[b] if offset >= 0 else -offset * layout.strides[a]
+    kept = [i for i in range(layout.ndim) if i not in (a, b)]
+    return (_derived(layout, [layout.shape[i] for i in kept] + [length],
+                     [layout.strides[i] for i in kept] + [layout.strides[a] + layout.strides[b]]), start)

@@ -1,0 +1,419 @@
+"""Arithmetic records: sums, products, quotients, powers, extremes and choices, elementwise."""
+from __future__ import annotations
+
+from math import hypot
+
+from ..kernels import vectormath
+from ..kernels.intrinsics import select
+from .expression import define_operators
+from .pointwise import pointwise
+
+
+@pointwise(bool_operands=("condition",))
+def where(condition, x, y):
+    """x where the condition holds, else y, elementwise. `condition` is bool; x and y are promoted to one dtype."""
+    return select(condition, x, y)
+
+
+@where.derivative
+def _(grad, condition):
+    return 0, where(condition, grad, 0), where(condition, 0, grad)
+
+
+@pointwise
+def conj_physical(x):
+    """Complex conjugate, elementwise; a copy for real numbers."""
+    return x
+
+
+@conj_physical.overload("complex")
+def _(x):
+    return x.conjugate()
+
+
+@conj_physical.derivative
+def _(grad):
+    return conj_physical(grad)
+
+
+conj = conj_physical
+
+
+@pointwise(kind="real")
+def real_part(x):
+    """Real part, elementwise."""
+    return x
+
+
+@real_part.overload("complex")
+def _(x):
+    return x.real
+
+
+@real_part.derivative
+def _(grad):
+    return grad
+
+
+@pointwise(kind="real")
+def imag_part(x):
+    """Imaginary part, elementwise."""
+    return x * 0
+
+
+@imag_part.overload("complex")
+def _(x):
+    return x.imag
+
+
+@imag_part.derivative
+def _(grad):
+    return grad * 1j
+
+
+@pointwise
+def add(x, y):
+    """x + y, elementwise."""
+    return x + y
+
+
+@add.overload("bool")
+def _(x, y):
+    return x | y
+
+
+@add.derivative
+def _(grad):
+    return grad, grad
+
+
+@pointwise
+def sub(x, y):
+    """x - y, elementwise."""
+    return x - y
+
+
+@sub.derivative
+def _(grad):
+    return grad, -grad
+
+
+@pointwise
+def mul(x, y):
+    """x * y, elementwise."""
+    return x * y
+
+
+@mul.overload("bool")
+def _(x, y):
+    return x & y
+
+
+@mul.derivative
+def _(grad, x, y):
+    return grad * conj(y), grad * conj(x)
+
+
+@pointwise(kind="float")
+def div(x, y):
+    """x / y, elementwise; integers divide as floating-point numbers."""
+    return x / y
+
+
+@div.derivative
+def _(grad, y, out):
+    return grad / conj(y), -grad * conj(out) / conj(y)
+
+
+@pointwise
+def neg(x):
+    """-x, elementwise."""
+    return -x
+
+
+@neg.derivative
+def _(grad):
+    return -grad
+
+
+@pointwise
+def positive(x):
+    """+x, elementwise."""
+    return x
+
+
+@positive.derivative
+def _(grad):
+    return grad
+
+
+@pointwise(kind="float")
+def reciprocal(x):
+    """1 / x, elementwise."""
+    return 1 / x
+
+
+@reciprocal.derivative
+def _(grad, out):
+    return -grad * conj(out * out)
+
+
+@pointwise
+def square(x):
+    """x * x, elementwise."""
+    return x * x
+
+
+@square.derivative
+def _(grad, x):
+    return grad * conj(x) * 2
+
+
+@pointwise
+def floor_divide(x, y):
+    """floor(x / y), elementwise."""
+    return x // y
+
+
+@floor_divide.overload("float")
+def _(x, y):
+    return floor_(x / y)
+
+
+floor_, trunc_ = vectormath.floor, vectormath.trunc
+
+
+@floor_divide.derivative
+def _(grad):
+    return grad * 0, grad * 0
+
+
+@pointwise
+def trunc_divide(x, y):
+    """trunc(x / y), elementwise, rounding towards zero."""
+    return where((x < 0) != (y < 0), -(abs(x) // abs(y)), abs(x) // abs(y))
+
+
+@trunc_divide.overload("float")
+def _(x, y):
+    return trunc_(x / y)
+
+
+@trunc_divide.derivative
+def _(grad):
+    return grad * 0, grad * 0
+
+
+@pointwise(cost=2)
+def remainder(x, y):
+    """x - y * floor(x / y): the remainder with the sign of the divisor, as Python's %."""
+    return x % y
+
+
+@remainder.overload("float")
+def _(x, y):
+    return remainder_(x, y)
+
+
+remainder_, fmod_ = vectormath.remainder, vectormath.fmod
+
+
+@remainder.derivative
+def _(grad, x, y):
+    return grad, -grad * floor_divide(x, y)
+
+
+@pointwise(cost=2)
+def fmod(x, y):
+    """The remainder with the sign of the dividend, as C's fmod."""
+    return x - trunc_divide(x, y) * y
+
+
+@fmod.overload("float")
+def _(x, y):
+    return fmod_(x, y)
+
+
+@fmod.derivative
+def _(grad, x, y):
+    return grad, -grad * trunc_divide(x, y)
+
+
+@pointwise(kind="real")
+def abs(x):
+    """Absolute value, elementwise; the modulus of complex numbers."""
+    return where(x < 0, -x, x)
+
+
+absolute_ = vectormath.absolute
+
+
+@abs.overload("float")
+def _(x):
+    return absolute_(x)
+
+
+@abs.overload("bool")
+def _(x):
+    return x
+
+
+@abs.overload("complex")
+def _(x):
+    return hypot(x.real, x.imag)
+
+
+@abs.derivative
+def _(grad, x):
+    return grad * sgn(x)
+
+
+@pointwise
+def sign(x):
+    """-1, 0 or 1 by the sign, elementwise."""
+    return where(x > 0, 1, where(x < 0, -1, 0))
+
+
+@sign.overload("bool")
+def _(x):
+    return x
+
+
+@sign.derivative
+def _(grad):
+    return grad * 0
+
+
+@pointwise
+def sgn(x):
+    """x / |x| for complex numbers (0 for 0), the sign for real ones."""
+    return where(x > 0, 1, where(x < 0, -1, 0))
+
+
+@sgn.overload("complex")
+def _(x):
+    size = hypot(x.real, x.imag)
+    return where(size == 0, x, x / size)
+
+
+@sgn.derivative
+def _(grad):
+    return grad * 0
+
+
+@pointwise
+def maximum(x, y):
+    """The larger of x and y, elementwise; NaN where either is NaN."""
+    return where((x > y) | (x != x), x, y)
+
+
+@maximum.derivative
+def _(grad, x, y):
+    tie = where(x == y, 0.5, 0)
+    return grad * where(x > y, 1, tie), grad * where(x < y, 1, tie)
+
+
+@pointwise
+def minimum(x, y):
+    """The smaller of x and y, elementwise; NaN where either is NaN."""
+    return where((x < y) | (x != x), x, y)
+
+
+@minimum.derivative
+def _(grad, x, y):
+    tie = where(x == y, 0.5, 0)
+    return grad * where(x < y, 1, tie), grad * where(x > y, 1, tie)
+
+
+@pointwise
+def fmax(x, y):
+    """The larger of x and y, elementwise; the number where the other is NaN."""
+    return where((x > y) | (y != y), x, y)
+
+
+@fmax.derivative
+def _(grad, x, y):
+    first = (x >= y) | (y != y)
+    return where(first, grad, 0), where(first, 0, grad)
+
+
+@pointwise
+def fmin(x, y):
+    """The smaller of x and y, elementwise; the number where the other is NaN."""
+    return where((x < y) | (y != y), x, y)
+
+
+@fmin.derivative
+def _(grad, x, y):
+    first = (x <= y) | (y != y)
+    return where(first, grad, 0), where(first, 0, grad)
+
+
+@pointwise(methods=False)
+def clamp_both(x, low, high):
+    """x held between low and high; NaN stays."""
+    return where(x < low, low, where(x > high, high, x))
+
+
+@clamp_both.derivative
+def _(grad, x, low, high):
+    return where((x >= low) & (x <= high), grad, 0), where(x < low, grad, 0), where((x > high) & (x >= low), grad, 0)
+
+
+@pointwise(methods=False)
+def clamp_low(x, low):
+    """x, but at least low."""
+    return where(x < low, low, x)
+
+
+@clamp_low.derivative
+def _(grad, x, low):
+    return where(x >= low, grad, 0), where(x < low, grad, 0)
+
+
+@pointwise(methods=False)
+def clamp_high(x, high):
+    """x, but at most high."""
+    return where(x > high, high, x)
+
+
+@clamp_high.derivative
+def _(grad, x, high):
+    return where(x <= high, grad, 0), where(x > high, grad, 0)
+
+
+@pointwise
+def lerp(start, end, weight):
+    """start + weight * (end - start), from whichever end is nearer, elementwise."""
+    return where(weight < 0.5, start + weight * (end - start), end - (end - start) * (1 - weight))
+
+
+@lerp.derivative
+def _(grad, start, end, weight):
+    return grad * (1 - weight), grad * weight, grad * (end - start)
+
+
+@pointwise
+def addcmul(x, y, z, *, value=1):
+    """x + value * y * z, elementwise."""
+    return x + value * y * z
+
+
+@addcmul.derivative
+def _(grad, y, z, value):
+    return grad, grad * z * value, grad * y * value
+
+
+@pointwise(kind="float")
+def addcdiv(x, y, z, *, value=1):
+    """x + value * y / z, elementwise."""
+    return x + value * y / z
+
+
+@addcdiv.derivative
+def _(grad, y, z, value):
+    return grad, grad * value / z, -grad * value * y / (z * z)
+
+
+define_operators({"add": add.op, "sub": sub.op, "mul": mul.op, "truediv": div.op, "neg": neg.op, "abs": abs.op, "mod": remainder.op,
+                  "floordiv": floor_divide.op})

@@ -1,0 +1,227 @@
+"""Elementary and special functions: exponentials, logarithms, trigonometry, roots, rounding, erf and gamma."""
+from __future__ import annotations
+
+import math
+
+from ..kernels import vectormath
+from .arithmetic import conj
+from .pointwise import pointwise
+
+TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
+LN2, LN10 = math.log(2), math.log(10)
+
+
+def _elementary(name, doc, cost=6.0, **options):
+    """An op whose scalar code is the elementary function of the same name."""
+    def body(x):
+        raise NotImplementedError
+    body.__name__, body.__doc__, body.__module__ = name, doc, __name__
+    return pointwise(kind="float", cost=cost, scalars=getattr(vectormath, name), **options)(body)
+
+
+exp = _elementary("exp", "e to the power x, elementwise.", 4)
+log = _elementary("log", "Natural logarithm, elementwise.")
+sqrt = _elementary("sqrt", "Square root, elementwise.", 3)
+sin = _elementary("sin", "Sine of x in radians, elementwise.", 8)
+cos = _elementary("cos", "Cosine of x in radians, elementwise.", 8)
+tan = _elementary("tan", "Tangent of x in radians, elementwise.", 12)
+tanh = _elementary("tanh", "Hyperbolic tangent, elementwise.")
+exp2 = _elementary("exp2", "2 to the power x, elementwise.", 4)
+expm1 = _elementary("expm1", "exp(x) - 1, exact for small x, elementwise.")
+log2 = _elementary("log2", "Logarithm to base 2, elementwise.")
+log10 = _elementary("log10", "Logarithm to base 10, elementwise.")
+log1p = _elementary("log1p", "log(1 + x), exact for small x, elementwise.")
+sinh = _elementary("sinh", "Hyperbolic sine, elementwise.")
+cosh = _elementary("cosh", "Hyperbolic cosine, elementwise.")
+asin = _elementary("asin", "Inverse sine in radians, elementwise.", 8)
+acos = _elementary("acos", "Inverse cosine in radians, elementwise.", 8)
+atan = _elementary("atan", "Inverse tangent in radians, elementwise.", 8)
+asinh = _elementary("asinh", "Inverse hyperbolic sine, elementwise.", 10)
+acosh = _elementary("acosh", "Inverse hyperbolic cosine, elementwise.", 10)
+atanh = _elementary("atanh", "Inverse hyperbolic tangent, elementwise.", 10)
+rsqrt = _elementary("rsqrt", "1 / sqrt(x), elementwise.", 3)
+erf = _elementary("erf", "Error function, elementwise.", 8)
+erfc = _elementary("erfc", "1 - erf(x), exact for large x, elementwise.", 10)
+erfinv = _elementary("erfinv", "Inverse of the error function, elementwise.", 10)
+lgamma = _elementary("lgamma", "Logarithm of |gamma(x)|, elementwise.", 20)
+digamma = _elementary("digamma", "Derivative of lgamma, elementwise.", 20)
+
+
+@exp.derivative
+def _(grad, out):
+    return grad * conj(out)
+
+
+@log.derivative
+def _(grad, x):
+    return grad / conj(x)
+
+
+@sqrt.derivative
+def _(grad, out):
+    return grad / (conj(out) * 2)
+
+
+@sin.derivative
+def _(grad, x):
+    return grad * conj(cos(x))
+
+
+@cos.derivative
+def _(grad, x):
+    return -grad * conj(sin(x))
+
+
+@tan.derivative
+def _(grad, out):
+    return grad * conj(1 + out * out)
+
+
+@tanh.derivative
+def _(grad, out):
+    return grad * conj(1 - out * out)
+
+
+@exp2.derivative
+def _(grad, out):
+    return grad * out * LN2
+
+
+@expm1.derivative
+def _(grad, out):
+    return grad * (out + 1)
+
+
+@log2.derivative
+def _(grad, x):
+    return grad / (x * LN2)
+
+
+@log10.derivative
+def _(grad, x):
+    return grad / (x * LN10)
+
+
+@log1p.derivative
+def _(grad, x):
+    return grad / (x + 1)
+
+
+@sinh.derivative
+def _(grad, x):
+    return grad * cosh(x)
+
+
+@cosh.derivative
+def _(grad, x):
+    return grad * sinh(x)
+
+
+@asin.derivative
+def _(grad, x):
+    return grad * rsqrt(1 - x * x)
+
+
+@acos.derivative
+def _(grad, x):
+    return -grad * rsqrt(1 - x * x)
+
+
+@atan.derivative
+def _(grad, x):
+    return grad / (1 + x * x)
+
+
+@asinh.derivative
+def _(grad, x):
+    return grad * rsqrt(x * x + 1)
+
+
+@acosh.derivative
+def _(grad, x):
+    return grad * rsqrt((x - 1) * (x + 1))
+
+
+@atanh.derivative
+def _(grad, x):
+    return grad / (1 - x * x)
+
+
+@rsqrt.derivative
+def _(grad, out):
+    return -0.5 * grad * out * out * out
+
+
+@erf.derivative
+def _(grad, x):
+    return grad * TWO_OVER_SQRT_PI * exp(-x * x)
+
+
+@erfc.derivative
+def _(grad, x):
+    return -grad * TWO_OVER_SQRT_PI * exp(-x * x)
+
+
+@erfinv.derivative
+def _(grad, out):
+    return grad * exp(out * out) / TWO_OVER_SQRT_PI
+
+
+@lgamma.derivative
+def _(grad, x):
+    return grad * digamma(x)
+
+
+@pointwise(kind="float", cost=10, scalars=vectormath.atan2)
+def atan2(y, x):
+    """Angle of the point (x, y) in radians between -pi and pi, elementwise."""
+
+
+@atan2.derivative
+def _(grad, y, x):
+    return grad * x / (x * x + y * y), -grad * y / (x * x + y * y)
+
+
+@pointwise(kind="float", scalars=vectormath.copysign)
+def copysign(x, y):
+    """|x| with the sign of y, elementwise."""
+
+
+@copysign.derivative
+def _(grad, x, out):
+    return grad * copysign(1, out) * copysign(1, x), grad * 0
+
+
+def _rounding(name, doc):
+    """A step function: integers stay as they are, and the gradient is zero."""
+    def body(x):
+        return x
+    body.__name__, body.__doc__, body.__module__ = name, doc, __name__
+    function = pointwise(methods=True)(body)
+    rounded = getattr(vectormath, name)
+
+    @function.overload("float")
+    def _(x):
+        return rounded(x)
+
+    @function.derivative
+    def _(grad):
+        return grad * 0
+    return function
+
+
+floor = _rounding("floor", "The largest integer not above x, elementwise.")
+ceil = _rounding("ceil", "The smallest integer not below x, elementwise.")
+trunc = _rounding("trunc", "x without its fraction, elementwise.")
+round_to_even = _rounding("round", "The nearest integer, ties to even, elementwise.")
+
+
+@pointwise
+def frac(x):
+    """x - trunc(x): the fraction, with the sign of x, elementwise."""
+    return x - trunc(x)
+
+
+@frac.derivative
+def _(grad):
+    return grad

@@ -1,0 +1,194 @@
+"""Op, Plan and the registry: what every operation has, whatever family it belongs to.
+
+An Op is one record: what it means, its derivative, its doc and samples. Calling it looks up a Plan under the identity of
+its inputs' layouts; only the first sight of a combination pays for promotion, broadcasting, checks and choosing a kernel.
+Families (pointwise, reduce, contract, ...) say how a plan is made.
+"""
+from __future__ import annotations
+
+import inspect
+
+from ..devices import cpu
+from ..dtypes import dtype, get_default_dtype, promote_types
+from ..kernels.threads import on_thread_count_change
+from ..layout import Layout
+from ..storage import ring_for
+from ..tensor import Tensor, number
+from .expression import Apply, Expression
+
+PLAN_LIMIT = 2048                                        # plans an op keeps; then it starts over, so dynamic shapes stay bounded
+
+registry: dict[str, Op] = {}
+
+
+class Plan:
+    """What a call must know once its input layouts are known.
+
+    Attributes:
+        out: the result's layout; `ring` hands out memory for it.
+        call, walk: run as `call(*addresses, walk)`.
+        inputs: the input layouts.
+        recipes: for each set of inputs that need gradients, what to record (made on first use).
+    """
+
+    __slots__ = ("op", "inputs", "out", "ring", "call", "walk", "recipes", "prepared", "extra")
+
+    def __init__(self, op, inputs, out, prepared, extra=None):
+        self.op, self.inputs, self.out, self.extra = op, inputs, out, extra
+        self.ring = ring_for(out.nbytes, out.device)
+        self.prepared = prepared
+        self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (_nothing_to_do, 0)
+        self.recipes = {}
+
+
+def _nothing_to_do(*words):
+    """The kernel of a call on no elements."""
+
+
+class PlanTable(dict):
+    """Plans by what their inputs look like, bounded."""
+
+    __slots__ = ()
+
+    def keep(self, key, plan):
+        if len(self) >= PLAN_LIMIT:
+            self.clear()
+        self[key] = plan
+        return plan
+
+
+_tables: list = []
+
+
+def new_plan_table() -> PlanTable:
+    """A plan table that is emptied when the number of threads changes, since plans hold their split."""
+    table = PlanTable()
+    _tables.append(table)
+    return table
+
+
+def forget_plans() -> None:
+    """Drop every plan. They are made again when needed."""
+    for table in _tables:
+        table.clear()
+
+
+on_thread_count_change(forget_plans)
+
+
+class Op:
+    """One operation. Subclasses are the families; `registry` finds an op by name."""
+
+    def __init__(self, name: str, doc: str | None, parameters, module: str):
+        self.name, self.doc, self.parameters, self.module = name, doc, tuple(parameters), module
+        self.arity = len(self.parameters)
+        self.function = None                             # what users call
+        registry[name] = self
+
+    def __repr__(self):
+        return f"<op {self.name}({', '.join(self.parameters)})>"
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+
+# ---------------------------------------------------------------- promotion
+def result_dtype(layouts) -> dtype:
+    """The dtype of an arithmetic result, by PyTorch's rules.
+
+    Tensors with dimensions decide; 0-dim tensors and, after them, Python numbers only matter when they are of a higher
+    kind (bool < integer < floating point < complex) than everything before them.
+    """
+    dims = zero_dim = weak = None
+    for layout in layouts:
+        kind = layout.dtype
+        if layout.weak:
+            if kind.category >= 2:
+                kind = get_default_dtype() if kind.category == 2 else get_default_dtype().to_complex()
+            weak = kind if weak is None else promote_types(weak, kind)
+        elif layout.ndim:
+            dims = kind if dims is None else promote_types(dims, kind)
+        else:
+            zero_dim = kind if zero_dim is None else promote_types(zero_dim, kind)
+    result = None
+    for kind in (dims, zero_dim, weak):
+        if kind is None:
+            continue
+        if result is None:
+            result = kind
+        elif kind.category > result.category:
+            result = result.to_complex() if kind.category == 3 and result.category == 2 and kind is not dims else kind
+    return result
+
+
+def result_type(*tensors) -> dtype:
+    """The dtype that arithmetic on these tensors and numbers has.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.result_type(torch.tensor([1, 2], dtype=torch.int32), 1.0)
+        torch.float32
+    """
+    return result_dtype([as_operand("result_type", t).layout for t in tensors])
+
+
+# ---------------------------------------------------------------- operands
+def as_operand(name, value) -> Tensor:
+    """An argument of an op as a tensor. Raises TypeError for what is neither a tensor nor a number."""
+    if isinstance(value, Tensor):
+        return value
+    found = number(value)
+    if found is None:
+        raise TypeError(f"{name}: expected a Tensor or a number, got {type(value).__name__}")
+    return found
+
+
+def is_formula(args) -> bool:
+    """Whether an op is being called on a formula's symbols rather than on tensors."""
+    return any(isinstance(a, Expression) for a in args)
+
+
+def apply_formula(op, args):
+    return Apply(op, args)
+
+
+def common_device(name, layouts):
+    """The device of a call; 0-dim CPU tensors may go along with any. Raises RuntimeError for two."""
+    found = None
+    for layout in layouts:
+        if layout.device is cpu and layout.ndim == 0:
+            continue
+        if found is None:
+            found = layout.device
+        elif layout.device is not found:
+            raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {found} and "
+                               f"{layout.device}! (when checking arguments for {name})")
+    return found or cpu
+
+
+# ---------------------------------------------------------------- names on Tensor
+def method(function, name=None, *, inplace=None):
+    """Attach a function to Tensor as a method of its own name. Never replaces what is there: one name, one meaning."""
+    name = name or function.__name__
+    if name in Tensor.__dict__:
+        raise ValueError(f"Tensor already has '{name}'")
+    setattr(Tensor, name, function)
+    return function
+
+
+def signature_of(function):
+    """Names of a formula's operands and its keyword-only numbers with their defaults."""
+    operands, numbers = [], {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            numbers[parameter.name] = parameter.default
+        elif parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.POSITIONAL_ONLY):
+            operands.append(parameter.name)
+        else:
+            raise TypeError(f"{function.__name__}: a formula takes named arguments only, not *{parameter.name}")
+    return operands, numbers
+
+
+def check_same_layout_kind(name, layout: Layout, allowed, what):
+    if layout.dtype.category not in allowed:
+        raise RuntimeError(f'"{name}" not implemented for \'{layout.dtype.name.capitalize()}\': expected {what}')

@@ -1,0 +1,81 @@
+"""Powers. `x ** 2` and its like are exact products; the rest is one record."""
+from __future__ import annotations
+
+from ..kernels import vectormath
+from ..tensor import Tensor
+from .arithmetic import positive, reciprocal, square, where
+from .elementary import log
+from .expression import define_operators
+from .pointwise import pointwise
+
+pow_ = vectormath.pow
+
+
+@pointwise(cost=8, name="pow", methods=False)
+def pow_of(x, y):
+    """x to the power y, elementwise."""
+    return pow_(x, y)
+
+
+@pow_of.overload("integer")
+def _(x, y):
+    return integer_power(x, y)
+
+
+@pow_of.overload("complex")
+def _(x, y):
+    return x ** y
+
+
+def integer_power(x, y):
+    """Square and multiply; 0 for negative exponents of anything but 1 and -1."""
+    if y < 0:
+        return x if x == -1 and y % 2 else where(x == 1, x, where(x == -1, x * x, x * 0))
+    result = x * 0 + 1
+    while y > 0:
+        if y & 1:
+            result = result * x
+        x = x * x
+        y = y >> 1
+    return result
+
+
+@pow_of.derivative
+def _(grad, x, y, out):
+    by_base = where(y == 0, 0, grad * y * pow_of(x, y - 1))
+    by_exponent = where((x == 0) & (y >= 0), 0, grad * out * log(x))
+    return by_base, by_exponent
+
+
+_EXACT_POWERS = {2: lambda x: square(x), 1: lambda x: positive(x), -1: lambda x: reciprocal(x)}
+
+
+def pow(input, exponent, *, out=None) -> Tensor:
+    """`input` to the power `exponent`, elementwise; either may be a number.
+
+    Args:
+        input: tensor or number.
+        exponent: tensor or number, broadcast with `input`.
+        out: a tensor to write the result into.
+
+    Returns:
+        A tensor of the promoted dtype.
+
+    Raises:
+        RuntimeError: an integer tensor with a negative integer exponent.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.pow(torch.tensor([1., 2., 3.]), 2)
+        tensor([1., 4., 9.])
+    """
+    if type(exponent) in (int, float) and isinstance(input, Tensor):
+        if input.dtype.category < 2 and type(exponent) is int and exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        shortcut = _EXACT_POWERS.get(exponent)
+        if shortcut is not None and out is None and (type(exponent) is int or input.dtype.category >= 2) and exponent != -1:
+            return shortcut(input)
+    return pow_of(input, exponent, out=out)
+
+
+define_operators({"pow": pow_of.op})

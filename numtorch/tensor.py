@@ -1,0 +1,595 @@
+"""The Tensor: a storage, an address in it, a layout, and where it stands in the graph.
+
+What lives here is what a tensor *is*: shape, dtype, device, memory, and how it meets NumPy, DLPack, pickle and Python
+numbers. What can be computed with one is attached by the floors above (`ops/`, `autograd/`), each from one place.
+"""
+from __future__ import annotations
+
+import ctypes
+import weakref
+
+import numpy as np
+
+from .devices import cpu
+from .dtypes import bool_, dtype, float32, float64, from_numpy as dtype_from_numpy, int64
+from .layout import Layout, contiguous_strides
+from .storage import Storage, foreign_storage, new_storage, ring_for, take
+
+new = object.__new__
+
+
+class Size(tuple):
+    """A tensor's shape: a tuple that prints as `torch.Size([2, 3])` and counts elements with `numel()`."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        count = 1
+        for extent in self:
+            count *= extent
+        return count
+
+    def __repr__(self):
+        return f"torch.Size({list(self)})"
+
+    def __getitem__(self, index):
+        found = tuple.__getitem__(self, index)
+        return Size(found) if isinstance(index, slice) else found
+
+    def __add__(self, other):
+        return Size(tuple(self) + tuple(other))
+
+
+class memory_layout:
+    """How PyTorch names kinds of tensors; every tensor here is `strided`."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+
+strided = memory_layout("strided")
+
+
+class Tensor:
+    """An n-dimensional array that can record how it was computed.
+
+    Made by `tensor`, `zeros`, `from_numpy` and the like. In the slots: `storage` (memory), `address` (of the first
+    element), `layout`, and `node` (None, or its place in the graph: a Leaf for one whose gradient is wanted, a Node for
+    a result). Python attributes may be set on it freely.
+    """
+
+    __slots__ = ("storage", "address", "layout", "node", "__weakref__", "__dict__")
+
+    _base = None                                         # what this is a view of, when that matters to the tape
+    _stored_grad = None                                  # the gradient of a tensor whose node does not keep it
+    _is_parameter = False
+    __array_priority__ = 1000                            # numpy_array * tensor is ours
+
+    def __new__(cls, *args, **kwargs):
+        return make(*args, **kwargs) if cls is Tensor else new(cls)
+
+    # ------------------------------------------------------------ what it is
+    @property
+    def shape(self) -> Size:
+        return Size(self.layout.shape)
+
+    def size(self, dim=None):
+        """The shape, or one extent of it."""
+        if dim is None:
+            return Size(self.layout.shape)
+        from .layout import wrap_dim
+        if not self.layout.shape:
+            raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+        return self.layout.shape[wrap_dim(dim, self.layout.ndim)]
+
+    def stride(self, dim=None):
+        """The strides in elements, or one of them."""
+        if dim is None:
+            return self.layout.strides
+        from .layout import wrap_dim
+        return self.layout.strides[wrap_dim(dim, self.layout.ndim)]
+
+    @property
+    def dtype(self) -> dtype:
+        return self.layout.dtype
+
+    @property
+    def device(self):
+        return self.layout.device
+
+    @property
+    def ndim(self) -> int:
+        return self.layout.ndim
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self.layout.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self.layout.numel
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes an element takes."""
+        return self.layout.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        return self.layout.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.layout.nbytes
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self.address if self.layout.numel else 0
+
+    def storage_offset(self) -> int:
+        """Elements between the start of the storage and the first element."""
+        return (self.address - self.storage.address) // self.layout.dtype.itemsize
+
+    def untyped_storage(self) -> Storage:
+        """The memory this tensor lies in, shared with its views."""
+        return self.storage
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements are row-major without gaps."""
+        return self.layout.contiguous
+
+    def is_floating_point(self) -> bool:
+        return self.layout.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        return self.layout.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        return self.layout.dtype.is_signed
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.layout.device.type == "cuda"
+
+    def get_device(self) -> int:
+        """The CUDA device's index; -1 on the CPU."""
+        return -1 if self.layout.device is cpu else self.layout.device.index or 0
+
+    def __len__(self):
+        if not self.layout.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self.layout.shape[0]
+
+    __hash__ = object.__hash__
+
+    @property
+    def _version(self) -> int:
+        return self.storage.version
+
+    # ------------------------------------------------------------ NumPy
+    def numpy(self, *, force: bool = False):
+        """A NumPy array over the same memory.
+
+        Args:
+            force: detach and copy to the CPU first where that is needed, instead of raising.
+
+        Raises:
+            TypeError: the tensor is on another device, or its dtype is bfloat16, which NumPy lacks.
+            RuntimeError: the tensor requires grad.
+        """
+        if self.layout.device is not cpu:
+            if not force:
+                raise TypeError(f"can't convert {self.layout.device} device type tensor to numpy. Use Tensor.cpu() to copy the "
+                                f"tensor to host memory first.")
+            return self.cpu().numpy(force=True)
+        if self.node is not None and not force:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        return host_array(self)
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def tolist(self):
+        """Nested lists of Python numbers (a number for a 0-dim tensor)."""
+        if self.layout.device is not cpu:
+            return self.cpu().tolist()
+        return readable_array(self).tolist()
+
+    def item(self):
+        """The one element as a Python number. Raises RuntimeError when there is not exactly one."""
+        layout = self.layout
+        if layout.numel != 1:
+            raise RuntimeError(f"a Tensor with {layout.numel} elements cannot be converted to Scalar")
+        if layout.device is not cpu:
+            return self.cpu().item()
+        reader = _READERS.get(layout.dtype.name)
+        if reader is not None:
+            return reader.from_address(self.address).value
+        return readable_array(self).item()
+
+    def __bool__(self):
+        if self.layout.numel == 1:
+            return bool(self.item())
+        if self.layout.numel == 0:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+
+    def __float__(self):
+        return float(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __complex__(self):
+        return complex(self.item())
+
+    def __index__(self):
+        if self.layout.numel != 1 or self.layout.dtype.category > 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __format__(self, spec):
+        if self.layout.ndim == 0 and spec:
+            return self.item().__format__(spec)
+        return object.__format__(self, spec)
+
+    # ------------------------------------------------------------ exchange
+    def __dlpack_device__(self):
+        return (1, 0) if self.layout.device is cpu else (2, self.layout.device.index or 0)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """A DLPack capsule over the same memory. Raises BufferError when the tensor requires grad or is not on the CPU."""
+        if self.node is not None:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self.layout.device is not cpu:
+            raise BufferError(f"DLPack export is for CPU tensors; this one is on {self.layout.device}")
+        if self.layout.dtype.numpy is None:
+            raise BufferError("bfloat16 has no NumPy dtype to travel as; use .view(torch.uint16)")
+        return self.numpy().__dlpack__()
+
+    def __reduce_ex__(self, protocol):
+        if self.layout.device is not cpu:
+            return _rebuild_on, (self.cpu(), str(self.layout.device), self.requires_grad)
+        array = readable_words(self)
+        return _rebuild, (type(self), self.layout.dtype, np.ascontiguousarray(array), self.requires_grad, dict(self._plain_state()))
+
+    def _plain_state(self):
+        return {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
+
+    def __copy__(self):
+        return _alias(self, type(self))
+
+
+_READERS = {"float32": ctypes.c_float, "float64": ctypes.c_double, "int64": ctypes.c_int64, "int32": ctypes.c_int32,
+            "int16": ctypes.c_int16, "int8": ctypes.c_int8, "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16,
+            "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64, "bool": ctypes.c_bool}
+
+
+# ---------------------------------------------------------------- making tensors
+def wrap(storage, address, layout, node=None) -> Tensor:
+    """A tensor from its parts."""
+    out = new(Tensor)
+    out.storage, out.address, out.layout, out.node = storage, address, layout, node
+    return out
+
+
+def empty(layout: Layout) -> Tensor:
+    """Uninitialised memory from the rings, for results."""
+    ring = layout.ring
+    if ring is None:
+        ring = layout.ring = ring_for(_span(layout), layout.device)
+    storage = take(ring)
+    return wrap(storage, storage.address, layout)
+
+
+def lasting(layout: Layout) -> Tensor:
+    """Uninitialised memory outside the rings, for data that lives long."""
+    storage = new_storage(_span(layout), layout.device)
+    return wrap(storage, storage.address, layout)
+
+
+def _span(layout):
+    return layout.nbytes if layout.contiguous else layout.extent()[1] * layout.dtype.itemsize
+
+
+def _alias(source, kind=Tensor):
+    out = new(kind)
+    out.storage, out.address, out.layout, out.node = source.storage, source.address, source.layout, source.node
+    return out
+
+
+def view_of(source: Tensor, layout: Layout, offset: int, node=None) -> Tensor:
+    """Another layout over a tensor's memory, `offset` elements on. The tape is the caller's business."""
+    return wrap(source.storage, source.address + offset * source.layout.dtype.itemsize, layout, node)
+
+
+def raw_array(tensor: Tensor):
+    """A NumPy array of the stored words, over the same memory, whatever the tape says."""
+    layout = tensor.layout
+    low, high = layout.extent()
+    itemsize = layout.dtype.itemsize
+    words = np.asarray(_Bytes(tensor.storage, tensor.address + low * itemsize, (high - low) * itemsize))
+    strides = [s * itemsize for s in layout.strides]
+    return np.ndarray(layout.shape, layout.dtype.storage, words, -low * itemsize, strides)
+
+
+class _Bytes:
+    """What NumPy needs to see a stretch of a storage as bytes, and to keep that storage alive."""
+
+    __slots__ = ("storage", "__array_interface__")
+
+    def __init__(self, storage, address, nbytes):
+        self.storage = storage
+        self.__array_interface__ = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
+
+
+def readable_words(tensor):
+    return raw_array(tensor)
+
+
+def host_array(tensor):
+    """A NumPy array over the same memory. Raises TypeError for bfloat16."""
+    layout = tensor.layout
+    if layout.dtype.numpy is None:
+        raise TypeError(f"Got unsupported ScalarType {layout.dtype.name}")
+    return raw_array(tensor).view(layout.dtype.numpy)
+
+
+def readable_array(tensor):
+    """Like `host_array`, with bfloat16 widened into a float32 copy: for printing and `tolist`."""
+    if tensor.layout.dtype.numpy is not None:
+        return host_array(tensor)
+    words = raw_array(tensor).astype(np.uint32) << 16
+    return words.view(np.float32)
+
+
+def from_numpy(array) -> Tensor:
+    """A tensor over a NumPy array's memory; changing one changes the other.
+
+    Args:
+        array: any NumPy array of a dtype that tensors hold; its strides may be negative or zero.
+
+    Raises:
+        TypeError: not an array, or of another dtype.
+        ValueError: strides that are not whole elements, or a byte order that is not the machine's.
+
+    Example:
+        >>> import numpy as np, numtorch as torch
+        >>> a = np.zeros(2, np.float32)
+        >>> torch.from_numpy(a).add_(1)
+        tensor([1., 1.])
+        >>> a
+        array([1., 1.], dtype=float32)
+    """
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    if not array.dtype.isnative:
+        raise ValueError(f"from_numpy: expected the machine's own byte order, got dtype {array.dtype}; "
+                         f"use array.astype(array.dtype.newbyteorder('='))")
+    kind = dtype_from_numpy(array.dtype)
+    if any(s % kind.itemsize for s in array.strides) or array.__array_interface__["data"][0] % min(kind.itemsize, 8):
+        raise ValueError(f"from_numpy: expected strides and address in whole elements of {kind.itemsize} bytes, got strides "
+                         f"{array.strides}")
+    layout = Layout.of(kind, array.shape, tuple(s // kind.itemsize for s in array.strides))
+    if layout.contiguous:
+        layout = layout.dense()
+    root = array
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    if isinstance(root.base, _Bytes):                    # a tensor's own memory come back
+        storage = root.base.storage
+    else:
+        first, nbytes = np.lib.array_utils.byte_bounds(root)
+        storage = foreign_storage(first, nbytes - first, root)
+    return wrap(storage, array.__array_interface__["data"][0], layout)
+
+
+def from_dlpack(source) -> Tensor:
+    """A tensor over the memory of anything that speaks DLPack (`__dlpack__`), such as a PyTorch or NumPy array."""
+    if isinstance(source, Tensor):
+        return _alias(source)
+    if not hasattr(source, "__dlpack__"):
+        raise TypeError(f"from_dlpack: expected an object with __dlpack__, got {type(source).__name__}")
+    return from_numpy(np.from_dlpack(source))
+
+
+def frombuffer(buffer, *, dtype: dtype, count: int = -1, offset: int = 0) -> Tensor:
+    """A 1-d tensor over the memory of an object with the buffer protocol.
+
+    Raises:
+        ValueError: the buffer is empty, too short, or not whole elements.
+    """
+    raw = np.frombuffer(buffer, np.uint8)
+    available = raw.size - offset
+    if raw.size == 0 or not 0 <= offset < raw.size:
+        raise ValueError(f"offset must be non-negative and no greater than buffer length minus one, got {offset} of {raw.size}")
+    if count < 0:
+        if available % dtype.itemsize:
+            raise ValueError(f"buffer length ({available} bytes) after offset ({offset} bytes) must be a multiple of element "
+                             f"size ({dtype.itemsize})")
+        count = available // dtype.itemsize
+    if count * dtype.itemsize > available or count == 0:
+        raise ValueError(f"requested buffer length ({count * dtype.itemsize} bytes) after offset ({offset} bytes) must not be "
+                         f"greater than actual buffer length ({raw.size} bytes)")
+    storage = foreign_storage(raw.__array_interface__["data"][0], raw.size, raw)
+    return wrap(storage, storage.address + offset, Layout.of(dtype, (count,)))
+
+
+def make(data, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor holding a copy of `data`: a number, nested sequences, a NumPy array or another tensor.
+
+    Args:
+        data: what to copy. Python floats become the default dtype, ints int64, bools bool, complex the default's complex.
+        dtype: the dtype to convert to; taken from `data` when None.
+        device: where to put it; the CPU when None.
+        requires_grad: whether to record what is computed from it.
+
+    Raises:
+        ValueError: sequences of uneven lengths.
+        TypeError: something that is not a number in `data`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        tensor([[1., 2.],
+                [3., 4.]])
+    """
+    from . import dtypes
+    if isinstance(data, Tensor):
+        array, kind = readable_words(data if data.layout.device is cpu else data.cpu()), data.layout.dtype
+        source_words = True
+    else:
+        array, kind, source_words = _as_array(data)
+    wanted = dtypes.as_dtype(dtype) if dtype is not None else kind
+    out = lasting(Layout.of(wanted, array.shape))
+    if wanted is kind and source_words:
+        raw_array(out)[...] = array
+    elif wanted is dtypes.bfloat16 or kind is dtypes.bfloat16:
+        raw_array(out)[...] = _convert_words(array, kind, wanted)
+    else:
+        with np.errstate(all="ignore"):
+            host_array(out)[...] = array.view(kind.numpy) if source_words else array
+    if device is not None and str(device) != "cpu":
+        out = out.to(device)
+    return out.requires_grad_() if requires_grad else out
+
+
+def _convert_words(array, kind, wanted):
+    """Words of one dtype as words of another where NumPy has no name for one of them."""
+    from . import dtypes
+    if kind is dtypes.bfloat16:
+        values = (array.astype(np.uint32) << 16).view(np.float32)
+    else:
+        values = array.view(kind.numpy) if array.dtype != kind.numpy else array
+    if wanted is not dtypes.bfloat16:
+        return values.astype(wanted.numpy).view(wanted.storage)
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return np.where(np.isnan(values), 0x7FC0, rounded).astype(np.uint16)
+
+
+def _as_array(data):
+    """Any data as a NumPy array, the dtype it stands for, and whether the array holds stored words."""
+    from . import dtypes
+    if isinstance(data, np.ndarray) or isinstance(data, np.generic):
+        array = np.asarray(data)
+        kind = dtypes.from_numpy(array.dtype)
+        return array.view(kind.storage) if array.dtype != kind.storage and array.flags.c_contiguous else array, kind, \
+            array.dtype == kind.storage or array.flags.c_contiguous
+    if _holds_tensors(data):
+        data = _untensor(data)
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise ValueError(f"tensor: expected sequences of equal lengths; {error}") from None
+    except OverflowError:
+        raise RuntimeError("Overflow when unpacking long long") from None
+    if array.dtype.kind in "OUSV" or array.dtype.kind not in "biufc":
+        if array.dtype.kind == "O":
+            flat = [type(v).__name__ for v in array.ravel() if not isinstance(v, (int, float, complex, bool))]
+            if not flat:
+                raise RuntimeError("Overflow when unpacking long long")
+            raise TypeError(f"tensor: expected numbers or sequences of them, got {flat[0]}")
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    kinds = {"b": dtypes.bool_, "i": int64, "u": int64, "f": dtypes.get_default_dtype(),
+             "c": dtypes.get_default_dtype().to_complex()}
+    if array.dtype.kind == "u":
+        raise RuntimeError("Overflow when unpacking long long")
+    if array.size == 0:
+        return array, dtypes.get_default_dtype(), False
+    first = data
+    while isinstance(first, (list, tuple)) and len(first):
+        first = first[0]
+    kind = kinds[array.dtype.kind]
+    if isinstance(first, (np.ndarray, np.generic)):
+        kind = dtypes.from_numpy(array.dtype)
+    return array.astype(kind.numpy if kind.numpy is not None else np.float32, copy=False), \
+        kind if kind.numpy is not None else float32, kind.numpy is not None and kind.numpy == kind.storage
+
+
+def _holds_tensors(data):
+    while isinstance(data, (list, tuple)) and data:
+        if any(isinstance(d, Tensor) for d in data):
+            return True
+        data = data[0]
+    return False
+
+
+def _untensor(data):
+    if isinstance(data, Tensor):
+        return readable_array(data if data.layout.device is cpu else data.cpu())
+    return [_untensor(d) for d in data] if isinstance(data, (list, tuple)) else data
+
+
+# ---------------------------------------------------------------- Python numbers
+# A number among tensors is a 0-dim tensor whose layout is `weak`: promotion gives way to tensors of its kind, and plans
+# and kernels need no case of their own. Recent ones are kept: `x * 2` in a loop makes its 2 once.
+_WEAK = {bool: Layout.of(bool_, (), (), weak=True), int: Layout.of(int64, (), (), weak=True),
+         float: Layout.of(float64, (), (), weak=True), complex: Layout.of(dtype.by_name["complex128"], (), (), weak=True)}
+NUMBERS = frozenset(_WEAK)
+recent_numbers: dict[tuple, Tensor] = {}                 # by (type, value)
+
+
+def number(value) -> Tensor | None:
+    """A Python number as a weak 0-dim tensor, or None for what is not a number.
+
+    Raises:
+        RuntimeError: an int that does not fit 64 bits.
+    """
+    kind = type(value)
+    layout = _WEAK.get(kind)
+    if layout is None:
+        if isinstance(value, np.generic):
+            return number(value.item())
+        for base in (bool, int, float, complex):
+            if isinstance(value, base):
+                return number(base(value))
+        return None
+    found = recent_numbers.get((kind, value))
+    if found is not None:
+        return found
+    storage = new_storage(16)
+    out = wrap(storage, storage.address, layout)
+    try:
+        raw_array(out)[...] = value
+    except OverflowError:
+        raise RuntimeError(f"value cannot be converted to type int64_t without overflow: {value}") from None
+    if len(recent_numbers) >= 1024:
+        recent_numbers.clear()
+    if value or kind in (int, bool):                     # 0.0 equals -0.0: those two are made each time
+        recent_numbers[kind, value] = out
+    return out
+
+
+# ---------------------------------------------------------------- pickle
+def _rebuild(kind, dtype, words, requires_grad, state):
+    out = new(kind)
+    made = lasting(Layout.of(dtype, words.shape))
+    raw_array(made)[...] = words
+    out.storage, out.address, out.layout, out.node = made.storage, made.address, made.layout, None
+    out.__dict__.update(state)
+    return out.requires_grad_() if requires_grad else out
+
+
+def _rebuild_on(tensor, device, requires_grad):
+    out = tensor.to(device)
+    return out.requires_grad_() if requires_grad else out
+
+
+def weak_reference(tensor):
+    return weakref.ref(tensor)
+
+
+__all__ = ["Size", "Tensor", "contiguous_strides", "empty", "from_dlpack", "from_numpy", "frombuffer", "make", "number",
+           "raw_array", "strided", "view_of", "wrap"]
