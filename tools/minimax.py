@@ -142,17 +142,17 @@ def digamma_rest(z):
 # name: (f, weight, low, high (or one for each type), float32 count, float64 count)
 FITS = {
     # exp(r) = 1 + r + r**2 * EXPM1(r), |r| <= ln(2)/2
-    "EXPM1": (series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), lambda r: abs(r) + 1e-30, -LN2 / 2, LN2 / 2, 5, 11),
+    "EXPM1": (series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), lambda r: abs(r) + 1e-30, -LN2 / 2, LN2 / 2, 5, 10),
     # 2**r = 1 + ln(2) r + r**2 * EXP2M1(r), |r| <= 1/2
     "EXP2M1": (series(lambda r: (mp.expm1(r * LN2) - r * LN2) / r ** 2, LN2 ** 2 / 2), lambda r: r ** 2, -0.5, 0.5, 5, 11),
     # log(1 + f) = f - f**2/2 + f**3 * LOG(f), float32
     "LOG": (series(lambda f: (mp.log1p(f) - f + f * f / 2) / f ** 3, mp.mpf(1) / 3), lambda f: f * f + 1e-30,
             1 / SQRT2 - 1, SQRT2 - 1, 9, 0),
     # log(1 + f) = 2 atanh(s) = 2 s + s**3 * ATANH(s**2), s = f / (2 + f)
-    "ATANH": (cubic_atanh, lambda z: z + 1e-30, 0, S_MAX ** 2, 4, 8),
+    "ATANH": (cubic_atanh, lambda z: z + 1e-30, 0, S_MAX ** 2, 3, 7),
     # 2 atanh(s) = 2 s + s**3 * (2/3 + s**2 * ATANH5(s**2)), for pow
     "ATANH5": (series(lambda z: (cubic_atanh(z) - mp.mpf(2) / 3) / z, mp.mpf(2) / 5), lambda z: z * z * 2 ** 8 + 1e-30,
-               0, S_MAX ** 2, 4, 9),
+               0, S_MAX ** 2, 3, 9),
     # sin(r) = r + r**3 * SIN(r**2), cos(r) = 1 - r**2/2 + r**4 * COS(r**2), |r| <= pi/4
     "SIN": (series(lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 6), lambda z: z + 1e-30, 0, (mp.pi / 4 * 1.001) ** 2, 4, 7),
     "COS": (series(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z ** 2, mp.mpf(1) / 24), lambda z: z * z + 1e-30, 0, (mp.pi / 4 * 1.001) ** 2, 3, 6),
@@ -167,17 +167,17 @@ FITS = {
     # erfc(x) = exp(-x ERF_TAIL(x)), 0.9 <= x <= 4 or 6: beyond, erf rounds to 1
     "ERF_TAIL": (lambda x: -mp.log(mp.erfc(x)) / x, lambda x: x * mp.erfc(x), mp.mpf("0.9"), (4, 6), 9, 21),
     # (1 + 2 x) exp(x**2) erfc(x) = ERFC(t), t = (x - 4) / (x + 4), 0 <= x (Shepherd and Laframboise, Math. Comp. 36, 1981)
-    "ERFC": (lambda t: scaled_erfc(4 * (1 + t) / (1 - t)), one, -1, (0.45, 0.75), 10, 22),
+    "ERFC": (lambda t: scaled_erfc(4 * (1 + t) / (1 - t)), one, -1, (0.45, 0.75), 11, 22),
     # erfinv(x) = x * P(w), w = -log(1 - x**2); in the tail of sqrt(w) (Giles, "Approximating the erfinv function", 2010)
-    "ERFINV": (lambda w: erfinv_ratio(w + 3), one, -3, 3, 9, 23),
-    "ERFINV_MIDDLE": (lambda s: erfinv_ratio((s + mp.mpf("3.25")) ** 2), lambda s: 1 / (s + 3), mp.mpf("2.44") - mp.mpf("3.25"), (0.85, 0.80), 8, 19),
-    "ERFINV_TAIL": (lambda s: erfinv_ratio((s + 5) ** 2), lambda s: 1 / (s + 5), -1.01, 1.1, 0, 17),
+    "ERFINV": (lambda w: erfinv_ratio(w + 3), one, -3, 3, 12, 25),
+    "ERFINV_MIDDLE": (lambda s: erfinv_ratio((s + mp.mpf("3.25")) ** 2), lambda s: 1 / (s + 3), mp.mpf("2.44") - mp.mpf("3.25"), (0.85, 0.80), 9, 21),
+    "ERFINV_TAIL": (lambda s: erfinv_ratio((s + 5) ** 2), lambda s: 1 / (s + 5), -1.01, 1.1, 0, 19),
     # lgamma(2 + y) = y * LGAMMA(y), |y| <= 1/2
     "LGAMMA": (series(lambda y: mp.loggamma(2 + y) / y, 1 - mp.euler), one, -0.5, 0.5, 9, 19),
     # lgamma(x) = (x - 1/2) (log(x) - 1) + (log(2 pi) - 1) / 2 + STIRLING(1 / x**2) / x, x >= 8
-    "STIRLING": (series(stirling_rest, mp.mpf(1) / 12), lambda z: z, 0, mp.mpf(1) / 64, 3, 7),
-    # digamma(x) = log(x) - 1 / (2 x) - DIGAMMA(1 / x**2) / x**2, x >= 8
-    "DIGAMMA": (series(digamma_rest, mp.mpf(1) / 12), lambda z: z, 0, mp.mpf(1) / 64, 3, 8),
+    "STIRLING": (series(stirling_rest, mp.mpf(1) / 12), lambda z: z, 0, mp.mpf(1) / 64, 2, 6),
+    # digamma(x) = log(x) - 1 / (2 x) - DIGAMMA(1 / x**2) / x**2, x >= 7
+    "DIGAMMA": (series(digamma_rest, mp.mpf(1) / 12), lambda z: z, 0, mp.mpf(1) / 49, 2, 7),
 }
 
 

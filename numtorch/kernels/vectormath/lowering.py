@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .ranges import LIMIT32, LIMIT64
+from .ranges import LIMIT32, LIMIT64, QUOTIENT32, QUOTIENT64
 
 _DOUBLE, _FLOAT = ir.DoubleType(), ir.FloatType()
 _PURE = ("nounwind", "readnone", "willreturn", "noinline")
@@ -22,69 +22,101 @@ def _attribute(function, *texts):
         set.add(function.attributes, text)               # llvmlite's own list of attributes lacks some
 
 
-def _exceeds(module, builder, x, limit):
-    suffix = "f32" if x.type in (_FLOAT,) or getattr(x.type, "element", None) == _FLOAT else "f64"
-    if isinstance(x.type, ir.VectorType):
-        suffix = f"v{x.type.count}{suffix}"
+def _magnitude(module, builder, x):
+    single = _FLOAT in (x.type, getattr(x.type, "element", None))
+    suffix = ("f32" if single else "f64") if x.type in (_FLOAT, _DOUBLE) else f"v{x.type.count}{'f32' if single else 'f64'}"
     name = f"llvm.fabs.{suffix}"
     fabs = module.globals.get(name) or ir.Function(module, ir.FunctionType(x.type, [x.type]), name)
-    return builder.fcmp_ordered(">", builder.call(fabs, [x]), limit)
+    return builder.call(fabs, [x])
 
 
-def _scalar_function(module, name, library_name, ty, limit):
-    """y where |x| <= limit, else what the C library says of x."""
-    library = module.globals.get(library_name) or ir.Function(module, ir.FunctionType(ty, [ty]), library_name)
-    function = ir.Function(module, ir.FunctionType(ty, [ty, ty]), name)
+def _exceeds(module, builder, arguments, limit):
+    """Whether |x| > limit, or |x| > limit * |y|."""
+    bound = limit
+    if len(arguments) == 2:
+        bound = builder.fmul(limit, _magnitude(module, builder, arguments[1]))
+    return builder.fcmp_ordered(">", _magnitude(module, builder, arguments[0]), bound)
+
+
+def _scalar_function(module, name, library_name, ty, arity, limit):
+    """The last argument where the others are in range, else what the C library says of them."""
+    library = module.globals.get(library_name) or ir.Function(module, ir.FunctionType(ty, [ty] * arity), library_name)
+    function = ir.Function(module, ir.FunctionType(ty, [ty] * (arity + 1)), name)
     function.linkage = "linkonce_odr"
     builder = ir.IRBuilder(function.append_basic_block())
-    x, y = function.args
-    with builder.if_then(_exceeds(module, builder, x, ty(limit)), likely=False):
-        builder.ret(builder.call(library, [x]))
-    builder.ret(y)
+    *arguments, settled = function.args
+    with builder.if_then(_exceeds(module, builder, arguments, ty(limit)), likely=False):
+        builder.ret(builder.call(library, arguments))
+    builder.ret(settled)
     return function
 
 
 def _vector_function(module, scalar, ty, width, limit):
+    """The same for a vector: one test for all lanes, and the scalar function for each lane when any is out of range."""
     vector = ir.VectorType(ty, width)
-    function = ir.Function(module, ir.FunctionType(vector, [vector, vector]), f"{scalar.name}_v{width}")
+    function = ir.Function(module, ir.FunctionType(vector, [vector] * len(scalar.args)), f"{scalar.name}_v{width}")
     function.linkage = "linkonce_odr"
     _attribute(function, *_PURE)
     builder = ir.IRBuilder(function.append_basic_block())
-    x, y = function.args
-    lanes = _exceeds(module, builder, x, vector([ty(limit)] * width))
+    *arguments, settled = function.args
+    lanes = _exceeds(module, builder, arguments, vector([ty(limit)] * width))
     word = ir.IntType(width)
     with builder.if_then(builder.icmp_unsigned("!=", builder.bitcast(lanes, word), word(0)), likely=False):
-        result = y
+        result = settled
         for lane in range(width):
             index = ir.IntType(32)(lane)
-            value = builder.call(scalar, [builder.extract_element(x, index), builder.extract_element(y, index)])
+            value = builder.call(scalar, [builder.extract_element(a, index) for a in function.args])
             result = builder.insert_element(result, value, index)
         builder.ret(result)
-    builder.ret(y)
+    builder.ret(settled)
     return function
 
 
-def _settle(library_name):
+def _settle(library_name, arity, limit32, limit64):
+    def settle(context, builder, signature, values):
+        module, ty = builder.module, values[0].type
+        single = ty == _FLOAT
+        limit = limit32 if single else limit64
+        name = f"numtorch_settle_{library_name}_{'f32' if single else 'f64'}"
+        scalar = module.globals.get(name)
+        if scalar is None:
+            scalar = _scalar_function(module, name, library_name + ("f" if single else ""), ty, arity, limit)
+            variants = [_vector_function(module, scalar, ty, width, limit) for width in _WIDTHS[ty]]
+            arguments = "v" * (arity + 1)
+            mapping = ",".join(f"_ZGV_LLVM_N{v.args[0].type.count}{arguments}_{name}({v.name})" for v in variants)
+            _attribute(scalar, *_PURE, f'"vector-function-abi-variant"="{mapping}"')
+            _keep(module, variants)
+        return builder.call(scalar, values)
+    return settle
+
+
+def _keep(module, functions):
+    """Nothing calls the variants until the vectoriser has run."""
+    pointer = ir.IntType(8).as_pointer()
+    kept = [f.bitcast(pointer) for f in functions]
+    used = module.globals.get("llvm.compiler.used")
+    if used is not None:
+        kept = [*used.initializer.constant, *kept]
+        module.globals.pop("llvm.compiler.used")
+        module.scope.deregister("llvm.compiler.used") if hasattr(module.scope, "deregister") else None
+    used = ir.GlobalVariable(module, ir.ArrayType(pointer, len(kept)), "llvm.compiler.used")
+    used.linkage, used.section = "appending", "llvm.metadata"
+    used.initializer = ir.Constant(used.value_type, kept)
+
+
+def _unary(name):
+    codegen = _settle(name, 1, LIMIT32, LIMIT64)
+
     def settle(typing_context, x, y):
-        def codegen(context, builder, signature, values):
-            module, ty = builder.module, values[0].type
-            single = ty == _FLOAT
-            limit = LIMIT32 if single else LIMIT64
-            name = f"numtorch_settle_{library_name}_{'f32' if single else 'f64'}"
-            scalar = module.globals.get(name)
-            if scalar is None:
-                scalar = _scalar_function(module, name, library_name + ("f" if single else ""), ty, limit)
-                variants = [_vector_function(module, scalar, ty, width, limit) for width in _WIDTHS[ty]]
-                mapping = ",".join(f"_ZGV_LLVM_N{v.args[0].type.count}vv_{name}({v.name})" for v in variants)
-                _attribute(scalar, *_PURE, f'"vector-function-abi-variant"="{mapping}"')
-                pointer = ir.IntType(8).as_pointer()
-                used = ir.GlobalVariable(module, ir.ArrayType(pointer, len(variants)), "llvm.compiler.used")
-                used.linkage, used.section = "appending", "llvm.metadata"
-                used.initializer = ir.Constant(used.value_type, [v.bitcast(pointer) for v in variants])
-            return builder.call(scalar, values)
         return x(x, y), codegen
-    settle.__name__ = f"settle_{library_name}"
+    settle.__name__ = f"settle_{name}"
     return intrinsic(settle)
 
 
-settle_sin, settle_cos, settle_tan = _settle("sin"), _settle("cos"), _settle("tan")
+settle_sin, settle_cos, settle_tan = _unary("sin"), _unary("cos"), _unary("tan")
+_fmod = _settle("fmod", 2, QUOTIENT32, QUOTIENT64)
+
+
+@intrinsic
+def settle_fmod(typing_context, x, y, r):
+    return x(x, y, r), _fmod

@@ -1,12 +1,12 @@
-"""Functions that are one instruction or a few: roots, signs, rounding."""
+"""Functions that are one instruction or a few: roots, signs, rounding, remainders."""
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
 from .. import intrinsics
-from .elementary import Elementary
+from ..intrinsics import Intrinsic, fma, select
+from .elementary import INFINITY, Elementary
+from .ranges import QUOTIENT32, QUOTIENT64
 
 _ceil, _copysign, _fabs, _floor = intrinsics.ceil, intrinsics.copysign, intrinsics.fabs, intrinsics.floor
 _rint, _root, _trunc = intrinsics.rint, intrinsics.sqrt, intrinsics.trunc
@@ -52,17 +52,34 @@ def _copysign_body(x, y):
     return _copysign(x, y)
 
 
-def _abs_complex(z):
-    """|z|, by the larger part times sqrt(1 + ratio**2), which cannot overflow."""
-    a, b = _fabs(z.real), _fabs(z.imag)
-    large, small = max(a, b), min(a, b)
-    ratio = small / large if large > 0.0 else large * 0.0
-    return large * _root(1.0 + ratio * ratio) if large < math.inf else large
-
-
 def _reciprocal_root(x):
     with np.errstate(all="ignore"):
         return 1 / np.sqrt(x)
+
+
+def _settle_fmod(x, y, r):
+    limit = QUOTIENT32 if isinstance(x, np.float32) else QUOTIENT64
+    return type(r)(np.fmod(x, y)) if abs(x) > limit * abs(y) else r
+
+
+_settle_fmod.__name__ = "settle_fmod"
+settle_fmod = Intrinsic(_settle_fmod, module="numtorch.kernels.vectormath.lowering")
+
+
+def _fmod_body(x, y):
+    """x - y n with n = x / y cut to a whole number: the sign of x, always exact. Quotients above 2**22 or 2**51 go to the C library."""
+    a, b = _fabs(x), _fabs(y)
+    r = fma(-_trunc(a / b), b, a)             # the rounded quotient is at most one off
+    r = select(r < 0.0, r + b, r)
+    r = select(r < b, r, r - b)
+    r = select(b < INFINITY, r, select(a < INFINITY, a, y - y))
+    return settle_fmod(x, y, _copysign(select(y == y, r, y), x))
+
+
+def _remainder_body(x, y):
+    """x - y n with n = floor(x / y): the sign of y, as Python's %."""
+    r = fmod(x, y)
+    return select(r == 0.0, _copysign(r, y), select((r < 0.0) != (y < 0.0), r + y, r))
 
 
 sqrt = Elementary("sqrt", np.sqrt, _sqrt_body)
@@ -73,3 +90,5 @@ trunc = Elementary("trunc", np.trunc, _trunc_body)
 round = Elementary("round", np.rint, _round_body)
 absolute = Elementary("abs", np.abs, _abs_body)
 copysign = Elementary("copysign", np.copysign, _copysign_body)
+fmod = Elementary("fmod", np.fmod, _fmod_body)
+remainder = Elementary("remainder", np.remainder, _remainder_body)

@@ -1,0 +1,152 @@
+"""Special functions: erf, erfc, erfinv, lgamma, digamma. tools/minimax.py says what each polynomial approximates."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..intrinsics import copysign, fabs, fma, rint, select, sqrt
+from . import coefficients as c
+from .elementary import INFINITY, NAN, ByPrecision, Elementary, body32, body64, both, constant, polynomial, scale
+from .exponential import exp_parts, log
+from .power import exp_two_floats
+from .trigonometric import cos_of, quadrant, sin_of
+
+erf_polynomial = polynomial("erf_polynomial", c.ERF32, c.ERF64)
+erf_tail_polynomial = polynomial("erf_tail_polynomial", c.ERF_TAIL32, c.ERF_TAIL64)
+erfc_polynomial = polynomial("erfc_polynomial", c.ERFC32, c.ERFC64)
+ERF_ONE = constant(4.0, 6.0)                             # beyond, erf rounds to 1
+
+
+# ---------------------------------------------------------------- error functions
+def _erf(x):
+    """Error function."""
+    a = fabs(x)
+    square = a * a
+    small = fma(erf_polynomial(square), a, a)
+    a = select(a > ERF_ONE, ERF_ONE, a)
+    n, p = exp_parts(-a * erf_tail_polynomial(a))
+    return copysign(select(a < 0.91, small, 1.0 - scale(1.0 + p, n)), x)
+
+
+ERFC_ZERO = constant(10.5, 27.5)                         # beyond, erfc is zero
+
+
+def _erfc(x):
+    """1 - erf(x), accurate where that is small."""
+    a = fabs(x)
+    b = select(a > ERFC_ZERO, ERFC_ZERO, a)
+    t = (b - 4.0) / (b + 4.0)
+    square = b * b
+    y = exp_two_floats(-square, -fma(b, b, -square)) * (erfc_polynomial(t) / fma(2.0, b, 1.0))
+    y = select(x < 0.0, 2.0 - y, y)
+    return select(x == x, select(a < 0.5, 1.0 - fma(erf_polynomial(x * x), x, x), y), x)
+
+
+erfinv_polynomial = polynomial("erfinv_polynomial", c.ERFINV32, c.ERFINV64)
+erfinv_middle = polynomial("erfinv_middle", c.ERFINV_MIDDLE32, c.ERFINV_MIDDLE64)
+erfinv_tail = body64(polynomial("erfinv_tail", c.ERFINV_TAIL64, c.ERFINV_TAIL64).float64.function)
+
+
+def _erfinv_outer32(s):
+    return erfinv_middle(s - 3.25)
+
+
+def _erfinv_outer64(s):
+    return select(s < 4.04, erfinv_middle(s - 3.25), erfinv_tail(s - 5.0))
+
+
+erfinv_outer = ByPrecision(body32(_erfinv_outer32), body64(_erfinv_outer64))
+
+
+def _erfinv(x):
+    """Inverse of erf on (-1, 1)."""
+    a = fabs(x)
+    w = -log((1.0 - a) * (1.0 + a))
+    ratio = select(w < 6.0, erfinv_polynomial(w - 3.0), erfinv_outer(sqrt(w)))
+    return select(a == 1.0, copysign(INFINITY, x), x * ratio)
+
+
+# ---------------------------------------------------------------- gamma function
+lgamma_polynomial = polynomial("lgamma_polynomial", c.LGAMMA32, c.LGAMMA64)
+stirling_polynomial = polynomial("stirling_polynomial", c.STIRLING32, c.STIRLING64)
+digamma_polynomial = polynomial("digamma_polynomial", c.DIGAMMA32, c.DIGAMMA64)
+STIRLING_CONSTANT = constant((math.log(2 * math.pi) - 1) / 2)
+PI = constant(math.pi)
+LARGEST = constant(3.4028234663852886e38, 1.7976931348623157e308)
+
+
+def _lgamma_positive(a):
+    """log(gamma(a)) for a >= 0: a is moved into [1.5, 2.5) by gamma(a + 1) = a gamma(a), or from 8 up Stirling's series."""
+    up = select(a < 0.5, a * (a + 1.0), select(a < 1.5, a, 1.0))
+    b = select(a < 0.5, a + 2.0, select(a < 1.5, a + 1.0, a))
+    down = 1.0
+    for _ in range(6):
+        step = b >= 2.5
+        b = select(step, b - 1.0, b)
+        down = down * select(step, b, 1.0)
+    large = a >= 8.0
+    logarithm = log(select(large, a, select(a < 1.5, up, down)))
+    y = b - 2.0
+    near = y * lgamma_polynomial(y) + select(a < 1.5, -logarithm, logarithm)
+    inverse = 1.0 / select(large, a, 8.0)
+    far = (a - 0.5) * (logarithm - 1.0) + fma(stirling_polynomial(inverse * inverse), inverse, STIRLING_CONSTANT)
+    return select(large, select(a > LARGEST, a, far), near)
+
+
+lgamma_positive = both(_lgamma_positive)
+
+
+def _sin_cos_pi(a):
+    """(sin(pi d), cos(pi d)) where d is a less the nearest whole number."""
+    d = a - rint(a)
+    n, r, low = quadrant(PI * fabs(d))
+    swap = fabs(d) > 0.25
+    sine, cosine = sin_of(r, low), cos_of(r, low)
+    return copysign(select(swap, cosine, sine), d), select(swap, -sine, cosine)
+
+
+sin_cos_pi = both(_sin_cos_pi)
+
+
+def _lgamma(x):
+    """log|gamma(x)|; for negative x by gamma(x) gamma(-x) = -pi / (x sin(pi x))."""
+    a = fabs(x)
+    y = lgamma_positive(a)
+    sine, cosine = sin_cos_pi(select(x < 0.0, a, 0.5))
+    reflected = log(PI / (a * fabs(sine))) - y
+    reflected = select(a > LARGEST, a, select(sine == 0.0, INFINITY, reflected))
+    return select(x < 0.0, select(a < 1e-30, y, reflected), select(x == x, y, x))
+
+
+def _digamma(x):
+    """Derivative of lgamma; for negative x by digamma(x) = digamma(-x) - 1/x + pi / tan(-pi x)."""
+    a = fabs(x)
+    shift = a < 8.0
+    b = select(shift, a, 1.0)
+    s = b * (b + 7.0)                                    # (b + 1) (b + 6) = s + 6, (b + 2) (b + 5) = s + 10, (b + 3) (b + 4) = s + 12
+    sixfold = fma(2.0, b, 7.0) * fma(s, fma(3.0, s, 56.0), 252.0) / ((s + 6.0) * (s + 10.0) * (s + 12.0))
+    moved = select(shift, a + 7.0, a)
+    inverse = 1.0 / moved
+    z = inverse * inverse
+    y = log(moved) - fma(digamma_polynomial(z), z, 0.5 * inverse)
+    y = y - select(shift, sixfold, 0.0) - select(shift, 1.0 / b, 0.0)        # 1/b + 1/(b + 1) + ... + 1/(b + 6)
+    sine, cosine = sin_cos_pi(select(x < 0.0, a, 0.5))
+    reflected = y + 1.0 / a + PI * cosine / sine
+    y = select(x < 0.0, select(sine == 0.0, NAN, reflected), y)
+    y = select(x == 0.0, -copysign(INFINITY, x), y)
+    return select(x == x, y, x)
+
+
+def _by_scipy(name):
+    def python(x):
+        import scipy.special
+        return getattr(scipy.special, name)(x)
+    return python
+
+
+erf = Elementary("erf", _by_scipy("erf"), _erf)
+erfc = Elementary("erfc", _by_scipy("erfc"), _erfc)
+erfinv = Elementary("erfinv", _by_scipy("erfinv"), _erfinv)
+lgamma = Elementary("lgamma", _by_scipy("gammaln"), _lgamma)
+digamma = Elementary("digamma", _by_scipy("digamma"), _digamma)
