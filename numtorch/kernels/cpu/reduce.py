@@ -1,0 +1,337 @@
+"""Reductions to one number an output: sum, prod, max, min, any, all, mean, norms and counts, over any axes and strides.
+
+Two kernels serve them all, reduce_rows and reduce_columns (reducewalk.py says which is used when). What a reduction means
+is five small functions that the compiler puts in by name: `load` (a stored word as a number), `lift` (what is accumulated),
+`combine`, `finish` and `store`. Accumulation is in `T` over blocks and in `W` across them: float32 over 2048 elements and
+float64 across loses nothing that shows in float32, and runs at the speed of memory.
+
+Variance is in moments.py, the index of an extreme in argreduce.py.
+"""
+from __future__ import annotations
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy import float32, float64
+
+from ..compiler import compile_kernel
+from ..intrinsics import (bfloat16_to_float, float_of, float_to_bfloat16, float_to_half, fmax, fmin, half_to_float,
+                          local_array, offset, select)
+from ..pointers import element_type
+from ..threads import Prepared
+from ..vectormath import pow
+from .elements import compute_type, itemsize, same
+from .reducewalk import HEADER, nest, plan_stages, position
+
+T = float32
+W = OUT = float64
+IDENTITY = 0
+load = store = same
+BLOCK = 2048                     # elements that are accumulated in T before they are carried to W
+CARRY_ROWS = 256                 # and rows
+
+
+# ---------------------------------------------------------------- what a reduction means
+def real_part(x):
+    return x.real
+
+
+def nonzero(x):
+    return x != 0
+
+
+def nonzero_half(word):
+    return (word & 0x7FFF) != 0
+
+
+def unchanged(x, exponent):
+    return x
+
+
+def magnitude(x, exponent):
+    return abs(x)
+
+
+def squared(x, exponent):
+    return x * x
+
+
+def powered(x, exponent):
+    return pow(abs(x), T(exponent))
+
+
+def not_zero(x, exponent):
+    return T(x != 0)
+
+
+def add(a, b):
+    return a + b
+
+
+def multiply(a, b):
+    return a * b
+
+
+def larger(a, b):
+    return select(a > b, a, b)
+
+
+def smaller(a, b):
+    return select(a < b, a, b)
+
+
+def either(a, b):
+    return a | b
+
+
+def both(a, b):
+    return a & b
+
+
+def total(x, exponent, count):
+    return x
+
+
+def average(x, exponent, count):
+    return x / count
+
+
+def square_root(x, exponent, count):
+    return math.sqrt(x)
+
+
+def root(x, exponent, count):
+    return x ** (1.0 / exponent)
+
+
+lift, combine, finish = unchanged, add, total
+
+
+class Reduction(NamedTuple):
+    """One kind of reduction. `identity` is what nothing reduces to; `compute` a type that does not follow from the dtype."""
+    lift: object
+    combine: object
+    identity: object
+    finish: object = total
+    compute: str = ""
+
+
+KINDS = {
+    "sum": Reduction(unchanged, add, 0),
+    "mean": Reduction(unchanged, add, 0, average),
+    "prod": Reduction(unchanged, multiply, 1),
+    "max": Reduction(unchanged, larger, "lowest"),
+    "min": Reduction(unchanged, smaller, "highest"),
+    "any": Reduction(unchanged, either, 0, total, "uint8"),
+    "all": Reduction(unchanged, both, 1, total, "uint8"),
+    "count_nonzero": Reduction(unchanged, add, 0, total, "int32"),
+    "sum_squares": Reduction(squared, add, 0),
+    "norm": Reduction(powered, add, 0, root),
+    "norm0": Reduction(not_zero, add, 0),
+    "norm1": Reduction(magnitude, add, 0),
+    "norm2": Reduction(squared, add, 0, square_root),
+    "norminf": Reduction(magnitude, larger, 0),
+    "norm-inf": Reduction(magnitude, smaller, "highest"),
+}
+_FLOATING = {larger: fmax, smaller: fmin}                # NaN propagates
+_WIDE = {"float32": "float64", "int32": "int64", "complex64": "complex128"}
+_SMALL_INTEGERS = ("bool", "uint8", "int8", "int16", "uint16")
+_LOADS = {"float16": half_to_float, "bfloat16": bfloat16_to_float, "bool": nonzero}
+_STORES = {"float16": float_to_half, "bfloat16": float_to_bfloat16, "bool": nonzero}
+_TESTS = ("any", "all", "count_nonzero")
+
+
+# ---------------------------------------------------------------- kernels
+def value(word, exponent):
+    return T(lift(T(load(word)), exponent))
+
+
+def reduce_block(x, n, step, exponent):
+    result = T(IDENTITY)
+    if step == 1:
+        for i in range(n):
+            result = T(combine(result, value(x[i], exponent)))
+    else:
+        for i in range(n):
+            result = T(combine(result, value(x[i * step], exponent)))
+    return result
+
+
+def reduce_rows(x, out, walk):
+    n, step, columns, x_step, out_step = walk[0], walk[1], walk[2], walk[3], walk[4]
+    kept, kept_dims, reduced, reduced_dims = walk[5], walk[6], walk[7], walk[8]
+    exponent, count = float_of(walk[10]), float_of(walk[11])
+    for k in range(kept):
+        first = position(k, walk, HEADER, kept_dims, 3, 2)
+        target = position(k, walk, HEADER, kept_dims, 3, 1)
+        for j in range(columns):
+            result = W(IDENTITY)
+            for r in range(reduced):
+                a = offset(x, first + j * x_step + position(r, walk, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
+                for i in range(0, n, BLOCK):
+                    result = W(combine(result, W(reduce_block(offset(a, i * step), min(n - i, BLOCK), step, exponent))))
+            out[target + j * out_step] = store(OUT(finish(result, exponent, count)))
+
+
+def add_rows(block, x, rows, step, width, x_step, exponent):
+    """Accumulate rows, four at a time: the accumulators are loaded and stored a quarter as often."""
+    fours = rows // 4 * 4
+    if x_step == 1:
+        for r in range(0, fours, 4):
+            a, b, c, d = (offset(x, r * step), offset(x, (r + 1) * step), offset(x, (r + 2) * step),
+                          offset(x, (r + 3) * step))
+            for j in range(width):
+                block[j] = T(combine(block[j], T(combine(
+                    T(combine(value(a[j], exponent), value(b[j], exponent))),
+                    T(combine(value(c[j], exponent), value(d[j], exponent)))))))
+        for r in range(fours, rows):
+            a = offset(x, r * step)
+            for j in range(width):
+                block[j] = T(combine(block[j], value(a[j], exponent)))
+    else:
+        for r in range(rows):
+            a = offset(x, r * step)
+            for j in range(width):
+                block[j] = T(combine(block[j], value(a[j * x_step], exponent)))
+
+
+def carry(block, wide, lanes):
+    for j in range(lanes):
+        wide[j] = W(combine(wide[j], W(block[j])))
+        block[j] = T(IDENTITY)
+
+
+def reduce_columns(x, out, walk):
+    n, step, columns, x_step, out_step = walk[0], walk[1], walk[2], walk[3], walk[4]
+    kept, kept_dims, reduced, reduced_dims, fold = walk[5], walk[6], walk[7], walk[8], walk[9]
+    exponent, count = float_of(walk[10]), float_of(walk[11])
+    block = local_array(T, 512)
+    wide = local_array(W, 512)
+    for k in range(kept):
+        first = position(k, walk, HEADER, kept_dims, 3, 2)
+        target = position(k, walk, HEADER, kept_dims, 3, 1)
+        for c in range(0, columns, 512):
+            width = min(columns - c, 512)
+            lanes = width * fold
+            for j in range(lanes):
+                block[j] = T(IDENTITY)
+                wide[j] = W(IDENTITY)
+            pending = 0
+            for r in range(reduced):
+                a = offset(x, first + c * x_step + position(r, walk, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
+                whole = n // fold
+                i = 0
+                while i < whole:
+                    rows = min(whole - i, CARRY_ROWS - pending)
+                    add_rows(block, offset(a, i * fold * step), rows, fold * step, lanes, x_step, exponent)
+                    i += rows
+                    pending += rows
+                    if pending == CARRY_ROWS:
+                        carry(block, wide, lanes)
+                        pending = 0
+                add_rows(block, offset(a, whole * fold * step), n - whole * fold, step, width, x_step, exponent)
+            carry(block, wide, lanes)
+            for f in range(1, fold):
+                part = offset(wide, f * width)
+                for j in range(width):
+                    wide[j] = W(combine(wide[j], part[j]))
+            y = offset(out, target + c * out_step)
+            for j in range(width):
+                y[j * out_step] = store(OUT(finish(wide[j], exponent, count)))
+
+
+# ---------------------------------------------------------------- planners
+def _identity(what, compute):
+    if not isinstance(what, str):
+        return what
+    dtype = np.dtype(compute)
+    if dtype.kind == "f":
+        return float("-inf") if what == "lowest" else float("inf")
+    return int(np.iinfo(dtype).min if what == "lowest" else np.iinfo(dtype).max)
+
+
+class _Kernels:
+    """The kernels of one reduction of one dtype, compiled when asked for."""
+
+    def __init__(self, kind, dtype, out_dtype):
+        self.reduction, self.dtype, self.out_dtype = KINDS[kind], dtype, out_dtype
+        follows = dtype if self.reduction.combine in (larger, smaller) and not dtype.startswith("complex") else out_dtype
+        self.compute = self.reduction.compute or compute_type(follows)
+        if self.compute == "bool":
+            self.compute = "uint8"
+        if self.compute == "int64" and dtype in _SMALL_INTEGERS and self.reduction.combine is add:
+            self.compute = "int32"                       # 2048 of them cannot overflow
+        extreme = self.reduction.combine in (larger, smaller)
+        self.wide = self.compute if extreme else _WIDE.get(self.compute, self.compute)
+        self.load = _LOADS.get(dtype, same)
+        if kind in _TESTS:
+            self.load = nonzero_half if dtype in ("float16", "bfloat16") else nonzero
+        elif dtype.startswith("complex") and not self.compute.startswith("complex"):
+            self.load = abs if kind.startswith("norm") or kind == "sum_squares" else real_part
+        self.partial = itemsize(self.wide)
+        self.found = {}
+
+    def __call__(self, stage, columns_form):
+        key = stage, columns_form
+        kernel = self.found.get(key)
+        if kernel is None:
+            kernel = self.found[key] = self._compile(stage, columns_form)
+        return kernel
+
+    def _compile(self, stage, columns_form):
+        meaning, last = self.reduction, stage == "last"
+        compute, out_dtype = (self.wide if last else self.compute), (self.wide if stage == "first" else self.out_dtype)
+        floating = compute.startswith("float")
+        result = "uint8" if out_dtype == "bool" else compute_type(out_dtype)
+        names = dict(T=_scalar(compute), W=_scalar(self.wide), OUT=_scalar(result), IDENTITY=_IDENTITIES[meaning.identity, compute],
+                     load=same if last else self.load, lift=unchanged if last else meaning.lift,
+                     combine=_FLOATING.get(meaning.combine, meaning.combine) if floating else meaning.combine,
+                     finish=total if stage == "first" else meaning.finish, store=_STORES.get(out_dtype, same))
+        signature = ((self.wide if last else self.dtype) + "*", out_dtype + "*", "int64*")
+        return compile_kernel(reduce_columns if columns_form else reduce_rows, signature, names, compute)
+
+
+def _scalar(name):
+    return np.dtype(name).type
+
+
+class _Identities(dict):
+    """Identities by meaning and type, kept: the compiler tells the values that names stand for apart by identity."""
+
+    def __missing__(self, key):
+        self[key] = found = _identity(*key)
+        return found
+
+
+_IDENTITIES = _Identities()
+_kernels = functools.cache(_Kernels)
+_NORMS = {0.0: "norm0", 1.0: "norm1", 2.0: "norm2", math.inf: "norminf", -math.inf: "norm-inf"}
+_COSTS = {"norm": 10.0}
+
+
+def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tuple, axes: tuple, out_strides: tuple, *,
+                correction: float = 1, exponent: float = 2.0) -> Prepared:
+    """Prepare a reduction, called with the addresses of the input and the output.
+
+    Args:
+        kind: "sum", "prod", "mean", "max", "min" (a NaN wins), "any", "all", "count_nonzero", "sum_squares", "norm" or "var".
+        dtype, out_dtype: dtype names. Sums, products and means are taken in `out_dtype`, or wider.
+        shape, strides: the input's, in elements.
+        axes: the reduced dimensions, not negative; with none of them every element is an output.
+        out_strides: the output's strides along `shape` (those of reduced dimensions are not looked at).
+        correction: for "var", what is taken from the number of elements to give the divisor.
+        exponent: for "norm", its order; 0, 1, 2 and the infinities have forms of their own.
+    """
+    if kind == "norm":
+        kind = _NORMS.get(float(exponent), kind)
+    if kind in ("sum", "mean") and dtype == out_dtype and dtype.startswith("complex"):
+        part = "float32" if dtype == "complex64" else "float64"    # a complex sum is two sums of reals
+        return plan_reduce(kind, part, part, (*shape, 2), (*[2 * s for s in strides], 1), axes,
+                           (*[2 * s for s in out_strides], 1))
+    if out_dtype == "bool":
+        kind = {"sum": "any", "max": "any", "prod": "all", "min": "all"}.get(kind, kind)
+    walk = nest(shape, strides, axes, out_strides)
+    return plan_stages(walk, _COSTS.get(kind, 1.0), itemsize(dtype), itemsize(out_dtype), _kernels(kind, dtype, out_dtype),
+                       (float(exponent), float(math.prod(shape[a] for a in axes))))
