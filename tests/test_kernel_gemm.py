@@ -1,0 +1,259 @@
+"""Matrix products against NumPy in float64, over shapes, strides, dtypes, epilogues, tiles and threads.
+
+Operands lie in buffers whose other elements are NaN, and C among guard values: nothing may leak in or be written outside.
+"""
+import ctypes
+import itertools
+import mmap
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from numtorch.kernels import threads
+from numtorch.kernels.cpu import tile
+from numtorch.kernels.cpu.gemm import plan_gemm
+
+GUARD = 77
+TOLERANCE = {"float32": 3e-6, "float64": 1e-14, "float16": 1e-3, "bfloat16": 8e-3, "complex64": 3e-6, "complex128": 1e-14}
+
+
+def to_words(values, dtype):
+    """An array of the stored form of a dtype."""
+    if dtype == "bfloat16":
+        bits = np.asarray(values, np.float32).view(np.uint32)
+        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    return np.asarray(values).astype(dtype)
+
+
+def from_words(words, dtype):
+    if dtype == "bfloat16":
+        return (words.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return words.astype(np.complex128 if words.dtype.kind == "c" else np.float64)
+
+
+class Matrix:
+    """`batch` matrices in a buffer with room around them and between rows, its remaining elements `fill`."""
+
+    def __init__(self, batch, rows, columns, dtype, layout, fill, rng):
+        order = {"row": (columns + 3, 1), "column": (1, rows + 3), "strided": (2 * columns + 1, 2), "reversed": (-(columns + 2), -1),
+                 "repeated": (0, 1)}[layout]
+        lengths = [(n - 1) * s if n else 0 for n, s in zip((rows, columns), order)]
+        span = sum(map(abs, lengths)) + 5
+        self.strides, self.batch_stride, self.dtype = order, span, dtype
+        origin = 40 - sum(x for x in lengths if x < 0)
+        values = rng.integers(-9, 9, batch * span + 80) if np.dtype(to_words(0, dtype).dtype).kind in "iu" and dtype != "bfloat16" \
+            else rng.standard_normal(batch * span + 80)
+        self.buffer = to_words(np.full(values.shape, fill), dtype)
+        self.view = np.lib.stride_tricks.as_strided(
+            self.buffer[origin:], (batch, rows, columns), [s * self.buffer.itemsize for s in (span, *order)])
+        index = np.lib.stride_tricks.as_strided(
+            np.arange(len(values))[origin:], (batch, rows, columns), [s * 8 for s in (span, *order)])
+        self.inside = np.zeros(len(values), bool)
+        self.inside[index.ravel()] = True
+        self.buffer[self.inside] = to_words(values, dtype)[self.inside]
+        self.address = self.buffer.ctypes.data + origin * self.buffer.itemsize
+
+    @property
+    def values(self):
+        return from_words(np.ascontiguousarray(self.view), self.dtype)
+
+
+def workspace_for(prepared):
+    raw = np.full(prepared.workspace + 128, 0xFF, np.uint8)         # NaN, for whoever reads what it has not written
+    start = -raw.ctypes.data % 64
+    return raw, raw.ctypes.data + start, raw[start + prepared.workspace:]
+
+
+def check(m, n, k, dtype="float32", a="row", b="row", c="row", batch=1, bias=None, bias_stride=1, activation=None, alpha=1,
+          beta=0):
+    rng = np.random.default_rng(m * 10007 + n * 101 + k)
+    floating = np.dtype(to_words(0, dtype).dtype).kind in "fc" or dtype == "bfloat16"
+    fill = np.nan if floating else GUARD
+    left, right = Matrix(batch, m, k, dtype, a, fill, rng), Matrix(batch, k, n, dtype, b, fill, rng)
+    out = Matrix(batch, m, n, dtype, c, GUARD, rng)
+    before = out.values
+    if not beta and floating:
+        out.view[...] = to_words(np.nan, dtype)                     # beta = 0 must not read C
+    shifts = to_words(rng.integers(-5, 5, (max(m, n) + 1) * bias_stride), dtype)
+    used = shifts[::bias_stride][:n if bias == "column" else m]
+    prepared = plan_gemm(m, n, k, dtype, left.strides, right.strides, out.strides, batch=batch,
+                         batch_strides=(left.batch_stride, right.batch_stride, out.batch_stride), bias=bias,
+                         bias_stride=bias_stride, activation=activation, alpha=alpha, beta=beta)
+    keep, workspace, beyond = workspace_for(prepared)
+    guard = beyond.copy()
+    prepared.call(left.address, right.address, out.address, shifts.ctypes.data if bias else 0, workspace, prepared.walk)
+    expected = alpha * (left.values @ right.values) + (beta * before if beta else 0)
+    scale = abs(alpha) * (abs(left.values) @ abs(right.values)) + 1 + abs(before) * abs(beta)
+    if bias:
+        shift = from_words(used, dtype)
+        expected = expected + (shift if bias == "column" else shift[:, None])
+        scale = scale + 5
+    if activation:
+        expected = np.where(expected < 0, 0, expected)
+    case = (m, n, k, dtype, a, b, c, batch, bias, activation, alpha, beta)
+    if floating:
+        assert (abs(out.values - expected) <= TOLERANCE[dtype] * scale).all(), case
+    else:
+        assert (np.ascontiguousarray(out.view) == expected.astype(np.int64).astype(dtype)).all(), case
+    assert (out.buffer[~out.inside] == to_words(GUARD, dtype)).all(), case
+    assert (beyond == guard).all(), case
+    del keep
+
+
+ROWS, COLUMNS, DEPTHS = (1, 2, 13, 14, 15, 29), (1, 7, 16, 17, 31, 32, 33, 65), (0, 1, 15, 16, 17, 67)
+
+
+def sweep(dtype, rows=ROWS, columns=COLUMNS, depths=DEPTHS):
+    for m, n, k in itertools.product(rows, columns, depths):
+        for a, b in itertools.product(("row", "column"), repeat=2):
+            check(m, n, k, dtype, a, b)
+        check(m, n, k, dtype, "row", "column", "column", bias="column", activation="relu", alpha=2, beta=-1)
+        check(m, n, k, dtype, "column", "row", "row", bias="row", alpha=-1, beta=1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_shapes(dtype):
+    sweep(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_shapes_of_16_bit_words(dtype):
+    sweep(dtype, (1, 14, 17), (1, 31, 33), (0, 1, 17, 67))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "complex64", "complex128"])
+def test_shapes_of_loops(dtype):
+    for m, n, k in itertools.product((1, 3, 5), (1, 7), (0, 1, 6)):
+        check(m, n, k, dtype)
+        check(m, n, k, dtype, "column", "strided", "reversed", batch=2, bias="column", bias_stride=2, alpha=3, beta=2)
+        check(m, n, k, dtype, bias="row", alpha=2j if dtype[0] == "c" else 2)
+    check(3, 2000, 5, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_strides(dtype):
+    for a, b, c in itertools.product(("row", "column", "strided", "reversed", "repeated"), ("row", "strided", "reversed", "repeated"),
+                                     ("row", "column", "strided", "reversed")):
+        for m, n, k in ((1, 33, 20), (30, 1, 20), (17, 35, 19)):
+            check(m, n, k, dtype, a, b, c, bias="column", bias_stride=3, beta=1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_blocks(dtype):
+    for m, n, k in ((300, 700, 900), (70, 2100, 800), (500, 33, 1100), (1, 1, 5000), (1, 5000, 300), (29, 1500, 1)):
+        check(m, n, k, dtype, "row", "column", bias="column", activation="relu", alpha=2, beta=-1)
+        check(m, n, k, dtype, "column", "row", bias="row")
+
+
+def test_batches():
+    for m, n, k in ((5, 7, 3), (32, 32, 32), (1, 20, 9), (20, 1, 9), (40, 70, 30)):
+        for a, b, c in itertools.product(("row", "column"), repeat=3):
+            check(m, n, k, "float32", a, b, c, batch=6, bias="row")
+        check(m, n, k, "float16", batch=3)
+
+
+def test_nothing_to_do():
+    for m, n, batch in ((0, 3, 1), (3, 0, 1), (3, 3, 0)):
+        prepared = plan_gemm(m, n, 4, "float32", (4, 1), (3, 1), (3, 1), batch=batch)
+        assert prepared.workspace == 0
+        prepared.call(0, 0, 0, 0, 0, prepared.walk)
+
+
+def test_nan_and_infinity_survive():
+    for poison, activation in ((np.nan, "relu"), (np.nan, None), (np.inf, None)):
+        a, b, c = np.ones((20, 40), np.float32), np.ones((40, 50), np.float32), np.zeros((20, 50), np.float32)
+        a[3, 7] = poison
+        prepared = plan_gemm(20, 50, 40, "float32", (40, 1), (50, 1), (50, 1), activation=activation)
+        keep, workspace, _ = workspace_for(prepared)
+        prepared.call(a.ctypes.data, b.ctypes.data, c.ctypes.data, 0, workspace, prepared.walk)
+        np.testing.assert_array_equal(c[3], np.full(50, poison))
+        assert (np.delete(c, 3, axis=0) == 40).all()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mprotect through the C library")
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_operands_that_end_at_an_unmapped_page(dtype):
+    page = mmap.PAGESIZE
+    pages = mmap.mmap(-1, 4 * page)
+    end = (ctypes.addressof(ctypes.c_char.from_buffer(pages)) + 3 * page) // page * page
+    protect = ctypes.CDLL(None).mprotect
+    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    assert protect(end, page, 0) == 0
+    try:
+        for m, n, k in ((5, 7, 9), (14, 32, 16), (15, 17, 17), (1, 9, 13), (9, 1, 13)):
+            for turned_a, turned_b, flush in itertools.product((0, 1), (0, 1), range(3)):
+                sizes = m * k, k * n, m * n
+                arrays = [np.zeros(size, dtype) for size in sizes]
+                addresses = [x.ctypes.data for x in arrays]
+                addresses[flush] = end - arrays[flush].nbytes
+                prepared = plan_gemm(m, n, k, dtype, (1, m) if turned_a else (k, 1), (1, k) if turned_b else (n, 1), (n, 1))
+                keep, workspace, _ = workspace_for(prepared)
+                prepared.call(*addresses, 0, workspace, prepared.walk)
+    finally:
+        assert protect(end, page, mmap.PROT_READ | mmap.PROT_WRITE) == 0
+
+
+@pytest.mark.parametrize("vector_bytes", [16, 32])
+def test_narrower_vectors(vector_bytes, monkeypatch):
+    if vector_bytes > tile.host_vector()[0]:
+        pytest.skip("wider than this processor's vectors")
+    monkeypatch.setenv("NUMTORCH_VECTOR_BYTES", str(vector_bytes))
+    for dtype in ("float32", "float64"):
+        sweep(dtype, (1, 5, 6, 7, 13), (1, 3, 8, 15, 16, 17, 33), (0, 1, 7, 8, 17))
+        check(300, 530, 800, dtype, "row", "column", bias="column", beta=2)
+        check(300, 530, 800, dtype, "column", "row", bias="row", activation="relu")
+    check(60, 90, 70, "float16", "strided", "column")
+
+
+@pytest.fixture
+def thread_count():
+    before = threads.get_num_threads()
+    yield threads.set_num_threads
+    threads.set_num_threads(before)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_threads(count, thread_count):
+    thread_count(count)
+    for m, n, k in ((64, 128, 784), (128, 784, 64), (333, 70, 100), (1, 700, 700), (700, 1, 700), (257, 513, 900)):
+        check(m, n, k, "float32", "row", "column", bias="column", bias_stride=2)
+        check(m, n, k, "float32", "column", "row", "column", bias="row", activation="relu", beta=1)
+    check(200, 90, 80, "float16", batch=3)
+    check(32, 32, 32, "float64", batch=9, bias="column")
+    check(100, 90, 80, "int32", "row", "column", bias="row")
+
+
+def test_python_threads_at_once():
+    errors = []
+
+    def work(seed):
+        try:
+            for i in range(8):
+                check(60 + seed, 200 + i, 150, "float32", "row", "column")
+        except Exception as error:
+            errors.append(error)
+
+    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not errors
+
+
+def test_without_the_compiler():
+    code = """
+from test_kernel_gemm import check
+for dtype in ("float32", "float16", "complex64", "int32"):
+    for a, b, c in (("row", "row", "row"), ("column", "column", "column"), ("row", "column", "strided")):
+        check(3, 4, 5, dtype, a, b, c, bias="column", beta=1)
+        check(1, 4, 5, dtype, a, b, c, bias="row")
+check(15, 34, 17, "float32", "row", "column", activation="relu")
+"""
+    folder = os.path.dirname(__file__)
+    path = os.pathsep.join([folder, os.path.dirname(folder), os.environ.get("PYTHONPATH", "")])
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path})
