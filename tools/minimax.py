@@ -2,10 +2,10 @@
 
 Each row of FITS names a function f, an interval, the number of coefficients for float32 and float64, and the weight
 that turns the error of the fit into the relative error of the final result. `remez` exchanges extrema in mpmath (Remez
-1934, as in Muller, "Elementary Functions", ch. 3); the coefficients are then rounded from the constant term up, and after
-each rounding the remaining ones are fitted again, so that they make up for it.
+1934, as in Muller, "Elementary Functions", ch. 3). In float32 the coefficients are rounded from the constant term
+up, and after each rounding the remaining ones are fitted again, so that they make up for it.
 
-    python tools/minimax.py            # rewrites coefficients.py and prints the error of each fit in units of 2**-24 or 2**-53
+    python tools/minimax.py            # rewrites coefficients.py and prints each fit's error in units of 2**-24, 2**-53
     python tools/minimax.py expm1      # only prints
 """
 import os
@@ -33,7 +33,8 @@ def solve(nodes, values, weights, powers):
 def remez(powers, points, rounds=8):
     """Minimax coefficients for the given powers of x over points (x, value, weight), and the largest weighted error."""
     n = len(powers) + 1
-    nodes = [points[min(len(points) - 1, int(round((1 - mp.cos(mp.pi * i / (n - 1))) / 2 * (len(points) - 1))))] for i in range(n)]
+    last = len(points) - 1                               # the points are Chebyshev's, so even steps among them will do
+    nodes = [points[round(i * last / (n - 1))] for i in range(n)]
     for _ in range(rounds):
         coefficients = solve([p[0] for p in nodes], [p[1] for p in nodes], [p[2] for p in nodes], powers)
         errors = [w * (value_at(coefficients, powers, x) - y) for x, y, w in points]
@@ -73,7 +74,8 @@ def fit(f, weight, low, high, count, dtype):
     attempts = [[float(dtype(float(c))) for c in rest]]
     if dtype is np.float32:
         attempts.append(rounded_upwards(rest, points))
-    errors = [max(abs(w * (value_at([mp.mpf(c) for c in a], range(count), x) - y)) for x, y, w in points) for a in attempts]
+    errors = [max(abs(w * (value_at([mp.mpf(c) for c in a], range(count), x) - y)) for x, y, w in points)
+              for a in attempts]
     best = errors.index(min(errors))
     return attempts[best], errors[best] * 2 ** (24 if dtype is np.float32 else 53)
 
@@ -82,7 +84,8 @@ def rounded_upwards(coefficients, points):
     """Coefficients in float32, the lowest rounded first and the others fitted again to what is left."""
     count, fixed = len(coefficients), []
     for done in range(1, count + 1):
-        fixed.append(float(np.float32(float(coefficients[0]))))
+        with np.errstate(over="ignore"):                 # a fit that went astray loses to the plain rounding
+            fixed.append(float(np.float32(float(coefficients[0]))))
         if done < 4 and done < count:                    # higher terms weigh too little for their rounding to matter
             left = [(x, y - value_at([mp.mpf(c) for c in fixed], range(done), x), w) for x, y, w in points]
             coefficients, _ = remez(list(range(done, count)), left, rounds=3)
@@ -144,33 +147,44 @@ FITS = {
     # exp(r) = 1 + r + r**2 * EXPM1(r), |r| <= ln(2)/2
     "EXPM1": (series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), lambda r: abs(r) + 1e-30, -LN2 / 2, LN2 / 2, 5, 10),
     # 2**r = 1 + ln(2) r + r**2 * EXP2M1(r), |r| <= 1/2
-    "EXP2M1": (series(lambda r: (mp.expm1(r * LN2) - r * LN2) / r ** 2, LN2 ** 2 / 2), lambda r: r ** 2, -0.5, 0.5, 5, 11),
+    "EXP2M1": (series(lambda r: (mp.expm1(r * LN2) - r * LN2) / r ** 2, LN2 ** 2 / 2),
+                lambda r: r ** 2, -0.5, 0.5, 5, 11),
     # log(1 + f) = f - f**2/2 + f**3 * LOG(f), float32
     "LOG": (series(lambda f: (mp.log1p(f) - f + f * f / 2) / f ** 3, mp.mpf(1) / 3), lambda f: f * f + 1e-30,
             1 / SQRT2 - 1, SQRT2 - 1, 9, 0),
     # log(1 + f) = 2 atanh(s) = 2 s + s**3 * ATANH(s**2), s = f / (2 + f)
     "ATANH": (cubic_atanh, lambda z: z + 1e-30, 0, S_MAX ** 2, 3, 7),
     # 2 atanh(s) = 2 s + s**3 * (2/3 + s**2 * ATANH5(s**2)), for pow
-    "ATANH5": (series(lambda z: (cubic_atanh(z) - mp.mpf(2) / 3) / z, mp.mpf(2) / 5), lambda z: z * z * 2 ** 8 + 1e-30,
+    "ATANH5": (series(lambda z: (cubic_atanh(z) - mp.mpf(2) / 3) / z, mp.mpf(2) / 5),
+                lambda z: z * z * 2 ** 8 + 1e-30,
                0, S_MAX ** 2, 3, 9),
     # sin(r) = r + r**3 * SIN(r**2), cos(r) = 1 - r**2/2 + r**4 * COS(r**2), |r| <= pi/4
-    "SIN": (series(lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 6), lambda z: z + 1e-30, 0, (mp.pi / 4 * 1.001) ** 2, 4, 7),
-    "COS": (series(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z ** 2, mp.mpf(1) / 24), lambda z: z * z + 1e-30, 0, (mp.pi / 4 * 1.001) ** 2, 3, 6),
+    "SIN": (series(lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 6),
+                lambda z: z + 1e-30, 0, (mp.pi / 4 * 1.001) ** 2, 4, 7),
+    "COS": (series(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z ** 2, mp.mpf(1) / 24),
+                lambda z: z * z + 1e-30, 0, (mp.pi / 4 * 1.001) ** 2, 3, 6),
     # tanh(x) = x + x**3 * TANH(x**2), |x| <= 0.5625
-    "TANH": (series(lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 3), lambda z: z + 1e-30, 0, 0.5625 ** 2, 5, 11),
+    "TANH": (series(lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 3),
+                lambda z: z + 1e-30, 0, 0.5625 ** 2, 5, 11),
     # atan(t) = t + t**3 * ATAN(t**2), |t| <= tan(pi/8)
-    "ATAN": (series(lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 3), lambda z: z + 1e-30, 0, (TAN_PI_8 * 1.001) ** 2, 5, 12),
+    "ATAN": (series(lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 3),
+                lambda z: z + 1e-30, 0, (TAN_PI_8 * 1.001) ** 2, 5, 12),
     # asin(t) = t + t**3 * ASIN(t**2), |t| <= 1/2
-    "ASIN": (series(lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, mp.mpf(1) / 6), lambda z: z + 1e-30, 0, 0.25, 5, 13),
+    "ASIN": (series(lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, mp.mpf(1) / 6),
+                lambda z: z + 1e-30, 0, 0.25, 5, 13),
     # erf(x) = x + x * ERF(x**2), |x| <= 0.92
-    "ERF": (series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 2 / mp.sqrt(mp.pi) - 1), one, 0, mp.mpf("0.92") ** 2, 6, 12),
+    "ERF": (series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 2 / mp.sqrt(mp.pi) - 1), one, 0,
+                mp.mpf("0.92") ** 2, 6, 12),
     # erfc(x) = exp(-x ERF_TAIL(x)), 0.9 <= x <= 4 or 6: beyond, erf rounds to 1
     "ERF_TAIL": (lambda x: -mp.log(mp.erfc(x)) / x, lambda x: x * mp.erfc(x), mp.mpf("0.9"), (4, 6), 9, 21),
-    # (1 + 2 x) exp(x**2) erfc(x) = ERFC(t), t = (x - 4) / (x + 4), 0 <= x (Shepherd and Laframboise, Math. Comp. 36, 1981)
+    # (1 + 2 x) exp(x**2) erfc(x) = ERFC(t), t = (x - 4) / (x + 4), 0 <= x (Shepherd and Laframboise, Math.
+    # Comp. 36, 1981)
     "ERFC": (lambda t: scaled_erfc(4 * (1 + t) / (1 - t)), one, -1, (0.45, 0.75), 11, 22),
-    # erfinv(x) = x * P(w), w = -log(1 - x**2); in the tail of sqrt(w) (Giles, "Approximating the erfinv function", 2010)
+    # erfinv(x) = x * P(w), w = -log(1 - x**2); in the tail of sqrt(w) (Giles, "Approximating the erfinv
+    # function", 2010)
     "ERFINV": (lambda w: erfinv_ratio(w + 3), one, -3, 3, 12, 25),
-    "ERFINV_MIDDLE": (lambda s: erfinv_ratio((s + mp.mpf("3.25")) ** 2), lambda s: 1 / (s + 3), mp.mpf("2.44") - mp.mpf("3.25"), (0.85, 0.80), 9, 21),
+    "ERFINV_MIDDLE": (lambda s: erfinv_ratio((s + mp.mpf("3.25")) ** 2),
+                lambda s: 1 / (s + 3), mp.mpf("2.44") - mp.mpf("3.25"), (0.85, 0.80), 9, 21),
     "ERFINV_TAIL": (lambda s: erfinv_ratio((s + 5) ** 2), lambda s: 1 / (s + 5), -1.01, 1.1, 0, 19),
     # lgamma(2 + y) = y * LGAMMA(y), |y| <= 1/2
     "LGAMMA": (series(lambda y: mp.loggamma(2 + y) / y, 1 - mp.euler), one, -0.5, 0.5, 9, 19),
@@ -193,7 +207,7 @@ def row(name, coefficients, dtype):
 
 
 def main(names):
-    out = ['"""Polynomial coefficients, constant term first. Made by tools/minimax.py, which says what each one approximates."""\n']
+    out = ['"""Polynomial coefficients, constant term first. tools/minimax.py makes them and says what each is for."""\n']
     for name, (f, weight, low, high, count32, count64) in FITS.items():
         if names and name.lower() not in names:
             continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -41,7 +42,13 @@ def fma(x, y, z):
     """x * y + z, rounded once."""
     if np.asarray(x).dtype == np.float32:
         return np.float32(np.float64(x) * np.float64(y) + np.float64(z))
-    return type(z)(np.longdouble(x) * np.longdouble(y) + np.longdouble(z))
+    if math.isfinite(x) and math.isfinite(y) and math.isfinite(z):
+        exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+        try:
+            return type(z)(float(exact) if exact else x * y + z)
+        except OverflowError:
+            return type(z)(math.inf if exact > 0 else -math.inf)
+    return x * y + z
 
 
 @intrinsic

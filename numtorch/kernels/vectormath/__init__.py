@@ -3,6 +3,7 @@
 Each is an `Elementary`: call it on a Python number, or name it in a kernel or an op's formula and the compiler puts
 `scalar(compute)` there. elementary.py has what they are made of; each other file a theme.
 """
+from . import complex as _complex
 from .elementary import Elementary
 from .exponential import acosh, asinh, atanh, cosh, exp, exp2, expm1, log, log1p, log2, log10, sinh, tanh
 from .power import pow
@@ -15,3 +16,6 @@ FUNCTIONS = {f.name: f for f in (
     sin, cos, tan, asin, acos, atan, atan2, pow,
     sqrt, rsqrt, floor, ceil, trunc, round, absolute, copysign, fmod, remainder,
     erf, erfc, erfinv, lgamma, digamma)}
+
+for _name, _form in _complex.FORMS.items():
+    FUNCTIONS[_name].complex_body = _form

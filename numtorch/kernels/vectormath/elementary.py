@@ -59,7 +59,8 @@ class Elementary:
             return self.real.scalar(compute)
         if compute in ("complex64", "complex128") and self.complex_body is not None:
             return ScalarBody(self.complex_body, "float32" if compute == "complex64" else "float64", "float")
-        raise TypeError(f"{self.name}: expected a float32 or float64{' or complex' if self.complex_body else ''} argument, got {compute}")
+        accepted = "float32, float64 or complex" if self.complex_body else "float32 or float64"
+        raise TypeError(f"{self.name}: expected {accepted}, got {compute}")
 
 
 def body32(function) -> ScalarBody:
@@ -81,7 +82,7 @@ def constant(float32, float64=None) -> ByPrecision:
 
 # ---------------------------------------------------------------- polynomials
 def _estrin(coefficients, argument, level=0):
-    """Estrin's scheme as an expression: half as deep as Horner's at each level, so that long polynomials do not wait."""
+    """Estrin's scheme as an expression: its depth is the logarithm of the length, so long polynomials do not wait."""
     if len(coefficients) == 1:
         return coefficients[0]
     pairs = [f"fma({high}, {argument}, {low})" for low, high in zip(coefficients[::2], coefficients[1::2])]
@@ -149,7 +150,7 @@ def _scale_in_two_steps(x, n):
 
 
 class _Scale(ByPrecision):
-    """x * 2**n. AVX-512 has an instruction for it, twice as fast in exp; without it `llvm.ldexp` becomes a library call."""
+    """x * 2**n. AVX-512 has an instruction for it; without it `llvm.ldexp` becomes slow code or a library call."""
 
     def scalar(self, compute):
         if not DISABLE_JIT and "+avx512f" in machine().features and "+avx512vl" in machine().features:

@@ -11,8 +11,9 @@ import numpy as np
 
 from ..intrinsics import bits_of, copysign, fabs, float_of, fma, select, sqrt
 from . import coefficients as c
-from .elementary import (FRACTION_BITS, INFINITY, LN2_HIGH, LN2_LOW, NAN, ROUND_MAGIC, ROUND_MAGIC_BITS, SMALLEST_NORMAL, ByPrecision,
-                         Elementary, Float, Int, body32, body64, both, constant, polynomial, power_of_two, scale)
+from .elementary import (FRACTION_BITS, INFINITY, LN2_HIGH, LN2_LOW, NAN, ROUND_MAGIC, ROUND_MAGIC_BITS,
+                         SMALLEST_NORMAL, ByPrecision, Elementary, Float, Int, body32, body64, both, constant,
+                         polynomial, power_of_two, scale)
 
 LOG2_E = constant(math.log2(math.e))
 expm1_polynomial = polynomial("expm1_polynomial", c.EXPM132, c.EXPM164)
@@ -94,7 +95,7 @@ def _log_tail32(f, half_square):
 
 
 def _log_tail64(f, half_square):
-    """log(1 + f) - f + f**2 / 2, by 2 atanh(s) = s (f - f**2/2 + f**2/2 ...): log(1 + f) = f - s (f - z P(z)), z = s**2."""
+    """log(1 + f) - f + f**2 / 2 = s (f**2 / 2 + z P(z)) with s = f / (2 + f), z = s**2, for 2 s = f - s f."""
     s = f / (2.0 + f)
     z = s * s
     return s * fma(atanh_polynomial(z), z, half_square)
@@ -193,7 +194,7 @@ HYPERBOLIC_LIMIT = constant(89.6, 710.7)                 # sinh and cosh are inf
 
 
 def _sinh(x):
-    """Hyperbolic sine: (t + t / (t + 1)) / 2 with t = exp(|x|) - 1, kept as a quarter of t so that it cannot overflow."""
+    """Hyperbolic sine: (t + t / (t + 1)) / 2 with t = exp(|x|) - 1, kept as a quarter so that it cannot overflow."""
     a = fabs(x)
     n, p = exp_parts(select(a > HYPERBOLIC_LIMIT, HYPERBOLIC_LIMIT, a))
     power = power_of_two(Int(n - Int(2)))
@@ -229,7 +230,8 @@ def _acosh(x):
     """Inverse hyperbolic cosine: log1p(t + sqrt(2 t + t**2)) with t = x - 1, log(x) + log(2) for large x."""
     large = x > LARGE
     t = select(large, 1.0, x) - 1.0
-    return log1p(select(large, x, t + sqrt(fma(t, t, t + t)))) + select(large, LN2, 0.0)
+    y = log1p(select(large, x, t + sqrt(fma(t, t, t + t)))) + select(large, LN2, 0.0)
+    return select(x < 1.0, NAN, y)
 
 
 def _atanh(x):

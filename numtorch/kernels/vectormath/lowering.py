@@ -1,8 +1,8 @@
 """The compiled form of `settle_*`: a scalar function that LLVM's vectoriser may replace by a vector variant.
 
-The attribute `vector-function-abi-variant` names, for each vector width, a function over whole vectors; it tests all lanes
-at once and returns at once when none is out of range. So a loop whose body must, once in a million elements, call the C
-library is vectorised all the same. Imported only when something must be compiled.
+The attribute `vector-function-abi-variant` names, for each vector width, a function over whole vectors; it tests all
+lanes together and returns at once when none is out of range. So a loop whose body must call the C library once in a
+million elements is vectorised all the same. Imported only when something must be compiled.
 """
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def _attribute(function, *texts):
 
 
 def _magnitude(module, builder, x):
-    single = _FLOAT in (x.type, getattr(x.type, "element", None))
-    suffix = ("f32" if single else "f64") if x.type in (_FLOAT, _DOUBLE) else f"v{x.type.count}{'f32' if single else 'f64'}"
-    name = f"llvm.fabs.{suffix}"
+    vector = isinstance(x.type, ir.VectorType)
+    element = "f32" if (x.type.element if vector else x.type) == _FLOAT else "f64"
+    name = f"llvm.fabs.v{x.type.count}{element}" if vector else f"llvm.fabs.{element}"
     fabs = module.globals.get(name) or ir.Function(module, ir.FunctionType(x.type, [x.type]), name)
     return builder.call(fabs, [x])
 

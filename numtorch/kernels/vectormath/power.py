@@ -1,7 +1,7 @@
 """pow: exp(y log|x|) with the logarithm and its product with y in two floats each.
 
-The result's relative error is |y log x| times that of the logarithm, and |y log x| reaches 104 (float32) or 745 (float64), so
-the logarithm needs ten bits more than a float has.
+The result's relative error is |y log x| times that of the logarithm, and |y log x| reaches 104 (float32) or 745
+(float64), so the logarithm needs ten bits more than a float has.
 """
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 
 from ..intrinsics import bits_of, copysign, fabs, fma, select, trunc
 from . import coefficients as c
-from .elementary import (INFINITY, LN2_HIGH, LN2_LOW, NAN, ROUND_MAGIC, ROUND_MAGIC_BITS, Elementary, Int, both, constant, polynomial, scale)
+from .elementary import (INFINITY, LN2_HIGH, LN2_LOW, NAN, ROUND_MAGIC, ROUND_MAGIC_BITS, Elementary, Int, both,
+                         constant, polynomial, scale)
 from .exponential import EXP_HIGH, EXP_LOW, LOG2_E, expm1_polynomial, log_split
 
 TWO_THIRDS = constant(np.float32(2 / 3), 2 / 3)
@@ -18,7 +19,7 @@ atanh5_polynomial = polynomial("atanh5_polynomial", c.ATANH532, c.ATANH564)
 
 
 def _log_two_floats(x):
-    """(high, low) with high + low = log(x): 2 s + s**3 (2/3 + z Q(z)) with s = f / (2 + f), z = s**2, each to two floats."""
+    """(high, low) with high + low = log(x): 2 s + s**3 (2/3 + z Q(z)), s = f / (2 + f), z = s**2, in two floats."""
     f, e = log_split(x)
     d = 2.0 + f
     d_low = f - (d - 2.0)

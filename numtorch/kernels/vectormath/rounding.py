@@ -67,7 +67,7 @@ settle_fmod = Intrinsic(_settle_fmod, module="numtorch.kernels.vectormath.loweri
 
 
 def _fmod_body(x, y):
-    """x - y n with n = x / y cut to a whole number: the sign of x, always exact. Quotients above 2**22 or 2**51 go to the C library."""
+    """x - y n with n = x / y cut to a whole number: exact, with the sign of x. Large quotients go to the C library."""
     a, b = _fabs(x), _fabs(y)
     r = fma(-_trunc(a / b), b, a)             # the rounded quotient is at most one off
     r = select(r < 0.0, r + b, r)

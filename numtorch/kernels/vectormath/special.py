@@ -77,7 +77,7 @@ LARGEST = constant(3.4028234663852886e38, 1.7976931348623157e308)
 
 
 def _lgamma_positive(a):
-    """log(gamma(a)) for a >= 0: a is moved into [1.5, 2.5) by gamma(a + 1) = a gamma(a), or from 8 up Stirling's series."""
+    """log(gamma(a)), a >= 0: moved into [1.5, 2.5) by gamma(a + 1) = a gamma(a), or from 8 up by Stirling's series."""
     up = select(a < 0.5, a * (a + 1.0), select(a < 1.5, a, 1.0))
     b = select(a < 0.5, a + 2.0, select(a < 1.5, a + 1.0, a))
     down = 1.0
@@ -124,7 +124,7 @@ def _digamma(x):
     a = fabs(x)
     shift = a < 8.0
     b = select(shift, a, 1.0)
-    s = b * (b + 7.0)                                    # (b + 1) (b + 6) = s + 6, (b + 2) (b + 5) = s + 10, (b + 3) (b + 4) = s + 12
+    s = b * (b + 7.0)                                    # (b+1)(b+6) = s + 6, (b+2)(b+5) = s + 10, (b+3)(b+4) = s + 12
     sixfold = fma(2.0, b, 7.0) * fma(s, fma(3.0, s, 56.0), 252.0) / ((s + 6.0) * (s + 10.0) * (s + 12.0))
     moved = select(shift, a + 7.0, a)
     inverse = 1.0 / moved

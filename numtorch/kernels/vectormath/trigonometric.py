@@ -1,8 +1,8 @@
 """Trigonometric functions and their inverses.
 
-sin, cos and tan reduce |x| to r + n pi/2 with r in two floats: fma(-n, pi/2, |x|) is exact, for its result is a multiple of
-the last bit of pi/2 and below 1. That holds until n outgrows the rounding constant (|x| = 2**21, 2**48); beyond, `settle_*`
-takes the C library's answer, tested for whole vectors at a time.
+sin, cos and tan reduce |x| to r + n pi/2 with r in two floats: fma(-n, pi/2, |x|) is exact: its result is a multiple
+of the last bit of pi/2 and below 1. That holds until n outgrows the rounding constant (|x| = 2**21, 2**48); beyond,
+`settle_*` takes the C library's answer, tested for whole vectors at a time.
 """
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def _settle(name, function):
     return Intrinsic(settle, module="numtorch.kernels.vectormath.lowering")
 
 
-settle_sin, settle_cos, settle_tan = _settle("settle_sin", np.sin), _settle("settle_cos", np.cos), _settle("settle_tan", np.tan)
+settle_sin, settle_cos = _settle("settle_sin", np.sin), _settle("settle_cos", np.cos)
+settle_tan = _settle("settle_tan", np.tan)
 
 TWO_OVER_PI = constant(2 / math.pi)
 HALF_PI_1 = constant(np.float32(math.pi / 2), math.pi / 2)      # pi/2 as a sum of three floats

@@ -1,0 +1,259 @@
+"""Elementary functions: accuracy in ulps, special values, and that loops over them vectorise in their own precision."""
+import math
+import re
+
+import numpy as np
+import pytest
+
+from numtorch.kernels import vectormath
+from numtorch.kernels.compiler import DISABLE_JIT, compile_kernel, inspect_ir
+
+needs_compiler = pytest.mark.skipif(DISABLE_JIT, reason="looks at compiled code")
+COUNT = 60 if DISABLE_JIT else 20_000
+TYPES = ("float32", "float64")
+LEAST = {"float32": -149, "float64": -1074}              # log2 of the smallest positive number
+MOST = {"float32": 128, "float64": 1024}
+
+
+def unary(x, out, walk):
+    for i in range(walk[0]):
+        out[i] = fn(x[i])                                # noqa: F821 - named by `names`
+
+
+def binary(x, y, out, walk):
+    for i in range(walk[0]):
+        out[i] = fn(x[i], y[i])                          # noqa: F821
+
+
+def fn(*args):
+    raise NotImplementedError
+
+
+BINARY = {"pow", "atan2", "fmod", "remainder", "copysign"}
+
+
+def source(name, dtype):
+    body = binary if name in BINARY else unary
+    return body, (dtype + "*",) * (3 if name in BINARY else 2) + ("int64*",), {"fn": vectormath.FUNCTIONS[name]}, dtype
+
+
+def apply(name, *arrays):
+    arrays = [np.ascontiguousarray(a) for a in arrays]
+    out, walk = np.empty_like(arrays[0]), np.array([arrays[0].size])
+    compile_kernel(*source(name, arrays[0].dtype.name)).call(*[a.ctypes.data for a in [*arrays, out, walk]])
+    return out
+
+
+# ---------------------------------------------------------------- where: ranges of arguments
+def linear(low, high):
+    return lambda rng, dtype: rng.uniform(low, high, COUNT).astype(dtype)
+
+
+def by_type(float32, float64):
+    return lambda rng, dtype: linear(*(float32 if dtype == "float32" else float64))(rng, dtype)
+
+
+def powers(low=None, high=None, signed=True):
+    """Magnitudes spread evenly over the exponents, by default all of them, denormals too."""
+    def draw(rng, dtype):
+        bottom = LEAST[dtype] if low is None else low
+        top = MOST[dtype] if high is None else high
+        values = np.exp2(rng.uniform(bottom, top - 1e-9, COUNT).astype(np.longdouble)).astype(dtype)
+        return np.where(rng.random(COUNT) < 0.5, -values, values) if signed else values
+    return draw
+
+
+positive = powers(signed=False)
+
+# ---------------------------------------------------------------- what: reference, bound in ulps, ranges
+ACCURACY = [
+    ("exp", np.exp, 2, [by_type((-104, 89), (-746, 710)), linear(-1, 1), powers()]),
+    ("exp2", np.exp2, 2, [by_type((-150, 128), (-1075, 1024)), powers()]),
+    ("expm1", np.expm1, 2, [by_type((-20, 89), (-40, 710)), linear(-1, 1), powers()]),
+    ("log", np.log, 2, [positive, linear(0.5, 2)]),
+    ("log2", np.log2, 2, [positive, linear(0.5, 2)]),
+    ("log10", np.log10, 2, [positive, linear(0.5, 2)]),
+    ("log1p", np.log1p, 2, [positive, linear(-1, 2), powers(None, -1)]),
+    ("sinh", np.sinh, 3, [by_type((-90, 90), (-711, 711)), powers(None, 3)]),
+    ("cosh", np.cosh, 3, [by_type((-90, 90), (-711, 711)), powers(None, 3)]),
+    ("tanh", np.tanh, 2, [linear(-25, 25), powers()]),
+    ("asinh", np.arcsinh, 3, [linear(-2, 2), powers()]),
+    ("acosh", np.arccosh, 3, [linear(1, 3), powers(0, None, signed=False)]),
+    ("atanh", np.arctanh, 3, [linear(-1, 1), powers(None, 0)]),
+    ("sin", np.sin, 2, [linear(-4, 4), linear(-1000, 1000), powers()]),
+    ("cos", np.cos, 2, [linear(-4, 4), linear(-1000, 1000), powers()]),
+    ("tan", np.tan, 3, [linear(-4, 4), linear(-1000, 1000), powers()]),
+    ("asin", np.arcsin, 3, [linear(-1, 1), powers(None, 0)]),
+    ("acos", np.arccos, 3, [linear(-1, 1), powers(None, 0)]),
+    ("atan", np.arctan, 3, [linear(-3, 3), powers()]),
+    ("sqrt", np.sqrt, 0.5, [positive]),
+    ("rsqrt", lambda x: 1 / np.sqrt(x), 2, [positive]),
+    ("floor", np.floor, 0, [linear(-50, 50), powers()]),
+    ("ceil", np.ceil, 0, [linear(-50, 50), powers()]),
+    ("trunc", np.trunc, 0, [linear(-50, 50), powers()]),
+    ("round", np.rint, 0, [lambda rng, dtype: (rng.integers(-99, 99, COUNT) / 2).astype(dtype), powers()]),
+    ("abs", np.abs, 0, [powers()]),
+]
+BINARY_ACCURACY = [
+    ("pow", np.power, 2, [(positive, linear(-1, 1)), (linear(0, 3), linear(-150, 150)),
+                          (linear(0.99, 1.01), linear(-70000, 70000))]),
+    ("atan2", np.arctan2, 3, [(powers(), powers()), (linear(-1, 1), linear(-1, 1))]),
+    ("fmod", np.fmod, 0, [(powers(), powers()), (linear(-100, 100), linear(-3, 3))]),
+    ("remainder", np.remainder, 0.5, [(powers(), powers()), (linear(-100, 100), linear(-3, 3))]),
+    ("copysign", np.copysign, 0, [(powers(), powers())]),
+]
+
+
+def errors_in_ulps(got, expected):
+    """How far got is from a more precise expectation, in units of the last place of the expected value."""
+    with np.errstate(all="ignore"):
+        rounded = expected.astype(got.dtype)
+        error = np.abs(got.astype(np.longdouble) - expected) / np.spacing(np.abs(rounded)).astype(np.longdouble)
+    same = (got == rounded) | (np.isnan(got) & np.isnan(rounded))
+    return np.where(same & ~np.isfinite(error), 0, np.where(np.isfinite(error), error, np.inf)).astype(float)
+
+
+def check(name, bound, arguments, expected):
+    got = apply(name, *arguments)
+    errors = errors_in_ulps(got, expected)
+    worst = int(np.argmax(errors))
+    point = tuple(a[worst] for a in arguments)
+    assert errors[worst] <= bound, f"{name}{point} = {got[worst]!r}, expected {expected[worst]!r}"
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name, reference, bound, ranges", ACCURACY, ids=[row[0] for row in ACCURACY])
+def test_accuracy(name, reference, bound, ranges, dtype):
+    rng = np.random.default_rng(7)
+    for draw in ranges:
+        x = draw(rng, dtype)
+        with np.errstate(all="ignore"):
+            check(name, bound, (x,), reference(x.astype(np.longdouble)))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name, reference, bound, ranges", BINARY_ACCURACY, ids=[row[0] for row in BINARY_ACCURACY])
+def test_accuracy_of_two_arguments(name, reference, bound, ranges, dtype):
+    rng = np.random.default_rng(7)
+    for first, second in ranges:
+        x, y = first(rng, dtype), second(rng, dtype)
+        with np.errstate(all="ignore"):
+            check(name, bound, (x, y), reference(x.astype(np.longdouble), y.astype(np.longdouble)))
+
+
+# erf and erfc are judged over their whole range, the others relative or absolute, whichever is larger: they have zeros
+SPECIAL = [
+    ("erf", "erf", 2, [(-6, 6), (-0.01, 0.01)]),
+    ("erfc", "erfc", 4, [(-6, 9), (-0.6, 0.6), (9, 26.5)]),
+    ("erfinv", "erfinv", 4, [(-1, 1), (0.99, 1)]),
+    ("lgamma", "loggamma", 4, [(0, 12), (12, 1e4), (-12, 0)]),
+    ("digamma", "digamma", 8, [(0, 12), (12, 1e4), (-12, 0)]),
+]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name, reference, bound, ranges", SPECIAL, ids=[row[0] for row in SPECIAL])
+def test_special_functions(name, reference, bound, ranges, dtype):
+    mpmath = pytest.importorskip("mpmath")
+    rng = np.random.default_rng(7)
+    with mpmath.workprec(120):
+        for low, high in ranges:
+            x = rng.uniform(low, high, 250).astype(dtype)
+            x = x[np.abs(x) < 1] if name == "erfinv" else x
+            values = [mpmath.re(getattr(mpmath, reference)(mpmath.mpf(float(v)))) for v in x]
+            got = apply(name, x)
+            expected = np.array([np.longdouble(mpmath.nstr(v, 25)) for v in values])
+            errors = errors_in_ulps(got, expected)
+            if name in ("lgamma", "digamma"):
+                errors = np.minimum(errors, np.abs(got - expected).astype(float) / np.finfo(dtype).eps)
+            worst = int(np.argmax(errors))
+            assert errors[worst] <= bound, f"{name}({x[worst]!r}) = {got[worst]!r}, expected {expected[worst]!r}"
+
+
+# ---------------------------------------------------------------- special values
+VALUES = [0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 0.5, -0.5, 1e30, -1e30]
+
+
+def same(got, expected, ulps):
+    exact = (got == expected) & (np.signbit(got) == np.signbit(expected)) | np.isnan(got) & np.isnan(expected)
+    with np.errstate(all="ignore"):
+        near = np.abs(got - expected) <= ulps * np.spacing(np.abs(expected))
+        return exact | np.isfinite(got) & (expected != 0) & near
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name, reference, bound", [row[:3] for row in ACCURACY], ids=[row[0] for row in ACCURACY])
+def test_special_values(name, reference, bound, dtype):
+    x = np.array(VALUES, dtype)
+    with np.errstate(all="ignore"):
+        expected = reference(x)
+    got = apply(name, x)
+    assert same(got, expected, bound + 1).all(), list(zip(x, got, expected))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name, reference, bound", [row[:3] for row in BINARY_ACCURACY])
+def test_special_values_of_two_arguments(name, reference, bound, dtype):
+    x, y = [a.ravel() for a in np.meshgrid(np.array(VALUES, dtype), np.array(VALUES, dtype))]
+    with np.errstate(all="ignore"):
+        expected = reference(x, y)
+    got = apply(name, x, y)
+    wrong = ~same(got, expected, bound + 1)
+    assert not wrong.any(), list(zip(x[wrong], y[wrong], got[wrong], expected[wrong]))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name, arguments, expected", [
+    ("erf", [0.0, -0.0, math.inf, -math.inf, math.nan], [0.0, -0.0, 1.0, -1.0, math.nan]),
+    ("erfc", [0.0, math.inf, -math.inf, math.nan], [1.0, 0.0, 2.0, math.nan]),
+    ("erfinv", [0.0, -0.0, 1.0, -1.0, 2.0, math.nan], [0.0, -0.0, math.inf, -math.inf, math.nan, math.nan]),
+    ("lgamma", [0.0, -1.0, -2.0, 1.0, 2.0, math.inf, -math.inf, math.nan],
+     [math.inf, math.inf, math.inf, 0.0, 0.0, math.inf, math.inf, math.nan]),
+    ("digamma", [0.0, -0.0, -1.0, -2.0, math.inf, math.nan],
+     [-math.inf, math.inf, math.nan, math.nan, math.inf, math.nan]),
+])
+def test_special_values_of_special_functions(name, arguments, expected, dtype):
+    assert same(apply(name, np.array(arguments, dtype)), np.array(expected, dtype), 0).all()
+
+
+# ---------------------------------------------------------------- the code
+@needs_compiler
+@pytest.mark.parametrize("name", sorted(vectormath.FUNCTIONS))
+def test_float32_code_vectorises_and_stays_in_float32(name):
+    text = inspect_ir(*source(name, "float32"))
+    assert re.search(r"<(4|8|16) x float>", text), "the loop was not vectorised"
+    assert "double" not in text
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sin", "erf", "pow"])
+def test_float64_code_vectorises(name):
+    assert re.search(r"<(2|4|8) x double>", inspect_ir(*source(name, "float64")))
+
+
+def test_scaling_without_the_instruction(monkeypatch):
+    """exp where the processor cannot scale by a power: two factors built from bits."""
+    from numtorch.kernels.vectormath.elementary import ByPrecision, scale
+    monkeypatch.setattr(type(scale), "scalar", ByPrecision.scalar)
+    for dtype in TYPES:
+        x = by_type((-104, 89), (-746, 710))(np.random.default_rng(1), dtype)
+        check("exp", 2, (x,), np.exp(x.astype(np.longdouble)))
+
+
+def test_refuses_types_without_a_form():
+    for compute in ("int32", "bool", "complex64"):
+        with pytest.raises(TypeError, match="erf"):
+            vectormath.erf.scalar(compute)
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "log2", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh"])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex(name, dtype):
+    rng = np.random.default_rng(3)
+    z = (rng.uniform(-3, 3, 60) + 1j * rng.uniform(-3, 3, 60)).astype(dtype)
+    expected = getattr(np, name)(z.astype(complex))
+    np.testing.assert_allclose(apply(name, z), expected, rtol=2e-5 if dtype == "complex64" else 1e-13)
+
+
+def test_calls_on_python_numbers():
+    assert vectormath.exp(0.0) == 1 and vectormath.pow(2.0, 3.0) == 8 and vectormath.erf(0.0) == 0
