@@ -9,6 +9,7 @@ A planner returns a `Prepared`, to be run with the addresses it lists; the last 
 from __future__ import annotations
 
 import functools
+from itertools import pairwise
 from typing import NamedTuple
 
 from numpy import float32
@@ -194,7 +195,7 @@ def _plan_direct(function, dtype, shape, planes, pointers, row=0, flags=(0, 0)):
     work = shape.multiply_adds
     parts = min(threads.get_num_threads(), planes) if work > SPLIT_WORK else 1
     edges = [planes * part // parts for part in range(parts + 1)]
-    rows = [(begin, end, *flags, *shape) for begin, end in zip(edges, edges[1:])]
+    rows = [(begin, end, *flags, *shape) for begin, end in pairwise(edges)]
     row_bytes = -(-row * LAYOUTS[dtype][1]["T"](0).itemsize // 64) * 64
     offsets = [(0,) * pointers + ((part * row_bytes,) if row else ()) for part in range(parts)]
     kernel = _direct_kernel(function, dtype, pointers, bool(row))

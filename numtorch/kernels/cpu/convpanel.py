@@ -12,6 +12,7 @@ float32 and float64. The planners here take a `Geometry`; `conv.py` chooses betw
 from __future__ import annotations
 
 import functools
+from itertools import pairwise
 
 import numpy as np
 from numpy import float32, int64
@@ -28,6 +29,7 @@ WIDE_VECTORS, WIDE_ROWS, NARROW_ROWS = 4, 6, 12
 CHUNK, PLANE = 256, 4160
 
 DEPTH = 256                                              # of a packed panel: 32 KB with 32 float32 columns
+FEW_PANELS = 8                                           # with fewer, threads share rows, and packing the weight does not pay
 SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win, some 20 µs
 
 
@@ -133,13 +135,15 @@ def _pack_panel(image, offsets, first, end, sources, targets, copies, panel):
                 copy_vector(WIDTH, offset(source, sources[i]), offset(row, targets[i]))
 
 
-def correlate(x, bias, out, workspace, walk):
-    """Panels first..end, counted over images, groups, phases and positions."""
+def correlate(x, weight, bias, out, workspace, walk):
+    """Panels first..end, counted over images, groups, phases and positions; row blocks first_block..end_block of each."""
     panels, rows, step = walk[11], walk[12], walk[13]
     groups, out_plane, to_row, to_column, flags, scattered = walk[14], walk[15], walk[16], walk[17], walk[18], walk[19]
     scratch, group_size = offset(workspace, walk[25]), walk[22]
     panel, tile = offset(scratch, walk[20]), offset(scratch, walk[21])
     block_rows, phases = walk[23], as_pointer(walk[24], walk)
+    first_block, end_block, in_place, row_stride, group_stride = walk[26], walk[27], walk[28], walk[29], walk[30]
+    first_row, end_row = first_block * block_rows, min(end_block * block_rows, rows)
     channels = walk[3]
     sources, targets = local_array(int64, 64), local_array(int64, 64)
     places = local_array(int64, 64)
@@ -155,7 +159,11 @@ def correlate(x, bias, out, workspace, walk):
         group = item % groups
         depth, height, width = phases[phase * 8 + 1], phases[phase * 8 + 2], phases[phase * 8 + 3]
         offsets = as_pointer(phases[phase * 8 + 4], walk)
-        left = offset(workspace, group * group_size + phases[phase * 8 + 5])
+        if in_place != 0:
+            left, left_row, left_column, block_step = offset(weight, group * group_stride), row_stride, int64(1), block_rows * row_stride
+        else:
+            left, left_row, left_column = offset(workspace, group * group_size + phases[phase * 8 + 5]), int64(1), int64(ROWS)
+            block_step = ROWS * depth
         first = (number - phases[phase * 8]) * COLUMNS
         count = min(height * width - first, COLUMNS)
 
@@ -181,17 +189,17 @@ def correlate(x, bias, out, workspace, walk):
             end = min(k + chunk, depth)
             _pack_panel(scratch, offsets, k, end, sources, targets, copies, panel)
             mode = (ACCUMULATE if k > 0 else 0) | (flags if end == depth else 0)
-            for row in range(0, rows, block_rows):
-                block = row // block_rows
+            for block in range(first_block, end_block):
+                row = block * block_rows
                 multiply_tile(ROWS, VECTORS, WIDTH, MASKED, min(block_rows, rows - row), end - k,
-                              offset(left, block * ROWS * depth + k * ROWS), 1, ROWS, panel, COLUMNS,
+                              offset(left, block * block_step + k * left_column), left_row, left_column, panel, COLUMNS,
                               offset(to, row * pitch), pitch, count, T(1), T(1), offset(bias, group * rows + row), mode)
         if scattered != 0:
-            for row in range(rows):
+            for row in range(first_row, end_row):
                 for i in range(count):
                     image_out[row * out_plane + places[i]] = tile[row * COLUMNS + i]
         elif MASKED == 0 and count < COLUMNS:
-            for row in range(rows):
+            for row in range(first_row, end_row):
                 for i in range(count):
                     image_out[row * out_plane + first + i] = tile[row * COLUMNS + i]
 
@@ -248,15 +256,20 @@ def weight_totals(grad_out, x, workspace, walk):
 
 
 def weight_grad(totals, grad_weight, walk):
-    """Add up the parts' totals for weight rows first..end, from (part, group, k, feature) to (group, feature, k)."""
-    rows, depth, columns, copies, size = walk[2], walk[3], walk[4], walk[5], walk[6]
-    for row in range(walk[0], walk[1]):
-        source = offset(totals, row // rows * depth * columns + row % rows)
+    """Add up the parts' totals, from (part, group, k, feature) to (group, feature, k), for feature blocks first..end of all
+    groups. A block is as wide as a cache line, so that each is read once."""
+    rows, depth, columns, copies, size, blocks = walk[2], walk[3], walk[4], walk[5], walk[6], walk[7]
+    for at in range(walk[0], walk[1]):
+        group, first = at // blocks, at % blocks * WIDTH
+        count = min(rows - first, WIDTH)
+        source = offset(totals, group * depth * columns + first)
+        out = offset(grad_weight, (group * rows + first) * depth)
         for k in range(depth):
-            total = source[k * columns]
-            for copy in range(1, copies):
-                total += source[copy * size + k * columns]
-            grad_weight[row * depth + k] = total
+            for row in range(count):
+                total = source[k * columns + row]
+                for copy in range(1, copies):
+                    total += source[copy * size + k * columns + row]
+                out[row * depth + k] = total
 
 
 # ---------------------------------------------------------------- planners
@@ -318,19 +331,26 @@ def _sequence(first, second, arguments, workspace, keep):
     return threads.Prepared(scope["call"], 0, workspace, (first, second, keep))
 
 
-def _plan_correlation(dtype, shape, image, step, phases, rows, row_stride, group_stride, out_plane, to, flags, arguments):
+def _plan_correlation(dtype, shape, image, step, phases, rows, row_stride, group_stride, out_plane, to, flags, contiguous,
+                      arguments):
     """Launches that pack the weight, then multiply.
 
     Args:
         step: how far apart in the image neighbouring rows of positions are.
         phases: for each, (positions' height and width, offsets in the image, offsets in the weight, first place in the output).
         rows: of the weight's matrix in a group; row i of group g starts at i * row_stride + g * group_stride.
-        out_plane: elements of the output a row; `to` is how far apart its places are, down and across.
+        out_plane: elements of the output a row; `to` is how far apart its places are, down and across, or None.
+        contiguous: whether a row of the weight's matrix is contiguous, so that it can be used in place.
     """
     names, size = _names(dtype), np.dtype(dtype).itemsize
     items, groups = shape.images * shape.groups, shape.groups
+    threaded = shape.multiply_adds > SPLIT_WORK
+    parts = threads.get_num_threads() if threaded else 1
+    panels = sum(-(-p[0] * p[1] // names["COLUMNS"]) for p in phases)
+    by_rows = items * panels < FEW_PANELS * parts and rows >= parts * names["ROWS"]
     blocks = -(-rows // names["ROWS"])
-    block_rows = -(-rows // blocks)
+    block_rows = -(-rows // (-(-blocks // parts) * parts if by_rows else blocks))
+    blocks = -(-rows // block_rows)
     table, keep, panels, packed = [], [], 0, 0
     for height, width, offsets, taps, place in phases:
         depth = len(offsets)
@@ -344,20 +364,27 @@ def _plan_correlation(dtype, shape, image, step, phases, rows, row_stride, group
     panel_at = image.elements
     tile_at = panel_at + _aligned(deepest * names["COLUMNS"] + names["WIDTH"])
     scratch = tile_at + _aligned(rows * names["COLUMNS"])
-    threaded = shape.multiply_adds > SPLIT_WORK
-    parts = min(threads.get_num_threads(), max(items * panels, 1)) if threaded else 1
-    edges = _edges(items * panels, parts)
+    in_place = int(contiguous and items * panels <= FEW_PANELS * groups)
+    if in_place:
+        packed = 0
+    if by_rows:
+        cuts = [(0, items * panels, *blocks_of_part) for blocks_of_part in pairwise(_edges(blocks, parts))]
+    else:
+        parts = min(parts, items * panels)
+        cuts = [(*panels_of_part, 0, blocks) for panels_of_part in pairwise(_edges(items * panels, parts))]
     common = (0, image.channels, *image.sizes, panels, rows, step, groups, out_plane, *(to or (0, 0)), flags, scattered,
               panel_at, tile_at, packed, block_rows, table.ctypes.data)
-    multiply = threads.prepare(
-        _kernel(correlate, dtype), [(a, b, *common, packed * groups + part * scratch) for part, (a, b) in enumerate(zip(edges, edges[1:]))],
-        [(0, 0, 0, 0)] * parts, release_lock=threaded)
+    descriptors = [(first, end, *common, packed * groups + part * scratch, first_block, end_block, in_place, row_stride, group_stride)
+                   for part, (first, end, first_block, end_block) in enumerate(cuts)]
+    multiply = threads.prepare(_kernel(correlate, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
+    workspace = (packed * groups + parts * scratch) * size
+    if in_place:
+        return threads.Prepared(multiply.call, multiply.walk, workspace, (multiply, table, keep))
     pack_parts = parts if packed * groups > 50_000 else 1
-    edges = _edges(groups * blocks, pack_parts)
     pack = threads.prepare(_kernel(pack_weight, dtype), [
-        (a, b, rows, row_stride, group_stride, block_rows, blocks, packed, table.ctypes.data, len(phases))
-        for a, b in zip(edges, edges[1:])])
-    return _sequence(pack, multiply, arguments, (packed * groups + parts * scratch) * size, (table, keep))
+        (first, end, rows, row_stride, group_stride, block_rows, blocks, packed, table.ctypes.data, len(phases))
+        for first, end in pairwise(_edges(groups * blocks, pack_parts))], [(0, 0)] * pack_parts)
+    return _sequence(pack, multiply, arguments, workspace, (table, keep))
 
 
 def plan_forward(dtype, shape, bias, relu):
@@ -366,8 +393,8 @@ def plan_forward(dtype, shape, bias, relu):
     rows = shape.features // shape.groups
     phases = [(shape.rows, shape.columns, offsets, _table(np.arange(depth)), 0)]
     flags = (ROW_BIAS if bias else 0) | (RELU if relu else 0)
-    return _plan_correlation(dtype, shape, image, shape.stride_h * image.row_step, phases, rows, depth, rows * depth, shape.rows * shape.columns, None, flags,
-                             ("x, weight, bias, out, workspace", "weight, workspace", "x, bias, out, workspace"))
+    return _plan_correlation(dtype, shape, image, shape.stride_h * image.row_step, phases, rows, depth, rows * depth, shape.rows * shape.columns, None, flags, True,
+                             ("x, weight, bias, out, workspace", "weight, workspace", "x, weight, bias, out, workspace"))
 
 
 def _input_phases(size, kernel, stride, padding, dilation):
@@ -400,8 +427,8 @@ def plan_input_grad(dtype, shape):
             phases.append((height, width, _table(offsets), _table(where), row * shape.width + column))
     to = None if shape.stride_h == shape.stride_w == 1 else (shape.stride_h * shape.width, shape.stride_w)
     return _plan_correlation(dtype, shape, image, image.row_step, phases, channels, taps, features * channels * taps, shape.height * shape.width,
-                             to, 0, ("grad_out, weight, grad_x, workspace", "weight, workspace",
-                                     "grad_out, 0, grad_x, workspace"))
+                             to, 0, False, ("grad_out, weight, grad_x, workspace", "weight, workspace",
+                                            "grad_out, weight, 0, grad_x, workspace"))
 
 
 def plan_weight_grad(dtype, shape):
@@ -419,17 +446,19 @@ def plan_weight_grad(dtype, shape):
     threaded = shape.multiply_adds > SPLIT_WORK
     parts = threads.get_num_threads() if threaded else 1
     if items >= parts:
-        cuts, copies = [(a, b, 0, depth) for a, b in zip(_edges(items, parts), _edges(items, parts)[1:])], parts
+        cuts, copies = [(a, b, 0, depth) for a, b in pairwise(_edges(items, parts))], parts
     else:
         parts, copies = min(parts, depth), 1
-        cuts = [(0, items, a, b) for a, b in zip(_edges(depth, parts), _edges(depth, parts)[1:])]
+        cuts = [(0, items, a, b) for a, b in pairwise(_edges(depth, parts))]
     descriptors = [(first, end, low // taps, -(-high // taps), *image.sizes, image.channels, rows, groups, shape.rows * shape.columns,
                     depth, low, high, columns, offsets.ctypes.data, places.ctypes.data, image.elements,
                     part * total if copies > 1 else 0, copies * total + part * scratch)
                    for part, (first, end, low, high) in enumerate(cuts)]
     sums = threads.prepare(_kernel(weight_totals, dtype), descriptors, [(0, 0, 0)] * parts, release_lock=threaded)
-    add_parts = parts if rows * groups * depth > 50_000 else 1
-    edges = _edges(rows * groups, add_parts)
-    add = threads.prepare(_kernel(weight_grad, dtype), [(a, b, rows, depth, columns, copies, total) for a, b in zip(edges, edges[1:])])
+    blocks = -(-rows // names["WIDTH"])
+    add_parts = min(parts, groups * blocks) if rows * groups * depth > 20_000 else 1
+    add = threads.prepare(_kernel(weight_grad, dtype), [(first, end, rows, depth, columns, copies, total, blocks)
+                                                        for first, end in pairwise(_edges(groups * blocks, add_parts))],
+                          [(0, 0)] * add_parts)
     return _sequence(sums, add, ("grad_out, x, grad_weight, workspace", "grad_out, x, workspace",
                                  "workspace, grad_weight"), (copies * total + parts * scratch) * size, (offsets, places))

@@ -4,7 +4,6 @@ The Python twins are in `convpanel.py`. Imported only when a kernel must be comp
 """
 from __future__ import annotations
 
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
