@@ -95,12 +95,12 @@ def _keep(module, functions):
     pointer = ir.IntType(8).as_pointer()
     kept = [f.bitcast(pointer) for f in functions]
     used = module.globals.get("llvm.compiler.used")
-    if used is not None:
+    if used is None:
+        used = ir.GlobalVariable(module, ir.ArrayType(pointer, len(kept)), "llvm.compiler.used")
+        used.linkage, used.section = "appending", "llvm.metadata"
+    else:
         kept = [*used.initializer.constant, *kept]
-        module.globals.pop("llvm.compiler.used")
-        module.scope.deregister("llvm.compiler.used") if hasattr(module.scope, "deregister") else None
-    used = ir.GlobalVariable(module, ir.ArrayType(pointer, len(kept)), "llvm.compiler.used")
-    used.linkage, used.section = "appending", "llvm.metadata"
+        used.value_type = ir.ArrayType(pointer, len(kept))
     used.initializer = ir.Constant(used.value_type, kept)
 
 
