@@ -9,7 +9,7 @@ from .expression import define_operators
 from .pointwise import pointwise
 
 
-@pointwise(bool_operands=("condition",))
+@pointwise(bool_operands=("condition",), methods=False)
 def where(condition, x, y):
     """x where the condition holds, else y, elementwise. `condition` is bool; x and y are promoted to one dtype."""
     return select(condition, x, y)
@@ -39,7 +39,7 @@ def _(grad):
 conj = conj_physical
 
 
-@pointwise(kind="real")
+@pointwise(kind="real", methods=False)
 def real_part(x):
     """Real part, elementwise."""
     return x
@@ -55,7 +55,7 @@ def _(grad):
     return grad
 
 
-@pointwise(kind="real")
+@pointwise(kind="real", methods=False)
 def imag_part(x):
     """Imaginary part, elementwise."""
     return x * 0
@@ -188,7 +188,7 @@ def _(grad):
     return grad * 0, grad * 0
 
 
-@pointwise
+@pointwise(methods=False)
 def trunc_divide(x, y):
     """trunc(x / y), elementwise, rounding towards zero."""
     return where((x < 0) != (y < 0), -(abs(x) // abs(y)), abs(x) // abs(y))

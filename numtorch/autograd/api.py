@@ -1,0 +1,311 @@
+"""What users call: `backward`, `grad`, and the gradient side of Tensor (requires_grad, grad, hooks)."""
+from __future__ import annotations
+
+import warnings
+import weakref
+
+from ..tensor import Tensor
+from . import engine
+from .engine import arithmetic, run_backward
+from .graph import HookTable, Leaf, Output, add_hook
+from .modes import modes
+
+
+def _as_tuple(value, name):
+    if isinstance(value, Tensor):
+        return (value,)
+    if value is None:
+        return ()
+    try:
+        items = tuple(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected a Tensor or a sequence of Tensors, got {type(value).__name__}") from None
+    for item in items:
+        if item is not None and not isinstance(item, Tensor):
+            raise TypeError(f"{name}: expected Tensors, got {type(item).__name__}")
+    return items
+
+
+def _root_gradients(tensors, grads):
+    """A gradient for every root: the given ones checked, and ones for scalars."""
+    grads = grads or (None,) * len(tensors)
+    if len(grads) != len(tensors):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
+    out = []
+    for tensor, grad in zip(tensors, grads):
+        if grad is None:
+            if tensor.layout.numel != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if not tensor.layout.dtype.is_floating_point:
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {tensor.layout.dtype}")
+            grad = arithmetic.ones_like(tensor)
+        elif grad.layout.shape != tensor.layout.shape:
+            raise RuntimeError(f"Mismatch in shape: grad_output[{len(out)}] has a shape of {grad.shape} and output[{len(out)}] has "
+                               f"a shape of {tensor.shape}.")
+        elif grad.layout.dtype.is_complex != tensor.layout.dtype.is_complex:
+            raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                               f"dtype: grad_output has a dtype of {grad.layout.dtype} and output has a dtype of "
+                               f"{tensor.layout.dtype}.")
+        out.append(grad)
+    return out
+
+
+def _roots(tensors):
+    nodes = []
+    for index, tensor in enumerate(tensors):
+        if tensor.node is None:
+            raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
+        nodes.append(tensor.node)
+    return nodes
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph: bool = False, inputs=None) -> None:
+    """Add the gradients of `tensors` with respect to the graph's leaves to their `.grad`.
+
+    Args:
+        tensors: one or more results.
+        grad_tensors: the gradient to start each with; may be None for scalars (then 1).
+        retain_graph: keep the graph for another backward; by default only with `create_graph`.
+        create_graph: record the computation of the gradients, so that they can be differentiated in turn.
+        inputs: only these leaves receive gradients; all when None.
+
+    Raises:
+        RuntimeError: a tensor that requires no grad, a missing gradient for a non-scalar, a second backward through a
+            freed graph, or a saved tensor that was changed in place.
+    """
+    if modes.inference:
+        raise RuntimeError("backward: not possible inside inference_mode, where nothing is recorded")
+    tensors = _as_tuple(tensors, "backward")
+    grads = _as_tuple(grad_tensors, "backward") if grad_tensors is not None else None
+    if inputs is not None:
+        inputs = _as_tuple(inputs, "backward")
+        if not inputs:
+            raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+        for tensor in inputs:
+            if tensor.node is None:
+                raise RuntimeError("One of the differentiated Tensors does not require grad")
+    wanted = None if inputs is None else frozenset(t.node for t in inputs)
+    retain = create_graph if retain_graph is None else retain_graph
+    nodes = _roots(tensors)
+    grads = _root_gradients(tensors, grads)
+    found = run_backward(nodes, grads, retain, create_graph, wanted)
+    if inputs is not None:
+        for tensor in inputs:                            # a wanted tensor that is not a leaf keeps its gradient too
+            if type(tensor.node) is not Leaf and tensor.node in found:
+                old = tensor._stored_grad
+                tensor._stored_grad = found[tensor.node] if old is None else arithmetic.add(old, found[tensor.node])
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bool = False, only_inputs: bool = True,
+         allow_unused=None, is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple:
+    """The gradients of `outputs` with respect to `inputs`, without touching any `.grad`.
+
+    Args:
+        outputs, inputs: one tensor or several.
+        grad_outputs: gradients to start with, as for `backward`.
+        allow_unused: give None for inputs that the outputs do not depend on, instead of raising.
+        materialize_grads: give zeros for them.
+
+    Returns:
+        A gradient for each input.
+
+    Raises:
+        RuntimeError: an input requires no grad, or was not used.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor(3., requires_grad=True)
+        >>> torch.autograd.grad(x * x, x)
+        (tensor(6.),)
+    """
+    if is_grads_batched:
+        raise RuntimeError("grad: is_grads_batched is not supported; call grad once per row of grad_outputs")
+    outputs, inputs = _as_tuple(outputs, "grad"), _as_tuple(inputs, "grad")
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+                         "allow_unused=False.")
+    for tensor in inputs:
+        if tensor.node is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    grads = _as_tuple(grad_outputs, "grad") if grad_outputs is not None else None
+    retain = create_graph if retain_graph is None else retain_graph
+    nodes = _roots(outputs)
+    found = run_backward(nodes, _root_gradients(outputs, grads), retain, create_graph, frozenset(t.node for t in inputs),
+                         accumulating=False)
+    result = []
+    for tensor in inputs:
+        value = found.get(tensor.node)
+        if value is None:
+            if materialize_grads:
+                value = arithmetic.zeros_like(tensor)
+            elif not allow_unused:
+                raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
+                                   "allow_unused=True if this is the desired behavior.")
+        result.append(value)
+    return tuple(result)
+
+
+# ---------------------------------------------------------------- Tensor's side of it
+def _backward(self, gradient=None, retain_graph=None, create_graph: bool = False, inputs=None) -> None:
+    """Compute the gradients of this tensor with respect to the graph's leaves and add them to their `.grad`.
+
+    Args:
+        gradient: what to start with; may be left out for a scalar.
+        retain_graph: keep the graph for another backward.
+        create_graph: record the computation, so that gradients can be differentiated.
+        inputs: the leaves to compute for; all when None.
+    """
+    node = self.node
+    if gradient is None and inputs is None and node is not None and self.layout.numel == 1 \
+            and self.layout.dtype.is_floating_point and not modes.inference:
+        run_backward((node,), (arithmetic.ones_like(self),), create_graph if retain_graph is None else retain_graph, create_graph)
+        return
+    backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+
+
+def _requires_grad(self) -> bool:
+    """Whether what is computed from this tensor is recorded."""
+    return self.node is not None
+
+
+def _set_requires_grad(self, value):
+    _requires_grad_(self, value)
+
+
+def _requires_grad_(self, requires_grad: bool = True):
+    """Start (or stop) recording what is computed from this tensor, and return it.
+
+    Raises:
+        RuntimeError: not a floating-point or complex tensor, or one that has a history.
+    """
+    node = self.node
+    if requires_grad:
+        if self.layout.dtype.category < 2:
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+        if node is None:
+            self.node = Leaf(self)
+            stored = self.__dict__.pop("_stored_grad", None)
+            if stored is not None:
+                self.node.grad = stored
+    elif node is not None:
+        if type(node) is not Leaf:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
+                               "a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
+        if node.grad is not None:
+            self._stored_grad = node.grad
+        self.node = None
+    return self
+
+
+def _is_leaf(self) -> bool:
+    """Whether this tensor is where the graph begins: made by the user, or not recorded at all."""
+    return self.node is None or type(self.node) is Leaf
+
+
+def _grad_fn(self):
+    """The node of the call that made this tensor; None for leaves."""
+    node = self.node
+    if node is None or type(node) is Leaf:
+        return None
+    return node.edges[0] if type(node) is Output else node
+
+
+def _output_nr(self) -> int:
+    return self.node.index if type(self.node) is Output else 0
+
+
+def _get_grad(self):
+    """The gradient that backward left here, or None."""
+    node = self.node
+    if type(node) is Leaf:
+        return node.grad
+    stored = self._stored_grad
+    if stored is None and node is not None and getattr(node, "retained", None) is None:
+        warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                      "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+                      "Tensor, use .retain_grad() on the non-leaf Tensor.", UserWarning, stacklevel=3)
+    return stored
+
+
+def _set_grad(self, value):
+    if value is not None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+        if value is self:
+            raise RuntimeError("can't assign Variable as its own grad")
+        if value.layout.shape != self.layout.shape:
+            raise RuntimeError(f"assigned grad has data of a different size: expected {list(self.layout.shape)}, got "
+                               f"{list(value.layout.shape)}")
+        if value.layout.dtype is not self.layout.dtype or value.layout.device is not self.layout.device:
+            raise RuntimeError(f"assigned grad has data of a different type: expected {self.layout.dtype} on {self.layout.device}, got "
+                               f"{value.layout.dtype} on {value.layout.device}")
+    if type(self.node) is Leaf:
+        self.node.grad = value
+    else:
+        self._stored_grad = value
+
+
+def _retain_grad(self) -> None:
+    """Keep this tensor's gradient in `.grad` although it is not a leaf."""
+    if self.node is None:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if type(self.node) is not Leaf:
+        self.node.retained = weakref.ref(self)
+
+
+def _retains_grad(self) -> bool:
+    return type(self.node) is not Leaf and getattr(self.node, "retained", None) is not None
+
+
+def _register_hook(self, hook):
+    """Have `hook(grad)` called as soon as this tensor's gradient is known; it may return a replacement.
+
+    Returns:
+        A handle whose `remove()` takes the hook off.
+
+    Raises:
+        RuntimeError: this tensor does not require grad.
+    """
+    if self.node is None:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    return add_hook(self.node, hook)
+
+
+def _register_post_accumulate_grad_hook(self, hook):
+    """Have `hook(tensor)` called after a gradient has been added to this leaf's `.grad`."""
+    if type(self.node) is not Leaf:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors" if self.node is not None
+                           else "cannot register a hook on a tensor that doesn't require gradient")
+    table = getattr(self.node, "post_hooks", None)
+    if table is None:
+        table = self.node.post_hooks = HookTable()
+    return table.add(hook)
+
+
+def _is_view(self) -> bool:
+    """Whether this tensor is known to be a view of another."""
+    return self._base is not None
+
+
+Tensor.backward = _backward
+Tensor.requires_grad = property(_requires_grad, _set_requires_grad)
+Tensor.requires_grad_ = _requires_grad_
+Tensor.is_leaf = property(_is_leaf)
+Tensor.grad_fn = property(_grad_fn)
+Tensor.output_nr = property(_output_nr)
+Tensor.grad = property(_get_grad, _set_grad)
+Tensor.retain_grad = _retain_grad
+Tensor.retains_grad = property(_retains_grad)
+Tensor.register_hook = _register_hook
+Tensor.register_post_accumulate_grad_hook = _register_post_accumulate_grad_hook
+Tensor._is_view = _is_view
+Tensor.is_inference = lambda self: False
+
+
+def Variable(data, requires_grad: bool = False, volatile: bool = False) -> Tensor:
+    """The tensor itself, or a tensor of the data: Variables and Tensors have been one since PyTorch 0.4."""
+    tensor = data.detach() if isinstance(data, Tensor) else Tensor(data)
+    return tensor.requires_grad_() if requires_grad and not volatile else tensor
+
+
+__all__ = ["Variable", "backward", "engine", "grad"]

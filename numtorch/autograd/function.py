@@ -1,0 +1,201 @@
+"""`Function`: an operation whose forward and backward the user writes in Python."""
+from __future__ import annotations
+
+import functools
+
+from ..tensor import Tensor, view_of
+from .graph import GraphNode, Node, Output, freed_error, mark_written, restore, save, source_line
+from .modes import modes, no_grad
+
+
+class FunctionCtx(Node):
+    """What `forward` and `backward` share, and the node in the graph.
+
+    Attributes:
+        needs_input_grad: for each argument of `apply`, whether it is a tensor that requires grad.
+        saved_tensors: what `save_for_backward` kept.
+    """
+
+    __slots__ = ("outputs", "saved", "versions", "own", "needs_input_grad", "function", "positions", "dirty", "silent", "layouts",
+                 "materialize_grads", "__dict__")
+
+    def save_for_backward(self, *tensors) -> None:
+        """Keep tensors (inputs, outputs or None) for backward. Read them there as `ctx.saved_tensors`."""
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(tensor).__name__}")
+        self.saved = tensors
+
+    save_for_forward = save_for_backward
+
+    def mark_dirty(self, *tensors) -> None:
+        """Say that forward changed these inputs in place; it must return them."""
+        self.dirty = tensors
+
+    def mark_non_differentiable(self, *tensors) -> None:
+        """Say that these outputs have no gradient."""
+        self.silent = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward gets zeros (the default) or None for outputs whose gradient is not needed."""
+        self.materialize_grads = value
+
+    @property
+    def saved_tensors(self):
+        if self.saved is None:
+            raise freed_error()
+        found = []
+        for kept, version in zip(self.saved, self.versions):
+            if isinstance(kept, _OwnOutput):
+                found.append(kept.rebuild(self))
+            else:
+                found.append(None if kept is None else restore(kept, version, self))
+        return tuple(found)
+
+    def name(self):
+        return self.function.__name__ + "Backward"
+
+    def release(self):
+        self.saved = None
+
+    def backward(self, grad):
+        grads = list(grad) if self.outputs > 1 else [grad]
+        if self.materialize_grads:
+            from .engine import arithmetic
+            grads = [g if g is not None or layout is None else arithmetic.zeros(layout) for g, layout in zip(grads, self.layouts)]
+        result = self.function.backward(self, *grads)
+        result = result if isinstance(result, tuple) else (result,)
+        expected = len(self.needs_input_grad)
+        if len(result) > expected and all(r is None for r in result[expected:]):
+            result = result[:expected]
+        if len(result) != expected:
+            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {expected}, got "
+                               f"{len(result)})")
+        for position, value in zip(range(expected), result):
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(f"function {self.name()} returned a gradient of type {type(value).__name__} at position {position}, "
+                                f"expected a Tensor or None")
+        return tuple(result[p] for p in self.positions)
+
+
+class _OwnOutput:
+    """A saved output: its memory, without the tensor, which would be a cycle."""
+
+    __slots__ = ("parts", "index")
+
+    def __init__(self, tensor, index):
+        self.parts, self.index = (tensor.storage, tensor.address, tensor.layout, tensor.storage.version), index
+
+    def rebuild(self, node):
+        from .graph import rebuild_result
+        return rebuild_result(self.parts, node, self.index)
+
+
+class Function:
+    """Subclass with static `forward(ctx, *args)` and `backward(ctx, *grad_outputs)`, and call `apply(*args)`.
+
+    `backward` returns one gradient per argument of forward, None for what has none. Written in differentiable ops it
+    can be differentiated again; decorate it with `once_differentiable` otherwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> class Cube(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x * x
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         x, = ctx.saved_tensors
+        ...         return 3 * x * x * grad
+        >>> x = torch.tensor(2., requires_grad=True)
+        >>> Cube.apply(x).backward()
+        >>> x.grad
+        tensor(12.)
+    """
+
+    def __init__(self, *args, **kwargs):
+        raise RuntimeError(f"{type(self).__name__}: legacy autograd functions are called through {type(self).__name__}.apply(...) and "
+                           f"have static forward and backward methods")
+
+    @staticmethod
+    def forward(ctx, *args):
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use "
+                                  "it with backward mode AD.")
+
+    @classmethod
+    def apply(cls, *args):
+        """Run forward, and record it when an argument requires grad."""
+        ctx = FunctionCtx()
+        ctx.function, ctx.saved, ctx.versions, ctx.dirty, ctx.silent = cls, (), (), (), ()
+        ctx.materialize_grads = True
+        ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.node is not None for a in args)
+        ctx.positions = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
+        ctx.edges = tuple(args[i].node for i in ctx.positions)
+        recorded = modes.grad and any(ctx.needs_input_grad)
+        with no_grad():
+            if getattr(cls, "setup_context", None) is not None:
+                result = cls.forward(*args)
+                cls.setup_context(ctx, args, result)
+            else:
+                result = cls.forward(ctx, *args)
+        single = not isinstance(result, tuple)
+        outs = [result] if single else list(result)
+        inputs = [a for a in args if isinstance(a, Tensor)]
+        for index, out in enumerate(outs):
+            if isinstance(out, Tensor) and any(out is i for i in inputs) and not any(out is d for d in ctx.dirty):
+                outs[index] = view_of(out, out.layout, 0)         # an input returned as it is stays what it was
+        for tensor in ctx.dirty:
+            mark_written(tensor.storage, cls.__name__)
+        if recorded:
+            cls._record(ctx, outs)
+        return outs[0] if single else tuple(outs)
+
+    @staticmethod
+    def _record(ctx, outs):
+        tensors = [(i, o) for i, o in enumerate(outs) if isinstance(o, Tensor) and not any(o is s for s in ctx.silent)
+                   and o.layout.dtype.category >= 2]
+        ctx.outputs = len(outs)
+        ctx.layouts = [o.layout if isinstance(o, Tensor) else None for o in outs]
+        kept, versions = [], []
+        for tensor in ctx.saved:
+            own = next((i for i, o in enumerate(outs) if o is tensor), None)
+            if tensor is None:
+                kept.append(None)
+            elif own is not None:
+                kept.append(_OwnOutput(tensor, own))
+            else:
+                kept.append(save(tensor))
+            versions.append(None if tensor is None else tensor.storage.version)
+        ctx.saved, ctx.versions = tuple(kept), tuple(versions)
+        if modes.anomaly:
+            ctx.trace = source_line()
+        for index, out in tensors:
+            out.node = ctx if ctx.outputs == 1 else Output(ctx, index)
+
+
+def once_differentiable(backward):
+    """Decorator for a `backward` that cannot be differentiated: it runs unrecorded, and going through it again raises."""
+    @functools.wraps(backward)
+    def wrapper(ctx, *grads):
+        with no_grad():
+            result = backward(ctx, *grads)
+        if not modes.grad or not any(isinstance(g, Tensor) and g.node is not None for g in grads):
+            return result
+        items = result if isinstance(result, tuple) else (result,)
+        edges = tuple(g.node for g in grads if isinstance(g, Tensor))
+        out = []
+        for item in items:
+            if isinstance(item, Tensor):
+                item = view_of(item, item.layout, 0, GraphNode("once_differentiable", edges, (), _refuse))
+            out.append(item)
+        return tuple(out) if isinstance(result, tuple) else out[0]
+    return wrapper
+
+
+def _refuse(node, grad):
+    raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")

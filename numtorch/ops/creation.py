@@ -1,0 +1,246 @@
+"""New tensors: filled, counted, copied from data."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..devices import cpu, device as as_device
+from ..dtypes import as_dtype, bool_, get_default_dtype, int64
+from ..layout import Layout, as_shape
+from ..tensor import Tensor, from_numpy, lasting, make, number
+from .copy import copy_elements, filled, register, to_device
+from .op import method, registry
+
+
+def _device(device):
+    if device is None:
+        return cpu
+    device = as_device(device)
+    if device.type == "cuda":
+        if "resolve_cuda" not in registry:
+            raise RuntimeError(f"{device}: the CUDA part of numtorch is not loaded; import numtorch.cuda")
+        return registry["resolve_cuda"].function(device)
+    return cpu
+
+
+def _checked_shape(args, name):
+    shape = as_shape(args, name)
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    return shape
+
+
+def _finish(out, requires_grad):
+    return out.requires_grad_() if requires_grad else out
+
+
+def _lasting_filled(layout, value):
+    out = lasting(layout)
+    source = number(value)
+    if source is None:
+        source = value
+    if layout.device is not cpu:
+        source = to_device(source, layout.device)
+    copy_elements(source, out)
+    return out
+
+
+def empty(*size, dtype=None, device=None, requires_grad: bool = False, out=None, memory_format=None, pin_memory=False) -> Tensor:
+    """A tensor of uninitialised elements.
+
+    Args:
+        size: the shape, as ints or one sequence.
+        dtype: the default dtype when None.
+        device: the CPU when None.
+
+    Raises:
+        RuntimeError: a negative extent.
+    """
+    layout = Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), _checked_shape(size, "empty"), None, _device(device))
+    return _finish(lasting(layout), requires_grad)
+
+
+def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+    """A tensor with every element `fill_value`, whose kind decides the dtype when none is given."""
+    if dtype is None:
+        kind = number(fill_value) if not isinstance(fill_value, Tensor) else fill_value
+        if kind is None:
+            raise TypeError(f"full: expected a number to fill with, got {type(fill_value).__name__}")
+        dtype = {0: bool_, 1: int64, 2: get_default_dtype(), 3: get_default_dtype().to_complex()}[kind.layout.dtype.category]
+    shape = _checked_shape((size,) if not isinstance(size, int) else (size,), "full")
+    return _finish(_lasting_filled(Layout.of(as_dtype(dtype), shape, None, _device(device)), fill_value), requires_grad)
+
+
+def zeros(*size, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+    """A tensor of zeros.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2, 2)
+        tensor([[0., 0.],
+                [0., 0.]])
+    """
+    layout = Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), _checked_shape(size, "zeros"), None, _device(device))
+    return _finish(_lasting_filled(layout, 0), requires_grad)
+
+
+def ones(*size, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+    """A tensor of ones."""
+    layout = Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), _checked_shape(size, "ones"), None, _device(device))
+    return _finish(_lasting_filled(layout, 1), requires_grad)
+
+
+def _like_layout(input, dtype, device):
+    source = input.layout
+    kept = source.strides if source.non_overlapping_and_dense() else None
+    return Layout.of(as_dtype(dtype) if dtype else source.dtype, source.shape, kept,
+                     source.device if device is None else _device(device))
+
+
+def empty_like(input, *, dtype=None, device=None, requires_grad: bool = False, memory_format=None) -> Tensor:
+    """Uninitialised, with the shape, dtype, device and dense strides of another tensor."""
+    return _finish(lasting(_like_layout(input, dtype, device)), requires_grad)
+
+
+def full_like(input, fill_value, *, dtype=None, device=None, requires_grad: bool = False, memory_format=None) -> Tensor:
+    """Every element `fill_value`, otherwise like another tensor."""
+    return _finish(filled(_like_layout(input, dtype, device), fill_value), requires_grad)
+
+
+@register
+def zeros_like(input, *, dtype=None, device=None, requires_grad: bool = False, memory_format=None) -> Tensor:
+    """Zeros, otherwise like another tensor."""
+    return _finish(filled(_like_layout(input, dtype, device), 0), requires_grad)
+
+
+@register
+def ones_like(input, *, dtype=None, device=None, requires_grad: bool = False, memory_format=None) -> Tensor:
+    """Ones, otherwise like another tensor."""
+    return _finish(filled(_like_layout(input, dtype, device), 1), requires_grad)
+
+
+# ---------------------------------------------------------------- counting
+def _counted(values, dtype, device, requires_grad):
+    """A tensor of computed positions. NumPy counts here; no tensor is computed with."""
+    out = make(values, dtype=dtype)
+    return _finish(to_device(out, _device(device)), requires_grad)
+
+
+def _count_dtype(numbers, dtype):
+    if dtype is not None:
+        return as_dtype(dtype)
+    return int64 if all(isinstance(n, int) for n in numbers) else get_default_dtype()
+
+
+def _plain(value):
+    return value.item() if isinstance(value, Tensor) else value
+
+
+def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+    """`start, start + step, ...` up to but without `end`; from 0 when only one bound is given.
+
+    Raises:
+        RuntimeError: a step of 0, or bounds that the step leads away from.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(1, 7, 2)
+        tensor([1, 3, 5])
+    """
+    start, end, step = (_plain(v) for v in ((0, start, step) if end is None else (start, end, step)))
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    kind = _count_dtype((start, end, step), dtype)
+    count = math.ceil((end - start) / step)
+    if kind.category == 1 and all(isinstance(n, int) for n in (start, end, step)):
+        values = np.arange(start, end, step, dtype=np.int64)
+    else:
+        values = np.arange(count, dtype=np.float64) * step + start
+    return _counted(values, kind, device, requires_grad)
+
+
+def range_inclusive(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+    """`start, start + step, ...` up to and with `end` (PyTorch's old `range`)."""
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    values = np.arange(math.floor((end - start) / step) + 1, dtype=np.float64) * step + start
+    return _counted(values, as_dtype(dtype) if dtype else get_default_dtype(), device, requires_grad)
+
+
+def linspace(start, end, steps, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+    """`steps` values from `start` to `end`, both included, evenly spaced."""
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    start, end = _plain(start), _plain(end)
+    kind = as_dtype(dtype) if dtype else get_default_dtype()
+    values = np.linspace(start, end, steps)
+    return _counted(np.trunc(values) if kind.category == 1 else values, kind, device, requires_grad)
+
+
+def logspace(start, end, steps, base: float = 10.0, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+    """`steps` values from base**start to base**end, both included, evenly spaced in the exponent."""
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    values = np.logspace(start, end, steps, base=base)
+    return _counted(values, as_dtype(dtype) if dtype else get_default_dtype(), device, requires_grad)
+
+
+def eye(n, m=None, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+    """An n x m matrix (square when m is None) with ones on the diagonal."""
+    m = n if m is None else m
+    if n < 0 or m < 0:
+        raise RuntimeError(f"n must be greater or equal to 0, got {min(n, m)}")
+    out = zeros(n, m, dtype=dtype, device=device)
+    out.diagonal().fill_(1)
+    return _finish(out, requires_grad)
+
+
+# ---------------------------------------------------------------- from data
+tensor = make
+
+
+def as_tensor(data, dtype=None, device=None) -> Tensor:
+    """`data` as a tensor, sharing its memory where it can: a tensor is returned, a NumPy array wrapped, the rest copied."""
+    if isinstance(data, np.ndarray):
+        data = from_numpy(data)
+    if isinstance(data, Tensor):
+        return data.to(device=device, dtype=dtype)
+    return make(data, dtype=dtype, device=device)
+
+
+asarray = as_tensor
+
+
+def scalar_tensor(value, *, dtype=None, device=None) -> Tensor:
+    """A 0-dim tensor holding a number."""
+    return full((), value, dtype=dtype or get_default_dtype(), device=device)
+
+
+# ---------------------------------------------------------------- methods
+def _new(function):
+    def made(self, *size, dtype=None, device=None, requires_grad=False):
+        return function(*size, dtype=dtype or self.layout.dtype, device=device or self.layout.device, requires_grad=requires_grad)
+    made.__doc__ = f"Like `{function.__name__}`, with this tensor's dtype and device unless others are given."
+    return made
+
+
+method(_new(empty), "new_empty")
+method(_new(zeros), "new_zeros")
+method(_new(ones), "new_ones")
+
+
+@method
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
+    """Like `full`, with this tensor's dtype and device unless others are given."""
+    return full(size, fill_value, dtype=dtype or self.layout.dtype, device=device or self.layout.device, requires_grad=requires_grad)
+
+
+@method
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+    """A copy of `data` with this tensor's dtype and device unless others are given."""
+    return make(data, dtype=dtype or self.layout.dtype, device=device or self.layout.device, requires_grad=requires_grad)

@@ -1,0 +1,471 @@
+"""Reductions: sum, prod, mean, var, norms, extremes, any and all, over any dimensions."""
+from __future__ import annotations
+
+from collections import namedtuple
+
+from ..autograd.graph import GraphNode, recording
+from ..dtypes import as_dtype, bool_, get_default_dtype, int64
+from ..layout import Layout, wrap_dim, wrap_dims
+from ..tensor import Tensor, empty
+from . import arithmetic, comparison, elementary
+from .backends import kernels
+from .copy import register, to_dtype
+from .op import Op, method, new_plan_table, registry
+from .power import pow
+from .view import expand, reshape
+
+
+class _ReducePlan:
+    """What a reduction must know once its input's layout and its dimensions are known."""
+
+    __slots__ = ("out", "prepared", "axes", "kept_shape", "final", "count")
+
+
+class ReduceOp(Op):
+    """A reduction. `kind` names its kernel; `result(dtype) -> dtype` says what it returns; `vjp(node, grad)` its gradient."""
+
+    def __init__(self, kind, result, vjp, saves_input=False, saves_result=False, empty_error=None):
+        super().__init__(kind, None, ("input",), __name__)
+        self.kind, self.result, self.vjp = kind, result, vjp
+        self.saves_input, self.saves_result, self.empty_error = saves_input, saves_result, empty_error
+        self.plans = new_plan_table()
+
+    def _plan(self, layout, dims, keepdim, dtype, options):
+        plan = _ReducePlan()
+        out_dtype = dtype or self.result(layout.dtype)
+        plan.axes = wrap_dims(dims, layout.ndim)
+        if not layout.ndim:
+            plan.axes = ()                               # dims 0 and -1 of a 0-dim tensor are valid and mean nothing
+        plan.kept_shape = tuple(1 if i in plan.axes else n for i, n in enumerate(layout.shape))
+        plan.final = plan.kept_shape if keepdim else tuple(n for i, n in enumerate(layout.shape) if i not in plan.axes)
+        plan.count = 1
+        for axis in plan.axes:
+            plan.count *= layout.shape[axis]
+        if self.empty_error and plan.count == 0 and 0 not in plan.kept_shape:
+            raise IndexError(f"{self.name}(): Expected reduction dim to have non-zero size: {self.empty_error}")
+        plan.out = Layout.of(out_dtype, plan.final, None, layout.device)
+        kept = Layout.of(out_dtype, plan.kept_shape, None, layout.device)
+        strides = tuple(0 if i in plan.axes else s for i, s in enumerate(kept.strides))
+        plan.prepared = None
+        if plan.out.numel:
+            plan.prepared = kernels(layout.device, "reduce").plan_reduce(
+                self.kind, layout.dtype.kernel, out_dtype.kernel, layout.shape,
+                layout.strides, plan.axes, strides, **dict(options))
+        return plan
+
+    def run(self, x, dims=None, keepdim=False, dtype=None, options=()):
+        """Reduce x over dims (all, when None)."""
+        key = (x.layout, dims, keepdim, dtype, options)
+        plan = self.plans.get(key)
+        if plan is None:
+            plan = self.plans.keep(key, self._plan(x.layout, dims, keepdim, dtype, options))
+        out = empty(plan.out)
+        prepared = plan.prepared
+        if prepared is not None:
+            prepared.call(x.address, out.address, prepared.walk)
+        if x.node is not None and self.vjp is not None and plan.out.dtype.category >= 2 and recording(x):
+            node = out.node = GraphNode(self.name, (x.node,), (x,) if self.saves_input else (), self.vjp,
+                                        (x.layout, plan, options))
+            if self.saves_result:
+                node.save_results([out])
+        return out
+
+
+def _dims(dim):
+    """A dim argument as something hashable: None, an int, or a tuple."""
+    if dim is None or type(dim) is int:
+        return dim
+    return tuple(dim) if hasattr(dim, "__iter__") else dim.__index__()
+
+
+def _none_if_empty(dim):
+    dim = _dims(dim)
+    return None if dim == () else dim
+
+
+# ---------------------------------------------------------------- gradients
+def _spread(node, grad):
+    """The result's gradient in the input's shape, without copying."""
+    layout, plan, _ = node.constants
+    if grad.layout.shape != plan.kept_shape:
+        grad = reshape(grad, plan.kept_shape)
+    return expand(grad, layout.shape) if plan.kept_shape != layout.shape else grad
+
+
+def _typed(node, grad):
+    layout = node.constants[0]
+    if grad.layout.dtype is not layout.dtype:
+        if grad.layout.dtype.is_complex and not layout.dtype.is_complex:
+            grad = registry["real"].function(grad)
+        grad = to_dtype(grad, layout.dtype)
+    return grad
+
+
+def _sum_vjp(node, grad):
+    return (_typed(node, _spread(node, grad)),)
+
+
+def _mean_vjp(node, grad):
+    return (_typed(node, _spread(node, arithmetic.div(grad, node.constants[1].count))),)
+
+
+def _prod_vjp(node, grad):
+    """The product of all the others: by division where nothing is 0, and where a single element is 0 for that one."""
+    x, = node.tensors()
+    plan = node.constants[1]
+    is_zero = comparison.eq(x, 0)
+    others = arithmetic.where(is_zero, 1, x)
+    product = reshape(prod_all(others, plan.axes), plan.kept_shape)
+    zeros = reshape(count_zeros(x, plan.axes), plan.kept_shape)
+    by_division = product / others
+    alone = arithmetic.where(comparison.logical_and(is_zero, comparison.eq(zeros, 1)), product, 0)
+    return (_typed(node, _spread(node, grad) * arithmetic.conj(arithmetic.where(comparison.eq(zeros, 0), by_division, alone))),)
+
+
+def prod_all(x, axes):
+    return PROD.run(x, axes)
+
+
+def count_zeros(x, axes):
+    return SUM.run(to_dtype(comparison.eq(x, 0), int64), axes)
+
+
+def _extreme_vjp(node, grad):
+    """Shared evenly among the elements that reach the extreme."""
+    x, = node.tensors()
+    result, = node.result_tensors()
+    layout, plan, _ = node.constants
+    hits = to_dtype(comparison.eq(x, reshape(result, plan.kept_shape).detach()), layout.dtype)
+    share = hits / reshape(SUM.run(hits, plan.axes), plan.kept_shape)
+    return (_spread(node, grad) * share,)
+
+
+def _var_vjp(node, grad):
+    x, = node.tensors()
+    _, plan, options = node.constants
+    freedom = plan.count - dict(options)["correction"]
+    scale = 2.0 / freedom if freedom > 0 else float("nan")
+    centred = x - reshape(MEAN.run(x, plan.axes), plan.kept_shape)
+    return (_typed(node, _spread(node, grad) * centred * scale),)
+
+
+def _norm_vjp(node, grad):
+    """d|x|_p/dx = sign(x) (|x| / |x|_p)^(p-1), and 0 where the norm is 0."""
+    x, = node.tensors()
+    result, = node.result_tensors()
+    layout, plan, options = node.constants
+    p = dict(options)["exponent"]
+    spread, size = _spread(node, grad), reshape(result, plan.kept_shape)
+    if p == 0:
+        return (spread * 0 * x,)
+    if p == 1:
+        return (spread * arithmetic.sgn(x),)
+    if p in (float("inf"), float("-inf")):
+        hits = to_dtype(comparison.eq(arithmetic.abs(x), size.detach()), layout.dtype)
+        return (spread * arithmetic.sgn(x) * (hits / reshape(SUM.run(hits, plan.axes), plan.kept_shape)),)
+    nonzero = comparison.ne(size, 0)
+    safe = arithmetic.where(nonzero, size, 1)
+    if p == 2:
+        slope = x / safe
+    else:
+        ratio = arithmetic.abs(x) / safe
+        slope = arithmetic.sgn(x) * pow(ratio, p - 1)
+    return (arithmetic.where(nonzero, spread * slope, 0),)
+
+
+# ---------------------------------------------------------------- records
+def _same(dtype):
+    return dtype
+
+
+def _wide_integers(dtype):
+    return int64 if dtype.category < 2 else dtype
+
+
+def _floating(dtype):
+    return dtype
+
+
+SUM = ReduceOp("sum", _wide_integers, _sum_vjp)
+PROD = ReduceOp("prod", _wide_integers, _prod_vjp, saves_input=True)
+MEAN = ReduceOp("mean", _floating, _mean_vjp)
+MAX = ReduceOp("max", _same, _extreme_vjp, saves_input=True, saves_result=True, empty_error="the maximum of nothing is undefined")
+MIN = ReduceOp("min", _same, _extreme_vjp, saves_input=True, saves_result=True, empty_error="the minimum of nothing is undefined")
+ANY = ReduceOp("any", lambda d: bool_, None)
+ALL = ReduceOp("all", lambda d: bool_, None)
+VAR = ReduceOp("var", lambda d: d.to_real(), _var_vjp, saves_input=True)
+NORM = ReduceOp("norm", lambda d: d.to_real(), _norm_vjp, saves_input=True, saves_result=True)
+COUNT = ReduceOp("count_nonzero", lambda d: int64, None)
+
+
+def _into(out, result):
+    if out is None:
+        return result
+    if out.layout.shape != result.layout.shape:
+        raise RuntimeError(f"expected out of shape {list(result.layout.shape)}, got {list(out.layout.shape)}")
+    return registry["copy_"].function(out, result.detach())
+
+
+@method
+def sum(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
+    """The sum of all elements, or along dimensions.
+
+    Args:
+        dim: an int, several, or None for all.
+        keepdim: keep reduced dimensions with extent 1.
+        dtype: convert to this first; integers and bools sum as int64 otherwise.
+
+    Raises:
+        IndexError: a dimension out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.ones(2, 3).sum(dim=1)
+        tensor([3., 3.])
+    """
+    if dtype is not None:
+        input = to_dtype(input, as_dtype(dtype))
+    result = SUM.run(input, dim if dim is None or type(dim) is int else _none_if_empty(dim), keepdim)
+    return result if out is None else _into(out, result)
+
+
+@method
+def nansum(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+    """The sum with NaN counted as 0."""
+    return sum(arithmetic.where(comparison.isnan(input), 0, input), dim, keepdim, dtype=dtype)
+
+
+@method
+def mean(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
+    """The mean of all elements, or along dimensions.
+
+    Raises:
+        RuntimeError: an integer tensor without a floating-point `dtype`.
+    """
+    if dtype is not None:
+        input = to_dtype(input, as_dtype(dtype))
+    if input.layout.dtype.category < 2:
+        raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+                           f"Got: {input.layout.dtype.name.capitalize()}")
+    return _into(out, MEAN.run(input, _none_if_empty(dim), keepdim))
+
+
+@method
+def nanmean(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+    """The mean of the elements that are not NaN."""
+    present = to_dtype(comparison.logical_not(comparison.isnan(input)), input.layout.dtype)
+    return nansum(input, dim, keepdim, dtype=dtype) / sum(present, dim, keepdim)
+
+
+@method
+def prod(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+    """The product of all elements, or along one dimension."""
+    if dtype is not None:
+        input = to_dtype(input, as_dtype(dtype))
+    return PROD.run(input, _dims(dim), keepdim)
+
+
+@method
+def amax(input, dim=(), keepdim: bool = False, *, out=None) -> Tensor:
+    """The largest element along dimensions (all, when none is given); NaN where there is one."""
+    return _into(out, MAX.run(input, _none_if_empty(dim), keepdim))
+
+
+@method
+def amin(input, dim=(), keepdim: bool = False, *, out=None) -> Tensor:
+    """The smallest element along dimensions (all, when none is given); NaN where there is one."""
+    return _into(out, MIN.run(input, _none_if_empty(dim), keepdim))
+
+
+@method
+def aminmax(input, *, dim=None, keepdim: bool = False):
+    """The smallest and the largest element, as (min, max)."""
+    return _AminMax(amin(input, () if dim is None else dim, keepdim), amax(input, () if dim is None else dim, keepdim))
+
+
+_AminMax = namedtuple("aminmax", ["min", "max"])
+
+
+@method
+def any(input, dim=None, keepdim: bool = False) -> Tensor:
+    """Whether any element is non-zero."""
+    return ANY.run(input, _dims(dim), keepdim)
+
+
+@method
+def all(input, dim=None, keepdim: bool = False) -> Tensor:
+    """Whether all elements are non-zero."""
+    return ALL.run(input, _dims(dim), keepdim)
+
+
+@method
+def count_nonzero(input, dim=None) -> Tensor:
+    """How many elements are not zero, as int64."""
+    return COUNT.run(input, _dims(dim))
+
+
+def _correction(unbiased, correction):
+    if correction is not None:
+        return correction
+    return 1 if unbiased is None or unbiased else 0
+
+
+@method
+def var(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> Tensor:
+    """The variance; the divisor is n - correction (1 by default, 0 with `unbiased=False`)."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if input.layout.dtype.category < 2:
+        raise RuntimeError("var only support floating point and complex dtypes")
+    return VAR.run(input, _none_if_empty(dim), keepdim, None, (("correction", _correction(unbiased, correction)),))
+
+
+@method
+def std(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> Tensor:
+    """The standard deviation, the square root of `var`."""
+    return elementary.sqrt(var(input, dim, unbiased, keepdim, correction=correction))
+
+
+def var_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None):
+    """The variance and the mean."""
+    return (var(input, dim, unbiased, keepdim, correction=correction), mean(input, dim, keepdim))
+
+
+def std_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None):
+    """The standard deviation and the mean."""
+    return (std(input, dim, unbiased, keepdim, correction=correction), mean(input, dim, keepdim))
+
+
+@method
+def norm(input, p=2, dim=None, keepdim: bool = False, dtype=None) -> Tensor:
+    """The p-norm (sum |x|^p)^(1/p) over dimensions; "fro" is 2, inf the largest magnitude, 0 the number of non-zeros."""
+    if dtype is not None:
+        input = to_dtype(input, as_dtype(dtype))
+    if input.layout.dtype.category < 2:
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+                           f"{input.layout.dtype.name.capitalize()}")
+    p = 2.0 if p == "fro" or p is None else float(p)
+    return NORM.run(input, _none_if_empty(dim), keepdim, None, (("exponent", p),))
+
+
+@method
+def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
+    """log(sum(exp(x))) along dimensions, shifted by the largest element so that nothing overflows."""
+    dims = _none_if_empty(dim)
+    if input.layout.dtype.category < 2:
+        input = to_dtype(input, get_default_dtype())
+    largest = MAX.run(input.detach(), dims, True)
+    largest = arithmetic.where(comparison.isinf(largest), 0, largest)
+    total = elementary.log(SUM.run(elementary.exp(input - largest), dims, True)) + largest
+    if keepdim:
+        return total
+    kept = set(wrap_dims(dims, input.layout.ndim))
+    return reshape(total, tuple(n for i, n in enumerate(input.layout.shape) if i not in kept))
+
+
+# ---------------------------------------------------------------- broadcasting undone
+@register
+@method
+def sum_to_size(self, *size):
+    """Summed over dimensions until the shape is `size`, from which this one broadcasts."""
+    from ..layout import as_shape
+    size = as_shape(size, "sum_to_size")
+    shape = self.layout.shape
+    if shape == size:
+        return self
+    extra = len(shape) - len(size)
+    wrong = extra < 0 or [1 for n, m in zip(size, shape[extra:]) if n != m and n != 1]
+    if wrong:
+        raise RuntimeError(f"size {list(size)} is not expandable to size {list(shape)}.")
+    dims = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(size) if n == 1 and shape[i + extra] != 1)
+    out = SUM.run(self, dims, True) if dims else self
+    return reshape(out, size)
+
+
+# ---------------------------------------------------------------- extremes with their places
+_arg_plans = new_plan_table()
+_ReturnTypes = {name: namedtuple(name, ["values", "indices"]) for name in ("max", "min")}
+
+
+def _arg_plan(kind, layout, dim, keepdim):
+    key = (kind, layout, dim, keepdim)
+    found = _arg_plans.get(key)
+    if found is None:
+        axis = None if dim is None else wrap_dim(dim, layout.ndim)
+        if layout.numel == 0 and (axis is None or (layout.ndim and layout.shape[axis] == 0)):
+            what = "to be specified for input.numel() == 0" if axis is None else f"{axis} to have non-zero size"
+            raise IndexError(f"{kind}(): Expected reduction dim {what}.")
+        kept = tuple(1 if axis is None or i == axis else n for i, n in enumerate(layout.shape))
+        final = kept if keepdim else () if axis is None else tuple(n for i, n in enumerate(layout.shape) if i != axis)
+        strides = tuple(0 if axis is None or i == axis else s
+                        for i, s in enumerate(Layout.of(int64, kept, None, layout.device).strides))
+        module = kernels(layout.device, "reduce")
+        prepared = None
+        if layout.numel:
+            shape, steps = (layout.shape, layout.strides) if layout.ndim else ((1,), (1,))
+            if not layout.ndim:
+                strides, axis = (0,), 0 if axis is not None else None
+            planner = module.plan_argreduce if kind.startswith("arg") else module.plan_extreme_with_index
+            prepared = planner(kind, layout.dtype.kernel, shape, steps, axis, strides)
+        found = _arg_plans.keep(key, (prepared, final))
+    return found
+
+
+def _arg(kind, x, dim, keepdim):
+    prepared, final = _arg_plan(kind, x.layout, dim, keepdim)
+    out = empty(Layout.of(int64, final, None, x.layout.device))
+    if prepared is not None:
+        prepared.call(x.address, out.address, prepared.walk)
+    return out
+
+
+@method
+def argmax(input, dim=None, keepdim: bool = False) -> Tensor:
+    """The index of the first largest element, of all (row-major) or along a dimension. NaN counts as largest."""
+    return _arg("argmax", input, dim, keepdim)
+
+
+@method
+def argmin(input, dim=None, keepdim: bool = False) -> Tensor:
+    """The index of the first smallest element, of all (row-major) or along a dimension. NaN counts as smallest."""
+    return _arg("argmin", input, dim, keepdim)
+
+
+def _extreme_along(kind, x, dim, keepdim):
+    prepared, final = _arg_plan(kind, x.layout, dim, keepdim)
+    values = empty(Layout.of(x.layout.dtype, final, None, x.layout.device))
+    indices = empty(Layout.of(int64, final, None, x.layout.device))
+    if prepared is not None:
+        prepared.call(x.address, values.address, indices.address, prepared.walk)
+    if recording(x) and x.layout.dtype.category >= 2:
+        values.node = GraphNode(kind, (x.node,), (indices,), _extreme_along_vjp, (x.layout, dim, keepdim))
+    return _ReturnTypes[kind](values, indices)
+
+
+def _extreme_along_vjp(node, grad):
+    indices, = node.tensors()
+    layout, dim, keepdim = node.constants
+    return (registry["value_selecting_backward"].function(grad, dim, indices, layout.shape, keepdim),)
+
+
+def _max_or_min(kind, total, pairwise, input, dim, keepdim, out):
+    if isinstance(dim, Tensor):
+        return pairwise(input, dim, out=out)
+    if dim is None:
+        if input.layout.numel == 0:
+            raise RuntimeError(f"{kind}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                               f"with the 'dim' argument.")
+        return _into(out, total.run(input))
+    return _extreme_along(kind, input, dim, keepdim)
+
+
+@method
+def max(input, dim=None, keepdim: bool = False, *, out=None):
+    """The largest element; with a dimension, (values, indices) along it; with a second tensor, `maximum`."""
+    return _max_or_min("max", MAX, arithmetic.maximum, input, dim, keepdim, out)
+
+
+@method
+def min(input, dim=None, keepdim: bool = False, *, out=None):
+    """The smallest element; with a dimension, (values, indices) along it; with a second tensor, `minimum`."""
+    return _max_or_min("min", MIN, arithmetic.minimum, input, dim, keepdim, out)

@@ -1,0 +1,454 @@
+"""Views: other layouts over the same memory, and what the tape must know of them.
+
+A view op asks the layout algebra for `(layout, offset)` and wraps it. Views remember their base, so that an in-place write
+through one reaches the gradient of all: the base's history becomes a `CopySlices` node, and every live view of it stands
+behind that again.
+"""
+from __future__ import annotations
+
+import weakref
+
+from .. import layout as algebra
+from ..autograd.graph import GraphNode, Node, recording
+from ..autograd.modes import modes
+from ..kernels.compiler import ScalarBody
+from ..layout import Layout, as_shape, wrap_dim
+from ..tensor import Tensor, lasting, view_of
+from .backends import kernels
+from .copy import clone, contiguous, copy_elements, filled, register
+from .op import method, new_plan_table, registry
+from .pointwise import live_views
+
+
+# ---------------------------------------------------------------- making views
+def make_view(x: Tensor, found, title: str, vjp=None, constants=None) -> Tensor:
+    """A view of x with layout and offset `found`; without a vjp its gradient goes back into the region it covers."""
+    layout, offset = found
+    out = view_of(x, layout, offset)
+    if layout.dtype.category >= 2:
+        base = x._base
+        if base is None:
+            base = x
+        out._base = base
+        views = base.__dict__.get("_views")
+        if views is None:
+            views = base._views = []
+        elif len(views) >= 32 and not len(views) & (len(views) - 1):     # at powers of two, drop the dead
+            views[:] = [v for v in views if v() is not None]
+        views.append(weakref.ref(out))
+        if x.node is not None and modes.grad:
+            if vjp is None:
+                vjp, constants = _region_vjp, (x.layout, layout, offset)
+            out.node = GraphNode(title, (x.node,), (), vjp, constants)
+    return out
+
+
+def _region_vjp(node, grad):
+    base, layout, offset = node.constants
+    return (place(grad, base, layout, offset),)
+
+
+_accumulations = new_plan_table()
+
+
+def _sum_of(x, y):
+    return x + y
+
+
+def _add_into(region: Tensor, grad: Tensor):
+    """region += grad where elements of the region may share memory: one thread, one element after another."""
+    key = (region.layout, grad.layout)
+    prepared = _accumulations.get(key)
+    if prepared is None:
+        if not region.layout.numel:
+            return
+        compute = region.layout.dtype.compute
+        prepared = _accumulations.keep(key, kernels(region.layout.device, "pointwise").plan_pointwise(
+            ScalarBody(_sum_of, compute), (region.layout.dtype.kernel, grad.layout.dtype.kernel), (region.layout.dtype.kernel,),
+            region.layout.shape, [region.layout.strides, grad.layout.strides], compute=(compute,) * 2, written=0, cost=0))
+    prepared.call(region.address, grad.address, prepared.walk)
+
+
+@register
+def place(grad: Tensor, base: Layout, layout: Layout, offset: int) -> Tensor:
+    """Zeros of the base's shape with `grad` added where the view `(layout, offset)` of the base lies."""
+    out = lasting(Layout.of(grad.layout.dtype, base.shape, base.strides, base.device))
+    copy_elements(filled(Layout.of(grad.layout.dtype, (), (), base.device), 0), out)
+    region = view_of(out, Layout.of(grad.layout.dtype, layout.shape, layout.strides, base.device), offset)
+    if layout.overlaps_itself():
+        _add_into(region, grad)
+    else:
+        copy_elements(grad, region)
+    if recording(grad):
+        out.node = GraphNode("place", (grad.node,), (), _place_vjp, (base, layout, offset))
+    return contiguous(out) if not out.layout.contiguous else out
+
+
+def _place_vjp(node, grad):
+    base, layout, offset = node.constants
+    wanted = Layout.of(grad.layout.dtype, base.shape, base.strides, base.device)
+    if grad.layout is not wanted:
+        moved = lasting(wanted)
+        copy_elements(grad, moved)
+        if recording(grad):
+            moved.node = GraphNode("clone", (grad.node,), (), lambda node, g: (g,))
+        grad = moved
+    return (make_view(grad, (Layout.of(grad.layout.dtype, layout.shape, layout.strides, base.device), offset), "as_strided"),)
+
+
+# ---------------------------------------------------------------- writing through views
+class CopySlices(Node):
+    """The history of a tensor after an in-place write to a view of it: outside the view the gradient passes on, inside it
+    goes through the write."""
+
+    __slots__ = ("inner", "base", "layout", "offset")
+
+    def __init__(self, base_node, inner, base, layout, offset):
+        self.edges = (base_node, *inner.edges[1:])
+        self.inner, self.base, self.layout, self.offset = inner, base, layout, offset
+
+    def name(self):
+        return "CopySlices"
+
+    def release(self):
+        self.inner.release()
+
+    def backward(self, grad):
+        base = Layout.of(grad.layout.dtype, self.base.shape, self.base.strides, self.base.device)
+        whole = lasting(base)
+        copy_elements(grad, whole)
+        if recording(grad):
+            whole.node = GraphNode("clone", (grad.node,), (), lambda node, g: (g,))
+        region = (Layout.of(grad.layout.dtype, self.layout.shape, self.layout.strides, base.device), self.offset)
+        outgoing = self.inner.backward(clone(make_view(whole, region, "as_strided")))
+        part = make_view(whole, region, "as_strided")
+        inside = outgoing[0]
+        if inside is None:
+            inside = filled(Layout.of(grad.layout.dtype, (), (), base.device), 0)
+        registry["copy_"].function(part, inside)
+        return (whole if whole.layout.contiguous else contiguous(whole), *outgoing[1:])
+
+
+@register
+def write_through_view(base: Tensor, view: Tensor, node: Node) -> None:
+    """Make `node`, the in-place write to `view`, part of the history of the base and of all its views."""
+    offset = (view.address - base.address) // base.layout.dtype.itemsize
+    base.node = CopySlices(base.node, node, base.layout, view.layout, offset)
+    for each in live_views(base):
+        refresh_view(base, each)
+
+
+@register
+def refresh_view(base: Tensor, view: Tensor) -> None:
+    """Put a view behind its base's new history."""
+    offset = (view.address - base.address) // base.layout.dtype.itemsize
+    view.node = GraphNode("as_strided", (base.node,), (), _region_vjp, (base.layout, view.layout, offset))
+
+
+# ---------------------------------------------------------------- rearranging
+@method
+def permute(self, *dims):
+    """Dimensions reordered: dimension `dims[i]` becomes dimension i."""
+    dims = as_shape(dims, "permute")
+    return make_view(self, algebra.permute(self.layout, dims), "permute", _permute_vjp, dims)
+
+
+def _permute_vjp(node, grad):
+    dims = [wrap_dim(d, len(node.constants)) for d in node.constants]
+    inverse = [0] * len(dims)
+    for i, d in enumerate(dims):
+        inverse[d] = i
+    return (permute(grad, inverse),)
+
+
+@method
+def transpose(self, dim0, dim1):
+    """Two dimensions swapped."""
+    return make_view(self, algebra.transpose(self.layout, dim0, dim1), "transpose", _transpose_vjp, (dim0, dim1))
+
+
+def _transpose_vjp(node, grad):
+    return (transpose(grad, *node.constants),)
+
+
+swapaxes = swapdims = transpose
+method(transpose, "swapaxes")
+method(transpose, "swapdims")
+
+
+@method
+def t(self):
+    """The transpose of a matrix; vectors and 0-dim tensors stay."""
+    if self.layout.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.layout.ndim}D")
+    return transpose(self, 0, 1) if self.layout.ndim == 2 else make_view(self, (self.layout, 0), "t", lambda node, g: (g,))
+
+
+Tensor.T = property(lambda self: permute(self, tuple(reversed(range(self.layout.ndim)))))
+Tensor.mT = property(lambda self: transpose(self, -2, -1))
+
+
+@method
+def movedim(self, source, destination):
+    """Dimensions `source` (an int or several) moved to `destination`; the others keep their order."""
+    sources = [wrap_dim(d, self.layout.ndim) for d in ((source,) if isinstance(source, int) else source)]
+    targets = [wrap_dim(d, self.layout.ndim) for d in ((destination,) if isinstance(destination, int) else destination)]
+    if len(sources) != len(targets):
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({sources} dims) should contain the same number "
+                           f"of dims as destination ({targets} dims)")
+    rest = [d for d in range(self.layout.ndim) if d not in sources]
+    order = [None] * self.layout.ndim
+    for s, d in zip(sources, targets):
+        order[d] = s
+    remaining = iter(rest)
+    return permute(self, [next(remaining) if o is None else o for o in order])
+
+
+method(movedim, "moveaxis")
+
+
+@register
+@method
+def expand(self, *sizes):
+    """Broadcast to a shape without copying; -1 keeps an extent."""
+    sizes = as_shape(sizes, "expand")
+    return make_view(self, algebra.expand(self.layout, sizes), "expand", _expand_vjp, self.layout.shape)
+
+
+def _expand_vjp(node, grad):
+    return (registry["sum_to_size"].function(grad, node.constants),)
+
+
+@method
+def expand_as(self, other):
+    """Broadcast to the shape of another tensor."""
+    return expand(self, *other.layout.shape)
+
+
+@method
+def broadcast_to(self, size):
+    """Broadcast to a shape without copying."""
+    return expand(self, *size)
+
+
+# ---------------------------------------------------------------- reshaping
+def _reshape_vjp(node, grad):
+    return (reshape(grad, node.constants),)
+
+
+@method
+def view(self, *shape):
+    """The same elements under another shape, without copying; or, given a dtype, the same bytes read as that.
+
+    Raises:
+        RuntimeError: the strides do not allow it without a copy (use `reshape`), or the elements do not fit.
+    """
+    from ..dtypes import dtype as dtype_class
+    if len(shape) == 1 and isinstance(shape[0], dtype_class):
+        return _view_as_dtype(self, shape[0])
+    shape = as_shape(shape, "view")
+    found = algebra.try_view(self.layout, shape)
+    if found is None:
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+                           "two contiguous subspaces). Use .reshape(...) instead.")
+    return make_view(self, found, "view", _reshape_vjp, self.layout.shape)
+
+
+def _view_as_dtype(x, kind):
+    have, want = x.layout.dtype.itemsize, kind.itemsize
+    if have == want:
+        return view_of(x, x.layout.with_dtype(kind), 0)
+    if not x.layout.ndim or x.layout.strides[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 to view {x.layout.dtype} as {kind} (different element sizes)")
+    shape, strides = list(x.layout.shape), list(x.layout.strides)
+    if have < want:
+        ratio = want // have
+        if shape[-1] % ratio or x.address % want or any(s % ratio for s in strides[:-1]):
+            raise RuntimeError(f"view: the last dimension ({shape[-1]}), the strides and the offset must be divisible by {ratio} to "
+                               f"view {x.layout.dtype} as {kind}")
+        shape[-1] //= ratio
+        strides = [s // ratio for s in strides[:-1]] + [1]
+    else:
+        ratio = have // want
+        shape[-1] *= ratio
+        strides = [s * ratio for s in strides[:-1]] + [1]
+    return view_of(x, Layout.of(kind, tuple(shape), tuple(strides), x.layout.device), 0)
+
+
+@register
+@method
+def reshape(self, *shape):
+    """The same elements under another shape: a view where the strides allow it, else a copy. One extent may be -1."""
+    shape = as_shape(shape, "reshape")
+    found = algebra.try_view(self.layout, shape)
+    if found is None:
+        return make_view(dense := contiguous(self), algebra.try_view(dense.layout, shape), "view", _reshape_vjp, self.layout.shape)
+    return make_view(self, found, "view", _reshape_vjp, self.layout.shape)
+
+
+@method
+def view_as(self, other):
+    """A view with the shape of another tensor."""
+    return view(self, *other.layout.shape)
+
+
+@method
+def reshape_as(self, other):
+    """These elements under the shape of another tensor."""
+    return reshape(self, *other.layout.shape)
+
+
+@method
+def flatten(self, start_dim: int = 0, end_dim: int = -1):
+    """Dimensions from `start_dim` to `end_dim` merged into one."""
+    ndim = self.layout.ndim
+    if ndim == 0:
+        return reshape(self, 1)
+    first, last = wrap_dim(start_dim, ndim), wrap_dim(end_dim, ndim)
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if first == last:
+        return self
+    shape = self.layout.shape
+    merged = 1
+    for extent in shape[first:last + 1]:
+        merged *= extent
+    return reshape(self, *shape[:first], merged, *shape[last + 1:])
+
+
+@method
+def unflatten(self, dim, sizes):
+    """One dimension split into several; one extent may be -1."""
+    dim = wrap_dim(dim, self.layout.ndim)
+    sizes = algebra.resolve_shape(tuple(sizes), self.layout.shape[dim])
+    return reshape(self, *self.layout.shape[:dim], *sizes, *self.layout.shape[dim + 1:])
+
+
+@method
+def ravel(self):
+    """All elements in one dimension."""
+    return reshape(self, -1)
+
+
+@method
+def squeeze(self, dim=None):
+    """Without dimensions of extent 1: all of them, or those among `dim`."""
+    dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    return make_view(self, algebra.squeeze(self.layout, dims), "squeeze", _reshape_vjp, self.layout.shape)
+
+
+@method
+def unsqueeze(self, dim):
+    """With a new dimension of extent 1 before `dim`."""
+    return make_view(self, algebra.unsqueeze(self.layout, dim), "unsqueeze", _reshape_vjp, self.layout.shape)
+
+
+# ---------------------------------------------------------------- parts
+@method
+def select(self, dim, index):
+    """One index of a dimension, which goes away."""
+    return make_view(self, algebra.select(self.layout, dim, index.__index__()), "select")
+
+
+@register
+@method
+def narrow(self, dim, start, length):
+    """`length` indices of a dimension from `start`."""
+    start = start.item() if isinstance(start, Tensor) else start
+    return make_view(self, algebra.narrow(self.layout, dim, start, length), "narrow")
+
+
+def slice_view(x, dim, start, stop, step):
+    """`[start:stop:step]` of one dimension."""
+    return make_view(x, algebra.slice_dim(x.layout, dim, start, stop, step), "slice")
+
+
+@method
+def unfold(self, dimension, size, step):
+    """Windows of `size`, `step` apart, along a dimension, as a new last dimension."""
+    return make_view(self, algebra.unfold(self.layout, dimension, size, step), "unfold")
+
+
+@method
+def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1):
+    """A diagonal of two dimensions, as a new last dimension."""
+    return make_view(self, algebra.diagonal(self.layout, offset, dim1, dim2), "diagonal")
+
+
+@method
+def as_strided(self, size, stride, storage_offset=None):
+    """Any shape and strides (in elements) over this tensor's storage.
+
+    Raises:
+        RuntimeError: the view would reach outside the storage, or lengths differ.
+    """
+    size, stride = as_shape((size,)), as_shape((stride,))
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}")
+    if any(n < 0 for n in size):
+        raise RuntimeError(f"as_strided: sizes must not be negative, got {list(size)}")
+    itemsize = self.layout.dtype.itemsize
+    start = self.storage_offset() if storage_offset is None else storage_offset
+    layout = Layout.of(self.layout.dtype, size, stride, self.layout.device)
+    low, high = layout.extent()
+    if start + low < 0 or (start + high) * itemsize > self.storage.nbytes:
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and itemsize {itemsize} "
+                           f"requiring a storage size of {(start + high) * itemsize} are out of bounds for storage of size "
+                           f"{self.storage.nbytes}")
+    return make_view(self, (layout, start - self.storage_offset()), "as_strided")
+
+
+@method
+def unbind(self, dim: int = 0):
+    """A tuple of all slices along a dimension, without it."""
+    dim = wrap_dim(dim, self.layout.ndim)
+    return tuple([select(self, dim, i) for i in range(self.layout.shape[dim])])
+
+
+@method
+def split(self, split_size_or_sections, dim: int = 0):
+    """Views of consecutive parts of a dimension: of one size (the last may be smaller), or of the given sizes."""
+    dim = wrap_dim(dim, self.layout.ndim)
+    extent = self.layout.shape[dim]
+    if isinstance(split_size_or_sections, int):
+        size = split_size_or_sections
+        if size < 0 or (size == 0 and extent):
+            raise RuntimeError(f"split expects split_size be {'positive' if size == 0 else 'non-negative'}, but got split_size={size}")
+        sizes = [min(size, extent - s) for s in range(0, extent, size)] if extent else [0]
+    else:
+        sizes = list(split_size_or_sections)
+        if builtin_sum(sizes) != extent or any(s < 0 for s in sizes):
+            raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size at dimension "
+                               f"{dim}), but got split_sizes={sizes}")
+    parts, start = [], 0
+    for size in sizes:
+        parts.append(narrow(self, dim, start, size))
+        start += size
+    return tuple(parts)
+
+
+builtin_sum = sum
+
+
+@method
+def chunk(self, chunks, dim: int = 0):
+    """At most `chunks` views of equal size (the last may be smaller) along a dimension."""
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    extent = self.layout.shape[wrap_dim(dim, self.layout.ndim)]
+    return split(self, max(1, -(-extent // chunks)), dim)
+
+
+@method
+def tensor_split(self, indices_or_sections, dim: int = 0):
+    """Parts of a dimension as NumPy's array_split makes them: a number of parts, or cut before each index."""
+    dim = wrap_dim(dim, self.layout.ndim)
+    extent = self.layout.shape[dim]
+    if isinstance(indices_or_sections, int):
+        n = indices_or_sections
+        cuts = [extent // n * i + min(i, extent % n) for i in range(n + 1)]
+    else:
+        cuts = [0, *indices_or_sections, extent]
+    return tuple([slice_view(self, dim, a, b, 1) for a, b in zip(cuts, cuts[1:])])
+
+
