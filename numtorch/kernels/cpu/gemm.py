@@ -373,7 +373,8 @@ def _plan_loops(problem):
     return prepare(compile_for(_loops, problem, **names), problem, parts, (0, 0, block), (0, 0, 0), block)
 
 
-_IN_PLACE_BYTES = 1 << 20                                # of B: it is read once for each tile of rows, from the L2 cache
+_IN_PLACE_BYTES = 1 << 20                                # of B, which every tile of rows reads from the L2 cache; a transposed
+                                                         # A, read a page a step, is better packed a little earlier
 
 
 def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch_strides=(0, 0, 0), bias=None, bias_stride=1,
@@ -410,6 +411,7 @@ def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch
     tile = host_tile(np.dtype(problem.compute).itemsize)
     if dtype in WORDS or problem.c[1] != 1:
         return _plan_packed(problem, tile, True)
-    if K == 0 or K * problem.n * problem.item <= _IN_PLACE_BYTES or problem.m <= 4 * tile.rows:
+    limit = _IN_PLACE_BYTES if problem.a[1] == 1 else _IN_PLACE_BYTES * 3 // 4
+    if K * problem.n * problem.item <= limit or problem.m <= 4 * tile.rows:
         return _plan_in_place(problem, tile)
     return _plan_packed(problem, tile, False)

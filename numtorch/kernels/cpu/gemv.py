@@ -114,6 +114,7 @@ def _along_columns(a, b, c, bias, workspace, walk):
         _finish(sums, columns, offset(c, index * walk[C_BATCH]), walk[C_COLUMN], alpha, beta, workspace, flags)
 
 
+_SERIAL_ELEMENTS = 1 << 19                               # of B: up to here one core's L2 cache is as fast as two
 _COLUMN_BLOCK = 4096                                     # sums that stay in the first-level cache
 
 
@@ -122,7 +123,7 @@ def plan(problem):
     if problem.m != 1:
         problem.transpose()
     dot = problem.b[0] == 1 and problem.b[1] != 1
-    parts = split(problem, 1, 16)
+    parts = split(problem, 1, 16, _SERIAL_ELEMENTS)
     block = problem.n if dot else min(problem.n, _COLUMN_BLOCK)
     spaces = space(max(problem.m, problem.n) if problem.bias else 0, problem.k, block)
     load, store = WORDS.get(problem.dtype, (same, same))

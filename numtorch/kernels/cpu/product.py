@@ -130,11 +130,11 @@ def _share(count, parts, unit):
 _SERIAL_WORK = 60 ** 3                                   # multiply-adds below which a fork and join (2 µs) costs more than it saves
 
 
-def split(problem, rows_unit, columns_unit):
+def split(problem, rows_unit, columns_unit, serial_work=_SERIAL_WORK):
     """The parts for the threads: the batch when it can be shared evenly, else a grid over rows and columns."""
     whole = [(0, problem.batch)], [(0, problem.m)], [(0, problem.n)]
     count = threads.get_num_threads()
-    if count == 1 or problem.batch * problem.m * problem.n * max(problem.k, 1) < _SERIAL_WORK:
+    if count == 1 or problem.batch * problem.m * problem.n * max(problem.k, 1) < serial_work:
         return [tuple(side[0] for side in whole)]
     if problem.batch >= 4 * count or problem.batch % count == 0:
         return [(batch, (0, problem.m), (0, problem.n)) for batch in _share(problem.batch, count, 1)]

@@ -6,7 +6,7 @@ stream past. The functions below are Python twins, run under `NUMBA_DISABLE_JIT=
 from __future__ import annotations
 
 import os
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 from ..intrinsics import Intrinsic
@@ -27,7 +27,7 @@ class Tile(NamedTuple):
         return self.vectors * self.width
 
 
-@lru_cache(maxsize=None)
+@cache
 def host_vector() -> tuple[int, int]:
     """Bytes of a vector register and number of them."""
     from llvmlite.binding import get_host_cpu_features
