@@ -1,4 +1,4 @@
-"""Convolution kernels against NumPy in float64; gradients by the adjoint identity <conv(x, w), g> = <x, dx> = <w, dw>."""
+"""Convolution kernels against NumPy in float64; gradients by <conv(x, w), g> = <x, dx> = <w, dw>."""
 import numpy as np
 import pytest
 
@@ -30,7 +30,8 @@ class Guarded:
         return self.inner.ctypes.data if self.count else self.memory.ctypes.data + GUARD * self.memory.itemsize
 
     def numpy(self):
-        assert (self.memory[:GUARD] == 12345).all() and (self.memory[GUARD + self.count:] == 12345).all(), "wrote outside"
+        assert (self.memory[:GUARD] == 12345).all(), "wrote before the start"
+        assert (self.memory[GUARD + self.count:] == 12345).all(), "wrote past the end"
         return from_words(self.dtype, self.inner).astype(np.float64).reshape(self.shape)
 
 
@@ -52,7 +53,7 @@ def from_words(dtype, words):
 
 
 def run(prepared, *addresses):
-    workspace = np.full(prepared.workspace + 128, 0xFF, np.uint8)       # scratch starts as NaN: nothing may rely on zeros
+    workspace = np.full(prepared.workspace + 128, 0xFF, np.uint8)        # NaN: nothing may rely on zeros
     start = -workspace.ctypes.data % 64
     prepared.call(*addresses, workspace.ctypes.data + start, prepared.walk)
     assert (workspace[start + prepared.workspace:] == 0xFF).all(), "wrote past the workspace"
@@ -69,8 +70,9 @@ def reference(x, w, stride, padding, dilation, groups):
     for i in range(KH):
         for j in range(KW):
             top, left = i * dilation[0], j * dilation[1]
-            part = padded[:, :, top:top + (OH - 1) * stride[0] + 1:stride[0], left:left + (OW - 1) * stride[1] + 1:stride[1]]
-            out += np.einsum("ngchw,goc->ngohw", part.reshape(N, groups, depth, OH, OW), grouped[..., i, j], optimize=True)
+            part = padded[:, :, top:top + (OH - 1) * stride[0] + 1:stride[0]]
+            part = part[..., left:left + (OW - 1) * stride[1] + 1:stride[1]].reshape(N, groups, depth, OH, OW)
+            out += np.einsum("ngchw,goc->ngohw", part, grouped[..., i, j], optimize=True)
     return out.reshape(N, O, OH, OW)
 
 
@@ -131,7 +133,8 @@ TABLE = [(dtype, case) for dtype in DTYPES for case in cases(dtype)]
 def test_forward(dtype, case, bias, activation):
     x, w, g, b = operands(case, dtype)
     out = Guarded(dtype, g.shape)
-    run(conv.plan_conv2d(dtype, *sizes(case), bias, activation), x.address, w.address, b.address if bias else 0, out.address)
+    plan = conv.plan_conv2d(dtype, *sizes(case), bias, activation)
+    run(plan, x.address, w.address, b.address if bias else 0, out.address)
     expected = reference(x.numpy(), w.numpy(), *case[2:])
     if bias:
         expected = expected + b.numpy()[:, None, None]

@@ -59,7 +59,8 @@ class Guarded:
         self.address = self.memory.ctypes.data + GUARD * self.memory.itemsize
 
     def numpy(self):
-        assert (self.memory[:GUARD] == 12345).all() and (self.memory[GUARD + self.count:] == 12345).all(), "wrote outside"
+        assert (self.memory[:GUARD] == 12345).all(), "wrote before the start"
+        assert (self.memory[GUARD + self.count:] == 12345).all(), "wrote past the end"
         return from_words(self.dtype, self.memory[GUARD:GUARD + self.count]).reshape(self.shape)
 
 
@@ -136,7 +137,8 @@ def test_average(dtype, case, include, override):
         block = values[:, :, ys][..., xs]
         np.testing.assert_allclose(found[:, :, row, column], block.sum((-1, -2)) / divisor, rtol=TOLERANCE[dtype],
                                    atol=TOLERANCE[dtype])
-        expected[:, :, ys[0]:ys[-1] + 1, xs[0]:xs[-1] + 1] += (grad.numpy()[:, :, row, column] / divisor)[..., None, None]
+        share = grad.numpy()[:, :, row, column] / divisor
+        expected[:, :, ys[0]:ys[-1] + 1, xs[0]:xs[-1] + 1] += share[..., None, None]
     plan = window.plan_avg_pool2d_grad(dtype, *shape, kernel, stride, padding, ceil_mode, include, override)
     plan.call(grad.address, grad_x.address, plan.walk)
     np.testing.assert_allclose(grad_x.numpy(), expected, rtol=8 * TOLERANCE[dtype], atol=8 * TOLERANCE[dtype])
@@ -156,12 +158,12 @@ def test_nan_and_infinity_reach_the_output(dtype):
 @pytest.mark.skipif(torch is None, reason="compares with PyTorch")
 @pytest.mark.parametrize("case", [case for case in CASES if min(case[0]) > 0])
 def test_against_torch(case):
-    shape, kernel, stride, padding, dilation, ceil_mode = case
+    shape, kernel, _, padding, _, _ = case
     if any(2 * p > k for p, k in zip(padding, kernel)):
         pytest.skip("PyTorch allows padding up to half the kernel")
     x = np.float32(samples(shape, 5))
     x[x > 0.9] = np.nan
-    expected, where = torch.nn.functional.max_pool2d(torch.from_numpy(x), kernel, stride, padding, dilation, ceil_mode, True)
+    expected, where = torch.nn.functional.max_pool2d(torch.from_numpy(x), *case[1:], return_indices=True)
     out, indices = np.empty(expected.shape, np.float32), np.empty(expected.shape, np.int64)
     plan = window.plan_max_pool2d("float32", *shape, *case[1:])
     plan.call(x.ctypes.data, out.ctypes.data, indices.ctypes.data, plan.walk)

@@ -1,7 +1,8 @@
 """Two-dimensional convolution of (N, C, H, W) by (O, C / groups, KH, KW), and its two gradients.
 
-The general form, for any dtype, stride, dilation and groups: direct convolution, tap by tap over a row of outputs, which
-LLVM vectorises. A part of the work is a range of the planes that it alone writes, so threads never meet in memory.
+Here are the public planners and the general form, direct convolution tap by tap over a row of outputs, for any dtype. A
+part of its work is a range of the planes that it alone writes, so threads never meet in memory. float32 and float64 go
+to the matrix form in `convpanel.py`, 2 to 20 times as fast; but the weight gradient only with several features a group.
 
 A planner returns a `Prepared`, to be run with the addresses it lists; the last is always the workspace's (0 when
 `Prepared.workspace` is 0).
@@ -210,11 +211,11 @@ def _with_unused_workspace(prepared):
 
 
 # ---------------------------------------------------------------- planners
-PANEL_ROWS = 1                                           # rows of a group's weight matrix that repay packing a panel
+FEW_FEATURES = 4                                         # a depthwise weight gradient is 2 times as fast direct
 
 
-def _as_panels(dtype, shape, rows):
-    return dtype in ("float32", "float64") and rows >= PANEL_ROWS and shape.multiply_adds > 0
+def _as_panels(dtype, shape):
+    return dtype in ("float32", "float64") and shape.multiply_adds > 0
 
 
 def plan_conv2d(dtype, N, C, H, W, O, KH, KW, stride, padding, dilation, groups, bias=False,
@@ -230,7 +231,7 @@ def plan_conv2d(dtype, N, C, H, W, O, KH, KW, stride, padding, dilation, groups,
         activation: None or `"relu"`.
     """
     shape = geometry(N, C, H, W, O, KH, KW, stride, padding, dilation, groups)
-    if _as_panels(dtype, shape, O // groups):
+    if _as_panels(dtype, shape):
         return convpanel.plan_forward(dtype, shape, bias, activation == "relu")
     return _plan_direct(direct, dtype, shape, N * O, 4, shape.columns, (int(bias), int(activation == "relu")))
 
@@ -238,7 +239,7 @@ def plan_conv2d(dtype, N, C, H, W, O, KH, KW, stride, padding, dilation, groups,
 def plan_conv2d_input_grad(dtype, N, C, H, W, O, KH, KW, stride, padding, dilation, groups) -> threads.Prepared:
     """Gradient for the input. Run with (grad_out, weight, grad_x, workspace). Sizes as for `plan_conv2d`."""
     shape = geometry(N, C, H, W, O, KH, KW, stride, padding, dilation, groups)
-    if _as_panels(dtype, shape, C // groups):
+    if _as_panels(dtype, shape):
         return convpanel.plan_input_grad(dtype, shape)
     return _plan_direct(direct_input_grad, dtype, shape, N * C, 3, W)
 
@@ -246,6 +247,6 @@ def plan_conv2d_input_grad(dtype, N, C, H, W, O, KH, KW, stride, padding, dilati
 def plan_conv2d_weight_grad(dtype, N, C, H, W, O, KH, KW, stride, padding, dilation, groups) -> threads.Prepared:
     """Gradient for the weight. Run with (grad_out, x, grad_weight, workspace). Sizes as for `plan_conv2d`."""
     shape = geometry(N, C, H, W, O, KH, KW, stride, padding, dilation, groups)
-    if _as_panels(dtype, shape, O // groups):
+    if _as_panels(dtype, shape) and O // groups >= FEW_FEATURES:
         return convpanel.plan_weight_grad(dtype, shape)
     return _plan_direct(direct_weight_grad, dtype, shape, O * (C // groups), 3)

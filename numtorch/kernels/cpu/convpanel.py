@@ -1,11 +1,11 @@
 """Convolution as a matrix product whose panels are packed straight from a padded image: no im2col buffer.
 
-One image and group is copied into a zero-padded buffer whose columns are split by stride phase, so that neighbouring outputs
-read neighbouring elements whatever the stride. Then the right operand at (k, position) is
-`image[offsets[k] + position_row * step + position_column]`, where k counts channel and tap. `correlate` packs panels of it
-for the register tile of `tile.py`. It is the forward pass; and, over the gradient of the output with the weight's roles
-exchanged, the gradient for the input, once for each stride phase of the input. `weight_totals` multiplies the same image,
-read in place through the offsets, by the transposed gradient.
+One image and group is copied into a zero-padded buffer whose columns are split by stride phase, so that neighbouring
+outputs read neighbouring elements whatever the stride. Then the right operand at (k, position) is
+`image[offsets[k] + position_row * step + position_column]`, where k counts channel and tap. `correlate` packs panels of
+it for the register tile of `tile.py`. It is the forward pass; and, over the gradient of the output with the weight's
+roles exchanged, the gradient for the input, once for each stride phase of the input. `weight_totals` multiplies the
+same image, read in place through the offsets, by the transposed gradient.
 
 float32 and float64. The planners here take a `Geometry`; `conv.py` chooses between these and direct loops.
 """
@@ -29,7 +29,7 @@ WIDE_VECTORS, WIDE_ROWS, NARROW_ROWS = 4, 6, 12
 CHUNK, PLANE = 256, 4160
 
 DEPTH = 256                                              # of a packed panel: 32 KB with 32 float32 columns
-FEW_PANELS = 8                                           # with fewer, threads share rows, and packing the weight does not pay
+FEW_PANELS = 8                                           # up to here threads share rows, and the weight is not packed
 SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win, some 20 µs
 
 
@@ -39,8 +39,9 @@ def _copy_vector(width, source, out):
         out[i] = value
 
 
-def _multiply_indirect(max_rows, vectors, width, plane, rows, depth, left, row_offsets, column_offsets, right, out, out_row):
-    """out[rows, vectors * width] += left @ right, for literal max_rows, vectors, width and plane, and a depth of at least 1.
+def _multiply_indirect(max_rows, vectors, width, plane, rows, depth, left, row_offsets, column_offsets, right, out,
+                       out_row):
+    """out[rows, vectors * width] += left @ right; max_rows, vectors, width and plane are literals, depth at least 1.
 
     Element (i, k) of left is left[row_offsets[i] + column_offsets[k]]; element (k, j * width + l) of right is
     right[j * plane + k * width + l].
@@ -136,7 +137,7 @@ def _pack_panel(image, offsets, first, end, sources, targets, copies, panel):
 
 
 def correlate(x, weight, bias, out, workspace, walk):
-    """Panels first..end, counted over images, groups, phases and positions; row blocks first_block..end_block of each."""
+    """Panels first..end over images, groups, phases and positions; of each, row blocks first_block..end_block."""
     panels, rows, step = walk[11], walk[12], walk[13]
     groups, out_plane, to_row, to_column, flags, scattered = walk[14], walk[15], walk[16], walk[17], walk[18], walk[19]
     scratch, group_size = offset(workspace, walk[25]), walk[22]
@@ -160,10 +161,11 @@ def correlate(x, weight, bias, out, workspace, walk):
         depth, height, width = phases[phase * 8 + 1], phases[phase * 8 + 2], phases[phase * 8 + 3]
         offsets = as_pointer(phases[phase * 8 + 4], walk)
         if in_place != 0:
-            left, left_row, left_column, block_step = offset(weight, group * group_stride), row_stride, int64(1), block_rows * row_stride
+            left, left_row, left_column = offset(weight, group * group_stride), row_stride, int64(1)
+            block_step = block_rows * row_stride
         else:
-            left, left_row, left_column = offset(workspace, group * group_size + phases[phase * 8 + 5]), int64(1), int64(ROWS)
-            block_step = ROWS * depth
+            left = offset(workspace, group * group_size + phases[phase * 8 + 5])
+            left_row, left_column, block_step = int64(1), int64(ROWS), ROWS * depth
         first = (number - phases[phase * 8]) * COLUMNS
         count = min(height * width - first, COLUMNS)
 
@@ -216,7 +218,7 @@ def _transpose_gradient(grad, positions, rows, first, count, panel):
 
 
 def weight_totals(grad_out, x, workspace, walk):
-    """Items first..end of images * groups, rows k of first_tap..end_tap: totals[group, k, feature] summed over positions."""
+    """totals[group, k, feature] over items first..end of images * groups, for k of first_tap..end_tap."""
     channels, height, width = walk[11], walk[4], walk[5]
     rows, groups, positions, depth, first_tap, end_tap = walk[12], walk[13], walk[14], walk[15], walk[16], walk[17]
     columns = walk[18]
@@ -239,25 +241,26 @@ def weight_totals(grad_out, x, workspace, walk):
                 for v in range(vectors):
                     at = column + v * WIDTH
                     if at < rows:
-                        _transpose_gradient(offset(grad, at * positions), positions, min(rows - at, WIDTH), first, count,
+                        present = min(rows - at, WIDTH)
+                        _transpose_gradient(offset(grad, at * positions), positions, present, first, count,
                                             offset(panel, v * PLANE))
                 most = WIDE_ROWS if vectors > 1 else NARROW_ROWS
                 blocks = (end_tap - first_tap + most - 1) // most
                 block = (end_tap - first_tap + blocks - 1) // blocks
                 for k in range(first_tap, end_tap, block):
-                    target = offset(out, k * columns + column)
+                    target, height_of_block = offset(out, k * columns + column), min(block, end_tap - k)
                     if vectors > 1:
-                        multiply_indirect(WIDE_ROWS, WIDE_VECTORS, WIDTH, PLANE, min(block, end_tap - k), count, scratch,
+                        multiply_indirect(WIDE_ROWS, WIDE_VECTORS, WIDTH, PLANE, height_of_block, count, scratch,
                                           offset(row_offsets, k), places, panel, target, columns)
                     else:
-                        multiply_indirect(NARROW_ROWS, 1, WIDTH, PLANE, min(block, end_tap - k), count, scratch,
+                        multiply_indirect(NARROW_ROWS, 1, WIDTH, PLANE, height_of_block, count, scratch,
                                           offset(row_offsets, k), places, panel, target, columns)
                 column += vectors * WIDTH
 
 
 def weight_grad(totals, grad_weight, walk):
-    """Add up the parts' totals, from (part, group, k, feature) to (group, feature, k), for feature blocks first..end of all
-    groups. A block is as wide as a cache line, so that each is read once."""
+    """Add up the parts' totals, from (part, group, k, feature) to (group, feature, k), for feature blocks first..end of
+    all groups. A block is as wide as a cache line, so that each line is read once."""
     rows, depth, columns, copies, size, blocks = walk[2], walk[3], walk[4], walk[5], walk[6], walk[7]
     for at in range(walk[0], walk[1]):
         group, first = at // blocks, at % blocks * WIDTH
@@ -331,13 +334,14 @@ def _sequence(first, second, arguments, workspace, keep):
     return threads.Prepared(scope["call"], 0, workspace, (first, second, keep))
 
 
-def _plan_correlation(dtype, shape, image, step, phases, rows, row_stride, group_stride, out_plane, to, flags, contiguous,
-                      arguments):
+def _plan_correlation(dtype, shape, image, step, phases, rows, row_stride, group_stride, out_plane, to, flags,
+                      contiguous, arguments):
     """Launches that pack the weight, then multiply.
 
     Args:
         step: how far apart in the image neighbouring rows of positions are.
-        phases: for each, (positions' height and width, offsets in the image, offsets in the weight, first place in the output).
+        phases: for each, the positions' height and width, offsets in the image and in the weight, and the first place
+            in the output.
         rows: of the weight's matrix in a group; row i of group g starts at i * row_stride + g * group_stride.
         out_plane: elements of the output a row; `to` is how far apart its places are, down and across, or None.
         contiguous: whether a row of the weight's matrix is contiguous, so that it can be used in place.
@@ -374,7 +378,8 @@ def _plan_correlation(dtype, shape, image, step, phases, rows, row_stride, group
         cuts = [(*panels_of_part, 0, blocks) for panels_of_part in pairwise(_edges(items * panels, parts))]
     common = (0, image.channels, *image.sizes, panels, rows, step, groups, out_plane, *(to or (0, 0)), flags, scattered,
               panel_at, tile_at, packed, block_rows, table.ctypes.data)
-    descriptors = [(first, end, *common, packed * groups + part * scratch, first_block, end_block, in_place, row_stride, group_stride)
+    descriptors = [(first, end, *common, packed * groups + part * scratch, first_block, end_block, in_place, row_stride,
+                    group_stride)
                    for part, (first, end, first_block, end_block) in enumerate(cuts)]
     multiply = threads.prepare(_kernel(correlate, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
     workspace = (packed * groups + parts * scratch) * size
@@ -393,16 +398,19 @@ def plan_forward(dtype, shape, bias, relu):
     rows = shape.features // shape.groups
     phases = [(shape.rows, shape.columns, offsets, _table(np.arange(depth)), 0)]
     flags = (ROW_BIAS if bias else 0) | (RELU if relu else 0)
-    return _plan_correlation(dtype, shape, image, shape.stride_h * image.row_step, phases, rows, depth, rows * depth, shape.rows * shape.columns, None, flags, True,
-                             ("x, weight, bias, out, workspace", "weight, workspace", "x, weight, bias, out, workspace"))
+    return _plan_correlation(
+        dtype, shape, image, shape.stride_h * image.row_step, phases, rows, depth, rows * depth,
+        shape.rows * shape.columns, None, flags, True,
+        ("x, weight, bias, out, workspace", "weight, workspace", "x, weight, bias, out, workspace"))
 
 
 def _input_phases(size, kernel, stride, padding, dilation):
-    """For each remainder of an input place by the stride: how many such places, its taps, and their shift in the output."""
+    """For each remainder of an input place by the stride: it, how many such places, its taps, and their shifts."""
     phases = []
     for remainder in range(min(stride, size)):
         taps = np.array([k for k in range(kernel) if (remainder + padding - k * dilation) % stride == 0], np.int64)
-        phases.append((remainder, -(-(size - remainder) // stride), taps, (remainder + padding - taps * dilation) // stride))
+        shifts = (remainder + padding - taps * dilation) // stride
+        phases.append((remainder, -(-(size - remainder) // stride), taps, shifts))
     return phases
 
 
@@ -416,7 +424,8 @@ def plan_input_grad(dtype, shape):
     rows = top + max([1, *(p[3].max() + p[1] for p in down if len(p[2]))])
     columns = left + max([1, *(p[3].max() + p[1] for p in across if len(p[2]))])
     features, channels = shape.features // shape.groups, shape.channels // shape.groups
-    image = _Image(features, shape.rows, shape.columns, int(top), int(left), int(rows), 1, int(columns), _names(dtype)["WIDTH"])
+    image = _Image(features, shape.rows, shape.columns, int(top), int(left), int(rows), 1, int(columns),
+                   _names(dtype)["WIDTH"])
     taps = shape.kernel_h * shape.kernel_w
     feature = np.arange(features)[:, None, None]
     phases = []
@@ -426,9 +435,10 @@ def plan_input_grad(dtype, shape):
             where = feature * channels * taps + tap_h[:, None] * shape.kernel_w + tap_w
             phases.append((height, width, _table(offsets), _table(where), row * shape.width + column))
     to = None if shape.stride_h == shape.stride_w == 1 else (shape.stride_h * shape.width, shape.stride_w)
-    return _plan_correlation(dtype, shape, image, image.row_step, phases, channels, taps, features * channels * taps, shape.height * shape.width,
-                             to, 0, False, ("grad_out, weight, grad_x, workspace", "weight, workspace",
-                                            "grad_out, weight, 0, grad_x, workspace"))
+    return _plan_correlation(
+        dtype, shape, image, image.row_step, phases, channels, taps, features * channels * taps,
+        shape.height * shape.width, to, 0, False,
+        ("grad_out, weight, grad_x, workspace", "weight, workspace", "grad_out, weight, 0, grad_x, workspace"))
 
 
 def plan_weight_grad(dtype, shape):
@@ -450,7 +460,8 @@ def plan_weight_grad(dtype, shape):
     else:
         parts, copies = min(parts, depth), 1
         cuts = [(0, items, a, b) for a, b in pairwise(_edges(depth, parts))]
-    descriptors = [(first, end, low // taps, -(-high // taps), *image.sizes, image.channels, rows, groups, shape.rows * shape.columns,
+    positions = shape.rows * shape.columns
+    descriptors = [(first, end, low // taps, -(-high // taps), *image.sizes, image.channels, rows, groups, positions,
                     depth, low, high, columns, offsets.ctypes.data, places.ctypes.data, image.elements,
                     part * total if copies > 1 else 0, copies * total + part * scratch)
                    for part, (first, end, low, high) in enumerate(cuts)]
@@ -460,5 +471,5 @@ def plan_weight_grad(dtype, shape):
     add = threads.prepare(_kernel(weight_grad, dtype), [(first, end, rows, depth, columns, copies, total, blocks)
                                                         for first, end in pairwise(_edges(groups * blocks, add_parts))],
                           [(0, 0)] * add_parts)
-    return _sequence(sums, add, ("grad_out, x, grad_weight, workspace", "grad_out, x, workspace",
-                                 "workspace, grad_weight"), (copies * total + parts * scratch) * size, (offsets, places))
+    arguments = ("grad_out, x, grad_weight, workspace", "grad_out, x, workspace", "workspace, grad_weight")
+    return _sequence(sums, add, arguments, (copies * total + parts * scratch) * size, (offsets, places))

@@ -55,8 +55,8 @@ def _emit_indirect(b, v, rows, vectors, plane, operands):
 
 
 @intrinsic(prefer_literal=True)
-def multiply_indirect(typing_context, max_rows, vectors, width, plane, rows, depth, left, row_offsets, column_offsets, right,
-                      out, out_row):
+def multiply_indirect(typing_context, max_rows, vectors, width, plane, rows, depth, left, row_offsets, column_offsets,
+                      right, out, out_row):
     count, lanes, distance = [t.literal_value for t in (vectors, width, plane)]
     tallest = max_rows.literal_value
 

@@ -1,8 +1,8 @@
 """Max and average pooling over the last two axes of (N, C, H, W), forward and backward.
 
-Every kernel works on whole planes: a part of the work is a range of the N * C planes, so threads never meet in memory. A
-maximum and its place stay in registers, and no branch depends on the data; averages are summed tap by tap over a block of a
-row, which LLVM vectorises. Each is about twice as fast as the other form would be.
+Every kernel works on whole planes: a part of the work is a range of the N * C planes, so threads never meet in memory.
+A maximum and its place stay in registers, and no branch depends on the data; averages are summed tap by tap over a
+block of a row, which LLVM vectorises. Each is about twice as fast as the other form would be.
 Windows of convolutions are in `conv.py`.
 
 A planner returns a `Prepared`; its addresses are only those it lists, since pooling needs no workspace.
@@ -30,7 +30,7 @@ def keep(x):
 
 load = store = keep
 
-LAYOUTS = {                                              # dtype: bytes, and how kernels compute with it, load and store it
+LAYOUTS = {                                              # dtype: bytes, and how kernels compute, load and store
     "float32": (4, dict(T=np.float32, load=keep, store=keep)),
     "float64": (8, dict(T=np.float64, load=keep, store=keep)),
     "float16": (2, dict(T=np.float32, load=half_to_float, store=float_to_half)),
@@ -58,7 +58,8 @@ def end_inside(shift, stride, size, count):
     return min(count, room // stride + 1)
 
 
-def pool_output_size(size: int, kernel: int, stride: int, padding: int, dilation: int = 1, ceil_mode: bool = False) -> int:
+def pool_output_size(size: int, kernel: int, stride: int, padding: int, dilation: int = 1,
+                     ceil_mode: bool = False) -> int:
     """How many windows fit along an axis. With `ceil_mode` the last may hang over the right edge, but must start inside
     the input or its left padding, as in PyTorch."""
     count = (size + 2 * padding - dilation * (kernel - 1) - 1 + (stride - 1 if ceil_mode else 0)) // stride + 1
@@ -203,6 +204,10 @@ def _plan(function, dtype, pointers, planes, sizes, strides, work):
     return threads.prepare(_kernel(function, dtype, pointers), rows, offsets, release_lock=work > SPLIT_WORK)
 
 
+def _output_sizes(sizes, kernel, stride, padding, dilation, ceil_mode):
+    return [pool_output_size(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, padding, dilation)]
+
+
 def plan_max_pool2d(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1), ceil_mode=False) -> threads.Prepared:
     """Maximum of each window and where it is. Run with (x, out, indices).
 
@@ -213,23 +218,25 @@ def plan_max_pool2d(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1),
 
     x is (N, C, H, W); out and the int64 indices, which count within an H * W plane, are (N, C, OH, OW). NaN propagates.
     """
-    rows, columns = (pool_output_size(s, kernel[i], stride[i], padding[i], dilation[i], ceil_mode) for i, s in enumerate((H, W)))
+    rows, columns = _output_sizes((H, W), kernel, stride, padding, dilation, ceil_mode)
     size, pointer = LAYOUTS[dtype][0], dtype + "*"
     work = N * C * rows * columns * kernel[0] * kernel[1]
-    return _plan(max_pool, dtype, (pointer, pointer, "int64*"), N * C, (H, W, rows, columns, *kernel, *stride, *padding, *dilation),
+    return _plan(max_pool, dtype, (pointer, pointer, "int64*"), N * C,
+                 (H, W, rows, columns, *kernel, *stride, *padding, *dilation),
                  (H * W * size, rows * columns * size, rows * columns * 8), work)
 
 
-def plan_max_pool2d_grad(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1), ceil_mode=False) -> threads.Prepared:
+def plan_max_pool2d_grad(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1),
+                         ceil_mode=False) -> threads.Prepared:
     """Sends each output's gradient to the input that was the maximum. Run with (grad_out, indices, grad_x)."""
-    rows, columns = (pool_output_size(s, kernel[i], stride[i], padding[i], dilation[i], ceil_mode) for i, s in enumerate((H, W)))
+    rows, columns = _output_sizes((H, W), kernel, stride, padding, dilation, ceil_mode)
     size, pointer = LAYOUTS[dtype][0], dtype + "*"
     return _plan(max_pool_grad, dtype, (pointer, "int64*", pointer), N * C, (H * W, rows * columns),
                  (rows * columns * size, rows * columns * 8, H * W * size), N * C * (H * W // 4 + rows * columns))
 
 
 def _plan_average(function, dtype, N, C, H, W, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    rows, columns = (pool_output_size(s, kernel[i], stride[i], padding[i], 1, ceil_mode) for i, s in enumerate((H, W)))
+    rows, columns = _output_sizes((H, W), kernel, stride, padding, (1, 1), ceil_mode)
     size, pointer = LAYOUTS[dtype][0], dtype + "*"
     sizes = (H, W, rows, columns, *kernel, *stride, *padding, int(count_include_pad), divisor_override or 0)
     strides = (H * W * size, rows * columns * size)
@@ -246,10 +253,12 @@ def plan_avg_pool2d(dtype, N, C, H, W, kernel, stride, padding, ceil_mode=False,
         count_include_pad: whether padding counts as zeros in the mean.
         divisor_override: divide by this instead of the window's size.
     """
-    return _plan_average(avg_pool, dtype, N, C, H, W, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return _plan_average(avg_pool, dtype, N, C, H, W, kernel, stride, padding, ceil_mode, count_include_pad,
+                         divisor_override)
 
 
 def plan_avg_pool2d_grad(dtype, N, C, H, W, kernel, stride, padding, ceil_mode=False, count_include_pad=True,
                          divisor_override=None) -> threads.Prepared:
     """Spreads each output's gradient evenly over its window. Run with (grad_out, grad_x)."""
-    return _plan_average(avg_pool_grad, dtype, N, C, H, W, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return _plan_average(avg_pool_grad, dtype, N, C, H, W, kernel, stride, padding, ceil_mode, count_include_pad,
+                         divisor_override)
