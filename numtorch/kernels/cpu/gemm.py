@@ -30,6 +30,7 @@ from .tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, copy_row, host_tile, 
 
 T = float32                                              # bound by compile_kernel, like the names below
 MR, LV, NV, W, NR, MASKED = 14, 1, 2, 16, 32, 1
+NARROW = 0                                               # 1: panels of one vector have tiles of their own
 load = store = same                                      # 16-bit words are widened and rounded by these
 scalar = float_scalar
 
@@ -111,7 +112,7 @@ def _finish(sums, pitch, out, out_row, out_column, rows, columns, alpha, beta, b
 
 def _tile(rows, depth, left, left_row, left_column, right, right_row, out, out_row, columns, alpha, beta, bias, flags, sums):
     """One register tile; where lanes cannot be masked, an edge goes through `sums`."""
-    if columns <= W and MASKED:
+    if NARROW and columns <= W:
         multiply_tile(MR, 1, W, MASKED, rows, depth, left, left_row, left_column, right, right_row, out, out_row, columns,
                       alpha, beta, bias, flags)
     elif MASKED or columns >= NR:
@@ -336,7 +337,7 @@ def _plan_in_place(problem, tile):
     bias = max(problem.m, problem.n) if problem.bias else 0
     spaces = space(bias, turned * (depth * tile.columns + tile.width),
                     0 if tile.masked else tile.rows * tile.columns)
-    return prepare(compile_for(_in_place, problem), problem, parts, (depth, 0, 0), (0, spaces[1], spaces[2]), spaces[3])
+    return prepare(compile_for(_in_place, problem, NARROW=int(tile.masked)), problem, parts, (depth, 0, 0), (0, spaces[1], spaces[2]), spaces[3])
 
 
 
