@@ -1,0 +1,180 @@
+"""Indexing kernels against NumPy, between guard strips, with negative and bad indices."""
+import numpy as np
+import pytest
+
+from numtorch.kernels import threads
+from numtorch.kernels.cpu import gather
+
+DTYPES = ["uint8", "float16", "float32", "int64", "complex128"]
+
+
+class Guarded:
+    """An array between two guard strips that must survive the kernel."""
+
+    def __init__(self, array):
+        array = np.ascontiguousarray(array)
+        self.raw = np.full(array.nbytes + 512, 0xA5, np.uint8)
+        self.array = self.raw[256:256 + array.nbytes].view(array.dtype).reshape(array.shape)
+        self.array[...] = array
+        self.address = self.raw.ctypes.data + 256
+
+    def check(self):
+        assert (self.raw[:256] == 0xA5).all() and (self.raw[-256:] == 0xA5).all()
+        return self.array
+
+
+def steps(a):
+    return tuple(s // a.itemsize for s in a.strides)
+
+
+def run(plan, x, indices, other):
+    """Returns x, other and the status after the call."""
+    guarded = [Guarded(a) for a in (x, *indices, other, np.zeros(1, np.int64))]
+    table = np.array([g.address for g in guarded[2:-2]], np.int64)
+    more = table.ctypes.data if table.size else 0
+    plan.call(guarded[0].address, guarded[1].address, more, guarded[-2].address, guarded[-1].address, plan.walk)
+    [g.check() for g in guarded]
+    return guarded[0].array, guarded[-2].array, guarded[-1].array[0]
+
+
+def values(rng, dtype, shape):
+    return (rng.normal(size=shape) * 50 + 60).astype(dtype)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(7,), (5, 6), (3, 4, 5), (1, 9, 1), (2, 3, 1, 4), (130, 90)])
+def test_index_select_gather_scatter(rng, dtype, shape):
+    for dim in range(len(shape)):
+        x, n = values(rng, dtype, shape), shape[dim]
+        size = x.itemsize
+        index = rng.integers(-n, n, 11)
+        expected = np.take(x, index, axis=dim)
+        plan = gather.plan_index_select(size, dim, shape, steps(x), 11, 1, steps(expected))
+        _, out, status = run(plan, x, [index], np.zeros_like(expected))
+        assert status == 0 and (out == expected).all()
+
+        where = rng.integers(-n, n, [max(1, s - 1) for s in shape])
+        cut = x[tuple(slice(0, s) if d != dim else slice(None) for d, s in enumerate(where.shape))]
+        expected = np.take_along_axis(cut, where % n, dim)
+        plan = gather.plan_gather(size, dim, shape, steps(x), where.shape, steps(where), steps(expected))
+        _, out, status = run(plan, x, [where], np.zeros_like(expected))
+        assert status == 0 and (out == expected).all()
+
+        source, expected = values(rng, dtype, where.shape), x.copy()
+        for place in np.ndindex(where.shape):
+            expected[(*place[:dim], where[place], *place[dim + 1:])] = source[place]
+        plan = gather.plan_scatter(dtype, dim, shape, steps(x), where.shape, steps(where), steps(source))
+        written, _, status = run(plan, x, [where], source)
+        assert status == 0 and (written == expected).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex128"])
+def test_advanced_indexing(rng, dtype):
+    x = values(rng, dtype, (5, 6, 7, 8))
+    i, j = rng.integers(-5, 5, (3, 1)), rng.integers(-7, 7, (1, 4))
+    for rest in ((1, 3), (1,), (3,)):                    # x[i, :, j, :] and its slices at 0
+        view = x if rest == (1, 3) else x[:, :, :, 0] if rest == (1,) else x[:, 0]
+        expected = np.moveaxis(x, 2, 1)[i, j]
+        expected = np.ascontiguousarray({(1, 3): expected, (1,): expected[..., 0], (3,): expected[:, :, 0]}[rest])
+        strides = steps(x)
+        rest_shape, rest_strides = [x.shape[d] for d in rest], [strides[d] for d in rest]
+        arguments = ((3, 4), [(1, 0), (0, 1)], (5, 7), (strides[0], strides[2]), rest_shape, rest_strides,
+                     steps(expected)[:2], steps(expected)[2:])
+        _, out, status = run(gather.plan_index(x.itemsize, *arguments), x, [i, j], np.zeros_like(expected))
+        assert status == 0 and (out == expected).all() and view.size
+        new = values(rng, dtype, expected.shape)
+        for reduce in (None, "add"):
+            wanted = np.moveaxis(x, 2, 1).copy()
+            part = wanted if rest == (1, 3) else wanted[..., 0] if rest == (1,) else wanted[:, :, 0]
+            for a, b in np.ndindex(3, 4):
+                part[i[a, 0], j[0, b]] = new[a, b] + (part[i[a, 0], j[0, b]] if reduce else 0)
+            written, _, status = run(gather.plan_index_put(dtype, *arguments, reduce=reduce), x, [i, j], new)
+            np.testing.assert_allclose(np.moveaxis(written, 2, 1), wanted, 1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64"])
+def test_reductions_with_repeated_indices(rng, dtype):
+    operations = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
+    for reduce, ufunc in operations.items():
+        if dtype == "complex64" and reduce != "add":
+            with pytest.raises(ValueError, match="expected reduce='add'"):
+                gather.plan_scatter(dtype, 0, (4,), (1,), (9,), (1,), (1,), reduce)
+            continue
+        x, index, source = values(rng, dtype, 4), rng.integers(0, 4, 9), (values(rng, dtype, 9) / 40).astype(dtype)
+        expected = x.copy()
+        ufunc.at(expected, index, source)
+        plan = gather.plan_scatter(dtype, 0, (4,), (1,), (9,), (1,), (1,), reduce)
+        np.testing.assert_allclose(run(plan, x, [index], source)[0], expected, 1e-5)
+
+
+@pytest.mark.parametrize("index_dtype", ["int64", "int32"])
+def test_embedding_and_gradient(rng, index_dtype):
+    for rows, width, count in [(10, 1, 5), (10, 7, 0), (50, 33, 700), (1000, 128, 3000)]:
+        weight, index = values(rng, "float32", (rows, width)), rng.integers(0, rows, count).astype(index_dtype)
+        plan = gather.plan_embedding(4, rows, width, count, index_dtype)
+        _, out, status = run(plan, weight, [index], np.zeros((count, width), "float32"))
+        assert status == 0 and (out == weight[index]).all()
+        expected = np.zeros((rows, width))
+        np.add.at(expected, index, out.astype(float))
+        results = []
+        for number in (1, 2, 3):
+            before = threads.get_num_threads()
+            threads.set_num_threads(number)
+            plan = gather.plan_embedding_grad("float32", rows, width, count, index_dtype)
+            threads.set_num_threads(before)
+            results.append(run(plan, np.zeros((rows, width), "float32"), [index], out)[0])
+        np.testing.assert_allclose(results[0], expected, 1e-4, 1e-3)
+        assert all((r == results[0]).all() for r in results)
+
+
+@pytest.mark.parametrize("bad", [5, -6, 2**62, -2**63, 2**63 - 1])
+def test_bad_indices_are_reported_and_touch_nothing(rng, bad):
+    x = values(rng, "float32", (5, 3))
+    index = np.zeros(600, np.int64)
+    index[517] = bad
+    out, status = run(gather.plan_embedding(4, 5, 3, 600), x, [index], np.zeros((600, 3), "float32"))[1:]
+    assert status == 518
+    new = np.ones((600, 3), "float32")
+    for reduce in (None, "add"):
+        plan = gather.plan_index_write("float32", 0, (5, 3), (3, 1), 600, 1, (3, 1), reduce)
+        written, _, status = run(plan, x, [index], new)
+        assert status == 518 and (written == x).all()
+    second = np.zeros(600, np.int64)
+    second[3] = bad
+    plan = gather.plan_index_put("float32", (600,), [(1,), (1,)], (5, 5), (3, 1), (), (), (1,), ())
+    written, _, status = run(plan, x, [np.zeros(600, np.int64), second], np.ones(600, "float32"))
+    assert status == 4 and (written == x).all()
+
+
+def test_any_index_into_an_empty_dim_is_bad():
+    plan = gather.plan_embedding(4, 0, 3, 2)
+    assert run(plan, np.zeros((0, 3), "float32"), [np.zeros(2, np.int64)], np.zeros((2, 3), "float32"))[2] == 1
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_masks(rng, dtype):
+    for shape in [(0,), (1,), (37,), (3, 50, 4)]:
+        x, mask = values(rng, dtype, shape), rng.random(shape) < 0.4
+        count, gx, gm = int(mask.sum()), Guarded(x), Guarded(mask)
+        found = Guarded(np.full(1, -1))
+        plan = gather.plan_count_nonzero(x.size)
+        plan.call(gm.address, found.address, plan.walk)
+        assert found.check()[0] == count
+        places = Guarded(np.zeros((count, len(shape)), np.int64))
+        plan = gather.plan_nonzero(shape)
+        plan.call(gm.address, places.address, plan.walk)
+        assert (places.check() == np.argwhere(mask)).all()
+        out = Guarded(np.zeros(count, dtype))
+        plan = gather.plan_masked_select(x.itemsize, x.size)
+        plan.call(gx.address, gm.address, out.address, plan.walk)
+        assert (out.check() == x[mask]).all()
+        source, expected = Guarded(values(rng, dtype, count)), x.copy()
+        expected[mask] = source.array
+        plan = gather.plan_masked_scatter(x.itemsize, x.size)
+        plan.call(gx.address, gm.address, source.address, plan.walk)
+        assert (gx.check() == expected).all()
