@@ -1,0 +1,31 @@
+"""What the whole test session shares.
+
+Tests use the ordinary kernel store, because compiling dominates a first run. `NUMTORCH_TEST_COLD=1` gives the session an
+empty one of its own, to test as a newcomer's machine would. Nothing here imports numtorch: tests of importing start clean.
+"""
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+
+_cold = None
+
+
+def pytest_configure(config):
+    global _cold
+    if os.environ.get("NUMTORCH_TEST_COLD", "0") in ("", "0"):
+        return
+    if "PYTEST_XDIST_WORKER" not in os.environ:           # workers inherit the directory of the process that starts them
+        _cold = tempfile.mkdtemp(prefix="numtorch-cold-")
+        os.environ["NUMTORCH_CACHE_DIR"] = _cold
+
+
+def pytest_unconfigure(config):
+    if _cold is not None:
+        shutil.rmtree(_cold, ignore_errors=True)
+
+
+def pytest_report_header(config):
+    where = os.environ.get("NUMTORCH_CACHE_DIR") or "the user's cache directory"
+    return f"kernel store: {where}{' (cold)' if _cold else ''}"
