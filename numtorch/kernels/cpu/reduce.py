@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import functools
 import math
+from types import FunctionType
 from typing import NamedTuple
 
 import numpy as np
 from numpy import float32, float64
 
-from ..compiler import compile_kernel
+from ..compiler import ScalarBody, compile_kernel
 from ..intrinsics import (bfloat16_to_float, float_of, float_to_bfloat16, float_to_half, fmax, fmin, half_to_float,
                           local_array, offset, select)
-from ..pointers import element_type
 from ..threads import Prepared
 from ..vectormath import pow
 from .elements import compute_type, itemsize, same
+from .moments import moments_kernels
 from .reducewalk import HEADER, nest, plan_stages, position
 
 T = float32
@@ -36,6 +37,10 @@ CARRY_ROWS = 256                 # and rows
 # ---------------------------------------------------------------- what a reduction means
 def real_part(x):
     return x.real
+
+
+def modulus(x):
+    return abs(x)
 
 
 def nonzero(x):
@@ -59,11 +64,11 @@ def squared(x, exponent):
 
 
 def powered(x, exponent):
-    return pow(abs(x), T(exponent))
+    return pow(abs(x), exponent)
 
 
 def not_zero(x, exponent):
-    return T(x != 0)
+    return x != 0
 
 
 def add(a, b):
@@ -145,7 +150,7 @@ _TESTS = ("any", "all", "count_nonzero")
 
 # ---------------------------------------------------------------- kernels
 def value(word, exponent):
-    return T(lift(T(load(word)), exponent))
+    return T(lift(T(load(word)), T(exponent)))
 
 
 def reduce_block(x, n, step, exponent):
@@ -269,7 +274,7 @@ class _Kernels:
         if kind in _TESTS:
             self.load = nonzero_half if dtype in ("float16", "bfloat16") else nonzero
         elif dtype.startswith("complex") and not self.compute.startswith("complex"):
-            self.load = abs if kind.startswith("norm") or kind == "sum_squares" else real_part
+            self.load = modulus if kind.startswith("norm") or kind == "sum_squares" else real_part
         self.partial = itemsize(self.wide)
         self.found = {}
 
@@ -285,12 +290,20 @@ class _Kernels:
         compute, out_dtype = (self.wide if last else self.compute), (self.wide if stage == "first" else self.out_dtype)
         floating = compute.startswith("float")
         result = "uint8" if out_dtype == "bool" else compute_type(out_dtype)
-        names = dict(T=_scalar(compute), W=_scalar(self.wide), OUT=_scalar(result), IDENTITY=_IDENTITIES[meaning.identity, compute],
-                     load=same if last else self.load, lift=unchanged if last else meaning.lift,
+        names = dict(T=_scalar(compute), W=_scalar(self.wide), OUT=_scalar(result),
+                     IDENTITY=_IDENTITIES[meaning.identity, compute],
+                     load=_scalar_body(same if last else self.load, compute),
+                     lift=_scalar_body(unchanged if last else meaning.lift, compute),
                      combine=_FLOATING.get(meaning.combine, meaning.combine) if floating else meaning.combine,
-                     finish=total if stage == "first" else meaning.finish, store=_STORES.get(out_dtype, same))
+                     finish=_scalar_body(total if stage == "first" else meaning.finish, self.wide),
+                     store=_scalar_body(_STORES.get(out_dtype, same), self.wide))
         signature = ((self.wide if last else self.dtype) + "*", out_dtype + "*", "int64*")
         return compile_kernel(reduce_columns if columns_form else reduce_rows, signature, names, compute)
+
+
+def _scalar_body(function, compute):
+    """The function so that all kernels share its compiled form (only `combine` needs the kernels' fast-math)."""
+    return ScalarBody(function, compute, "float") if type(function) is FunctionType else function
 
 
 def _scalar(name):
@@ -332,6 +345,10 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
                            (*[2 * s for s in out_strides], 1))
     if out_dtype == "bool":
         kind = {"sum": "any", "max": "any", "prod": "all", "min": "all"}.get(kind, kind)
+    count = float(math.prod(shape[a] for a in axes))
     walk = nest(shape, strides, axes, out_strides)
+    if kind == "var":
+        return plan_stages(walk, 2.0, itemsize(dtype), itemsize(out_dtype), moments_kernels(dtype, out_dtype),
+                           (float(correction), count))
     return plan_stages(walk, _COSTS.get(kind, 1.0), itemsize(dtype), itemsize(out_dtype), _kernels(kind, dtype, out_dtype),
-                       (float(exponent), float(math.prod(shape[a] for a in axes))))
+                       (float(exponent), count))

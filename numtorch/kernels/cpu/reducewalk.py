@@ -29,7 +29,7 @@ from ..walk import merge
 HEADER = 12
 COLUMNS = 512                    # columns that are accumulated together; their accumulators live on the stack, in L1
 FOLDED = 256                     # what few columns are widened to
-PARTIALS = 1024                  # results of the first of two stages, 16 bytes each at most
+PARTIALS = 1024                  # results of the first of two stages, 24 bytes each at most
 THREAD_WORK = 50_000             # elements that make a thread worth waking
 WORTH_RELEASING = 30_000         # elements above which other Python threads may run during a call
 
@@ -136,7 +136,7 @@ def two_stages(x, out, stages):
 
     stages: the launch record of the first stage, the native kernel of the second, its descriptor.
     """
-    partials = local_array(int64, 2048)
+    partials = local_array(int64, 3072)
     call = local_like(stages, 24)
     record = as_pointer(stages[0], stages)
     call[0] = stages[0]
