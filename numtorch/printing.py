@@ -99,7 +99,8 @@ class _Format:
         self.whole = bool((values == np.ceil(values)).all())
         self.scientific = _options.sci_mode
         if self.scientific is None:
-            self.scientific = bool(high > 1000.0 * low or high > 1e8 or low < 1e-4)
+            with np.errstate(over="ignore"):
+                self.scientific = bool(high / low > 1000.0 or high > 1e8 or low < 1e-4)
         self.width = max(len(self._text(v)) for v in values.tolist())
 
     def _text(self, value):
@@ -135,7 +136,7 @@ def _shown(array):
     edge = _options.edgeitems
     for axis, extent in enumerate(array.shape):
         if extent > 2 * edge:
-            array = np.take(array, [*range(edge), *range(extent - edge, extent)], axis)
+            array = np.take(array, np.r_[:edge, extent - edge:extent], axis)
     return array
 
 

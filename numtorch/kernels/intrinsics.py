@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from .pointers import Pointer, element_type
+from .pointers import PYTHON_KERNELS, Pointer, element_type
 
 
 class Intrinsic:
@@ -201,7 +201,6 @@ class _Local(Pointer):
 @intrinsic
 def call_native(address, arguments, count):
     """Call the kernel whose native code is at `address` with `count` words from the pointer `arguments`."""
-    from .compiler import PYTHON_KERNELS                 # only Python-run kernels register there
     PYTHON_KERNELS[int(address)](*[int(arguments[i]) for i in range(int(count))])
 
 
