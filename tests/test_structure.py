@@ -1,0 +1,167 @@
+"""The house stands as docs/architecture.md draws it: floors, no cycles, a light import, no borrowed arithmetic."""
+from __future__ import annotations
+
+import ast
+import functools
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "numtorch"
+
+# From the ground up. A module belongs to the first floor that names it or a package above it; what no floor names (layers,
+# optimisers, data, tools) stands on top of all of these.
+FLOORS = [
+    ("dtypes", "devices"),
+    ("kernels",),
+    ("layout", "storage", "tensor"),
+    ("autograd",),
+    ("printing", "ops"),
+]
+TOP = len(FLOORS)
+
+
+def module_name(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(p): p for p in sorted(PACKAGE.rglob("*.py"))}
+
+
+def floor_of(name):
+    inside = name.removeprefix("numtorch").lstrip(".")
+    for number, roots in enumerate(FLOORS):
+        if any(inside == r or inside.startswith(r + ".") for r in roots):
+            return number
+    return TOP
+
+
+def resolve(module, node):
+    """The modules of this package that an import statement names."""
+    if isinstance(node, ast.Import):
+        return [a.name for a in node.names if a.name.split(".")[0] == "numtorch"]
+    base = node.module or ""
+    if node.level:
+        package = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
+        parts = package.split(".")
+        base = ".".join([*parts[:len(parts) - node.level + 1], *([base] if base else [])])
+    if base.split(".")[0] != "numtorch":
+        return []
+    found = []
+    for alias in node.names:
+        inner = f"{base}.{alias.name}"
+        found.append(inner if inner in MODULES else base)
+    return found
+
+
+def typing_only(tree):
+    """Import statements under `if TYPE_CHECKING:`, which never run."""
+    skipped = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            skipped.update(id(n) for statement in node.body for n in ast.walk(statement))
+    return skipped
+
+
+@functools.cache
+def imports():
+    """(module, imported module, line) for every import in the package, inside functions too."""
+    found = []
+    for module, path in MODULES.items():
+        tree = ast.parse(path.read_text())
+        skipped = typing_only(tree)
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Import, ast.ImportFrom)) and id(node) not in skipped:
+                found += [(module, target, node.lineno) for target in resolve(module, node) if target != module]
+    return found
+
+
+def test_the_parser_sees_imports():
+    assert ("numtorch.tensor", "numtorch.layout") in {(a, b) for a, b, _ in imports()}
+    assert floor_of("numtorch.kernels.cpu.gemm") == 1 and floor_of("numtorch.nn") == TOP
+
+
+def test_floors_import_downwards_only():
+    wrong = [f"{MODULES[a].relative_to(PACKAGE)}:{line} imports {b}" for a, b, line in imports() if floor_of(b) > floor_of(a)]
+    assert not wrong, "\n".join(["a floor imports from one above it:", *wrong])
+
+
+def cycles(edges):
+    """Strongly connected groups of more than one module (Tarjan 1972)."""
+    graph = {}
+    for a, b, _ in edges:
+        graph.setdefault(a, set()).add(b)
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(graph.get(node, ())):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            group = []
+            while not group or group[-1] != node:
+                group.append(stack.pop())
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def test_no_import_cycles():
+    assert cycles([("a", "b", 0), ("b", "c", 0), ("c", "a", 0)]) == [["a", "b", "c"]]
+    assert cycles(imports()) == []
+
+
+def test_files_hold_one_idea():
+    """About 500 lines; more usually means two ideas. The few that hold one long list may be longer."""
+    long = {str(p.relative_to(PACKAGE)): n for p in MODULES.values() if (n := len(p.read_text().splitlines())) > 720}
+    assert not long, long
+
+
+@pytest.mark.parametrize("module", ["numba", "llvmlite", "scipy", "matplotlib", "rich", "torch"])
+def test_import_is_light(module):
+    """The compiler is loaded when a kernel must be compiled, and nothing optional ever is."""
+    code = f"import sys, numtorch; sys.exit({module!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+# NumPy that computes with elements. Pointwise, reductions, products and convolutions have kernels of their own; what NumPy may
+# do is hold memory, count (arange) and describe types.
+COMPUTES = frozenset("""
+    add subtract multiply divide power dot matmul einsum tensordot inner outer kron vdot sum prod mean var std median average cumsum
+    cumprod convolve correlate exp log log2 log10 log1p expm1 sin cos tan tanh sinh cosh arctan arctan2 sqrt cbrt maximum minimum
+    amax amin argmax argmin sort argsort unique bincount histogram clip floor rint sign
+""".split())
+TWINS = {                                                # Python stand-ins for machine code, run without the compiler
+    "kernels/intrinsics.py", "kernels/lowering.py",
+}
+ALLOWED = {
+    "printing.py",                                       # chooses a number format from the shown elements
+    "ops/creation.py",                                   # linspace and logspace, counted in float64 before they become tensors
+}
+
+
+def numpy_computations():
+    for module, path in MODULES.items():
+        place = str(path.relative_to(PACKAGE))
+        if place in TWINS or place in ALLOWED or "vectormath" in place:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("np", "numpy") \
+                    and node.attr in COMPUTES:
+                yield f"{place}:{node.lineno} np.{node.attr}"
+
+
+def test_numpy_does_not_compute():
+    assert not list(numpy_computations())
