@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from sys import getrefcount
 
 import numpy as np
 
 from .devices import cpu
 from .dtypes import bool_, dtype, float32, float64, from_numpy as dtype_from_numpy, int64
 from .layout import Layout, contiguous_strides
-from .storage import Storage, foreign_storage, new_storage, ring_for, take
+from .storage import FREE, Storage, foreign_storage, new_storage, ring_for, take
 
 new = object.__new__
 
@@ -289,8 +290,15 @@ def empty(layout: Layout) -> Tensor:
     ring = layout.ring
     if ring is None:
         ring = layout.ring = ring_for(_span(layout), layout.device)
-    storage = take(ring)
-    return wrap(storage, storage.address, layout)
+    storage = ring[0]
+    if getrefcount(storage) > FREE:
+        ring.rotate(-1)                                  # in a chain of calls the next one is nearly always free
+        storage = ring[0]
+        if getrefcount(storage) > FREE:
+            storage = take(ring)
+    out = new(Tensor)
+    out.storage, out.address, out.layout, out.node = storage, storage.address, layout, None
+    return out
 
 
 def lasting(layout: Layout) -> Tensor:

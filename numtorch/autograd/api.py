@@ -7,7 +7,7 @@ import weakref
 from ..tensor import Tensor
 from . import engine
 from .engine import arithmetic, run_backward
-from .graph import HookTable, Leaf, Output, add_hook
+from .graph import HookTable, Leaf, Output, add_hook, extras_of
 from .modes import modes
 
 
@@ -220,7 +220,7 @@ def _get_grad(self):
     if type(node) is Leaf:
         return node.grad
     stored = self._stored_grad
-    if stored is None and node is not None and getattr(node, "retained", None) is None:
+    if stored is None and node is not None and (node.extras is None or node.extras.retained is None):
         warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
                       "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
                       "Tensor, use .retain_grad() on the non-leaf Tensor.", UserWarning, stacklevel=3)
@@ -250,11 +250,12 @@ def _retain_grad(self) -> None:
     if self.node is None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if type(self.node) is not Leaf:
-        self.node.retained = weakref.ref(self)
+        extras_of(self.node).retained = weakref.ref(self)
 
 
 def _retains_grad(self) -> bool:
-    return type(self.node) is not Leaf and getattr(self.node, "retained", None) is not None
+    node = self.node
+    return node is not None and type(node) is not Leaf and node.extras is not None and node.extras.retained is not None
 
 
 def _register_hook(self, hook):
@@ -276,10 +277,9 @@ def _register_post_accumulate_grad_hook(self, hook):
     if type(self.node) is not Leaf:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors" if self.node is not None
                            else "cannot register a hook on a tensor that doesn't require gradient")
-    table = getattr(self.node, "post_hooks", None)
-    if table is None:
-        table = self.node.post_hooks = HookTable()
-    return table.add(hook)
+    if self.node.post_hooks is None:
+        self.node.post_hooks = HookTable()
+    return self.node.post_hooks.add(hook)
 
 
 def _is_view(self) -> bool:

@@ -13,28 +13,31 @@ from .modes import modes
 
 class _Arithmetic:
     """The few ops the engine needs, put here by the floor above."""
-    add = add_ = ones_like = clone = zeros = has_nan = None
+    add = add_ = ones_like = clone = zeros = zeros_like = has_nan = None
 
 
 arithmetic = _Arithmetic()
 
 
-def _count_edges(roots, wanted):
-    """How many gradients each node waits for; with `wanted`, only along paths that lead to one of those nodes."""
+def _count_edges(roots):
+    """How many gradients each node waits for."""
     counts = dict.fromkeys(roots, 0)
-    if wanted is None:
-        stack = list(roots)
-        while stack:
-            for node in stack.pop().edges:
-                if node is not None:
-                    if node in counts:
-                        counts[node] += 1
-                    else:
-                        counts[node] = 1
-                        stack.append(node)
-        return counts, None
+    stack = list(counts)
+    while stack:
+        for node in stack.pop().edges:
+            if node is not None:
+                if node in counts:
+                    counts[node] += 1
+                else:
+                    counts[node] = 1
+                    stack.append(node)
+    return counts
+
+
+def _count_edges_towards(roots, wanted):
+    """The same along paths that lead to a wanted node only; and for each node whether it lies on one."""
     leads, order, seen = {}, [], set(roots)
-    stack = [(node, iter(node.edges)) for node in roots]
+    stack = [(node, iter(node.edges)) for node in dict.fromkeys(roots)]
     while stack:                                         # post-order: a node's edges are decided before it
         node, edges = stack[-1]
         for edge in edges:
@@ -46,30 +49,13 @@ def _count_edges(roots, wanted):
             leads[node] = node in wanted or any(leads.get(e, False) for e in node.edges if e is not None)
             order.append(node)
             stack.pop()
+    counts = dict.fromkeys(roots, 0)
     for node in order:
         if leads[node]:
             for edge in node.edges:
                 if edge is not None and leads.get(edge):
                     counts[edge] = counts.get(edge, 0) + 1
     return counts, leads
-
-
-def _run_hooks(node, grad):
-    for hook in tuple(node.hooks.values()):
-        if type(hook) is not _NodeHook:
-            replaced = hook(grad)
-            if replaced is not None:
-                grad = _checked_replacement(replaced, grad)
-    return grad
-
-
-def _checked_replacement(replaced, grad):
-    if not isinstance(replaced, Tensor):
-        raise TypeError(f"expected hook to return a Tensor or None, but got {type(replaced).__name__}")
-    if isinstance(grad, Tensor) and replaced.layout.shape != grad.layout.shape:
-        raise RuntimeError(f"hook has changed the size of value: expected {list(grad.layout.shape)}, "
-                           f"got {list(replaced.layout.shape)}")
-    return replaced
 
 
 def accumulate(leaf, grad, create_graph):
@@ -80,10 +66,9 @@ def accumulate(leaf, grad, create_graph):
         leaf.grad = arithmetic.add(leaf.grad, grad)
     else:
         arithmetic.add_(leaf.grad, grad)
-    post_hooks = getattr(leaf, "post_hooks", None)
-    if post_hooks:
+    if leaf.post_hooks:
         tensor = leaf.tensor()
-        for hook in tuple(post_hooks.values()):
+        for hook in tuple(leaf.post_hooks.values()):
             hook(tensor)
 
 
@@ -101,63 +86,67 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
     Returns:
         The gradient of each node in `wanted` that was reached, by node.
     """
-    counts, leads = _count_edges(roots, wanted)
+    if wanted is None:
+        counts, leads = _count_edges(roots), None
+    else:
+        counts, leads = _count_edges_towards(roots, wanted)
     pending, found = {}, {}
     before = modes.grad
     modes.grad = create_graph
+    checking = modes.anomaly == "nan"
     try:
         for node, grad in zip(roots, grads):
-            _deliver(pending, node, grad, create_graph)
-        ready = [node for node in dict.fromkeys(roots) if not counts[node]]
+            pending[node] = grad if node not in pending else _sum(pending.pop(node), grad, create_graph)
+        ready = [node for node in pending if not counts[node]]
         while ready:
             node = ready.pop()
             grad = pending.pop(node, None)
+            kind = type(node)
             if grad is not None:
-                if getattr(node, "hooks", None):
-                    grad = _run_hooks(node, grad)
+                if node.extras is not None:
+                    grad = _before(node, grad)
                 if wanted is not None and node in wanted:
                     found[node] = grad
-                retained = getattr(node, "retained", None)
-                if retained is not None:
-                    tensor = retained()
-                    if tensor is not None:
-                        old = tensor._stored_grad
-                        tensor._stored_grad = grad if old is None else arithmetic.add(old, grad)
-            edges = node.edges
-            if type(node) is Leaf:
-                if accumulating and grad is not None and (wanted is None or node in wanted):
+                    if kind is Leaf and accumulating:
+                        accumulate(node, grad, create_graph)
+                elif kind is Leaf and accumulating and wanted is None:
                     accumulate(node, grad, create_graph)
+            if kind is Leaf:
                 continue
-            if grad is None:
+            edges = node.edges
+            if grad is None or (leads is not None and not any([e is not None and leads.get(e) for e in edges])):
                 outgoing = (None,) * len(edges)
-            elif type(node) is Output:
+            elif kind is Output:
                 outgoing = (grad,)
-            elif leads is not None and not any(e is not None and leads.get(e) for e in edges):
-                outgoing = (None,) * len(edges)
             else:
-                outgoing = _run_node(node, grad)
+                try:
+                    outgoing = node.backward(grad)
+                except Exception as error:
+                    _annotate(node, error)
+                    raise
+                if checking:
+                    _check_nan(node, outgoing)
+                if node.extras is not None:
+                    outgoing = _after(node, grad, outgoing)
                 if not retain_graph:
                     node.release()
             grad = None                                  # so that `owned` sees what is really shared
-            index = node.index if type(node) is Output else None
-            for position, edge in enumerate(edges):
-                if edge is None or leads is not None and not leads.get(edge):
+            for edge, out in zip(edges, outgoing):
+                if edge is None or (leads is not None and not leads.get(edge)):
                     continue
-                out = outgoing[position]
                 if out is not None:
-                    if index is not None and edge.outputs > 1:
-                        _deliver_part(pending, edge, index, out, create_graph)
+                    if kind is Output and edge.outputs > 1:
+                        _deliver_part(pending, edge, node.index, out)
                     elif edge in pending:
                         held = pending.pop(edge)
                         pending[edge] = _sum(held, out, create_graph)
+                        held = None
                     else:
                         pending[edge] = out
-                    out = None
-                remaining = counts[edge] - 1
-                counts[edge] = remaining
+                remaining = counts[edge] = counts[edge] - 1
                 if not remaining:
                     ready.append(edge)
-            outgoing = None
+            outgoing = out = None
     finally:
         modes.grad = before
     return found
@@ -169,37 +158,62 @@ def _sum(held, more, create_graph):
     return arithmetic.add(held, more)
 
 
-def _deliver(pending, node, grad, create_graph):
-    pending[node] = grad if node not in pending else _sum(pending.pop(node), grad, create_graph)
-
-
-def _deliver_part(pending, node, index, grad, create_graph):
+def _deliver_part(pending, node, index, grad):
     parts = pending.get(node)
     if parts is None:
         parts = pending[node] = [None] * node.outputs
     parts[index] = grad if parts[index] is None else arithmetic.add(parts[index], grad)
 
 
-def _run_node(node, grad):
-    try:
-        outgoing = node.backward(grad)
-    except Exception as error:
-        trace = getattr(node, "trace", None)
-        if trace and hasattr(error, "add_note"):
-            error.add_note(f"Error detected in {node.name()}, recorded at:\n{trace}")
-        raise
-    if modes.anomaly == "nan":
-        for position, out in enumerate(outgoing):
-            if out is not None and arithmetic.has_nan(out):
-                trace = getattr(node, "trace", None)
-                where = f" It was recorded at:\n{trace}" if trace else ""
-                raise RuntimeError(f"Function '{node.name()}' returned nan values in its {position}th output.{where}")
-    hooks = getattr(node, "hooks", None)
-    if hooks:
-        for hook in tuple(hooks.values()):
-            if type(hook) is _NodeHook:
-                grads = tuple(grad) if isinstance(grad, list) else (grad,)
-                replaced = hook.function(tuple(outgoing), grads)
-                if replaced is not None:
-                    outgoing = replaced if isinstance(replaced, tuple) else (replaced,)
+def _before(node, grad):
+    """Run the hooks on a gradient that is complete, and keep it where the tensor asked for it."""
+    extras = node.extras
+    for hook in tuple(extras.hooks.values()):
+        if type(hook) is not _NodeHook:
+            replaced = hook(grad)
+            if replaced is not None:
+                grad = _checked_replacement(replaced, grad)
+    if extras.retained is not None:
+        tensor = extras.retained()
+        if tensor is not None:
+            old = tensor._stored_grad
+            tensor._stored_grad = grad if old is None else arithmetic.add(old, grad)
+    return grad
+
+
+def _checked_replacement(replaced, grad):
+    if not isinstance(replaced, Tensor):
+        raise TypeError(f"expected hook to return a Tensor or None, but got {type(replaced).__name__}")
+    if isinstance(grad, Tensor) and replaced.layout.shape != grad.layout.shape:
+        raise RuntimeError(f"hook has changed the size of value: expected {list(grad.layout.shape)}, "
+                           f"got {list(replaced.layout.shape)}")
+    return replaced
+
+
+def _after(node, grad, outgoing):
+    """Run the hooks that want a node's incoming and outgoing gradients."""
+    for hook in tuple(node.extras.hooks.values()):
+        if type(hook) is _NodeHook:
+            replaced = hook.function(tuple(outgoing), tuple(grad) if isinstance(grad, list) else (grad,))
+            if replaced is not None:
+                outgoing = replaced if isinstance(replaced, tuple) else (replaced,)
     return outgoing
+
+
+def _trace_of(node):
+    return node.extras.trace if node.extras is not None else None
+
+
+def _annotate(node, error):
+    """Add where the failing node was recorded, when anomaly mode kept it."""
+    trace = _trace_of(node)
+    if trace and hasattr(error, "add_note"):
+        error.add_note(f"Error detected in {node.name()}, recorded at:\n{trace}")
+
+
+def _check_nan(node, outgoing):
+    for position, out in enumerate(outgoing):
+        if out is not None and arithmetic.has_nan(out):
+            trace = _trace_of(node)
+            where = f" It was recorded at:\n{trace}" if trace else ""
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {position}th output.{where}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 
 from ..tensor import Tensor, view_of
-from .graph import GraphNode, Node, Output, freed_error, mark_written, restore, save, source_line
+from .graph import GraphNode, Node, Output, extras_of, freed_error, mark_written, restore, save, source_line
 from .modes import modes, no_grad
 
 
@@ -131,6 +131,7 @@ class Function:
     def apply(cls, *args):
         """Run forward, and record it when an argument requires grad."""
         ctx = FunctionCtx()
+        ctx.extras = None
         ctx.function, ctx.saved, ctx.versions, ctx.dirty, ctx.silent = cls, (), (), (), ()
         ctx.materialize_grads = True
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.node is not None for a in args)
@@ -173,7 +174,7 @@ class Function:
             versions.append(None if tensor is None else tensor.storage.version)
         ctx.saved, ctx.versions = tuple(kept), tuple(versions)
         if modes.anomaly:
-            ctx.trace = source_line()
+            extras_of(ctx).trace = source_line()
         for index, out in tensors:
             out.node = ctx if ctx.outputs == 1 else Output(ctx, index)
 

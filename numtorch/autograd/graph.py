@@ -19,7 +19,7 @@ from .modes import modes
 class Node:
     """A recorded call. Subclasses implement `backward`; several outputs are told apart by `Output` nodes."""
 
-    __slots__ = ("edges", "hooks", "retained", "trace", "metadata_", "__weakref__")
+    __slots__ = ("edges", "extras", "__weakref__")       # extras: None, or an _Extras
     outputs = 1
 
     def backward(self, grad):
@@ -41,11 +41,7 @@ class Node:
     @property
     def metadata(self) -> dict:
         """A place for the user's own notes."""
-        try:
-            return self.metadata_
-        except AttributeError:
-            self.metadata_ = {}
-            return self.metadata_
+        return extras_of(self).metadata
 
     def register_hook(self, hook):
         """Have `hook(grad_inputs, grad_outputs)` called after this node's backward; it may return new grad_inputs."""
@@ -57,6 +53,22 @@ class Node:
 
     def __repr__(self):
         return f"<{self.name()} object at {id(self):#x}>"
+
+
+class _Extras:
+    """What few nodes have: hooks, a tensor that keeps its gradient, the recorded source line, the user's notes."""
+
+    __slots__ = ("hooks", "retained", "trace", "metadata")
+
+    def __init__(self):
+        self.hooks, self.retained, self.trace, self.metadata = HookTable(), None, None, {}
+
+
+def extras_of(node) -> _Extras:
+    """A node's extras, made when it has none."""
+    if node.extras is None:
+        node.extras = _Extras()
+    return node.extras
 
 
 def _first(result):
@@ -78,7 +90,7 @@ class Leaf(Node):
     __slots__ = ("grad", "layout", "tensor", "post_hooks")
 
     def __init__(self, tensor):
-        self.edges, self.grad, self.layout = (), None, tensor.layout
+        self.edges, self.extras, self.grad, self.layout, self.post_hooks = (), None, None, tensor.layout, None
         self.tensor = weakref.ref(tensor)                # the tensor owns the leaf, so not the other way round
 
     @property
@@ -95,7 +107,7 @@ class Output(Node):
     __slots__ = ("index",)
 
     def __init__(self, node, index):
-        self.edges, self.index = (node,), index
+        self.edges, self.extras, self.index = (node,), None, index
 
     def name(self):
         return self.edges[0].name()
@@ -146,10 +158,7 @@ class HookTable(dict):
 
 
 def _add_hook(node, hook):
-    table = getattr(node, "hooks", None)
-    if table is None:
-        table = node.hooks = HookTable()
-    return table.add(hook)
+    return extras_of(node).hooks.add(hook)
 
 
 add_hook = _add_hook
@@ -201,7 +210,7 @@ def _modified(tensor, version, node):
     lines = [f"one of the variables needed for gradient computation has been modified by an inplace operation: "
              f"[torch.{label}Tensor {list(tensor.layout.shape)}]{origin} is at version {tensor.storage.version}; expected "
              f"version {version} instead. It was saved by {node.name()} and changed by {tensor.storage.writer or 'an op'}."]
-    saved_at, changed_at = getattr(node, "trace", None), _write_traces.get(tensor.storage)
+    saved_at, changed_at = node.extras and node.extras.trace, _write_traces.get(tensor.storage)
     if saved_at:
         lines.append(f"Saved at:\n{saved_at}")
     if changed_at:
@@ -288,11 +297,14 @@ class GraphNode(Node):
 
     def __init__(self, title, edges, saved, vjp, constants=None, outputs=1):
         self.title, self.edges, self.vjp, self.constants, self.outputs = title, edges, vjp, constants, outputs
-        self.saved = tuple([None if t is None else save(t) for t in saved])
-        self.versions = tuple([None if t is None else t.storage.version for t in saved])
-        self.results = None
-        if modes.anomaly:
-            self.trace = source_line()
+        self.results = self.extras = None
+        if not saved:
+            self.saved = self.versions = saved
+        else:
+            self.versions = [None if t is None else t.storage.version for t in saved]
+            self.saved = [None if t is None else save(t) for t in saved] if modes.rare else saved
+        if modes.rare and modes.anomaly:
+            extras_of(self).trace = source_line()
 
     def name(self):
         return "".join(p.capitalize() for p in self.title.split("_")) + "Backward0"

@@ -38,16 +38,13 @@ def _plan_copy(source: Layout, target: Layout):
     """The prepared kernel that writes `source`, broadcast and cast, into `target`; None for no elements."""
     key = (source, target)
     found = _copies.get(key)
-    if found is None:
-        if not target.numel:
-            return _copies.keep(key, (None,))[0]
+    if found is None and target.numel:
         narrowing = source.dtype.is_complex and not target.dtype.is_complex
         compute = source.dtype.compute if narrowing else target.dtype.compute
-        prepared = kernels(target.device, "pointwise").plan_pointwise(
+        found = _copies.keep(key, kernels(target.device, "pointwise").plan_pointwise(
             ScalarBody(_identity, compute), (source.dtype.kernel,), (target.dtype.kernel,), target.shape,
-            [broadcast_strides(source, target.shape), target.strides], compute=(compute,), real_part=narrowing)
-        found = _copies.keep(key, (prepared,))
-    return found[0]
+            [broadcast_strides(source, target.shape), target.strides], compute=(compute,), real_part=narrowing))
+    return found
 
 
 def copy_elements(source: Tensor, target: Tensor) -> None:
@@ -309,7 +306,9 @@ def filled(layout: Layout, value) -> Tensor:
     source = number(value)
     if layout.device is not cpu:
         source = to_device(source, layout.device)
-    copy_elements(source, out)
+    prepared = _plan_copy(source.layout, layout)
+    if prepared is not None:
+        prepared.call(source.address, out.address, prepared.walk)
     return out
 
 

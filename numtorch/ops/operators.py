@@ -162,7 +162,7 @@ method(conj)
 engine_arithmetic.add = arithmetic.add
 engine_arithmetic.add_ = arithmetic.add.op.inplace
 engine_arithmetic.clone = lambda t: copy.clone(t, memory_format="contiguous")
-engine_arithmetic.ones_like = creation.ones_like
+engine_arithmetic.ones_like = lambda t: copy.filled(t.layout if t.layout.contiguous else t.layout.dense(), 1)
 engine_arithmetic.zeros_like = creation.zeros_like
 engine_arithmetic.zeros = lambda layout: copy.filled(layout.dense(), 0)
 engine_arithmetic.has_nan = lambda t: bool(reduce.any(comparison.isnan(t)))

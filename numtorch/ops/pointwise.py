@@ -22,13 +22,13 @@ from sys import getrefcount
 
 import numpy as np
 
-from ..autograd.graph import Leaf, Node, freed_error, mark_written, rebuild_result, restore, save, source_line
+from ..autograd.graph import Leaf, Node, extras_of, freed_error, mark_written, rebuild_result, restore, save, source_line
 from ..autograd.modes import modes
 from ..dtypes import bool_, can_cast, get_default_dtype
 from ..kernels.compiler import ScalarBody
 from ..layout import Layout, broadcast_shapes, broadcast_strides
 from ..storage import FREE, take
-from ..tensor import NUMBERS, Tensor, empty, new, number, recent_numbers, wrap
+from ..tensor import NUMBERS, Tensor, empty, new, number, wrap
 from .backends import kernels
 from .expression import Symbol, evaluate, symbols, trace
 from .op import (Op, Plan, apply_formula, as_operand, common_device, is_formula, method, new_plan_table, registry, result_dtype,
@@ -82,7 +82,7 @@ class Recipe:
         plans: backward kernels by the gradient's layout.
     """
 
-    __slots__ = ("wanted", "expressions", "saves", "saves_out", "passed", "computed", "plans", "shapes", "dtypes")
+    __slots__ = ("wanted", "expressions", "saves", "saves_out", "passed", "computed", "plans", "shapes", "dtypes", "trivial")
 
 
 class PointwiseOp(Op):
@@ -217,6 +217,8 @@ class PointwiseOp(Op):
         found.computed = tuple(i for i, passed in zip(wanted, found.passed) if not passed)
         found.shapes = tuple(plan.inputs[i].shape for i in wanted)
         found.dtypes = tuple(plan.inputs[i].dtype for i in wanted)
+        found.trivial = not found.computed and all(s == plan.out.shape for s in found.shapes) \
+            and all(d is plan.out.dtype for d in found.dtypes)
         found.plans = new_plan_table()
         return found
 
@@ -230,15 +232,16 @@ class PointwiseOp(Op):
         outs = [Layout.of(plan.inputs[i].dtype, shape, None if plan.inputs[i].shape != shape
                           or not plan.inputs[i].non_overlapping_and_dense() else plan.inputs[i].strides, plan.out.device)
                 for i in recipe.computed]
+        whole = len(recipe.computed) == len(plan.inputs) == len(recipe.wanted) and all(i.shape == shape for i in plan.inputs)
         if not plan.out.numel:
-            return None, outs
+            return _BackwardPlan(None, outs, whole)
         computes = tuple("bool" if n in self.bool_operands else compute.compute for n in names)
         prepared = kernels(plan.out.device, "pointwise").plan_pointwise(
             self._backward_body(names, compute.compute), tuple(l.dtype.kernel for l in inputs),
             tuple(l.dtype.kernel for l in outs), shape, [broadcast_strides(l, shape) for l in inputs] + [o.strides for o in outs],
             compute=computes, results=recipe.computed if len(self.operands) > 1 else None, cost=self.cost + 1,
             real_part=compute.is_complex)
-        return prepared, outs
+        return _BackwardPlan(prepared, outs, whole)
 
     def _backward_body(self, names, compute):
         """The derivative as a function of what is at hand; what no wanted gradient needs is a zero that LLVM drops."""
@@ -267,6 +270,23 @@ def _positional(body):
 
 
 # ---------------------------------------------------------------- the tape
+class _BackwardPlan:
+    """The fused kernel of a recipe's computed gradients for one layout of the incoming gradient.
+
+    `whole`: every edge's gradient comes straight from the kernel, in the right shape and dtype.
+    """
+
+    __slots__ = ("call", "walk", "outs", "prepared", "whole")
+
+    def __init__(self, prepared, outs, whole):
+        self.prepared, self.outs, self.whole = prepared, outs, whole
+        self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (_no_elements, 0)
+
+
+def _no_elements(*words):
+    """The kernel of a gradient without elements."""
+
+
 class PointwiseNode(Node):
     """A recorded elementwise call."""
 
@@ -276,58 +296,66 @@ class PointwiseNode(Node):
         return "".join(p.capitalize() for p in self.plan.op.name.split("_")) + "Backward0"
 
     def release(self):
-        if self.recipe.saves or self.recipe.saves_out:
-            self.saved = None
-        self.result = None
+        recipe = self.recipe
+        if recipe.saves or recipe.saves_out:
+            self.saved = self.result = None
 
     def backward(self, grad):
-        recipe, plan = self.recipe, self.plan
-        if self.saved is None:
-            raise freed_error()
-        inputs = self.saved
-        for tensor, version in zip(inputs, self.versions):
-            if type(tensor) is not Tensor or tensor.storage.version != version:
-                inputs = [restore(t, v, self) for t, v in zip(inputs, self.versions)]
-                break
-        if modes.grad:
-            grads = self._compose(grad, inputs)
-        elif not recipe.computed:
-            grads = [grad] * len(recipe.wanted)
-        else:
-            grads = self._run(grad, inputs)
-        if len(recipe.wanted) == 1 and len(self.edges) == 1:
-            return (_fit(grads[0], recipe.shapes[0], recipe.dtypes[0]),)
-        out = [None] * len(self.edges)
-        for position, index in enumerate(recipe.wanted):
-            out[index] = _fit(grads[position], recipe.shapes[position], recipe.dtypes[position])
-        return out
-
-    def _run(self, grad, inputs):
         recipe = self.recipe
+        if recipe.trivial:
+            return [grad if e is not None else None for e in self.edges]
+        saved = self.saved
+        if saved is None:
+            raise freed_error()
+        if modes.grad:
+            return self._compose(grad, [restore(t, v, self) for t, v in zip(saved, self.versions)])
+        if not recipe.computed:
+            return self._arrange([grad] * len(recipe.wanted))
         layout = grad.layout
         backward = recipe.plans.get(layout)
         if backward is None:
             backward = recipe.plans.keep(layout, self.plan.op.make_backward_plan(self.plan, recipe, layout))
-        prepared, layouts = backward
-        outs = [empty(l) for l in layouts]
-        if prepared is not None:
-            addresses = [grad.address, *[t.address for t in inputs]]
-            if recipe.saves_out:
-                addresses.append(rebuild_result(self.result, self).address)
-            prepared.call(*addresses, *[o.address for o in outs], prepared.walk)
-        if len(outs) == len(recipe.wanted):
+        words = [grad.address]
+        unpacked = []                                    # keeps what saved-tensor hooks made alive during the call
+        for tensor, version in zip(saved, self.versions):
+            if type(tensor) is not Tensor or tensor.storage.version != version:
+                tensor = restore(tensor, version, self)
+                unpacked.append(tensor)
+            words.append(tensor.address)
+        if recipe.saves_out:
+            kept = rebuild_result(self.result, self)
+            unpacked.append(kept)
+            words.append(kept.address)
+        outs = []
+        for layout in backward.outs:
+            out = empty(layout)
+            outs.append(out)
+            words.append(out.address)
+        backward.call(*words, backward.walk)
+        if backward.whole:
             return outs
-        computed = iter(outs)
-        return [grad if passed else next(computed) for passed in recipe.passed]
+        if len(outs) < len(recipe.wanted):
+            computed = iter(outs)
+            outs = [grad if passed else next(computed) for passed in recipe.passed]
+        return self._arrange(outs)
+
+    def _arrange(self, grads):
+        """Gradients of the wanted inputs as one for each edge, in the inputs' shapes and dtypes."""
+        recipe = self.recipe
+        out = [None] * len(self.edges)
+        for index, grad, shape, dtype in zip(recipe.wanted, grads, recipe.shapes, recipe.dtypes):
+            out[index] = _fit(grad, shape, dtype)
+        return out
 
     def _compose(self, grad, inputs):
+        """The gradients by ops on tensors, which are recorded in turn."""
         recipe, op = self.recipe, self.plan.op
         values = {"grad": grad}
         for index, tensor in zip(recipe.saves, inputs):
             values[op.parameters[index]] = tensor
         if recipe.saves_out:
             values["out"] = rebuild_result(self.result, self)
-        return [g if isinstance(g, Tensor) else grad * 0 + g for g in evaluate(recipe.expressions, values)]
+        return self._arrange([g if isinstance(g, Tensor) else grad * 0 + g for g in evaluate(recipe.expressions, values)])
 
 
 def _fit(grad, shape, dtype):
@@ -341,26 +369,36 @@ def _fit(grad, shape, dtype):
     return grad
 
 
-def record(plan, inputs, out, inplace=False):
+def record(plan, inputs, out):
     """The node of a call that has just run, or None where nothing is to be recorded."""
     if not modes.grad:
         return None
     edges = tuple([x.node for x in inputs])
-    wanted = tuple([i for i, e in enumerate(edges) if e is not None])
+    wanted = tuple([e is not None for e in edges])
     try:
         recipe = plan.recipes[wanted]
     except KeyError:
-        recipe = plan.recipes[wanted] = plan.op.recipe(plan, wanted)
+        recipe = plan.recipes[wanted] = plan.op.recipe(plan, tuple(i for i, w in enumerate(wanted) if w))
     if recipe is None:
         return None
     node = new(PointwiseNode)
-    node.plan, node.recipe, node.edges = plan, recipe, edges
-    if modes.saved_hooks or modes.anomaly:
+    node.plan, node.recipe, node.edges, node.extras = plan, recipe, edges, None
+    if modes.rare:
         return _record_with_modes(node, inputs, out)
-    saved = [inputs[i] for i in recipe.saves]
-    node.saved = saved
-    node.versions = [t.storage.version for t in saved]
-    node.result = (out.storage, out.address, out.layout, out.storage.version) if recipe.saves_out else None
+    saves = recipe.saves
+    if not saves:
+        node.saved = node.versions = ()
+    elif len(saves) == 1:
+        tensor = inputs[saves[0]]
+        node.saved, node.versions = (tensor,), (tensor.storage.version,)
+    else:
+        saved = node.saved = [inputs[i] for i in saves]
+        node.versions = [t.storage.version for t in saved]
+    if recipe.saves_out:
+        storage = out.storage
+        node.result = (storage, out.address, out.layout, storage.version)
+    else:
+        node.result = None
     return node
 
 
@@ -373,7 +411,7 @@ def _record_with_modes(node, inputs, out):
         kept = save(wrap(*kept[:3]))
     node.result = kept
     if modes.anomaly:
-        node.trace = source_line()
+        extras_of(node).trace = source_line()
     return node
 
 
@@ -385,7 +423,7 @@ def _make_function(op):
     all_names = names + list(op.numbers)
     key = f"{names[0]}.layout" if len(all_names) == 1 else "(" + ", ".join(f"{n}.layout" for n in all_names) + ")"
     convertible = (names[1:] if len(names) == 2 else []) + list(op.numbers)      # a third operand is rarely a number
-    convert = "".join(f"    if type({n}) in NUMBERS:\n        {n} = numbers.get((type({n}), {n})) or number({n})\n" for n in convertible)
+    convert = "".join(f"    if type({n}) in NUMBERS:\n        {n} = number({n})\n" for n in convertible)
     test = " and ".join(f"{n}.node is None" for n in names)
     addresses = ", ".join(f"{n}.address" for n in all_names)
     everything = ", ".join(all_names) + ("," if len(all_names) == 1 else "")
@@ -400,7 +438,10 @@ def {op.name}({', '.join(listed)}, *, out=None):
     ring = plan.ring
     storage = ring[0]
     if getrefcount(storage) > FREE:
-        storage = take(ring)
+        ring.rotate(-1)
+        storage = ring[0]
+        if getrefcount(storage) > FREE:
+            storage = take(ring)
     result = new(Tensor)
     result.storage = storage
     result.address = address = storage.address
@@ -410,7 +451,7 @@ def {op.name}({', '.join(listed)}, *, out=None):
     return result
 """
     scope = dict(plans=op.plans, op=op, first_call=_first_call, call_into=call_into, getrefcount=getrefcount, FREE=FREE, take=take,
-                 new=new, Tensor=Tensor, record=record, NUMBERS=NUMBERS, numbers=recent_numbers, number=number,
+                 new=new, Tensor=Tensor, record=record, NUMBERS=NUMBERS, number=number,
                  **{f"{n}_default": v for n, v in op.numbers.items()})
     exec(compile(source, f"<op {op.name}>", "exec"), scope)
     function = scope[op.name]
@@ -544,10 +585,10 @@ def run_inplace(op, tensors):
         mark_written(target.storage, op.name + "_")
         return target
     check_inplace_allowed(target, op.name)
-    wanted = tuple(i for i, t in enumerate(tensors) if t.node is not None)
+    wanted = tuple([t.node is not None for t in tensors])
     recipe = plan.recipes.get(wanted)
     if recipe is None:
-        recipe = plan.recipes[wanted] = op.recipe(plan, wanted)
+        recipe = plan.recipes[wanted] = op.recipe(plan, tuple(i for i, w in enumerate(wanted) if w))
     if recipe is None:
         raise RuntimeError(f"{op.name}_: the result has no gradient, but the tensor it is written to requires one")
     before = registry["clone"].function(target.detach()) if 0 in recipe.saves else registry["detach_view"].function(target)

@@ -4,9 +4,10 @@ from __future__ import annotations
 from collections import namedtuple
 
 from ..autograd.graph import GraphNode, recording
+from ..autograd.modes import modes
 from ..dtypes import as_dtype, bool_, get_default_dtype, int64
-from ..layout import Layout, wrap_dim, wrap_dims
-from ..tensor import Tensor, empty
+from ..layout import Layout, expand as expand_layout, try_view, wrap_dim, wrap_dims
+from ..tensor import Tensor, empty, view_of
 from . import arithmetic, comparison, elementary
 from .backends import kernels
 from .copy import register, to_dtype
@@ -18,7 +19,7 @@ from .view import expand, reshape
 class _ReducePlan:
     """What a reduction must know once its input's layout and its dimensions are known."""
 
-    __slots__ = ("out", "prepared", "axes", "kept_shape", "final", "count")
+    __slots__ = ("out", "prepared", "axes", "kept_shape", "final", "count", "spread")
 
 
 class ReduceOp(Op):
@@ -32,6 +33,7 @@ class ReduceOp(Op):
 
     def _plan(self, layout, dims, keepdim, dtype, options):
         plan = _ReducePlan()
+        plan.spread = {}
         out_dtype = dtype or self.result(layout.dtype)
         plan.axes = wrap_dims(dims, layout.ndim)
         if not layout.ndim:
@@ -87,6 +89,14 @@ def _none_if_empty(dim):
 def _spread(node, grad):
     """The result's gradient in the input's shape, without copying."""
     layout, plan, _ = node.constants
+    if not modes.grad:
+        found = plan.spread.get(grad.layout)
+        if found is not None:
+            return view_of(grad, found, 0)
+        kept = try_view(grad.layout, plan.kept_shape)
+        if kept is not None and len(plan.spread) < 16:
+            found = plan.spread[grad.layout] = expand_layout(kept[0], layout.shape)[0]
+            return view_of(grad, found, 0)
     if grad.layout.shape != plan.kept_shape:
         grad = reshape(grad, plan.kept_shape)
     return expand(grad, layout.shape) if plan.kept_shape != layout.shape else grad

@@ -104,7 +104,7 @@ class CopySlices(Node):
     __slots__ = ("inner", "base", "layout", "offset")
 
     def __init__(self, base_node, inner, base, layout, offset):
-        self.edges = (base_node, *inner.edges[1:])
+        self.edges, self.extras = (base_node, *inner.edges[1:]), None
         self.inner, self.base, self.layout, self.offset = inner, base, layout, offset
 
     def name(self):

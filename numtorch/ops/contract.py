@@ -1,0 +1,466 @@
+"""Matrix products: mm, bmm, matmul with broadcasting, linear with its bias fused, and what is made of them."""
+from __future__ import annotations
+
+from ..autograd.graph import GraphNode, recording
+from ..dtypes import uint8
+from ..layout import Layout, broadcast_shapes
+from ..tensor import Tensor, empty
+from . import arithmetic, reduce
+from .backends import kernels
+from .copy import contiguous, register
+from .op import method, new_plan_table, registry
+from .view import expand, permute, reshape, transpose, unsqueeze
+
+
+
+class _Product:
+    """A planned product: its result's layout, the kernel, and scratch memory to hand it."""
+
+    __slots__ = ("out", "call", "walk", "workspace", "prepared")
+
+    def __init__(self, out, prepared):
+        self.out, self.prepared = out, prepared
+        self.call, self.walk = prepared.call, prepared.walk
+        self.workspace = Layout.of(uint8, (prepared.workspace,), None, out.device) if prepared.workspace else None
+
+    def run(self, a, b, bias=None):
+        out = empty(self.out)
+        workspace = empty(self.workspace).address if self.workspace is not None else 0
+        self.call(a.address, b.address, out.address, bias.address if bias is not None else 0, workspace, self.walk)
+        return out
+
+
+_plans = new_plan_table()
+
+
+def _check(name, a, b):
+    if a.layout.device is not b.layout.device:
+        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {a.layout.device} and "
+                           f"{b.layout.device}! (when checking arguments for {name})")
+    if a.layout.dtype is not b.layout.dtype:
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(a.layout.dtype)} != "
+                           f"{_c_name(b.layout.dtype)} ({name})")
+
+
+def _c_name(dtype):
+    return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half",
+            "bfloat16": "c10::BFloat16"}.get(dtype.name, dtype.name)
+
+
+def _kernel_dtype(layout):
+    return "uint8" if layout.dtype.name == "bool" else layout.dtype.kernel
+
+
+def _plan_mm(a, b, alpha=1.0):
+    """The product of two matrices' layouts."""
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})")
+    out = Layout.of(a.dtype, (a.shape[0], b.shape[1]), None, a.device)
+    prepared = kernels(a.device, "gemm").plan_gemm(a.shape[0], b.shape[1], a.shape[1], _kernel_dtype(a), a.strides, b.strides,
+                                                   out.strides, alpha=alpha)
+    return _Product(out, prepared)
+
+
+@method
+def mm(input, mat2, *, out=None) -> Tensor:
+    """The product of two matrices.
+
+    Args:
+        input: (n, m).
+        mat2: (m, p), of the same dtype.
+
+    Returns:
+        (n, p).
+
+    Raises:
+        RuntimeError: not matrices, inner sizes that differ, or different dtypes.
+    """
+    a, b = input.layout, mat2.layout
+    plan = _plans.get((a, b))
+    if plan is None:
+        for position, layout in (("self", a), ("mat2", b)):
+            if layout.ndim != 2:
+                raise RuntimeError(f"{position} must be a matrix (mm: expected 2 dimensions, got {layout.ndim})")
+        _check("mm", input, mat2)
+        plan = _plans.keep((a, b), _plan_mm(a, b))
+    result = plan.run(input, mat2)
+    if (input.node is not None or mat2.node is not None) and recording(input, mat2) and a.dtype.category >= 2:
+        result.node = GraphNode("mm", (input.node, mat2.node), (input if mat2.node is not None else None,
+                                                               mat2 if input.node is not None else None), _mm_vjp)
+    return result if out is None else registry["copy_"].function(out, result)
+
+
+def _mm_vjp(node, grad):
+    a, b = node.tensors()
+    return (mm(grad, _adjoint(b)) if node.needs(0) else None, mm(_adjoint(a), grad) if node.needs(1) else None)
+
+
+def _adjoint(x):
+    flipped = transpose(x, -2, -1)
+    return arithmetic.conj_physical(flipped) if x.layout.dtype.is_complex else flipped
+
+
+# ---------------------------------------------------------------- batches
+def _plan_bmm(a, b):
+    if a.shape[2] != b.shape[1]:
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
+                           f"[{b.shape[0]}, {b.shape[1]}].")
+    out = Layout.of(a.dtype, (a.shape[0], a.shape[1], b.shape[2]), None, a.device)
+    prepared = kernels(a.device, "gemm").plan_gemm(
+        a.shape[1], b.shape[2], a.shape[2], _kernel_dtype(a), a.strides[1:], b.strides[1:], out.strides[1:], batch=a.shape[0],
+        batch_strides=(a.strides[0], b.strides[0], out.strides[0]))
+    return _Product(out, prepared)
+
+
+_batched = new_plan_table()
+
+
+@method
+def bmm(input, mat2, *, out=None) -> Tensor:
+    """Products of two batches of matrices: (b, n, m) and (b, m, p) give (b, n, p)."""
+    a, b = input.layout, mat2.layout
+    plan = _batched.get((a, b))
+    if plan is None:
+        for position, layout in (("batch1", a), ("batch2", b)):
+            if layout.ndim != 3:
+                raise RuntimeError(f"{position} must be a 3D tensor (bmm: got {layout.ndim} dimensions)")
+        if a.shape[0] != b.shape[0]:
+            raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
+                               f"[{b.shape[0]}, {b.shape[1]}].")
+        _check("bmm", input, mat2)
+        plan = _batched.keep((a, b), _plan_bmm(a, b))
+    result = plan.run(input, mat2)
+    if recording(input, mat2) and a.dtype.category >= 2:
+        result.node = GraphNode("bmm", (input.node, mat2.node), (input if mat2.node is not None else None,
+                                                                mat2 if input.node is not None else None), _bmm_vjp)
+    return result if out is None else registry["copy_"].function(out, result)
+
+
+def _bmm_vjp(node, grad):
+    a, b = node.tensors()
+    return (bmm(grad, _adjoint(b)) if node.needs(0) else None, bmm(_adjoint(a), grad) if node.needs(1) else None)
+
+
+@register
+@method
+def matmul(input, other, *, out=None) -> Tensor:
+    """The matrix product, with NumPy's rules: vectors are rows or columns, and batch dimensions broadcast.
+
+    Args:
+        input, other: tensors of at least one dimension and of one dtype.
+
+    Raises:
+        RuntimeError: 0-dim tensors, sizes that do not match, or batch dimensions that do not broadcast.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.matmul(torch.ones(2, 3), torch.ones(3))
+        tensor([3., 3.])
+    """
+    result = _matmul(input, other)
+    return result if out is None else registry["copy_"].function(out, result)
+
+
+def _matmul(x, y):
+    if not isinstance(y, Tensor):
+        raise TypeError(f"matmul: expected a Tensor, got {type(y).__name__}")
+    m, n = x.layout.ndim, y.layout.ndim
+    if m == 2 and n == 2:
+        return mm(x, y)
+    if m == 0 or n == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D")
+    if m == 1 and n == 1:
+        return dot(x, y)
+    if m == 1:
+        return _drop(_matmul(unsqueeze(x, 0), y), -2)
+    if n == 1:
+        return _drop(_matmul(x, unsqueeze(y, 1)), -1)
+    if n == 2 and x.layout.contiguous:                   # one tall product instead of a batch of small ones
+        rows = reshape(x, (-1, x.layout.shape[-1])) if x.layout.numel else None
+        if rows is not None:
+            return reshape(mm(rows, y), (*x.layout.shape[:-1], y.layout.shape[1]))
+    try:
+        batch = broadcast_shapes(x.layout.shape[:-2], y.layout.shape[:-2])
+    except RuntimeError as error:
+        raise RuntimeError(f"{error} (matmul of {list(x.layout.shape)} and {list(y.layout.shape)})") from None
+    size = 1
+    for extent in batch:
+        size *= extent
+    left = reshape(expand(x, (*batch, *x.layout.shape[-2:])), (size, *x.layout.shape[-2:]))
+    right = reshape(expand(y, (*batch, *y.layout.shape[-2:])), (size, *y.layout.shape[-2:]))
+    result = bmm(left, right)
+    return reshape(result, (*batch, result.layout.shape[1], result.layout.shape[2]))
+
+
+def _drop(x, dim):
+    shape = list(x.layout.shape)
+    del shape[dim]
+    return reshape(x, tuple(shape))
+
+
+@method
+def dot(input, other) -> Tensor:
+    """The sum of the products of two vectors."""
+    for layout in (input.layout, other.layout):
+        if layout.ndim != 1:
+            raise RuntimeError(f"1D tensors expected, but got {input.layout.ndim}D and {other.layout.ndim}D tensors")
+    if input.layout.shape != other.layout.shape:
+        raise RuntimeError(f"inconsistent tensor size, expected tensor [{input.layout.shape[0]}] and src [{other.layout.shape[0]}] to "
+                           f"have the same number of elements, but got {input.layout.shape[0]} and {other.layout.shape[0]} elements "
+                           f"respectively")
+    return reshape(mm(unsqueeze(input, 0), unsqueeze(other, 1)), ())
+
+
+@method
+def mv(input, vec) -> Tensor:
+    """The product of a matrix (n, m) and a vector (m)."""
+    if input.layout.ndim != 2 or vec.layout.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {input.layout.ndim}, {vec.layout.ndim}")
+    return _matmul(input, vec)
+
+
+@method
+def outer(input, vec2) -> Tensor:
+    """The products of every element of one vector with every element of another, as a matrix."""
+    if input.layout.ndim != 1 or vec2.layout.ndim != 1:
+        raise RuntimeError(f"outer: Expected 1-D arguments, but got {input.layout.ndim}-D and {vec2.layout.ndim}-D")
+    return arithmetic.mul(unsqueeze(input, 1), unsqueeze(vec2, 0))
+
+
+method(outer, "ger")
+
+
+def _scaled(x, factor):
+    return x if factor == 1 else arithmetic.mul(x, factor)
+
+
+@method
+def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2); with beta 0 the input is not read."""
+    product = _scaled(mm(mat1, mat2), alpha)
+    result = product if beta == 0 else arithmetic.add(_scaled(input, beta), product)
+    return result if out is None else registry["copy_"].function(out, result)
+
+
+@method
+def addmv(input, mat, vec, *, beta=1, alpha=1) -> Tensor:
+    """beta * input + alpha * (mat @ vec)."""
+    product = _scaled(mv(mat, vec), alpha)
+    return product if beta == 0 else arithmetic.add(_scaled(input, beta), product)
+
+
+@method
+def baddbmm(input, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
+    """beta * input + alpha * (batch1 @ batch2), for batches of matrices."""
+    product = _scaled(bmm(batch1, batch2), alpha)
+    return product if beta == 0 else arithmetic.add(_scaled(input, beta), product)
+
+
+@method
+def addr(input, vec1, vec2, *, beta=1, alpha=1) -> Tensor:
+    """beta * input + alpha * outer(vec1, vec2)."""
+    product = _scaled(outer(vec1, vec2), alpha)
+    return product if beta == 0 else arithmetic.add(_scaled(input, beta), product)
+
+
+def chain_matmul(*matrices) -> Tensor:
+    """The product of several matrices, from the left."""
+    result = matrices[0]
+    for matrix in matrices[1:]:
+        result = mm(result, matrix)
+    return result
+
+
+# ---------------------------------------------------------------- linear
+_linear_plans = new_plan_table()
+
+
+def _plan_linear(x, weight, bias):
+    if weight.ndim != 2:
+        raise RuntimeError(f"linear(): expected a weight of 2 dimensions, got {weight.ndim}")
+    if x.shape[-1:] != weight.shape[1:]:
+        rows = x.numel // x.shape[-1] if x.ndim and x.shape[-1] else 0
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1] if x.ndim else 1} and "
+                           f"{weight.shape[1]}x{weight.shape[0]})")
+    if bias is not None and (bias.ndim != 1 or bias.shape[0] != weight.shape[0]):
+        raise RuntimeError(f"linear(): expected a bias of shape [{weight.shape[0]}], got {list(bias.shape)}")
+    rows = x.numel // x.shape[-1] if x.shape[-1] else _product(x.shape[:-1])
+    out = Layout.of(x.dtype, (*x.shape[:-1], weight.shape[0]), None, x.device)
+    step = x.strides[0] if x.ndim == 2 else x.shape[-1]
+    prepared = kernels(x.device, "gemm").plan_gemm(
+        rows, weight.shape[0], weight.shape[1], _kernel_dtype(x), (step, x.strides[-1]), weight.strides[::-1],
+        (weight.shape[0], 1), bias=None if bias is None else "column", bias_stride=1 if bias is None else bias.strides[0])
+    return _Product(out, prepared)
+
+
+def _product(shape):
+    size = 1
+    for extent in shape:
+        size *= extent
+    return size
+
+
+@register
+def linear(input, weight, bias=None) -> Tensor:
+    """input @ weight.T + bias, in one kernel.
+
+    Args:
+        input: (*, in_features).
+        weight: (out_features, in_features).
+        bias: (out_features), or None.
+
+    Returns:
+        (*, out_features).
+
+    Raises:
+        RuntimeError: sizes that do not match, or different dtypes.
+    """
+    if input.layout.ndim > 2:
+        input = contiguous(input)
+    x, w = input.layout, weight.layout
+    b = None if bias is None else bias.layout
+    plan = _linear_plans.get((x, w, b))
+    if plan is None:
+        if x.ndim == 0:
+            raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D and 2D")
+        _check("linear", input, weight)
+        if bias is not None:
+            _check("linear", input, bias)
+        plan = _linear_plans.keep((x, w, b), _plan_linear(x, w, b))
+    out = plan.run(input, weight, bias)
+    if recording(input, weight, bias) and x.dtype.category >= 2:
+        out.node = GraphNode("linear", (input.node, weight.node, None if bias is None else bias.node),
+                             (input if weight.node is not None else None, weight if input.node is not None else None), _linear_vjp,
+                             x.ndim)
+    return out
+
+
+def _linear_vjp(node, grad):
+    x, weight = node.tensors()
+    by_input = by_weight = by_bias = None
+    if node.needs(0):
+        by_input = matmul(grad, arithmetic.conj_physical(weight) if weight.layout.dtype.is_complex else weight)
+    flat = grad if grad.layout.ndim == 2 else reshape(grad, (-1, grad.layout.shape[-1]) if grad.layout.numel
+                                                      else (0, grad.layout.shape[-1]))
+    if node.needs(1):
+        rows = x if node.constants == 2 else reshape(x, (flat.layout.shape[0], x.layout.shape[-1]))
+        by_weight = mm(transpose(flat, 0, 1), arithmetic.conj_physical(rows) if rows.layout.dtype.is_complex else rows)
+    if node.needs(2):
+        by_bias = reduce.sum(flat, 0)
+    return by_input, by_weight, by_bias
+
+
+Tensor.__matmul__ = matmul
+Tensor.__rmatmul__ = lambda self, other: matmul(other, self)
+
+
+# ---------------------------------------------------------------- sums over named dimensions
+def tensordot(a, b, dims=2) -> Tensor:
+    """The sum of products over the last `dims` dimensions of a and the first of b, or over two lists of dimensions."""
+    if isinstance(dims, int):
+        first = list(range(a.layout.ndim - dims, a.layout.ndim))
+        second = list(range(dims))
+    else:
+        first, second = ([d % t.layout.ndim for d in ds] for t, ds in zip((a, b), dims))
+    kept_a = [d for d in range(a.layout.ndim) if d not in first]
+    kept_b = [d for d in range(b.layout.ndim) if d not in second]
+    inner = _product([a.layout.shape[d] for d in first])
+    if inner != _product([b.layout.shape[d] for d in second]):
+        raise RuntimeError(f"contracted dimensions need to match, but first has size {inner} in dims {first} and second has "
+                           f"{[b.layout.shape[d] for d in second]} in dims {second}")
+    left = reshape(permute(a, [*kept_a, *first]), (_product([a.layout.shape[d] for d in kept_a]), inner))
+    right = reshape(permute(b, [*second, *kept_b]), (inner, _product([b.layout.shape[d] for d in kept_b])))
+    return reshape(mm(left, right), tuple([a.layout.shape[d] for d in kept_a] + [b.layout.shape[d] for d in kept_b]))
+
+
+def einsum(equation: str, *operands) -> Tensor:
+    """Einstein summation, such as `einsum("bij,bjk->bik", a, b)`: operands are multiplied in pairs as batched products.
+
+    Raises:
+        RuntimeError: an equation that does not fit the operands.
+    """
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    inputs, output, operands = _parse_einsum(equation.replace(" ", ""), operands)
+    terms = [_diagonals(t, subscript) for t, subscript in zip(operands, inputs)]
+    while len(terms) > 1:
+        (x, sx), (y, sy) = terms[0], terms[1]
+        later = set(output).union(*[s for _, s in terms[2:]])
+        terms[:2] = [_contract(x, sx, y, sy, later)]
+    x, subscript = terms[0]
+    gone = tuple(i for i, c in enumerate(subscript) if c not in output)
+    if gone:
+        x = reduce.sum(x, gone)
+        subscript = [c for c in subscript if c in output]
+    return permute(x, [subscript.index(c) for c in output]) if subscript else x
+
+
+def _parse_einsum(equation, operands):
+    left, arrow, right = equation.partition("->")
+    inputs = left.split(",")
+    if len(inputs) != len(operands):
+        raise RuntimeError(f"einsum(): more operands were provided than specified in the equation: expected {len(inputs)}, got "
+                           f"{len(operands)}")
+    widest = 0
+    for subscript, operand in zip(inputs, operands):
+        if "..." in subscript:
+            widest = max(widest, operand.layout.ndim - len(subscript.replace("...", "")))
+    names = [chr(0x3b1 + i) for i in range(widest)]
+    spelled = []
+    for subscript, operand in zip(inputs, operands):
+        head, dots, tail = subscript.partition("...")
+        count = operand.layout.ndim - len(head) - len(tail)
+        if count != 0 and not dots or count < 0:
+            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(head) + len(tail)}) does not match the "
+                               f"number of dimensions ({operand.layout.ndim}) for an operand")
+        spelled.append([*head, *names[widest - count:], *tail] if dots else [*head])
+    if arrow:
+        output = [c for part in right.partition("...") for c in (names if part == "..." else part)]
+    else:
+        letters = [c for s in spelled for c in s]
+        output = names + sorted({c for c in letters if letters.count(c) == 1 and c not in names})
+    return spelled, output, operands
+
+
+def _diagonals(x, subscript):
+    """Repeated letters within one operand taken along their diagonal."""
+    subscript = list(subscript)
+    for letter in dict.fromkeys(subscript):
+        while subscript.count(letter) > 1:
+            first = subscript.index(letter)
+            second = subscript.index(letter, first + 1)
+            x = x.diagonal(0, first, second)
+            del subscript[second], subscript[first]
+            subscript.append(letter)
+    return x, subscript
+
+
+def _contract(x, sx, y, sy, later):
+    """Two operands' product, summed over the letters that nothing later names."""
+    batch = [c for c in sx if c in sy and c in later]
+    inner = [c for c in sx if c in sy and c not in later]
+    only_x = tuple(i for i, c in enumerate(sx) if c not in sy and c not in later)
+    only_y = tuple(i for i, c in enumerate(sy) if c not in sx and c not in later)
+    if only_x:
+        x, sx = reduce.sum(x, only_x), [c for i, c in enumerate(sx) if i not in only_x]
+    if only_y:
+        y, sy = reduce.sum(y, only_y), [c for i, c in enumerate(sy) if i not in only_y]
+    rows, columns = [c for c in sx if c not in sy], [c for c in sy if c not in sx]
+    size = {}
+    for tensor, letters in ((x, sx), (y, sy)):
+        for extent, letter in zip(tensor.layout.shape, letters):
+            if size.get(letter, 1) not in (1, extent) and extent != 1:
+                raise RuntimeError(f"einsum(): subscript {letter} has size {extent} for one operand and {size[letter]} for another")
+            size[letter] = max(size.get(letter, 1), extent)
+
+    def arranged(tensor, letters, order, groups):
+        tensor = permute(tensor, [letters.index(c) for c in order])
+        tensor = expand(tensor, tuple(size[c] for c in order))
+        return reshape(tensor, tuple(_product([size[c] for c in g]) for g in groups))
+
+    left = arranged(x, sx, batch + rows + inner, (batch, rows, inner))
+    right = arranged(y, sy, batch + inner + columns, (batch, inner, columns))
+    result = reshape(bmm(left, right), tuple(size[c] for c in batch + rows + columns))
+    return result, batch + rows + columns
+
+
