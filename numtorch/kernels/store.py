@@ -63,13 +63,14 @@ def _write(path: str, blob: bytes) -> bool:
 def load(key: str) -> bytes | None:
     """The payload stored under `key`, or None where there is none or it is damaged."""
     blob = _packs().get(key)
-    if blob is None:
+    payload = _unseal(blob) if blob is not None else None
+    if payload is None:                                  # a damaged pack does not hide the entry that replaced its own
         try:
             with open(_object_path(key), "rb") as file:
-                blob = file.read()
+                payload = _unseal(file.read())
         except OSError:
             return None
-    return _unseal(blob)
+    return payload
 
 
 def save(key: str, payload: bytes) -> bool:
@@ -148,8 +149,11 @@ def pack() -> int:
             entries[key] = each.get(key)
     loose = _loose()
     for path in loose:
-        with open(path, "rb") as file:
-            entries[os.path.basename(os.path.dirname(path)) + os.path.basename(path)[:-4]] = file.read()
+        try:
+            with open(path, "rb") as file:
+                entries[os.path.basename(os.path.dirname(path)) + os.path.basename(path)[:-4]] = file.read()
+        except OSError:                                  # another process has just packed it
+            continue
     entries = {k: b for k, b in entries.items() if b and _unseal(b) is not None}
     if not entries:
         return 0

@@ -1,0 +1,238 @@
+"""The kernel store: every way a directory of machine code can go wrong, and none of them harms a result."""
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import numpy as np
+import pytest
+
+from numtorch.kernels import compiler, store
+
+jit_only = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is stored when kernels run as Python")
+
+# A process that compiles (or loads) `count` kernels, checks what each computes, and says how many it compiled.
+WORKER = textwrap.dedent("""
+    import sys, numpy as np
+    from numtorch.kernels import compiler
+    def add(x, out, walk):
+        for i in range(walk[0]):
+            out[i] = x[i] + OFFSET
+    x, out, walk = np.arange(5.0), np.empty(5), np.array([5])
+    for offset in range(int(sys.argv[1])):
+        k = compiler.compile_kernel(add, ("float64*", "float64*", "int64*"), {"OFFSET": offset})
+        k.call(x.ctypes.data, out.ctypes.data, walk.ctypes.data)
+        assert (out == x + offset).all(), out
+    print(compiler.statistics.compiled, compiler.statistics.loaded)
+""")
+
+
+def start(directory, count=1, **environment):
+    env = {**os.environ, "NUMTORCH_CACHE_DIR": str(directory), **environment}
+    return subprocess.Popen([sys.executable, "-c", WORKER, str(count)], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True)
+
+
+def finish(process):
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return tuple(map(int, out.split()))
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMTORCH_CACHE_DIR", str(tmp_path / "store"))
+    monkeypatch.setattr(store, "_opened", None)
+    yield tmp_path / "store"
+    store._opened = None
+
+
+KEYS = [f"{i:02x}" + "0" * 62 for i in range(20)]
+
+
+# ---------------------------------------------------------------- entries and packs
+def test_save_load_pack_clear(here):
+    assert store.load(KEYS[0]) is None and store.pack() == 0
+    for i, key in enumerate(KEYS):
+        assert store.save(key, bytes([i]) * (i * 100))
+    assert store.info()["loose kernels"] == 20 and store.info()["writable"]
+    assert store.pack() == 20
+    assert store.info()["loose kernels"] == 0 and store.info()["packed kernels"] == 20 and store.info()["packs"] == 1
+    assert all(store.load(key) == bytes([i]) * (i * 100) for i, key in enumerate(KEYS))
+    more = "ff" + "1" * 62
+    store.save(more, b"later")
+    assert store.load(more) == b"later" and store.pack() == 21 and store.info()["packs"] == 1
+    assert store.clear() == 1 and store.load(KEYS[3]) is None and store.info()["bytes"] == 0
+
+
+@pytest.mark.parametrize("damage", ["flip a bit", "cut short", "empty", "not ours", "a directory"])
+def test_damaged_entry_counts_as_missing(here, damage):
+    store.save(KEYS[0], b"machine code" * 50)
+    path = store._object_path(KEYS[0])
+    blob = bytearray(open(path, "rb").read())
+    os.unlink(path)
+    if damage == "a directory":
+        os.mkdir(path)
+    else:
+        blob[100] ^= 4
+        open(path, "wb").write({"flip a bit": blob, "cut short": blob[:50], "empty": b"", "not ours": b"x" * 700}[damage])
+    assert store.load(KEYS[0]) is None
+    if damage != "a directory":
+        assert store.save(KEYS[0], b"again") and store.load(KEYS[0]) == b"again"
+
+
+def damage_pack(path, how):
+    blob = bytearray(open(path, "rb").read())
+    if how == "header":
+        blob[4] ^= 0xFF
+    elif how == "index":
+        blob[14] = 0
+    elif how == "last blob":
+        blob = blob[:-3]
+    elif how == "half":
+        blob = blob[:len(blob) // 2]
+    else:
+        blob = blob[:7]
+    open(path, "wb").write(blob)
+
+
+@pytest.mark.parametrize("how", ["header", "index", "last blob", "half", "stub"])
+def test_damaged_pack_never_gives_a_wrong_kernel(here, how):
+    payloads = {key: key.encode() * 200 for key in KEYS}
+    for key, payload in payloads.items():
+        store.save(key, payload)
+    store.pack()
+    pack, = (here / "packs").iterdir()
+    damage_pack(pack, how)
+    store._opened = None
+    found = {key: store.load(key) for key in KEYS}
+    assert all(found[key] in (None, payloads[key]) for key in KEYS)
+    assert any(v is None for v in found.values())
+    for key in KEYS:                                     # what is lost is compiled and saved again
+        if found[key] is None:
+            store.save(key, payloads[key])
+    assert all(store.load(key) == payloads[key] for key in KEYS), "a damaged pack must not hide a good entry"
+    assert store.pack() == len(KEYS)
+    assert all(store.load(key) == payloads[key] for key in KEYS)
+
+
+def test_pack_deleted_by_another_process(here):
+    for key in KEYS:
+        store.save(key, b"code")
+    store.pack()
+    assert store.load(KEYS[0]) == b"code"
+    for pack in (here / "packs").iterdir():
+        pack.unlink()
+    assert store.load(KEYS[1]) is None
+    store.save(KEYS[1], b"code")
+    assert store.load(KEYS[1]) == b"code"
+
+
+# ---------------------------------------------------------------- real kernels in real processes
+@jit_only
+def test_concurrent_writers_and_a_warm_reader(tmp_path):
+    for process in [start(tmp_path, 6) for _ in range(3)]:
+        compiled, loaded = finish(process)
+        assert compiled + loaded == 6
+    assert finish(start(tmp_path, 6)) == (0, 6)
+    assert not [n for _, _, names in os.walk(tmp_path) for n in names if n.endswith(".tmp")]
+
+
+@jit_only
+def test_corrupt_kernels_are_compiled_again(tmp_path):
+    assert finish(start(tmp_path, 2)) == (2, 0)
+    for folder, _, names in os.walk(tmp_path):
+        for name in names:
+            path = os.path.join(folder, name)
+            blob = bytearray(open(path, "rb").read())
+            blob[len(blob) // 2] ^= 1
+            open(path, "wb").write(blob)
+    assert finish(start(tmp_path, 2)) == (2, 0)
+    assert finish(start(tmp_path, 2)) == (0, 2)
+
+
+@jit_only
+@pytest.mark.parametrize("home", ["read-only", "missing", "a file"])
+def test_home_that_cannot_be_written(tmp_path, home):
+    place = tmp_path / "home"
+    if home == "read-only":
+        place.mkdir()
+        place.chmod(stat.S_IRUSR | stat.S_IXUSR)
+        if os.access(place, os.W_OK):                    # root writes anywhere; /proc refuses even root
+            place = "/proc/1"
+    elif home == "a file":
+        place.write_text("")
+    else:
+        place = "/dev/null/nowhere"
+    process = start("", 1, NUMTORCH_CACHE_DIR="", XDG_CACHE_HOME="", HOME=str(place))
+    assert finish(process) == (1, 0)
+
+
+# ---------------------------------------------------------------- other numba versions
+@jit_only
+def test_untested_numba_warns_once_and_is_checked(here, monkeypatch):
+    import numba
+    monkeypatch.setattr(numba, "__version__", "0.99.0")
+    monkeypatch.setattr(compiler, "_checked", False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        compiler._check_numba(numba)
+        compiler._check_numba(numba)
+    assert [w.category for w in caught] == [RuntimeWarning] and "0.99.0" in str(caught[0].message)
+
+
+@jit_only
+@pytest.mark.parametrize("fault, message", [("raises", "does not work with numtorch"), ("wrong", "compiles numtorch's kernels wrongly")])
+def test_numba_that_fails_the_self_check_is_refused(here, monkeypatch, fault, message):
+    import numba
+
+    class Broken:
+        @staticmethod
+        def call(address, x):
+            if fault == "raises":
+                raise AttributeError("_final_module")
+
+    monkeypatch.setattr(numba, "__version__", "0.99.0")
+    monkeypatch.setattr(compiler, "_checked", False)
+    monkeypatch.setattr(compiler, "compile_kernel", lambda *a, **k: Broken)
+    with pytest.warns(RuntimeWarning), pytest.raises(RuntimeError, match=message):
+        compiler._check_numba(numba)
+    monkeypatch.setattr(compiler, "_checked", True)
+
+
+@jit_only
+def test_self_check_computes(here):
+    cell = np.zeros(1, np.int64)
+    compiler.compile_kernel(compiler._store_answer, ("int64*", "int64")).call(cell.ctypes.data, 41)
+    assert cell[0] == 42
+
+
+# ---------------------------------------------------------------- python -m numtorch cache
+def command(*args, directory, **environment):
+    env = {**os.environ, "NUMTORCH_CACHE_DIR": str(directory), **environment}
+    return subprocess.run([sys.executable, "-m", "numtorch", *args], env=env, capture_output=True, text=True, timeout=600)
+
+
+def test_command_line(tmp_path, here):
+    store.save(KEYS[0], b"code")
+    shown = command("cache", "info", directory=here)
+    assert shown.returncode == 0 and str(here) in shown.stdout and "loose kernels" in shown.stdout
+    gone = command("cache", "clear", directory=here)
+    assert gone.returncode == 0 and "1" in gone.stdout and store.load(KEYS[0]) is None
+    assert command("--version", directory=here).stdout.strip().startswith("numtorch ")
+    assert command("cache", "polish", directory=here).returncode == 2
+
+
+@jit_only
+def test_warm_leaves_a_pack_that_later_processes_load(tmp_path):
+    done = command("cache", "warm", "--only", "arithmetic", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "packs").iterdir())) == 1
+    code = ("import numtorch as torch; from numtorch.kernels import compiler; torch.ones(3) + torch.ones(3); "
+            "print(compiler.statistics.compiled)")
+    env = {**os.environ, "NUMTORCH_CACHE_DIR": str(tmp_path)}
+    assert subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True).stdout.strip() == "0"
