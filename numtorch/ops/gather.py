@@ -1,7 +1,7 @@
-"""Elements by index tensors and masks: gather, scatter, index_select and its kin, embedding, nonzero, masked_select.
+"""Reading and writing by index tensors: `index_values` and `put_values`, and index_select and its kin, take and embedding on them.
 
-`x[...]` itself is in ops/index.py, which is built on `index_values` and `put_values` from here. Every kernel call checks every
-index; a bad one is found again here, to be named in the error.
+`x[...]` itself is in ops/index.py, gather and scatter in ops/scatter.py, masks in ops/mask.py.
+Every kernel call checks every index; a bad one is found again here, to be named in the error.
 """
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ import threading
 
 from ..autograd.graph import GraphNode, mark_written, recording
 from ..autograd.modes import modes
-from ..dtypes import bool_, int32, int64, uint8
-from ..kernels.intrinsics import select
+from ..dtypes import int32, int64
 from ..layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
-from ..tensor import Tensor, empty, number, view_of
+from ..tensor import Tensor, empty, number
 from . import arithmetic, comparison
 from .backends import kernels
-from .copy import clone, contiguous, copy_, filled, register, to_dtype
+from .copy import clone, copy_, filled, register, to_dtype
 from .op import as_operand, method, new_plan_table, registry
-from .pointwise import check_inplace_allowed, overlap_partly, pointwise, rebase_history
-from .view import expand, place, reshape, unsqueeze, view
+from .pointwise import check_inplace_allowed, overlap_partly, rebase_history
+from .view import reshape, unsqueeze
 
 _MOST_INDICES = 64
 
@@ -36,7 +35,7 @@ class _Desk(threading.local):
 _desk = _Desk()
 
 
-def _run(prepared, x, indices, other, bounds, message=None):
+def run_indexed(prepared, x, indices, other, bounds, message=None):
     """Run an indexing kernel.
 
     Args:
@@ -67,7 +66,7 @@ def _bad_index(indices, bounds):
     return "index out of bounds"
 
 
-def _check_index(name, index, wanted=(int64, int32)):
+def check_index(name, index, wanted=(int64, int32)):
     if not isinstance(index, Tensor):
         raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
     if index.layout.dtype not in wanted:
@@ -75,14 +74,14 @@ def _check_index(name, index, wanted=(int64, int32)):
     return index
 
 
-def _same_dtype(name, self, source):
+def same_dtype(name, self, source):
     if self.layout.dtype is not source.layout.dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype, got {self.layout.dtype.name} and "
                            f"{source.layout.dtype.name}")
 
 
 # ---------------------------------------------------------------- writing in place
-def _begin_write(name, self, *sources):
+def begin_write(name, self, *sources):
     """The checks of an in-place write. Returns whether it is to be recorded."""
     if self.layout.overlaps_itself():
         raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers to a single memory "
@@ -93,20 +92,20 @@ def _begin_write(name, self, *sources):
     return graph
 
 
-def _apart(source, target):
+def apart(source, target):
     """`source`, or a copy of it where it shares memory with what is about to be written."""
     same = source.storage is target.storage
     return clone(source) if same and (source.address == target.address or overlap_partly(source, target)) else source
 
 
-def _end_write(name, self, graph, sources, saved, vjp, constants):
+def end_write(name, self, graph, sources, saved, vjp, constants):
     mark_written(self.storage, name + "_")
     if graph and self.layout.dtype.category >= 2:
         rebase_history(self, GraphNode(name, (self.node, *[s.node for s in sources]), saved, vjp, constants))
     return self
 
 
-def _out_of_place(inplace, name):
+def out_of_place(inplace, name):
     """The form of an in-place op that writes to a copy."""
     def function(self, *args, **kwargs):
         return inplace(clone(self), *args, **kwargs)
@@ -168,7 +167,7 @@ def index_values(x: Tensor, dims: tuple, indices) -> Tensor:
     plan = _index_plan(x.layout, dims, indices)
     out = empty(plan.out)
     if plan.prepared is not None:
-        _run(plan.prepared, x, indices, out, plan.bounds)
+        run_indexed(plan.prepared, x, indices, out, plan.bounds)
     if x.node is not None and modes.grad and x.layout.dtype.category >= 2:
         out.node = GraphNode("index", (x.node,), indices, _index_vjp, (x.layout, dims))
     return out
@@ -211,7 +210,7 @@ def _write(x, dims, indices, source, reduce):
     if found is None:
         found = _put_plans.keep(key, (_plan_put(x.layout, dims, indices, source.layout, reduce),))
     if found[0] is not None:
-        _run(found[0], x, indices, source, [(d, x.layout.shape[d]) for d in dims])
+        run_indexed(found[0], x, indices, source, [(d, x.layout.shape[d]) for d in dims])
 
 
 def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool) -> Tensor:
@@ -229,11 +228,11 @@ def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool
                            f"and {source.layout.dtype.name} for the source.")
     if source.layout.shape != shape:
         source = fit_value(source, shape, "indexing result")
-    graph = _begin_write("index_put", x, source)
-    source = _apart(source, x)
-    indices = [_apart(i, x) for i in indices]
+    graph = begin_write("index_put", x, source)
+    source = apart(source, x)
+    indices = [apart(i, x) for i in indices]
     _write(x, dims, indices, source, "add" if accumulate else None)
-    return _end_write("index_put", x, graph, (source,), indices, _put_vjp, (dims, source.layout, accumulate))
+    return end_write("index_put", x, graph, (source,), indices, _put_vjp, (dims, source.layout, accumulate))
 
 
 def _put_vjp(node, grad):
@@ -269,7 +268,7 @@ def _vector(name, index):
     return index if index.layout.ndim else reshape(index, 1)
 
 
-def _at_least_1d(x):
+def at_least_1d(x):
     return x if x.layout.ndim else unsqueeze(x, 0)
 
 
@@ -280,21 +279,21 @@ def index_select(input, dim, index, *, out=None) -> Tensor:
     Raises:
         IndexError: an index out of bounds, or `index` has more than one dimension.
     """
-    index = _vector("index_select", _check_index("index_select", index))
+    index = _vector("index_select", check_index("index_select", index))
     dim = wrap_dim(dim, input.layout.ndim)
-    result = index_values(_at_least_1d(input), (dim,), (index,))
-    return _finish(out, result if input.layout.ndim else reshape(result, ()))
+    result = index_values(at_least_1d(input), (dim,), (index,))
+    return finish(out, result if input.layout.ndim else reshape(result, ()))
 
 
-def _finish(out, result):
+def finish(out, result):
     return result if out is None else copy_(out, result.detach())
 
 
 def _index_write(name, self, dim, index, source, accumulate):
-    index = _vector(name, _check_index(name, index))
+    index = _vector(name, check_index(name, index))
     dim = wrap_dim(dim, self.layout.ndim)
     if isinstance(source, Tensor) and not source.layout.weak:
-        _same_dtype(name, self, source)
+        same_dtype(name, self, source)
         wanted = (self.layout.shape[:dim] + index.layout.shape + self.layout.shape[dim + 1:]) if self.layout.ndim else ()
         if source.layout.ndim and source.layout.shape != wanted:
             raise IndexError(f"{name}(): Source/destination tensor must have same slice shapes. Expected source of shape "
@@ -328,204 +327,16 @@ def index_fill_(self, dim, index, value):
     return _index_write("index_fill", self, dim, index, to_dtype(value, self.layout.dtype), False)
 
 
-index_copy = _out_of_place(index_copy_, "index_copy")
-index_add = _out_of_place(index_add_, "index_add")
-index_fill = _out_of_place(index_fill_, "index_fill")
-
-
-# ---------------------------------------------------------------- gather and scatter
-_gather_plans = new_plan_table()
-
-
-def _plan_gather(layout, dim, index, out):
-    if not index.numel:
-        return (None,)
-    return (kernels(layout.device, "gather").plan_gather(layout.dtype.itemsize, dim, layout.shape, layout.strides, index.shape,
-                                                         index.strides, out.strides, index.dtype.kernel),)
-
-
-def _check_gathered(name, shape, index, dim, ndim):
-    if index.layout.ndim != len(shape):
-        raise RuntimeError(f"Index tensor must have the same number of dimensions as {name} tensor")
-    for d, (n, m) in enumerate(zip(index.layout.shape, shape)):
-        if d != dim and n > m:
-            raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.layout.shape)} to be no larger than "
-                               f"self {list(shape)} apart from dimension {dim}")
-
-
-@method
-def gather(input, dim, index, *, sparse_grad: bool = False, out=None) -> Tensor:
-    """Elements along a dimension, one for each index: `out[i][j] = input[index[i][j]][j]` for dim 0.
-
-    Args:
-        index: of as many dimensions as `input`, no larger than it but along `dim`; int64.
-
-    Raises:
-        RuntimeError: the shapes do not fit, or a wrong dtype. IndexError: an index out of bounds.
-    """
-    _check_index("gather", index)
-    dim = wrap_dim(dim, input.layout.ndim)
-    if index.layout.numel == 0:
-        return _finish(out, empty(Layout.of(input.layout.dtype, index.layout.shape, None, input.layout.device)))
-    x, places = _at_least_1d(input), _at_least_1d(index)
-    _check_gathered("input", x.layout.shape, places, dim, x.layout.ndim)
-    key = (x.layout, dim, places.layout)
-    result = empty(Layout.of(x.layout.dtype, places.layout.shape, None, x.layout.device))
-    found = _gather_plans.get(key)
-    if found is None:
-        found = _gather_plans.keep(key, _plan_gather(x.layout, dim, places.layout, result.layout))
-    _run(found[0], x, (places,), result, ((dim, x.layout.shape[dim]),))
-    if recording(x) and x.layout.dtype.category >= 2:
-        result.node = GraphNode("gather", (x.node,), (places,), _gather_vjp, (x.layout, dim))
-    return _finish(out, result if index.layout.ndim else reshape(result, ()))
-
-
-def _gather_vjp(node, grad):
-    layout, dim = node.constants
-    return (scatter_add_(filled(layout.dense(grad.layout.dtype), 0), dim, node.tensors()[0], grad),)
-
-
-_scatter_plans = new_plan_table()
-
-
-def _scatter_(name, self, dim, index, source, how):
-    """self[index[i][j]][j] = source[i][j], or combined with it, for dim 0."""
-    _check_index(name, index)
-    dim = wrap_dim(dim, self.layout.ndim)
-    source = as_operand(name, source)
-    if source.layout.weak or (source.layout.ndim == 0 and index.layout.ndim):
-        source = expand(to_dtype(source, self.layout.dtype), index.layout.shape)
-    _same_dtype(name, self, source)
-    if not index.layout.numel:
-        return self
-    target, places, values = (_at_least_1d(t) for t in (self, index, source))
-    _check_gathered("self", target.layout.shape, places, dim, target.layout.ndim)
-    if values.layout.ndim != places.layout.ndim or any(n > m for n, m in zip(places.layout.shape, values.layout.shape)):
-        raise RuntimeError(f"Expected index {list(index.layout.shape)} to be no larger than src {list(source.layout.shape)}")
-    graph = _begin_write(name, target, values)
-    places, values = _apart(places, target), _apart(values, target)
-    key = (target.layout, dim, places.layout, values.layout, how)
-    prepared = _scatter_plans.get(key)
-    if prepared is None:
-        prepared = _scatter_plans.keep(key, kernels(target.layout.device, "gather").plan_scatter(
-            target.layout.dtype.kernel, dim, target.layout.shape, target.layout.strides, places.layout.shape, places.layout.strides,
-            values.layout.strides, how, places.layout.dtype.kernel))
-    _run(prepared, target, (places,), values, ((dim, target.layout.shape[dim]),))
-    _end_write(name, target, graph, (values,), (places,), _scatter_vjp, (dim, values.layout, how))
-    return self
-
-
-def _scatter_vjp(node, grad):
-    dim, source, how = node.constants
-    places, = node.tensors()
-    by_target = by_source = None
-    if how not in (None, "add"):
-        raise NotImplementedError(f"scatter with reduce='{how}' is not differentiable; expected None or 'add'")
-    if node.needs(0):
-        by_target = grad if how == "add" else _scatter_("scatter", clone(grad), dim, places, number(0), None)
-    if node.needs(1):
-        by_source = gather(grad, dim, places)
-        if source.shape != places.layout.shape:          # the part of src that was used
-            region = Layout.of(source.dtype, places.layout.shape, source.dense().strides, source.device)
-            by_source = place(by_source, source.dense(), region, 0)
-    return by_target, by_source
-
-
-_SCATTER_REDUCTIONS = {None: None, "add": "add", "multiply": "multiply"}
-_REDUCTIONS = {"sum": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
-
-
-@method
-def scatter_(self, dim, index, src=None, value=None, *, reduce=None):
-    """Write `src` (a tensor, or a number) to the places along a dimension that `index` names, and return this tensor.
-
-    Args:
-        reduce: None to overwrite, "add" or "multiply" to combine.
-
-    Raises:
-        RuntimeError: the shapes or dtypes do not fit. IndexError: an index out of bounds.
-    """
-    if reduce not in _SCATTER_REDUCTIONS:
-        raise RuntimeError("reduce argument must be either add or multiply.")
-    return _scatter_("scatter", self, dim, index, value if src is None else src, _SCATTER_REDUCTIONS[reduce])
-
-
-@method
-def scatter_add_(self, dim, index, src):
-    """Add `src` at the places along a dimension that `index` names, and return this tensor."""
-    return _scatter_("scatter_add", self, dim, index, src, "add")
-
-
-@method
-def scatter_reduce_(self, dim, index, src, reduce, *, include_self: bool = True):
-    """Combine `src` into the places along a dimension that `index` names, and return this tensor.
-
-    Args:
-        reduce: "sum", "prod", "mean", "amax" or "amin"; only "sum" and "mean" have gradients.
-        include_self: whether the elements that were there before count.
-    """
-    if reduce not in _REDUCTIONS and reduce != "mean":
-        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
-    if not include_self:
-        start = {"prod": 1, "amax": _lowest(self.layout.dtype), "amin": _highest(self.layout.dtype)}.get(reduce, 0)
-        scatter_(self, dim, index, start)
-    _scatter_("scatter_reduce", self, dim, index, src, "add" if reduce == "mean" else _REDUCTIONS[reduce])
-    if reduce == "mean":
-        ones = filled(self.layout.dense(), 1 if include_self else 0)
-        hits = scatter_add_(ones, dim, index, filled(src.layout.dense(), 1))
-        count = arithmetic.clamp_low(hits, 1)
-        copy_(self, self / count if self.layout.dtype.category >= 2 else arithmetic.floor_divide(self, count))
-    return self
-
-
-def _lowest(dtype):
-    return float("-inf") if dtype.category == 2 else _integer_limits(dtype)[0]
-
-
-def _highest(dtype):
-    return float("inf") if dtype.category == 2 else _integer_limits(dtype)[1]
-
-
-def _integer_limits(dtype):
-    bits = dtype.itemsize * 8
-    return (-2 ** (bits - 1), 2 ** (bits - 1) - 1) if dtype.is_signed else (0, 2 ** bits - 1)
-
-
-scatter = _out_of_place(scatter_, "scatter")
-scatter_add = _out_of_place(scatter_add_, "scatter_add")
-scatter_reduce = _out_of_place(scatter_reduce_, "scatter_reduce")
-
-
-@register
-def value_selecting_backward(grad, dim, indices, shape, keepdim):
-    """The gradient of picking one element along a dimension: `grad` at `indices` in zeros of `shape`."""
-    if not shape:
-        return reshape(grad, ())
-    if not keepdim:
-        grad, indices = unsqueeze(grad, dim), unsqueeze(indices, dim)
-    zeros = filled(Layout.of(grad.layout.dtype, tuple(shape), None, grad.layout.device), 0)
-    return scatter_(zeros, dim, indices, grad)
+index_copy = out_of_place(index_copy_, "index_copy")
+index_add = out_of_place(index_add_, "index_add")
+index_fill = out_of_place(index_fill_, "index_fill")
 
 
 @method
 def take(input, index) -> Tensor:
     """The elements at `index` of the flattened tensor, in the shape of `index`."""
-    _check_index("take", index)
+    check_index("take", index)
     return index_values(reshape(input, -1), (0,), (index,))
-
-
-@method
-def take_along_dim(input, indices, dim=None, *, out=None) -> Tensor:
-    """`gather`, with `input` and `indices` broadcast against each other but along `dim`; flattened without a dim."""
-    if dim is None:
-        return gather(reshape(input, -1), 0, reshape(indices, -1), out=out)
-    if input.layout.ndim != indices.layout.ndim:
-        raise RuntimeError(f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
-                           f"{input.layout.ndim} dimensions for input, and {indices.layout.ndim} dimensions for indices")
-    dim = wrap_dim(dim, input.layout.ndim)
-    common = list(broadcast_shapes(*[s[:dim] + (1,) + s[dim + 1:] for s in (input.layout.shape, indices.layout.shape)]))
-    shapes = [(*common[:dim], t.layout.shape[dim], *common[dim + 1:]) for t in (input, indices)]
-    return gather(expand(input, shapes[0]), dim, expand(indices, shapes[1]), out=out)
 
 
 # ---------------------------------------------------------------- embedding
@@ -540,14 +351,14 @@ def embedding(weight, indices, padding_idx: int = -1, scale_grad_by_freq: bool =
     Raises:
         IndexError: an index that is negative or not below V.
     """
-    _check_index("embedding", indices)
+    check_index("embedding", indices)
     layout = weight.layout
     if layout.ndim != 2:
         raise RuntimeError(f"'weight' must be 2-D, got {layout.ndim}-D")
     plan = _index_plan(layout, (0,), (indices,))
     out = empty(plan.out)
     if plan.prepared is not None:
-        _run(plan.prepared, weight, (indices,), out, plan.bounds, "index out of range in self")
+        run_indexed(plan.prepared, weight, (indices,), out, plan.bounds, "index out of range in self")
     if recording(weight):
         out.node = GraphNode("embedding", (weight.node,), (indices,), _embedding_vjp, (layout, padding_idx, scale_grad_by_freq))
     return out
@@ -564,124 +375,3 @@ def _embedding_vjp(node, grad):
         put_values(counts, (0,), (indices,), one, True)
         grad = grad / unsqueeze(index_values(counts, (0,), (indices,)), -1)
     return (_spread(grad, layout, (0,), (indices,)),)
-
-
-# ---------------------------------------------------------------- masks
-_mask_plans = new_plan_table()
-
-
-def _mask_plan(kind, device, *arguments):
-    key = (kind, device, *arguments)
-    found = _mask_plans.get(key)
-    return found if found is not None else _mask_plans.keep(key, getattr(kernels(device, "gather"), kind)(*arguments))
-
-
-def _count_true(mask):
-    prepared = _mask_plan("plan_count_nonzero", mask.layout.device, mask.layout.numel)
-    count = empty(Layout.of(int64, (), None, mask.layout.device))
-    prepared.call(mask.address, count.address, prepared.walk)
-    return count.item()
-
-
-def _as_mask(x):
-    return contiguous(x if x.layout.dtype is bool_ else comparison.ne(x, 0))
-
-
-@register
-@method
-def nonzero(input, *, as_tuple: bool = False):
-    """The indices of elements that are not zero, row-major: (count, ndim), or one vector a dimension with `as_tuple`."""
-    mask = _as_mask(input)
-    if as_tuple and not mask.layout.ndim:
-        mask = reshape(mask, 1)
-    shape = mask.layout.shape
-    out = empty(Layout.of(int64, (_count_true(mask), len(shape)), None, mask.layout.device))
-    if out.layout.numel:
-        prepared = _mask_plan("plan_nonzero", mask.layout.device, shape)
-        prepared.call(mask.address, out.address, prepared.walk)
-    if not as_tuple:
-        return out
-    column = Layout.of(int64, out.layout.shape[:1], (len(shape),), mask.layout.device)
-    return tuple([view_of(out, column, d) for d in range(len(shape))])
-
-
-def _both(name, input, mask):
-    if mask.layout.dtype not in (bool_, uint8):
-        raise RuntimeError(f"{name}: expected BoolTensor for mask, got {mask.layout.dtype.name}")
-    return _as_mask(mask)
-
-
-@method
-def masked_select(input, mask, *, out=None) -> Tensor:
-    """The elements where the mask holds, in one dimension; the two are broadcast against each other."""
-    mask = _both("masked_select", input, mask)
-    if input.layout.shape != mask.layout.shape:
-        shape = broadcast_shapes(input.layout.shape, mask.layout.shape)
-        input, mask = expand(input, shape), contiguous(expand(mask, shape))
-    return _finish(out, select_true(input, mask))
-
-
-def select_true(x, mask):
-    """x where a contiguous bool mask of its shape holds."""
-    x = contiguous(x)
-    layout = x.layout
-    out = empty(Layout.of(layout.dtype, (_count_true(mask),), None, layout.device))
-    prepared = _mask_plan("plan_masked_select", layout.device, layout.dtype.itemsize, layout.numel)
-    prepared.call(x.address, mask.address, out.address, prepared.walk)
-    if x.node is not None and recording(x) and layout.dtype.category >= 2:
-        out.node = GraphNode("masked_select", (x.node,), (mask,), _select_true_vjp, layout)
-    return out
-
-
-def _select_true_vjp(node, grad):
-    return (masked_scatter_(filled(node.constants.dense(), 0), node.tensors()[0], grad),)
-
-
-@method
-def masked_scatter_(self, mask, source):
-    """Write the elements of `source`, in order, to where the mask holds, and return this tensor.
-
-    Raises:
-        RuntimeError: `source` has too few elements or another dtype.
-    """
-    mask = _both("masked_scatter_", self, mask)
-    if source.layout.dtype is not self.layout.dtype:
-        raise RuntimeError(f"masked_scatter_: expected self and source to have same dtypes but got {self.layout.dtype.name} and "
-                           f"{source.layout.dtype.name}")
-    if mask.layout.shape != self.layout.shape:
-        mask = contiguous(expand(mask, self.layout.shape))
-    if source.layout.numel < _count_true(mask):
-        raise RuntimeError(f"Number of elements of source < number of ones in mask ({source.layout.numel} < {_count_true(mask)})")
-    graph = _begin_write("masked_scatter", self, source)
-    source, mask = contiguous(_apart(source, self)), _apart(mask, self)
-    target = contiguous(self.detach())
-    prepared = _mask_plan("plan_masked_scatter", target.layout.device, target.layout.dtype.itemsize, target.layout.numel)
-    prepared.call(target.address, mask.address, source.address, prepared.walk)
-    if target.storage is not self.storage:
-        copy_(self.detach(), target)
-    return _end_write("masked_scatter", self, graph, (source,), (mask,), _masked_scatter_vjp, source.layout)
-
-
-def _masked_scatter_vjp(node, grad):
-    source, (mask,) = node.constants, node.tensors()
-    by_target = arithmetic.where(mask, 0, grad) if node.needs(0) else None
-    if not node.needs(1):
-        return by_target, None
-    used = select_true(grad, mask)
-    if used.layout.numel != source.numel:
-        used = place(used, Layout.of(source.dtype, (source.numel,), None, source.device), used.layout, 0)
-    return by_target, view(used, source.shape)
-
-
-masked_scatter = _out_of_place(masked_scatter_, "masked_scatter")
-
-
-@pointwise(bool_operands=("mask",), methods=False)
-def replace_where(x, mask, value):
-    """`value` where the mask holds, else x; in place, it writes to x."""
-    return select(mask, value, x)
-
-
-@replace_where.derivative
-def _(grad, mask):
-    return arithmetic.where(mask, 0, grad), 0, arithmetic.where(mask, grad, 0)

@@ -16,7 +16,8 @@ from ..layout import Layout, view_function
 from ..tensor import Tensor, make, number, view_of
 from . import comparison, reduce
 from .copy import clone, contiguous, copy_, copy_elements, register, to_dtype
-from .gather import fit_value, index_values, masked_scatter_, nonzero, put_values, replace_where, select_true
+from .gather import fit_value, index_values, put_values
+from .mask import masked_scatter_, nonzero, replace_where, select_true
 from .op import method
 from .view import make_view, reshape
 

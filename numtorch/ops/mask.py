@@ -1,0 +1,135 @@
+"""Masks: where elements are not zero, and the elements where a mask holds, read and written."""
+from __future__ import annotations
+
+from ..autograd.graph import GraphNode, recording
+from ..dtypes import bool_, int64, uint8
+from ..kernels.intrinsics import select
+from ..layout import Layout, broadcast_shapes
+from ..tensor import empty, view_of
+from . import comparison
+from .arithmetic import where
+from .backends import kernels
+from .copy import contiguous, copy_, filled, register
+from .gather import apart, begin_write, end_write, finish, out_of_place
+from .op import method, new_plan_table
+from .pointwise import pointwise
+from .view import expand, place, reshape, view
+
+_mask_plans = new_plan_table()
+
+
+def _mask_plan(kind, device, *arguments):
+    key = (kind, device, *arguments)
+    found = _mask_plans.get(key)
+    return found if found is not None else _mask_plans.keep(key, getattr(kernels(device, "gather"), kind)(*arguments))
+
+
+def _count_true(mask):
+    prepared = _mask_plan("plan_count_nonzero", mask.layout.device, mask.layout.numel)
+    count = empty(Layout.of(int64, (), None, mask.layout.device))
+    prepared.call(mask.address, count.address, prepared.walk)
+    return count.item()
+
+
+def _as_mask(x):
+    return contiguous(x if x.layout.dtype is bool_ else comparison.ne(x, 0))
+
+
+@register
+@method
+def nonzero(input, *, as_tuple: bool = False):
+    """The indices of elements that are not zero, row-major: (count, ndim), or one vector a dimension with `as_tuple`."""
+    mask = _as_mask(input)
+    if as_tuple and not mask.layout.ndim:
+        mask = reshape(mask, 1)
+    shape = mask.layout.shape
+    out = empty(Layout.of(int64, (_count_true(mask), len(shape)), None, mask.layout.device))
+    if out.layout.numel:
+        prepared = _mask_plan("plan_nonzero", mask.layout.device, shape)
+        prepared.call(mask.address, out.address, prepared.walk)
+    if not as_tuple:
+        return out
+    column = Layout.of(int64, out.layout.shape[:1], (len(shape),), mask.layout.device)
+    return tuple([view_of(out, column, d) for d in range(len(shape))])
+
+
+def _both(name, input, mask):
+    if mask.layout.dtype not in (bool_, uint8):
+        raise RuntimeError(f"{name}: expected BoolTensor for mask, got {mask.layout.dtype.name}")
+    return _as_mask(mask)
+
+
+@method
+def masked_select(input, mask, *, out=None) -> Tensor:
+    """The elements where the mask holds, in one dimension; the two are broadcast against each other."""
+    mask = _both("masked_select", input, mask)
+    if input.layout.shape != mask.layout.shape:
+        shape = broadcast_shapes(input.layout.shape, mask.layout.shape)
+        input, mask = expand(input, shape), contiguous(expand(mask, shape))
+    return finish(out, select_true(input, mask))
+
+
+def select_true(x, mask):
+    """x where a contiguous bool mask of its shape holds."""
+    x = contiguous(x)
+    layout = x.layout
+    out = empty(Layout.of(layout.dtype, (_count_true(mask),), None, layout.device))
+    prepared = _mask_plan("plan_masked_select", layout.device, layout.dtype.itemsize, layout.numel)
+    prepared.call(x.address, mask.address, out.address, prepared.walk)
+    if x.node is not None and recording(x) and layout.dtype.category >= 2:
+        out.node = GraphNode("masked_select", (x.node,), (mask,), _select_true_vjp, layout)
+    return out
+
+
+def _select_true_vjp(node, grad):
+    return (masked_scatter_(filled(node.constants.dense(), 0), node.tensors()[0], grad),)
+
+
+@method
+def masked_scatter_(self, mask, source):
+    """Write the elements of `source`, in order, to where the mask holds, and return this tensor.
+
+    Raises:
+        RuntimeError: `source` has too few elements or another dtype.
+    """
+    mask = _both("masked_scatter_", self, mask)
+    if source.layout.dtype is not self.layout.dtype:
+        raise RuntimeError(f"masked_scatter_: expected self and source to have same dtypes but got {self.layout.dtype.name} and "
+                           f"{source.layout.dtype.name}")
+    if mask.layout.shape != self.layout.shape:
+        mask = contiguous(expand(mask, self.layout.shape))
+    if source.layout.numel < _count_true(mask):
+        raise RuntimeError(f"Number of elements of source < number of ones in mask ({source.layout.numel} < {_count_true(mask)})")
+    graph = begin_write("masked_scatter", self, source)
+    source, mask = contiguous(apart(source, self)), apart(mask, self)
+    target = contiguous(self.detach())
+    prepared = _mask_plan("plan_masked_scatter", target.layout.device, target.layout.dtype.itemsize, target.layout.numel)
+    prepared.call(target.address, mask.address, source.address, prepared.walk)
+    if target.storage is not self.storage:
+        copy_(self.detach(), target)
+    return end_write("masked_scatter", self, graph, (source,), (mask,), _masked_scatter_vjp, source.layout)
+
+
+def _masked_scatter_vjp(node, grad):
+    source, (mask,) = node.constants, node.tensors()
+    by_target = where(mask, 0, grad) if node.needs(0) else None
+    if not node.needs(1):
+        return by_target, None
+    used = select_true(grad, mask)
+    if used.layout.numel != source.numel:
+        used = place(used, Layout.of(source.dtype, (source.numel,), None, source.device), used.layout, 0)
+    return by_target, view(used, source.shape)
+
+
+masked_scatter = out_of_place(masked_scatter_, "masked_scatter")
+
+
+@pointwise(bool_operands=("mask",), methods=False)
+def replace_where(x, mask, value):
+    """`value` where the mask holds, else x; in place, it writes to x."""
+    return select(mask, value, x)
+
+
+@replace_where.derivative
+def _(grad, mask):
+    return where(mask, 0, grad), 0, where(mask, grad, 0)
