@@ -103,6 +103,11 @@ def _references(function, names):
     return found, cells
 
 
+def _taken_from(module, code):
+    """What code may take from a module by attribute: the names of both."""
+    return {name: module.__dict__[name] for name in code.co_names if name in module.__dict__}
+
+
 def _resolve(value, compute):
     """An op or elementary function named in a body, as the scalar function for this compute type."""
     if not isinstance(value, (ScalarBody, type)) and hasattr(value, "scalar"):
@@ -112,6 +117,7 @@ def _resolve(value, compute):
 
 # ---------------------------------------------------------------- binding: the function with its names filled in
 _bound: dict[tuple, object] = {}
+NUMBA_KNOWS = frozenset(("math", "cmath", "numpy", "operator"))     # modules whose functions it compiles by name
 KERNEL_MATH = {"reassoc", "contract", "nsz"}            # never `True`: NaN and Inf must survive
 SCALAR_MATH = {"contract"}                              # `(x + magic) - magic` must stay, -0.0 too
 
@@ -128,7 +134,20 @@ def _bind(function, names, compute, literals=None):
     def transform(value):
         if literals and type(value) in (int, float):     # a named constant is a literal too
             return _typed_constant(value, compute, literals)
+        if isinstance(value, pytypes.ModuleType):
+            return transform_module(value)
         return _bind_value(_resolve(value, compute), names, compute)
+
+    def transform_module(module):
+        """`torch.exp` and `math.pi` in a formula: a module of what the code takes from this one, transformed."""
+        taken = _taken_from(module, function.__code__)
+        made = {n: v if module.__name__ in NUMBA_KNOWS and isinstance(v, pytypes.FunctionType) else transform(v)
+                for n, v in taken.items() if v is not module}
+        if all(made[n] is taken[n] for n in made):
+            return module
+        stand_in = pytypes.ModuleType(module.__name__)
+        stand_in.__dict__.update(made)
+        return stand_in
 
     scope = {"__builtins__": __builtins__, "__name__": function.__module__ or "kernel"}
     scope.update({name: transform(value) for name, value in found.items()})
@@ -148,7 +167,8 @@ def _bind_value(value, names, compute):
     if not scalar and not isinstance(value, pytypes.FunctionType):
         return value
     key = (value, compute, tuple(sorted((k, v if isinstance(v, (ScalarBody, type, int, str)) else id(v))
-                                        for k, v in names.items() if not scalar)) if names else ())
+                                        for k, v in names.items() if not scalar)) if names else (),
+           _describe(value, names, compute, frozenset()))        # a global it refers to may have been assigned since
     try:
         made = _bound.get(key)
     except TypeError:
@@ -172,7 +192,7 @@ def _code_text(code):
     return f"{code.co_code.hex()}|{constants}|{code.co_names}|{code.co_varnames}|{code.co_flags}"
 
 
-def _describe(value, names, compute, seen):
+def _describe(value, names, compute, seen, code=None):
     value = _resolve(value, compute)
     if isinstance(value, Intrinsic):
         return f"intrinsic {value.module}.{value.name} {_module_hash(value.module)}"
@@ -181,7 +201,12 @@ def _describe(value, names, compute, seen):
     if isinstance(value, pytypes.FunctionType):
         return _fingerprint(value, names, compute, seen)
     if isinstance(value, pytypes.ModuleType):
-        return f"module {value.__name__}"
+        if value.__name__ in NUMBA_KNOWS or value in seen:
+            return f"module {value.__name__}"
+        taken = sorted(_taken_from(value, code).items())
+        return f"module {value.__name__} {[(n, _describe(v, names, compute, seen | {value}, code)) for n, v in taken]}"
+    if isinstance(value, np.ndarray):                    # its repr leaves out the middle
+        return f"array {value.dtype.str} {value.shape} {hashlib.sha256(np.ascontiguousarray(value)).hexdigest()}"
     if isinstance(value, type):
         return f"type {value.__module__}.{value.__qualname__}"
     return f"{type(value).__name__} {value!r}"
@@ -189,12 +214,12 @@ def _describe(value, names, compute, seen):
 
 def _fingerprint(function, names, compute, seen):
     code = function.__code__
-    if (code, compute) in seen:
+    if (function, compute) in seen:                      # recursion; two closures of one code are different functions
         return f"again {code.co_name}"
-    seen = seen | {(code, compute)}
+    seen = seen | {(function, compute)}
     found, cells = _references(function, names)
     parts = [_code_text(code), repr(function.__defaults__)]
-    parts += [f"{n}={_describe(v, names, compute, seen)}" for n, v in sorted({**found, **cells}.items())]
+    parts += [f"{n}={_describe(v, names, compute, seen, code)}" for n, v in sorted({**found, **cells}.items())]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
