@@ -57,6 +57,14 @@ def run_indexed(prepared, x, indices, other, bounds, message=None):
         raise IndexError(message or _bad_index(indices, bounds))
 
 
+def run_counting(prepared, mask) -> int:
+    """Run a kernel that counts, and return the count."""
+    desk = _desk
+    prepared.call(mask.address, desk.status, prepared.walk)
+    count, desk.words[0] = desk.words[0], 0
+    return count
+
+
 def _bad_index(indices, bounds):
     for index, (dim, size) in zip(indices, bounds):
         values = index.numpy().ravel()
@@ -83,13 +91,13 @@ def same_dtype(name, self, source):
 # ---------------------------------------------------------------- writing in place
 def begin_write(name, self, *sources):
     """The checks of an in-place write. Returns whether it is to be recorded."""
-    if self.layout.overlaps_itself():
+    if not self.layout.contiguous and self.layout.overlaps_itself():
         raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers to a single memory "
                            f"location. Please clone() the tensor before performing the operation. ({name}_)")
-    graph = modes.grad and any(t.node is not None for t in (self, *sources))
-    if graph:
+    if recording(self, *sources):
         check_inplace_allowed(self, name)
-    return graph
+        return True
+    return False
 
 
 def apart(source, target):
@@ -226,7 +234,7 @@ def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool
     elif source.layout.dtype is not layout.dtype:
         raise RuntimeError(f"Index put requires the source and destination dtypes match, got {layout.dtype.name} for the destination "
                            f"and {source.layout.dtype.name} for the source.")
-    if source.layout.shape != shape:
+    if source.layout.ndim and source.layout.shape != shape:
         source = fit_value(source, shape, "indexing result")
     graph = begin_write("index_put", x, source)
     source = apart(source, x)

@@ -246,6 +246,12 @@ def _whole_mask(tensors, layout):
     return None
 
 
+def _is_plain_index(index, layout):
+    """Whether `x[index]` is the everyday case of one int64 index tensor."""
+    of_index = index.layout
+    return of_index.dtype is int64 and of_index.ndim and layout.ndim and of_index.device is layout.device
+
+
 # ---------------------------------------------------------------- x[index]
 def getitem(self, index) -> Tensor:
     """The part of a tensor that an index names: a view for ints, slices, None and `...`; a copy where index tensors or masks
@@ -260,7 +266,7 @@ def getitem(self, index) -> Tensor:
         return make_view(self, _find_row(layout, index), "select")
     if kind is slice:
         return make_view(self, _find_rows(layout, index), "slice")
-    if kind is Tensor and layout.ndim and index.layout.ndim and index.layout.dtype is int64 and index.layout.device is layout.device:
+    if kind is Tensor and _is_plain_index(index, layout):
         return index_values(self, (0,), (index,))
     found, dims, tensors = _find(layout, index)
     if not tensors:
@@ -291,20 +297,41 @@ def setitem(self, index, value) -> None:
     if kind is slice:
         _assign(self, _find_rows(layout, index), source)
         return
+    if kind is Tensor and _is_plain_index(index, layout):
+        put_values(self, (0,), (index,), _in_dtype(value, source, layout.dtype), False)
+        return
     found, dims, tensors = _find(layout, index)
     if not tensors:
         _assign(self, found, source)
         return
     if source.layout.device is not layout.device:
         source = source.to(layout.device)
+    source = _in_dtype(value, source, layout.dtype)
     part = _part(self, found, True)
     mask = _whole_mask(tensors, part.layout)
     if mask is None:
         put_values(part, dims, _as_indices(tensors, layout.device), source, False)
     elif source.layout.numel == 1:
-        replace_where.op.inplace(part, mask, to_dtype(reshape(source, ()), layout.dtype))
+        source = to_dtype(source, layout.dtype)
+        replace_where.op.inplace(part, mask, reshape(source, ()) if source.layout.ndim else source)
     else:
         _put_masked(part, mask, source)
+
+
+_constants: dict = {}                                    # recent numbers as 0-dim tensors, by value and dtype
+
+
+def _in_dtype(value, source, dtype):
+    """What is assigned: a tensor as it is, a number in the dtype of its target."""
+    if value is source or not source.layout.weak:
+        return source
+    key = (type(value), value if value else str(value), dtype)       # 0.0 equals -0.0
+    found = _constants.get(key)
+    if found is None:
+        if len(_constants) >= 256:
+            _constants.clear()
+        found = _constants[key] = to_dtype(source, dtype)
+    return found
 
 
 def _put_masked(part, mask, source):

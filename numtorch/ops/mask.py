@@ -5,12 +5,12 @@ from ..autograd.graph import GraphNode, recording
 from ..dtypes import bool_, int64, uint8
 from ..kernels.intrinsics import select
 from ..layout import Layout, broadcast_shapes
-from ..tensor import empty, view_of
+from ..tensor import Tensor, empty, view_of
 from . import comparison
 from .arithmetic import where
 from .backends import kernels
 from .copy import contiguous, copy_, filled, register
-from .gather import apart, begin_write, end_write, finish, out_of_place
+from .gather import apart, begin_write, end_write, finish, out_of_place, run_counting
 from .op import method, new_plan_table
 from .pointwise import pointwise
 from .view import expand, place, reshape, view
@@ -26,9 +26,7 @@ def _mask_plan(kind, device, *arguments):
 
 def _count_true(mask):
     prepared = _mask_plan("plan_count_nonzero", mask.layout.device, mask.layout.numel)
-    count = empty(Layout.of(int64, (), None, mask.layout.device))
-    prepared.call(mask.address, count.address, prepared.walk)
-    return count.item()
+    return run_counting(prepared, mask)
 
 
 def _as_mask(x):
