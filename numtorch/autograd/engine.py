@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..tensor import Tensor
 from .graph import Leaf, Output, _NodeHook, owned
-from .modes import modes
+from .modes import RARE, modes
 
 
 class _Arithmetic:
@@ -22,20 +22,20 @@ arithmetic = _Arithmetic()
 def _count_edges(roots):
     """How many gradients each node waits for."""
     counts = dict.fromkeys(roots, 0)
-    stack = list(counts)
+    stack = [*roots]
     while stack:
         for node in stack.pop().edges:
-            if node is not None:
-                if node in counts:
-                    counts[node] += 1
-                else:
-                    counts[node] = 1
+            if node in counts:
+                counts[node] += 1
+            elif node is not None:
+                counts[node] = 1
+                if node.edges:
                     stack.append(node)
     return counts
 
 
 def _count_edges_towards(roots, wanted):
-    """The same along paths that lead to a wanted node only; and for each node whether it lies on one."""
+    """The same along paths that lead to a wanted node only; other nodes are not counted at all."""
     leads, order, seen = {}, [], set(roots)
     stack = [(node, iter(node.edges)) for node in dict.fromkeys(roots)]
     while stack:                                         # post-order: a node's edges are decided before it
@@ -55,7 +55,7 @@ def _count_edges_towards(roots, wanted):
             for edge in node.edges:
                 if edge is not None and leads.get(edge):
                     counts[edge] = counts.get(edge, 0) + 1
-    return counts, leads
+    return counts
 
 
 def accumulate(leaf, grad, create_graph):
@@ -86,17 +86,17 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
     Returns:
         The gradient of each node in `wanted` that was reached, by node.
     """
-    if wanted is None:
-        counts, leads = _count_edges(roots), None
-    else:
-        counts, leads = _count_edges_towards(roots, wanted)
+    counts = _count_edges(roots) if wanted is None else _count_edges_towards(roots, wanted)
     pending, found = {}, {}
-    before = modes.grad
-    modes.grad = create_graph
-    checking = modes.anomaly == "nan"
+    state = modes.__dict__                               # this thread's; as a dict it costs a third of attribute access
+    before = state["grad"], state["recording"]
+    state["grad"], state["recording"] = create_graph, RARE if create_graph and (modes.saved_hooks or modes.anomaly) \
+        else int(create_graph)
+    checking = state["anomaly"] == "nan"
     try:
         for node, grad in zip(roots, grads):
             pending[node] = grad if node not in pending else _sum(pending.pop(node), grad, create_graph)
+        grads = None
         ready = [node for node in pending if not counts[node]]
         while ready:
             node = ready.pop()
@@ -107,14 +107,12 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                     grad = _before(node, grad)
                 if wanted is not None and node in wanted:
                     found[node] = grad
-                    if kind is Leaf and accumulating:
-                        accumulate(node, grad, create_graph)
-                elif kind is Leaf and accumulating and wanted is None:
+                if kind is Leaf and accumulating:
                     accumulate(node, grad, create_graph)
-            if kind is Leaf:
-                continue
             edges = node.edges
-            if grad is None or (leads is not None and not any([e is not None and leads.get(e) for e in edges])):
+            if not edges:
+                continue
+            if grad is None or (wanted is not None and not any([e in counts for e in edges])):
                 outgoing = (None,) * len(edges)
             elif kind is Output:
                 outgoing = (grad,)
@@ -132,7 +130,8 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                     node.release()
             grad = None                                  # so that `owned` sees what is really shared
             for edge, out in zip(edges, outgoing):
-                if edge is None or (leads is not None and not leads.get(edge)):
+                remaining = counts.get(edge)
+                if remaining is None:                    # no gradient wanted there
                     continue
                 if out is not None:
                     if kind is Output and edge.outputs > 1:
@@ -143,12 +142,12 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                         held = None
                     else:
                         pending[edge] = out
-                remaining = counts[edge] = counts[edge] - 1
-                if not remaining:
+                if remaining == 1:
                     ready.append(edge)
+                counts[edge] = remaining - 1
             outgoing = out = None
     finally:
-        modes.grad = before
+        state["grad"], state["recording"] = before
     return found
 
 

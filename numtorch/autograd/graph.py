@@ -13,7 +13,7 @@ from sys import getrefcount
 
 from ..storage import Storage
 from ..tensor import Tensor, new, wrap
-from .modes import modes
+from .modes import RARE, modes
 
 
 class Node:
@@ -300,11 +300,14 @@ class GraphNode(Node):
         self.results = self.extras = None
         if not saved:
             self.saved = self.versions = saved
+        elif len(saved) == 1:
+            self.saved, self.versions = saved, (saved[0].storage.version,)
         else:
-            self.versions = [None if t is None else t.storage.version for t in saved]
-            self.saved = [None if t is None else save(t) for t in saved] if modes.rare else saved
-        if modes.rare and modes.anomaly:
-            extras_of(self).trace = source_line()
+            self.saved, self.versions = saved, [None if t is None else t.storage.version for t in saved]
+        if modes.recording == RARE:
+            self.saved = [None if t is None else save(t) for t in saved]
+            if modes.anomaly:
+                extras_of(self).trace = source_line()
 
     def name(self):
         return "".join(p.capitalize() for p in self.title.split("_")) + "Backward0"

@@ -6,15 +6,27 @@ import inspect
 import threading
 
 
+OFF, PLAIN, RARE = 0, 1, 2
+
+
 class _Modes(threading.local):
-    """Instance attributes, not class defaults: falling back to the class costs 40 ns at every recorded call."""
+    """Instance attributes, not class defaults: falling back to the class costs 40 ns at every recorded call.
+
+    `recording` sums up the others for hot paths, which can afford to look at one: OFF, PLAIN, or RARE when anomaly mode or
+    saved-tensor hooks ask for more than the plain record. Change `grad` through `switch`.
+    """
 
     def __init__(self):
         self.grad = True                                 # record what is computed
         self.inference = False
-        self.anomaly = False                             # keep the source line of every recorded call
+        self.anomaly = False                             # keep the source line of every recorded call; "nan": and check
         self.saved_hooks = ()                            # (pack, unpack) pairs, the innermost last
-        self.rare = False                                # anomaly mode or saved-tensor hooks are on
+        self.recording = PLAIN
+
+    def switch(self, grad):
+        """Turn recording on or off."""
+        self.grad = grad
+        self.recording = OFF if not grad else RARE if self.saved_hooks or self.anomaly else PLAIN
 
 
 modes = _Modes()
@@ -27,11 +39,13 @@ class _Switch:
         self._before = []
 
     def __exit__(self, *exception):
-        modes.grad, modes.inference = self._before.pop()
+        grad, modes.inference = self._before.pop()
+        modes.switch(grad)
 
     def _enter(self, grad, inference):
         self._before.append((modes.grad, modes.inference))
-        modes.grad, modes.inference = grad, inference
+        modes.inference = inference
+        modes.switch(grad)
         return self
 
     def _clone(self):
@@ -115,7 +129,7 @@ class set_grad_enabled(_Switch):
         return type(self)(self.mode)
 
     def __call__(self, function):
-        modes.grad, modes.inference = self._before.pop()         # as a decorator it switches inside calls only
+        self.__exit__()                                  # as a decorator it switches inside calls only
         return super().__call__(function)
 
 
@@ -154,17 +168,17 @@ class saved_tensors_hooks:
 
     def __enter__(self):
         modes.saved_hooks = (*modes.saved_hooks, self.pair)
-        modes.rare = True
+        modes.switch(modes.grad)
         return self
 
     def __exit__(self, *exception):
         modes.saved_hooks = modes.saved_hooks[:-1]
-        modes.rare = bool(modes.saved_hooks or modes.anomaly)
+        modes.switch(modes.grad)
 
 
 def _set_anomaly(value):
     modes.anomaly = value
-    modes.rare = bool(modes.saved_hooks or value)
+    modes.switch(modes.grad)
 
 
 class detect_anomaly:

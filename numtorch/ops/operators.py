@@ -162,7 +162,23 @@ method(conj)
 engine_arithmetic.add = arithmetic.add
 engine_arithmetic.add_ = arithmetic.add.op.inplace
 engine_arithmetic.clone = lambda t: copy.clone(t, memory_format="contiguous")
-engine_arithmetic.ones_like = lambda t: copy.filled(t.layout if t.layout.contiguous else t.layout.dense(), 1)
+
+
+_ones: dict = {}                                         # the gradient that backward starts with, by layout
+
+
+def _root_gradient(tensor):
+    """Ones for a scalar result. Kept, since every step asks for them; made anew should a hook have written to them."""
+    found = _ones.get(tensor.layout)
+    if found is None or found.storage.version:
+        if len(_ones) >= 64:
+            _ones.clear()
+        layout = tensor.layout
+        found = _ones[layout] = creation.ones(layout.shape, dtype=layout.dtype, device=layout.device)
+    return found
+
+
+engine_arithmetic.ones_like = _root_gradient
 engine_arithmetic.zeros_like = creation.zeros_like
 engine_arithmetic.zeros = lambda layout: copy.filled(layout.dense(), 0)
 engine_arithmetic.has_nan = lambda t: bool(reduce.any(comparison.isnan(t)))

@@ -23,7 +23,7 @@ from sys import getrefcount
 import numpy as np
 
 from ..autograd.graph import Leaf, Node, extras_of, freed_error, mark_written, rebuild_result, restore, save, source_line
-from ..autograd.modes import modes
+from ..autograd.modes import RARE, modes
 from ..dtypes import bool_, can_cast, get_default_dtype
 from ..kernels.compiler import ScalarBody
 from ..layout import Layout, broadcast_shapes, broadcast_strides
@@ -82,7 +82,7 @@ class Recipe:
         plans: backward kernels by the gradient's layout.
     """
 
-    __slots__ = ("wanted", "expressions", "saves", "saves_out", "passed", "computed", "plans", "shapes", "dtypes", "trivial")
+    __slots__ = ("wanted", "expressions", "saves", "saves_out", "passed", "computed", "plans", "shapes", "dtypes", "trivial", "plan")
 
 
 class PointwiseOp(Op):
@@ -208,6 +208,7 @@ class PointwiseOp(Op):
         if self.derivative_body is None:
             raise NotImplementedError(f"the derivative for '{self.name}' is not implemented")
         found = Recipe()
+        found.plan = plan
         found.wanted = wanted
         found.expressions = [self.gradients[i] for i in wanted]
         needed = frozenset().union(*[symbols(e) for e in found.expressions])
@@ -233,15 +234,16 @@ class PointwiseOp(Op):
                           or not plan.inputs[i].non_overlapping_and_dense() else plan.inputs[i].strides, plan.out.device)
                 for i in recipe.computed]
         whole = len(recipe.computed) == len(plan.inputs) == len(recipe.wanted) and all(i.shape == shape for i in plan.inputs)
+        placed = recipe.wanted[0] if len(recipe.wanted) == 1 and recipe.shapes[0] == shape else None
         if not plan.out.numel:
-            return _BackwardPlan(None, outs, whole)
+            return _BackwardPlan(None, outs, whole, placed)
         computes = tuple("bool" if n in self.bool_operands else compute.compute for n in names)
         prepared = kernels(plan.out.device, "pointwise").plan_pointwise(
             self._backward_body(names, compute.compute), tuple(l.dtype.kernel for l in inputs),
             tuple(l.dtype.kernel for l in outs), shape, [broadcast_strides(l, shape) for l in inputs] + [o.strides for o in outs],
             compute=computes, results=recipe.computed if len(self.operands) > 1 else None, cost=self.cost + 1,
             real_part=compute.is_complex)
-        return _BackwardPlan(prepared, outs, whole)
+        return _BackwardPlan(prepared, outs, whole, placed)
 
     def _backward_body(self, names, compute):
         """The derivative as a function of what is at hand; what no wanted gradient needs is a zero that LLVM drops."""
@@ -273,13 +275,14 @@ def _positional(body):
 class _BackwardPlan:
     """The fused kernel of a recipe's computed gradients for one layout of the incoming gradient.
 
-    `whole`: every edge's gradient comes straight from the kernel, in the right shape and dtype.
+    `whole`: every edge's gradient comes straight from the kernel, in the right shape and dtype; `placed`: a single one
+    does, for the edge of that number.
     """
 
-    __slots__ = ("call", "walk", "outs", "prepared", "whole")
+    __slots__ = ("call", "walk", "outs", "prepared", "whole", "placed")
 
-    def __init__(self, prepared, outs, whole):
-        self.prepared, self.outs, self.whole = prepared, outs, whole
+    def __init__(self, prepared, outs, whole, placed=None):
+        self.prepared, self.outs, self.whole, self.placed = prepared, outs, whole, placed
         self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (_no_elements, 0)
 
 
@@ -290,10 +293,10 @@ def _no_elements(*words):
 class PointwiseNode(Node):
     """A recorded elementwise call."""
 
-    __slots__ = ("plan", "recipe", "saved", "versions", "result")
+    __slots__ = ("recipe", "saved", "versions", "result")
 
     def name(self):
-        return "".join(p.capitalize() for p in self.plan.op.name.split("_")) + "Backward0"
+        return "".join(p.capitalize() for p in self.recipe.plan.op.name.split("_")) + "Backward0"
 
     def release(self):
         recipe = self.recipe
@@ -303,18 +306,18 @@ class PointwiseNode(Node):
     def backward(self, grad):
         recipe = self.recipe
         if recipe.trivial:
-            return [grad if e is not None else None for e in self.edges]
+            return (grad, grad)[:len(self.edges)]        # the engine does not look at the gradient of an edge that is None
         saved = self.saved
         if saved is None:
             raise freed_error()
-        if modes.grad:
+        if modes.recording:
             return self._compose(grad, [restore(t, v, self) for t, v in zip(saved, self.versions)])
         if not recipe.computed:
             return self._arrange([grad] * len(recipe.wanted))
         layout = grad.layout
         backward = recipe.plans.get(layout)
         if backward is None:
-            backward = recipe.plans.keep(layout, self.plan.op.make_backward_plan(self.plan, recipe, layout))
+            backward = recipe.plans.keep(layout, recipe.plan.op.make_backward_plan(recipe.plan, recipe, layout))
         words = [grad.address]
         unpacked = []                                    # keeps what saved-tensor hooks made alive during the call
         for tensor, version in zip(saved, self.versions):
@@ -334,6 +337,8 @@ class PointwiseNode(Node):
         backward.call(*words, backward.walk)
         if backward.whole:
             return outs
+        if backward.placed is not None:                  # one gradient, of the right shape: no more to do than to place it
+            return (None,) * backward.placed + (outs[0],) + (None,) * (len(self.edges) - 1 - backward.placed)
         if len(outs) < len(recipe.wanted):
             computed = iter(outs)
             outs = [grad if passed else next(computed) for passed in recipe.passed]
@@ -349,7 +354,7 @@ class PointwiseNode(Node):
 
     def _compose(self, grad, inputs):
         """The gradients by ops on tensors, which are recorded in turn."""
-        recipe, op = self.recipe, self.plan.op
+        recipe, op = self.recipe, self.recipe.plan.op
         values = {"grad": grad}
         for index, tensor in zip(recipe.saves, inputs):
             values[op.parameters[index]] = tensor
@@ -369,25 +374,40 @@ def _fit(grad, shape, dtype):
     return grad
 
 
-def record(plan, inputs, out):
-    """The node of a call that has just run, or None where nothing is to be recorded."""
-    if not modes.grad:
-        return None
-    edges = tuple([x.node for x in inputs])
-    wanted = tuple([e is not None for e in edges])
+def recipe_for(plan, wanted):
+    """The recipe for the inputs whose bits are set in `wanted`; None where the result has no gradient."""
     try:
-        recipe = plan.recipes[wanted]
+        return plan.recipes[wanted]
     except KeyError:
-        recipe = plan.recipes[wanted] = plan.op.recipe(plan, tuple(i for i, w in enumerate(wanted) if w))
-    if recipe is None:
+        bits = tuple(i for i in range(len(plan.inputs)) if wanted >> i & 1)
+        found = plan.recipes[wanted] = plan.op.recipe(plan, bits)
+        return found
+
+
+def record(plan, wanted, edges, inputs, out):
+    """The node of a call that has just run, or None where nothing is to be recorded.
+
+    Args:
+        plan: the call's plan.
+        wanted: a bit for every input that needs a gradient.
+        edges, inputs: the inputs' nodes and the inputs.
+        out: the result.
+    """
+    recording = modes.recording
+    if not recording:
         return None
+    recipe = plan.recipes.get(wanted)
+    if recipe is None:
+        recipe = recipe_for(plan, wanted)
+        if recipe is None:
+            return None
     node = new(PointwiseNode)
-    node.plan, node.recipe, node.edges, node.extras = plan, recipe, edges, None
-    if modes.rare:
+    node.recipe, node.edges, node.extras = recipe, edges, None
+    if recording == RARE:
         return _record_with_modes(node, inputs, out)
     saves = recipe.saves
     if not saves:
-        node.saved = node.versions = ()
+        node.saved = node.versions = saves
     elif len(saves) == 1:
         tensor = inputs[saves[0]]
         node.saved, node.versions = (tensor,), (tensor.storage.version,)
@@ -400,6 +420,16 @@ def record(plan, inputs, out):
     else:
         node.result = None
     return node
+
+
+def record_call(plan, inputs, out):
+    """`record` for inputs whose nodes have not been looked at yet."""
+    edges = tuple([x.node for x in inputs])
+    wanted = 0
+    for i, edge in enumerate(edges):
+        if edge is not None:
+            wanted |= 1 << i
+    return record(plan, wanted, edges, inputs, out) if wanted else None
 
 
 def _record_with_modes(node, inputs, out):
@@ -424,7 +454,10 @@ def _make_function(op):
     key = f"{names[0]}.layout" if len(all_names) == 1 else "(" + ", ".join(f"{n}.layout" for n in all_names) + ")"
     convertible = (names[1:] if len(names) == 2 else []) + list(op.numbers)      # a third operand is rarely a number
     convert = "".join(f"    if type({n}) in NUMBERS:\n        {n} = number({n})\n" for n in convertible)
-    test = " and ".join(f"{n}.node is None" for n in names)
+    nodes = [f"{n}_node" for n in all_names]
+    look = "".join(f"    {n} = {m}.node\n" for n, m in zip(nodes, all_names))
+    test = " and ".join(f"{n} is None" for n in nodes)
+    bits = " | ".join(f"({n} is not None)" + (f" << {i}" if i else "") for i, n in enumerate(nodes))
     addresses = ", ".join(f"{n}.address" for n in all_names)
     everything = ", ".join(all_names) + ("," if len(all_names) == 1 else "")
     source = f"""
@@ -447,7 +480,7 @@ def {op.name}({', '.join(listed)}, *, out=None):
     result.address = address = storage.address
     result.layout = plan.out
     plan.call({addresses}, address, plan.walk)
-    result.node = None if {test} else record(plan, ({everything}), result)
+{look}    result.node = None if {test} else record(plan, {bits}, ({', '.join(nodes)},), ({everything}), result)
     return result
 """
     scope = dict(plans=op.plans, op=op, first_call=_first_call, call_into=call_into, getrefcount=getrefcount, FREE=FREE, take=take,
@@ -488,10 +521,7 @@ def find_plan(op, tensors):
 def _run(op, plan, tensors):
     out = empty(plan.out)
     plan.call(*[t.address for t in tensors], out.address, plan.walk)
-    for tensor in tensors:
-        if tensor.node is not None:
-            out.node = record(plan, tensors, out)
-            break
+    out.node = record_call(plan, tensors, out)
     return out
 
 
@@ -555,16 +585,34 @@ def overlap_partly(source, target) -> bool:
 # ---------------------------------------------------------------- in place
 def _make_inplace(op):
     """The in-place form: the first operand is overwritten and keeps its identity."""
-    def inplace(self, *args, **numbers):
-        if numbers or len(args) < len(op.parameters) - 1:
-            args = args + tuple(numbers.get(n, d) for n, d in list(op.numbers.items())[len(args) - len(op.operands) + 1:])
-        tensors = _operands(op, (self, *args))
-        return run_inplace(op, tensors)
-
-    inplace.__name__ = op.name + "_"
-    inplace.__qualname__ = inplace.__name__
+    names = list(op.parameters)
+    listed = [n if n not in op.numbers or op.numbers[n] is inspect.Parameter.empty else f"{n}={n}_default" for n in names]
+    convert = "".join(f"    if type({n}) in NUMBERS:\n        {n} = number({n})\n" for n in names[1:])
+    others = names[1:]
+    apart = " and ".join(["{0}.node is None".format(n) for n in names] + [f"{n}.storage is not storage" for n in others])
+    source = f"""
+def {op.name}_({', '.join(listed)}):
+{convert}    try:
+        plan = plans[({', '.join(n + '.layout' for n in names)},)]
+    except (KeyError, AttributeError):
+        return run_inplace(op, operands(op, ({', '.join(names)},)))
+    storage = {names[0]}.storage
+    if {apart}:
+        plan.call({', '.join(n + '.address' for n in names)}, plan.walk)
+        if modes.anomaly:
+            mark_written(storage, "{op.name}_")
+        else:
+            storage.version += 1
+            storage.writer = "{op.name}_"
+        return {names[0]}
+    return run_inplace(op, ({', '.join(names)},))
+"""
+    scope = dict(plans=op.inplace_plans, op=op, run_inplace=run_inplace, operands=_operands, modes=modes, mark_written=mark_written,
+                 NUMBERS=NUMBERS, number=number, **{f"{n}_default": v for n, v in op.numbers.items()})
+    exec(compile(source, f"<op {op.name}_>", "exec"), scope)
+    inplace = scope[op.name + "_"]
     inplace.__doc__ = f"In-place form of `{op.name}`: writes the result into this tensor and returns it."
-    inplace.op = op
+    inplace.__module__, inplace.op = op.module, op
     return inplace
 
 
@@ -585,17 +633,14 @@ def run_inplace(op, tensors):
         mark_written(target.storage, op.name + "_")
         return target
     check_inplace_allowed(target, op.name)
-    wanted = tuple([t.node is not None for t in tensors])
-    recipe = plan.recipes.get(wanted)
-    if recipe is None:
-        recipe = plan.recipes[wanted] = op.recipe(plan, tuple(i for i, w in enumerate(wanted) if w))
+    recipe = recipe_for(plan, sum((t.node is not None) << i for i, t in enumerate(tensors)))
     if recipe is None:
         raise RuntimeError(f"{op.name}_: the result has no gradient, but the tensor it is written to requires one")
     before = registry["clone"].function(target.detach()) if 0 in recipe.saves else registry["detach_view"].function(target)
     before.node = target.node
     plan.call(*[t.address for t in tensors], plan.walk)
     mark_written(target.storage, op.name + "_")
-    node = record(plan, (before, *tensors[1:]), target)
+    node = record_call(plan, (before, *tensors[1:]), target)
     rebase_history(target, node)
     return target
 

@@ -19,7 +19,7 @@ from .view import expand, reshape
 class _ReducePlan:
     """What a reduction must know once its input's layout and its dimensions are known."""
 
-    __slots__ = ("out", "prepared", "axes", "kept_shape", "final", "count", "spread")
+    __slots__ = ("out", "prepared", "axes", "kept_shape", "final", "count", "spread", "differentiable")
 
 
 class ReduceOp(Op):
@@ -48,6 +48,7 @@ class ReduceOp(Op):
         plan.out = Layout.of(out_dtype, plan.final, None, layout.device)
         kept = Layout.of(out_dtype, plan.kept_shape, None, layout.device)
         strides = tuple(0 if i in plan.axes else s for i, s in enumerate(kept.strides))
+        plan.differentiable = out_dtype.category >= 2
         plan.prepared = None
         if plan.out.numel:
             plan.prepared = kernels(layout.device, "reduce").plan_reduce(
@@ -65,7 +66,7 @@ class ReduceOp(Op):
         prepared = plan.prepared
         if prepared is not None:
             prepared.call(x.address, out.address, prepared.walk)
-        if x.node is not None and self.vjp is not None and plan.out.dtype.category >= 2 and recording(x):
+        if x.node is not None and self.vjp is not None and plan.differentiable and modes.grad:
             node = out.node = GraphNode(self.name, (x.node,), (x,) if self.saves_input else (), self.vjp,
                                         (x.layout, plan, options))
             if self.saves_result:
@@ -235,7 +236,7 @@ def sum(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tens
     """
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
-    result = SUM.run(input, dim if dim is None or type(dim) is int else _none_if_empty(dim), keepdim)
+    result = SUM.run(input, None if dim is None else _none_if_empty(dim), keepdim)
     return result if out is None else _into(out, result)
 
 
