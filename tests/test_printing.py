@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import numtorch as torch
+from numtorch import printing
 
 LITERAL = [
     (lambda: torch.tensor([1.0, 2.0, 3.0]), "tensor([1., 2., 3.])"),
@@ -80,7 +81,7 @@ ARRAYS = list(_arrays())
                          ids=lambda o: " ".join(f"{k}={v}" for k, v in o.items()) or "default")
 def test_as_pytorch_prints(options):
     peer = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
-    with peer._tensor_str.printoptions(**options), torch.printoptions(**options):
+    with peer._tensor_str.printoptions(**options), printing.printoptions(**options):
         for name, array in ARRAYS:
             assert repr(torch.from_numpy(array)) == repr(peer.from_numpy(array)), name
         for name, array in ARRAYS:
@@ -94,12 +95,12 @@ def test_as_pytorch_prints(options):
 
 
 def test_options_are_checked_and_restored():
-    before = torch.get_printoptions()
+    before = printing.get_printoptions()
     with pytest.raises(ValueError, match="profile"):
         torch.set_printoptions(profile="long")
-    with torch.printoptions(edgeitems=0, threshold=1):
+    with printing.printoptions(edgeitems=0, threshold=1):
         assert repr(torch.ones(3, 3)) == "tensor([...], size=(3, 3))"
-    assert torch.get_printoptions() == before
+    assert printing.get_printoptions() == before
 
 
 def test_default_dtype_decides_the_suffix():

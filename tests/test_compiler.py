@@ -1,0 +1,197 @@
+"""The kernel compiler: what changes a kernel's identity, what its literals become, and that the bodies also run as Python."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import types
+
+import numpy as np
+import pytest
+
+import numtorch as torch
+from numtorch.kernels import compiler
+from numtorch.kernels.compiler import ScalarBody, compile_kernel, inspect_ir
+
+jit_only = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is compiled when kernels run as Python")
+
+
+def build(source, **scope):
+    """A function from source text, as the REPL makes them: no file that Numba or inspect could read."""
+    exec(textwrap.dedent(source), scope)
+    return scope["f"]
+
+
+def fingerprint(function, names=None, compute=None):
+    return compiler._fingerprint(function, names or {}, compute, frozenset())
+
+
+# ---------------------------------------------------------------- identity
+def nested(inner):
+    def outer(x):
+        return inner(x) + 1
+    return outer
+
+
+def module(**content):
+    made = types.ModuleType("settings")
+    made.__dict__.update(content)
+    return made
+
+
+H1, H2 = build("def f(x): return x + 1"), build("def f(x): return x + 2")
+TABLE = np.arange(5000.0)
+OTHER_TABLE = np.where(TABLE == 2500, -1, TABLE)
+# Pairs of functions that compute different things, and so must be different kernels.
+DIFFERENT = {
+    "body": (build("def f(x): return x + 1"), build("def f(x): return x - 1")),
+    "literal": (build("def f(x): return x + 1"), build("def f(x): return x + 2")),
+    "literal's kind": (build("def f(x): return x + 1"), build("def f(x): return x + 1.0")),
+    "sign of zero": (build("def f(x): return x + 0.0"), build("def f(x): return x + -0.0")),
+    "global constant": (build("def f(x): return x * C", C=2), build("def f(x): return x * C", C=3)),
+    "default": (build("def f(x, c=2): return x * c"), build("def f(x, c=3): return x * c")),
+    "helper": (build("def f(x): return h(x)", h=H1), build("def f(x): return h(x)", h=H2)),
+    "helper's helper": (build("def f(x): return h(x)", h=nested(H1)), build("def f(x): return h(x)", h=nested(H2))),
+    "closure of a closure": (nested(nested(H1)), nested(nested(H2))),
+    "constant of a module": (build("def f(x): return x * m.C", m=module(C=2)), build("def f(x): return x * m.C", m=module(C=3))),
+    "middle of a long array": (build("def f(i): return T[i]", T=TABLE), build("def f(i): return T[i]", T=OTHER_TABLE)),
+    "helper by name": (build("def f(x): return h(x)", h=np.sin), build("def f(x): return h(x)", h=np.cos)),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_fingerprints_differ(name):
+    first, second = DIFFERENT[name]
+    assert fingerprint(first) != fingerprint(second)
+
+
+def test_fingerprint_sees_names_and_compute_type():
+    f = build("def f(x): return T(x)")
+    marks = [fingerprint(f, {"T": np.float32}), fingerprint(f, {"T": np.float64}),
+             fingerprint(f, {"T": ScalarBody(H1, "float32")}), fingerprint(f, {"T": ScalarBody(H2, "float32")}),
+             fingerprint(f, {"T": ScalarBody(H1, "float64")}), fingerprint(f, {"T": ScalarBody(H1, "float32", "float")})]
+    assert len(set(marks)) == len(marks)
+
+
+@pytest.mark.parametrize("source, scope", [("def f(x): return x + 1", {}), ("def f(x): return h(x) * C", {"h": H1, "C": 2.5}),
+                                           ("def f(n): return n if n < 2 else f(n - 1)", {})], ids=["plain", "helper", "recursive"])
+def test_fingerprint_is_the_same_for_the_same_source(source, scope):
+    assert fingerprint(build(source, **scope)) == fingerprint(build("\n\n" + source, **scope))
+
+
+def test_fingerprint_is_the_same_in_another_process():
+    code = ("from numtorch.kernels.compiler import _fingerprint; import numtorch.kernels.cpu.norm as n, types; "
+            "print([_fingerprint(f, {}, 'float32', frozenset()) for _, f in sorted(vars(n).items()) if isinstance(f, types.FunctionType)])")
+    seen = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                           env={**os.environ, "PYTHONHASHSEED": str(seed)}).stdout for seed in (1, 2)}
+    assert len(seen) == 1 and len(seen.pop()) > 100
+
+
+@jit_only
+def test_helper_changed_in_a_session_is_compiled_anew():
+    """A kernel over a helper, then the helper's constant assigned, then another kernel over the same helper function."""
+    scope = {"C": 2}
+    exec("def helper(x): return x * C", scope)
+    results = []
+    for constant in (2, 3):
+        scope["C"] = constant
+        kernel = build("def f(x, out, walk):\n    for i in range(walk[0]):\n        out[i] = helper(x[i])\n", helper=scope["helper"])
+        x, out, walk = np.ones(2), np.empty(2), np.array([2])
+        compile_kernel(kernel, ("float64*", "float64*", "int64*")).call(x.ctypes.data, out.ctypes.data, walk.ctypes.data)
+        results.append(out[0])
+    assert results == [2, 3]
+
+
+# ---------------------------------------------------------------- literals
+def each(x, out, walk):
+    n = walk[0]
+    for i in range(n):
+        out[i] = fn(x[i])                                # noqa: F821  (bound when compiled)
+
+
+SCALE = 0.1
+FORMULAS = {
+    "int and float literals": lambda x: 1 / (1 + x) * 0.5,
+    "named constant": lambda x: x * SCALE + 2,
+    "constant of a module": lambda x: x * np.pi,
+    "op of a module": lambda x: x / (1 + torch.exp(-x)),
+    "helper ops": lambda x: torch.sqrt(torch.abs(x)) * 2 + torch.tanh(x),
+}
+
+
+@jit_only
+@pytest.mark.parametrize("name", FORMULAS)
+def test_float32_formulas_have_no_double(name):
+    text = inspect_ir(each, ("float32*", "float32*", "int64*"), {"fn": ScalarBody(FORMULAS[name], "float32")})
+    assert "fpext" not in text and "double" not in text.replace("double*", "")
+
+
+@jit_only
+def test_the_check_for_doubles_can_fail():
+    text = inspect_ir(each, ("float32*", "float32*", "int64*"), {"fn": build("def f(x): return 1 / (1 + x)")})
+    assert "double" in text
+
+
+@pytest.mark.parametrize("compute", ["float32", "float64", "int32", "int64", "uint8"])
+def test_typed_literals(compute):
+    body = compiler._bind(lambda x: x * 3 + 7, {}, compute, "all")
+    result = body(getattr(np, compute)(2))
+    assert result == 13 and result.dtype == compute
+    assert all(type(c).__name__ == compute for c in body.__code__.co_consts if c is not None)
+
+
+def test_counting_literals_stay_integers():
+    body = compiler._bind(lambda x: x * 3 + 0.5, {}, "float32", "float")
+    kinds = {type(c) for c in body.__code__.co_consts if c is not None}
+    assert kinds == {int, np.float32}
+
+
+# ---------------------------------------------------------------- ops without a source file
+def test_op_defined_from_text():
+    op = torch.pointwise(build("def f(x, y, *, scale=2.0): return torch.exp(-x * x) * scale + y", torch=torch), name="bell",
+                         methods=False)
+    op.derivative(build("def f(grad, x, scale): return grad * scale * -2 * x * torch.exp(-x * x), grad", torch=torch))
+    x = torch.tensor([[0.5, -1.0, 2.0], [0.1, 0.2, 0.3]], requires_grad=True)
+    out = op(x, torch.ones(2, 3))
+    np.testing.assert_allclose(out.detach().numpy(), 2 * np.exp(-x.detach().numpy() ** 2) + 1, rtol=1e-6)
+    out.sum().backward()
+    v = x.detach().numpy()
+    np.testing.assert_allclose(x.grad.numpy(), -4 * v * np.exp(-v * v), rtol=1e-5)
+    y = torch.rand(3, 2).t()
+    np.testing.assert_allclose(op(y, 0.0, scale=1.0).numpy(), np.exp(-y.numpy() ** 2), rtol=1e-6)
+
+
+def test_op_defined_again_takes_the_new_formula():
+    for factor in (2.0, 3.0):
+        op = torch.pointwise(build(f"def f(x): return x * {factor}"), name="times_factor")
+        assert op(torch.ones(2)).tolist() == [factor] * 2
+        assert torch.ones(2).times_factor().tolist() == [factor] * 2
+
+
+# ---------------------------------------------------------------- without the compiler
+DISABLED = """
+import numpy as np, sys
+import numtorch as torch
+x = torch.tensor([[1., 2.], [3., 4.]], requires_grad=True)
+y = (x * torch.exp(-x) + x.t()).sum()
+y.backward()
+v = x.detach().numpy()
+assert np.allclose(y.item(), (v * np.exp(-v) + v.T).sum(), rtol=1e-6), y
+assert np.allclose(x.grad.numpy(), np.exp(-v) * (1 - v) + 1, rtol=1e-5), x.grad
+from numtorch.kernels import compiler
+assert compiler.statistics.compiled == compiler.statistics.loaded == 0 and "numba" not in sys.modules
+print("ran as Python")
+"""
+
+
+def test_kernels_run_as_python():
+    done = subprocess.run([sys.executable, "-c", DISABLED], env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True,
+                          text=True, timeout=120)
+    assert done.stdout.strip() == "ran as Python", done.stderr
+
+
+def test_wrong_number_of_words_is_refused():
+    kernel = compile_kernel(each, ("float64*", "float64*", "int64*"), {"fn": ScalarBody(H1, "float64")})
+    with pytest.raises(TypeError):
+        kernel.call(0, 0)
