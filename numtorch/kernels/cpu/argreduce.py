@@ -1,7 +1,7 @@
 """The index of the first largest or smallest element; a NaN counts as both. With its value too, for `max(dim)`.
 
-Rows: the extreme of each block of 2048 by vector maxima, and a look for it in the winning block alone. Columns: an extreme
-and its index per column on the stack, replaced by selection.
+Rows: the extreme of each block of 2048 by vector maxima, and a look for it in the winning block alone. Columns: an
+extreme and its index per column on the stack, replaced by selection.
 
 The descriptor is reducewalk.py's, with the reduced dimensions in logical order: an index counts row-major over them.
 """
@@ -172,7 +172,8 @@ def _kernel(kind, dtype, columns_form, with_values):
     compute = compute_type(dtype)
     compute = "uint8" if compute == "bool" else compute
     floating, largest = compute.startswith("float"), kind in ("argmax", "max")
-    names = dict(T=np.dtype(compute).type, load={"float16": half_to_float, "bfloat16": bfloat16_to_float}.get(dtype, same),
+    names = dict(T=np.dtype(compute).type,
+                 load={"float16": half_to_float, "bfloat16": bfloat16_to_float}.get(dtype, same),
                  combine=(fmax if largest else fmin) if floating else larger if largest else smaller,
                  beats=above if largest else below)
     function = ((index_rows, index_columns), (extreme_rows, extreme_columns))[with_values][columns_form]
@@ -194,7 +195,8 @@ def _in_order(shape, strides):
 def _plan(kind, dtype, shape, strides, axes, out_strides, with_values):
     kept = [i for i in range(len(shape)) if i not in axes]
     extents, steps = merge([shape[i] for i in kept], [[t[i] for i in kept] for t in (out_strides, strides)])
-    walk = Nest([(n, *s) for n, s in zip(extents, steps)], _in_order([shape[a] for a in axes], [strides[a] for a in axes]))
+    reduced = _in_order([shape[a] for a in axes], [strides[a] for a in axes])
+    walk = Nest([(n, *s) for n, s in zip(extents, steps)], reduced)
     columns_form = walk.columns_form()
     kernel = _kernel(kind, dtype, columns_form, with_values)
     elements = math.prod(shape)
@@ -207,8 +209,9 @@ def _plan(kind, dtype, shape, strides, axes, out_strides, with_values):
                    [(x * itemsize(dtype), *[out * size for size in sizes]) for _, out, x in shared])
 
 
-def plan_argreduce(kind: str, dtype: str, shape: tuple, strides: tuple, axis: int | None, out_strides: tuple) -> Prepared:
-    """Prepare the index (int64) of the first extreme along `axis`, called with the addresses of the input and the indices.
+def plan_argreduce(kind: str, dtype: str, shape: tuple, strides: tuple, axis: int | None,
+                   out_strides: tuple) -> Prepared:
+    """Prepare the index (int64) of the first extreme along `axis`, called with the addresses of input and indices.
 
     Args:
         kind: "argmax" or "argmin".
@@ -221,8 +224,9 @@ def plan_argreduce(kind: str, dtype: str, shape: tuple, strides: tuple, axis: in
     return _plan(kind, dtype, shape, strides, axes, out_strides, False)
 
 
-def plan_extreme_with_index(kind: str, dtype: str, shape: tuple, strides: tuple, axis: int, out_strides: tuple) -> Prepared:
-    """Prepare the first extreme along `axis` and its index, called with the addresses of the input, values and indices.
+def plan_extreme_with_index(kind: str, dtype: str, shape: tuple, strides: tuple, axis: int,
+                            out_strides: tuple) -> Prepared:
+    """Prepare the first extreme along `axis` and its index, called with the addresses of input, values and indices.
 
     Args:
         kind: "max" or "min".

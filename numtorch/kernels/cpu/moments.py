@@ -1,11 +1,11 @@
 """Variance along rows and columns.
 
-A block is read twice while it is in the cache: for its mean, then for the squared deviations from it. Blocks are combined
-in the wide type by Chan, Golub and LeVeque's formula (Updating formulae and a pairwise algorithm for computing sample
-variances, 1979). Neither step subtracts large numbers, so data far from zero keep their variance.
+A block is read twice while it is in the cache: for its mean, then for the squared deviations from it. Blocks are
+combined in the wide type by Chan, Golub and LeVeque's formula (Updating formulae and a pairwise algorithm for computing
+sample variances, 1979). Neither step subtracts large numbers, so data far from zero keep their variance.
 
-The descriptor is reducewalk.py's; its first parameter is the correction. Partial results are (count, mean, sum of squared
-deviations), side by side.
+The descriptor is reducewalk.py's; its first parameter is the correction. Partial results are (count, mean, sum of
+squared deviations), side by side.
 """
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import numpy as np
 from numpy import float32, float64
 
 from ..compiler import compile_kernel
-from ..intrinsics import (bfloat16_to_float, float_of, float_to_bfloat16, float_to_half, half_to_float, local_array, offset)
+from ..intrinsics import (bfloat16_to_float, float_of, float_to_bfloat16, float_to_half, half_to_float, local_array,
+                          offset)
 from .elements import compute_type, same
 from .reducewalk import HEADER, position
 

@@ -1,9 +1,9 @@
 """Reductions to one number an output: sum, prod, max, min, any, all, mean, norms and counts, over any axes and strides.
 
-Two kernels serve them all, reduce_rows and reduce_columns (reducewalk.py says which is used when). What a reduction means
-is five small functions that the compiler puts in by name: `load` (a stored word as a number), `lift` (what is accumulated),
-`combine`, `finish` and `store`. Accumulation is in `T` over blocks and in `W` across them: float32 over 2048 elements and
-float64 across loses nothing that shows in float32, and runs at the speed of memory.
+Two kernels serve them all, reduce_rows and reduce_columns (reducewalk.py says which is used when). What a reduction
+means is five small functions that the compiler puts in by name: `load` (a stored word as a number), `lift` (what is
+accumulated), `combine`, `finish` and `store`. Accumulation is in `T` over blocks and in `W` across them: float32 over
+2048 elements and float64 across loses nothing that shows in float32, and runs at the speed of memory.
 
 Variance is in moments.py, the index of an extreme in argreduce.py.
 """
@@ -31,7 +31,7 @@ W = OUT = float64
 IDENTITY = 0
 load = store = same
 BLOCK = 2048                     # elements that are accumulated in T before they are carried to W
-CARRY_ROWS = 256                 # and rows
+CARRY_ROWS = 128                 # and rows; four at a time, 32 additions follow one another, as in a block of vectors
 
 
 # ---------------------------------------------------------------- what a reduction means
@@ -115,7 +115,7 @@ lift, combine, finish = unchanged, add, total
 
 
 class Reduction(NamedTuple):
-    """One kind of reduction. `identity` is what nothing reduces to; `compute` a type that does not follow from the dtype."""
+    """One kind of reduction. `identity` is what nothing reduces to; `compute` a type that no dtype decides."""
     lift: object
     combine: object
     identity: object
@@ -262,13 +262,13 @@ class _Kernels:
 
     def __init__(self, kind, dtype, out_dtype):
         self.reduction, self.dtype, self.out_dtype = KINDS[kind], dtype, out_dtype
-        follows = dtype if self.reduction.combine in (larger, smaller) and not dtype.startswith("complex") else out_dtype
+        extreme = self.reduction.combine in (larger, smaller)
+        follows = dtype if extreme and not dtype.startswith("complex") else out_dtype
         self.compute = self.reduction.compute or compute_type(follows)
         if self.compute == "bool":
             self.compute = "uint8"
         if self.compute == "int64" and dtype in _SMALL_INTEGERS and self.reduction.combine is add:
             self.compute = "int32"                       # 2048 of them cannot overflow
-        extreme = self.reduction.combine in (larger, smaller)
         self.wide = self.compute if extreme else _WIDE.get(self.compute, self.compute)
         self.load = _LOADS.get(dtype, same)
         if kind in _TESTS:
@@ -329,12 +329,13 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
     """Prepare a reduction, called with the addresses of the input and the output.
 
     Args:
-        kind: "sum", "prod", "mean", "max", "min" (a NaN wins), "any", "all", "count_nonzero", "sum_squares", "norm" or "var".
+        kind: "sum", "prod", "mean", "max", "min" (a NaN wins), "any", "all", "count_nonzero", "sum_squares", "norm",
+            or "var" (of a real dtype).
         dtype, out_dtype: dtype names. Sums, products and means are taken in `out_dtype`, or wider.
         shape, strides: the input's, in elements.
         axes: the reduced dimensions, not negative; with none of them every element is an output.
         out_strides: the output's strides along `shape` (those of reduced dimensions are not looked at).
-        correction: for "var", what is taken from the number of elements to give the divisor.
+        correction: for "var", what is taken from the number of elements to give the divisor (no less than 0).
         exponent: for "norm", its order; 0, 1, 2 and the infinities have forms of their own.
     """
     if kind == "norm":
@@ -350,5 +351,5 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
     if kind == "var":
         return plan_stages(walk, 2.0, itemsize(dtype), itemsize(out_dtype), moments_kernels(dtype, out_dtype),
                            (float(correction), count))
-    return plan_stages(walk, _COSTS.get(kind, 1.0), itemsize(dtype), itemsize(out_dtype), _kernels(kind, dtype, out_dtype),
-                       (float(exponent), count))
+    return plan_stages(walk, _COSTS.get(kind, 1.0), itemsize(dtype), itemsize(out_dtype),
+                       _kernels(kind, dtype, out_dtype), (float(exponent), count))

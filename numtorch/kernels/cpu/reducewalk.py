@@ -1,15 +1,15 @@
-"""How a reduction walks its input: kept and reduced dimensions merged, a form chosen, work split, and all of it written down.
+"""How a reduction walks its input: dimensions merged, a form chosen, work split, and all of it written down.
 
 Every reduction kernel is one nest of four levels, and reads the same descriptor:
 
     kept outer (by division)  >  columns (x_step, out_step)  >  reduced outer (by division)  >  n (step)
 
-The *rows* form reduces n elements at a time into a scalar. The *columns* form runs along the columns and adds n rows into
-an accumulator per column; it is chosen when the columns, not the reduced elements, are neighbours in memory.
+The *rows* form reduces n elements at a time into a scalar. The *columns* form runs along the columns and adds n rows
+into an accumulator per column; it is chosen when the columns, not the reduced elements, are neighbours in memory.
 
-Descriptor, in elements: n, step, columns, x_step, out_step, kept outer count, kept outer dims, reduced outer count, reduced
-outer dims, fold, two float64 parameters of the reduction as bits; then per kept outer dimension (innermost first) its
-extent, out_step and x_step; then per reduced outer dimension its extent and step.
+Descriptor, in elements: n, step, columns, x_step, out_step, kept outer count, kept outer dims, reduced outer count,
+reduced outer dims, fold, two float64 parameters of the reduction as bits; then per kept outer dimension (innermost
+first) its extent, out_step and x_step; then per reduced outer dimension its extent and step.
 
 `fold` rows that lie one after another are taken as one long row, so that few columns still fill vectors.
 """
@@ -21,21 +21,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy import int64
 
-from ..compiler import compile_kernel
+from ..compiler import ScalarBody, compile_kernel
 from ..intrinsics import address_of, as_pointer, call_native, local_array, local_like
 from ..threads import Prepared, _launch_all, get_num_threads, prepare
 from ..walk import merge
 
 HEADER = 12
 COLUMNS = 512                    # columns that are accumulated together; their accumulators live on the stack, in L1
+SHORT = 12                       # reduced elements that make a short row
 FOLDED = 256                     # what few columns are widened to
 PARTIALS = 1024                  # results of the first of two stages, 24 bytes each at most
 THREAD_WORK = 50_000             # elements that make a thread worth waking
 WORTH_RELEASING = 30_000         # elements above which other Python threads may run during a call
 
 
-def position(index, walk, entry, dims, width, column):
-    """Offset of an outer dimensions' index; their extents stand at `entry` in the descriptor, `width` apart."""
+def _position(index, walk, entry, dims, width, column):
+    """Offset of the outer dimensions' index; their extents stand at `entry` in the descriptor, `width` apart."""
     at = 0
     for d in range(dims):
         e = entry + d * width
@@ -43,6 +44,9 @@ def position(index, walk, entry, dims, width, column):
         at += (index - rest * walk[e]) * walk[e + column]
         index = rest
     return at
+
+
+position = ScalarBody(_position, "int64", "float")       # as a scalar body it is compiled once for all kernels
 
 
 class Nest(NamedTuple):
@@ -59,12 +63,13 @@ class Nest(NamedTuple):
         return math.prod(r[0] for r in self.reduced)
 
     def columns_form(self) -> bool:
-        """Whether neighbouring columns are nearer in memory than neighbouring reduced elements."""
+        """Whether neighbouring columns are nearer in memory than neighbouring reduced elements, or rows are so short
+        that a row at a time costs more than gathering: 5 times at 2 to 4 elements, nothing from 16."""
         if not self.kept:
             return False
         extent, _, x_step = self.kept[-1]
         step = abs(self.reduced[-1][1]) if self.reduced else math.inf
-        return extent > 1 and 0 < abs(x_step) < step or self.reduction <= 1
+        return extent > 1 and 0 < abs(x_step) < step or self.reduction <= (SHORT if extent >= COLUMNS // 8 else 1)
 
     def fold(self) -> int:
         if not self.kept or not self.reduced or self.kept[-1][2] != 1:
@@ -116,11 +121,12 @@ def split_kept(walk: Nest, parts, columns_form):
 
 
 def split_reduced(walk: Nest, parts):
-    """One nest a part and the x step it starts at, splitting what is reduced; None where no dimension is long enough."""
+    """One nest a part and the x step it starts at, splitting what is reduced; None where no dimension is long."""
     for axis, (extent, step) in enumerate(walk.reduced):
         grain = 64 if axis == len(walk.reduced) - 1 and abs(step) == 1 else 1
         if extent >= parts * grain:
-            return [(Nest(walk.kept, reduced), start * step) for start, reduced in _cut(walk.reduced, axis, parts, grain)]
+            return [(Nest(walk.kept, reduced), start * step)
+                    for start, reduced in _cut(walk.reduced, axis, parts, grain)]
     return None
 
 
@@ -151,7 +157,7 @@ def two_stages(x, out, stages):
 
 
 def prepare_stages(first: Prepared, last_kernel, last_row) -> Prepared:
-    """Join two stages: `first` (of several parts) writes its results to scratch memory, `last_kernel` reads them there."""
+    """Join two stages: `first` (of several parts) writes to scratch memory what `last_kernel` reads there."""
     kernel = compile_kernel(two_stages, ("int64*",) * 3, nogil=True)
     row = np.array(last_row, np.int64)
     stages = np.array([first.walk, last_kernel.address, row.ctypes.data], np.int64)
