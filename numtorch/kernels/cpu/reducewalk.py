@@ -15,6 +15,7 @@ first) its extent, out_step and x_step; then per reduced outer dimension its ext
 """
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -156,9 +157,14 @@ def two_stages(x, out, stages):
     call_native(stages[1], call, 3)
 
 
+@functools.cache
+def _two_stages_kernel():
+    return compile_kernel(two_stages, ("int64*",) * 3, nogil=True)
+
+
 def prepare_stages(first: Prepared, last_kernel, last_row) -> Prepared:
     """Join two stages: `first` (of several parts) writes to scratch memory what `last_kernel` reads there."""
-    kernel = compile_kernel(two_stages, ("int64*",) * 3, nogil=True)
+    kernel = _two_stages_kernel()
     row = np.array(last_row, np.int64)
     stages = np.array([first.walk, last_kernel.address, row.ctypes.data], np.int64)
     return Prepared(kernel.call, stages.ctypes.data, 0, (first, last_kernel, row, stages, kernel))
