@@ -116,8 +116,7 @@ def _resolve(value, compute):
 
 
 # ---------------------------------------------------------------- binding: the function with its names filled in
-_bound: dict[tuple, object] = {}
-NUMBA_KNOWS = frozenset(("math", "cmath", "numpy", "operator"))     # modules whose functions it compiles by name
+NUMBA_KNOWS = frozenset(("math", "cmath", "numpy", "operator", "numba.cuda"))     # modules whose functions it compiles by name
 KERNEL_MATH = {"reassoc", "contract", "nsz"}            # never `True`: NaN and Inf must survive
 SCALAR_MATH = {"contract"}                              # `(x + magic) - magic` must stay, -0.0 too
 
@@ -127,7 +126,30 @@ def _options(fastmath, **more):
                 no_cfunc_wrapper=True, **more)
 
 
-def _bind(function, names, compute, literals=None):
+class Target:
+    """What kernels are compiled for: the form that intrinsics take there, and how helper functions are compiled.
+
+    This one is the host; kernels/cuda/ has its own.
+    """
+
+    def __init__(self):
+        self.bound = {}                                  # helper functions by what they were made of
+
+    def intrinsic(self, value: Intrinsic):
+        return value if DISABLE_JIT else value.lower()
+
+    def helper(self, function, scalar: bool):
+        """A function that kernels call, compiled; `scalar` bodies are inlined."""
+        if DISABLE_JIT:
+            return function
+        import numba
+        return numba.njit(**_options(SCALAR_MATH if scalar else KERNEL_MATH, forceinline=scalar))(function)
+
+
+HOST = Target()
+
+
+def _bind(function, names, compute, literals=None, target=HOST):
     """`function` as Numba (or, without the JIT, Python) shall see it: a new function over transformed globals."""
     found, cells = _references(function, names)
 
@@ -136,7 +158,7 @@ def _bind(function, names, compute, literals=None):
             return _typed_constant(value, compute, literals)
         if isinstance(value, pytypes.ModuleType):
             return transform_module(value)
-        return _bind_value(_resolve(value, compute), names, compute)
+        return _bind_value(_resolve(value, compute), names, compute, target)
 
     def transform_module(module):
         """`torch.exp` and `math.pi` in a formula: a module of what the code takes from this one, transformed."""
@@ -160,9 +182,9 @@ def _bind(function, names, compute, literals=None):
     return made
 
 
-def _bind_value(value, names, compute):
+def _bind_value(value, names, compute, target):
     if isinstance(value, Intrinsic):
-        return value if DISABLE_JIT else value.lower()
+        return target.intrinsic(value)
     scalar = isinstance(value, ScalarBody)
     if not scalar and not isinstance(value, pytypes.FunctionType):
         return value
@@ -170,19 +192,17 @@ def _bind_value(value, names, compute):
                                         for k, v in names.items() if not scalar)) if names else (),
            _describe(value, names, compute, frozenset()))        # a global it refers to may have been assigned since
     try:
-        made = _bound.get(key)
+        made = target.bound.get(key)
     except TypeError:
         key, made = None, None
     if made is None:
         if scalar:
-            made = _bind(value.function, {}, value.compute, value.literals)
+            made = _bind(value.function, {}, value.compute, value.literals, target)
         else:
-            made = _bind(value, names, compute)
-        if not DISABLE_JIT:
-            import numba
-            made = numba.njit(**_options(SCALAR_MATH if scalar else KERNEL_MATH, forceinline=scalar))(made)
+            made = _bind(value, names, compute, None, target)
+        made = target.helper(made, scalar)
         if key is not None:
-            _bound[key] = made
+            target.bound[key] = made
     return made
 
 
