@@ -1,0 +1,187 @@
+"""Checkpointing: keep a part's inputs instead of its intermediate results, and compute those again in backward.
+
+The default form stands on saved-tensor hooks: forward packs every tensor that its nodes would keep into a number; the first
+number that backward unpacks runs the function again, and that run's saved tensors, which come in the same order, are the
+missing ones. The older, re-entrant form is a `Function` whose backward runs the part and a backward of its own.
+"""
+from __future__ import annotations
+
+import contextlib
+import warnings
+
+from ..autograd.api import backward as run_backward
+from ..autograd.function import Function
+from ..autograd.modes import enable_grad, is_grad_enabled, no_grad, saved_tensors_hooks
+from ..ops.random import get_rng_state, set_rng_state
+from ..tensor import Tensor
+
+
+class CheckpointError(RuntimeError):
+    """The second run of a checkpointed function did not save what the first one did."""
+
+
+def checkpoint(function, *args, use_reentrant=None, preserve_rng_state: bool = True, context_fn=None,
+               determinism_check: str = "default", debug: bool = False, **kwargs):
+    """`function(*args, **kwargs)`, whose intermediate results are computed again in backward instead of being kept.
+
+    Args:
+        function: what to run; it must do the same when it is run again.
+        use_reentrant: True for the older form, in which gradients only reach tensors among `args`, one of them must
+            require grad, and `torch.autograd.grad` and double backward do not pass. False (also when None) has no
+            such limits.
+        preserve_rng_state: give the second run the random numbers of the first.
+        context_fn: returns two context managers, for the first and for the second run.
+        determinism_check: `"default"` compares shapes and dtypes of what both runs save, `"none"` does not.
+        debug: accepted; the error always says what differed.
+
+    Returns:
+        What `function` returns.
+
+    Raises:
+        CheckpointError: in backward, when the second run saved something else.
+        ValueError: options that the re-entrant form lacks, or an unknown `determinism_check`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2.], requires_grad=True)
+        >>> torch.utils.checkpoint.checkpoint(lambda x: (x * x).exp(), x, use_reentrant=False).sum().backward()
+        >>> x.grad
+        tensor([  5.4366, 218.3926])
+    """
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"checkpoint: expected determinism_check 'default' or 'none', got '{determinism_check}'")
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not None or debug:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        if is_grad_enabled() and not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", UserWarning, stacklevel=2)
+        return _Reentrant.apply(function, preserve_rng_state, *args)
+    first, second = context_fn() if context_fn is not None else (contextlib.nullcontext(), contextlib.nullcontext())
+    if not is_grad_enabled():
+        with first:
+            return function(*args, **kwargs)
+    frame = _Frame(lambda: function(*args, **kwargs), second, preserve_rng_state, determinism_check == "default")
+    with saved_tensors_hooks(frame.pack, frame.unpack), first:
+        return function(*args, **kwargs)
+
+
+class _random_numbers:
+    """Inside, random numbers continue from `state`; afterwards from where they were. Does nothing for None."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def __enter__(self):
+        if self.state is not None:
+            self.before = get_rng_state()
+            set_rng_state(self.state)
+
+    def __exit__(self, *exception):
+        if self.state is not None:
+            set_rng_state(self.before)
+
+
+class _Frame:
+    """One checkpointed call: how to run it again, and what the second run saved, by position."""
+
+    def __init__(self, run, context, preserve_rng_state, checked):
+        self.run, self.context, self.checked = run, context, checked
+        self.state = get_rng_state() if preserve_rng_state else None
+        self.layouts, self.again = [], {}
+
+    def pack(self, tensor):
+        self.layouts.append(tensor.layout)
+        return len(self.layouts) - 1
+
+    def unpack(self, position):
+        if position not in self.again:
+            self.recompute()
+        return self.again.pop(position)                  # freed as backward goes; another backward runs the function again
+
+    def recompute(self):
+        saved = []
+        with enable_grad(), _random_numbers(self.state), self.context, saved_tensors_hooks(saved.append, _never):
+            self.run()
+        if len(saved) != len(self.layouts):
+            raise CheckpointError(f"torch.utils.checkpoint: A different number of tensors was saved during the original forward "
+                                  f"and recomputation. Number of tensors saved during forward: {len(self.layouts)}; number of tensors "
+                                  f"saved during recomputation: {len(saved)}.")
+        if self.checked:
+            for position, (before, now) in enumerate(zip(self.layouts, saved)):
+                if before.shape != now.layout.shape or before.dtype is not now.layout.dtype:
+                    raise CheckpointError(f"torch.utils.checkpoint: Recomputed values for the following tensors have different "
+                                          f"metadata than during the forward pass. tensor at position {position}: saved "
+                                          f"{list(before.shape)} {before.dtype}, recomputed {list(now.shape)} {now.dtype}.")
+        self.again = dict(enumerate(saved))
+
+
+def _never(packed):
+    raise CheckpointError("checkpoint: the graph of the second run is thrown away; a backward inside a checkpointed function "
+                          "is not possible")
+
+
+class _Reentrant(Function):
+    """The form of PyTorch's first releases: forward records nothing, backward runs the function and its backward."""
+
+    @staticmethod
+    def forward(ctx, function, preserve_rng_state, *args):
+        ctx.run, ctx.args = function, [None if isinstance(a, Tensor) else a for a in args]
+        ctx.where = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.state = get_rng_state() if preserve_rng_state else None
+        ctx.save_for_backward(*[args[i] for i in ctx.where])
+        with no_grad():
+            return function(*args)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        args = list(ctx.args)
+        for position, tensor in zip(ctx.where, ctx.saved_tensors):
+            inner = tensor.detach()
+            args[position] = inner.requires_grad_() if tensor.requires_grad else inner
+        with enable_grad(), _random_numbers(ctx.state):
+            outputs = ctx.run(*args)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        pairs = [(o, g) for o, g in zip(outputs, grads) if isinstance(o, Tensor) and o.requires_grad]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        run_backward([o for o, _ in pairs], [g for _, g in pairs])
+        return (None, None, *[a.grad if isinstance(a, Tensor) and a.requires_grad else None for a in args])
+
+
+def checkpoint_sequential(functions, segments: int, input, use_reentrant=None, **kwargs):
+    """Run functions (or the modules of a Sequential) one after another, in `segments` parts of which all but the last are
+    checkpointed.
+
+    Args:
+        functions: a Sequential or a list of functions of one argument.
+        segments: the number of parts.
+        input: what the first function gets.
+        use_reentrant, kwargs: as for `checkpoint`.
+
+    Returns:
+        What the last function returns.
+
+    Raises:
+        ValueError: fewer than one segment, or more segments than functions.
+    """
+    functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    if not 1 <= segments <= len(functions):
+        raise ValueError(f"checkpoint_sequential: expected between 1 and {len(functions)} segments (one function each), "
+                         f"got {segments}")
+    size = len(functions) // segments
+
+    def part(start, end):
+        def run(x):
+            for function in functions[start:end]:
+                x = function(x)
+            return x
+        return run
+
+    for start in range(0, size * (segments - 1), size):
+        input = checkpoint(part(start, start + size), input, use_reentrant=use_reentrant, **kwargs)
+    return part(size * (segments - 1), len(functions))(input)
+
+
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
