@@ -42,7 +42,8 @@ from .ops.view import (broadcast_to, chunk, diagonal, expand, flatten, movedim, 
                        squeeze, swapaxes, swapdims, t, tensor_split, transpose, unbind, unflatten, unfold, unsqueeze)
 from .printing import set_printoptions
 from .storage import empty_cache
-from .tensor import Size, Tensor, from_dlpack, from_numpy, frombuffer, strided
+from .exchange import from_dlpack, from_numpy, frombuffer
+from .tensor import Size, Tensor, strided
 
 __version__ = "0.1.0.dev0"
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 _CATEGORY = {"bool": 0, "int": 1, "float": 2, "complex": 3}
+_TITLES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int",
+           "int16": "Short", "int8": "Char", "uint8": "Byte", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
 
 
 class dtype:
@@ -19,11 +21,12 @@ class dtype:
         is_floating_point, is_complex, is_signed: what kind of number it is.
         numpy: the NumPy dtype of the same meaning (`None` for bfloat16, which NumPy lacks).
         storage: the NumPy dtype of the stored word.
+        title: PyTorch's name for it in messages, such as `"Float"`.
         category: 0 bool, 1 integer, 2 floating point, 3 complex; promotion looks at it first.
     """
 
     __slots__ = ("name", "itemsize", "is_floating_point", "is_complex", "is_signed", "numpy", "storage", "category",
-                 "kernel", "compute")
+                 "kernel", "compute", "title")
     by_name: dict[str, dtype] = {}
 
     def __init__(self, name: str, kind: str, itemsize: int, signed: bool = True, storage: str | None = None):
@@ -34,6 +37,7 @@ class dtype:
         self.storage = np.dtype(storage or name)
         self.kernel = name                               # the pointee's name in a kernel signature
         self.compute = "float32" if name in ("float16", "bfloat16") else name
+        self.title = _TITLES.get(name, name.capitalize().replace("Ui", "UI"))
         dtype.by_name[name] = self
 
     def __repr__(self):

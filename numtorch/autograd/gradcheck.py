@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..tensor import Tensor, host_array, make
+from ..exchange import make
+from ..tensor import Tensor, host_array
 from .api import grad
 from .modes import enable_grad, no_grad
 

@@ -202,7 +202,7 @@ def restore(saved, version, node):
 
 
 def _modified(tensor, version, node):
-    from ..dtypes import dtype                                     # noqa: F401  (named in the message below)
+    from ..dtypes import dtype  # noqa: F401  (named in the message below)
     kind = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long"}
     label = kind.get(tensor.layout.dtype.name, tensor.layout.dtype.name.capitalize())
     source = tensor.node
@@ -301,7 +301,7 @@ class GraphNode(Node):
         if not saved:
             self.saved = self.versions = saved
         elif len(saved) == 1:
-            self.saved, self.versions = saved, (saved[0].storage.version,)
+            self.saved, self.versions = saved, (None if saved[0] is None else saved[0].storage.version,)
         else:
             self.saved, self.versions = saved, [None if t is None else t.storage.version for t in saved]
         if modes.recording == RARE:

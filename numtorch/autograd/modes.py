@@ -5,7 +5,6 @@ import functools
 import inspect
 import threading
 
-
 OFF, PLAIN, RARE = 0, 1, 2
 
 

@@ -17,6 +17,7 @@ The entries check no types: whoever calls must have checked (that is what plans 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -358,19 +359,44 @@ def _compile(function, names, compute, signature, symbol, nogil, fastmath):
     llvm = machine().llvm
     numba_signature = numba.types.void(*[_numba_type(s) for s in signature])
     bound = _bind(function, names, compute)
-    made = numba.njit(numba_signature, **_options(fastmath))(bound)
-    compiled = made.overloads[numba_signature.args]
-    inner = compiled.fndesc.llvm_func_name
-    module = llvm.parse_bitcode(compiled.library._final_module.as_bitcode())
-    module.link_in(llvm.parse_assembly(_entry_points(symbol, inner, signature, nogil)))
-    public = {symbol, symbol + "_py"}
-    for value in [*module.functions, *module.global_variables]:
-        if value.name not in public and not value.is_declaration:
-            value.linkage = "internal"
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_global_dead_code_eliminate_pass()
-    passes.run(module, llvm.create_pass_builder(machine().target, llvm.create_pipeline_tuning_options()))
+    with _optimised_once(numba) as optimise:
+        made = numba.njit(numba_signature, **_options(fastmath))(bound)
+        compiled = made.overloads[numba_signature.args]
+        inner = compiled.fndesc.llvm_func_name
+        module = llvm.parse_bitcode(compiled.library._final_module.as_bitcode())
+        module.link_in(llvm.parse_assembly(_entry_points(symbol, inner, signature, nogil)))
+        public = {symbol, symbol + "_py"}
+        for value in [*module.functions, *module.global_variables]:
+            if value.name not in public and not value.is_declaration:
+                value.linkage = "internal"
+        optimise(module)
     return module
+
+
+@contextlib.contextmanager
+def _optimised_once(numba):
+    """Inside, Numba leaves its LLVM modules as they are; the function this gives runs its pipeline over the whole, once.
+
+    Numba optimises every helper by itself, three times, and then again where it is linked in: a kernel of ten helpers is
+    optimised thirty times over. Doing it once, when everything but the entry points is private, halves cold compilation.
+    """
+    from numba.core.compiler_lock import global_compiler_lock
+    codegen = numba.core.registry.cpu_target.target_context.codegen()
+    module_passes, builder = codegen._module_pass_manager, machine().llvm.create_pass_builder(
+        machine().target, machine().llvm.create_pipeline_tuning_options(speed_level=0))
+    nothing = pytypes.SimpleNamespace(run=lambda *ignored: None)
+
+    def optimise(module):
+        for options in (dict(loop_vectorize=codegen._loopvect, slp_vectorize=False, opt=codegen._opt_level, cost="cheap"), {}):
+            passes, tuned = module_passes(**options)
+            passes.run(module, tuned)
+
+    with global_compiler_lock:
+        codegen._module_pass_manager = codegen._function_pass_manager = lambda **ignored: (nothing, builder)
+        try:
+            yield optimise
+        finally:
+            del codegen._module_pass_manager, codegen._function_pass_manager
 
 
 def inspect_ir(function, signature, names=None, compute=None, fastmath=KERNEL_MATH) -> str:

@@ -8,6 +8,8 @@ from ..kernels.intrinsics import select
 from .expression import define_operators
 from .pointwise import pointwise
 
+NOT_BOOL = {"bool": ""}
+NOT_BOOL_OR_INTEGER = {"bool": "", "integer": ""}
 
 @pointwise(bool_operands=("condition",), methods=False)
 def where(condition, x, y):
@@ -87,7 +89,8 @@ def _(grad):
     return grad, grad
 
 
-@pointwise
+@pointwise(refuses={"bool": "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                            "`logical_xor()` operator instead."})
 def sub(x, y):
     """x - y, elementwise."""
     return x - y
@@ -125,7 +128,8 @@ def _(grad, y, out):
     return grad / conj(y), -grad * conj(out) / conj(y)
 
 
-@pointwise
+@pointwise(refuses={"bool": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+                            "`~` or `logical_not()` operator instead."})
 def neg(x):
     """-x, elementwise."""
     return -x
@@ -136,7 +140,7 @@ def _(grad):
     return -grad
 
 
-@pointwise
+@pointwise(refuses={"bool": "The `+` operator, on a bool tensor is not supported."})
 def positive(x):
     """+x, elementwise."""
     return x
@@ -169,7 +173,7 @@ def _(grad, x):
     return grad * conj(x) * 2
 
 
-@pointwise
+@pointwise(refuses=NOT_BOOL)
 def floor_divide(x, y):
     """floor(x / y), elementwise."""
     return x // y
@@ -188,7 +192,7 @@ def _(grad):
     return grad * 0, grad * 0
 
 
-@pointwise(methods=False)
+@pointwise(methods=False, refuses=NOT_BOOL)
 def trunc_divide(x, y):
     """trunc(x / y), elementwise, rounding towards zero."""
     return where((x < 0) != (y < 0), -(abs(x) // abs(y)), abs(x) // abs(y))
@@ -204,7 +208,7 @@ def _(grad):
     return grad * 0, grad * 0
 
 
-@pointwise(cost=2)
+@pointwise(cost=2, refuses=NOT_BOOL)
 def remainder(x, y):
     """x - y * floor(x / y): the remainder with the sign of the divisor, as Python's %."""
     return x % y
@@ -223,7 +227,7 @@ def _(grad, x, y):
     return grad, -grad * floor_divide(x, y)
 
 
-@pointwise(cost=2)
+@pointwise(cost=2, refuses=NOT_BOOL)
 def fmod(x, y):
     """The remainder with the sign of the dividend, as C's fmod."""
     return x - trunc_divide(x, y) * y
@@ -239,7 +243,7 @@ def _(grad, x, y):
     return grad, -grad * trunc_divide(x, y)
 
 
-@pointwise(kind="real")
+@pointwise(kind="real", refuses=NOT_BOOL)
 def abs(x):
     """Absolute value, elementwise; the modulus of complex numbers."""
     return where(x < 0, -x, x)
@@ -251,11 +255,6 @@ absolute_ = vectormath.absolute
 @abs.overload("float")
 def _(x):
     return absolute_(x)
-
-
-@abs.overload("bool")
-def _(x):
-    return x
 
 
 @abs.overload("complex")
@@ -349,7 +348,7 @@ def _(grad, x, y):
     return where(first, grad, 0), where(first, 0, grad)
 
 
-@pointwise(methods=False)
+@pointwise(methods=False, refuses=NOT_BOOL)
 def clamp_both(x, low, high):
     """x held between low and high; NaN stays."""
     return where(x < low, low, where(x > high, high, x))
@@ -382,7 +381,7 @@ def _(grad, x, high):
     return where(x <= high, grad, 0), where(x > high, grad, 0)
 
 
-@pointwise
+@pointwise(refuses=NOT_BOOL_OR_INTEGER)
 def lerp(start, end, weight):
     """start + weight * (end - start), from whichever end is nearer, elementwise."""
     return where(weight < 0.5, start + weight * (end - start), end - (end - start) * (1 - weight))
@@ -393,7 +392,7 @@ def _(grad, start, end, weight):
     return grad * (1 - weight), grad * weight, grad * (end - start)
 
 
-@pointwise
+@pointwise(refuses=NOT_BOOL)
 def addcmul(x, y, z, *, value=1):
     """x + value * y * z, elementwise."""
     return x + value * y * z

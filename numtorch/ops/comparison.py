@@ -1,8 +1,11 @@
 """Comparisons, predicates, logic and bits, elementwise. None of these has a gradient."""
 from __future__ import annotations
 
+from ..kernels.vectormath import copysign as copysign_
 from .expression import Expression, define_operators
 from .pointwise import pointwise
+
+UNORDERED = {"complex": ""}
 
 
 @pointwise(kind="comparison")
@@ -17,25 +20,25 @@ def ne(x, y):
     return x != y
 
 
-@pointwise(kind="comparison")
+@pointwise(kind="comparison", refuses=UNORDERED)
 def lt(x, y):
     """x < y, elementwise, as bools."""
     return x < y
 
 
-@pointwise(kind="comparison")
+@pointwise(kind="comparison", refuses=UNORDERED)
 def le(x, y):
     """x <= y, elementwise, as bools."""
     return x <= y
 
 
-@pointwise(kind="comparison")
+@pointwise(kind="comparison", refuses=UNORDERED)
 def gt(x, y):
     """x > y, elementwise, as bools."""
     return x > y
 
 
-@pointwise(kind="comparison")
+@pointwise(kind="comparison", refuses=UNORDERED)
 def ge(x, y):
     """x >= y, elementwise, as bools."""
     return x >= y
@@ -94,13 +97,13 @@ def _(x):
     return x == False                                    # noqa: E712
 
 
-@pointwise(kind="bitwise")
+@pointwise(kind="bitwise", refuses={"bool": ""})
 def bitwise_left_shift(x, y):
     """x shifted left by y bits, elementwise."""
     return x << y
 
 
-@pointwise(kind="bitwise")
+@pointwise(kind="bitwise", refuses={"bool": ""})
 def bitwise_right_shift(x, y):
     """x shifted right by y bits, keeping the sign, elementwise."""
     return x >> y
@@ -124,10 +127,15 @@ def isfinite(x):
     return (x - x) == (x - x)
 
 
-@pointwise(kind="comparison")
+@pointwise(kind="comparison", refuses=UNORDERED)
 def signbit(x):
-    """Whether x is below zero, elementwise."""
+    """Whether x is below zero or -0.0, elementwise."""
     return x < 0
+
+
+@signbit.overload("float")
+def _(x):
+    return copysign_(1, x) < 0
 
 
 define_operators({"and": bitwise_and.op, "or": bitwise_or.op, "xor": bitwise_xor.op})

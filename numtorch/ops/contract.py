@@ -12,7 +12,6 @@ from .op import method, new_plan_table, registry
 from .view import expand, permute, reshape, transpose, unsqueeze
 
 
-
 class _Product:
     """A planned product: its result's layout, the kernel, and scratch memory to hand it."""
 

@@ -3,14 +3,15 @@ from __future__ import annotations
 
 from ..autograd.graph import GraphNode, Leaf, mark_written, recording
 from ..autograd.modes import modes
-from ..devices import cpu, device as as_device
+from ..devices import cpu
+from ..devices import device as as_device
 from ..dtypes import as_dtype, dtype
 from ..kernels.compiler import ScalarBody
 from ..layout import Layout, broadcast_strides
 from ..tensor import Tensor, empty, number, view_of, wrap
 from .backends import kernels
 from .op import as_operand, method, new_plan_table, registry
-from .pointwise import check_inplace_allowed, check_writable, overlap_partly, rebase_history
+from .writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
 
 
 class _Function:
@@ -34,7 +35,7 @@ def _identity(x):
 _copies = new_plan_table()
 
 
-def _plan_copy(source: Layout, target: Layout):
+def plan_copy(source: Layout, target: Layout):
     """The prepared kernel that writes `source`, broadcast and cast, into `target`; None for no elements."""
     key = (source, target)
     found = _copies.get(key)
@@ -49,7 +50,7 @@ def _plan_copy(source: Layout, target: Layout):
 
 def copy_elements(source: Tensor, target: Tensor) -> None:
     """Write a tensor's elements, broadcast and cast, into another on the same device. No tape, no checks."""
-    prepared = _plan_copy(source.layout, target.layout)
+    prepared = plan_copy(source.layout, target.layout)
     if prepared is not None:
         prepared.call(source.address, target.address, prepared.walk)
 
@@ -123,9 +124,7 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
             dtype, device = value.layout.dtype, value.layout.device
         elif isinstance(value, dtype_class) or value in (float, int, bool, complex):
             dtype = value
-        elif isinstance(value, bool):
-            non_blocking = value
-        elif value is not None:
+        elif value is not None and not isinstance(value, bool):       # a bool is non_blocking, which means nothing here
             device = value
     out = self
     if device is not None:
@@ -306,7 +305,7 @@ def filled(layout: Layout, value) -> Tensor:
     source = number(value)
     if layout.device is not cpu:
         source = to_device(source, layout.device)
-    prepared = _plan_copy(source.layout, layout)
+    prepared = plan_copy(source.layout, layout)
     if prepared is not None:
         prepared.call(source.address, out.address, prepared.walk)
     return out

@@ -5,10 +5,12 @@ import math
 
 import numpy as np
 
-from ..devices import cpu, device as as_device
+from ..devices import cpu
+from ..devices import device as as_device
 from ..dtypes import as_dtype, bool_, get_default_dtype, int64
+from ..exchange import from_numpy, make
 from ..layout import Layout, as_shape
-from ..tensor import Tensor, from_numpy, lasting, make, number
+from ..tensor import Tensor, lasting, number
 from .copy import copy_elements, filled, register, to_device
 from .op import method, registry
 

@@ -17,8 +17,8 @@ from . import arithmetic, comparison
 from .backends import kernels
 from .copy import clone, copy_, filled, register, to_dtype
 from .op import as_operand, method, new_plan_table, registry
-from .pointwise import check_inplace_allowed, overlap_partly, rebase_history
 from .view import reshape, unsqueeze
+from .writing import check_inplace_allowed, overlap_partly, rebase_history
 
 _MOST_INDICES = 64
 

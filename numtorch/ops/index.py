@@ -12,8 +12,9 @@ import operator
 from ..autograd.graph import mark_written
 from ..autograd.modes import modes
 from ..dtypes import bool_, int32, int64, uint8
+from ..exchange import make
 from ..layout import Layout, view_function
-from ..tensor import Tensor, make, number, view_of
+from ..tensor import Tensor, number, view_of
 from . import comparison, reduce
 from .copy import clone, contiguous, copy_, copy_elements, register, to_dtype
 from .gather import fit_value, index_values, put_values

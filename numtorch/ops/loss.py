@@ -20,7 +20,7 @@ from .backends import kernels
 from .copy import contiguous, register, to_dtype
 from .elementary import exp, log, log1p
 from .norm import log_softmax, softmax
-from .op import new_plan_table, registry
+from .op import new_plan_table
 from .pointwise import pointwise
 from .reduce import MEAN, SUM
 from .view import expand, movedim, reshape, unsqueeze
@@ -185,7 +185,7 @@ def _class_dim(input):
 
 def _picked(input, target, dim):
     """input[..., target, ...]: each position's own class."""
-    found = registry["gather"].function(input, dim, unsqueeze(target, dim))
+    found = input.gather(dim, unsqueeze(target, dim))
     return reshape(found, target.layout.shape)
 
 
@@ -195,7 +195,7 @@ def _class_weights(input, target, weight, ignored):
     safe = where(counted, target, 0)
     weights = to_dtype(counted, input.layout.dtype)
     if weight is not None:
-        own = registry["index_select"].function(weight.detach(), 0, reshape(safe, -1))
+        own = weight.detach().index_select(0, reshape(safe, -1))
         weights = mul(weights, reshape(own, target.layout.shape))
     return weights, safe
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..kernels import vectormath
 from ..tensor import Tensor
-from .arithmetic import positive, reciprocal, square, where
+from .arithmetic import NOT_BOOL, positive, reciprocal, square, where
 from .elementary import log
 from .expression import define_operators
 from .pointwise import pointwise
@@ -11,7 +11,7 @@ from .pointwise import pointwise
 pow_ = vectormath.pow
 
 
-@pointwise(cost=8, name="pow", methods=False)
+@pointwise(cost=8, name="pow", methods=False, refuses=NOT_BOOL)
 def pow_of(x, y):
     """x to the power y, elementwise."""
     return pow_(x, y)

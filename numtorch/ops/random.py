@@ -10,17 +10,19 @@ import threading
 
 import numpy as np
 
-from ..devices import cpu
-from ..dtypes import as_dtype, float32, float64, get_default_dtype, int64
-from ..layout import Layout, broadcast_shapes
-from ..tensor import Tensor, empty as empty_tensor, lasting, make, raw_array
 from ..autograd.graph import Leaf, mark_written
 from ..autograd.modes import modes
+from ..devices import cpu
+from ..dtypes import as_dtype, float32, float64, get_default_dtype, int64
+from ..exchange import make
+from ..layout import Layout, broadcast_shapes
+from ..tensor import Tensor, lasting, raw_array
+from ..tensor import empty as empty_tensor
 from .backends import kernels
 from .copy import contiguous, copy_elements, register, to_device, to_dtype
 from .creation import _checked_shape, _device, _finish
 from .op import method, new_plan_table
-from .pointwise import check_inplace_allowed, check_writable
+from .writing import check_inplace_allowed, check_writable
 
 
 class Generator:

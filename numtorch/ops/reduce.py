@@ -6,7 +6,8 @@ from collections import namedtuple
 from ..autograd.graph import GraphNode, recording
 from ..autograd.modes import modes
 from ..dtypes import as_dtype, bool_, get_default_dtype, int64
-from ..layout import Layout, expand as expand_layout, try_view, wrap_dim, wrap_dims
+from ..layout import Layout, try_view, wrap_dim, wrap_dims
+from ..layout import expand as expand_layout
 from ..tensor import Tensor, empty, view_of
 from . import arithmetic, comparison, elementary
 from .backends import kernels
@@ -410,7 +411,7 @@ def _arg_plan(kind, layout, dim, keepdim):
         final = kept if keepdim else () if axis is None else tuple(n for i, n in enumerate(layout.shape) if i != axis)
         strides = tuple(0 if axis is None or i == axis else s
                         for i, s in enumerate(Layout.of(int64, kept, None, layout.device).strides))
-        module = kernels(layout.device, "reduce")
+        module = kernels(layout.device, "argreduce")
         prepared = None
         if layout.numel:
             shape, steps = (layout.shape, layout.strides) if layout.ndim else ((1,), (1,))

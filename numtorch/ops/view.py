@@ -17,7 +17,7 @@ from ..tensor import Tensor, lasting, view_of
 from .backends import kernels
 from .copy import clone, contiguous, copy_elements, filled, register
 from .op import method, new_plan_table, registry
-from .pointwise import live_views
+from .writing import live_views
 
 
 # ---------------------------------------------------------------- making views

@@ -125,7 +125,7 @@ def _max_pool_grad_vjp(node, u):
     indices, = node.tensors()
     planes = u.layout.shape[:2]
     flat = reshape(u, *planes, -1)
-    return (reshape(registry["gather"].function(flat, 2, reshape(indices, *planes, -1)), indices.layout.shape),)
+    return (reshape(flat.gather(2, reshape(indices, *planes, -1)), indices.layout.shape),)
 
 
 def _avg_pool(x, options):

@@ -22,10 +22,44 @@ from numpy import float32, int64
 from .. import compiler, threads
 from ..intrinsics import offset
 from . import gemv
-from .product import (A_BATCH, A_COLUMN, A_ROW, ALPHA, B_BATCH, B_COLUMN, B_ROW, BATCH, BETA, BIAS_STRIDE, C_BATCH, C_COLUMN,
-                      C_ROW, COLUMN_BLOCK, DEPTH_BLOCK, FLAGS, K, LEFT_SPACE, M, N, RIGHT_SPACE, ROW_BLOCK,
-                      SUM_SPACE, SWAP, WORDS, Problem, compile_for, complex_scalar, copy_bias, float_scalar, integer_scalar,
-                      prepare, round_up, same, space, split)
+from .product import (
+    A_BATCH,
+    A_COLUMN,
+    A_ROW,
+    ALPHA,
+    B_BATCH,
+    B_COLUMN,
+    B_ROW,
+    BATCH,
+    BETA,
+    BIAS_STRIDE,
+    C_BATCH,
+    C_COLUMN,
+    C_ROW,
+    COLUMN_BLOCK,
+    DEPTH_BLOCK,
+    FLAGS,
+    LEFT_SPACE,
+    RIGHT_SPACE,
+    ROW_BLOCK,
+    SUM_SPACE,
+    SWAP,
+    WORDS,
+    K,
+    M,
+    N,
+    Problem,
+    compile_for,
+    complex_scalar,
+    copy_bias,
+    float_scalar,
+    integer_scalar,
+    prepare,
+    round_up,
+    same,
+    space,
+    split,
+)
 from .tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, copy_row, host_tile, multiply_tile, transpose_tile
 
 T = float32                                              # bound by compile_kernel, like the names below

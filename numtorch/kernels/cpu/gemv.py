@@ -9,8 +9,33 @@ from __future__ import annotations
 from numpy import float32, int64
 
 from ..intrinsics import offset
-from .product import (A_BATCH, A_COLUMN, ALPHA, B_BATCH, B_COLUMN, B_ROW, BATCH, BETA, C_BATCH, C_COLUMN, COLUMN_BLOCK, FLAGS,
-                      K, N, RIGHT_SPACE, SUM_SPACE, SWAP, WORDS, compile_for, copy_bias, float_scalar, prepare, same, space, split)
+from .product import (
+    A_BATCH,
+    A_COLUMN,
+    ALPHA,
+    B_BATCH,
+    B_COLUMN,
+    B_ROW,
+    BATCH,
+    BETA,
+    C_BATCH,
+    C_COLUMN,
+    COLUMN_BLOCK,
+    FLAGS,
+    RIGHT_SPACE,
+    SUM_SPACE,
+    SWAP,
+    WORDS,
+    K,
+    N,
+    compile_for,
+    copy_bias,
+    float_scalar,
+    prepare,
+    same,
+    space,
+    split,
+)
 from .tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS
 
 T = float32

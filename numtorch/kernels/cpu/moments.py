@@ -15,8 +15,7 @@ import numpy as np
 from numpy import float32, float64
 
 from ..compiler import compile_kernel
-from ..intrinsics import (bfloat16_to_float, float_of, float_to_bfloat16, float_to_half, half_to_float, local_array,
-                          offset)
+from ..intrinsics import bfloat16_to_float, float_of, float_to_bfloat16, float_to_half, half_to_float, local_array, offset
 from .elements import compute_type, same
 from .reducewalk import HEADER, position
 

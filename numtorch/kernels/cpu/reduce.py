@@ -18,8 +18,18 @@ import numpy as np
 from numpy import float32, float64
 
 from ..compiler import ScalarBody, compile_kernel
-from ..intrinsics import (bfloat16_to_float, float_of, float_to_bfloat16, float_to_half, fmax, fmin, half_to_float,
-                          local_array, offset, select)
+from ..intrinsics import (
+    bfloat16_to_float,
+    float_of,
+    float_to_bfloat16,
+    float_to_half,
+    fmax,
+    fmin,
+    half_to_float,
+    local_array,
+    offset,
+    select,
+)
 from ..threads import Prepared
 from ..vectormath import pow
 from .elements import compute_type, itemsize, same

@@ -11,9 +11,27 @@ import numpy as np
 
 from ..intrinsics import bits_of, copysign, fabs, float_of, fma, select, sqrt
 from . import coefficients as c
-from .elementary import (FRACTION_BITS, INFINITY, LN2_HIGH, LN2_LOW, NAN, ROUND_MAGIC, ROUND_MAGIC_BITS,
-                         SMALLEST_NORMAL, ByPrecision, Elementary, Float, Int, body32, body64, both, constant,
-                         polynomial, power_of_two, scale)
+from .elementary import (
+    FRACTION_BITS,
+    INFINITY,
+    LN2_HIGH,
+    LN2_LOW,
+    NAN,
+    ROUND_MAGIC,
+    ROUND_MAGIC_BITS,
+    SMALLEST_NORMAL,
+    ByPrecision,
+    Elementary,
+    Float,
+    Int,
+    body32,
+    body64,
+    both,
+    constant,
+    polynomial,
+    power_of_two,
+    scale,
+)
 
 LOG2_E = constant(math.log2(math.e))
 expm1_polynomial = polynomial("expm1_polynomial", c.EXPM132, c.EXPM164)

@@ -7,7 +7,6 @@ million elements is vectorised all the same. Imported only when something must b
 from __future__ import annotations
 
 from llvmlite import ir
-from numba import types
 from numba.extending import intrinsic
 
 from .ranges import LIMIT32, LIMIT64, QUOTIENT32, QUOTIENT64

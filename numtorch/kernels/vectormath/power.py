@@ -7,10 +7,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..intrinsics import bits_of, copysign, fabs, fma, select, trunc
+from ..intrinsics import bits_of, fabs, fma, select, trunc
 from . import coefficients as c
-from .elementary import (INFINITY, LN2_HIGH, LN2_LOW, NAN, ROUND_MAGIC, ROUND_MAGIC_BITS, Elementary, Int, both,
-                         constant, polynomial, scale)
+from .elementary import (
+    INFINITY,
+    LN2_HIGH,
+    LN2_LOW,
+    NAN,
+    ROUND_MAGIC,
+    ROUND_MAGIC_BITS,
+    Elementary,
+    Int,
+    both,
+    constant,
+    polynomial,
+    scale,
+)
 from .exponential import EXP_HIGH, EXP_LOW, LOG2_E, expm1_polynomial, log_split
 
 TWO_THIRDS = constant(np.float32(2 / 3), 2 / 3)

@@ -3,8 +3,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from ..intrinsics import copysign, fabs, fma, rint, select, sqrt
 from . import coefficients as c
 from .elementary import INFINITY, NAN, ByPrecision, Elementary, body32, body64, both, constant, polynomial, scale

@@ -1,0 +1,193 @@
+"""Tensors from the outside: Python data, NumPy arrays, buffers and DLPack.
+
+`make` copies; `from_numpy`, `from_dlpack` and `frombuffer` share memory.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from . import dtypes
+from .devices import cpu
+from .dtypes import dtype, float32, int64
+from .dtypes import from_numpy as dtype_from_numpy
+from .layout import Layout
+from .storage import foreign_storage
+from .tensor import StorageBytes, Tensor, alias, host_array, lasting, raw_array, readable_array, readable_words, wrap
+
+
+def from_numpy(array) -> Tensor:
+    """A tensor over a NumPy array's memory; changing one changes the other.
+
+    Args:
+        array: any NumPy array of a dtype that tensors hold; its strides may be negative or zero.
+
+    Raises:
+        TypeError: not an array, or of another dtype.
+        ValueError: strides that are not whole elements, or a byte order that is not the machine's.
+
+    Example:
+        >>> import numpy as np, numtorch as torch
+        >>> a = np.zeros(2, np.float32)
+        >>> torch.from_numpy(a).add_(1)
+        tensor([1., 1.])
+        >>> a
+        array([1., 1.], dtype=float32)
+    """
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    if not array.dtype.isnative:
+        raise ValueError(f"from_numpy: expected the machine's own byte order, got dtype {array.dtype}; "
+                         f"use array.astype(array.dtype.newbyteorder('='))")
+    kind = dtype_from_numpy(array.dtype)
+    if any(s % kind.itemsize for s in array.strides) or array.__array_interface__["data"][0] % min(kind.itemsize, 8):
+        raise ValueError(f"from_numpy: expected strides and address in whole elements of {kind.itemsize} bytes, got strides "
+                         f"{array.strides}")
+    layout = Layout.of(kind, array.shape, tuple(s // kind.itemsize for s in array.strides))
+    if layout.contiguous:
+        layout = layout.dense()
+    root = array
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    if isinstance(root.base, StorageBytes):                    # a tensor's own memory come back
+        storage = root.base.storage
+    else:
+        first, nbytes = np.lib.array_utils.byte_bounds(root)
+        storage = foreign_storage(first, nbytes - first, root)
+    return wrap(storage, array.__array_interface__["data"][0], layout)
+
+
+def from_dlpack(source) -> Tensor:
+    """A tensor over the memory of anything that speaks DLPack (`__dlpack__`), such as a PyTorch or NumPy array."""
+    if isinstance(source, Tensor):
+        return alias(source)
+    if not hasattr(source, "__dlpack__"):
+        raise TypeError(f"from_dlpack: expected an object with __dlpack__, got {type(source).__name__}")
+    return from_numpy(np.from_dlpack(source))
+
+
+def frombuffer(buffer, *, dtype: dtype, count: int = -1, offset: int = 0) -> Tensor:
+    """A 1-d tensor over the memory of an object with the buffer protocol.
+
+    Raises:
+        ValueError: the buffer is empty, too short, or not whole elements.
+    """
+    raw = np.frombuffer(buffer, np.uint8)
+    available = raw.size - offset
+    if raw.size == 0 or not 0 <= offset < raw.size:
+        raise ValueError(f"offset must be non-negative and no greater than buffer length minus one, got {offset} of {raw.size}")
+    if count < 0:
+        if available % dtype.itemsize:
+            raise ValueError(f"buffer length ({available} bytes) after offset ({offset} bytes) must be a multiple of element "
+                             f"size ({dtype.itemsize})")
+        count = available // dtype.itemsize
+    if count * dtype.itemsize > available or count == 0:
+        raise ValueError(f"requested buffer length ({count * dtype.itemsize} bytes) after offset ({offset} bytes) must not be "
+                         f"greater than actual buffer length ({raw.size} bytes)")
+    storage = foreign_storage(raw.__array_interface__["data"][0], raw.size, raw)
+    return wrap(storage, storage.address + offset, Layout.of(dtype, (count,)))
+
+
+def make(data, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor holding a copy of `data`: a number, nested sequences, a NumPy array or another tensor.
+
+    Args:
+        data: what to copy. Python floats become the default dtype, ints int64, bools bool, complex the default's complex.
+        dtype: the dtype to convert to; taken from `data` when None.
+        device: where to put it; the CPU when None.
+        requires_grad: whether to record what is computed from it.
+
+    Raises:
+        ValueError: sequences of uneven lengths.
+        TypeError: something that is not a number in `data`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        tensor([[1., 2.],
+                [3., 4.]])
+    """
+    if isinstance(data, Tensor):
+        array, kind = readable_words(data if data.layout.device is cpu else data.cpu()), data.layout.dtype
+        source_words = True
+    else:
+        array, kind, source_words = _as_array(data)
+    wanted = dtypes.as_dtype(dtype) if dtype is not None else kind
+    out = lasting(Layout.of(wanted, array.shape))
+    if wanted is kind and source_words:
+        raw_array(out)[...] = array
+    elif wanted is dtypes.bfloat16 or kind is dtypes.bfloat16:
+        raw_array(out)[...] = _convert_words(array, kind, wanted)
+    else:
+        with np.errstate(all="ignore"):
+            host_array(out)[...] = array.view(kind.numpy) if source_words else array
+    if device is not None and str(device) != "cpu":
+        out = out.to(device)
+    return out.requires_grad_() if requires_grad else out
+
+
+def _convert_words(array, kind, wanted):
+    """Words of one dtype as words of another where NumPy has no name for one of them."""
+    if kind is dtypes.bfloat16:
+        values = (array.astype(np.uint32) << 16).view(np.float32)
+    else:
+        values = array.view(kind.numpy) if array.dtype != kind.numpy else array
+    if wanted is not dtypes.bfloat16:
+        return values.astype(wanted.numpy).view(wanted.storage)
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return np.where(np.isnan(values), 0x7FC0, rounded).astype(np.uint16)
+
+
+def _as_array(data):
+    """Any data as a NumPy array, the dtype it stands for, and whether the array holds stored words."""
+    if isinstance(data, np.ndarray) or isinstance(data, np.generic):
+        array = np.asarray(data)
+        kind = dtypes.from_numpy(array.dtype)
+        return array.view(kind.storage) if array.dtype != kind.storage and array.flags.c_contiguous else array, kind, \
+            array.dtype == kind.storage or array.flags.c_contiguous
+    if _holds_tensors(data):
+        data = _untensor(data)
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise ValueError(f"tensor: expected sequences of equal lengths; {error}") from None
+    except OverflowError:
+        raise RuntimeError("Overflow when unpacking long long") from None
+    if array.dtype.kind in "OUSV" or array.dtype.kind not in "biufc":
+        if array.dtype.kind == "O":
+            flat = [type(v).__name__ for v in array.ravel() if not isinstance(v, (int, float, complex, bool))]
+            if not flat:
+                raise RuntimeError("Overflow when unpacking long long")
+            raise TypeError(f"tensor: expected numbers or sequences of them, got {flat[0]}")
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    kinds = {"b": dtypes.bool_, "i": int64, "u": int64, "f": dtypes.get_default_dtype(),
+             "c": dtypes.get_default_dtype().to_complex()}
+    if array.dtype.kind == "u":
+        raise RuntimeError("Overflow when unpacking long long")
+    if array.size == 0:
+        return array, dtypes.get_default_dtype(), False
+    first = data
+    while isinstance(first, (list, tuple)) and len(first):
+        first = first[0]
+    kind = kinds[array.dtype.kind]
+    if isinstance(first, (np.ndarray, np.generic)):
+        kind = dtypes.from_numpy(array.dtype)
+    return array.astype(kind.numpy if kind.numpy is not None else np.float32, copy=False), \
+        kind if kind.numpy is not None else float32, kind.numpy is not None and kind.numpy == kind.storage
+
+
+def _holds_tensors(data):
+    while isinstance(data, (list, tuple)) and data:
+        if any(isinstance(d, Tensor) for d in data):
+            return True
+        data = data[0]
+    return False
+
+
+def _untensor(data):
+    if isinstance(data, Tensor):
+        return readable_array(data if data.layout.device is cpu else data.cpu())
+    return [_untensor(d) for d in data] if isinstance(data, (list, tuple)) else data
+
+
+Tensor._construct = staticmethod(make)

@@ -1,0 +1,483 @@
+"""Layers as functions: PyTorch's `torch.nn.functional`. Where an op needs nothing added, its function stands here itself."""
+from __future__ import annotations
+
+import warnings
+
+from ..exchange import make
+from ..layout import wrap_dim
+from ..ops import activation, loss, norm, reduce, window
+from ..ops.arithmetic import clamp_low, div, mul, where
+from ..ops.comparison import eq
+from ..ops.contract import matmul
+from ..ops.conv import constant_pad
+from ..ops.copy import copy_, to_dtype
+from ..ops.creation import arange
+from ..ops.dropout import feature_dropout
+from ..ops.elementary import tanh
+from ..ops.gather import embedding as _embedding
+from ..ops.loss import broadcast_pair, reduced
+from ..ops.random import rand
+from ..ops.view import reshape, squeeze, transpose, unsqueeze
+from ..ops.window import avg_pool1d, avg_pool2d, max_pool1d_with_indices, max_pool2d_with_indices
+from ..tensor import Tensor
+
+dropout1d = dropout2d = dropout3d = feature_dropout
+sigmoid = activation.sigmoid
+logsigmoid, softsign = activation.logsigmoid, activation.softsign
+
+
+# ---------------------------------------------------------------- activations
+def _activation(function, doc):
+    """`function` with PyTorch's `inplace` flag after its own arguments."""
+    def wrapped(input, inplace: bool = False):
+        return function(input) if not inplace else copy_(input, function(input))
+    wrapped.__doc__, wrapped.__name__, wrapped.__qualname__ = doc, function.__name__, function.__name__
+    return wrapped
+
+
+def relu(input, inplace: bool = False) -> Tensor:
+    """max(x, 0), elementwise."""
+    return activation.relu(input) if not inplace else activation.relu.op.inplace(input)
+
+
+def relu_(input) -> Tensor:
+    """In-place form of `relu`."""
+    return activation.relu.op.inplace(input)
+
+
+selu = _activation(activation.selu, activation.selu.__doc__)
+silu = _activation(activation.silu, activation.silu.__doc__)
+mish = _activation(activation.mish, activation.mish.__doc__)
+hardswish = _activation(activation.hardswish, activation.hardswish.__doc__)
+hardsigmoid = _activation(activation.hardsigmoid, activation.hardsigmoid.__doc__)
+
+
+def _placed(input, out, inplace):
+    return copy_(input, out) if inplace else out
+
+
+def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """x where positive, negative_slope * x elsewhere."""
+    return _placed(input, activation.leaky_relu(input, negative_slope), inplace)
+
+
+def elu(input, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x where positive, alpha * (exp(x) - 1) elsewhere."""
+    return _placed(input, activation.elu(input, alpha), inplace)
+
+
+def celu(input, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron 2017)."""
+    return _placed(input, mul(activation.elu(div(input, alpha), 1.0), alpha), inplace)
+
+
+def gelu(input, approximate: str = "none") -> Tensor:
+    """x * Phi(x), exactly or with `approximate="tanh"`."""
+    if approximate == "none":
+        return activation.gelu(input)
+    if approximate != "tanh":
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return activation.gelu_tanh(input)
+
+
+def softplus(input, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """log(1 + exp(beta * x)) / beta, and x itself where beta * x exceeds the threshold."""
+    return activation.softplus(input, beta, threshold)
+
+
+def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """x held between min_val and max_val."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    return _placed(input, activation.hardtanh(input, min_val, max_val), inplace)
+
+
+def relu6(input, inplace: bool = False) -> Tensor:
+    """x held between 0 and 6."""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def threshold(input, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """x where it exceeds the threshold, else value."""
+    return _placed(input, activation.threshold(input, threshold, value), inplace)
+
+
+def softshrink(input, lambd: float = 0.5) -> Tensor:
+    """x moved towards 0 by lambd, and 0 where it is nearer."""
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    return where(input > lambd, input - lambd, where(input < -lambd, input + lambd, 0))
+
+
+def hardshrink(input, lambd: float = 0.5) -> Tensor:
+    """x, and 0 where |x| is at most lambd."""
+    return where((input > lambd) | (input < -lambd), input, 0)
+
+
+def tanhshrink(input) -> Tensor:
+    """x - tanh(x), elementwise."""
+    return input - tanh(input)
+
+
+def prelu(input, weight) -> Tensor:
+    """x where positive, weight * x elsewhere, with one weight or one for each channel (dimension 1)."""
+    if weight.layout.numel != 1:
+        channels = input.layout.shape[1] if input.layout.ndim > 1 else 1
+        if weight.layout.numel != channels:
+            raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.layout.numel} and "
+                               f"channel size = {channels}.")
+        if input.layout.ndim > 1:
+            weight = reshape(weight, (1, -1) + (1,) * (input.layout.ndim - 2))
+    return clamp_low(input, 0) + mul(weight, mul(clamp_low(mul(input, -1), 0), -1))
+
+
+def glu(input, dim: int = -1) -> Tensor:
+    """The first half of a dimension times the sigmoid of the second (Dauphin et al. 2017)."""
+    if input.layout.ndim == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    extent = input.layout.shape[wrap_dim(dim, input.layout.ndim)]
+    if extent % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {wrap_dim(dim, input.layout.ndim)} is size {extent}")
+    first, second = input.split(extent // 2, dim)
+    return first * activation.sigmoid(second)
+
+
+def _default_dim(name, dim, ndim):
+    if dim is None:
+        warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+                      stacklevel=3)
+        dim = 0 if ndim in (0, 1, 3) else 1
+    return dim
+
+
+def softmax(input, dim=None, _stacklevel: int = 3, dtype=None) -> Tensor:
+    """exp(x) / sum(exp(x)) along a dimension."""
+    return norm.softmax(input, _default_dim("softmax", dim, input.layout.ndim), dtype)
+
+
+def log_softmax(input, dim=None, _stacklevel: int = 3, dtype=None) -> Tensor:
+    """log(softmax(x)) along a dimension."""
+    return norm.log_softmax(input, _default_dim("log_softmax", dim, input.layout.ndim), dtype)
+
+
+def softmin(input, dim=None, _stacklevel: int = 3, dtype=None) -> Tensor:
+    """softmax(-x) along a dimension."""
+    return norm.softmin(input, _default_dim("softmin", dim, input.layout.ndim), dtype)
+
+
+def gumbel_softmax(logits, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A differentiable sample of a class: softmax of (logits + Gumbel noise) / tau, one-hot in value with `hard`."""
+    noise = mul(rand(logits.layout.shape, dtype=logits.layout.dtype).clamp(min=1e-30).log().mul(-1).log(), -1)
+    soft = norm.softmax(div(logits + noise, tau), dim)
+    if not hard:
+        return soft
+    chosen = to_dtype(eq(soft, reduce.amax(soft, dim, keepdim=True)), soft.layout.dtype)
+    return chosen - soft.detach() + soft
+
+
+def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out=None) -> Tensor:
+    """Divided by its p-norm along a dimension (at least eps)."""
+    return div(input, clamp_low(reduce.norm(input, p, dim, keepdim=True), eps), out=out)
+
+
+def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along a dimension."""
+    lengths = [clamp_low(reduce.norm(x, 2, dim, keepdim=True), eps) for x in (x1, x2)]
+    return reduce.sum(mul(div(x1, lengths[0]), div(x2, lengths[1])), dim)
+
+
+def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+    return reduce.norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+# ---------------------------------------------------------------- pooling
+def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
+    """The largest element of each window; with `return_indices` also where it is."""
+    found = max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return found if return_indices else found[0]
+
+
+def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
+    """The largest element of each window; with `return_indices` also where it is."""
+    found = max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return found if return_indices else found[0]
+
+
+def _adaptive(name, input, output_size, dims):
+    """The window that divides the last dimensions into `output_size` equal parts; None where they do not divide."""
+    given = output_size if hasattr(output_size, "__iter__") else (output_size,) * dims
+    sizes = tuple(n if o is None else o for o, n in zip(given, input.layout.shape[-dims:]))
+    if len(tuple(given)) != dims or min(sizes) < 0:
+        raise RuntimeError(f"{name}: expected {dims} output sizes that are not negative, got {output_size}")
+    even = all(o and n % o == 0 for n, o in zip(input.layout.shape[-dims:], sizes))
+    return sizes, tuple(n // o for n, o in zip(input.layout.shape[-dims:], sizes)) if even else None
+
+
+def _averaging(extent, parts, like):
+    """(parts, extent): row i averages the elements from floor(i n / parts) up to ceil((i + 1) n / parts)."""
+    rows = []
+    for i in range(parts):
+        start, stop = i * extent // parts, -(-(i + 1) * extent // parts)
+        rows.append([1.0 / (stop - start) if start <= j < stop else 0.0 for j in range(extent)])
+    return make(rows, dtype=like.layout.dtype, device=like.layout.device)
+
+
+def adaptive_avg_pool2d(input, output_size) -> Tensor:
+    """Means of windows chosen so that the result has `output_size` (a number or (height, width); None keeps an extent)."""
+    sizes, kernel = _adaptive("adaptive_avg_pool2d", input, output_size, 2)
+    if kernel is not None:
+        return avg_pool2d(input, kernel, kernel)
+    rows, columns = [_averaging(n, o, input) for n, o in zip(input.layout.shape[-2:], sizes)]
+    return matmul(rows, matmul(input, transpose(columns, 0, 1)))
+
+
+def adaptive_avg_pool1d(input, output_size) -> Tensor:
+    """Means of windows chosen so that the result has `output_size` places."""
+    (size,), kernel = _adaptive("adaptive_avg_pool1d", input, output_size, 1)
+    if kernel is not None:
+        return avg_pool1d(input, kernel, kernel)
+    return matmul(input, transpose(_averaging(input.layout.shape[-1], size, input), 0, 1))
+
+
+def adaptive_max_pool2d(input, output_size, return_indices: bool = False):
+    """Maxima of windows chosen so that the result has `output_size`.
+
+    Raises:
+        NotImplementedError: the input's extents are no multiples of the output's.
+    """
+    _, kernel = _adaptive("adaptive_max_pool2d", input, output_size, 2)
+    if kernel is None:
+        raise NotImplementedError(f"adaptive_max_pool2d: expected extents {list(input.layout.shape[-2:])} to be multiples of {output_size}")
+    return max_pool2d(input, kernel, kernel, return_indices=return_indices)
+
+
+def adaptive_max_pool1d(input, output_size, return_indices: bool = False):
+    """Maxima of windows chosen so that the result has `output_size` places. Raises as `adaptive_max_pool2d`."""
+    _, kernel = _adaptive("adaptive_max_pool1d", input, output_size, 1)
+    if kernel is None:
+        raise NotImplementedError(f"adaptive_max_pool1d: expected extent {input.layout.shape[-1]} to be a multiple of {output_size}")
+    return max_pool1d(input, kernel, kernel, return_indices=return_indices)
+
+
+# ---------------------------------------------------------------- shapes
+def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
+    """Elements added at both ends of the last dimensions.
+
+    Args:
+        pad: (before, after) for the last dimension, then for the one before it, and so on.
+        mode: `"constant"`, `"reflect"`, `"replicate"` or `"circular"`.
+        value: what to add in constant mode; 0 when None.
+
+    Raises:
+        RuntimeError: an odd number of widths, more than there are dimensions, or wider than a mode allows.
+    """
+    pad = tuple(pad)
+    ndim = input.layout.ndim
+    if len(pad) % 2:
+        raise RuntimeError(f"Padding length must be divisible by 2 (got {len(pad)})")
+    if len(pad) // 2 > ndim:
+        raise RuntimeError(f"Padding length should be less than or equal to two times the input dimension but got padding length {len(pad)} "
+                           f"and input of dimension {ndim}")
+    widths = [(0, 0)] * (ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in reversed(range(0, len(pad), 2))]
+    if mode == "constant":
+        return constant_pad(input, widths, 0 if value is None else value)
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    for dim, (before, after) in enumerate(widths):
+        extent = input.layout.shape[dim]
+        if before == after == 0:
+            continue
+        limit = {"reflect": extent - 1, "circular": extent, "replicate": max(before, after)}[mode]
+        if max(before, after) > limit or extent == 0:
+            raise RuntimeError(f"Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) at "
+                               f"dimension {dim} of input {list(input.layout.shape)} ({mode})")
+        places = range(-before, extent + after)
+        if mode == "reflect":
+            places = [abs(i) if i < extent else 2 * (extent - 1) - i for i in places]
+        elif mode == "circular":
+            places = [i % extent for i in places]
+        else:
+            places = [min(max(i, 0), extent - 1) for i in places]
+        input = input.index_select(dim, make(list(places), device=input.layout.device))
+    return input
+
+
+def one_hot(tensor, num_classes: int = -1) -> Tensor:
+    """int64 zeros with a 1 at each index, along a new last dimension of `num_classes` (the largest index + 1 when -1)."""
+    if tensor.layout.dtype.category != 1:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if num_classes < 0:
+        if not tensor.layout.numel:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        num_classes = reduce.max(tensor).item() + 1
+    if tensor.layout.numel and (reduce.min(tensor).item() < 0 or reduce.max(tensor).item() >= num_classes):
+        raise RuntimeError(f"Class values must be non-negative and smaller than num_classes ({num_classes})")
+    return eq(unsqueeze(tensor, -1), arange(num_classes, device=tensor.layout.device)).long()
+
+
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+              sparse: bool = False) -> Tensor:
+    """Rows of `weight` (rows, width) at the indices `input` (*), as (*, width).
+
+    Args:
+        padding_idx: a row that receives no gradient.
+
+    Raises:
+        NotImplementedError: `max_norm` or `sparse`.
+    """
+    if max_norm is not None or sparse:
+        raise NotImplementedError("embedding: max_norm and sparse gradients are not supported")
+    rows = weight.layout.shape[0]
+    if padding_idx is not None:
+        if not -rows <= padding_idx < rows:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx = padding_idx % rows
+    return _embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq)
+
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
+    """The windows of (N, C, H, W) as columns: (N, C * KH * KW, positions)."""
+    (kh, kw), (dh, dw), (ph, pw), (sh, sw) = [window.pair(v, "unfold") for v in (kernel_size, dilation, padding, stride)]
+    x = constant_pad(input, [(0, 0)] * (input.layout.ndim - 2) + [(ph, ph), (pw, pw)])
+    x = x if x.layout.ndim == 4 else unsqueeze(x, 0)
+    spans = dh * (kh - 1) + 1, dw * (kw - 1) + 1
+    windows = x.unfold(2, spans[0], sh).unfold(3, spans[1], sw)[..., ::dh, ::dw]
+    n, c, rows, columns = windows.layout.shape[:4]
+    out = reshape(windows.permute(0, 1, 4, 5, 2, 3), n, c * kh * kw, rows * columns)
+    return out if input.layout.ndim == 4 else squeeze(out, 0)
+
+
+def bilinear(input1, input2, weight, bias=None) -> Tensor:
+    """x1 A_k x2 + b_k for each output k; weight is (O, I1, I2)."""
+    out = reduce.sum(mul(matmul(unsqueeze(input1, -2), transpose(weight, 0, 1).reshape(weight.layout.shape[1], -1))
+                         .reshape(*input1.layout.shape[:-1], weight.layout.shape[0], weight.layout.shape[2]),
+                         unsqueeze(input2, -2)), -1)
+    return out if bias is None else out + bias
+
+
+# ---------------------------------------------------------------- losses
+def _legacy_reduction(size_average, reduce, reduction):
+    """`reduction` as it was spelt before 0.4: `size_average` and `reduce`."""
+    if size_average is None and reduce is None:
+        return reduction
+    warnings.warn("size_average and reduce args will be deprecated, please use reduction instead.", stacklevel=3)
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
+
+
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index: int = -100, reduce=None, reduction: str = "mean",
+                  label_smoothing: float = 0.0) -> Tensor:
+    """-log softmax(input)[target]; see `numtorch.ops.loss.cross_entropy` for shapes and options."""
+    if size_average is not None or reduce is not None:
+        reduction = _legacy_reduction(size_average, reduce, reduction)
+    return loss.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+
+
+def nll_loss(input, target, weight=None, size_average=None, ignore_index: int = -100, reduce=None, reduction: str = "mean") -> Tensor:
+    """-weight[target] * input[target] for log-probabilities (N, C, ...) and class indices (N, ...)."""
+    return loss.nll_loss(input, target, weight, ignore_index, _legacy_reduction(size_average, reduce, reduction))
+
+
+def mse_loss(input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None) -> Tensor:
+    """(input - target)^2, its mean or its sum."""
+    terms = loss.squared_error(*broadcast_pair("mse_loss", input, target))
+    return reduced(terms if weight is None else mul(terms, weight), _legacy_reduction(size_average, reduce, reduction))
+
+
+def l1_loss(input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None) -> Tensor:
+    """|input - target|, its mean or its sum."""
+    terms = loss.absolute_error(*broadcast_pair("l1_loss", input, target))
+    return reduced(terms if weight is None else mul(terms, weight), _legacy_reduction(size_average, reduce, reduction))
+
+
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """Squared error / (2 beta) below beta, absolute error - beta / 2 above."""
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0:
+        return l1_loss(input, target, size_average, reduce, reduction)
+    terms = loss.smooth_absolute_error(*broadcast_pair("smooth_l1_loss", input, target), beta)
+    return reduced(terms, _legacy_reduction(size_average, reduce, reduction))
+
+
+def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None) -> Tensor:
+    """Squared error / 2 below delta, delta * (absolute error - delta / 2) above."""
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    terms = loss.huber_error(*broadcast_pair("huber_loss", input, target), delta)
+    return reduced(terms if weight is None else mul(terms, weight), reduction)
+
+
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
+    """-(y log p + (1 - y) log(1 - p)) of probabilities."""
+    return loss.binary_cross_entropy(input, target, weight, _legacy_reduction(size_average, reduce, reduction))
+
+
+def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean",
+                                     pos_weight=None) -> Tensor:
+    """Binary cross entropy of sigmoid(input), exact for large |input|."""
+    return loss.binary_cross_entropy_with_logits(input, target, weight, _legacy_reduction(size_average, reduce, reduction), pos_weight)
+
+
+def kl_div(input, target, size_average=None, reduce=None, reduction: str = "mean", log_target: bool = False) -> Tensor:
+    """target * (log target - input), for log-probabilities `input`; "batchmean" divides the sum by the batch size."""
+    terms = (loss.log_divergence_terms if log_target else loss.divergence_terms)(input, target)
+    reduction = _legacy_reduction(size_average, reduce, reduction)
+    if reduction == "batchmean":
+        return div(reduced(terms, "sum"), input.layout.shape[0])
+    if reduction == "mean":
+        warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides only by "
+                      "the batch size, and aligns with the KL div math definition.", stacklevel=2)
+    return reduced(terms, reduction)
+
+
+def soft_margin_loss(input, target, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
+    """log(1 + exp(-target * input)) for targets of 1 and -1."""
+    return reduced(loss.soft_margin_terms(input, target), _legacy_reduction(size_average, reduce, reduction))
+
+
+def hinge_embedding_loss(input, target, margin: float = 1.0, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
+    """input where the target is 1, max(0, margin - input) where it is -1."""
+    return reduced(loss.hinge_terms(input, target, margin), _legacy_reduction(size_average, reduce, reduction))
+
+
+def margin_ranking_loss(input1, input2, target, margin: float = 0, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
+    """max(0, -target * (input1 - input2) + margin)."""
+    return reduced(clamp_low(mul(target, input2 - input1) + margin, 0), _legacy_reduction(size_average, reduce, reduction))
+
+
+def cosine_embedding_loss(input1, input2, target, margin: float = 0, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    similarity = cosine_similarity(input1, input2, dim=-1)
+    terms = mul(to_dtype(eq(target, 1), input1.layout.dtype), 1 - similarity)
+    terms = terms + mul(to_dtype(eq(target, -1), input1.layout.dtype), clamp_low(similarity - margin, 0))
+    return reduced(terms, _legacy_reduction(size_average, reduce, reduction))
+
+
+def triplet_margin_loss(anchor, positive, negative, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
+                        size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin)."""
+    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = far.minimum(pairwise_distance(positive, negative, p, eps))
+    return reduced(clamp_low(near - far + margin, 0), _legacy_reduction(size_average, reduce, reduction))
+
+
+def poisson_nll_loss(input, target, log_input: bool = True, full: bool = False, size_average=None, eps: float = 1e-8, reduce=None,
+                     reduction: str = "mean") -> Tensor:
+    """exp(input) - target * input (`log_input`), else input - target * log(input + eps); `full` adds Stirling's term."""
+    terms = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (target * 6.283185307179586).log()
+        terms = terms + stirling.masked_fill(target <= 1, 0)
+    return reduced(terms, _legacy_reduction(size_average, reduce, reduction))
+
+
+def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
+    """(log(var) + (input - target)^2 / var) / 2, with var at least eps; `full` adds log(2 pi) / 2."""
+    held = clamp_low(var.detach(), eps) - var.detach() + var
+    terms = mul(held.log() + div(loss.squared_error(input, target), held), 0.5)
+    return reduced(terms + 0.9189385332046727 if full else terms, reduction)
+

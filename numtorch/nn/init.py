@@ -1,0 +1,170 @@
+"""Filling tensors in place with a layer's first values. Every function returns the tensor it fills."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..autograd.modes import no_grad
+from ..exchange import make
+from ..ops.random import randperm
+from ..tensor import Tensor
+
+_LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
+
+
+def calculate_gain(nonlinearity: str, param=None) -> float:
+    """How much a nonlinearity shrinks its input's spread, to be made up for in the weights.
+
+    Args:
+        nonlinearity: a function's name, such as `"relu"`.
+        param: the negative slope of `"leaky_relu"` (0.01).
+
+    Raises:
+        ValueError: an unknown name.
+    """
+    if nonlinearity in _LINEAR:
+        return 1.0
+    if nonlinearity == "leaky_relu":
+        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
+    gains = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 0.75}
+    if nonlinearity not in gains:
+        raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+    return gains[nonlinearity]
+
+
+def _fans(tensor):
+    if tensor.layout.ndim < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    field = math.prod(tensor.layout.shape[2:])
+    return tensor.layout.shape[1] * field, tensor.layout.shape[0] * field
+
+
+def _fan(tensor, mode):
+    if mode.lower() not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode.lower()} not supported, please use one of ['fan_in', 'fan_out']")
+    return _fans(tensor)[mode.lower() == "fan_out"]
+
+
+@no_grad()
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> Tensor:
+    """Uniform in [a, b)."""
+    return tensor.uniform_(a, b, generator=generator)
+
+
+@no_grad()
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -> Tensor:
+    """Normal with the given mean and standard deviation."""
+    return tensor.normal_(mean, std, generator=generator)
+
+
+@no_grad()
+def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator=None) -> Tensor:
+    """Normal, but only values in [a, b]: uniform numbers sent through the inverse of the distribution function."""
+    def below(x):
+        return (1 + math.erf((x - mean) / (std * math.sqrt(2)))) / 2
+
+    tensor.uniform_(2 * below(a) - 1, 2 * below(b) - 1, generator=generator)
+    tensor.erfinv_().mul_(std * math.sqrt(2)).add_(mean)
+    return tensor.clamp_(a, b)
+
+
+@no_grad()
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Every element `val`."""
+    return tensor.fill_(val)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Every element 1."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Every element 0."""
+    return constant_(tensor, 0.0)
+
+
+@no_grad()
+def eye_(tensor: Tensor) -> Tensor:
+    """The identity matrix."""
+    if tensor.layout.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    tensor.fill_(0).diagonal().fill_(1)
+    return tensor
+
+
+@no_grad()
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """A convolution that passes its input channels on, in each of `groups` blocks of output channels."""
+    shape = tensor.layout.shape
+    if not 3 <= len(shape) <= 5:
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if shape[0] % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    tensor.fill_(0)
+    block = shape[0] // groups
+    for group in range(groups):
+        for channel in range(min(block, shape[1])):
+            tensor[(group * block + channel, channel, *[n // 2 for n in shape[2:]])] = 1
+    return tensor
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
+    """Uniform with standard deviation gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
+    bound = math.sqrt(3.0) * gain * math.sqrt(2.0 / sum(_fans(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
+    """Normal with standard deviation gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))), generator)
+
+
+def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator=None) -> Tensor:
+    """Uniform with standard deviation gain / sqrt(fan) (He et al. 2015).
+
+    Args:
+        a: the negative slope, for leaky_relu.
+        mode: `"fan_in"` keeps the spread of activations, `"fan_out"` that of gradients.
+    """
+    if 0 in tensor.layout.shape:
+        return tensor
+    bound = math.sqrt(3.0) * calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator=None) -> Tensor:
+    """Normal with standard deviation gain / sqrt(fan) (He et al. 2015). Arguments as for `kaiming_uniform_`."""
+    if 0 in tensor.layout.shape:
+        return tensor
+    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
+
+
+@no_grad()
+def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
+    """A matrix with orthonormal rows or columns times `gain`, dimensions after the first taken as one (Saxe et al. 2014)."""
+    if tensor.layout.ndim < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    rows = tensor.layout.shape[0]
+    flat = tensor.new_empty(rows, tensor.layout.numel // max(rows, 1)).normal_(0, 1, generator=generator)
+    if not flat.layout.numel:
+        return tensor
+    values = flat.double().cpu().numpy()
+    wide = values.shape[0] < values.shape[1]
+    q, r = np.linalg.qr(values.T if wide else values)
+    q = q * np.sign(np.diagonal(r))
+    return tensor.copy_(make((q.T if wide else q) * gain).reshape(tensor.layout.shape))
+
+
+@no_grad()
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) -> Tensor:
+    """Normal, with the fraction `sparsity` of every column set to 0 (Martens 2010)."""
+    if tensor.layout.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.layout.shape
+    tensor.normal_(0, std, generator=generator)
+    for column in range(columns):
+        for row in randperm(rows, generator=generator)[:math.ceil(sparsity * rows)].tolist():
+            tensor[row, column] = 0
+    return tensor

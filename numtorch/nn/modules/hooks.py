@@ -1,0 +1,194 @@
+"""Hooks of modules: functions called before and after forward, and when backward passes.
+
+A module without hooks pays for one test. Backward hooks stand in the graph as two identity nodes, one behind the module's
+outputs and one before its inputs: the first sees the outputs' gradients, the second the inputs'.
+"""
+from __future__ import annotations
+
+from ...autograd.graph import GraphNode, HookTable, attach_outputs
+from ...autograd.modes import modes
+from ...tensor import view_of
+from ...tree import map_tensors, tensors_in
+
+KINDS = ("forward_pre", "forward", "backward_pre", "backward")
+
+
+def new_tables() -> dict:
+    return {kind: HookTable() for kind in KINDS}
+
+
+everywhere = new_tables()                                # hooks of all modules
+
+
+def add(tables, kind, entry, prepend=False):
+    handle = tables[kind].add(entry)
+    if prepend:
+        others = [(k, v) for k, v in tables[kind].items() if k != handle.id]
+        for key, _ in others:
+            del tables[kind][key]
+        tables[kind].update(others)
+    return handle
+
+
+class Hooks:
+    """What a Module can do about hooks."""
+
+    _hooks = None                                        # tables by kind, once there are any
+
+    def _tables(self):
+        if self._hooks is None:
+            self.__dict__["_hooks"] = new_tables()
+        return self._hooks
+
+    def register_forward_pre_hook(self, hook, *, prepend: bool = False, with_kwargs: bool = False):
+        """Have `hook(module, args)` called before forward; it may return new arguments.
+
+        Args:
+            prepend: call it before the hooks that are there.
+            with_kwargs: call `hook(module, args, kwargs)` instead, which may return (args, kwargs).
+
+        Returns:
+            A handle whose `remove()` takes the hook off.
+        """
+        return add(self._tables(), "forward_pre", (hook, with_kwargs, False), prepend)
+
+    def register_forward_hook(self, hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False):
+        """Have `hook(module, args, output)` called after forward; it may return another output.
+
+        Args:
+            prepend: call it before the hooks that are there.
+            with_kwargs: call `hook(module, args, kwargs, output)` instead.
+            always_call: call it (with None for the output) even when forward raises.
+        """
+        return add(self._tables(), "forward", (hook, with_kwargs, always_call), prepend)
+
+    def register_full_backward_pre_hook(self, hook, prepend: bool = False):
+        """Have `hook(module, grad_output)` called before the gradients of this module are computed; it may return new ones."""
+        return add(self._tables(), "backward_pre", hook, prepend)
+
+    def register_full_backward_hook(self, hook, prepend: bool = False):
+        """Have `hook(module, grad_input, grad_output)` called when the gradients for the inputs are known; it may return others."""
+        return add(self._tables(), "backward", hook, prepend)
+
+    register_backward_hook = register_full_backward_hook
+
+    def _call_with_hooks(self, args, kwargs):
+        tables = (everywhere,) if self._hooks is None else (everywhere, self._hooks)
+        try:
+            return self._run_hooks(tables, args, kwargs)
+        except Exception:
+            for table in tables:
+                for hook, with_kwargs, always in tuple(table["forward"].values()):
+                    if always:
+                        hook(self, args, kwargs, None) if with_kwargs else hook(self, args, None)
+            raise
+
+    def _run_hooks(self, tables, args, kwargs):
+        for table in tables:
+            for hook, with_kwargs, _ in tuple(table["forward_pre"].values()):
+                if with_kwargs:
+                    result = hook(self, args, kwargs)
+                    if result is not None:
+                        if not (isinstance(result, tuple) and len(result) == 2):
+                            raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {result}.")
+                        args, kwargs = result
+                else:
+                    result = hook(self, args)
+                    if result is not None:
+                        args = result if isinstance(result, tuple) else (result,)
+        passing = None
+        if modes.grad and any(table[kind] for table in tables for kind in ("backward_pre", "backward")):
+            passing = _Passing(self, tables)
+            args = passing.watch_inputs(args)
+        output = self.forward(*args, **kwargs)
+        for table in tables:
+            for hook, with_kwargs, _ in tuple(table["forward"].values()):
+                result = hook(self, args, kwargs, output) if with_kwargs else hook(self, args, output)
+                if result is not None:
+                    output = result
+        return output if passing is None else passing.watch_outputs(output)
+
+
+class _Passing:
+    """One call of a module with backward hooks: the gradients of its outputs are held until those of its inputs come."""
+
+    def __init__(self, module, tables):
+        self.module = module
+        self.before = [h for t in tables for h in t["backward_pre"].values()]
+        self.after = [h for t in tables for h in t["backward"].values()]
+        self.grad_outputs, self.has_inputs = None, False
+
+    def watch_inputs(self, args):
+        tensors = list(tensors_in(args))
+        if not any(t.node is not None for t in tensors):
+            return args
+        self.has_inputs = True
+        return _identity(args, tensors, self._inputs_came)
+
+    def watch_outputs(self, output):
+        tensors = list(tensors_in(output))
+        return _identity(output, tensors, self._outputs_came) if any(t.node is not None for t in tensors) else output
+
+    def _outputs_came(self, grads):
+        for hook in self.before:
+            result = hook(self.module, grads)
+            if result is not None:
+                grads = _same_count(result, grads)
+        self.grad_outputs = grads
+        if not self.has_inputs:
+            self._call((None,), grads)
+        return grads
+
+    def _inputs_came(self, grads):
+        return self._call(grads, self.grad_outputs)
+
+    def _call(self, grad_inputs, grad_outputs):
+        for hook in self.after:
+            result = hook(self.module, grad_inputs, grad_outputs)
+            if result is not None and self.has_inputs:
+                grad_inputs = _same_count(result, grad_inputs)
+        return grad_inputs
+
+
+def _same_count(result, expected):
+    result = result if isinstance(result, tuple) else (result,)
+    if len(result) != len(expected):
+        raise RuntimeError(f"Backward hook returned an invalid number of grad_input, got {len(result)}, but expected {len(expected)}")
+    return result
+
+
+def _identity(structure, tensors, function):
+    """The structure with its tensors behind a node that shows all their gradients to `function` at once."""
+    def vjp(node, grad):
+        return function(tuple(grad) if count > 1 else (grad,))
+
+    count = len(tensors)
+    node = GraphNode("backward_hook", tuple(t.node for t in tensors), (), vjp, None, count)
+    passed = [view_of(t, t.layout, 0) for t in tensors]
+    recorded = [(i, p) for i, p in enumerate(passed) if p.layout.dtype.category >= 2]
+    if count == 1:
+        passed[0].node = node if recorded else None
+    else:
+        attach_outputs(node, passed)
+        for tensor in passed:
+            if tensor.layout.dtype.category < 2:
+                tensor.node = None
+    replacement = iter(passed)
+    return map_tensors(lambda t: next(replacement), structure)
+
+
+# ---------------------------------------------------------------- hooks of all modules
+def register_module_forward_pre_hook(hook):
+    """Have `hook(module, args)` called before every module's forward."""
+    return add(everywhere, "forward_pre", (hook, False, False))
+
+
+def register_module_forward_hook(hook, *, with_kwargs: bool = False, always_call: bool = False):
+    """Have `hook(module, args, output)` called after every module's forward."""
+    return add(everywhere, "forward", (hook, with_kwargs, always_call))
+
+
+def register_module_full_backward_hook(hook):
+    """Have `hook(module, grad_input, grad_output)` called when backward has passed any module."""
+    return add(everywhere, "backward", hook)
+

@@ -1,0 +1,70 @@
+"""Parameter: a tensor that a module counts as its own when it is assigned as an attribute."""
+from __future__ import annotations
+
+from ..autograd.graph import Leaf
+from ..exchange import make
+from ..tensor import Tensor, new
+
+
+class _ParameterType(type(Tensor)):
+    """Lets tensors that were marked with `_is_parameter` pass for parameters."""
+
+    def __instancecheck__(cls, instance):
+        return type.__instancecheck__(cls, instance) or (cls is Parameter and isinstance(instance, Tensor) and instance._is_parameter)
+
+
+class Parameter(Tensor, metaclass=_ParameterType):
+    """A tensor to be learned.
+
+    Args:
+        data: the tensor whose memory becomes the parameter's; an empty one when None.
+        requires_grad: whether it is learned; needs a floating-point or complex dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Parameter(torch.ones(2))
+        Parameter containing:
+        tensor([1., 1.], requires_grad=True)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data=None, requires_grad: bool = True):
+        if data is None:
+            data = make([])
+        elif not isinstance(data, Tensor):
+            raise TypeError(f"Parameter: expected data to be a Tensor, got {type(data).__name__}")
+        out = new(cls)
+        out.storage, out.address, out.layout, out.node = data.storage, data.address, data.layout, None
+        if requires_grad:
+            if data.layout.dtype.category < 2:
+                raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+            out.node = Leaf(out)
+        return out
+
+    def __repr__(self, **options):
+        return "Parameter containing:\n" + Tensor.__repr__(self, **options)
+
+    def __deepcopy__(self, memo):
+        found = memo.get(id(self))
+        if found is None:
+            found = memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
+        return found
+
+
+class Buffer(Tensor):
+    """A tensor that a module keeps in its state without learning it.
+
+    Args:
+        data: the tensor whose memory becomes the buffer's.
+        persistent: whether it is part of the module's `state_dict`.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data=None, *, persistent: bool = True):
+        data = make([]) if data is None else data
+        out = new(cls)
+        out.storage, out.address, out.layout, out.node = data.storage, data.address, data.layout, data.node
+        out.persistent = persistent
+        return out

@@ -1,0 +1,182 @@
+"""The Python functions of an elementwise op: the call, `out=`, and the in-place form.
+
+They are written as source for each op's number of arguments: a generic `op(*inputs)` takes three times as long.
+"""
+from __future__ import annotations
+
+import inspect
+from sys import getrefcount
+
+from ..autograd.graph import mark_written
+from ..autograd.modes import modes
+from ..storage import FREE, take
+from ..tensor import NUMBERS, Tensor, empty, new, number
+from .op import apply_formula, as_operand, common_device, is_formula, registry
+from .tape import recipe_for, record, record_call
+from .writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
+
+
+def make_function(op):
+    """The op's Python function, written for its number of arguments: a generic `op(*inputs)` takes three times as long."""
+    names = list(op.operands)
+    listed = names + [n if default is inspect.Parameter.empty else f"{n}={n}_default" for n, default in op.numbers.items()]
+    all_names = names + list(op.numbers)
+    key = f"{names[0]}.layout" if len(all_names) == 1 else "(" + ", ".join(f"{n}.layout" for n in all_names) + ")"
+    convertible = (names[1:] if len(names) == 2 else []) + list(op.numbers)      # a third operand is rarely a number
+    convert = "".join(f"    if type({n}) in NUMBERS:\n        {n} = number({n})\n" for n in convertible)
+    nodes = [f"{n}_node" for n in all_names]
+    look = "".join(f"    {n} = {m}.node\n" for n, m in zip(nodes, all_names))
+    test = " and ".join(f"{n} is None" for n in nodes)
+    bits = " | ".join(f"({n} is not None)" + (f" << {i}" if i else "") for i, n in enumerate(nodes))
+    addresses = ", ".join(f"{n}.address" for n in all_names)
+    everything = ", ".join(all_names) + ("," if len(all_names) == 1 else "")
+    source = f"""
+def {op.name}({', '.join(listed)}, *, out=None):
+{convert}    try:
+        plan = plans[{key}]
+    except (KeyError, AttributeError):
+        return first_call(op, ({everything}), out)
+    if out is not None:
+        return call_into(op, ({everything}), out)
+    ring = plan.ring
+    storage = ring[0]
+    if getrefcount(storage) > FREE:
+        ring.rotate(-1)
+        storage = ring[0]
+        if getrefcount(storage) > FREE:
+            storage = take(ring)
+    result = new(Tensor)
+    result.storage = storage
+    result.address = address = storage.address
+    result.layout = plan.out
+    plan.call({addresses}, address, plan.walk)
+{look}    result.node = None if {test} else record(plan, {bits}, ({', '.join(nodes)},), ({everything}), result)
+    return result
+"""
+    scope = dict(plans=op.plans, op=op, first_call=_first_call, call_into=call_into, getrefcount=getrefcount, FREE=FREE, take=take,
+                 new=new, Tensor=Tensor, record=record, NUMBERS=NUMBERS, number=number,
+                 **{f"{n}_default": v for n, v in op.numbers.items()})
+    exec(compile(source, f"<op {op.name}>", "exec"), scope)
+    function = scope[op.name]
+    function.__doc__, function.__module__ = op.doc, op.module
+    function.op, function.scalar, function.derivative, function.overload = op, op.scalar, op.derivative, op.overload
+    return function
+
+
+def _operands(op, args):
+    tensors = tuple([as_operand(op.name, a) for a in args])
+    device = common_device(op.name, [t.layout for t in tensors])
+    if device.type != "cpu":
+        tensors = tuple([t if t.layout.device is device else registry["to_device"].function(t, device) for t in tensors])
+    return tensors
+
+
+def _first_call(op, args, out):
+    """A call whose plan is not known yet, or that has numbers or symbols among its arguments."""
+    if is_formula(args):
+        return apply_formula(op, tuple(a.item() if isinstance(a, Tensor) and a.layout.weak else a for a in args))
+    tensors = _operands(op, args)
+    if out is not None:
+        return call_into(op, tensors, out)
+    return _run(op, find_plan(op, tensors), tensors)
+
+
+def find_plan(op, tensors):
+    layouts = tuple([t.layout for t in tensors])
+    key = layouts[0] if len(layouts) == 1 else layouts
+    plan = op.plans.get(key)
+    return plan if plan is not None else op.plans.keep(key, op.make_plan(layouts))
+
+
+def _run(op, plan, tensors):
+    out = empty(plan.out)
+    plan.call(*[t.address for t in tensors], out.address, plan.walk)
+    out.node = record_call(plan, tensors, out)
+    return out
+
+
+def call_into(op, args, out):
+    """`op(..., out=out)`: the result is cast into `out`, which is resized in no case but kept as it is.
+
+    Raises:
+        TypeError: `out` is not a Tensor.
+        RuntimeError: wrong shape, a dtype that cannot hold the result, overlapping memory, or a tensor that requires grad.
+    """
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    tensors = _operands(op, args)
+    if modes.grad and (out.node is not None or any(t.node is not None for t in tensors)):
+        raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
+                           f"the arguments requires grad.")
+    plan = find_plan(op, tensors)
+    check_writable(op.name, out.layout, plan.out.dtype, plan.out.shape, exact=True)
+    if any(overlap_partly(t, out) for t in tensors) or plan.out is not out.layout \
+            or any(t.storage is out.storage for t in tensors):
+        registry["copy_"].function(out, _run(op, plan, tensors))
+        return out
+    plan.call(*[t.address for t in tensors], out.address, plan.walk)
+    mark_written(out.storage, op.name)
+    return out
+
+
+# ---------------------------------------------------------------- in place
+def make_inplace(op):
+    """The in-place form: the first operand is overwritten and keeps its identity."""
+    names = list(op.parameters)
+    listed = [n if n not in op.numbers or op.numbers[n] is inspect.Parameter.empty else f"{n}={n}_default" for n in names]
+    convert = "".join(f"    if type({n}) in NUMBERS:\n        {n} = number({n})\n" for n in names[1:])
+    others = names[1:]
+    apart = " and ".join(["{0}.node is None".format(n) for n in names] + [f"{n}.storage is not storage" for n in others])
+    source = f"""
+def {op.name}_({', '.join(listed)}):
+{convert}    try:
+        plan = plans[({', '.join(n + '.layout' for n in names)},)]
+    except (KeyError, AttributeError):
+        return run_inplace(op, operands(op, ({', '.join(names)},)))
+    storage = {names[0]}.storage
+    if {apart}:
+        plan.call({', '.join(n + '.address' for n in names)}, plan.walk)
+        if modes.anomaly:
+            mark_written(storage, "{op.name}_")
+        else:
+            storage.version += 1
+            storage.writer = "{op.name}_"
+        return {names[0]}
+    return run_inplace(op, ({', '.join(names)},))
+"""
+    scope = dict(plans=op.inplace_plans, op=op, run_inplace=run_inplace, operands=_operands, modes=modes, mark_written=mark_written,
+                 NUMBERS=NUMBERS, number=number, **{f"{n}_default": v for n, v in op.numbers.items()})
+    exec(compile(source, f"<op {op.name}_>", "exec"), scope)
+    inplace = scope[op.name + "_"]
+    inplace.__doc__ = f"In-place form of `{op.name}`: writes the result into this tensor and returns it."
+    inplace.__module__, inplace.op = op.module, op
+    return inplace
+
+
+def run_inplace(op, tensors):
+    """Run an op in place on the first of its operands, with every check that PyTorch makes."""
+    target = tensors[0]
+    layouts = tuple([t.layout for t in tensors])
+    plan = op.inplace_plans.get(layouts)
+    if plan is None:
+        plan = op.inplace_plans.keep(layouts, op.make_inplace_plan(layouts))
+    for other in tensors[1:]:
+        if overlap_partly(other, target):
+            raise RuntimeError(f"unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+                               f"single memory location. Please clone() the tensor before performing the operation. ({op.name}_)")
+    needs_graph = modes.grad and any(t.node is not None for t in tensors)
+    if not needs_graph:
+        plan.call(*[t.address for t in tensors], plan.walk)
+        mark_written(target.storage, op.name + "_")
+        return target
+    check_inplace_allowed(target, op.name)
+    recipe = recipe_for(plan, sum((t.node is not None) << i for i, t in enumerate(tensors)))
+    if recipe is None:
+        raise RuntimeError(f"{op.name}_: the result has no gradient, but the tensor it is written to requires one")
+    before = registry["clone"].function(target.detach()) if 0 in recipe.saves else registry["detach_view"].function(target)
+    before.node = target.node
+    plan.call(*[t.address for t in tensors], plan.walk)
+    mark_written(target.storage, op.name + "_")
+    node = record_call(plan, (before, *tensors[1:]), target)
+    rebase_history(target, node)
+    return target

@@ -1,0 +1,65 @@
+"""Rules of writing into tensors that exist: what may be written, and what the tape must then know."""
+from __future__ import annotations
+
+from ..autograd.graph import Leaf
+from ..dtypes import can_cast
+from .op import registry
+
+
+def check_writable(name, target, result_dtype, shape, exact=False):
+    """Whether a result may be written into a tensor of layout `target`. Raises RuntimeError, as PyTorch words it."""
+    if target.weak:
+        raise RuntimeError(f"{name}: expected a Tensor to write into, got a number")
+    if not can_cast(result_dtype, target.dtype):
+        raise RuntimeError(f"result type {_title(result_dtype)} can't be cast to the desired output type {_title(target.dtype)} "
+                           f"({name})")
+    if shape != target.shape:
+        what = "output with shape" if not exact else f"{name}: expected out of shape {list(shape)}, got"
+        raise RuntimeError(f"{what} {list(target.shape)} doesn't match the broadcast shape {list(shape)}")
+    if target.overlaps_itself():
+        raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                           f"location. Please clone() the tensor before performing the operation. ({name})")
+
+
+def _title(dtype):
+    return {"float32": "Float", "float64": "Double", "int64": "Long", "int32": "Int", "uint8": "Byte", "int8": "Char",
+            "int16": "Short", "float16": "Half", "bfloat16": "BFloat16", "bool": "Bool", "complex64": "ComplexFloat",
+            "complex128": "ComplexDouble"}.get(dtype.name, dtype.name)
+
+
+def overlap_partly(source, target) -> bool:
+    """Whether writing `target` could change elements of `source` that are still to be read."""
+    if source.storage is not target.storage or (source.address == target.address and source.layout is target.layout):
+        return False
+    a, b = source.layout, target.layout
+    low, high = a.extent()
+    first, last = b.extent()
+    size = a.dtype.itemsize
+    return (source.address + low * size < target.address + last * b.dtype.itemsize
+            and target.address + first * b.dtype.itemsize < source.address + high * size)
+
+
+def check_inplace_allowed(target, name):
+    """Raise RuntimeError for a leaf that requires grad (its gradient would be lost) or a view of one."""
+    if type(target.node) is Leaf:
+        raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation. ({name}_)")
+    base = target._base
+    if base is not None and type(base.node) is Leaf:
+        raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation. ({name}_)")
+
+
+def rebase_history(target, node):
+    """Make `node` the origin of a tensor that was written in place, and of what shares its memory."""
+    base = target._base
+    if base is None:
+        target.node = node
+        for view in live_views(target):
+            registry["refresh_view"].function(target, view)
+    else:
+        registry["write_through_view"].function(base, target, node)
+
+
+def live_views(tensor) -> list:
+    """The differentiable views of a tensor that still exist."""
+    views = tensor.__dict__.get("_views")
+    return [v for v in (ref() for ref in views) if v is not None] if views else []
