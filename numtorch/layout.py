@@ -13,6 +13,7 @@ import weakref
 
 from .devices import cpu, device
 from .dtypes import dtype
+from .kernels.forks import survive_fork
 
 _MEMO_LIMIT = 128                                        # views remembered per layout; then the memo starts over
 
@@ -30,7 +31,7 @@ class Layout:
     __slots__ = ("dtype", "device", "shape", "strides", "weak", "ndim", "numel", "nbytes", "contiguous", "views", "ring",
                  "__weakref__")
     _interned: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
-    _lock = threading.Lock()
+    _lock = survive_fork(threading.Lock())
 
     @staticmethod
     def of(dtype: dtype, shape: tuple, strides: tuple | None = None, device: device = cpu, weak: bool = False) -> Layout:

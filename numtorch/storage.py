@@ -16,6 +16,7 @@ from sys import getrefcount
 import numpy as np
 
 from .devices import cpu
+from .kernels.forks import survive_fork
 
 SMALL = 1 << 16                                          # bytes; larger blocks go to the free lists
 ALIGNMENT = 64
@@ -114,7 +115,7 @@ class _HostAllocator:
     def __init__(self):
         self.free: dict[int, list] = {}
         self.cached = 0
-        self.lock = threading.Lock()
+        self.lock = survive_fork(threading.Lock())
 
     def allocate(self, nbytes):
         if nbytes <= SMALL:

@@ -175,19 +175,23 @@ FORKS = textwrap.dedent("""
     import numtorch as torch
     from numtorch.kernels import threads
     torch.set_num_threads(2)
+    sys.setswitchinterval(1e-5)                          # forks then fall between any two steps of the other thread
     x = torch.from_numpy(np.random.default_rng(0).standard_normal(400_000))
     expected = (x * x + torch.exp(x)).numpy()
     stop = False
     def busy():
+        size = 20_000
         while not stop:
             x * x + torch.exp(x)
+            size += 1                                    # new layouts, blocks and plans, which take locks
+            torch.ones(size) + torch.ones(size)
     if sys.argv[1] == "busy":
         worker = threading.Thread(target=busy)
         worker.start()
     for number in range(int(sys.argv[2])):
         child = os.fork()
         if child == 0:
-            right = np.array_equal((x * x + torch.exp(x)).numpy(), expected) and threads._backend.state[0] == 0
+            right = np.array_equal((x * x + torch.exp(x)).numpy(), expected) and (torch.ones(40_000 + number) * 2).sum() and threads._backend.state[0] == 0
             os._exit(0 if right else 1)
         deadline = time.time() + 20
         while True:
@@ -210,7 +214,7 @@ FORKS = textwrap.dedent("""
 
 
 @can_fork
-@pytest.mark.parametrize("parent, children", [("idle", 10), ("busy", 60)])
+@pytest.mark.parametrize("parent, children", [("idle", 10), ("busy", 100)])
 def test_forked_children_run_serially(parent, children):
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKS, parent, str(children)], capture_output=True, text=True,
                           timeout=300)

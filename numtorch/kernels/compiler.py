@@ -30,12 +30,13 @@ import warnings
 import numpy as np
 
 from . import store
+from .forks import survive_fork
 from .intrinsics import Intrinsic
 from .pointers import PYTHON_KERNELS, Pointer, element_type
 
 DISABLE_JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("0", "")
 TESTED_NUMBA = ("0.68",)
-_lock = threading.RLock()
+_lock = survive_fork(threading.RLock())
 
 
 # ---------------------------------------------------------------- what a kernel is made of

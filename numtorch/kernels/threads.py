@@ -20,6 +20,7 @@ import threading
 import numpy as np
 
 from . import compiler
+from .forks import survive_fork
 from .intrinsics import address_of, as_pointer, call_native, call_parallel_for, local_like
 
 _BASE = 1 << 20                                          # a task's index range travels as addresses from here, 8 bytes apart
@@ -137,7 +138,7 @@ def _load_omp():
 
 
 _backend = _Backend()
-_lock = threading.Lock()
+_lock = survive_fork(threading.Lock())
 
 
 def _count_from_environment():

@@ -15,6 +15,7 @@ from ..autograd.modes import modes
 from ..devices import cpu
 from ..dtypes import as_dtype, float32, float64, get_default_dtype, int64
 from ..exchange import make
+from ..kernels.forks import survive_fork
 from ..layout import Layout, broadcast_shapes
 from ..tensor import Tensor, lasting, raw_array
 from ..tensor import empty as empty_tensor
@@ -85,6 +86,7 @@ class Generator:
 
 
 default_generator = Generator()
+survive_fork(default_generator._lock)
 
 
 def manual_seed(seed: int) -> Generator:
