@@ -93,25 +93,28 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
     state["grad"], state["recording"] = create_graph, RARE if create_graph and (modes.saved_hooks or modes.anomaly) \
         else int(create_graph)
     checking = state["anomaly"] == "nan"
+    ready, arrived = [], []                              # nodes that can run, and their gradients
     try:
         for node, grad in zip(roots, grads):
             pending[node] = grad if node not in pending else _sum(pending.pop(node), grad, create_graph)
+        for node in tuple(pending):
+            if not counts[node]:
+                ready.append(node)
+                arrived.append(pending.pop(node))
         grads = None
-        ready = [node for node in pending if not counts[node]]
         while ready:
-            node = ready.pop()
-            grad = pending.pop(node, None)
+            node, grad = ready.pop(), arrived.pop()
             kind = type(node)
             if grad is not None:
                 if node.extras is not None:
                     grad = _before(node, grad)
                 if wanted is not None and node in wanted:
                     found[node] = grad
-                if kind is Leaf and accumulating:
-                    accumulate(node, grad, create_graph)
+                if kind is Leaf:
+                    if accumulating:
+                        accumulate(node, grad, create_graph)
+                    continue
             edges = node.edges
-            if not edges:
-                continue
             if grad is None or (wanted is not None and not any([e in counts for e in edges])):
                 outgoing = (None,) * len(edges)
             elif kind is Output:
@@ -133,18 +136,22 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                 remaining = counts.get(edge)
                 if remaining is None:                    # no gradient wanted there
                     continue
-                if out is not None:
-                    if kind is Output and edge.outputs > 1:
-                        _deliver_part(pending, edge, node.index, out)
-                    elif edge in pending:
-                        held = pending.pop(edge)
-                        pending[edge] = _sum(held, out, create_graph)
-                        held = None
-                    else:
-                        pending[edge] = out
+                if kind is Output and edge.outputs > 1:
+                    _deliver_part(pending, edge, node.index, out)
+                    out = pending.pop(edge) if remaining == 1 else None
+                    if out is not None and not any([part is not None for part in out]):
+                        out = None
+                elif edge in pending:
+                    held = pending.pop(edge)
+                    out = held if out is None else _sum(held, out, create_graph)
+                    held = None
                 if remaining == 1:
                     ready.append(edge)
-                counts[edge] = remaining - 1
+                    arrived.append(out)
+                else:
+                    counts[edge] = remaining - 1
+                    if out is not None:
+                        pending[edge] = out
             outgoing = out = None
     finally:
         state["grad"], state["recording"] = before
@@ -161,6 +168,8 @@ def _deliver_part(pending, node, index, grad):
     parts = pending.get(node)
     if parts is None:
         parts = pending[node] = [None] * node.outputs
+    if grad is None:
+        return
     parts[index] = grad if parts[index] is None else arithmetic.add(parts[index], grad)
 
 
