@@ -7,7 +7,8 @@ from numtorch import dtypes
 from numtorch.autograd.api import grad as gradients
 from numtorch.ops import gather, index, operators, scatter  # noqa: F401  (they attach methods to tensors)
 from numtorch.ops.creation import arange, ones, zeros
-from numtorch.tensor import Tensor, make as tensor
+from numtorch.exchange import make as tensor
+from numtorch.tensor import Tensor
 
 QUICK = settings(max_examples=250, deadline=None)
 

@@ -488,14 +488,14 @@ def meshgrid(*tensors, indexing=None):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     for each in tensors:
         if each.layout.ndim > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got shape {list(each.layout.shape)}")
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got shape "
+                               f"{list(each.layout.shape)}")
     swap = indexing == "xy" and len(tensors) > 1
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
     shape = tuple(t.layout.numel for t in tensors)
     grids = [expand(reshape(t, *[-1 if i == d else 1 for i in range(len(shape))]), shape) for d, t in enumerate(tensors)]
     if swap:
-        grids = [transpose(g, 0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 

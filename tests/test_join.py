@@ -1,0 +1,173 @@
+"""Joining and rearranging against NumPy: values, dtypes, gradients, errors."""
+import numpy as np
+import pytest
+
+from numtorch import dtypes
+from numtorch.autograd.api import grad as gradients
+from numtorch.ops import index, join, operators  # noqa: F401  (they attach methods to tensors)
+from numtorch.ops.creation import arange, ones, zeros
+from numtorch.exchange import make as tensor
+
+
+def numbered(*shape):
+    return np.arange(1.0, 1 + np.prod(shape)).reshape(shape)
+
+
+A, B, V, C = numbered(2, 3), -numbered(2, 3), numbered(3), numbered(2, 3, 4)
+# what ours gives, what NumPy gives, of which arrays
+CASES = {
+    "cat 0": (lambda a, b: join.cat([a, b]), lambda a, b: np.concatenate([a, b]), (A, B)),
+    "cat 1 uneven": (lambda a, b: join.cat((a, b), 1), lambda a, b: np.concatenate([a, b], 1), (A, numbered(2, 5))),
+    "cat -1 transposed": (lambda a, b: join.cat((a.T, b.T), dim=-1), lambda a, b: np.concatenate([a.T, b.T], 1), (A, B)),
+    "cat one": (lambda a: join.concat([a]), lambda a: a, (A,)),
+    "cat same twice": (lambda a: join.cat([a, a], 1), lambda a: np.concatenate([a, a], 1), (A,)),
+    "stack 0": (lambda a, b: join.stack([a, b]), lambda a, b: np.stack([a, b]), (A, B)),
+    "stack 1": (lambda a, b: join.stack([a, b], 1), lambda a, b: np.stack([a, b], 1), (A, B)),
+    "stack -1": (lambda a, b: join.stack([a, b], -1), lambda a, b: np.stack([a, b], -1), (A, B)),
+    "stack 0-dim": (lambda a, b: join.stack([a, b]), lambda a, b: np.stack([a, b]), (np.array(1.0), np.array(2.0))),
+    "hstack": (lambda a, b: join.hstack([a, b]), lambda a, b: np.hstack([a, b]), (A, B)),
+    "hstack vectors": (lambda a, b: join.hstack([a, b]), lambda a, b: np.hstack([a, b]), (V, V)),
+    "vstack": (lambda a, b: join.vstack([a, b]), lambda a, b: np.vstack([a, b]), (V, A)),
+    "dstack": (lambda a, b: join.dstack([a, b]), lambda a, b: np.dstack([a, b]), (A, B)),
+    "column_stack": (lambda a, b: join.column_stack([a, b]), lambda a, b: np.column_stack([a, b]), (numbered(2), A)),
+    "repeat": (lambda a: a.repeat(2, 3), lambda a: np.tile(a, (2, 3)), (A,)),
+    "repeat new": (lambda a: a.repeat(2, 1, 2), lambda a: np.tile(a, (2, 1, 2)), (A,)),
+    "repeat 0": (lambda a: a.repeat(0, 1), lambda a: np.tile(a, (0, 1)), (A,)),
+    "tile": (lambda a: a.tile(2), lambda a: np.tile(a, 2), (A,)),
+    "flip": (lambda a: a.flip(0, 2), lambda a: np.flip(a, (0, 2)), (C,)),
+    "flip transposed": (lambda a: a.T.flip([-1]), lambda a: np.flip(a.T, 1), (A,)),
+    "fliplr": (lambda a: a.fliplr(), np.fliplr, (A,)),
+    "flipud": (lambda a: a.flipud(), np.flipud, (V,)),
+    "rot90": (lambda a: a.rot90(), np.rot90, (A,)),
+    "rot90 3": (lambda a: a.rot90(3, (1, 2)), lambda a: np.rot90(a, 3, (1, 2)), (C,)),
+    "rot90 2": (lambda a: a.rot90(2), lambda a: np.rot90(a, 2), (A,)),
+    "roll": (lambda a: a.roll(2, 1), lambda a: np.roll(a, 2, 1), (A,)),
+    "roll flat": (lambda a: a.roll(-1), lambda a: np.roll(a, -1), (A,)),
+    "roll both": (lambda a: a.roll((1, 7), (0, -1)), lambda a: np.roll(a, (1, 7), (0, -1)), (C,)),
+    "repeat_interleave": (lambda a: a.repeat_interleave(2, 1), lambda a: np.repeat(a, 2, 1), (A,)),
+    "repeat_interleave flat": (lambda a: a.repeat_interleave(3), lambda a: np.repeat(a, 3), (A,)),
+    "repeat_interleave counts": (lambda a: a.repeat_interleave(tensor([2, 0, 1]), 1), lambda a: np.repeat(a, [2, 0, 1], 1), (A,)),
+    "tril": (lambda a: a.tril(), np.tril, (C,)),
+    "tril 1": (lambda a: a.tril(1), lambda a: np.tril(a, 1), (A,)),
+    "triu": (lambda a: a.triu(), np.triu, (A,)),
+    "triu -1": (lambda a: a.triu(-1), lambda a: np.triu(a, -1), (C,)),
+    "diag vector": (lambda a: a.diag(1), lambda a: np.diag(a, 1), (V,)),
+    "diag matrix": (lambda a: a.diag(-1), lambda a: np.diag(a, -1), (A,)),
+    "diagflat": (lambda a: a.diagflat(), np.diagflat, (A,)),
+    "diag_embed": (lambda a: a.diag_embed(), lambda a: np.stack([np.diag(row) for row in a]), (A,)),
+    "diag_embed dims": (lambda a: a.diag_embed(-1, 0, 2), lambda a: np.stack([np.diag(row, -1) for row in a], 1), (A,)),
+    "meshgrid": (lambda a, b: join.stack(join.meshgrid(a, b, indexing="ij")),
+                 lambda a, b: np.stack(np.meshgrid(a, b, indexing="ij")), (V, numbered(2))),
+    "meshgrid xy": (lambda a, b: join.stack(join.meshgrid([a, b], indexing="xy")),
+                    lambda a, b: np.stack(np.meshgrid(a, b, indexing="xy")), (V, numbered(2))),
+    "cartesian_prod": (lambda a, b: join.cartesian_prod(a, b),
+                       lambda a, b: np.array([(i, j) for i in a for j in b]), (V, numbered(2))),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_gradients(name):
+    ours, numpys, arrays = CASES[name]
+    inputs = [tensor(a, requires_grad=True) for a in arrays]
+    out, expected = ours(*inputs), numpys(*arrays)
+    assert out.shape == expected.shape
+    np.testing.assert_array_equal(out.detach().numpy(), expected)
+    # these are linear: the gradient along weights w satisfies <grad, d> = <w, f(d)> for any direction d
+    rng = np.random.default_rng(0)
+    weight = rng.normal(size=expected.shape)
+    loss = (out * tensor(weight)).sum()
+    grads = gradients(loss, inputs, create_graph=True)
+    for position, grad in enumerate(grads):
+        direction = [np.zeros_like(a) for a in arrays]
+        direction[position] = rng.normal(size=arrays[position].shape)
+        np.testing.assert_allclose((grad.detach().numpy() * direction[position]).sum(), (weight * numpys(*direction)).sum(), 1e-10)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_second_derivatives(name):
+    """d/dx <f(x) * f(x), w> and its derivative along a direction, which needs the backward's own gradient."""
+    ours, numpys, arrays = CASES[name]
+    rng = np.random.default_rng(1)
+    inputs = [tensor(a, requires_grad=True) for a in arrays]
+    out = ours(*inputs)
+    weight, directions = rng.normal(size=out.shape), [rng.normal(size=a.shape) for a in arrays]
+    grads = gradients((out * out * tensor(weight)).sum(), inputs, create_graph=True)
+    total = sum((g * tensor(d)).sum() for g, d in zip(grads, directions))
+    seconds = gradients(total, inputs)
+    probe = [rng.normal(size=a.shape) for a in arrays]
+    found = sum((s.numpy() * p).sum() for s, p in zip(seconds, probe))
+    np.testing.assert_allclose(found, 2 * (weight * numpys(*directions) * numpys(*probe)).sum(), 1e-9, 1e-9)
+
+
+def test_cat_promotes_and_skips_empty_vectors():
+    out = join.cat([arange(2), ones(2), tensor([True])])
+    assert out.dtype is dtypes.float32 and out.tolist() == [0, 1, 1, 1, 1]
+    assert join.cat([zeros(0), ones(2, 3)]).shape == (2, 3)
+    assert join.cat([zeros(0), zeros(0)]).shape == (0,)
+    half = tensor([1.0], dtype=dtypes.float32, requires_grad=True)
+    out = join.cat([half, tensor([2.0], dtype=dtypes.float64)])
+    assert out.dtype is dtypes.float64 and gradients(out.sum(), half)[0].dtype is dtypes.float32
+
+
+@pytest.mark.parametrize("dtype", [dtypes.bool_, dtypes.uint8, dtypes.int64, dtypes.float16, dtypes.bfloat16, dtypes.complex64],
+                         ids=lambda d: d.name)
+def test_dtypes(dtype):
+    x = (arange(6) % 2).to(dtype).reshape(2, 3)
+    plain = np.arange(6).reshape(2, 3) % 2
+    for ours, numpys in ((lambda t: join.cat([t, t]), lambda a: np.concatenate([a, a])), (lambda t: t.flip(1), np.fliplr),
+                         (lambda t: t.roll(1, 0), lambda a: np.roll(a, 1, 0)), (lambda t: t.tril(), np.tril),
+                         (lambda t: t.repeat(1, 2), lambda a: np.tile(a, (1, 2)))):
+        out = ours(x)
+        assert out.dtype is dtype
+        np.testing.assert_array_equal(np.array(out.tolist()), numpys(plain))
+
+
+def test_in_place_triangles_and_their_indices():
+    x = tensor(numbered(3, 3))
+    assert x.tril_() is x
+    np.testing.assert_array_equal(x.numpy(), np.tril(numbered(3, 3)))
+    for ours, numpys in ((join.tril_indices, np.tril_indices), (join.triu_indices, np.triu_indices)):
+        for k in (-1, 0, 2):
+            np.testing.assert_array_equal(ours(3, 4, k).numpy(), np.stack(numpys(3, k, 4)))
+
+
+def test_atleast():
+    x = tensor(numbered(3))
+    assert join.atleast_1d(tensor(1.0)).shape == (1,) and join.atleast_2d(x).shape == (1, 3)
+    assert [t.shape for t in join.atleast_3d(x, tensor(numbered(2, 3)))] == [(1, 3, 1), (2, 3, 1)]
+
+
+def test_out():
+    out = zeros(4)
+    assert join.cat([ones(2), zeros(2)], out=out) is out and out.tolist() == [1, 1, 0, 0]
+
+
+ERRORS = [
+    (lambda: join.cat([]), ValueError, "non-empty list"),
+    (lambda: join.cat(ones(2, 2)), TypeError, "must be tuple of Tensors"),
+    (lambda: join.cat([1]), TypeError, "expected Tensor as element 0"),
+    (lambda: join.cat([ones(2), tensor(1.0)]), RuntimeError, r"zero-dimensional tensor \(at position 1\)"),
+    (lambda: join.cat([ones(2, 3), ones(2, 2)]), RuntimeError,
+     "must match except in dimension 0. Expected size 3 but got size 2 for tensor number 1"),
+    (lambda: join.cat([ones(2, 3), ones(3)]), RuntimeError, "same number of dimensions: got 2 and 1"),
+    (lambda: join.cat([ones(2)], 1), IndexError, "Dimension out of range"),
+    (lambda: join.stack([]), RuntimeError, "non-empty TensorList"),
+    (lambda: join.stack([ones(2), ones(3)]), RuntimeError, r"got \[2\] at entry 0 and \[3\] at entry 1"),
+    (lambda: ones(2, 3).repeat(2), RuntimeError, "can not be smaller"),
+    (lambda: ones(2).repeat(-1), RuntimeError, "negative dimension"),
+    (lambda: ones(2, 3).flip(0, 0), RuntimeError, "appears multiple times"),
+    (lambda: ones(2, 3).roll(1, (0, 1)), RuntimeError, "shifts and dimensions must align"),
+    (lambda: ones(3).tril(), RuntimeError, "at least 2 dimensions"),
+    (lambda: ones(2, 2, 2).diag(), RuntimeError, "Supports 1D or 2D tensors. Got 3D"),
+    (lambda: ones(2, 3).repeat_interleave(tensor([1, 2, 3]), 0), RuntimeError, r"repeats.size\(0\) = 3 and input.size\(0\) = 2"),
+    (lambda: ones(3).repeat_interleave(-1), RuntimeError, "non-negative"),
+    (lambda: join.meshgrid(ones(2), ones(2, 2), indexing="ij"), RuntimeError, "0D or 1D"),
+    (lambda: join.meshgrid(ones(2), indexing="yx"), RuntimeError, "indexing must be one of"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(ERRORS)))
+def test_errors(number):
+    call, kind, text = ERRORS[number]
+    with pytest.raises(kind, match=text):
+        call()
