@@ -295,7 +295,8 @@ class _Kernels:
             kernel = self.found[key] = self._compile(stage, columns_form)
         return kernel
 
-    def _compile(self, stage, columns_form):
+    def meaning(self, stage):
+        """What the names in a kernel of this stage stand for, the type it computes in, and its signature."""
         meaning, last = self.reduction, stage == "last"
         compute, out_dtype = (self.wide if last else self.compute), (self.wide if stage == "first" else self.out_dtype)
         floating = compute.startswith("float")
@@ -308,6 +309,10 @@ class _Kernels:
                      finish=_scalar_body(total if stage == "first" else meaning.finish, self.wide),
                      store=_scalar_body(_STORES.get(out_dtype, same), self.wide))
         signature = ((self.wide if last else self.dtype) + "*", out_dtype + "*", "int64*")
+        return names, compute, signature
+
+    def _compile(self, stage, columns_form):
+        names, compute, signature = self.meaning(stage)
         return compile_kernel(reduce_columns if columns_form else reduce_rows, signature, names, compute)
 
 
