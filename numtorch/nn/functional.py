@@ -8,11 +8,11 @@ from ..layout import wrap_dim
 from ..ops import activation, loss, norm, reduce, window
 from ..ops.arithmetic import clamp_low, div, mul, where
 from ..ops.comparison import eq
-from ..ops.contract import matmul
-from ..ops.conv import constant_pad
+from ..ops.contract import linear, matmul
+from ..ops.conv import constant_pad, conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from ..ops.copy import copy_, to_dtype
 from ..ops.creation import arange
-from ..ops.dropout import feature_dropout
+from ..ops.dropout import alpha_dropout, dropout, feature_dropout
 from ..ops.elementary import tanh
 from ..ops.gather import embedding as _embedding
 from ..ops.loss import broadcast_pair, reduced
@@ -20,6 +20,7 @@ from ..ops.random import rand
 from ..ops.view import reshape, squeeze, transpose, unsqueeze
 from ..ops.window import avg_pool1d, avg_pool2d, max_pool1d_with_indices, max_pool2d_with_indices
 from ..tensor import Tensor
+from .normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 
 dropout1d = dropout2d = dropout3d = feature_dropout
 sigmoid = activation.sigmoid
@@ -481,3 +482,16 @@ def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6,
     terms = mul(held.log() + div(loss.squared_error(input, target), held), 0.5)
     return reduced(terms + 0.9189385332046727 if full else terms, reduction)
 
+
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "alpha_dropout", "avg_pool1d",
+    "avg_pool2d", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "conv1d",
+    "conv2d", "conv_transpose1d", "conv_transpose2d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout",
+    "dropout1d", "dropout2d", "dropout3d", "elu", "embedding", "feature_dropout", "gaussian_nll_loss", "gelu", "glu",
+    "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss",
+    "instance_norm", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid",
+    "margin_ranking_loss", "max_pool1d", "max_pool2d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad",
+    "pairwise_distance", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "selu", "sigmoid", "silu",
+    "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
+    "threshold", "triplet_margin_loss", "unfold",
+]

@@ -6,14 +6,7 @@ from ..exchange import make
 from ..tensor import Tensor, new
 
 
-class _ParameterType(type(Tensor)):
-    """Lets tensors that were marked with `_is_parameter` pass for parameters."""
-
-    def __instancecheck__(cls, instance):
-        return type.__instancecheck__(cls, instance) or (cls is Parameter and isinstance(instance, Tensor) and instance._is_parameter)
-
-
-class Parameter(Tensor, metaclass=_ParameterType):
+class Parameter(Tensor):
     """A tensor to be learned.
 
     Args:
@@ -28,6 +21,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
     """
 
     __slots__ = ()
+    _is_parameter = True
 
     def __new__(cls, data=None, requires_grad: bool = True):
         if data is None:
@@ -45,6 +39,8 @@ class Parameter(Tensor, metaclass=_ParameterType):
     def __repr__(self, **options):
         return "Parameter containing:\n" + Tensor.__repr__(self, **options)
 
+    __str__ = __repr__
+
     def __deepcopy__(self, memo):
         found = memo.get(id(self))
         if found is None:
@@ -61,6 +57,7 @@ class Buffer(Tensor):
     """
 
     __slots__ = ()
+    _is_parameter = False
 
     def __new__(cls, data=None, *, persistent: bool = True):
         data = make([]) if data is None else data

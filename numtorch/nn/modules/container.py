@@ -152,7 +152,19 @@ class ModuleList(Module):
         del self[index]
         return module
 
-    forward = Module.forward
+    def __repr__(self):
+        """Equal neighbours are printed once, with how many there are."""
+        runs = []
+        for number, module in enumerate(self):
+            text = repr(module).replace("\n", "\n  ")
+            if runs and runs[-1][2] == text:
+                runs[-1][1] = number
+            else:
+                runs.append([number, number, text])
+        if not runs:
+            return f"{self._get_name()}()"
+        lines = [f"({a}): {text}" if a == b else f"({a}-{b}): {b - a + 1} x {text}" for a, b, text in runs]
+        return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
 
 
 class ModuleDict(Module):

@@ -1,0 +1,165 @@
+"""Convolutions."""
+from __future__ import annotations
+
+import math
+
+from ...ops import creation
+from ...ops.conv import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from ...ops.window import pair
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter
+from .module import Module
+
+_MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+class _Convolution(Module):
+    """What all convolutions share. `dims` says over how many dimensions, `function` what they compute."""
+
+    dims: int
+    function = None
+    transposed = False
+
+    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype,
+                 output_padding=0):
+        super().__init__()
+        if groups <= 0:
+            raise ValueError("groups must be a positive integer")
+        if in_channels % groups:
+            raise ValueError("in_channels must be divisible by groups")
+        if out_channels % groups:
+            raise ValueError("out_channels must be divisible by groups")
+        if isinstance(padding, str):
+            if padding not in ("same", "valid"):
+                raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
+            if padding == "same" and max(pair(stride, "stride", self.dims)) != 1:
+                raise ValueError("padding='same' is not supported for strided convolutions")
+        if padding_mode not in _MODES:
+            raise ValueError(f"padding_mode must be one of {set(_MODES)}, but got padding_mode='{padding_mode}'")
+        self.in_channels, self.out_channels, self.groups, self.padding_mode = in_channels, out_channels, groups, padding_mode
+        self.kernel_size, self.stride = pair(kernel_size, "kernel_size", self.dims), pair(stride, "stride", self.dims)
+        self.dilation = pair(dilation, "dilation", self.dims)
+        self.padding = padding if isinstance(padding, str) else pair(padding, "padding", self.dims)
+        self.output_padding = pair(output_padding, "output_padding", self.dims)
+        outer, inner = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        self.weight = Parameter(creation.empty(outer, inner // groups, *self.kernel_size, device=device, dtype=dtype))
+        self.register_parameter("bias", Parameter(creation.empty(out_channels, device=device, dtype=dtype)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            fan = math.prod(self.weight.layout.shape[1:])
+            if fan:
+                init.uniform_(self.bias, -1 / math.sqrt(fan), 1 / math.sqrt(fan))
+
+    def _own(self):
+        own = self._parameters
+        return (own["weight"], own["bias"]) if "weight" in own else (self.weight, self.bias)
+
+    def forward(self, input):
+        weight, bias = self._own()
+        if self.padding_mode == "zeros":
+            return type(self).function(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+        padded = F.pad(input, self._both_sides(), self.padding_mode)
+        return type(self).function(padded, weight, bias, self.stride, 0, self.dilation, self.groups)
+
+    def _both_sides(self):
+        """The padding as `pad` takes it: the last dimension first, before and after."""
+        if self.padding == "valid":
+            return (0,) * 2 * self.dims
+        if self.padding == "same":
+            totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
+            return tuple(n for t in reversed(totals) for n in (t // 2, t - t // 2))
+        return tuple(p for p in reversed(self.padding) for _ in range(2))
+
+    def extra_repr(self):
+        none = (0,) * self.dims
+        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        if self.padding != none:
+            parts.append(f"padding={self.padding}")
+        if self.dilation != (1,) * self.dims:
+            parts.append(f"dilation={self.dilation}")
+        if self.output_padding != none:
+            parts.append(f"output_padding={self.output_padding}")
+        if self.groups != 1:
+            parts.append(f"groups={self.groups}")
+        if self.bias is None:
+            parts.append("bias=False")
+        if self.padding_mode != "zeros":
+            parts.append(f"padding_mode={self.padding_mode}")
+        return ", ".join(parts)
+
+
+class Conv1d(_Convolution):
+    """Convolution of (N, C, L) or (C, L). Arguments as for `Conv2d`."""
+
+    dims, function = 1, staticmethod(conv1d)
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, dilation=1, groups: int = 1,
+                 bias: bool = True, padding_mode: str = "zeros", device=None, dtype=None):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype)
+
+
+class Conv2d(_Convolution):
+    """Convolution of (N, C, H, W) or (C, H, W).
+
+    Args:
+        in_channels, out_channels: extents of the channel dimension.
+        kernel_size, stride, dilation: a number or (height, width).
+        padding: the same, or "valid" or "same".
+        groups: how many blocks of channels are convolved apart.
+        bias: whether to add one.
+        padding_mode: what the padding holds: `"zeros"`, `"reflect"`, `"replicate"` or `"circular"`.
+
+    Attributes:
+        weight: (out_channels, in_channels / groups, height, width), uniform within 1 / sqrt(fan in), as is the bias.
+    """
+
+    dims, function = 2, staticmethod(conv2d)
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, dilation=1, groups: int = 1,
+                 bias: bool = True, padding_mode: str = "zeros", device=None, dtype=None):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype)
+
+
+class _Transposed(_Convolution):
+    transposed = True
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, output_padding=0, groups: int = 1,
+                 bias: bool = True, dilation=1, padding_mode: str = "zeros", device=None, dtype=None):
+        if padding_mode != "zeros":
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype,
+                         output_padding)
+
+    def forward(self, input, output_size=None):
+        weight, bias = self._own()
+        extra = self.output_padding
+        if output_size is not None:
+            sizes = tuple(output_size)[-self.dims:]
+            least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in
+                     zip(input.layout.shape[-self.dims:], self.stride, self.padding, self.dilation, self.kernel_size)]
+            extra = tuple(n - low for n, low in zip(sizes, least))
+            if any(not 0 <= e < s for e, s in zip(extra, self.stride)):
+                raise ValueError(f"requested an output size of {list(sizes)}, but valid sizes range from {least} to "
+                                 f"{[low + s - 1 for low, s in zip(least, self.stride)]} (for an input of {list(input.layout.shape)})")
+        return type(self).function(input, weight, bias, self.stride, self.padding, extra, self.groups, self.dilation)
+
+
+class ConvTranspose1d(_Transposed):
+    """The transpose of `Conv1d`: it takes a convolution's output shape to its input shape."""
+
+    dims, function = 1, staticmethod(conv_transpose1d)
+
+
+class ConvTranspose2d(_Transposed):
+    """The transpose of `Conv2d`: it takes a convolution's output shape to its input shape.
+
+    Args:
+        output_padding: rows and columns added to the result, to choose among the sizes that convolve to the input's.
+        in_channels, out_channels, kernel_size, stride, padding, groups, bias, dilation: as for `Conv2d`.
+    """
+
+    dims, function = 2, staticmethod(conv_transpose2d)

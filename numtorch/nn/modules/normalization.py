@@ -1,0 +1,180 @@
+"""Normalisation layers."""
+from __future__ import annotations
+
+from ...dtypes import int64
+from ...ops import creation
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter
+from .module import Module
+
+
+class _Statistics(Module):
+    """What batch and instance normalisation share: weights and running statistics for each channel.
+
+    Args:
+        num_features: channels C.
+        eps: added to the variance.
+        momentum: the share of a batch in the running statistics; None for the mean over all batches.
+        affine: whether to learn a scale and a shift.
+        track_running_stats: whether to keep statistics for evaluation.
+    """
+
+    dims: tuple = ()                                     # how many dimensions an input may have
+    _version = 2
+
+    def __init__(self, num_features, eps, momentum, affine, track_running_stats, device, dtype):
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        for name in ("weight", "bias"):
+            self.register_parameter(name, Parameter(creation.empty(num_features, device=device, dtype=dtype)) if affine else None)
+        self.register_buffer("running_mean", creation.zeros(num_features, device=device, dtype=dtype) if track_running_stats else None)
+        self.register_buffer("running_var", creation.ones(num_features, device=device, dtype=dtype) if track_running_stats else None)
+        self.register_buffer("num_batches_tracked", creation.zeros((), dtype=int64, device=device) if track_running_stats else None)
+        self.reset_parameters()
+
+    def reset_running_stats(self):
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self):
+        self.reset_running_stats()
+        if self.affine:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
+
+    def _check_input_dim(self, input):
+        if input.layout.ndim not in self.dims:
+            raise ValueError(f"expected {' or '.join(f'{n}D' for n in self.dims)} input (got {input.layout.ndim}D input)")
+
+    def _count_batch(self):
+        """The share of this batch in the running statistics."""
+        if not self.training or not self.track_running_stats:
+            return 0.0 if self.momentum is None else self.momentum
+        self.num_batches_tracked.add_(1)
+        return 1.0 / self.num_batches_tracked.item() if self.momentum is None else self.momentum
+
+    def extra_repr(self):
+        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+                f"track_running_stats={self.track_running_stats}")
+
+
+class _BatchNorm(_Statistics):
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum=0.1, affine: bool = True, track_running_stats: bool = True,
+                 device=None, dtype=None):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+
+    def forward(self, input):
+        self._check_input_dim(input)
+        momentum = self._count_batch()
+        tracked = not self.training or self.track_running_stats
+        return F.batch_norm(input, self.running_mean if tracked else None, self.running_var if tracked else None, self.weight, self.bias,
+                            self.training or self.running_mean is None, momentum, self.eps)
+
+
+class BatchNorm1d(_BatchNorm):
+    """Each channel of (N, C) or (N, C, L) standardised over the batch (Ioffe and Szegedy 2015)."""
+
+    __doc__ += _Statistics.__doc__[_Statistics.__doc__.index("\n\n"):]
+    dims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Each channel of (N, C, H, W) standardised over the batch (Ioffe and Szegedy 2015)."""
+
+    __doc__ += _Statistics.__doc__[_Statistics.__doc__.index("\n\n"):]
+    dims = (4,)
+
+
+class _InstanceNorm(_Statistics):
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
+                 track_running_stats: bool = False, device=None, dtype=None):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+
+    def forward(self, input):
+        self._check_input_dim(input)
+        unbatched = input.layout.ndim == self.dims[0]
+        x = input.unsqueeze(0) if unbatched else input
+        out = F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias,
+                              self.training or not self.track_running_stats, self.momentum or 0.0, self.eps)
+        return out.squeeze(0) if unbatched else out
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Each channel of each example of (N, C, L) or (C, L) standardised (Ulyanov et al. 2016)."""
+
+    dims = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Each channel of each example of (N, C, H, W) or (C, H, W) standardised (Ulyanov et al. 2016)."""
+
+    dims = (3, 4)
+
+
+class LayerNorm(Module):
+    """Standardised over the last dimensions (Ba et al. 2016).
+
+    Args:
+        normalized_shape: their extents.
+        eps: added to the variance.
+        elementwise_affine: whether to learn a scale, and with `bias` a shift, for each element.
+    """
+
+    def __init__(self, normalized_shape, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device=None, dtype=None):
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
+            self.register_parameter(name, Parameter(creation.empty(self.normalized_shape, device=device, dtype=dtype)) if wanted else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input):
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class RMSNorm(Module):
+    """x / sqrt(mean(x^2) + eps) * weight over the last dimensions; eps is the dtype's when None."""
+
+    def __init__(self, normalized_shape, eps=None, elementwise_affine: bool = True, device=None, dtype=None):
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        self.register_parameter("weight", Parameter(creation.ones(self.normalized_shape, device=device, dtype=dtype))
+                                if elementwise_affine else None)
+
+    def forward(self, input):
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self):
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(Module):
+    """Standardised over each of `num_groups` groups of the channels of (N, C, ...) (Wu and He 2018)."""
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device=None, dtype=None):
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        self.register_parameter("weight", Parameter(creation.ones(num_channels, device=device, dtype=dtype)) if affine else None)
+        self.register_parameter("bias", Parameter(creation.zeros(num_channels, device=device, dtype=dtype)) if affine else None)
+
+    def forward(self, input):
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
