@@ -1,0 +1,29 @@
+"""`python -m numtorch cache info|clear|warm` and `python -m numtorch --version`."""
+from __future__ import annotations
+
+import argparse
+import sys
+
+from . import __version__, cachetool
+
+
+def main(arguments=None) -> int:
+    """Run the command line. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m numtorch", description="numtorch's tools.")
+    parser.add_argument("--version", action="version", version=f"numtorch {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="command")
+    cache = commands.add_parser("cache", help="the store of compiled kernels",
+                                description="Kernels are compiled on first use and kept; this looks after where they are kept.")
+    actions = cache.add_subparsers(title="actions", required=True, metavar="action")
+    actions.add_parser("info", help="where it is and what it holds").set_defaults(run=lambda options: cachetool.show())
+    actions.add_parser("clear", help="delete every stored kernel").set_defaults(run=lambda options: cachetool.clear())
+    warm = actions.add_parser("warm", help="compile the commonest kernels now, and pack them for fast loading")
+    warm.add_argument("--only", metavar="GROUP", choices=sorted(cachetool.GROUPS), action="append",
+                      help=f"one group of kernels (may be repeated): {', '.join(cachetool.GROUPS)}")
+    warm.set_defaults(run=lambda options: cachetool.warm(options.only))
+    options = parser.parse_args(arguments)
+    return options.run(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
