@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 
-from .arithmetic import NOT_BOOL, NOT_BOOL_OR_INTEGER, where
+from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, REAL_NUMBERS, where
 from .elementary import erf, exp, expm1, log1p, tanh
 from .pointwise import pointwise
 
@@ -11,7 +11,7 @@ SQRT_HALF, INV_SQRT_2PI, SQRT_2_OVER_PI = math.sqrt(0.5), 1 / math.sqrt(2 * math
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805      # Klambauer et al. 2017, section 2
 
 
-@pointwise(refuses={"bool": "Boolean inputs not supported for relu"})
+@pointwise(refuses={"bool": "Boolean inputs not supported for relu", "complex": ""})
 def relu(x):
     """max(x, 0), elementwise; NaN stays."""
     return where(x <= 0, 0, x)
@@ -33,7 +33,7 @@ def _(grad, out):
     return grad * out * (1 - out)
 
 
-@pointwise(methods=False, refuses=NOT_BOOL_OR_INTEGER)
+@pointwise(methods=False, refuses=FLOATS)
 def leaky_relu(x, *, negative_slope=0.01):
     """x where positive, negative_slope * x elsewhere."""
     return where(x > 0, x, x * negative_slope)
@@ -44,7 +44,7 @@ def _(grad, x, negative_slope):
     return where(x > 0, grad, grad * negative_slope)
 
 
-@pointwise(kind="float", cost=6, methods=False, refuses=NOT_BOOL_OR_INTEGER)
+@pointwise(kind="float", cost=6, methods=False, refuses=FLOATS)
 def elu(x, *, alpha=1.0):
     """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert et al. 2016)."""
     return where(x > 0, x, alpha * expm1(x))
@@ -55,7 +55,7 @@ def _(grad, x, alpha):
     return where(x > 0, grad, grad * alpha * exp(x))
 
 
-@pointwise(kind="float", cost=6, methods=False, refuses=NOT_BOOL_OR_INTEGER)
+@pointwise(kind="float", cost=6, methods=False, refuses=FLOATS)
 def selu(x):
     """Scaled elu whose activations keep mean 0 and variance 1 (Klambauer et al. 2017)."""
     return SELU_SCALE * where(x > 0, x, SELU_ALPHA * expm1(x))
@@ -66,7 +66,7 @@ def _(grad, x):
     return grad * SELU_SCALE * where(x > 0, 1, SELU_ALPHA * exp(x))
 
 
-@pointwise(kind="float", cost=10, methods=False, refuses=NOT_BOOL_OR_INTEGER)
+@pointwise(kind="float", cost=10, methods=False, refuses=FLOATS)
 def gelu(x):
     """x * Phi(x), with Phi the normal distribution function (Hendrycks and Gimpel 2016)."""
     return x * 0.5 * (1 + erf(x * SQRT_HALF))
@@ -77,7 +77,7 @@ def _(grad, x):
     return grad * (0.5 * (1 + erf(x * SQRT_HALF)) + x * exp(-0.5 * x * x) * INV_SQRT_2PI)
 
 
-@pointwise(kind="float", cost=8, methods=False, refuses=NOT_BOOL_OR_INTEGER)
+@pointwise(kind="float", cost=8, methods=False, refuses=FLOATS)
 def gelu_tanh(x):
     """gelu by its tanh approximation."""
     return 0.5 * x * (1 + tanh(SQRT_2_OVER_PI * (x + 0.044715 * x * x * x)))
@@ -89,7 +89,7 @@ def _(grad, x):
     return grad * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * SQRT_2_OVER_PI * (1 + 0.134145 * x * x))
 
 
-@pointwise(kind="float", cost=6, methods=False, refuses=NOT_BOOL_OR_INTEGER)
+@pointwise(kind="float", cost=6, methods=False, refuses=FLOATS_AND_COMPLEX)
 def silu(x):
     """x * sigmoid(x), elementwise."""
     return x / (1 + exp(-x))
@@ -100,7 +100,7 @@ def _(grad, x):
     return grad * sigmoid(x) * (1 + x * (1 - sigmoid(x)))
 
 
-@pointwise(kind="float", cost=12, methods=False, refuses=NOT_BOOL_OR_INTEGER)
+@pointwise(kind="float", cost=12, methods=False, refuses=FLOATS)
 def mish(x):
     """x * tanh(softplus(x)) (Misra 2019)."""
     return x * tanh(softplus(x, 1.0, 20.0))
@@ -112,7 +112,7 @@ def _(grad, x):
     return grad * (t + x * (1 - t * t) * sigmoid(x))
 
 
-@pointwise(kind="float", cost=8, methods=False, refuses=NOT_BOOL_OR_INTEGER)
+@pointwise(kind="float", cost=8, methods=False, refuses=FLOATS)
 def softplus(x, *, beta=1.0, threshold=20.0):
     """log(1 + exp(beta * x)) / beta, and x itself where beta * x exceeds the threshold."""
     return where(x * beta > threshold, x, log1p(exp(where(x * beta > threshold, 0, x * beta))) / beta)
@@ -123,7 +123,7 @@ def _(grad, x, beta, threshold):
     return where(x * beta > threshold, grad, grad * sigmoid(x * beta))
 
 
-@pointwise(kind="float", cost=8, methods=False, refuses=NOT_BOOL_OR_INTEGER)
+@pointwise(kind="float", cost=8, methods=False, refuses=FLOATS)
 def logsigmoid(x):
     """log(sigmoid(x)), exact for large |x|."""
     return where(x < 0, x, 0) - log1p(exp(where(x < 0, x, -x)))
@@ -134,7 +134,7 @@ def _(grad, x):
     return grad * sigmoid(-x)
 
 
-@pointwise(methods=False, refuses=NOT_BOOL)
+@pointwise(methods=False, refuses=REAL_NUMBERS)
 def hardtanh(x, *, min_val=-1.0, max_val=1.0):
     """x held between min_val and max_val."""
     return where(x < min_val, min_val, where(x > max_val, max_val, x))
@@ -145,7 +145,7 @@ def _(grad, x, min_val, max_val):
     return where((x > min_val) & (x < max_val), grad, 0)
 
 
-@pointwise(kind="float", methods=False, refuses=NOT_BOOL_OR_INTEGER)
+@pointwise(kind="float", methods=False, refuses=FLOATS)
 def hardsigmoid(x):
     """x / 6 + 1/2 held between 0 and 1."""
     return where(x <= -3, 0, where(x >= 3, 1, x / 6 + 0.5))
@@ -156,7 +156,7 @@ def _(grad, x):
     return where((x > -3) & (x < 3), grad / 6, 0)
 
 
-@pointwise(kind="float", methods=False, refuses=NOT_BOOL_OR_INTEGER)
+@pointwise(kind="float", methods=False, refuses=FLOATS)
 def hardswish(x):
     """x * hardsigmoid(x)."""
     return where(x <= -3, 0, where(x >= 3, x, x * (x + 3) / 6))
@@ -178,7 +178,7 @@ def _(grad, x):
     return grad / ((1 + abs(x)) * (1 + abs(x)))
 
 
-@pointwise(methods=False, refuses=NOT_BOOL)
+@pointwise(methods=False, refuses=REAL_NUMBERS)
 def threshold(x, *, threshold, value):
     """x where it exceeds the threshold, else value."""
     return where(x <= threshold, value, x)

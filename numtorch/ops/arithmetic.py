@@ -8,8 +8,12 @@ from ..kernels.intrinsics import select
 from .expression import define_operators
 from .pointwise import pointwise
 
+# kinds of dtypes that formulas have no meaning for, as PyTorch has it
 NOT_BOOL = {"bool": ""}
-NOT_BOOL_OR_INTEGER = {"bool": "", "integer": ""}
+UNORDERED = {"complex": ""}
+FLOATS_AND_COMPLEX = {"bool": "", "integer": ""}
+REAL_NUMBERS = {"bool": "", "complex": ""}
+FLOATS = {"bool": "", "integer": "", "complex": ""}
 
 @pointwise(bool_operands=("condition",), methods=False)
 def where(condition, x, y):
@@ -173,7 +177,7 @@ def _(grad, x):
     return grad * conj(x) * 2
 
 
-@pointwise(refuses=NOT_BOOL)
+@pointwise(refuses=REAL_NUMBERS)
 def floor_divide(x, y):
     """floor(x / y), elementwise."""
     return x // y
@@ -192,7 +196,7 @@ def _(grad):
     return grad * 0, grad * 0
 
 
-@pointwise(methods=False, refuses=NOT_BOOL)
+@pointwise(methods=False, refuses=REAL_NUMBERS)
 def trunc_divide(x, y):
     """trunc(x / y), elementwise, rounding towards zero."""
     return where((x < 0) != (y < 0), -(abs(x) // abs(y)), abs(x) // abs(y))
@@ -208,7 +212,7 @@ def _(grad):
     return grad * 0, grad * 0
 
 
-@pointwise(cost=2, refuses=NOT_BOOL)
+@pointwise(cost=2, refuses=REAL_NUMBERS)
 def remainder(x, y):
     """x - y * floor(x / y): the remainder with the sign of the divisor, as Python's %."""
     return x % y
@@ -227,7 +231,7 @@ def _(grad, x, y):
     return grad, -grad * floor_divide(x, y)
 
 
-@pointwise(cost=2, refuses=NOT_BOOL)
+@pointwise(cost=2, refuses=REAL_NUMBERS)
 def fmod(x, y):
     """The remainder with the sign of the dividend, as C's fmod."""
     return x - trunc_divide(x, y) * y
@@ -267,7 +271,7 @@ def _(grad, x):
     return grad * sgn(x)
 
 
-@pointwise
+@pointwise(refuses={"complex": "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."})
 def sign(x):
     """-1, 0 or 1 by the sign, elementwise."""
     return where(x > 0, 1, where(x < 0, -1, 0))
@@ -289,6 +293,11 @@ def sgn(x):
     return where(x > 0, 1, where(x < 0, -1, 0))
 
 
+@sgn.overload("bool")
+def _(x):
+    return x
+
+
 @sgn.overload("complex")
 def _(x):
     size = hypot(x.real, x.imag)
@@ -300,7 +309,7 @@ def _(grad):
     return grad * 0
 
 
-@pointwise
+@pointwise(refuses={"complex": "maximum not implemented for complex tensors."})
 def maximum(x, y):
     """The larger of x and y, elementwise; NaN where either is NaN."""
     return where((x > y) | (x != x), x, y)
@@ -312,7 +321,7 @@ def _(grad, x, y):
     return grad * where(x > y, 1, tie), grad * where(x < y, 1, tie)
 
 
-@pointwise
+@pointwise(refuses={"complex": "minimum not implemented for complex tensors."})
 def minimum(x, y):
     """The smaller of x and y, elementwise; NaN where either is NaN."""
     return where((x < y) | (x != x), x, y)
@@ -324,7 +333,7 @@ def _(grad, x, y):
     return grad * where(x < y, 1, tie), grad * where(x > y, 1, tie)
 
 
-@pointwise
+@pointwise(refuses={"complex": "fmax not implemented for complex tensors."})
 def fmax(x, y):
     """The larger of x and y, elementwise; the number where the other is NaN."""
     return where((x > y) | (y != y), x, y)
@@ -336,7 +345,7 @@ def _(grad, x, y):
     return where(first, grad, 0), where(first, 0, grad)
 
 
-@pointwise
+@pointwise(refuses={"complex": "fmin not implemented for complex tensors."})
 def fmin(x, y):
     """The smaller of x and y, elementwise; the number where the other is NaN."""
     return where((x < y) | (y != y), x, y)
@@ -348,7 +357,7 @@ def _(grad, x, y):
     return where(first, grad, 0), where(first, 0, grad)
 
 
-@pointwise(methods=False, refuses=NOT_BOOL)
+@pointwise(methods=False, refuses=REAL_NUMBERS)
 def clamp_both(x, low, high):
     """x held between low and high; NaN stays."""
     return where(x < low, low, where(x > high, high, x))
@@ -359,7 +368,7 @@ def _(grad, x, low, high):
     return where((x >= low) & (x <= high), grad, 0), where(x < low, grad, 0), where((x > high) & (x >= low), grad, 0)
 
 
-@pointwise(methods=False)
+@pointwise(methods=False, refuses=UNORDERED)
 def clamp_low(x, low):
     """x, but at least low."""
     return where(x < low, low, x)
@@ -370,7 +379,7 @@ def _(grad, x, low):
     return where(x >= low, grad, 0), where(x < low, grad, 0)
 
 
-@pointwise(methods=False)
+@pointwise(methods=False, refuses=UNORDERED)
 def clamp_high(x, high):
     """x, but at most high."""
     return where(x > high, high, x)
@@ -381,10 +390,15 @@ def _(grad, x, high):
     return where(x <= high, grad, 0), where(x > high, grad, 0)
 
 
-@pointwise(refuses=NOT_BOOL_OR_INTEGER)
+@pointwise(refuses=FLOATS_AND_COMPLEX)
 def lerp(start, end, weight):
     """start + weight * (end - start), from whichever end is nearer, elementwise."""
     return where(weight < 0.5, start + weight * (end - start), end - (end - start) * (1 - weight))
+
+
+@lerp.overload("complex")
+def _(start, end, weight):
+    return start + weight * (end - start)
 
 
 @lerp.derivative
@@ -403,7 +417,7 @@ def _(grad, y, z, value):
     return grad, grad * z * value, grad * y * value
 
 
-@pointwise(kind="float")
+@pointwise(kind="float", refuses=FLOATS_AND_COMPLEX)
 def addcdiv(x, y, z, *, value=1):
     """x + value * y / z, elementwise."""
     return x + value * y / z

@@ -2,10 +2,9 @@
 from __future__ import annotations
 
 from ..kernels.vectormath import copysign as copysign_
+from .arithmetic import UNORDERED
 from .expression import Expression, define_operators
 from .pointwise import pointwise
-
-UNORDERED = {"complex": ""}
 
 
 @pointwise(kind="comparison")
@@ -119,6 +118,12 @@ def isnan(x):
 def isinf(x):
     """Whether x is plus or minus infinity, elementwise."""
     return (x == x) & ((x - x) != (x - x))
+
+
+@isinf.overload("complex")
+def _(x):
+    a, b = x.real, x.imag
+    return ((a == a) & ((a - a) != (a - a))) | ((b == b) & ((b - b) != (b - b)))
 
 
 @pointwise(kind="comparison")

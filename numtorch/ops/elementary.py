@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 
 from ..kernels import vectormath
-from .arithmetic import NOT_BOOL, NOT_BOOL_OR_INTEGER, conj
+from .arithmetic import FLOATS, REAL_NUMBERS, conj
 from .pointwise import pointwise
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
@@ -197,7 +197,7 @@ def _rounding(name, doc):
     def body(x):
         return x
     body.__name__, body.__doc__, body.__module__ = name, doc, __name__
-    function = pointwise(refuses=NOT_BOOL)(body)
+    function = pointwise(refuses=REAL_NUMBERS)(body)
     rounded = getattr(vectormath, name)
 
     @function.overload("float")
@@ -216,7 +216,7 @@ trunc = _rounding("trunc", "x without its fraction, elementwise.")
 round_to_even = _rounding("round", "The nearest integer, ties to even, elementwise.")
 
 
-@pointwise(refuses=NOT_BOOL_OR_INTEGER)
+@pointwise(refuses=FLOATS)
 def frac(x):
     """x - trunc(x): the fraction, with the sign of x, elementwise."""
     return x - trunc(x)

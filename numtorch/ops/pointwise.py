@@ -132,9 +132,11 @@ class PointwiseOp(Op):
         """The compute dtype, the result dtype, and each input's compute name."""
         deciding = [l for n, l in zip(self.parameters, layouts) if n not in self.bool_operands]
         compute, out = KINDS[self.kind](self, deciding)
-        refused = self.refuses.get(_kind_of(compute.name))
-        if refused is not None:
-            raise NotImplementedError(refused or _not_implemented(self.name, compute))
+        if self.refuses:
+            given = result_dtype([l for n, l in zip(self.operands, layouts) if n not in self.bool_operands])
+            refused = self.refuses.get(_kind_of(given.name))
+            if refused is not None:
+                raise NotImplementedError(refused or _not_implemented(self.name, given))
         return compute, out, tuple("bool" if n in self.bool_operands else compute.compute for n in self.parameters)
 
     def make_plan(self, layouts):
@@ -147,7 +149,7 @@ class PointwiseOp(Op):
             strides = [broadcast_strides(l, shape) for l in layouts] + [out.strides]
             prepared = self._planned(
                 device, compute, tuple(l.dtype.kernel for l in layouts), (out_dtype.kernel,), shape, strides,
-                compute=computes, cost=self.cost, real_part=compute.is_complex and not out_dtype.is_complex)
+                compute=computes, cost=self.cost, real_part=self.kind == "real" and compute.is_complex)
         return Plan(self, layouts, out, prepared)
 
     def make_inplace_plan(self, layouts):
@@ -161,7 +163,7 @@ class PointwiseOp(Op):
             prepared = self._planned(
                 common_device(self.name, layouts), compute, tuple(l.dtype.kernel for l in layouts), (target.dtype.kernel,), target.shape,
                 strides, compute=computes, written=0, cost=self.cost,
-                real_part=compute.is_complex and not target.dtype.is_complex)
+                real_part=self.kind == "real" and compute.is_complex)
         return Plan(self, layouts, target, prepared)
 
     def _planned(self, device, body_type, *geometry, **options):

@@ -22,11 +22,6 @@ def _(x, y):
     return integer_power(x, y)
 
 
-@pow_of.overload("complex")
-def _(x, y):
-    return x ** y
-
-
 def integer_power(x, y):
     """Square and multiply; 0 for negative exponents of anything but 1 and -1."""
     if y < 0:

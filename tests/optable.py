@@ -1,0 +1,204 @@
+"""What every elementwise op should compute: a row for each record, shared by the tests.
+
+A row names a reference function of NumPy arrays and where its arguments are sampled. Tests derive everything else from
+the rows: dtypes, layouts, in-place and `out=` forms, gradients. `test_pointwise.py` fails for a record without a row.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.special as special
+
+
+# ---------------------------------------------------------------- where: samples of an argument
+def between(low, high):
+    """Numbers spread over an interval; the integers are those inside it."""
+    def draw(rng, shape, dtype):
+        dtype = np.dtype(dtype)
+        if dtype.kind == "b":
+            return rng.random(shape) < 0.5
+        if dtype.kind in "iu":
+            first = max(int(np.ceil(low)), 0) if dtype.kind == "u" else int(np.ceil(low))
+            return rng.integers(first, max(int(np.floor(high)), first) + 1, shape).astype(dtype)
+        values = rng.uniform(low, high, shape)
+        if dtype.kind == "c":
+            values = values + 1j * rng.uniform(-1.5, 1.5, shape)
+        return np.asarray(values).astype(dtype)
+    return draw
+
+
+def away_from(points, low, high, gap=0.05):
+    """Like `between`, but at least `gap` from the given points, where a function jumps or has a kink."""
+    inner = between(low, high)
+
+    def draw(rng, shape, dtype):
+        values = inner(rng, shape, dtype)
+        if np.dtype(dtype).kind != "f":
+            return values
+        for point in points:
+            near = np.abs(values - point) < gap
+            values = np.where(near, point + np.where(values < point, -gap, gap), values)
+        return values.astype(dtype)
+    return draw
+
+
+def truth(rng, shape, dtype):
+    """Conditions, whatever the dtype of the other operands."""
+    return rng.random(shape) < 0.5
+
+
+def nonzero(low, high):
+    """Divisors: neither zero nor near it, of either sign."""
+    inner = away_from([0], low, high, gap=0.3)
+
+    def draw(rng, shape, dtype):
+        values = inner(rng, shape, dtype)
+        return np.where(values == 0, np.ones((), values.dtype), values)
+    return draw
+
+
+REAL, POSITIVE, UNIT = between(-3, 3), between(0.2, 5), between(-0.9, 0.9)
+SIGNED, DIVISOR, SHIFT = away_from([0], -3, 3), nonzero(-4, 4), between(0, 4)
+ROUNDED = away_from(np.arange(-4.0, 4.5, 0.5), -3.4, 3.4, gap=0.1)
+
+
+# ---------------------------------------------------------------- what: a row
+@dataclass(frozen=True)
+class Row:
+    """One op's reference and samples.
+
+    Attributes:
+        reference: the function of NumPy arrays, correct for every kind in `kinds`.
+        domain: for each operand, `(rng, shape, dtype) -> array`.
+        kinds: the dtypes it takes, as NumPy's letters: bool, integers (i, u), floating point, complex.
+        numbers: the keyword-only numbers to call it with.
+        tolerance: relative error in units of the result dtype's eps.
+        gradient: whether first and second derivatives are compared with finite differences.
+    """
+
+    reference: object
+    domain: tuple
+    kinds: str = "iuf"
+    numbers: dict = field(default_factory=dict)
+    tolerance: float = 8
+    gradient: bool = True
+    complex_gradient: bool = True
+
+
+def unary(reference, domain=REAL, kinds="biuf", **options):
+    return Row(reference, (domain,), kinds, **options)
+
+
+def binary(reference, first=REAL, second=None, kinds="biuf", **options):
+    return Row(reference, (first, second or first), kinds, **options)
+
+
+def step(reference, kinds="iuf"):
+    """A function whose derivative is zero wherever it has one."""
+    return Row(reference, (ROUNDED,), kinds)
+
+
+def truncated_quotient(x, y):
+    return np.trunc(x / y).astype(np.result_type(x, y))
+
+
+def softplus(x, beta=1.0, threshold=20.0):
+    return np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+SQRT_HALF = np.sqrt(0.5)
+
+ROWS = {
+    # arithmetic
+    "where": Row(np.where, (truth, REAL, REAL), "biufc"),
+    "replace_where": Row(lambda x, mask, value: np.where(mask, value, x), (REAL, truth, REAL), "biufc"),
+    "conj_physical": unary(np.conj, kinds="biufc"),
+    "real_part": unary(np.real, kinds="biufc"),
+    "imag_part": unary(np.imag, kinds="biufc"),
+    "add": binary(np.add, kinds="biufc"),
+    "sub": binary(np.subtract, kinds="iufc"),
+    "mul": binary(np.multiply, kinds="biufc"),
+    "div": binary(np.true_divide, REAL, DIVISOR, kinds="biufc"),
+    "neg": unary(np.negative, kinds="iufc"),
+    "positive": unary(np.positive, kinds="iufc"),
+    "reciprocal": unary(lambda x: 1 / x, DIVISOR, kinds="biufc"),
+    "square": unary(lambda x: x * x, kinds="biufc"),
+    "floor_divide": binary(np.floor_divide, ROUNDED, nonzero(1, 1.01), kinds="iuf"),
+    "trunc_divide": binary(truncated_quotient, ROUNDED, nonzero(1, 1.01), kinds="iuf"),
+    "remainder": binary(np.remainder, away_from([0], 0.1, 0.9), nonzero(1, 3), kinds="iuf"),
+    "fmod": binary(np.fmod, away_from([0], -0.9, 0.9), nonzero(1, 3), kinds="iuf"),
+    "abs": unary(np.abs, SIGNED, kinds="iufc"),
+    "sign": unary(lambda x: x if x.dtype == bool else np.sign(x), SIGNED, kinds="biuf"),
+    "sgn": unary(lambda x: x if x.dtype == bool else np.where(x == 0, 0, x / np.where(x == 0, 1, np.abs(x))).astype(x.dtype), SIGNED, kinds="biufc"),
+    "maximum": binary(np.maximum), "minimum": binary(np.minimum),
+    "fmax": binary(np.fmax), "fmin": binary(np.fmin),
+    "clamp_both": Row(lambda x, low, high: np.minimum(np.maximum(x, low), high), (REAL, between(-2, -1), between(1, 2))),
+    "clamp_low": binary(np.maximum),
+    "clamp_high": binary(np.minimum),
+    "lerp": Row(lambda a, b, w: a + w * (b - a), (REAL, REAL, away_from([0.5], -1, 2)), "fc", tolerance=32),
+    "addcmul": Row(lambda x, y, z, value: x + value * y * z, (REAL, REAL, REAL), "iufc", numbers={"value": 2}, tolerance=32),
+    "addcdiv": Row(lambda x, y, z, value: x + value * y / z, (REAL, REAL, DIVISOR), "fc", numbers={"value": 2}, tolerance=64),
+    "pow": binary(lambda x, y: np.power(x, y), POSITIVE, between(0, 2.5), kinds="iufc", tolerance=32),
+    # exponentials, logarithms, roots
+    "exp": unary(np.exp, kinds="biufc"), "exp2": unary(np.exp2), "expm1": unary(np.expm1),
+    "log": unary(np.log, POSITIVE, kinds="biufc"), "log2": unary(np.log2, POSITIVE, kinds="biufc"),
+    "log10": unary(np.log10, POSITIVE, kinds="biufc"), "log1p": unary(np.log1p, between(-0.8, 4)),
+    "sqrt": unary(np.sqrt, POSITIVE, kinds="biufc"), "rsqrt": unary(lambda x: 1 / np.sqrt(x), POSITIVE),
+    # trigonometric and hyperbolic
+    "sin": unary(np.sin, kinds="biufc"), "cos": unary(np.cos, kinds="biufc"),
+    "tan": unary(np.tan, between(-1.2, 1.2), kinds="biufc", tolerance=32),
+    "asin": unary(np.arcsin, UNIT), "acos": unary(np.arccos, UNIT), "atan": unary(np.arctan),
+    "sinh": unary(np.sinh, kinds="biufc"), "cosh": unary(np.cosh, kinds="biufc"), "tanh": unary(np.tanh, kinds="biufc"),
+    "asinh": unary(np.arcsinh), "acosh": unary(np.arccosh, between(1.2, 5)), "atanh": unary(np.arctanh, UNIT),
+    "atan2": binary(np.arctan2, SIGNED, SIGNED),
+    "copysign": binary(np.copysign, SIGNED, SIGNED),
+    # rounding
+    "floor": step(np.floor), "ceil": step(np.ceil), "trunc": step(np.trunc), "round": step(np.rint),
+    "frac": Row(lambda x: x - np.trunc(x), (ROUNDED,), "f"),
+    # special
+    "erf": unary(special.erf), "erfc": unary(special.erfc, tolerance=32), "erfinv": unary(special.erfinv, UNIT, tolerance=32),
+    "lgamma": unary(special.gammaln, away_from([1, 2], 0.3, 6, gap=0.2), tolerance=64),
+    "digamma": unary(special.digamma, between(1.6, 6), tolerance=64),
+    # activations
+    "relu": unary(lambda x: np.maximum(x, 0).astype(x.dtype), SIGNED, kinds="iuf"),
+    "sigmoid": unary(sigmoid, kinds="biufc", tolerance=32),
+    "leaky_relu": unary(lambda x, negative_slope: np.where(x > 0, x, x * negative_slope), SIGNED, kinds="f",
+                        numbers={"negative_slope": 0.2}),
+    "elu": unary(lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x)), SIGNED, kinds="f", numbers={"alpha": 1.5}),
+    "selu": unary(lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x)), SIGNED, kinds="f"),
+    "gelu": unary(lambda x: x * special.ndtr(x), kinds="f", tolerance=64),
+    "gelu_tanh": unary(lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3))), kinds="f", tolerance=64),
+    "silu": unary(lambda x: x * sigmoid(x), kinds="fc"),
+    "mish": unary(lambda x: x * np.tanh(softplus(x)), kinds="f", tolerance=32),
+    "softplus": unary(softplus, away_from([2], -3, 3), kinds="f", numbers={"beta": 2.0, "threshold": 4.0}, tolerance=16),
+    "logsigmoid": unary(lambda x: -softplus(-x), SIGNED, kinds="f", tolerance=16),
+    "hardtanh": unary(lambda x, min_val, max_val: np.clip(x, min_val, max_val), away_from([-1, 1.5], -3, 3), kinds="f",
+                      numbers={"min_val": -1.0, "max_val": 1.5}),
+    "hardsigmoid": unary(lambda x: np.clip(x / 6 + 0.5, 0, 1), away_from([-3, 3], -5, 5), kinds="f"),
+    "hardswish": unary(lambda x: x * np.clip(x / 6 + 0.5, 0, 1), away_from([-3, 3], -5, 5), kinds="f"),
+    "softsign": unary(lambda x: x / (1 + np.abs(x)), SIGNED, kinds="biufc", complex_gradient=False),
+    "threshold": unary(lambda x, threshold, value: np.where(x > threshold, x, value), away_from([0.5], -3, 3), kinds="f",
+                       numbers={"threshold": 0.5, "value": 7.0}),
+    # comparisons, logic, bits
+    "eq": binary(np.equal, kinds="biufc"), "ne": binary(np.not_equal, kinds="biufc"),
+    "lt": binary(np.less), "le": binary(np.less_equal), "gt": binary(np.greater), "ge": binary(np.greater_equal),
+    "logical_and": binary(np.logical_and, kinds="biufc"), "logical_or": binary(np.logical_or, kinds="biufc"),
+    "logical_xor": binary(np.logical_xor, kinds="biufc"), "logical_not": unary(np.logical_not, kinds="biufc"),
+    "bitwise_and": binary(np.bitwise_and, kinds="biu"), "bitwise_or": binary(np.bitwise_or, kinds="biu"),
+    "bitwise_xor": binary(np.bitwise_xor, kinds="biu"), "bitwise_not": unary(np.invert, kinds="biu"),
+    "bitwise_left_shift": binary(np.left_shift, REAL, SHIFT, kinds="iu"),
+    "bitwise_right_shift": binary(np.right_shift, REAL, SHIFT, kinds="iu"),
+    "isnan": unary(np.isnan, kinds="biufc"), "isinf": unary(np.isinf, kinds="biufc"), "isfinite": unary(np.isfinite, kinds="biufc"),
+    "signbit": unary(lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0, SIGNED, kinds="biuf"),
+}
+
+
+def samples(row, dtype, shape=(7,), seed=0):
+    """Arrays for each operand of a row, in `dtype` (conditions are bool)."""
+    rng = np.random.default_rng(seed)
+    return [draw(rng, shape, dtype) for draw in row.domain]
