@@ -4,12 +4,11 @@ from __future__ import annotations
 from ..autograd.graph import GraphNode, Leaf, mark_written, recording
 from ..autograd.modes import modes
 from ..devices import cpu
-from ..devices import device as as_device
 from ..dtypes import as_dtype, dtype
 from ..kernels.compiler import ScalarBody
 from ..layout import Layout, broadcast_strides
 from ..tensor import Tensor, empty, number, view_of, wrap
-from .backends import kernels
+from .backends import kernels, placed
 from .op import as_operand, method, new_plan_table, registry
 from .writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
 
@@ -97,7 +96,7 @@ def to_device(x: Tensor, device) -> Tensor:
         return x
     source = x.contiguous()
     dense = source.layout.dense()
-    layout = Layout.of(dense.dtype, dense.shape, None, device)
+    layout = Layout.of(dense.dtype, dense.shape, None, device, x.layout.weak)
     out = empty(layout)
     _transfer(source, out)
     if recording(x):
@@ -128,19 +127,10 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
             device = value
     out = self
     if device is not None:
-        device = as_device(device)
-        if device.type == "cuda":
-            device = registry["resolve_cuda"].function(device) if "resolve_cuda" in registry else _no_cuda(device)
-        elif device is not cpu:
-            device = cpu
-        out = to_device(out, device)
+        out = to_device(out, placed(device))
     if dtype is not None:
         out = to_dtype(out, as_dtype(dtype))
     return clone(out) if copy and out is self else out
-
-
-def _no_cuda(device):
-    raise RuntimeError(f"{device}: the CUDA part of numtorch is not loaded; import numtorch.cuda")
 
 
 @method

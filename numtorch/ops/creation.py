@@ -6,24 +6,13 @@ import math
 import numpy as np
 
 from ..devices import cpu
-from ..devices import device as as_device
 from ..dtypes import as_dtype, bool_, get_default_dtype, int64
 from ..exchange import from_numpy, make
 from ..layout import Layout, as_shape
 from ..tensor import Tensor, lasting, number
+from .backends import placed as _device
 from .copy import copy_elements, filled, register, to_device
-from .op import method, registry
-
-
-def _device(device):
-    if device is None:
-        return cpu
-    device = as_device(device)
-    if device.type == "cuda":
-        if "resolve_cuda" not in registry:
-            raise RuntimeError(f"{device}: the CUDA part of numtorch is not loaded; import numtorch.cuda")
-        return registry["resolve_cuda"].function(device)
-    return cpu
+from .op import method
 
 
 def _checked_shape(args, name):

@@ -1,0 +1,5 @@
+"""Kernels for NVIDIA GPUs, and for Numba's simulator of one. The families have the file names that kernels/cpu/ has.
+
+compiler.py is all that knows numba-cuda, runtime.py says which machine there is: gpu.py (cuda.core) or simulator.py. Nothing
+here is imported before the first tensor on a CUDA device.
+"""

@@ -1,0 +1,168 @@
+"""From a Python function to a kernel on a GPU: bound like a CPU kernel, compiled to PTX, assembled to a cubin, launched.
+
+This file and lowering.py are all that know numba-cuda, so that a successor can replace it: kernels are plain functions that
+name `cuda` for the grid (`cuda.threadIdx.x`, `cuda.syncthreads()`) and intrinsics for the rest. A kernel takes raw addresses,
+one launch parameter each. cubins go to the kernel store under the hash of all that shaped them.
+
+In the simulator the same functions run as Python: `Pointer`s stand for addresses, the intrinsics' Python twins for PTX.
+"""
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+from numba import cuda
+
+from .. import store
+from ..compiler import Target, _bind, _fingerprint, _installed_version, _module_hash
+from ..pointers import Pointer, element_type
+from ..threads import Prepared
+from .runtime import SIMULATED, runtime, upload
+
+LOWERING = "numtorch.kernels.cuda.lowering"
+_lock = threading.RLock()
+
+
+class _Simulated(Target):
+    """Python: twins for intrinsics, helper functions as they are."""
+
+    def intrinsic(self, value):
+        return value.twin
+
+    def helper(self, function, scalar):
+        return function
+
+
+class _Compiled(Target):
+    """numba-cuda for one compute capability. Its device functions are compiled for whatever device is current, so each
+    capability has functions of its own."""
+
+    def intrinsic(self, value):
+        from . import lowering
+        return getattr(lowering, value.name)
+
+    def helper(self, function, scalar):
+        return cuda.jit(device=True, forceinline=scalar, lto=False)(function)
+
+
+_simulated = _Simulated()
+_targets: dict[tuple, _Compiled] = {}
+
+
+@contextmanager
+def _compiling_for(capability):
+    """Device functions ask for the current device's capability; this answers, so that none is needed."""
+    from numba.cuda import dispatcher
+
+    class Asked:
+        compute_capability = capability
+
+    found = dispatcher.get_current_device
+    dispatcher.get_current_device = lambda: Asked
+    try:
+        yield
+    finally:
+        dispatcher.get_current_device = found
+
+
+def _type(name):
+    from numba.cuda import types
+    if name == "int64":
+        return types.int64
+    return types.CPointer(getattr(types, {"bool": "uint8", "float16": "uint16", "bfloat16": "uint16"}.get(name[:-1], name[:-1])))
+
+
+class Kernel:
+    """A kernel for every compute capability, compiled for each when it is first asked for.
+
+    Attributes:
+        name, signature: as for a CPU kernel.
+        symbol: what it is called in PTX and cubins.
+        python: its form in the simulator.
+    """
+
+    __slots__ = ("name", "signature", "symbol", "python", "_function", "_names", "_compute", "_key", "_kinds")
+
+    def __init__(self, function, signature, names, compute, key):
+        self.name, self.signature, self.symbol = function.__name__, signature, "k" + key[:40]
+        self._function, self._names, self._compute, self._key = function, names, compute, key
+        self._kinds = [None if s == "int64" else element_type(s[:-1]) for s in signature]
+        self.python = self._simulate() if SIMULATED else None
+
+    def __repr__(self):
+        return f"<CUDA kernel {self.name}({', '.join(self.signature)})>"
+
+    def arguments(self, words):
+        """A call's words as the simulator's Python functions take them."""
+        return [int(w) if k is None else Pointer(w, k) for w, k in zip(words, self._kinds, strict=True)]
+
+    def _simulate(self):
+        body = _bind(self._function, self._names, self._compute, target=_simulated)
+        scope = body.__globals__                         # the simulator puts its grid into the globals of what it runs
+        scope.update(_body=body, _errstate=np.errstate)
+        exec("def kernel(*arguments):\n    with _errstate(all='ignore'):\n        _body(*arguments)\n", scope)
+        return cuda.jit(scope.pop("kernel"))
+
+    def ptx(self, capability: tuple) -> str:
+        """The kernel's PTX for a compute capability such as (9, 0)."""
+        with _lock, _compiling_for(capability):
+            target = _targets.setdefault(capability, _Compiled())
+            body = _bind(self._function, self._names, self._compute, target=target)
+            from numba.cuda import types
+            text, _ = cuda.compile_ptx(body, types.void(*map(_type, self.signature)), cc=capability)
+        entry = re.search(r"\.entry\s+(\w+)", text).group(1)
+        return re.sub(rf"\b{entry}\b", self.symbol, text)
+
+    def cubin(self, capability: tuple) -> bytes:
+        """The kernel's machine code for a compute capability, from the store or made now."""
+        toolchain = [_module_hash(LOWERING), *(_installed_version(p) for p in ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink"))]
+        key = hashlib.sha256(repr((self._key, capability, toolchain)).encode()).hexdigest()
+        code = store.load(key)
+        if code is None:
+            from cuda.core import Linker, LinkerOptions, ObjectCode
+            options = LinkerOptions(arch="sm_{}{}".format(*capability))
+            code = bytes(Linker(ObjectCode.from_ptx(self.ptx(capability).encode()), options=options).link("cubin").code)
+            store.save(key, code)
+        return code
+
+
+_kernels: dict[str, Kernel] = {}
+
+
+def compile_kernel(function, signature, names=None, compute=None) -> Kernel:
+    """The kernel of a Python function for concrete types. The arguments are those of the CPU's `compile_kernel`.
+
+    Nothing is compiled yet: that needs to know the device, and happens at the first launch there.
+    """
+    names, signature = dict(names or {}, cuda=cuda), tuple(signature)
+    with _lock:
+        text = f"cuda {_fingerprint(function, names, compute, frozenset())} {signature!r}"
+        key = hashlib.sha256(text.encode()).hexdigest()
+        found = _kernels.get(key)
+        if found is None:
+            found = _kernels[key] = Kernel(function, signature, names, compute, key)
+        return found
+
+
+# ---------------------------------------------------------------- launching
+class Launch:
+    """A kernel with its device and grid decided, called like a CPU kernel: `call(*addresses, walk)`."""
+
+    __slots__ = ("kernel", "device", "grid", "run")
+
+    def __init__(self, kernel: Kernel, blocks: int, device: int):
+        machine = runtime()
+        self.kernel, self.device, self.run = kernel, device, machine.launch
+        self.grid = max(1, min(blocks, machine.max_blocks))
+
+    def __call__(self, *words):
+        self.run(self.kernel, self.device, self.grid, words)
+
+
+def prepare(kernel: Kernel, row, blocks: int, device: int) -> Prepared:
+    """Fix a kernel's descriptor, which is put into the device's memory, and the number of blocks that would be enough."""
+    owner, address = upload(row, device)
+    return Prepared(Launch(kernel, blocks, device), address, 0, owner)

@@ -1,0 +1,88 @@
+"""A real GPU through cuda.core: pool memory, one stream a device, launches of cached cubins with raw addresses.
+
+Not proven on hardware: no GPU was at hand when this was written. What is checked without one is that cubins are made for
+sm_80 and sm_90 (tests/test_cuda.py); the calls below follow cuda.core 1.x and cuda.bindings 13.
+"""
+from __future__ import annotations
+
+from cuda.bindings import driver
+from cuda.core import Device, LaunchConfig, ObjectCode, launch
+
+from .runtime import Unavailable
+
+
+def _checked(result):
+    """A driver call's results without its status. Raises RuntimeError for an error, as PyTorch words it."""
+    status, *values = result
+    if status != driver.CUresult.CUDA_SUCCESS:
+        text = driver.cuGetErrorString(status)[1]
+        raise RuntimeError(f"CUDA error: {text.decode() if text else status.name}")
+    return values
+
+
+class _Device:
+    """One GPU: its stream, its memory pool, and the kernels loaded for it."""
+
+    def __init__(self, index):
+        self.device = Device(index)
+        self.device.set_current()
+        self.stream = self.device.default_stream
+        self.memory = self.device.memory_resource
+        capability = self.device.compute_capability
+        self.capability = (capability.major, capability.minor)
+        self.kernels = {}
+
+    def kernel(self, kernel):
+        found = self.kernels.get(kernel)
+        if found is None:
+            found = self.kernels[kernel] = ObjectCode.from_cubin(kernel.cubin(self.capability)).get_kernel(kernel.symbol)
+        return found
+
+
+class Gpu:
+    """See runtime.py for what these mean."""
+
+    threads = 256
+    max_blocks = 4096                                    # enough to fill any GPU several times; beyond, blocks loop
+
+    def __init__(self):
+        try:
+            _checked(driver.cuInit(0))
+            self.count, = _checked(driver.cuDeviceGetCount())
+        except Exception as error:                       # cuda.pathfinder has classes of its own for a missing driver
+            raise Unavailable(f"No CUDA GPUs are available: {error}") from None
+        if not self.count:
+            raise Unavailable("No CUDA GPUs are available")
+        self.devices = {}
+
+    def at(self, index) -> _Device:
+        """A device, made the calling thread's current one."""
+        found = self.devices.get(index)
+        if found is None:
+            found = self.devices[index] = _Device(index)
+        else:
+            found.device.set_current()
+        return found
+
+    def describe(self, index):
+        device = self.at(index)
+        return device.device.name, device.capability
+
+    def allocate(self, nbytes, index):
+        device = self.at(index)
+        buffer = device.memory.allocate(nbytes, stream=device.stream)
+        return buffer, int(buffer.handle)                # dropped, the buffer goes back to the pool in stream order
+
+    def copy(self, target, source, nbytes, index):
+        """Addresses are unified, so the driver sees which side is where. Pageable host memory has been read when the call
+        returns, but written only when the stream has got there."""
+        stream = self.at(index).stream
+        _checked(driver.cuMemcpyAsync(target, source, nbytes, stream.handle))
+        stream.sync()
+
+    def launch(self, kernel, index, grid, words):
+        device = self.at(index)
+        launch(device.stream, LaunchConfig(grid=grid, block=self.threads), device.kernel(kernel), *words)
+
+    def synchronize(self, index):
+        self.at(index).stream.sync()

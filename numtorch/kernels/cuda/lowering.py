@@ -1,0 +1,162 @@
+"""The form that intrinsics have in CUDA kernels: LLVM IR for NVVM, which lacks many of LLVM's own functions, and calls of
+libdevice where one of its functions is the instruction that is meant. Imported only when something must be compiled."""
+from __future__ import annotations
+
+from llvmlite import ir
+from numba.cuda import cgutils, types
+from numba.cuda.extending import intrinsic
+
+from ..vectormath.ranges import LIMIT32, LIMIT64, QUOTIENT32, QUOTIENT64
+
+I16, I32, I64, FLOAT, DOUBLE = ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType(), ir.DoubleType()
+
+
+def _libdevice(builder, name, values, result=None):
+    """Call libdevice's `__nv_<name>`, with an `f` appended for float32."""
+    ty = values[0].type
+    kind = ir.FunctionType(result or ty, [v.type for v in values])
+    function = cgutils.get_or_insert_function(builder.module, kind, f"__nv_{name}{'f' if ty == FLOAT else ''}")
+    return builder.call(function, values)
+
+
+def _named(name, form):
+    form.__name__ = name
+    return intrinsic(form)
+
+
+def _same(values):
+    """Floats of one type, which is also the result's."""
+    if all(isinstance(v, types.Float) and v == values[0] for v in values):
+        return values[0](*values)
+    return None
+
+
+def _float_function(name, arity):
+    def codegen(context, builder, signature, values):
+        return _libdevice(builder, name, values)
+
+    def typed(*values):
+        signature = _same(values)
+        return (signature, codegen) if signature else None
+
+    return _named(name, {1: lambda typing_context, x: typed(x), 2: lambda typing_context, x, y: typed(x, y),
+                         3: lambda typing_context, x, y, z: typed(x, y, z)}[arity])
+
+
+fma, copysign = _float_function("fma", 3), _float_function("copysign", 2)
+floor, ceil, trunc = _float_function("floor", 1), _float_function("ceil", 1), _float_function("trunc", 1)
+rint, sqrt, fabs = _float_function("rint", 1), _float_function("sqrt", 1), _float_function("fabs", 1)
+
+
+def _extreme(name, comparison):
+    """The first where it wins or is NaN, else the second: a NaN on either side is the result."""
+    def codegen(context, builder, signature, values):
+        x, y = values
+        first = builder.or_(builder.fcmp_ordered(comparison, x, y), builder.fcmp_unordered("uno", x, x))
+        return builder.select(first, x, y)
+
+    def form(typing_context, x, y):
+        signature = _same((x, y))
+        return (signature, codegen) if signature else None
+
+    return _named(name, form)
+
+
+fmax, fmin = _extreme("fmax", ">"), _extreme("fmin", "<")
+
+
+@intrinsic
+def select(typing_context, condition, x, y):
+    if x != y:
+        x = y = typing_context.unify_types(x, y)
+
+    def codegen(context, builder, signature, values):
+        c, a, b = values
+        a = context.cast(builder, a, signature.args[1], signature.return_type)
+        b = context.cast(builder, b, signature.args[2], signature.return_type)
+        c = context.cast(builder, c, signature.args[0], types.boolean)
+        return builder.select(c, a, b)
+    return x(condition, x, y), codegen
+
+
+@intrinsic
+def bits_of(typing_context, x):
+    out = types.int32 if x == types.float32 else types.int64
+    return out(x), lambda c, b, s, a: b.bitcast(a[0], I32 if s.return_type == types.int32 else I64)
+
+
+@intrinsic
+def float_of(typing_context, bits):
+    out = types.float32 if bits == types.int32 else types.float64
+    return out(bits), lambda c, b, s, a: b.bitcast(a[0], FLOAT if s.return_type == types.float32 else DOUBLE)
+
+
+@intrinsic
+def scale_by_power(typing_context, x, n):
+    def codegen(context, builder, signature, values):
+        n = values[1] if values[1].type.width == 32 else builder.trunc(values[1], I32)
+        return _libdevice(builder, "ldexp", [values[0], n])
+    return x(x, n), codegen
+
+
+# ---------------------------------------------------------------- out of the polynomials' range
+def _settle(name, arity, limit32, limit64):
+    """The last argument where |x| (or |x / y|) is in range, else what libdevice says of the others."""
+    def codegen(context, builder, signature, values):
+        *arguments, settled = values
+        ty = settled.type
+        bound = ty(limit32 if ty == FLOAT else limit64)
+        if arity == 2:
+            bound = builder.fmul(bound, _libdevice(builder, "fabs", [arguments[1]]))
+        out = cgutils.alloca_once_value(builder, settled)
+        outside = builder.fcmp_ordered(">", _libdevice(builder, "fabs", [arguments[0]]), bound)
+        with builder.if_then(outside, likely=False):
+            builder.store(_libdevice(builder, name, arguments), out)
+        return builder.load(out)
+
+    def typed(*values):
+        signature = _same(values)
+        return (signature, codegen) if signature else None
+
+    return _named(f"settle_{name}", {1: lambda typing_context, x, y: typed(x, y),
+                                     2: lambda typing_context, x, y, r: typed(x, y, r)}[arity])
+
+
+settle_sin, settle_cos = _settle("sin", 1, LIMIT32, LIMIT64), _settle("cos", 1, LIMIT32, LIMIT64)
+settle_tan, settle_fmod = _settle("tan", 1, LIMIT32, LIMIT64), _settle("fmod", 2, QUOTIENT32, QUOTIENT64)
+
+
+# ---------------------------------------------------------------- 16-bit floats
+def _assembly(builder, text, constraints, result, values):
+    kind = ir.FunctionType(result, [v.type for v in values])
+    return builder.call(ir.InlineAsm(kind, text, constraints), values)
+
+
+@intrinsic
+def half_to_float(typing_context, word):
+    return types.float32(types.uint16), lambda c, b, s, a: _assembly(b, "cvt.f32.f16 $0, $1;", "=f,h", FLOAT, a)
+
+
+@intrinsic
+def float_to_half(typing_context, x):
+    return types.uint16(types.float32), lambda c, b, s, a: _assembly(b, "cvt.rn.f16.f32 $0, $1;", "=h,f", I16, a)
+
+
+@intrinsic
+def bfloat16_to_float(typing_context, word):
+    return types.float32(types.uint16), lambda c, b, s, a: b.bitcast(b.shl(b.zext(a[0], I32), I32(16)), FLOAT)
+
+
+@intrinsic
+def float_to_bfloat16(typing_context, x):
+    def codegen(context, b, signature, a):
+        u = b.bitcast(a[0], I32)
+        rounded = b.lshr(b.add(u, b.add(I32(0x7FFF), b.and_(b.lshr(u, I32(16)), I32(1)))), I32(16))
+        return b.trunc(b.select(b.fcmp_unordered("uno", a[0], a[0]), I32(0x7FC0), rounded), I16)
+    return types.uint16(types.float32), codegen
+
+
+# ---------------------------------------------------------------- memory
+@intrinsic
+def offset(typing_context, pointer, elements):
+    return pointer(pointer, types.int64), lambda c, b, s, a: b.gep(a[0], [a[1]])

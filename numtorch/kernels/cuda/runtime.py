@@ -1,0 +1,51 @@
+"""The machine that CUDA kernels run on: a GPU, or the simulator when the environment has `NUMBA_ENABLE_CUDASIM=1`.
+
+Both offer the same few things, and everything above uses only these; `index` is a device's number:
+
+    count                                       devices there are
+    threads                                     threads of a block
+    describe(index)                             (name, compute capability)
+    allocate(nbytes, index)                     (owner, address): memory that lives as long as its owner
+    copy(target, source, nbytes, index)         between host and device or within the device, by address
+    launch(kernel, index, grid, words)          run a kernel on `grid` blocks
+    synchronize(index)                          wait for what the device was told to do
+
+What a device is told, it does in that order (one stream a device). `copy` returns when the host's side of it may be used again.
+"""
+from __future__ import annotations
+
+import functools
+import os
+
+import numpy as np
+
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
+
+
+class Unavailable(Exception):
+    """There is neither a GPU that can be used nor the simulator. `missing` is the package to install, if that is why."""
+
+    def __init__(self, reason, missing=None):
+        super().__init__(reason)
+        self.missing = missing
+
+
+@functools.cache
+def runtime():
+    """The process's machine. Raises Unavailable."""
+    if SIMULATED:
+        from .simulator import Simulator
+        return Simulator()
+    try:
+        from .gpu import Gpu
+    except ImportError as error:
+        raise Unavailable(f"{error}; install numtorch[cuda]", missing=error.name) from None
+    return Gpu()
+
+
+def upload(words, index: int):
+    """A row of 64-bit integers in the memory of a device: its owner and address."""
+    row = np.array(words, np.int64)
+    owner, address = runtime().allocate(row.nbytes, index)
+    runtime().copy(address, row.ctypes.data, row.nbytes, index)
+    return owner, address
