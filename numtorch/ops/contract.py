@@ -336,16 +336,19 @@ def linear(input, weight, bias=None) -> Tensor:
 
 def _linear_vjp(node, grad):
     x, weight = node.tensors()
-    by_input = by_weight = by_bias = None
-    if node.needs(0):
-        by_input = matmul(grad, arithmetic.conj_physical(weight) if weight.layout.dtype.is_complex else weight)
-    flat = grad if grad.layout.ndim == 2 else reshape(grad, (-1, grad.layout.shape[-1]) if grad.layout.numel
-                                                      else (0, grad.layout.shape[-1]))
-    if node.needs(1):
+    by_input, by_weight, by_bias = node.edges
+    if grad.layout.ndim == 2:
+        flat = grad
+    else:
+        flat = reshape(grad, (-1, grad.layout.shape[-1]) if grad.layout.numel else (0, grad.layout.shape[-1]))
+    if by_input is not None:
+        factor = arithmetic.conj_physical(weight) if weight.layout.dtype.is_complex else weight
+        by_input = mm(grad, factor) if grad is flat else matmul(grad, factor)
+    if by_weight is not None:
         rows = x if node.constants == 2 else reshape(x, (flat.layout.shape[0], x.layout.shape[-1]))
         by_weight = mm(transpose(flat, 0, 1), arithmetic.conj_physical(rows) if rows.layout.dtype.is_complex else rows)
-    if node.needs(2):
-        by_bias = reduce.sum(flat, 0)
+    if by_bias is not None:
+        by_bias = reduce.SUM.run(flat, 0)
     return by_input, by_weight, by_bias
 
 

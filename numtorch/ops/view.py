@@ -25,7 +25,7 @@ def make_view(x: Tensor, found, title: str, vjp=None, constants=None) -> Tensor:
     """A view of x with layout and offset `found`; without a vjp its gradient goes back into the region it covers."""
     layout, offset = found
     out = view_of(x, layout, offset)
-    if layout.dtype.category >= 2:
+    if modes.grad and layout.dtype.category >= 2:        # views made without recording are apart from the tape for good
         base = x._base
         if base is None:
             base = x
@@ -36,10 +36,12 @@ def make_view(x: Tensor, found, title: str, vjp=None, constants=None) -> Tensor:
         elif len(views) >= 32 and not len(views) & (len(views) - 1):     # at powers of two, drop the dead
             views[:] = [v for v in views if v() is not None]
         views.append(weakref.ref(out))
-        if x.node is not None and modes.grad:
+        if x.node is not None:
             if vjp is None:
                 vjp, constants = _region_vjp, (x.layout, layout, offset)
             out.node = GraphNode(title, (x.node,), (), vjp, constants)
+        elif not modes.grad:
+            out._origin = "no_grad"
     return out
 
 
@@ -142,7 +144,17 @@ def write_through_view(base: Tensor, view: Tensor, node: Node) -> None:
 def refresh_view(base: Tensor, view: Tensor) -> None:
     """Put a view behind its base's new history."""
     offset = (view.address - base.address) // base.layout.dtype.itemsize
+    if view.__dict__.get("_origin") == "function":
+        view.node = GraphNode("as_strided", (base.node,), (), _refuse)
+        return
+    view.__dict__.pop("_origin", None)
     view.node = GraphNode("as_strided", (base.node,), (), _region_vjp, (base.layout, view.layout, offset))
+
+
+def _refuse(node, grad):
+    raise RuntimeError("The output of a custom Function is a view and its base or another view of its base has been modified inplace. "
+                       "This would override the custom backward associated with the custom Function, leading to incorrect gradients. "
+                       "You can fix this by cloning the output of the custom Function.")
 
 
 # ---------------------------------------------------------------- rearranging
