@@ -71,7 +71,8 @@ def _check_strict(outputs, strict, function):
         for position, output in enumerate(outputs):
             if output.node is None:
                 raise RuntimeError(f"Output {position} of the user-provided function does not require gradients. The outputs must "
-                                   f"be computed in a differentiable manner from the input when running in strict mode. ({function})")
+                                   f"be computed in a differentiable manner from the input when running in strict mode. "
+                                   f"({function})")
 
 
 def _run(func, inputs, function, strict):

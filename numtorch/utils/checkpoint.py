@@ -106,8 +106,8 @@ class _Frame:
             self.run()
         if len(saved) != len(self.layouts):
             raise CheckpointError(f"torch.utils.checkpoint: A different number of tensors was saved during the original forward "
-                                  f"and recomputation. Number of tensors saved during forward: {len(self.layouts)}; number of tensors "
-                                  f"saved during recomputation: {len(saved)}.")
+                                  f"and recomputation. Number of tensors saved during forward: {len(self.layouts)}; number of "
+                                  f"tensors saved during recomputation: {len(saved)}.")
         if self.checked:
             for position, (before, now) in enumerate(zip(self.layouts, saved)):
                 if before.shape != now.layout.shape or before.dtype is not now.layout.dtype:
