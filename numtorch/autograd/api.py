@@ -80,20 +80,14 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph: bool =
     if inputs is not None:
         inputs = _as_tuple(inputs, "backward")
         if not inputs:
-            raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         for tensor in inputs:
-            if tensor.node is None:
-                raise RuntimeError("One of the differentiated Tensors does not require grad")
+            _retain_grad(tensor)                         # one that is not a leaf keeps its gradient too
     wanted = None if inputs is None else frozenset(t.node for t in inputs)
     retain = create_graph if retain_graph is None else retain_graph
     nodes = _roots(tensors)
     grads = _root_gradients(tensors, grads)
-    found = run_backward(nodes, grads, retain, create_graph, wanted)
-    if inputs is not None:
-        for tensor in inputs:                            # a wanted tensor that is not a leaf keeps its gradient too
-            if type(tensor.node) is not Leaf and tensor.node in found:
-                old = tensor._stored_grad
-                tensor._stored_grad = found[tensor.node] if old is None else arithmetic.add(old, found[tensor.node])
+    run_backward(nodes, grads, retain, create_graph, wanted)
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bool = False, only_inputs: bool = True,
@@ -139,8 +133,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
             if materialize_grads:
                 value = arithmetic.zeros_like(tensor)
             elif not allow_unused:
-                raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
-                                   "allow_unused=True if this is the desired behavior.")
+                raise RuntimeError(f"The differentiated Tensor at index {len(result)} appears to not have been used in the graph. "
+                                   f"Set allow_unused=True if this is the desired behavior.")
+        elif grad_outputs is None and tensor.node in nodes:
+            value = arithmetic.clone(value)              # the ones that backward starts with are kept for the next one
         result.append(value)
     return tuple(result)
 
@@ -234,11 +230,11 @@ def _set_grad(self, value):
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
         if value.layout.shape != self.layout.shape:
-            raise RuntimeError(f"assigned grad has data of a different size: expected {list(self.layout.shape)}, got "
-                               f"{list(value.layout.shape)}")
+            raise RuntimeError(f"attempting to assign a gradient of size '{list(value.layout.shape)}' to a tensor of size "
+                               f"'{list(self.layout.shape)}'. Please ensure that the gradient and the tensor are the same size")
         if value.layout.dtype is not self.layout.dtype or value.layout.device is not self.layout.device:
-            raise RuntimeError(f"assigned grad has data of a different type: expected {self.layout.dtype} on {self.layout.device}, got "
-                               f"{value.layout.dtype} on {value.layout.device}")
+            raise RuntimeError(f"attempting to assign a gradient of {value.layout.dtype} on {value.layout.device} to a tensor of "
+                               f"{self.layout.dtype} on {self.layout.device}. Please ensure that they are the same")
     if type(self.node) is Leaf:
         self.node.grad = value
     else:

@@ -6,6 +6,8 @@ deep is fine.
 """
 from __future__ import annotations
 
+import warnings
+
 from ..tensor import Tensor
 from .graph import Leaf, Output, _NodeHook, owned
 from .modes import RARE, modes
@@ -13,7 +15,7 @@ from .modes import RARE, modes
 
 class _Arithmetic:
     """The few ops the engine needs, put here by the floor above."""
-    add = add_ = ones_like = clone = zeros = zeros_like = has_nan = None
+    add = add_ = ones_like = clone = zeros = zeros_like = has_nan = check_inplace_allowed = rebase_history = None
 
 
 arithmetic = _Arithmetic()
@@ -61,7 +63,7 @@ def _count_edges_towards(roots, wanted):
 def accumulate(leaf, grad, create_graph):
     """Add a gradient to a leaf's: the memory is taken over when nobody else has it, else copied."""
     if leaf.grad is None:
-        leaf.grad = grad if create_graph or owned(grad) else arithmetic.clone(grad)
+        leaf.grad = grad if owned(grad) else arithmetic.clone(grad)
     elif create_graph:
         leaf.grad = arithmetic.add(leaf.grad, grad)
     else:
@@ -69,7 +71,10 @@ def accumulate(leaf, grad, create_graph):
     if leaf.post_hooks:
         tensor = leaf.tensor()
         for hook in tuple(leaf.post_hooks.values()):
-            hook(tensor)
+            if type(hook) is _NodeHook:
+                hook.function((), (grad,))
+            else:
+                hook(tensor)
 
 
 def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumulating=True):
@@ -185,16 +190,20 @@ def _before(node, grad):
         tensor = extras.retained()
         if tensor is not None:
             old = tensor._stored_grad
-            tensor._stored_grad = grad if old is None else arithmetic.add(old, grad)
+            tensor._stored_grad = arithmetic.clone(grad) if old is None else arithmetic.add(old, grad)
     return grad
 
 
 def _checked_replacement(replaced, grad):
+    if isinstance(replaced, list):                       # of a node with several outputs
+        return replaced
     if not isinstance(replaced, Tensor):
         raise TypeError(f"expected hook to return a Tensor or None, but got {type(replaced).__name__}")
     if isinstance(grad, Tensor) and replaced.layout.shape != grad.layout.shape:
         raise RuntimeError(f"hook has changed the size of value: expected {list(grad.layout.shape)}, "
                            f"got {list(replaced.layout.shape)}")
+    if isinstance(grad, Tensor) and replaced.layout.dtype is not grad.layout.dtype:
+        raise RuntimeError(f"hook has changed the type of value: expected {grad.layout.dtype}, got {replaced.layout.dtype}")
     return replaced
 
 
@@ -215,8 +224,12 @@ def _trace_of(node):
 def _annotate(node, error):
     """Add where the failing node was recorded, when anomaly mode kept it."""
     trace = _trace_of(node)
-    if trace and hasattr(error, "add_note"):
-        error.add_note(f"Error detected in {node.name()}, recorded at:\n{trace}")
+    if trace:
+        note = f"Error detected in {node.name()}, recorded at:\n{trace}"
+        if hasattr(error, "add_note"):
+            error.add_note(note)
+        else:                                            # Python 3.10
+            warnings.warn(note, UserWarning, stacklevel=2)
 
 
 def _check_nan(node, outgoing):

@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import functools
+import weakref
 
 from ..tensor import Tensor, view_of
-from .graph import GraphNode, Node, Output, extras_of, freed_error, mark_written, restore, save, source_line
+from .engine import arithmetic
+from .graph import GraphNode, Node, Output, extras_of, freed_error, mark_written, rebuild_result, restore, save, save_result, source_line
 from .modes import modes, no_grad
 
 
@@ -16,8 +18,8 @@ class FunctionCtx(Node):
         saved_tensors: what `save_for_backward` kept.
     """
 
-    __slots__ = ("outputs", "saved", "versions", "own", "needs_input_grad", "function", "positions", "dirty", "silent", "layouts",
-                 "materialize_grads", "__dict__")
+    __slots__ = ("outputs", "saved", "versions", "needs_input_grad", "function", "positions", "sources", "dirty", "silent",
+                 "layouts", "materialize_grads", "__dict__")
 
     def save_for_backward(self, *tensors) -> None:
         """Keep tensors (inputs, outputs or None) for backward. Read them there as `ctx.saved_tensors`."""
@@ -61,7 +63,6 @@ class FunctionCtx(Node):
     def backward(self, grad):
         grads = list(grad) if self.outputs > 1 else [grad]
         if self.materialize_grads:
-            from .engine import arithmetic
             grads = [g if g is not None or layout is None else arithmetic.zeros(layout) for g, layout in zip(grads, self.layouts)]
         result = self.function.backward(self, *grads)
         result = result if isinstance(result, tuple) else (result,)
@@ -75,20 +76,32 @@ class FunctionCtx(Node):
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(f"function {self.name()} returned a gradient of type {type(value).__name__} at position {position}, "
                                 f"expected a Tensor or None")
-        return tuple(result[p] for p in self.positions)
+        return tuple([None if e is None or result[p] is None else self._fitted(p, result[p], layout)
+                      for e, p, layout in zip(self.edges, self.positions, self.sources)])
+
+    def _fitted(self, position, grad, layout):
+        """A gradient in the shape and dtype of its input: broadcasting is undone, what does not fit is an error."""
+        if grad.layout.shape != layout.shape:
+            try:
+                grad = grad.sum_to_size(*layout.shape)
+            except RuntimeError:
+                raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {position} - got "
+                                   f"{list(grad.layout.shape)} but expected shape compatible with {list(layout.shape)}") from None
+        if grad.layout.dtype is not layout.dtype:
+            grad = (grad.real if grad.layout.dtype.is_complex and not layout.dtype.is_complex else grad).to(layout.dtype)
+        return grad
 
 
 class _OwnOutput:
-    """A saved output: its memory, without the tensor, which would be a cycle."""
+    """A saved output, by what `save_result` keeps of it."""
 
-    __slots__ = ("parts", "index")
+    __slots__ = ("kept", "index")
 
     def __init__(self, tensor, index):
-        self.parts, self.index = (tensor.storage, tensor.address, tensor.layout, tensor.storage.version), index
+        self.kept, self.index = save_result(tensor), index
 
     def rebuild(self, node):
-        from .graph import rebuild_result
-        return rebuild_result(self.parts, node, self.index)
+        return rebuild_result(self.kept, node, self.index)
 
 
 class Function:
@@ -137,6 +150,7 @@ class Function:
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.node is not None for a in args)
         ctx.positions = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
         ctx.edges = tuple(args[i].node for i in ctx.positions)
+        ctx.sources = tuple(args[i].layout for i in ctx.positions)
         recorded = modes.grad and any(ctx.needs_input_grad)
         with no_grad():
             if getattr(cls, "setup_context", None) is not None:
@@ -150,14 +164,23 @@ class Function:
         for index, out in enumerate(outs):
             if isinstance(out, Tensor) and any(out is i for i in inputs) and not any(out is d for d in ctx.dirty):
                 outs[index] = view_of(out, out.layout, 0)         # an input returned as it is stays what it was
+                if recorded:
+                    _note_view(out, outs[index])
         for tensor in ctx.dirty:
             mark_written(tensor.storage, cls.__name__)
         if recorded:
-            cls._record(ctx, outs)
+            cls._record(ctx, args, outs)
         return outs[0] if single else tuple(outs)
 
     @staticmethod
-    def _record(ctx, outs):
+    def _record(ctx, args, outs):
+        for tensor in ctx.dirty:
+            arithmetic.check_inplace_allowed(tensor, ctx.function.__name__)
+            if not any(tensor is o for o in outs):
+                raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs "
+                                   "that are modified inplace must all be outputs of the Function.")
+            if tensor._base is not None:
+                _put_first(ctx, next(i for i, a in enumerate(args) if a is tensor), len(outs))
         tensors = [(i, o) for i, o in enumerate(outs) if isinstance(o, Tensor) and not any(o is s for s in ctx.silent)
                    and o.layout.dtype.category >= 2]
         ctx.outputs = len(outs)
@@ -176,7 +199,28 @@ class Function:
         if modes.anomaly:
             extras_of(ctx).trace = source_line()
         for index, out in tensors:
-            out.node = ctx if ctx.outputs == 1 else Output(ctx, index)
+            node = ctx if ctx.outputs == 1 else Output(ctx, index)
+            if any(out is d for d in ctx.dirty):
+                arithmetic.rebase_history(out, node)
+            else:
+                out.node = node
+                if out._base is not None:
+                    out._origin = "function"
+
+
+def _note_view(source, view):
+    """Let writes to either be noticed: the view's backward is the user's, not a view op's."""
+    view._base = base = source if source._base is None else source._base
+    base.__dict__.setdefault("_views", []).append(weakref.ref(view))
+
+
+def _put_first(ctx, position, outputs):
+    """Make an argument the first edge, where the history of a written view looks for what was there before."""
+    if outputs > 1:
+        raise RuntimeError("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return "
+                           "more than one Tensor. This is not supported by the current autograd engine.")
+    order = sorted(range(len(ctx.positions)), key=lambda i: ctx.positions[i] != position)
+    ctx.positions, ctx.edges, ctx.sources = (tuple([values[i] for i in order]) for values in (ctx.positions, ctx.edges, ctx.sources))
 
 
 def once_differentiable(backward):

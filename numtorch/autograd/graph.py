@@ -7,13 +7,15 @@ produced, only its memory: a node that owned the tensor that owns it would be a 
 """
 from __future__ import annotations
 
+import sys
 import traceback
 import weakref
 from sys import getrefcount
 
+from ..devices import cpu
 from ..storage import Storage
-from ..tensor import Tensor, new, wrap
-from .modes import RARE, modes
+from ..tensor import Tensor, lasting, new, raw_array, wrap
+from .modes import RARE, modes, saved_tensors_hooks
 
 
 class Node:
@@ -49,7 +51,12 @@ class Node:
 
     def register_prehook(self, hook):
         """Have `hook(grad_outputs)` called before this node's backward; it may return new grad_outputs."""
-        return _add_hook(self, lambda grad: _first(hook((grad,))))
+        def run(grad):
+            if isinstance(grad, list):                   # a node with several outputs
+                replaced = hook(tuple(grad))
+                return None if replaced is None else list(replaced)
+            return _first(hook((grad,)))
+        return _add_hook(self, run)
 
     def __repr__(self):
         return f"<{self.name()} object at {id(self):#x}>"
@@ -99,6 +106,12 @@ class Leaf(Node):
 
     def name(self):
         return "AccumulateGrad"
+
+    def register_hook(self, hook):
+        """Have `hook((), grad_outputs)` called after a gradient has been added to the tensor's `.grad`."""
+        if self.post_hooks is None:
+            self.post_hooks = HookTable()
+        return self.post_hooks.add(_NodeHook(hook))
 
 
 class Output(Node):
@@ -166,12 +179,37 @@ add_hook = _add_hook
 
 # ---------------------------------------------------------------- saved tensors
 class _Packed:
-    """A saved tensor that went through `saved_tensors_hooks`."""
+    """A saved tensor that went through `saved_tensors_hooks`, with the place in the graph and the layout it had."""
 
-    __slots__ = ("value", "unpack")
+    __slots__ = ("value", "unpack", "node", "layout")
 
-    def __init__(self, value, unpack):
-        self.value, self.unpack = value, unpack
+    def __init__(self, value, unpack, node, layout):
+        self.value, self.unpack, self.node, self.layout = value, unpack, node, layout
+
+    def restore(self, node):
+        """The tensor again, standing behind `node`. Backward kernels were planned for its layout, so it gets that too."""
+        with _hooks_off():
+            tensor = self.unpack(self.value)
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                            f"{type(tensor).__name__}")
+        have, want = tensor.layout, self.layout
+        if have is not want:
+            if have.shape != want.shape or have.dtype is not want.dtype or have.device is not want.device:
+                raise RuntimeError(f"saved tensor unpack_hook: expected a {want.dtype} tensor of shape {list(want.shape)} on "
+                                   f"{want.device}, got a {have.dtype} tensor of shape {list(have.shape)} on {have.device}")
+            tensor = _laid_out(tensor, want)
+        return wrap(tensor.storage, tensor.address, want, node)
+
+
+def _laid_out(tensor, layout):
+    """A copy in a given layout, whose elements may share memory (an expanded tensor's do)."""
+    out = lasting(layout)
+    if layout.device is cpu:
+        raw_array(out)[...] = raw_array(tensor)
+    else:
+        out.copy_(tensor.detach())
+    return out
 
 
 def save(tensor):
@@ -179,7 +217,7 @@ def save(tensor):
     if modes.saved_hooks:
         pack, unpack = modes.saved_hooks[-1]
         with _hooks_off():
-            return _Packed(pack(tensor), unpack)
+            return _Packed(pack(tensor), unpack, tensor.node, tensor.layout)
     return tensor
 
 
@@ -195,18 +233,18 @@ class _hooks_off:
 def restore(saved, version, node):
     """The saved tensor; raises RuntimeError when it was changed in place since."""
     if type(saved) is _Packed:
-        return saved.unpack(saved.value)
+        return saved.restore(saved.node)
     if saved.storage.version != version:
         raise _modified(saved, version, node)
     return saved
 
 
 def _modified(tensor, version, node):
-    from ..dtypes import dtype  # noqa: F401  (named in the message below)
     kind = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long"}
     label = kind.get(tensor.layout.dtype.name, tensor.layout.dtype.name.capitalize())
     source = tensor.node
-    origin = f", which is output 0 of {source.name()}," if source is not None and not isinstance(source, Leaf) else ""
+    number = source.index if type(source) is Output else 0
+    origin = f", which is output {number} of {source.name()}," if source is not None and not isinstance(source, Leaf) else ""
     lines = [f"one of the variables needed for gradient computation has been modified by an inplace operation: "
              f"[torch.{label}Tensor {list(tensor.layout.shape)}]{origin} is at version {tensor.storage.version}; expected "
              f"version {version} instead. It was saved by {node.name()} and changed by {tensor.storage.writer or 'an op'}."]
@@ -226,15 +264,16 @@ _write_traces: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 def source_line() -> str:
     """Where the user's code is now: the innermost frame outside this package."""
-    package = __name__.split(".")[0] + "."
-    frames = traceback.extract_stack()
-    import sys
-    frame = sys._getframe(1)
-    while frame is not None and (frame.f_globals.get("__name__") or "").startswith(package):
+    package = __name__.split(".")[0]
+    frame = innermost = sys._getframe(1)
+    while frame is not None and _is_ours(frame.f_globals.get("__name__"), package):
         frame = frame.f_back
-    if frame is None:
-        return "".join(traceback.format_list(frames[-1:]))
-    return "".join(traceback.format_list(traceback.extract_stack(frame)[-1:]))
+    return "".join(traceback.format_list(traceback.extract_stack(frame or innermost, limit=1)))
+
+
+def _is_ours(module, package):
+    """Whether a frame's module belongs to the package; functions made of source text (an op's) have no module name."""
+    return module is None or module == package or module.startswith(package + ".")
 
 
 def mark_written(storage, op_name) -> None:
@@ -305,7 +344,7 @@ class GraphNode(Node):
         else:
             self.saved, self.versions = saved, [None if t is None else t.storage.version for t in saved]
         if modes.recording == RARE:
-            self.saved = [None if t is None else save(t) for t in saved]
+            self.saved = [None if t is None else save(t) for t in saved or ()]
             if modes.anomaly:
                 extras_of(self).trace = source_line()
 
@@ -324,8 +363,7 @@ class GraphNode(Node):
 
     def save_results(self, tensors) -> None:
         """Save this node's own outputs: their memory, from which `result_tensors` makes tensors that lead back here."""
-        self.results = tuple([save(t) if modes.saved_hooks else (t.storage, t.address, t.layout, t.storage.version)
-                              for t in tensors])
+        self.results = tuple([save_result(t) for t in tensors])
 
     def result_tensors(self) -> list:
         if self.results is None:
@@ -340,12 +378,20 @@ class GraphNode(Node):
             self.saved = self.results = None
 
 
+def save_result(tensor):
+    """What a node keeps of its own output: its memory without the tensor, which would be a cycle."""
+    if modes.saved_hooks:
+        return save(wrap(tensor.storage, tensor.address, tensor.layout))
+    return tensor.storage, tensor.address, tensor.layout, tensor.storage.version
+
+
 def rebuild_result(kept, node, index=0):
     """An output that its own node saved, as a tensor that stands behind that node again."""
+    place = node if node.outputs == 1 else Output(node, index)
     if type(kept) is _Packed:
-        return kept.unpack(kept.value)
+        return kept.restore(place)
     storage, address, layout, version = kept
-    out = wrap(storage, address, layout, node if node.outputs == 1 else Output(node, index))
+    out = wrap(storage, address, layout, place)
     if storage.version != version:
         raise _modified(out, version, node)
     return out
@@ -359,4 +405,4 @@ def recording(*tensors) -> bool:
     return False
 
 
-__all__ = ["GraphNode", "Leaf", "Node", "Output", "Tensor", "new"]
+__all__ = ["GraphNode", "Leaf", "Node", "Output", "Tensor", "new", "saved_tensors_hooks"]

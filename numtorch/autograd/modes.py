@@ -124,6 +124,10 @@ class set_grad_enabled(_Switch):
     def __enter__(self):
         return self
 
+    def __exit__(self, *exception):
+        grad, modes.inference = self._before[-1]         # kept: the same object may be left more than once
+        modes.switch(grad)
+
     def _clone(self):
         return type(self)(self.mode)
 

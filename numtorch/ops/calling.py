@@ -153,6 +153,18 @@ def {op.name}_({', '.join(listed)}):
     return inplace
 
 
+def _apart(operand, target, saved):
+    """What the tape saves of an operand in the memory that is about to be written: a copy where it is the target itself, and
+    never a view that is then put behind the write, which would be a cycle."""
+    if not saved or operand.storage is not target.storage:
+        return operand
+    kept = operand.detach()
+    if operand.address == target.address:
+        kept = registry["clone"].function(kept)
+    kept.node = operand.node
+    return kept
+
+
 def run_inplace(op, tensors):
     """Run an op in place on the first of its operands, with every check that PyTorch makes."""
     target = tensors[0]
@@ -175,8 +187,9 @@ def run_inplace(op, tensors):
         raise RuntimeError(f"{op.name}_: the result has no gradient, but the tensor it is written to requires one")
     before = registry["clone"].function(target.detach()) if 0 in recipe.saves else registry["detach_view"].function(target)
     before.node = target.node
+    kept = (before, *[_apart(t, target, i in recipe.saves) for i, t in enumerate(tensors[1:], 1)])
     plan.call(*[t.address for t in tensors], plan.walk)
     mark_written(target.storage, op.name + "_")
-    node = record_call(plan, (before, *tensors[1:]), target)
+    node = record_call(plan, kept, target)
     rebase_history(target, node)
     return target

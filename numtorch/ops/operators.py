@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..autograd.engine import arithmetic as engine_arithmetic
 from ..tensor import Tensor
-from . import arithmetic, comparison, copy, creation, power, reduce
+from . import arithmetic, comparison, copy, creation, power, reduce, writing
 from .op import as_operand, method, registry
 
 
@@ -181,4 +181,5 @@ def _root_gradient(tensor):
 engine_arithmetic.ones_like = _root_gradient
 engine_arithmetic.zeros_like = creation.zeros_like
 engine_arithmetic.zeros = lambda layout: copy.filled(layout.dense(), 0)
+engine_arithmetic.check_inplace_allowed, engine_arithmetic.rebase_history = writing.check_inplace_allowed, writing.rebase_history
 engine_arithmetic.has_nan = lambda t: bool(reduce.any(comparison.isnan(t)))

@@ -27,7 +27,7 @@ from ..tensor import Tensor
 from .backends import kernels
 from .calling import make_function, make_inplace
 from .expression import Symbol, symbols, trace
-from .op import Op, Plan, common_device, method, new_plan_table, result_dtype, signature_of
+from .op import Op, Plan, PlanTable, common_device, method, new_plan_table, result_dtype, signature_of
 from .tape import BackwardPlan, Recipe
 from .writing import check_writable
 
@@ -217,7 +217,7 @@ class PointwiseOp(Op):
         found.dtypes = tuple(plan.inputs[i].dtype for i in wanted)
         found.trivial = not found.computed and all(s == plan.out.shape for s in found.shapes) \
             and all(d is plan.out.dtype for d in found.dtypes)
-        found.plans = new_plan_table()
+        found.plans = PlanTable()                        # goes with its plan, so nobody else needs to know of it
         return found
 
     def make_backward_plan(self, plan, recipe, grad):

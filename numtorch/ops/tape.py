@@ -5,9 +5,9 @@ A `Recipe` says, for a set of inputs that need gradients, what to save and which
 """
 from __future__ import annotations
 
-from ..autograd.graph import Node, extras_of, freed_error, rebuild_result, restore, save, source_line
+from ..autograd.graph import Node, extras_of, freed_error, rebuild_result, restore, save, save_result, source_line
 from ..autograd.modes import RARE, modes
-from ..tensor import Tensor, empty, new, wrap
+from ..tensor import Tensor, empty, new
 from .expression import evaluate
 from .op import registry
 
@@ -191,7 +191,7 @@ def _record_with_modes(node, inputs, out):
     node.saved = [save(inputs[i]) for i in recipe.saves]
     kept = (out.storage, out.address, out.layout, out.storage.version) if recipe.saves_out else None
     if recipe.saves_out and modes.saved_hooks:
-        kept = save(wrap(*kept[:3]))
+        kept = save_result(out)
     node.result = kept
     if modes.anomaly:
         extras_of(node).trace = source_line()

@@ -39,24 +39,45 @@ def overlap_partly(source, target) -> bool:
             and target.address + first * b.dtype.itemsize < source.address + high * size)
 
 
+# Views whose place in the graph is not that of a view op, so that a write could not be undone on the way back.
+_FORBIDDEN = {
+    "no_grad": "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
+               "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either "
+               "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
+               "to be tracked).",
+    "function": "The output of a custom Function is a view and is being modified inplace. This view was created inside a custom "
+                "Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override "
+                "the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is "
+                "forbidden. You can fix this by cloning the output of the custom Function.",
+}
+
+
 def check_inplace_allowed(target, name):
     """Raise RuntimeError for a leaf that requires grad (its gradient would be lost) or a view of one."""
     if type(target.node) is Leaf:
         raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation. ({name}_)")
     base = target._base
-    if base is not None and type(base.node) is Leaf:
-        raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation. ({name}_)")
+    if base is not None:
+        if type(base.node) is Leaf:
+            raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation. ({name}_)")
+        origin = target.__dict__.get("_origin")
+        if origin is not None:
+            raise RuntimeError(f"{_FORBIDDEN[origin]} ({name}_)")
 
 
 def rebase_history(target, node):
     """Make `node` the origin of a tensor that was written in place, and of what shares its memory."""
-    base = target._base
+    base, retains = target._base, target.retains_grad
+    if retains:                                          # .grad is to be the gradient of what the tensor holds now
+        target.node.extras.retained = None
     if base is None:
         target.node = node
         for view in live_views(target):
             registry["refresh_view"].function(target, view)
     else:
         registry["write_through_view"].function(base, target, node)
+    if retains:
+        target.retain_grad()
 
 
 def live_views(tensor) -> list:
