@@ -139,8 +139,8 @@ def warm(only=None) -> int:
     names = only or list(GROUPS)
     for number, name in enumerate(names, 1):
         if terminal:
-            print(f"\r\033[K[{number}/{len(names)}] {name}: {compiler.statistics.compiled} kernels compiled", end="", file=sys.stderr,
-                  flush=True)
+            print(f"\r\033[K[{number}/{len(names)}] {name}: {compiler.statistics.compiled} kernels compiled", end="",
+                  file=sys.stderr, flush=True)
         GROUPS[name]()
     if terminal:
         print("\r\033[K", end="", file=sys.stderr)

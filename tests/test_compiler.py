@@ -97,7 +97,8 @@ def test_helper_changed_in_a_session_is_compiled_anew():
     results = []
     for constant in (2, 3):
         scope["C"] = constant
-        kernel = build("def f(x, out, walk):\n    for i in range(walk[0]):\n        out[i] = helper(x[i])\n", helper=scope["helper"])
+        source = "def f(x, out, walk):\n    for i in range(walk[0]):\n        out[i] = helper(x[i])\n"
+        kernel = build(source, helper=scope["helper"])
         x, out, walk = np.ones(2), np.empty(2), np.array([2])
         compile_kernel(kernel, ("float64*", "float64*", "int64*")).call(x.ctypes.data, out.ctypes.data, walk.ctypes.data)
         results.append(out[0])

@@ -186,7 +186,8 @@ def test_untested_numba_warns_once_and_is_checked(here, monkeypatch):
 
 
 @jit_only
-@pytest.mark.parametrize("fault, message", [("raises", "does not work with numtorch"), ("wrong", "compiles numtorch's kernels wrongly")])
+@pytest.mark.parametrize("fault, message", [("raises", "does not work with numtorch"),
+                                            ("wrong", "compiles numtorch's kernels wrongly")])
 def test_numba_that_fails_the_self_check_is_refused(here, monkeypatch, fault, message):
     import numba
 
