@@ -9,6 +9,7 @@ import builtins as _builtins
 import importlib as _importlib
 
 from . import autograd
+from .ops import restride as _restride  # noqa: F401  (its methods)
 from .autograd.api import Variable
 from .autograd.modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .devices import device
@@ -16,7 +17,6 @@ from .dtypes import (bfloat16, bool_ as bool, can_cast, complex64, complex128, d
                      get_default_dtype, iinfo, int8, int16, int32, int64, promote_types, set_default_dtype, uint8, uint16, uint32,
                      uint64)
 from .kernels.threads import get_num_threads, set_num_threads
-from .layout import broadcast_shapes as _broadcast_shapes
 from .ops.activation import (elu, gelu, hardsigmoid, hardswish, hardtanh, leaky_relu, logsigmoid, mish, relu, selu, sigmoid, silu,
                              softplus, softsign, threshold)
 from .ops.arithmetic import (abs, addcdiv, addcmul, conj_physical, floor_divide, fmax, fmin, fmod, lerp, maximum, minimum, mul, neg,
@@ -30,14 +30,26 @@ from .ops.creation import (arange, as_tensor, asarray, empty, empty_like, eye, f
 from .ops.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, ceil, copysign, cos, cosh, digamma, erf, erfc, erfinv,
                              exp, exp2, expm1, floor, frac, lgamma, log, log1p, log2, log10, round_to_even as round, rsqrt, sin, sinh,
                              sqrt, tan, tanh, trunc)
+from .ops.dropout import dropout
+from .ops.gather import embedding, index_select, take
+from .ops.index import index_put
+from .ops.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, column_stack, diag, diag_embed, diagflat, dstack, flip,
+                       fliplr, flipud, hstack, meshgrid, repeat_interleave, roll, rot90, stack, tile, tril, tril_indices, triu,
+                       triu_indices, vstack)
+from .ops.mask import masked_select, nonzero
+from .ops.norm import log_softmax, softmax
 from .ops.op import result_type
 from .ops.operators import add, clamp, conj, div, imag, masked_fill, real, sub, where
+from .ops.order import (argsort, bincount, cumprod, cumsum, kthvalue, median, nanmedian, sort, topk, unique, unique_consecutive)
 from .ops.pointwise import pointwise
 from .ops.power import pow
+from .ops.query import (allclose, broadcast_shapes, broadcast_tensors, equal, is_complex, is_floating_point, is_tensor, isclose,
+                        numel)
 from .ops.random import (Generator, bernoulli, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, multinomial,
                          normal, rand, rand_like, randint, randint_like, randn, randn_like, randperm, seed, set_rng_state)
 from .ops.reduce import (all, amax, amin, aminmax, any, argmax, argmin, count_nonzero, logsumexp, max, mean, min, nanmean, nansum,
                          norm, prod, std, std_mean, sum, var, var_mean)
+from .ops.scatter import gather, take_along_dim
 from .ops.view import (broadcast_to, chunk, diagonal, expand, flatten, movedim, narrow, permute, ravel, reshape, select, split,
                        squeeze, swapaxes, swapdims, t, tensor_split, transpose, unbind, unflatten, unfold, unsqueeze)
 from .printing import set_printoptions
@@ -51,57 +63,9 @@ half, float, double, short, int, long, cfloat, cdouble = float16, float32, float
 subtract, multiply, divide, true_divide, negative, absolute = sub, mul, div, div, neg, abs
 greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
 arccos, arcsin, arctan, arctan2, arcsinh, arccosh, arctanh, fix, clip = acos, asin, atan, atan2, asinh, acosh, atanh, trunc, clamp
-moveaxis, ger = movedim, outer
+moveaxis, ger, concat, concatenate, row_stack = movedim, outer, cat, cat, vstack
 inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141592653589793, 2.718281828459045, None
 contiguous_format, preserve_format = "contiguous", "preserve"
-
-
-def broadcast_shapes(*shapes):
-    """The shape that all of these broadcast to. Raises RuntimeError when they do not."""
-    return Size(_broadcast_shapes(*[(s,) if isinstance(s, _builtins.int) else tuple(s) for s in shapes]))
-
-
-def broadcast_tensors(*tensors):
-    """Views of the tensors, all of the shape they broadcast to."""
-    shape = broadcast_shapes(*[x.shape for x in tensors])
-    return tuple(expand(x, shape) for x in tensors)
-
-
-def is_tensor(obj):
-    """Whether an object is a Tensor."""
-    return isinstance(obj, Tensor)
-
-
-def is_floating_point(input):
-    """Whether a tensor's dtype is floating point."""
-    return input.dtype.is_floating_point
-
-
-def is_complex(input):
-    """Whether a tensor's dtype is complex."""
-    return input.dtype.is_complex
-
-
-def numel(input):
-    """The number of elements of a tensor."""
-    return input.layout.numel
-
-
-def equal(input, other):
-    """Whether two tensors have the same shape and elements."""
-    return input.shape == other.shape and _builtins.bool((input == other).all())
-
-
-def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether |input - other| <= atol + rtol * |other| everywhere."""
-    return _builtins.bool(isclose(input, other, rtol, atol, equal_nan).all())
-
-
-def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Where |input - other| <= atol + rtol * |other|; infinities are close to themselves."""
-    close = (input == other) | (isfinite(input) & isfinite(other) & ((input - other).abs() <= atol + (other * rtol).abs()))
-    return close | (isnan(input) & isnan(other)) if equal_nan else close
-
 
 _SUBMODULES = ("nn", "optim", "data", "utils", "cuda")
 

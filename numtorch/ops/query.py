@@ -1,0 +1,59 @@
+"""Questions about tensors that give a Python answer, and comparisons of whole tensors."""
+from __future__ import annotations
+
+from .. import layout as algebra
+from ..tensor import Size, Tensor
+from . import comparison, view
+from .op import method
+
+
+def broadcast_shapes(*shapes):
+    """The shape that all of these broadcast to. Raises RuntimeError when they do not."""
+    return Size(algebra.broadcast_shapes(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
+
+
+def broadcast_tensors(*tensors):
+    """Views of the tensors, all of the shape they broadcast to."""
+    shape = broadcast_shapes(*[x.shape for x in tensors])
+    return tuple(view.expand(x, shape) for x in tensors)
+
+
+def is_tensor(obj):
+    """Whether an object is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input):
+    """Whether a tensor's dtype is floating point."""
+    return input.dtype.is_floating_point
+
+
+def is_complex(input):
+    """Whether a tensor's dtype is complex."""
+    return input.dtype.is_complex
+
+
+def numel(input):
+    """The number of elements of a tensor."""
+    return input.layout.numel
+
+
+def equal(input, other):
+    """Whether two tensors have the same shape and elements."""
+    return input.shape == other.shape and bool((input == other).all())
+
+
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether |input - other| <= atol + rtol * |other| everywhere."""
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
+
+
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Where |input - other| <= atol + rtol * |other|; infinities are close to themselves."""
+    close = (input == other) | (comparison.isfinite(input) & comparison.isfinite(other) & ((input - other).abs() <= atol + (other * rtol).abs()))
+    return close | (comparison.isnan(input) & comparison.isnan(other)) if equal_nan else close
+
+
+method(equal)
+method(allclose)
+method(isclose)
