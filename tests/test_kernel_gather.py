@@ -4,6 +4,7 @@ import pytest
 
 from numtorch.kernels import threads
 from numtorch.kernels.cpu import gather
+from numtorch.kernels.cpu import mask as masks
 
 DTYPES = ["uint8", "float16", "float32", "int64", "complex128"]
 
@@ -156,25 +157,26 @@ def test_any_index_into_an_empty_dim_is_bad():
     assert run(plan, np.zeros((0, 3), "float32"), [np.zeros(2, np.int64)], np.zeros((2, 3), "float32"))[2] == 1
 
 
+@pytest.mark.parametrize("share", [0.05, 0.4, 1.0])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_masks(rng, dtype):
-    for shape in [(0,), (1,), (37,), (3, 50, 4)]:
-        x, mask = values(rng, dtype, shape), rng.random(shape) < 0.4
+def test_masks(rng, dtype, share):
+    for shape in [(0,), (1,), (37,), (20, 30), (3, 0), (3, 50, 4)]:
+        x, mask = values(rng, dtype, shape), rng.random(shape) < share
         count, gx, gm = int(mask.sum()), Guarded(x), Guarded(mask)
         found = Guarded(np.full(1, -1))
-        plan = gather.plan_count_nonzero(x.size)
+        plan = masks.plan_count_nonzero(x.size)
         plan.call(gm.address, found.address, plan.walk)
         assert found.check()[0] == count
         places = Guarded(np.zeros((count, len(shape)), np.int64))
-        plan = gather.plan_nonzero(shape)
+        plan = masks.plan_nonzero(shape)
         plan.call(gm.address, places.address, plan.walk)
         assert (places.check() == np.argwhere(mask)).all()
         out = Guarded(np.zeros(count, dtype))
-        plan = gather.plan_masked_select(x.itemsize, x.size)
+        plan = masks.plan_masked_select(x.itemsize, x.size)
         plan.call(gx.address, gm.address, out.address, plan.walk)
         assert (out.check() == x[mask]).all()
         source, expected = Guarded(values(rng, dtype, count)), x.copy()
         expected[mask] = source.array
-        plan = gather.plan_masked_scatter(x.itemsize, x.size)
+        plan = masks.plan_masked_scatter(x.itemsize, x.size)
         plan.call(gx.address, gm.address, source.address, plan.walk)
         assert (gx.check() == expected).all()

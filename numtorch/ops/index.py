@@ -418,7 +418,8 @@ def _iterate(self):
     """The slices along the first dimension, one after another."""
     if not self.layout.ndim:
         raise TypeError("iteration over a 0-d tensor")
-    return (getitem(self, i) for i in range(self.layout.shape[0]))
+    below, extent, stride = row(self.layout)
+    return (make_view(self, (below, i * stride), "select") for i in range(extent))
 
 
 def _reversed(self):

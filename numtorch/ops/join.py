@@ -10,10 +10,10 @@ from ..autograd.graph import GraphNode, recording
 from ..dtypes import int64, promote_types
 from ..exchange import make
 from ..layout import Layout, as_shape, contiguous_strides, wrap_dim, wrap_dims
-from ..tensor import Tensor, empty, view_of
+from ..tensor import Tensor, empty
 from . import comparison
 from .arithmetic import where
-from .copy import clone, copy_, copy_elements, filled, plan_copy, register, to_dtype
+from .copy import clone, copy_, filled, plan_copy, register, to_dtype
 from .creation import arange
 from .gather import index_values
 from .op import method, new_plan_table
@@ -292,12 +292,26 @@ def _counts(repeats):
 
 
 # ---------------------------------------------------------------- turning
-def _moved(x, title, vjp, constants, parts):
-    """A dense tensor of x's shape made of views of x: `parts` are pairs of views `(layout, offset)` of x and of the result."""
-    out = empty(x.layout.dense())
-    for source, target in parts:
-        copy_elements(view_of(x, *source), view_of(out, *target))
-    if recording(x) and x.layout.dtype.category >= 2:
+_moves = new_plan_table()
+
+
+def _plan_move(layout, parts):
+    """`parts` are pairs of views, of the source and of a dense result: (byte offsets of the two, the copy) of each."""
+    size = layout.dtype.itemsize
+    return layout.dense(), [(a * size, b * size, plan_copy(source, target)) for (source, a), (target, b) in parts if target.numel]
+
+
+def _moved(x, title, parts_of, vjp, *constants):
+    """A dense tensor of x's shape made of views of x: `parts_of(layout, *constants)` are pairs of views, of x and the result."""
+    key = (title, x.layout, *constants)
+    found = _moves.get(key)
+    if found is None:
+        found = _moves.keep(key, _plan_move(x.layout, parts_of(x.layout, *constants)))
+    layout, parts = found
+    out = empty(layout)
+    for a, b, prepared in parts:
+        prepared.call(x.address + a, out.address + b, prepared.walk)
+    if x.node is not None and recording(x) and layout.dtype.category >= 2:
         out.node = GraphNode(title, (x.node,), (), vjp, constants)
     return out
 
@@ -306,15 +320,19 @@ def _moved(x, title, vjp, constants, parts):
 def flip(input, *dims) -> Tensor:
     """The order of elements reversed along dimensions."""
     dims = wrap_dims(as_shape(dims, "flip"), input.layout.ndim)
-    layout, offset = input.layout, 0
+    return _moved(input, "flip", _flip_parts, _flip_vjp, dims)
+
+
+def _flip_parts(layout, dims):
+    source, offset = layout, 0
     for d in dims if layout.ndim else ():
-        layout, more = algebra.slice_dim(layout, d, None, None, -1)
+        source, more = algebra.slice_dim(source, d, None, None, -1)
         offset += more
-    return _moved(input, "flip", _flip_vjp, dims, [((layout, offset), (input.layout.dense(), 0))])
+    return [((source, offset), (layout.dense(), 0))]
 
 
 def _flip_vjp(node, grad):
-    return (flip(grad, node.constants),)
+    return (flip(grad, *node.constants),)
 
 
 @method
@@ -360,16 +378,22 @@ def roll(input, shifts, dims=None) -> Tensor:
 
 
 def _roll(x, shift, dim):
-    size = x.layout.shape[dim]
-    shift = shift % size if size else 0
-    source, target = x.layout, x.layout.dense()
-    parts = [(algebra.narrow(source, dim, a, n), algebra.narrow(target, dim, b, n))
-             for a, b, n in ((0, shift, size - shift), (size - shift, 0, shift))]
-    return _moved(x, "roll", _roll_vjp, (-shift, dim), parts)
+    size = x.layout.shape[dim] if x.layout.ndim else 1
+    return _moved(x, "roll", _roll_parts, _roll_vjp, shift % size if size else 0, dim)
+
+
+def _roll_parts(layout, shift, dim):
+    target = layout.dense()
+    if not shift:
+        return [((layout, 0), (target, 0))]
+    size = layout.shape[dim]
+    return [(algebra.narrow(layout, dim, a, n), algebra.narrow(target, dim, b, n))
+            for a, b, n in ((0, shift, size - shift), (size - shift, 0, shift))]
 
 
 def _roll_vjp(node, grad):
-    return (_roll(grad, *node.constants),)
+    shift, dim = node.constants
+    return (_roll(grad, -shift, dim),)
 
 
 # ---------------------------------------------------------------- triangles and diagonals

@@ -21,7 +21,7 @@ _mask_plans = new_plan_table()
 def _mask_plan(kind, device, *arguments):
     key = (kind, device, *arguments)
     found = _mask_plans.get(key)
-    return found if found is not None else _mask_plans.keep(key, getattr(kernels(device, "gather"), kind)(*arguments))
+    return found if found is not None else _mask_plans.keep(key, getattr(kernels(device, "mask"), kind)(*arguments))
 
 
 def _count_true(mask):

@@ -1,4 +1,4 @@
-"""Reading and writing by index: gather, scatter, index_select, embedding, advanced indexing, masks.
+"""Reading and writing by index: gather, scatter, index_select, embedding, advanced indexing. Masks are in mask.py.
 
 All of them are one walk. A *position* is a point of an index space of any rank; each position has one run of elements in
 the indexed array x and one in the other array. Where a run starts in x is the sum of the position times x's strides,
@@ -8,7 +8,8 @@ and of index * step for each index array (wrapped when negative). A planner says
     index_select, embedding  the dims up to and with the indexed one are positions, the rest is the run
     x[i, j]                  two index arrays, broadcast over the same positions
 
-Positions are worked off in blocks of 256 whose starts are on the stack. Every index is compared with the dim's size
+Positions are worked off in blocks of 256 whose starts are on the stack; with a single index array and runs of one element,
+which gather, scatter and `x[:, index]` are, in one pass along the last dim. Every index is compared with the dim's size
 before it is used. A write looks at all indices first, so that a bad one leaves memory untouched; `status`, which the
 caller has set to 0, is then 1 + the position of a bad index. Repeated indices are written in order, in one thread.
 
@@ -106,8 +107,123 @@ def all_good(index, more, status, walk):
     return True
 
 
+# ---------------------------------------------------------------- one index array, runs of one element
+def row_start(row, dims, sizes, strides):
+    """The element offset of a row: a position in all dims but the last."""
+    base = int64(0)
+    for back in range(1, dims):
+        d = dims - 1 - back
+        base += row % sizes[d] * strides[d]
+        row = row // sizes[d]
+    return base
+
+
+def first_bad(index, count, stride, size):
+    for i in range(count):
+        value = int64(index[i * stride])
+        if value < -size or value >= size:
+            return int64(i)
+    return int64(count)
+
+
+def indices_good(index, status, walk):
+    """Whether every index is in range; the first position that is not goes to `status`."""
+    dims = walk[2]
+    sizes = offset(walk, HEADER)
+    last = sizes[dims - 1]
+    entry = offset(sizes, 3 * dims)
+    size = entry[0]
+    stride = entry[1 + dims]
+    position = walk[0]
+    while position < walk[1]:
+        column = position % last
+        span = min(last - column, walk[1] - position)
+        part = offset(index, row_start(position // last, dims, sizes, offset(entry, 2)) + column * stride)
+        wrong = int64(0)
+        if stride == 1:
+            for i in range(span):
+                value = int64(part[i])
+                wrong |= int64(value < -size) | int64(value >= size)
+        elif stride == 0:
+            wrong = int64(part[0] < -size) | int64(part[0] >= size)
+        else:
+            for i in range(span):
+                value = int64(part[i * stride])
+                wrong |= int64(value < -size) | int64(value >= size)
+        if wrong != 0:
+            status[0] = position + first_bad(part, span, stride, size) + 1
+            return False
+        position += span
+    return True
+
+
+def take_elements(x, index, out, walk):
+    dims = walk[2]
+    sizes = offset(walk, HEADER)
+    last = sizes[dims - 1]
+    entry = offset(sizes, 3 * dims)
+    size, step = entry[0], entry[1]
+    x_stride, out_stride, stride = sizes[2 * dims - 1], sizes[3 * dims - 1], entry[1 + dims]
+    position = walk[0]
+    while position < walk[1]:
+        column = position % last
+        row = position // last
+        span = min(last - column, walk[1] - position)
+        a = offset(x, row_start(row, dims, sizes, offset(sizes, dims)) + column * x_stride)
+        b = offset(out, row_start(row, dims, sizes, offset(sizes, 2 * dims)) + column * out_stride)
+        c = offset(index, row_start(row, dims, sizes, offset(entry, 2)) + column * stride)
+        for i in range(span):
+            value = int64(c[i * stride])
+            value += (value >> 63) & size
+            b[i * out_stride] = a[i * x_stride + value * step]
+        position += span
+
+
+def put_elements(x, index, values, walk):
+    """x[...] = put_one(x[...], values[...])"""
+    dims = walk[2]
+    sizes = offset(walk, HEADER)
+    last = sizes[dims - 1]
+    entry = offset(sizes, 3 * dims)
+    size, step = entry[0], entry[1]
+    x_stride, value_stride, stride = sizes[2 * dims - 1], sizes[3 * dims - 1], entry[1 + dims]
+    position = walk[0]
+    while position < walk[1]:
+        column = position % last
+        row = position // last
+        span = min(last - column, walk[1] - position)
+        a = offset(x, row_start(row, dims, sizes, offset(sizes, dims)) + column * x_stride)
+        b = offset(values, row_start(row, dims, sizes, offset(sizes, 2 * dims)) + column * value_stride)
+        c = offset(index, row_start(row, dims, sizes, offset(entry, 2)) + column * stride)
+        for i in range(span):
+            value = int64(c[i * stride])
+            value += (value >> 63) & size
+            target = offset(a, i * x_stride + value * step)
+            target[0] = put_one(target[0], b[i * value_stride])
+        position += span
+
+
+def combine(old, new):
+    return old + new
+
+
+def overwrite(old, new):
+    return new
+
+
+def combine_stored(old, new):
+    return store(combine(load(old), load(new)))
+
+
+put_one = overwrite
+
+
 # ---------------------------------------------------------------- kernels
 def take(x, index, more, out, status, walk):
+    if walk[3] == 1 and walk[4] == 1:
+        if indices_good(index, status, walk):
+            take_elements(x, index, out, walk)
+        return
     starts = local_array(int64, 256)
     places = local_array(int64, 256)
     run, x_stride, out_stride = walk[4], walk[5], walk[6]
@@ -136,6 +252,10 @@ def take(x, index, more, out, status, walk):
 
 
 def put(x, index, more, values, status, walk):
+    if walk[3] == 1 and walk[4] == 1:
+        if indices_good(index, status, walk):
+            put_elements(x, index, values, walk)
+        return
     starts = local_array(int64, 256)
     places = local_array(int64, 256)
     run, x_stride, value_stride = walk[4], walk[5], walk[6]
@@ -156,12 +276,12 @@ def put(x, index, more, values, status, walk):
                     a[j * x_stride] = b[j * value_stride]
 
 
-def combine(old, new):
-    return old + new
-
-
 def put_reduce(x, index, more, values, status, walk):
     """x[...] = combine(x[...], values[...])"""
+    if walk[3] == 1 and walk[4] == 1:
+        if indices_good(index, status, walk):
+            put_elements(x, index, values, walk)
+        return
     starts = local_array(int64, 256)
     places = local_array(int64, 256)
     run, x_stride, value_stride = walk[4], walk[5], walk[6]
@@ -197,48 +317,6 @@ def smaller(old, new):
 
 REDUCTIONS = {"add": combine, "multiply": multiply, "maximum": larger, "minimum": smaller}
 PARTS = {"complex64": "float32", "complex128": "float64"}
-
-
-# ---------------------------------------------------------------- masks, over contiguous data
-def count_true(mask, count, walk):
-    total = int64(0)
-    for i in range(walk[0]):
-        total += int64(mask[i] != 0)
-    count[0] = total
-
-
-def select_true(x, mask, out, walk):
-    words = walk[1]
-    filled = int64(0)
-    for i in range(walk[0]):
-        if mask[i] != 0:
-            for word in range(words):
-                out[filled * words + word] = x[i * words + word]
-            filled += 1
-
-
-def fill_true(x, mask, source, walk):
-    words = walk[1]
-    taken = int64(0)
-    for i in range(walk[0]):
-        if mask[i] != 0:
-            for word in range(words):
-                x[i * words + word] = source[taken * words + word]
-            taken += 1
-
-
-def coordinates_of_true(mask, out, walk):
-    """walk: elements, dims, sizes."""
-    dims = walk[1]
-    filled = int64(0)
-    for i in range(walk[0]):
-        if mask[i] != 0:
-            rest = int64(i)
-            for back in range(dims):
-                d = dims - 1 - back
-                out[filled * dims + d] = rest % walk[2 + d]
-                rest = rest // walk[2 + d]
-            filled += 1
 
 
 # ---------------------------------------------------------------- planning the walk
@@ -292,7 +370,7 @@ def _copying(function, size, index_dtype):
 def _reducing(dtype, reduce, index_dtype):
     if dtype in PARTS and reduce != "add":
         raise ValueError(f"expected reduce='add' for {dtype}, got {reduce!r}")
-    kernel = _kernel(put_reduce, PARTS.get(dtype, dtype), index_dtype, combine=REDUCTIONS[reduce])
+    kernel = _kernel(put_reduce, PARTS.get(dtype, dtype), index_dtype, combine=REDUCTIONS[reduce], put_one=combine_stored)
     return kernel, (2 if dtype in PARTS else 1)
 
 
@@ -339,6 +417,11 @@ def _advanced(kernel, writes, words, index_shape, index_strides, sizes, steps, r
     rest, (rest_x, rest_other) = _merged(rest_shape, [rest_strides, other_rest])
     if 0 in rest_shape:
         rest, rest_x, rest_other = [0], [0], [0]
+    if rest_other[-1] != 1 and rest[-1] > 1 and index_shape and other_index[-1] == 1:
+        inner = len(index_shape)                         # the index's dims are the inner ones of the other array
+        indices = [(n, step, [*[0] * len(rest), *strides]) for n, step, strides in zip(sizes, steps, index_strides)]
+        return _plan(kernel, writes, [*rest, *index_shape], [*rest_x, *[0] * inner], [*rest_other, *other_index], (1, 1, 1),
+                     indices, words)
     run = (rest[-1], rest_x[-1], rest_other[-1]) if rest[-1] != 1 else (1, 1, 1)
     extra = len(rest) - 1
     positions = [*index_shape, *rest[:-1]]
@@ -383,7 +466,7 @@ def plan_embedding_grad(dtype: str, rows: int, width: int, count: int, index_dty
 
     Addresses: grad_weight, index, 0, grad, status. The caller zeroes grad_weight first, and a padding row afterwards.
     """
-    kernel = _kernel(put_reduce, dtype, index_dtype, combine=combine)
+    kernel = _kernel(put_reduce, dtype, index_dtype, combine=combine, put_one=combine_stored)
     size, work = itemsize(dtype), count * width
     parts = shares(width, work, GRAIN, multiple=32)      # columns: each thread sees all the indices
     header = [0, count, 1, 1]
@@ -412,32 +495,3 @@ def _gathered(kernel, writes, words, dim, x_shape, x_strides, index_shape, index
     base = [0 if d == dim else stride for d, stride in enumerate(x_strides)]
     index = (x_shape[dim], x_strides[dim], list(index_strides))
     return _plan(kernel, writes, index_shape, base, other_strides, (1, 1, 1), [index], words)
-
-
-def plan_count_nonzero(n: int):
-    """Addresses: mask (n) of bool, count int64."""
-    return prepare_parts(typed(count_true, "bool", ("element*", "int64*", "int64*")), [(n,)], None, n)
-
-
-def plan_nonzero(shape):
-    """Coordinates of a contiguous mask's true elements. Addresses: mask, out (count, dims) int64."""
-    n = 1
-    for size in shape:
-        n *= size
-    kernel = typed(coordinates_of_true, "bool", ("element*", "int64*", "int64*"))
-    return prepare_parts(kernel, [(n, len(shape), *shape)], None, n)
-
-
-def _masked(function, size, n):
-    kernel = typed(function, WORDS[min(size, 8)], ("element*", "bool*", "element*", "int64*"))
-    return prepare_parts(kernel, [(n, 2 if size == 16 else 1)], None, n)
-
-
-def plan_masked_select(size: int, n: int):
-    """Addresses: x (n), mask (n) of bool, out (count); contiguous."""
-    return _masked(select_true, size, n)
-
-
-def plan_masked_scatter(size: int, n: int):
-    """x[mask] = source in order. Addresses: x (n), mask (n) of bool, source (count or more); contiguous."""
-    return _masked(fill_true, size, n)
