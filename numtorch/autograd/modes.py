@@ -66,7 +66,8 @@ class _Switch:
                     try:
                         value, step = (yield produced), running.send
                     except GeneratorExit:
-                        running.close()
+                        with self._clone():
+                            running.close()
                         raise
                     except BaseException as error:
                         value, step = error, running.throw
