@@ -24,7 +24,7 @@ arithmetic = _Arithmetic()
 def _count_edges(roots):
     """How many gradients each node waits for."""
     counts = dict.fromkeys(roots, 0)
-    stack = [*roots]
+    stack = [*counts]                                    # a root given twice is walked once
     while stack:
         for node in stack.pop().edges:
             if node in counts:
