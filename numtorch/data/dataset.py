@@ -1,0 +1,145 @@
+"""Datasets: examples by number, or one after another, and parts and sums of them."""
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import accumulate
+
+from ..ops.random import randperm
+
+
+class Dataset:
+    """Examples by number. Subclasses implement `__getitem__` and usually `__len__`; with `__getitems__(numbers)` a loader
+    fetches a whole batch at once."""
+
+    def __getitem__(self, index):
+        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+
+    def __add__(self, other):
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset):
+    """Examples one after another. Subclasses implement `__iter__`."""
+
+    def __iter__(self):
+        raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
+
+    def __add__(self, other):
+        return ChainDataset([self, other])
+
+
+class TensorDataset(Dataset):
+    """Rows of tensors that belong together: example i is `(tensor[i] for each tensor)`.
+
+    Raises:
+        AssertionError: the tensors' first extents differ.
+    """
+
+    def __init__(self, *tensors):
+        if any(len(t) != len(tensors[0]) for t in tensors):
+            raise AssertionError("Size mismatch between tensors")
+        self.tensors = tensors
+
+    def __getitem__(self, index):
+        return tuple(tensor[index] for tensor in self.tensors)
+
+    def __len__(self):
+        return len(self.tensors[0])
+
+
+class StackDataset(Dataset):
+    """Datasets side by side: example i is the tuple (or, for named ones, the dict) of their examples i."""
+
+    def __init__(self, *args, **kwargs):
+        if bool(args) == bool(kwargs):
+            raise ValueError("StackDataset: expected datasets either by position or by name")
+        self.datasets = args or kwargs
+        lengths = {len(d) for d in (args or kwargs.values())}
+        if len(lengths) != 1:
+            raise ValueError("Size mismatch between datasets")
+        self._length, = lengths
+
+    def __getitem__(self, index):
+        if isinstance(self.datasets, dict):
+            return {name: dataset[index] for name, dataset in self.datasets.items()}
+        return tuple(dataset[index] for dataset in self.datasets)
+
+    def __len__(self):
+        return self._length
+
+
+class ConcatDataset(Dataset):
+    """Datasets one after the other."""
+
+    def __init__(self, datasets):
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise AssertionError("datasets should not be an empty iterable")
+        if any(isinstance(d, IterableDataset) for d in self.datasets):
+            raise AssertionError("ConcatDataset does not support IterableDataset")
+        self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
+
+    def __getitem__(self, index):
+        if not -len(self) <= index < len(self):
+            raise ValueError("absolute value of index should not exceed dataset length")
+        index %= len(self)
+        number = bisect_right(self.cumulative_sizes, index)
+        return self.datasets[number][index - (self.cumulative_sizes[number - 1] if number else 0)]
+
+    def __len__(self):
+        return self.cumulative_sizes[-1]
+
+
+class ChainDataset(IterableDataset):
+    """Iterable datasets one after the other."""
+
+    def __init__(self, datasets):
+        super().__init__()
+        self.datasets = list(datasets)
+
+    def __iter__(self):
+        for dataset in self.datasets:
+            yield from dataset
+
+    def __len__(self):
+        return sum(map(len, self.datasets))
+
+
+class Subset(Dataset):
+    """Those examples of a dataset whose numbers are in `indices`, in that order."""
+
+    def __init__(self, dataset, indices):
+        self.dataset, self.indices = dataset, indices
+
+    def __getitem__(self, index):
+        if isinstance(index, list):
+            return self.dataset[[self.indices[i] for i in index]]
+        return self.dataset[self.indices[index]]
+
+    def __len__(self):
+        return len(self.indices)
+
+
+def random_split(dataset, lengths, generator=None) -> list:
+    """Random parts of a dataset that do not overlap.
+
+    Args:
+        lengths: how long each part is, or which share (they then sum to 1, and what rounding leaves goes to the first parts).
+        generator: whose random numbers to use.
+
+    Raises:
+        ValueError: the lengths do not sum to the dataset's, or a share is outside [0, 1].
+    """
+    lengths = list(lengths)
+    if abs(sum(lengths) - 1) < 1e-9 and sum(lengths) <= 1 + 1e-9 and any(isinstance(n, float) for n in lengths):
+        for number, share in enumerate(lengths):
+            if not 0 <= share <= 1:
+                raise ValueError(f"Fraction at index {number} is not between 0 and 1")
+        sizes = [int(len(dataset) * share) for share in lengths]
+        for extra in range(len(dataset) - sum(sizes)):
+            sizes[extra % len(sizes)] += 1
+        lengths = sizes
+    if sum(lengths) != len(dataset):
+        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+    order = randperm(sum(lengths), generator=generator).tolist()
+    return [Subset(dataset, order[end - length:end]) for length, end in zip(lengths, accumulate(lengths))]

@@ -1,0 +1,161 @@
+"""DataLoader: batches of a dataset, and how examples are put together into one."""
+from __future__ import annotations
+
+import numbers
+
+import numpy as np
+
+from ..dtypes import float64
+from ..exchange import from_numpy, make
+from ..ops.join import stack
+from ..tensor import Tensor
+from .dataset import IterableDataset, Subset, TensorDataset
+from .sampler import BatchSampler, RandomSampler, SequentialSampler
+
+
+def default_collate(batch):
+    """Examples as one batch: tensors stacked, numbers as tensors, dicts, tuples and lists part by part, the rest as lists.
+
+    Raises:
+        RuntimeError: sequences of different lengths.
+        TypeError: something that has no batch form.
+    """
+    first = batch[0]
+    if isinstance(first, Tensor):
+        return stack(batch, 0)
+    if isinstance(first, np.ndarray):
+        return from_numpy(np.stack(batch))
+    if isinstance(first, np.generic):
+        return make(np.array(batch))
+    if isinstance(first, float):
+        return make(batch, dtype=float64)
+    if isinstance(first, numbers.Integral):
+        return make(batch)
+    if isinstance(first, (str, bytes)):
+        return batch
+    if isinstance(first, dict):
+        return type(first)((key, default_collate([example[key] for example in batch])) for key in first)
+    if isinstance(first, (tuple, list)):
+        if any(len(example) != len(first) for example in batch):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        parts = [default_collate(list(part)) for part in zip(*batch)]
+        if hasattr(first, "_fields"):
+            return type(first)(*parts)
+        return tuple(parts) if isinstance(first, tuple) and type(first) is not tuple else parts
+    raise TypeError(f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {type(first)}")
+
+
+def default_convert(data):
+    """An example on its own: NumPy arrays and numbers as tensors, inside containers too."""
+    if isinstance(data, np.ndarray):
+        return from_numpy(data) if data.dtype.kind in "biufc" else data
+    if isinstance(data, np.generic):
+        return make(data)
+    if isinstance(data, dict):
+        return type(data)((key, default_convert(value)) for key, value in data.items())
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*map(default_convert, data))
+    if isinstance(data, (tuple, list)):
+        return [default_convert(value) for value in data]
+    return data
+
+
+class DataLoader:
+    """Batches of a dataset, made in this process.
+
+    Args:
+        dataset: by number or iterable.
+        batch_size: examples a batch; None for examples on their own.
+        shuffle: new random order for every pass.
+        sampler: the order instead of `shuffle`.
+        batch_sampler: the numbers of each batch, instead of all the above and `drop_last`.
+        collate_fn: how a list of examples becomes a batch; `default_collate` when None.
+        drop_last: leave out a last batch that is not full.
+        generator: whose random numbers shuffle.
+
+    Raises:
+        ValueError: options that exclude each other.
+        NotImplementedError: `num_workers` above 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> from numtorch.data import DataLoader, TensorDataset
+        >>> for x, in DataLoader(TensorDataset(torch.arange(5)), batch_size=2):
+        ...     print(x)
+        tensor([0, 1])
+        tensor([2, 3])
+        tensor([4])
+    """
+
+    def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers: int = 0, collate_fn=None,
+                 pin_memory: bool = False, drop_last: bool = False, timeout: float = 0, worker_init_fn=None, multiprocessing_context=None,
+                 generator=None, *, prefetch_factor=None, persistent_workers: bool = False):
+        if num_workers:
+            if num_workers < 0:
+                raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+            raise NotImplementedError(f"DataLoader: num_workers={num_workers} is not supported; use 0")
+        iterable = isinstance(dataset, IterableDataset)
+        if iterable and (shuffle or sampler is not None or batch_sampler is not None):
+            raise ValueError("DataLoader with IterableDataset: expected unspecified shuffle, sampler and batch_sampler options")
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
+            batch_size = None
+        elif batch_size is None and drop_last:
+            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+        if sampler is None and not iterable:
+            sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        if batch_size is not None and batch_sampler is None and not iterable:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.dataset, self.batch_size, self.sampler, self.batch_sampler = dataset, batch_size, sampler, batch_sampler
+        self.drop_last, self.generator, self.num_workers, self.pin_memory = drop_last, generator, num_workers, pin_memory
+        self.collate_fn = collate_fn or (default_collate if batch_size is not None or batch_sampler is not None else default_convert)
+
+    def __len__(self):
+        if isinstance(self.dataset, IterableDataset):
+            count = len(self.dataset)
+            if self.batch_size is None:
+                return count
+            return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
+
+    def __iter__(self):
+        if isinstance(self.dataset, IterableDataset):
+            return self._iterate_stream()
+        if self.batch_sampler is None:
+            return (self.collate_fn(self.dataset[number]) for number in self.sampler)
+        tensors = _tensors_of(self.dataset) if self.collate_fn is default_collate else None
+        return (self._fetch(numbers, tensors) for numbers in self.batch_sampler)
+
+    def _fetch(self, batch, tensors):
+        if tensors is not None:                          # rows of tensors: one gather each instead of a stack of views
+            whole, rename = tensors
+            index = make(batch if rename is None else [rename[i] for i in batch])
+            return [tensor.index_select(0, index) for tensor in whole]
+        if hasattr(self.dataset, "__getitems__"):
+            return self.collate_fn(self.dataset.__getitems__(batch))
+        return self.collate_fn([self.dataset[number] for number in batch])
+
+    def _iterate_stream(self):
+        if self.batch_size is None:
+            yield from map(self.collate_fn, self.dataset)
+            return
+        batch = []
+        for example in self.dataset:
+            batch.append(example)
+            if len(batch) == self.batch_size:
+                yield self.collate_fn(batch)
+                batch = []
+        if batch and not self.drop_last:
+            yield self.collate_fn(batch)
+
+
+def _tensors_of(dataset):
+    """(tensors, numbers of their rows or None) where a dataset is made of tensors' rows and nothing else."""
+    if type(dataset) is TensorDataset:
+        return dataset.tensors, None
+    if type(dataset) is Subset and type(dataset.dataset) is TensorDataset:
+        return dataset.dataset.tensors, dataset.indices
+    return None
