@@ -1,0 +1,53 @@
+"""The worked example of CONTRIBUTING.md and the tour of README.md run as they stand."""
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def python_blocks(name):
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text(), re.MULTILINE | re.DOTALL)
+
+
+def test_add_an_op_in_five_minutes():
+    blocks = python_blocks("CONTRIBUTING.md")
+    assert len(blocks) == 4 and sum("assert" in b for b in blocks) == 3
+    scope = {}
+    for number, block in enumerate(blocks):
+        exec(compile(block, f"CONTRIBUTING.md, block {number}", "exec"), scope)
+
+
+def test_a_wrong_derivative_is_caught():
+    """The example's gradcheck is able to fail."""
+    definition, _, _, check = python_blocks("CONTRIBUTING.md")
+    wrong = definition.replace("grad * (1 + x /", "grad * (1 - x /").replace("squareplus", "wrongplus")
+    assert wrong.count("1 - x") == 1
+    scope = {}
+    exec(wrong, scope)
+    with pytest.raises((RuntimeError, AssertionError)):
+        exec(check.replace("squareplus", "wrongplus"), scope)
+
+
+def test_readme_tour():
+    text = (ROOT / "README.md").read_text()
+    test = doctest.DocTestParser().get_doctest(text, {}, "README.md", "README.md", 0)
+    assert len(test.examples) >= 8
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    output = []
+    runner.run(test, out=output.append)
+    assert runner.summarize(verbose=False).failed == 0, "".join(output)
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md"])
+def test_named_files_exist(name):
+    """Paths in the documents lead somewhere."""
+    text = (ROOT / name).read_text()
+    paths = set(re.findall(r"`((?:numtorch|tests|bench|docs|examples)/[\w/.]+)`", text))
+    paths |= {str(Path(name).parent / p) for p in re.findall(r"\]\((?!http|#)([\w/.]+)\)", text)}
+    missing = [p for p in paths if not (ROOT / p).exists()]
+    assert paths and not missing, missing
