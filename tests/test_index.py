@@ -1,13 +1,14 @@
 """`x[...]`, read and written, and the functions that take index tensors and masks, against NumPy."""
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from numtorch import dtypes
 from numtorch.autograd.api import grad as gradients
+from numtorch.exchange import make as tensor
 from numtorch.ops import gather, index, operators, scatter  # noqa: F401  (they attach methods to tensors)
 from numtorch.ops.creation import arange, ones, zeros
-from numtorch.exchange import make as tensor
 from numtorch.tensor import Tensor
 
 QUICK = settings(max_examples=250, deadline=None)

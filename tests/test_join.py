@@ -4,9 +4,9 @@ import pytest
 
 from numtorch import dtypes
 from numtorch.autograd.api import grad as gradients
+from numtorch.exchange import make as tensor
 from numtorch.ops import index, join, operators  # noqa: F401  (they attach methods to tensors)
 from numtorch.ops.creation import arange, ones, zeros
-from numtorch.exchange import make as tensor
 
 
 def numbered(*shape):

@@ -78,7 +78,8 @@ def check_index(name, index, wanted=(int64, int32)):
     if not isinstance(index, Tensor):
         raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
     if index.layout.dtype not in wanted:
-        raise RuntimeError(f"{name}(): Expected dtype {' or '.join(d.name for d in wanted)} for index, got {index.layout.dtype.name}")
+        raise RuntimeError(f"{name}(): Expected dtype {' or '.join(d.name for d in wanted)} for index, got "
+                           f"{index.layout.dtype.name}")
     return index
 
 
@@ -232,8 +233,8 @@ def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool
     if source.layout.weak:
         source = to_dtype(source, layout.dtype)
     elif source.layout.dtype is not layout.dtype:
-        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {layout.dtype.name} for the destination "
-                           f"and {source.layout.dtype.name} for the source.")
+        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {layout.dtype.name} for the "
+                           f"destination and {source.layout.dtype.name} for the source.")
     if source.layout.ndim and source.layout.shape != shape:
         source = fit_value(source, shape, "indexing result")
     graph = begin_write("index_put", x, source)
@@ -264,7 +265,8 @@ def fit_value(source, shape, what):
     extra = max(0, len(have) - len(shape))
     kept = have[extra:]
     if any(n != 1 for n in have[:extra]) or any(n != m and n != 1 for n, m in zip(kept[::-1], shape[::-1])):
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(have)} cannot be broadcast to {what} of shape {list(shape)}")
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(have)} cannot be broadcast to {what} of shape "
+                           f"{list(shape)}")
     return reshape(source, kept) if extra else source
 
 

@@ -350,7 +350,7 @@ def _assign(x, found, source):
     layout, offset = found
     if source.layout.shape != layout.shape and source.layout.ndim > layout.ndim:
         source = _without_leading_ones(source, layout.shape)
-    if modes.grad and (x.node is not None or source.node is not None) or not x.layout.contiguous \
+    if (modes.grad and (x.node is not None or source.node is not None)) or not x.layout.contiguous \
             or source.storage is x.storage or source.layout.device is not layout.device or x.layout.weak:
         target = make_view(x, found, "slice")
         if not (source.address == target.address and source.layout is layout and source.storage is x.storage):

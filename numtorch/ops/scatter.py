@@ -26,8 +26,8 @@ def _check_gathered(name, shape, index, dim, ndim):
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {name} tensor")
     for d, (n, m) in enumerate(zip(index.layout.shape, shape)):
         if d != dim and n > m:
-            raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.layout.shape)} to be no larger than "
-                               f"self {list(shape)} apart from dimension {dim}")
+            raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.layout.shape)} to be no larger "
+                               f"than self {list(shape)} apart from dimension {dim}")
 
 
 @method

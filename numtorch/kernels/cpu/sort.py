@@ -2,8 +2,9 @@
 
 Each row's elements become unsigned keys whose order is the wanted one (NaN greatest, -0.0 equal to 0.0; complemented to
 descend). Keys and positions then go through a least-significant-digit radix sort, 8 bits a pass, which is stable and
-linear; a digit that all keys share costs nothing. Up to 32 elements are sorted by insertion. Top-k first finds the k-th
-key by counting digits from the top, and sorts only what is not above it.
+linear; a digit that all keys share costs nothing. Up to 32 elements are sorted by insertion. Top-k of up to 32 keeps the best
+in order while it reads; a larger one first finds the k-th key by counting digits from the top, and sorts only what is not
+above it.
 """
 from __future__ import annotations
 
@@ -56,6 +57,21 @@ def insertion_sort(keys, positions, n):
             j -= 1
         keys[j] = moving
         positions[j] = position
+
+
+def insert_smallest(keys, positions, n, k):
+    """The k smallest of n keys in order, equal ones by position, to the front of both. 0 < k < n."""
+    for i in range(n):
+        moving = keys[i]
+        if i >= k and moving >= keys[k - 1]:
+            continue
+        j = min(int64(i), k - 1)                         # the last of the k makes room
+        while j > 0 and keys[j - 1] > moving:
+            keys[j] = keys[j - 1]
+            positions[j] = positions[j - 1]
+            j -= 1
+        keys[j] = moving
+        positions[j] = uint64(i)
 
 
 def radix_sort(keys, positions, other_keys, other_positions, counts, n, digits):
@@ -134,10 +150,12 @@ def sort(x, values, indices, workspace, walk):
             for i in range(n):
                 workspace[i] = key(load(source[i * inner])) ^ mask
                 positions[i] = uint64(i)
-            if k < n:
-                keep_smallest(workspace, positions, counts, n, k, digits)
             swapped = int64(0)
-            if k <= 32:
+            if k < n and k > 32:
+                keep_smallest(workspace, positions, counts, n, k, digits)
+            if k < n and k <= 32:
+                insert_smallest(workspace, positions, n, k)
+            elif k <= 32:
                 insertion_sort(workspace, positions, k)
             else:
                 swapped = radix_sort(workspace, positions, other_keys, other_positions, counts, k, digits)
