@@ -74,6 +74,8 @@ class Row:
         kinds: the dtypes it takes, as NumPy's letters: bool, integers (i, u), floating point, complex.
         numbers: the keyword-only numbers to call it with.
         tolerance: relative error in units of the result dtype's eps.
+        constants: positions of operands that have no gradient.
+        untried: kinds that are neither compared nor expected to be refused.
         gradient: whether first and second derivatives are compared with finite differences.
     """
 
@@ -83,7 +85,8 @@ class Row:
     numbers: dict = field(default_factory=dict)
     tolerance: float = 8
     gradient: bool = True
-    complex_gradient: bool = True
+    constants: tuple = ()
+    untried: str = ""
 
 
 def unary(reference, domain=REAL, kinds="biuf", **options):
@@ -111,15 +114,19 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-SQRT_HALF = np.sqrt(0.5)
+def error(reference, **numbers):
+    """A loss's term of the distance between two numbers, which never comes near the number where it changes."""
+    return Row(lambda x, y, **n: reference(np.abs(x - y), **n), (between(-0.5, 0.5), away_from([0], -3, 3, gap=2.6)), "f", numbers,
+               tolerance=32, untried="biu")
 
 ROWS = {
     # arithmetic
     "where": Row(np.where, (truth, REAL, REAL), "biufc"),
     "replace_where": Row(lambda x, mask, value: np.where(mask, value, x), (REAL, truth, REAL), "biufc"),
+    "masked_scale": binary(lambda x, mask, scale: x * mask * scale, numbers={"scale": 2}, kinds="iuf", untried="bc"),
     "conj_physical": unary(np.conj, kinds="biufc"),
     "real_part": unary(np.real, kinds="biufc"),
-    "imag_part": unary(np.imag, kinds="biufc"),
+    "imag_part": unary(np.imag, kinds="c"),
     "add": binary(np.add, kinds="biufc"),
     "sub": binary(np.subtract, kinds="iufc"),
     "mul": binary(np.multiply, kinds="biufc"),
@@ -134,7 +141,8 @@ ROWS = {
     "fmod": binary(np.fmod, away_from([0], -0.9, 0.9), nonzero(1, 3), kinds="iuf"),
     "abs": unary(np.abs, SIGNED, kinds="iufc"),
     "sign": unary(lambda x: x if x.dtype == bool else np.sign(x), SIGNED, kinds="biuf"),
-    "sgn": unary(lambda x: x if x.dtype == bool else np.where(x == 0, 0, x / np.where(x == 0, 1, np.abs(x))).astype(x.dtype), SIGNED, kinds="biufc"),
+    "sgn": unary(lambda x: x if x.dtype == bool else np.where(x == 0, 0, x / np.where(x == 0, 1, np.abs(x))).astype(x.dtype),
+                 SIGNED, kinds="biufc"),
     "maximum": binary(np.maximum), "minimum": binary(np.minimum),
     "fmax": binary(np.fmax), "fmin": binary(np.fmin),
     "clamp_both": Row(lambda x, low, high: np.minimum(np.maximum(x, low), high), (REAL, between(-2, -1), between(1, 2))),
@@ -164,6 +172,11 @@ ROWS = {
     "erf": unary(special.erf), "erfc": unary(special.erfc, tolerance=32), "erfinv": unary(special.erfinv, UNIT, tolerance=32),
     "lgamma": unary(special.gammaln, away_from([1, 2], 0.3, 6, gap=0.2), tolerance=64),
     "digamma": unary(special.digamma, between(1.6, 6), tolerance=64),
+    "trigamma": unary(lambda x: special.polygamma(1, x), away_from([-1, 0], -1.6, 6, gap=0.2), kinds="f", tolerance=2000,
+                      untried="biu"),
+    "polygamma_of": binary(lambda x, n: special.polygamma(n, x), POSITIVE, lambda rng, shape, dtype: np.full(shape, 2, dtype),
+                           kinds="f", tolerance=2000, constants=(1,), untried="biu"),
+    "zeta": binary(special.zeta, between(1.6, 4), POSITIVE, kinds="f", tolerance=2000, untried="biuc"),
     # activations
     "relu": unary(lambda x: np.maximum(x, 0).astype(x.dtype), SIGNED, kinds="iuf"),
     "sigmoid": unary(sigmoid, kinds="biufc", tolerance=32),
@@ -178,12 +191,24 @@ ROWS = {
     "softplus": unary(softplus, away_from([2], -3, 3), kinds="f", numbers={"beta": 2.0, "threshold": 4.0}, tolerance=16),
     "logsigmoid": unary(lambda x: -softplus(-x), SIGNED, kinds="f", tolerance=16),
     "hardtanh": unary(lambda x, min_val, max_val: np.clip(x, min_val, max_val), away_from([-1, 1.5], -3, 3), kinds="f",
-                      numbers={"min_val": -1.0, "max_val": 1.5}),
+                      numbers={"min_val": -1.0, "max_val": 1.5}, untried="iu"),
     "hardsigmoid": unary(lambda x: np.clip(x / 6 + 0.5, 0, 1), away_from([-3, 3], -5, 5), kinds="f"),
     "hardswish": unary(lambda x: x * np.clip(x / 6 + 0.5, 0, 1), away_from([-3, 3], -5, 5), kinds="f"),
-    "softsign": unary(lambda x: x / (1 + np.abs(x)), SIGNED, kinds="biufc", complex_gradient=False),
+    "softsign": unary(lambda x: x / (1 + np.abs(x)), SIGNED),
     "threshold": unary(lambda x, threshold, value: np.where(x > threshold, x, value), away_from([0.5], -3, 3), kinds="f",
-                       numbers={"threshold": 0.5, "value": 7.0}),
+                       numbers={"threshold": 0.5, "value": 7.0}, untried="iu"),
+    # terms of losses
+    "squared_error": binary(lambda x, y: (x - y) ** 2, kinds="iuf", untried="bc"),
+    "absolute_error": binary(lambda x, y: np.abs(x - y), REAL, between(4, 6), kinds="if", untried="buc"),
+    "smooth_absolute_error": error(lambda d, beta: np.where(d < beta, d * d / 2 / beta, d - beta / 2), beta=1.5),
+    "huber_error": error(lambda d, delta: np.where(d < delta, d * d / 2, delta * (d - delta / 2)), delta=1.5),
+    "binary_cross_entropy_terms": binary(lambda p, y: -(y * np.log(p) + (1 - y) * np.log1p(-p)), between(0.1, 0.9), between(0, 1),
+                                         kinds="f", tolerance=64, untried="biu"),
+    "logistic_terms": binary(lambda x, y: softplus(x) - x * y, SIGNED, between(0, 1), kinds="f", tolerance=32, untried="biu"),
+    "divergence_terms": binary(lambda log_q, p: special.xlogy(p, p) - p * log_q, REAL, POSITIVE, kinds="f", tolerance=32,
+                               untried="biu"),
+    "log_divergence_terms": binary(lambda log_q, log_p: np.exp(log_p) * (log_p - log_q), kinds="f", tolerance=64, untried="biuc"),
+    "soft_margin_terms": binary(lambda x, y: np.log1p(np.exp(-x * y)), SIGNED, DIVISOR, kinds="f", tolerance=64, untried="biu"),
     # comparisons, logic, bits
     "eq": binary(np.equal, kinds="biufc"), "ne": binary(np.not_equal, kinds="biufc"),
     "lt": binary(np.less), "le": binary(np.less_equal), "gt": binary(np.greater), "ge": binary(np.greater_equal),

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 
-from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, REAL_NUMBERS, where
+from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, REAL_NUMBERS, UNORDERED, conj, where
 from .elementary import erf, exp, expm1, log1p, tanh
 from .pointwise import pointwise
 
@@ -30,7 +30,7 @@ def sigmoid(x):
 
 @sigmoid.derivative
 def _(grad, out):
-    return grad * out * (1 - out)
+    return grad * conj(out * (1 - out))
 
 
 @pointwise(methods=False, refuses=FLOATS)
@@ -97,7 +97,7 @@ def silu(x):
 
 @silu.derivative
 def _(grad, x):
-    return grad * sigmoid(x) * (1 + x * (1 - sigmoid(x)))
+    return grad * conj(sigmoid(x) * (1 + x * (1 - sigmoid(x))))
 
 
 @pointwise(kind="float", cost=12, methods=False, refuses=FLOATS)
@@ -167,7 +167,7 @@ def _(grad, x):
     return where(x < -3, 0, where(x > 3, grad, grad * (x / 3 + 0.5)))
 
 
-@pointwise(kind="float", methods=False)
+@pointwise(kind="float", methods=False, refuses=UNORDERED)
 def softsign(x):
     """x / (1 + |x|), elementwise."""
     return x / (1 + abs(x))

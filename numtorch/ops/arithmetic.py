@@ -61,10 +61,13 @@ def _(grad):
     return grad
 
 
-@pointwise(kind="real", methods=False)
+ONLY_COMPLEX = dict.fromkeys(("bool", "integer", "float"), "imag is not implemented for tensors with non-complex dtypes.")
+
+
+@pointwise(kind="real", methods=False, refuses=ONLY_COMPLEX)
 def imag_part(x):
-    """Imaginary part, elementwise."""
-    return x * 0
+    """Imaginary part, elementwise, of complex numbers."""
+    return x
 
 
 @imag_part.overload("complex")
@@ -132,8 +135,8 @@ def _(grad, y, out):
     return grad / conj(y), -grad * conj(out) / conj(y)
 
 
-@pointwise(refuses={"bool": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
-                            "`~` or `logical_not()` operator instead."})
+@pointwise(refuses={"bool": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+                            "the `~` or `logical_not()` operator instead."})
 def neg(x):
     """-x, elementwise."""
     return -x
@@ -271,7 +274,8 @@ def _(grad, x):
     return grad * sgn(x)
 
 
-@pointwise(refuses={"complex": "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."})
+@pointwise(refuses={"complex": "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
+                               "torch.sgn instead."})
 def sign(x):
     """-1, 0 or 1 by the sign, elementwise."""
     return where(x > 0, 1, where(x < 0, -1, 0))
@@ -305,8 +309,8 @@ def _(x):
 
 
 @sgn.derivative
-def _(grad):
-    return grad * 0
+def _(grad, x, out):
+    return where(x == 0, 0, (grad - out * real_part(grad * conj(out))) / abs(x))
 
 
 @pointwise(refuses={"complex": "maximum not implemented for complex tensors."})
@@ -360,18 +364,19 @@ def _(grad, x, y):
 @pointwise(methods=False, refuses=REAL_NUMBERS)
 def clamp_both(x, low, high):
     """x held between low and high; NaN stays."""
-    return where(x < low, low, where(x > high, high, x))
+    return minimum(maximum(x, low), high)
 
 
 @clamp_both.derivative
 def _(grad, x, low, high):
-    return where((x >= low) & (x <= high), grad, 0), where(x < low, grad, 0), where((x > high) & (x >= low), grad, 0)
+    by_low, by_high = where((x < low) & (low < high), grad, 0), where((x > high) | (low > high), grad, 0)
+    return where((x >= low) & (x <= high), grad, 0), by_low, by_high
 
 
 @pointwise(methods=False, refuses=UNORDERED)
 def clamp_low(x, low):
     """x, but at least low."""
-    return where(x < low, low, x)
+    return maximum(x, low)
 
 
 @clamp_low.derivative
@@ -382,7 +387,7 @@ def _(grad, x, low):
 @pointwise(methods=False, refuses=UNORDERED)
 def clamp_high(x, high):
     """x, but at most high."""
-    return where(x > high, high, x)
+    return minimum(x, high)
 
 
 @clamp_high.derivative
@@ -403,7 +408,7 @@ def _(start, end, weight):
 
 @lerp.derivative
 def _(grad, start, end, weight):
-    return grad * (1 - weight), grad * weight, grad * (end - start)
+    return grad * conj(1 - weight), grad * conj(weight), grad * conj(end - start)
 
 
 @pointwise(refuses=NOT_BOOL)
@@ -414,7 +419,7 @@ def addcmul(x, y, z, *, value=1):
 
 @addcmul.derivative
 def _(grad, y, z, value):
-    return grad, grad * z * value, grad * y * value
+    return grad, grad * conj(z * value), grad * conj(y * value)
 
 
 @pointwise(kind="float", refuses=FLOATS_AND_COMPLEX)
@@ -425,7 +430,7 @@ def addcdiv(x, y, z, *, value=1):
 
 @addcdiv.derivative
 def _(grad, y, z, value):
-    return grad, grad * value / z, -grad * value * y / (z * z)
+    return grad, grad * conj(value / z), -grad * conj(value * y / (z * z))
 
 
 define_operators({"add": add.op, "sub": sub.op, "mul": mul.op, "truediv": div.op, "neg": neg.op, "abs": abs.op, "mod": remainder.op,

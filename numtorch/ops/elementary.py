@@ -4,11 +4,13 @@ from __future__ import annotations
 import math
 
 from ..kernels import vectormath
-from .arithmetic import FLOATS, REAL_NUMBERS, conj
+from ..tensor import Tensor
+from .arithmetic import FLOATS, REAL_NUMBERS, conj, where
 from .pointwise import pointwise
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
-LN2, LN10 = math.log(2), math.log(10)
+LN2, LN10, PI = math.log(2), math.log(10), math.pi
+pow_, floor_ = vectormath.pow, vectormath.floor
 
 
 def _elementary(name, doc, cost=6.0, **options):
@@ -94,12 +96,12 @@ def _(grad, out):
 
 @log2.derivative
 def _(grad, x):
-    return grad / (x * LN2)
+    return grad / conj(x * LN2)
 
 
 @log10.derivative
 def _(grad, x):
-    return grad / (x * LN10)
+    return grad / conj(x * LN10)
 
 
 @log1p.derivative
@@ -109,12 +111,12 @@ def _(grad, x):
 
 @sinh.derivative
 def _(grad, x):
-    return grad * cosh(x)
+    return grad * conj(cosh(x))
 
 
 @cosh.derivative
 def _(grad, x):
-    return grad * sinh(x)
+    return grad * conj(sinh(x))
 
 
 @asin.derivative
@@ -170,6 +172,57 @@ def _(grad, out):
 @lgamma.derivative
 def _(grad, x):
     return grad * digamma(x)
+
+
+@digamma.derivative
+def _(grad, x):
+    return grad * trigamma(x)
+
+
+@pointwise(kind="float", cost=200, methods=False, differentiable=False)
+def zeta(s, q):
+    """Hurwitz's zeta function, the sum of (q + k)**-s over k >= 0, for s > 1 and q > 0, elementwise."""
+    w = q + 8                                            # eight terms, and the Euler-Maclaurin formula for the others
+    u = 1 / (w * w)
+    tail = s / 12 * (1 - (s + 1) * (s + 2) * u / 60 * (1 - (s + 3) * (s + 4) * u / 42 * (1 - (s + 5) * (s + 6) * u / 40 * (
+        1 - (s + 7) * (s + 8) * u * 0.025252525252525252 * (1 - (s + 9) * (s + 10) * u * 0.025311355311355311)))))
+    return (pow_(q, -s) + pow_(q + 1, -s) + pow_(q + 2, -s) + pow_(q + 3, -s) + pow_(q + 4, -s) + pow_(q + 5, -s) + pow_(q + 6, -s)
+            + pow_(q + 7, -s) + pow_(w, -s) * (w / (s - 1) + 0.5 + tail / w))
+
+
+@pointwise(kind="float", cost=200)
+def trigamma(x):
+    """Derivative of digamma, elementwise, reflected to the right half of the line."""
+    right = zeta(2, where(x < 0.5, 1 - x, x))
+    slope = PI / sin(PI * x)
+    return where(x < 0.5, slope * slope - right, right)
+
+
+@trigamma.derivative
+def _(grad, x):
+    return grad * polygamma_of(x, 2)
+
+
+@pointwise(kind="float", cost=200, methods=False)
+def polygamma_of(x, n):
+    """The n-th derivative of digamma for n > 1 and x > 0."""
+    return where(n - 2 * floor_(n / 2) == 0, -1, 1) * exp(lgamma(n + 1)) * zeta(n + 1, x)
+
+
+@polygamma_of.derivative
+def _(grad, x, n):
+    return grad * polygamma_of(x, n + 1), 0
+
+
+def polygamma(n: int, input) -> Tensor:
+    """The n-th derivative of digamma, elementwise; for n > 1 of positive numbers.
+
+    Raises:
+        RuntimeError: a negative n.
+    """
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    return digamma(input) if n == 0 else trigamma(input) if n == 1 else polygamma_of(input, n)
 
 
 @pointwise(kind="float", cost=10, scalars=vectormath.atan2)

@@ -55,7 +55,7 @@ def _logical(op, layouts):
 def _bitwise(op, layouts):
     found = result_dtype(layouts)
     if found.category > 1:
-        raise RuntimeError(f'"{op.name}" not implemented for \'{found.name.capitalize()}\': expected integers or bools')
+        raise RuntimeError(f'"{op.name}" not implemented for \'{found.title}\': expected integers or bools')
     return found, found
 
 
@@ -134,7 +134,7 @@ class PointwiseOp(Op):
         compute, out = KINDS[self.kind](self, deciding)
         if self.refuses:
             given = result_dtype([l for n, l in zip(self.operands, layouts) if n not in self.bool_operands])
-            refused = self.refuses.get(_kind_of(given.name))
+            refused = self.refuses.get(("bool", "integer", "float", "complex")[given.category])
             if refused is not None:
                 raise NotImplementedError(refused or _not_implemented(self.name, given))
         return compute, out, tuple("bool" if n in self.bool_operands else compute.compute for n in self.parameters)
@@ -161,7 +161,8 @@ class PointwiseOp(Op):
         if target.numel:
             strides = [broadcast_strides(l, target.shape) for l in layouts]
             prepared = self._planned(
-                common_device(self.name, layouts), compute, tuple(l.dtype.kernel for l in layouts), (target.dtype.kernel,), target.shape,
+                common_device(self.name,
+                              layouts), compute, tuple(l.dtype.kernel for l in layouts), (target.dtype.kernel,), target.shape,
                 strides, compute=computes, written=0, cost=self.cost,
                 real_part=self.kind == "real" and compute.is_complex)
         return Plan(self, layouts, target, prepared)

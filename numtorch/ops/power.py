@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..kernels import vectormath
 from ..tensor import Tensor
-from .arithmetic import NOT_BOOL, positive, reciprocal, square, where
+from .arithmetic import NOT_BOOL, conj, positive, reciprocal, square, where
 from .elementary import log
 from .expression import define_operators
 from .pointwise import pointwise
@@ -37,8 +37,9 @@ def integer_power(x, y):
 
 @pow_of.derivative
 def _(grad, x, y, out):
-    by_base = where(y == 0, 0, grad * y * pow_of(x, y - 1))
-    by_exponent = where((x == 0) & (y >= 0), 0, grad * out * log(x))
+    by_base = where(y == 0, 0, grad * conj(y * pow_of(x, y - 1)))
+    at_zero = (x == 0) & ((out == 0) | (y == 0))         # y >= 0 there, without an order that complex numbers lack
+    by_exponent = where(at_zero, 0, grad * conj(out * log(x)))
     return by_base, by_exponent
 
 
