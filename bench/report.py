@@ -40,10 +40,10 @@ HEADINGS = ["", "numtorch min / median", "PyTorch min / median", "ratio", "budge
 
 def notes(result):
     """What must be said with the figures."""
-    machine = result["machine"]
-    lines = [f"{machine['processor']}, {machine['threads']} thread{'s' if machine['threads'] != 1 else ''}, Python {machine['python']}, "
-             f"numba {machine['numba']}, PyTorch {machine['torch'] or 'not installed: nothing to compare with'}. "
-             f"The ratio is of the minima; below 1, numtorch is faster."]
+    machine, threads = result["machine"], result["machine"]["threads"]
+    peer = f"PyTorch {machine['torch']}" if machine["torch"] else "PyTorch not installed: nothing to compare with"
+    lines = [f"{machine['processor']}, {threads} thread{'s' if threads != 1 else ''}, Python {machine['python']}, numba "
+             f"{machine['numba']}, {peer}. The ratio is of the minima; below 1, numtorch is faster."]
     if result["contended"]:
         lines.append(f"**The machine was busy with something else meanwhile** (a fixed piece of work on every thread took "
                      f"{result['slowdown']:.1f} times as long as it should): the figures are not to be relied on.")
@@ -112,12 +112,12 @@ def save(result, path):
 
 def markdown(result):
     """The tables and what must be said with them, for README.md."""
-    parts = []
+    parts = [line + "\n" for line in notes(result)]
     for group, rows in grouped(result):
         parts.append(f"**{TITLES.get(group, group)}**\n")
         parts.append("| " + " | ".join(HEADINGS) + " |\n|---|---:|---:|---:|---:|---|")
         parts.append("\n".join("| " + " | ".join(cells(r)) + " |" for r in rows) + "\n")
-    return "\n".join([*parts, *notes(result)])
+    return "\n".join(parts).rstrip()
 
 
 def fill_readme(result, path, mark):
