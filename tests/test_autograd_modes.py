@@ -1,0 +1,349 @@
+"""Hooks on tensors and nodes, and the switches of the tape.
+
+Bodies take the module they test: the same ones run on PyTorch when it is installed, which shows that what they expect is
+PyTorch's behaviour.
+"""
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import numtorch
+
+
+@pytest.fixture(params=["numtorch", "pytorch"])
+def torch(request):
+    return numtorch if request.param == "numtorch" else pytest.importorskip("torch")
+
+
+@pytest.fixture(autouse=True)
+def recording_is_on_afterwards():
+    """So that one failure is not followed by others."""
+    yield
+    numtorch.set_grad_enabled(True)
+
+
+def leaf(torch, *values, dtype=None):
+    return torch.tensor([float(v) for v in values] if len(values) > 1 else float(values[0]), dtype=dtype, requires_grad=True)
+
+
+def values(tensor):
+    return None if tensor is None else tensor.tolist()
+
+
+def close(got, wanted, **tolerance):
+    np.testing.assert_allclose(np.array(values(got)), wanted, **{"rtol": 1e-5, "atol": 1e-6, **tolerance})
+
+
+# ---------------------------------------------------------------- hooks
+def test_hooks_run_in_order_and_replace(torch):
+    x = leaf(torch, 2, 3)
+    order = []
+
+    def note(name, factor):
+        def hook(grad):
+            order.append((name, values(grad)))
+            return grad * factor if factor else None
+        return hook
+
+    first = x.register_hook(note("a", 2))
+    x.register_hook(note("b", None))
+    x.register_hook(note("c", 10))
+    (x * 3).sum().backward()
+    assert order == [("a", [3, 3]), ("b", [6, 6]), ("c", [6, 6])]
+    close(x.grad, (60, 60))
+    first.remove()
+    first.remove()
+    order.clear()
+    (x * 3).sum().backward()
+    assert order == [("b", [3, 3]), ("c", [3, 3])]
+    close(x.grad, (90, 90))
+
+
+def test_a_hook_sees_the_whole_sum_once(torch):
+    x = leaf(torch, 2, 3)
+    y = x * 2
+    seen = []
+    y.register_hook(lambda g: seen.append(values(g)))
+    x.register_hook(lambda g: seen.append(values(g)))
+    (y * 2 + y * y + y.sum()).sum().backward()
+    assert seen == [[2 + 8 + 2, 2 + 12 + 2], [24, 32]]
+
+
+def test_hooks_run_as_soon_as_the_gradient_exists(torch):
+    """A later layer's hook runs before an earlier layer's backward."""
+    order = []
+
+    class Layer(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, name):
+            ctx.name = name
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            order.append(f"backward {ctx.name}")
+            return grad, None
+
+    x = leaf(torch, 2, 3)
+    a = Layer.apply(x, "a")
+    b = Layer.apply(a, "b")
+    for name, tensor in (("x", x), ("a", a), ("b", b)):
+        tensor.register_hook(lambda g, name=name: order.append(f"hook {name}"))
+    b.sum().backward()
+    assert order == ["hook b", "backward b", "hook a", "backward a", "hook x"]
+
+
+def test_hooks_with_grad(torch):
+    x = leaf(torch, 2, 3)
+    y = x * 2
+    y.register_hook(lambda g: g * 5)
+    close(torch.autograd.grad(y.sum(), x)[0], (10, 10))
+
+
+def test_hooks_are_differentiated(torch):
+    x = leaf(torch, 2, 3)
+    y = x * x
+    y.register_hook(lambda g: g * x)
+    first, = torch.autograd.grad(y.sum(), x, create_graph=True)
+    close(first, (8, 18))
+    close(torch.autograd.grad(first.sum(), x)[0], (8, 12))
+
+
+def test_a_hook_that_removes_itself(torch):
+    x = leaf(torch, 2, 3)
+    calls = []
+    handle = x.register_hook(lambda g: (calls.append(1), handle.remove())[0])
+    x.register_hook(lambda g: calls.append(2))
+    (x * 1).sum().backward()
+    (x * 1).sum().backward()
+    assert calls == [1, 2, 2]
+
+
+def test_post_accumulate_grad_hook(torch):
+    x = leaf(torch, 2, 3)
+    seen = []
+
+    def step(tensor):
+        assert tensor is x
+        seen.append(values(tensor.grad))
+        with torch.no_grad():
+            tensor -= tensor.grad * 0.5
+        tensor.grad = None
+
+    handle = x.register_post_accumulate_grad_hook(step)
+    (x * 2 + x).sum().backward()
+    assert seen == [[3, 3]] and x.grad is None
+    close(x.detach(), (0.5, 1.5))
+    torch.autograd.grad((x * 2).sum(), x)
+    assert len(seen) == 1
+    handle.remove()
+    (x * 2).sum().backward()
+    close(x.grad, (2, 2))
+
+
+def test_node_hooks(torch):
+    x = leaf(torch, 2, 3)
+    y = x * 2
+    seen = []
+    y.grad_fn.register_prehook(lambda grads: (grads[0] * 10,))
+    handle = y.grad_fn.register_hook(lambda inputs, outputs: seen.append((values(inputs[0]), values(outputs[0]))))
+    y.sum().backward(retain_graph=True)
+    assert seen == [([20, 20], [10, 10])]
+    handle.remove()
+    y.grad_fn.register_hook(lambda inputs, outputs: (inputs[0] * 0, *inputs[1:]))
+    y.sum().backward()
+    assert len(seen) == 1
+    close(x.grad, (20, 20))
+
+
+def test_leaf_node_hooks(torch):
+    x = leaf(torch, 2, 3)
+    node = (x * 2).grad_fn.next_functions[0][0]
+    assert node.variable is x
+    seen = []
+    node.register_hook(lambda inputs, outputs: seen.append((inputs, values(outputs[0]), values(x.grad))))
+    (x * 2).sum().backward()
+    (x * 3).sum().backward()
+    assert seen == [((), [2, 2], [2, 2]), ((), [3, 3], [5, 5])]
+
+
+def test_graph_can_be_walked(torch):
+    x = leaf(torch, 2, 3)
+    node = (x.exp() * x).sum().grad_fn
+    names = []
+    while node is not None:
+        names.append(node.name() if torch is numtorch else type(node).__name__)
+        node = node.next_functions[0][0] if node.next_functions else None
+    assert names[:3] == ["SumBackward0", "MulBackward0", "ExpBackward0"] and len(names) == 4
+
+
+# ---------------------------------------------------------------- modes
+def recorded(torch):
+    return (torch.ones(2, requires_grad=True) * 2).requires_grad
+
+
+def test_context_managers(torch):
+    assert recorded(torch)
+    with torch.no_grad():
+        assert not recorded(torch) and not torch.is_grad_enabled()
+        with torch.enable_grad():
+            assert recorded(torch)
+            with torch.set_grad_enabled(False):
+                assert not recorded(torch)
+            assert recorded(torch)
+        assert not recorded(torch)
+        with torch.set_grad_enabled(True):
+            assert recorded(torch)
+        assert not recorded(torch)
+        assert torch.ones(2, requires_grad=True).requires_grad
+    assert recorded(torch)
+    with torch.inference_mode():
+        assert not recorded(torch) and torch.is_inference_mode_enabled()
+        with torch.inference_mode(False):
+            assert not torch.is_inference_mode_enabled()
+    assert recorded(torch) and not torch.is_inference_mode_enabled()
+
+
+def test_one_switch_may_be_nested():
+    switch = numtorch.no_grad()
+    with switch:
+        with switch:
+            assert not recorded(numtorch)
+        assert not recorded(numtorch)
+    assert recorded(numtorch)
+
+
+def test_as_functions(torch):
+    try:
+        torch.set_grad_enabled(False)
+        assert not recorded(torch)
+        torch.set_grad_enabled(True)
+        assert recorded(torch)
+    finally:
+        torch.set_grad_enabled(True)
+
+
+def test_modes_end_with_exceptions(torch):
+    for switch in (torch.no_grad, torch.inference_mode, lambda: torch.set_grad_enabled(False)):
+        with pytest.raises(ZeroDivisionError), switch():
+            1 / 0
+        assert recorded(torch)
+
+
+def test_one_switch_may_be_used_again(torch):
+    switch = torch.no_grad()
+    for _ in range(2):
+        with switch:
+            assert not recorded(torch)
+        assert recorded(torch)
+    flag = torch.set_grad_enabled(False)
+    with flag:
+        assert not recorded(torch)
+    with flag:
+        pass
+    assert recorded(torch)
+
+
+@pytest.mark.parametrize("make, expected", [
+    (lambda torch: torch.no_grad(), False), (lambda torch: torch.no_grad, False), (lambda torch: torch.enable_grad(), True),
+    (lambda torch: torch.enable_grad, True), (lambda torch: torch.set_grad_enabled(False), False),
+    (lambda torch: torch.set_grad_enabled(True), True), (lambda torch: torch.inference_mode(), False),
+    (lambda torch: torch.inference_mode, False),
+])
+def test_decorators(torch, make, expected):
+    @make(torch)
+    def function(x, *, scale=1):
+        """Documented."""
+        return (x * scale).requires_grad
+
+    @make(torch)
+    def generator(count):
+        for _ in range(count):
+            got = yield recorded(torch)
+            assert got in (None, "sent")
+            assert recorded(torch) is expected
+        return "done"
+
+    for outside in (True, False):
+        with torch.set_grad_enabled(outside):
+            assert function(torch.ones(2, requires_grad=True), scale=2) is expected
+            assert torch.is_grad_enabled() is outside
+            running = generator(2)
+            assert next(running) is expected and torch.is_grad_enabled() is outside
+            assert running.send("sent") is expected and torch.is_grad_enabled() is outside
+            with pytest.raises(StopIteration) as stop:
+                next(running)
+            assert stop.value.value == "done" and torch.is_grad_enabled() is outside
+    assert function.__name__ == "function" and function.__doc__ == "Documented."
+
+
+def test_a_decorated_generator_passes_exceptions_on(torch):
+    closed = []
+
+    @torch.no_grad()
+    def generator():
+        try:
+            yield 1
+        except KeyError:
+            yield 2
+        finally:
+            closed.append(torch.is_grad_enabled())
+
+    running = generator()
+    assert next(running) == 1 and running.throw(KeyError) == 2
+    running.close()
+    assert closed == [False]
+
+
+def test_modes_belong_to_a_thread(torch):
+    seen = {}
+
+    def look():
+        seen["start"] = torch.is_grad_enabled()
+        with torch.no_grad():
+            inside.set()
+            done.wait(5)
+            seen["inside"] = recorded(torch)
+
+    inside, done = threading.Event(), threading.Event()
+    with torch.no_grad():
+        thread = threading.Thread(target=look)
+        thread.start()
+        inside.wait(5)
+    seen["other"] = recorded(torch)
+    done.set()
+    thread.join()
+    assert seen == {"start": True, "inside": False, "other": True}
+
+
+def test_backward_inside_no_grad(torch):
+    x = leaf(torch, 2, 3)
+    y = (x * x).sum()
+    with torch.no_grad():
+        y.backward()
+        assert not torch.is_grad_enabled()
+    close(x.grad, (4, 6))
+    y = (x * x).sum()
+    with torch.no_grad():
+        first, = torch.autograd.grad(y, x, create_graph=True)
+        assert not torch.is_grad_enabled()
+    close(torch.autograd.grad(first.sum(), x)[0], (2, 2))
+
+
+def test_no_backward_inside_inference_mode():
+    x = leaf(numtorch, 2, 3)
+    y = (x * x).sum()
+    with numtorch.inference_mode(), pytest.raises(RuntimeError, match="inference"):
+        y.backward()
+
+
+def test_backward_functions_run_unrecorded(torch):
+    seen = []
+    x = leaf(torch, 2, 3)
+    x.register_hook(lambda g: seen.append((torch.is_grad_enabled(), g.requires_grad)))
+    (x * x).sum().backward()
+    torch.autograd.grad((x * x).sum(), x, create_graph=True)
+    assert seen == [(False, False), (True, True)]
