@@ -50,8 +50,9 @@ from .ops.random import (Generator, bernoulli, default_generator, fork_rng, get_
 from .ops.reduce import (all, amax, amin, aminmax, any, argmax, argmin, count_nonzero, logsumexp, max, mean, min, nanmean, nansum,
                          norm, prod, std, std_mean, sum, var, var_mean)
 from .ops.scatter import gather, take_along_dim
-from .ops.view import (broadcast_to, chunk, diagonal, expand, flatten, movedim, narrow, permute, ravel, reshape, select, split,
-                       squeeze, swapaxes, swapdims, t, tensor_split, transpose, unbind, unflatten, unfold, unsqueeze)
+from .ops.parts import chunk, split, tensor_split, unbind
+from .ops.view import (broadcast_to, diagonal, expand, flatten, movedim, narrow, permute, ravel, reshape, select, squeeze,
+                       swapaxes, swapdims, t, transpose, unflatten, unfold, unsqueeze)
 from .printing import set_printoptions
 from .storage import empty_cache
 from .exchange import from_dlpack, from_numpy, frombuffer

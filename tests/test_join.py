@@ -171,3 +171,27 @@ def test_errors(number):
     call, kind, text = ERRORS[number]
     with pytest.raises(kind, match=text):
         call()
+
+
+@pytest.mark.parametrize("cut", [lambda x: x.unbind(0), lambda x: x.unbind(-1), lambda x: x.split(2, 1), lambda x: x.split([1, 3], 1),
+                                 lambda x: x.chunk(2), lambda x: x.chunk(9, 1), tuple])
+def test_parts_share_one_gradient(cut):
+    x = tensor(numbered(2, 4), requires_grad=True)
+    parts = cut(x * 1)
+    factors = range(2, 2 + len(parts))
+    loss = sum((p * p * f).sum() for p, f in list(zip(parts, factors))[1:])        # the first part is not used
+    expected = zeros(2, 4, dtype=dtypes.float64)
+    for part, f in list(zip(cut(expected), factors))[1:]:
+        part.fill_(f)
+    grad, = gradients(loss, x, create_graph=True)
+    np.testing.assert_array_equal(grad.detach().numpy(), 2 * expected.numpy() * numbered(2, 4))
+    second, = gradients((grad * 3).sum(), x)
+    np.testing.assert_array_equal(second.numpy(), 6 * expected.numpy())
+
+
+def test_writing_to_a_part_reaches_the_whole():
+    x = tensor(numbered(2, 4), requires_grad=True)
+    y = x * 2
+    a, b = y.unbind(0)
+    a.mul_(5)
+    assert gradients(y.sum() + b.sum(), x)[0].tolist() == [[10] * 4, [4] * 4]

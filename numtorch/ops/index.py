@@ -20,6 +20,7 @@ from .copy import clone, contiguous, copy_, copy_elements, register, to_dtype
 from .gather import fit_value, index_values, put_values
 from .mask import masked_scatter_, nonzero, replace_where, select_true
 from .op import method
+from .parts import unbind
 from .view import make_view, reshape
 
 _ROW = ("row",)
@@ -418,6 +419,8 @@ def _iterate(self):
     """The slices along the first dimension, one after another."""
     if not self.layout.ndim:
         raise TypeError("iteration over a 0-d tensor")
+    if self.node is not None and modes.grad:
+        return iter(unbind(self))
     below, extent, stride = row(self.layout)
     return (make_view(self, (below, i * stride), "select") for i in range(extent))
 

@@ -1,0 +1,81 @@
+"""A tensor cut into views along a dimension. All the parts share one place in the graph, whose backward joins their
+gradients: one pass over memory, where a place for each part would fill and add a whole tensor of zeros for each."""
+from __future__ import annotations
+
+from ..autograd.graph import GraphNode, Output
+from ..autograd.modes import modes
+from ..layout import wrap_dim
+from ..tensor import Tensor
+from .copy import filled
+from .join import cat, stack
+from .op import method
+from .view import narrow, select, slice_view
+
+
+def _parts(x, title, join, dim, views) -> tuple:
+    """The views of x, which `join` along `dim` puts together again."""
+    if x.node is None or not modes.grad or x.layout.dtype.category < 2:
+        return tuple(views)
+    views = list(views)
+    node = GraphNode(title, (x.node,), (), _parts_vjp, (join, dim, [v.layout for v in views]), outputs=len(views))
+    for position, each in enumerate(views):
+        each.node = Output(node, position)
+    return tuple(views)
+
+
+def _parts_vjp(node, grads):
+    join, dim, layouts = node.constants
+    grads = [grads] if isinstance(grads, Tensor) else grads
+    return (join([filled(layout.dense(), 0) if grad is None else grad for grad, layout in zip(grads, layouts)], dim),)
+
+
+@method
+def unbind(self, dim: int = 0):
+    """A tuple of all slices along a dimension, without it."""
+    dim = wrap_dim(dim, self.layout.ndim)
+    return _parts(self, "unbind", stack, dim, [select(self, dim, i) for i in range(self.layout.shape[dim])])
+
+
+@method
+def split(self, split_size_or_sections, dim: int = 0):
+    """Views of consecutive parts of a dimension: of one size (the last may be smaller), or of the given sizes."""
+    dim = wrap_dim(dim, self.layout.ndim)
+    extent = self.layout.shape[dim]
+    if isinstance(split_size_or_sections, int):
+        size = split_size_or_sections
+        if size < 0 or (size == 0 and extent):
+            wanted = "positive" if size == 0 else "non-negative"
+            raise RuntimeError(f"split expects split_size be {wanted}, but got split_size={size}")
+        sizes = [min(size, extent - s) for s in range(0, extent, size)] if extent else [0]
+    else:
+        sizes = list(split_size_or_sections)
+        if sum(sizes) != extent or any(s < 0 for s in sizes):
+            raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size at dimension "
+                               f"{dim}), but got split_sizes={sizes}")
+    parts, start = [], 0
+    for size in sizes:
+        parts.append(narrow(self, dim, start, size))
+        start += size
+    return _parts(self, "split", cat, dim, parts)
+
+
+@method
+def chunk(self, chunks, dim: int = 0):
+    """At most `chunks` views of equal size (the last may be smaller) along a dimension."""
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    extent = self.layout.shape[wrap_dim(dim, self.layout.ndim)]
+    return split(self, max(1, -(-extent // chunks)), dim)
+
+
+@method
+def tensor_split(self, indices_or_sections, dim: int = 0):
+    """Parts of a dimension as NumPy's array_split makes them: a number of parts, or cut before each index."""
+    dim = wrap_dim(dim, self.layout.ndim)
+    extent = self.layout.shape[dim]
+    if isinstance(indices_or_sections, int):
+        n = indices_or_sections
+        cuts = [extent // n * i + min(i, extent % n) for i in range(n + 1)]
+    else:
+        cuts = [0, *indices_or_sections, extent]
+    return tuple([slice_view(self, dim, a, b, 1) for a, b in zip(cuts, cuts[1:])])
