@@ -108,7 +108,7 @@ class PointwiseOp(Op):
 
     def derivative(self, body):
         """Decorator: the gradient's formula. Its arguments are among `grad`, the inputs, the numbers and `out`."""
-        names = list(pytypes.FunctionType(body.__code__, {}).__code__.co_varnames[:body.__code__.co_argcount])
+        names = list(body.__code__.co_varnames[:body.__code__.co_argcount])
         allowed = {"grad", "out", *self.parameters}
         unknown = [n for n in names if n not in allowed]
         if unknown:
