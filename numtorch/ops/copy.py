@@ -89,16 +89,30 @@ def to_dtype(x: Tensor, dtype: dtype) -> Tensor:
     return _copied(x, Layout.of(dtype, x.layout.shape, _kept_strides(x.layout), x.layout.device), "to_copy")
 
 
+def _moved(x, device):
+    source = x.contiguous()
+    out = empty(Layout.of(source.layout.dtype, source.layout.shape, None, device, source.layout.weak))
+    _transfer(source, out)
+    return out
+
+
+def _number_on(x, device):
+    """A number on another device. It is kept, so that `x * 2` in a loop sends its 2 once."""
+    copies = x.__dict__.setdefault("_copies", {})
+    found = copies.get(device)
+    if found is None:
+        found = copies[device] = _moved(x, device)
+    return found
+
+
 @register
 def to_device(x: Tensor, device) -> Tensor:
     """x on another device; x itself when it is there."""
     if x.layout.device is device:
         return x
-    source = x.contiguous()
-    dense = source.layout.dense()
-    layout = Layout.of(dense.dtype, dense.shape, None, device, x.layout.weak)
-    out = empty(layout)
-    _transfer(source, out)
+    if x.layout.weak:
+        return _number_on(x, device)
+    out = _moved(x, device)
     if recording(x):
         out.node = GraphNode("to_copy", (x.node,), (), lambda node, grad: (to_device(grad, node.constants),), x.layout.device)
     return out

@@ -20,7 +20,7 @@ from .. import store
 from ..compiler import Target, _bind, _fingerprint, _installed_version, _module_hash
 from ..pointers import Pointer, element_type
 from ..threads import Prepared
-from .runtime import SIMULATED, runtime, upload
+from .runtime import MAX_BLOCKS, SIMULATED, runtime, upload
 
 LOWERING = "numtorch.kernels.cuda.lowering"
 _lock = threading.RLock()
@@ -148,21 +148,13 @@ def compile_kernel(function, signature, names=None, compute=None) -> Kernel:
 
 
 # ---------------------------------------------------------------- launching
-class Launch:
-    """A kernel with its device and grid decided, called like a CPU kernel: `call(*addresses, walk)`."""
-
-    __slots__ = ("kernel", "device", "grid", "run")
-
-    def __init__(self, kernel: Kernel, blocks: int, device: int):
-        machine = runtime()
-        self.kernel, self.device, self.run = kernel, device, machine.launch
-        self.grid = max(1, min(blocks, machine.max_blocks))
-
-    def __call__(self, *words):
-        self.run(self.kernel, self.device, self.grid, words)
-
-
 def prepare(kernel: Kernel, row, blocks: int, device: int) -> Prepared:
-    """Fix a kernel's descriptor, which is put into the device's memory, and the number of blocks that would be enough."""
+    """Fix a kernel's descriptor, which is put into the device's memory, and its grid.
+
+    Args:
+        row: the descriptor.
+        blocks: how many blocks would be enough for each thread to work once.
+        device: the index of the device.
+    """
     owner, address = upload(row, device)
-    return Prepared(Launch(kernel, blocks, device), address, 0, owner)
+    return Prepared(runtime().launcher(kernel, device, max(1, min(blocks, MAX_BLOCKS))), address, 0, owner)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from cuda.bindings import driver
 from cuda.core import Device, LaunchConfig, ObjectCode, launch
 
-from .runtime import Unavailable
+from .runtime import THREADS, Unavailable
 
 
 def _checked(result):
@@ -26,7 +26,7 @@ class _Device:
     def __init__(self, index):
         self.device = Device(index)
         self.device.set_current()
-        self.stream = self.device.default_stream
+        self.stream = self.device.create_stream()
         self.memory = self.device.memory_resource
         capability = self.device.compute_capability
         self.capability = (capability.major, capability.minor)
@@ -41,9 +41,6 @@ class _Device:
 
 class Gpu:
     """See runtime.py for what these mean."""
-
-    threads = 256
-    max_blocks = 4096                                    # enough to fill any GPU several times; beyond, blocks loop
 
     def __init__(self):
         try:
@@ -80,9 +77,14 @@ class Gpu:
         _checked(driver.cuMemcpyAsync(target, source, nbytes, stream.handle))
         stream.sync()
 
-    def launch(self, kernel, index, grid, words):
+    def launcher(self, kernel, index, grid):
         device = self.at(index)
-        launch(device.stream, LaunchConfig(grid=grid, block=self.threads), device.kernel(kernel), *words)
+        config, loaded = LaunchConfig(grid=grid, block=THREADS), device.kernel(kernel)
+
+        def call(*words):
+            device.device.set_current()                  # the caller's thread may have another device, or none
+            launch(device.stream, config, loaded, *words)
+        return call
 
     def synchronize(self, index):
         self.at(index).stream.sync()

@@ -17,7 +17,7 @@ from ..cpu.pointwise import _NAMES, _load, _store
 from ..threads import Prepared
 from ..walk import merge, pattern_of
 from .compiler import compile_kernel, prepare
-from .runtime import runtime
+from .runtime import THREADS
 
 HEADER = 2
 
@@ -33,13 +33,14 @@ def _source(inputs: tuple, outputs: tuple, pattern: str, written: int, compute: 
     place = {name: f"p{k}" if strided else "0" if pattern[k] == "b" else "i" for k, name in enumerate(names)}
     loaded = [_load(f"x{k}[{place[f'x{k}']}]", inputs[k], compute[k]).replace("C(", f"C{k}(") for k in range(count)]
     line = ["def kernel(" + ", ".join(names) + ", walk):",
-            "    first = np_int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x",
+            "    n = walk[0]",
+            "    i = np_int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x",
             "    step = np_int64(cuda.gridDim.x) * cuda.blockDim.x"]
     for k in range(count):
         if pattern[k] == "b" and k != written:
             line.append(f"    v{k} = {loaded[k]}")
             loaded[k] = f"v{k}"
-    line.append("    for i in range(first, walk[0], step):")
+    line.append("    while i < n:")                      # range() would divide to count its steps
     if strided:
         line += ["        r = i"]
         line += [f"        p{k} = np_int64(0)" for k in range(operands)]
@@ -50,6 +51,7 @@ def _source(inputs: tuple, outputs: tuple, pattern: str, written: int, compute: 
     for position, (target, dtype) in enumerate(zip(targets, outputs)):
         value = "r_" if results is None else f"r_[{results[position]}]"
         line.append(f"        {target}[{place[target]}] = {_store(value, dtype, part)}")
+    line.append("        i += step")
     return "\n".join(line) + "\n"
 
 
@@ -84,4 +86,4 @@ def plan_pointwise(body: ScalarBody, inputs: tuple, outputs: tuple, shape: tuple
     for extent, step in zip(reversed(extents), reversed(steps)):
         row += [extent, *step]
     kernel = pointwise_kernel(body, inputs, outputs, pattern, compute, written, results, ".real" if real_part else "")
-    return prepare(kernel, row, -(-row[0] // runtime().threads), device)
+    return prepare(kernel, row, -(-row[0] // THREADS), device)

@@ -19,12 +19,11 @@ from ..cpu.reducewalk import HEADER, Nest, nest, position
 from ..intrinsics import float_of, offset
 from ..threads import Prepared
 from .compiler import compile_kernel, cuda, prepare
-from .runtime import runtime
+from .runtime import MAX_BLOCKS, THREADS, runtime
 
 T = float32
 W = OUT = float64
 IDENTITY = 0
-THREADS = 256
 PARTS = 9                                                # where the descriptor says how many blocks an output has
 SHORT = 64                                               # reduced elements that one thread takes by itself
 GRAIN = 16                                               # elements that make a thread of one more block worth its while
@@ -40,12 +39,14 @@ def accumulate(x, start, count, stride, walk, exponent):
     n, step = walk[0], walk[1]
     entry, dims = HEADER + 3 * walk[6], walk[8]
     wide, part, pending = W(IDENTITY), T(IDENTITY), 0
-    for q in range(start, count, stride):
+    q = start
+    while q < count:
         r = q // n
         part = T(combine(part, value(x[position(r, walk, entry, dims, 2, 1) + (q - r * n) * step], exponent)))
         pending += 1
         if pending == BLOCK:
             wide, part, pending = W(combine(wide, W(part))), T(IDENTITY), 0
+        q += stride
     return W(combine(wide, W(part)))
 
 
@@ -66,10 +67,12 @@ def target_of(o, walk):
 def reduce_rows(x, out, walk):
     outputs, count = walk[5] * walk[2], walk[7] * walk[0]
     exponent, divisor = float_of(walk[10]), float_of(walk[11])
-    start = int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
-    for o in range(start, outputs, int64(cuda.gridDim.x) * cuda.blockDim.x):
+    step = int64(cuda.gridDim.x) * cuda.blockDim.x
+    o = int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
+    while o < outputs:
         result = accumulate(offset(x, first_of(o, walk)), 0, count, 1, walk, exponent)
         out[target_of(o, walk)] = store(OUT(finish(result, exponent, divisor)))
+        o += step
 
 
 def reduce_blocks(x, out, walk):
@@ -77,7 +80,8 @@ def reduce_blocks(x, out, walk):
     exponent, divisor = float_of(walk[10]), float_of(walk[11])
     results = cuda.shared.array(THREADS, W)
     me = int64(cuda.threadIdx.x)
-    for b in range(int64(cuda.blockIdx.x), outputs * parts, int64(cuda.gridDim.x)):
+    b = int64(cuda.blockIdx.x)
+    while b < outputs * parts:
         o = b // parts
         part = b - o * parts
         results[me] = accumulate(offset(x, first_of(o, walk)), part * THREADS + me, count, parts * THREADS, walk, exponent)
@@ -91,6 +95,7 @@ def reduce_blocks(x, out, walk):
         if me == 0:
             out[target_of(o, walk) + part] = store(OUT(finish(results[0], exponent, divisor)))
         cuda.syncthreads()
+        b += cuda.gridDim.x
 
 
 # ---------------------------------------------------------------- planners
@@ -99,7 +104,6 @@ class CudaKernels(_Kernels):
 
     def _compile(self, stage, blocks):
         names, compute, signature = self.meaning(stage)
-        names["THREADS"] = runtime().threads
         return compile_kernel(reduce_blocks if blocks else reduce_rows, signature, names, compute)
 
 
@@ -115,7 +119,7 @@ def _row(walk: Nest, parameters, parts=1):
 def _plan(kernels, stage, walk, parameters, device):
     """One launch: a thread an output, or a block."""
     blocks = walk.reduction > SHORT
-    work = walk.outputs if blocks else -(-walk.outputs // runtime().threads)
+    work = walk.outputs if blocks else -(-walk.outputs // THREADS)
     return prepare(kernels(stage, blocks), _row(walk, parameters), work, device)
 
 
@@ -134,7 +138,7 @@ class TwoStages:
 
 
 def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tuple, axes: tuple, out_strides: tuple, *,
-                exponent: float = 2.0, device: int = 0) -> Prepared:
+                correction: float = 1, exponent: float = 2.0, device: int = 0) -> Prepared:
     """Prepare a reduction on a device. The arguments are those of the CPU's `plan_reduce`.
 
     Raises:
@@ -152,8 +156,7 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
         kind = {"sum": "any", "max": "any", "prod": "all", "min": "all"}.get(kind, kind)
     parameters = (float(exponent), float(math.prod(shape[a] for a in axes)))
     walk, kernels = nest(shape, strides, axes, out_strides), cuda_kernels(kind, dtype, out_dtype)
-    machine = runtime()
-    parts = min(machine.max_blocks // max(walk.outputs, 1), walk.reduction // (machine.threads * GRAIN))
+    parts = min(MAX_BLOCKS // max(walk.outputs, 1), walk.reduction // (THREADS * GRAIN))
     if parts < 2:
         return _plan(kernels, "whole", walk, parameters, device)
     dense = [parts * math.prod(k[0] for k in walk.kept[i + 1:]) for i in range(len(walk.kept))]

@@ -3,11 +3,10 @@
 Both offer the same few things, and everything above uses only these; `index` is a device's number:
 
     count                                       devices there are
-    threads                                     threads of a block
     describe(index)                             (name, compute capability)
     allocate(nbytes, index)                     (owner, address): memory that lives as long as its owner
     copy(target, source, nbytes, index)         between host and device or within the device, by address
-    launch(kernel, index, grid, words)          run a kernel on `grid` blocks
+    launcher(kernel, index, grid)               call(*words), which runs a kernel on `grid` blocks of `THREADS`
     synchronize(index)                          wait for what the device was told to do
 
 What a device is told, it does in that order (one stream a device). `copy` returns when the host's side of it may be used again.
@@ -20,6 +19,8 @@ import os
 import numpy as np
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
+THREADS = 4 if SIMULATED else 256                        # of every block
+MAX_BLOCKS = 2 if SIMULATED else 4096                    # fills any GPU several times over; beyond, kernels loop over the grid
 
 
 class Unavailable(Exception):
@@ -37,6 +38,8 @@ def runtime():
         from .simulator import Simulator
         return Simulator()
     try:
+        import numba_cuda  # noqa: F401  - what `numba.cuda` then is; the one that comes with Numba is too old
+
         from .gpu import Gpu
     except ImportError as error:
         raise Unavailable(f"{error}; install numtorch[cuda]", missing=error.name) from None

@@ -10,6 +10,8 @@ import threading
 
 import numpy as np
 
+from .runtime import THREADS
+
 ALIGNMENT = 256                                          # as the driver's allocator has it
 
 
@@ -17,8 +19,6 @@ class Simulator:
     """See runtime.py for what these mean."""
 
     count = 2
-    threads = 4
-    max_blocks = 2                                       # fewer than tests have work for: loops over the grid are exercised
 
     def __init__(self):
         self.one_at_a_time = threading.Lock()            # the simulator has one grid
@@ -33,9 +33,11 @@ class Simulator:
     def copy(self, target, source, nbytes, index):
         ctypes.memmove(target, source, nbytes)
 
-    def launch(self, kernel, index, grid, words):
-        with self.one_at_a_time:
-            kernel.python[grid, self.threads](*kernel.arguments(words))
+    def launcher(self, kernel, index, grid):
+        def call(*words):
+            with self.one_at_a_time:
+                kernel.python[grid, THREADS](*kernel.arguments(words))
+        return call
 
     def synchronize(self, index):
-        """Kernels have run when `launch` returns."""
+        """Kernels have run when their call returns."""

@@ -1,0 +1,491 @@
+"""CUDA: the same cases on the CPU and in Numba's CUDA simulator, and kernels compiled for real GPUs without one.
+
+Which runtime there is gets decided when CUDA is first used, so the simulator runs in a process of its own: this file, run as
+a script with NUMBA_ENABLE_CUDASIM=1, prints each case's outcome as JSON. Where a GPU is at hand, the same script runs on it.
+"""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+# ---------------------------------------------------------------- cases: one body, run on the device it is given
+CASES = {}
+
+
+def case(body):
+    CASES[body.__name__] = body
+    return body
+
+
+def table(**bodies):
+    CASES.update(bodies)
+
+
+def numbers(torch, device, *shape, dtype="float32", seed=0, low=-2.0, high=2.0):
+    values = np.random.default_rng(seed).uniform(low, high, shape).astype(dtype)
+    return torch.from_numpy(values).to(device)
+
+
+def lifted(operation, *shapes, **options):
+    """A case of one operation on random tensors."""
+    return lambda torch, device: operation(torch, *[numbers(torch, device, *s, seed=i, **options) for i, s in enumerate(shapes)])
+
+
+table(
+    add=lifted(lambda torch, x, y: x + y, (13,), (13,)),
+    multiply=lifted(lambda torch, x, y: x * y, (3, 5), (3, 5)),
+    broadcast=lifted(lambda torch, x, y: x / (y + 3), (3, 1, 2), (4, 1)),
+    transposed=lifted(lambda torch, x, y: x.t() - y, (3, 4), (4, 3)),
+    both_transposed=lifted(lambda torch, x, y: (x.t() * y.t()).t(), (3, 4), (3, 4)),
+    permuted=lifted(lambda torch, x: x.permute(2, 0, 1) + 1, (2, 3, 4)),
+    sliced=lifted(lambda torch, x: x[1:, ::2].exp(), (3, 5)),
+    expanded=lifted(lambda torch, x: x.expand(4, 3) * 2, (3,)),
+    numbers=lifted(lambda torch, x: 2 - x * 3.5 + 1, (5,)),
+    zero_dim=lifted(lambda torch, x, y: x + y.sum() * 2.0, (3,), (2,)),
+    exponential=lifted(lambda torch, x: torch.exp(x * 20), (9,)),
+    sigmoid=lifted(lambda torch, x: torch.sigmoid(x), (9,)),
+    tanh_double=lifted(lambda torch, x: torch.tanh(x), (9,), dtype="float64"),
+    logarithm=lifted(lambda torch, x: torch.log(x), (9,), low=0.0),
+    sine_of_huge=lifted(lambda torch, x: torch.sin(x), (5,), low=1e8, high=1e9),
+    remainder=lifted(lambda torch, x, y: x % y, (6,), (6,)),
+    power=lifted(lambda torch, x, y: x ** y, (6,), (6,), low=0.5),
+    where=lifted(lambda torch, x, y: torch.where(x > y, x, 0.0), (7,), (7,)),
+    comparison=lifted(lambda torch, x, y: (x < y) | (x > 1), (7,), (7,)),
+    clamp=lifted(lambda torch, x: x.clamp(-0.5, 0.5), (7,)),
+    maximum_with_nan=lambda torch, device: torch.maximum(torch.tensor([1.0, float("nan"), 3.0], device=device),
+                                                         torch.tensor([2.0, 2.0, float("nan")], device=device)),
+    to_integer=lifted(lambda torch, x: (x * 10).to(torch.int32), (7,)),
+    integers=lambda torch, device: torch.arange(-3, 4, device=device) // 2 * 5,
+    small_integers=lambda torch, device: torch.arange(7, device=device).to(torch.int8) * 100,
+    half=lifted(lambda torch, x: x.half() * 1.5 + x.bfloat16(), (7,)),
+    complex=lifted(lambda torch, x, y: x.to(torch.complex64) * y.to(torch.complex64) + 1j, (3,), (3,)),
+    zeros=lambda torch, device: torch.zeros(2, 3, device=device),
+    full=lambda torch, device: torch.full((3,), 2.5, dtype=torch.float64, device=device),
+    ones_like=lifted(lambda torch, x: torch.ones_like(x.t()), (2, 3)),
+    empty=lambda torch, device: torch.zeros(0, 3, device=device) * 2,
+    eye=lambda torch, device: torch.eye(3, device=device),
+    clone=lifted(lambda torch, x: x.t().clone(), (2, 3)),
+    contiguous=lifted(lambda torch, x: x.t().contiguous(), (2, 3)),
+    reshaped=lifted(lambda torch, x: x.t().reshape(6), (2, 3)),
+    total=lifted(lambda torch, x: x.sum(), (23,)),
+    long_total=lifted(lambda torch, x: x.sum(), (300,)),
+    long_rows=lifted(lambda torch, x: x.sum(1), (2, 150)),
+    total_transposed=lifted(lambda torch, x: x.t().sum(0), (3, 4)),
+    sum_over_two=lifted(lambda torch, x: x.sum((0, 2)), (2, 3, 4)),
+    sum_kept=lifted(lambda torch, x: x.sum(1, keepdim=True), (3, 70)),
+    mean=lifted(lambda torch, x: x.mean(0), (5, 3)),
+    mean_double=lifted(lambda torch, x: x.mean(), (5, 3), dtype="float64"),
+    amax=lifted(lambda torch, x: x.amax(1), (3, 4)),
+    amin=lifted(lambda torch, x: x.amin(), (90,)),
+    amax_with_nan=lambda torch, device: torch.tensor([[1.0, float("nan")], [2.0, 1.0]], device=device).amax(1),
+    product=lifted(lambda torch, x: x.prod(1), (2, 5)),
+    integer_sum=lambda torch, device: torch.arange(20, device=device).reshape(4, 5).sum(0),
+    byte_sum=lambda torch, device: torch.full((100,), 200, dtype=torch.uint8, device=device).sum(),
+    integer_product=lambda torch, device: torch.arange(1, 6, device=device).prod(),
+    any=lifted(lambda torch, x: (x > 1.5).any(1), (3, 4)),
+    all=lifted(lambda torch, x: (x > -2).all(), (90,)),
+    nonzero=lifted(lambda torch, x: torch.count_nonzero(x > 0, 0), (5, 3)),
+    norm=lifted(lambda torch, x: torch.norm(x), (7,)),
+    nothing_summed=lambda torch, device: torch.zeros(2, 0, device=device).sum(1),
+    complex_sum=lifted(lambda torch, x: (x.to(torch.complex64) * 1j).sum(), (5,)),
+)
+
+
+@case
+def in_place(torch, device):
+    x = numbers(torch, device, 3, 4)
+    x.add_(1).mul_(x.clone())
+    x.t()[1].sub_(5.0)
+    x[0].zero_()
+    return x
+
+
+@case
+def fill(torch, device):
+    x = torch.zeros(2, 5, device=device)
+    x[:, 1::2].fill_(3)
+    x[1, 0] = 7.5
+    return x
+
+
+@case
+def copy_into(torch, device):
+    x = torch.zeros(2, 3, dtype=torch.float64, device=device)
+    x.copy_(torch.arange(3.0))                            # from the host, broadcast and cast
+    x.t()[0].copy_(numbers(torch, device, 2))
+    return x
+
+
+@case
+def out(torch, device):
+    x, y = numbers(torch, device, 5), torch.zeros(5, device=device)
+    torch.exp(x, out=y)
+    return y
+
+
+@case
+def backward(torch, device):
+    x = numbers(torch, device, 3, 4).requires_grad_()
+    w = numbers(torch, device, 4, seed=1).requires_grad_()
+    loss = (torch.sigmoid(x * w + 0.5).mean(0) ** 2).sum()
+    loss.backward()
+    (2 * (x * w).sum()).backward()
+    return loss, x.grad, w.grad
+
+
+@case
+def backward_through_views(torch, device):
+    x = numbers(torch, device, 3, 4).requires_grad_()
+    (x.t()[1:].exp().amax(1) * x[0, 0]).sum().backward()
+    return x.grad
+
+
+@case
+def double_backward(torch, device):
+    x = numbers(torch, device, 5).requires_grad_()
+    first, = torch.autograd.grad((x.tanh() * x).sum(), x, create_graph=True)
+    first.square().sum().backward()
+    return first, x.grad
+
+
+@case
+def backward_across_devices(torch, device):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    (x.to(device) * 3).square().sum().backward()
+    assert x.grad.device.type == "cpu"
+    return x.grad
+
+
+@case
+def user_defined(torch, device):
+    @torch.pointwise(methods=False)
+    def wobble(x, y, *, scale=2.0):
+        return torch.maximum(torch.sin(x) * scale, x / 2) + y * x
+
+    @wobble.derivative
+    def _(grad, x, y, scale):
+        rising = torch.cos(x) * scale
+        return grad * (rising * (torch.sin(x) * scale > x / 2) + 0.5 * (torch.sin(x) * scale <= x / 2) + y), grad * x
+
+    x, y = numbers(torch, device, 6).requires_grad_(), numbers(torch, device, 6, seed=1)
+    result = wobble(x, y, scale=3.0)
+    result.sum().backward()
+    return result, x.grad
+
+
+@case
+def user_defined_twice(torch, device):
+    @torch.pointwise(methods=False)
+    def cube(x):
+        return x * x * x
+
+    @cube.derivative
+    def _(grad, x):
+        return 3 * grad * x * x
+
+    x = numbers(torch, device, 4).requires_grad_()
+    first, = torch.autograd.grad(cube(x).sum(), x, create_graph=True)
+    first.sum().backward()
+    return first, x.grad
+
+
+@case
+def descent(torch, device):
+    x, y = numbers(torch, device, 8), torch.tensor(0.0, device=device, requires_grad=True)
+    for _ in range(3):
+        loss = ((x * y - 1) ** 2).mean()
+        loss.backward()
+        with torch.no_grad():
+            y -= 0.1 * y.grad
+        y.grad = None
+    return y, loss
+
+
+# ---------------------------------------------------------------- what is particular to CUDA: run in the simulator only
+CHECKS = {}
+
+
+def check(body):
+    CHECKS[body.__name__] = body
+    return body
+
+
+def raises(kind, text, function):
+    try:
+        function()
+    except kind as error:
+        assert text in str(error), f"{error} lacks {text!r}"
+    else:
+        raise AssertionError(f"{kind.__name__} with {text!r} was not raised")
+
+
+@check
+def devices(torch):
+    cuda = torch.cuda
+    assert cuda.is_available() and cuda.device_count() >= 1 and cuda.current_device() == 0
+    assert str(torch.zeros(2, device="cuda").device) == "cuda:0" and torch.zeros(2).cuda(0).get_device() == 0
+    assert torch.zeros(2, device=0).is_cuda and torch.zeros(1).to("cuda").type() == "torch.cuda.FloatTensor"
+    assert isinstance(cuda.get_device_name(), str) and len(cuda.get_device_capability(0)) == 2
+    cuda.synchronize()
+    cuda.synchronize("cuda:0")
+    x = torch.zeros(2, device="cuda")
+    assert x.cuda() is x and x.to("cuda:0") is x and x.cpu().device.type == "cpu"
+    count = cuda.device_count()
+    raises(RuntimeError, "invalid device ordinal", lambda: torch.zeros(2, device=f"cuda:{count}"))
+    raises(RuntimeError, "invalid device ordinal", lambda: cuda.set_device(count))
+    raises(ValueError, "Expected a cuda device", lambda: cuda.set_device("cpu"))
+
+
+@check
+def the_current_device(torch):
+    cuda = torch.cuda
+    if cuda.device_count() < 2:
+        return
+    with cuda.device(1):
+        assert cuda.current_device() == 1 and str(torch.zeros(1).cuda().device) == "cuda:1"
+        with cuda.device("cuda:0"):
+            assert torch.ones(1, device="cuda").get_device() == 0
+        with cuda.device(-1):
+            assert cuda.current_device() == 1
+    assert cuda.current_device() == 0
+    again = cuda.device(1)
+    with again, again:
+        pass
+    assert cuda.current_device() == 0
+    cuda.set_device(1)
+    assert torch.zeros(1, device="cuda").get_device() == 1
+    cuda.set_device(torch.device("cuda", 0))
+    x = torch.arange(4.0, device="cuda:1")                # not the current device, and so is what comes of it
+    assert (x * 2 + 1).sum().get_device() == 1
+    assert x.to("cuda:0").get_device() == 0 and x.to("cuda:0").tolist() == [0, 1, 2, 3]
+    raises(RuntimeError, "cuda:1 and cuda:0", lambda: x + x.to("cuda:0"))
+
+
+@check
+def mixed_devices(torch):
+    x, y = torch.ones(3, device="cuda"), torch.ones(3)
+    text = "Expected all tensors to be on the same device, but found at least two devices"
+    raises(RuntimeError, text, lambda: x + y)
+    raises(RuntimeError, text, lambda: y.mul_(x))
+    raises(RuntimeError, text, lambda: torch.where(x > 0, y, x))
+    assert (x + torch.tensor(2.0)).tolist() == [3, 3, 3]  # a 0-dim CPU tensor goes along
+    raises(TypeError, "can't convert cuda:0 device type tensor to numpy", x.numpy)
+
+
+@check
+def numbers_keep_their_rank(torch):
+    x = torch.tensor(2, device="cuda")
+    assert (x + 1.5).dtype is torch.float32 and (x * 3).dtype is torch.int64
+    assert (torch.tensor(1.0, device="cuda") * 2.0).dtype is torch.float32
+    assert (torch.ones(2, dtype=torch.int8, device="cuda") + 1).dtype is torch.int8
+
+
+@check
+def printing(torch):
+    assert repr(torch.tensor([1.0, 2.5], device="cuda")) == "tensor([1.0000, 2.5000], device='cuda:0')"
+    x = torch.ones(2, device="cuda")
+    assert x.tolist() == [1, 1] and x.sum().item() == 2.0 and bool(x[0] == 1)
+
+
+@check
+def what_has_no_kernels(torch):
+    x = torch.ones(2, 2, device="cuda")
+    raises(NotImplementedError, "no cuda", lambda: x @ x)
+    raises(NotImplementedError, ".cpu()", lambda: x.argmax())
+    raises(NotImplementedError, ".cpu()", lambda: x.var())
+
+
+@check
+def pickles(torch):
+    import pickle
+    x = pickle.loads(pickle.dumps(torch.arange(3, device="cuda")))
+    assert str(x.device) == "cuda:0" and x.tolist() == [0, 1, 2]
+
+
+@check
+def plans_hold_their_memory(torch):
+    """Descriptors are device memory that must outlive the planner."""
+    import gc
+    x = torch.arange(12.0, device="cuda").reshape(3, 4)
+    first = (x.t() + 1).tolist()
+    gc.collect()
+    blocks = [torch.full((40,), 1e9, device="cuda") for _ in range(50)]
+    assert (x.t() + 1).tolist() == first and len(blocks) == 50
+
+
+def outcome(value):
+    values = value if isinstance(value, tuple) else (value,)
+    wide = [v.detach().cpu() for v in values]
+    return [(str(v.dtype), list(v.shape), [str(e) for e in (v.float() if "float16" in str(v.dtype) else v).numpy().ravel().tolist()])
+            for v in wide]
+
+
+def run_all(device):
+    """Every case's outcome on a device, or its traceback."""
+    import numtorch as torch
+    found = {}
+    for name, body in CASES.items():
+        try:
+            value = body(torch, device)
+            one = value[0] if isinstance(value, tuple) else value
+            assert name == "backward_across_devices" or one.device.type == device, f"the result is on {one.device}"
+            found[name] = outcome(value)
+        except Exception:
+            found[name] = traceback.format_exc(limit=-4)
+    if device == "cuda":
+        for name, body in CHECKS.items():
+            try:
+                body(torch)
+                found[name] = "fine"
+            except Exception:
+                found[name] = traceback.format_exc(limit=-4)
+    return found
+
+
+# ---------------------------------------------------------------- the simulator
+def script(code, **environment):
+    environment = {**os.environ, **environment, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent.parent),
+                                                                               os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run([sys.executable, *code], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def has_gpu():
+    code = ["-c", "import numtorch; print(numtorch.cuda.is_available())"]
+    return script(code, NUMBA_ENABLE_CUDASIM="0").strip() == "True"
+
+
+@pytest.fixture(scope="module", params=["simulator", "gpu"])
+def on_cuda(request):
+    if request.param == "gpu" and not has_gpu():
+        pytest.skip("no GPU here, or the cuda extra is not installed")
+    return json.loads(script([__file__], NUMBA_ENABLE_CUDASIM="1" if request.param == "simulator" else "0"))
+
+
+@pytest.fixture(scope="module")
+def on_cpu():
+    return run_all("cpu")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_cuda_says_what_the_cpu_says(name, on_cpu, on_cuda):
+    expected, got = on_cpu[name], on_cuda[name]
+    assert isinstance(expected, list), expected
+    assert isinstance(got, list), got
+    for (dtype, shape, values), (dtype_got, shape_got, values_got) in zip(expected, got, strict=True):
+        assert (dtype_got, shape_got) == (dtype, shape)
+        kind = complex if "complex" in dtype else float if "float" in dtype else str
+        # a few roundings: machine code on the CPU contracts a * b + c, and each sums in an order of its own
+        tolerance = {"float64": 1e-14, "float16": 2e-3, "bfloat16": 1e-2}.get(dtype.removeprefix("torch."), 1e-6)
+        if kind is str:
+            assert values_got == values
+        else:
+            np.testing.assert_allclose([kind(v) for v in values_got], [kind(v) for v in values], rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_in_cuda(name, on_cuda):
+    assert on_cuda[name] == "fine", on_cuda[name]
+
+
+# ---------------------------------------------------------------- without the simulator
+def test_without_cuda():
+    """What PyTorch raises, by whether the extra or only the GPU is missing, and nothing of CUDA is imported before."""
+    if has_gpu():
+        pytest.skip("there is a GPU")
+    code = """
+import sys, numtorch as torch
+early = {"cuda", "numba.cuda", "numtorch.cuda", "numtorch.kernels.cuda"} & set(sys.modules)
+assert not early, early
+assert not torch.cuda.is_available() and torch.cuda.device_count() == 0
+for attempt in (lambda: torch.zeros(2, device="cuda"), lambda: torch.zeros(2).cuda(), lambda: torch.zeros(2).to("cuda:0"),
+                lambda: torch.cuda.set_device(0), torch.cuda.synchronize):
+    try:
+        attempt()
+    except (AssertionError, RuntimeError) as error:
+        assert str(error).startswith({AssertionError: "Torch not compiled with CUDA enabled",
+                                      RuntimeError: "No CUDA GPUs are available"}[type(error)]), error
+    else:
+        sys.exit("nothing was raised")
+assert torch.zeros(2).to("cpu").tolist() == [0, 0]
+"""
+    script(["-c", code], NUMBA_ENABLE_CUDASIM="0")
+
+
+# ---------------------------------------------------------------- compiled for real GPUs
+CAPABILITIES = [(8, 0), (9, 0)]
+FLOAT32_OPS = ["add", "div", "exp", "sigmoid", "log", "tanh", "erf", "pow", "fmod", "where", "maximum", "gelu"]
+
+
+@pytest.fixture(scope="module")
+def compiler():
+    for module in ("numba_cuda", "cuda.core", "cuda.bindings"):
+        pytest.importorskip(module, reason="the cuda extra is not installed: pip install numtorch[cuda]")
+    if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
+        pytest.skip("the simulator is on")
+    import numtorch  # noqa: F401
+    from numtorch.kernels.cuda import compiler
+    return compiler
+
+
+def operator_kernel(name, dtype, pattern="c"):
+    from numtorch.kernels.cuda.pointwise import pointwise_kernel
+    from numtorch.ops.op import registry
+    op = registry[name]
+    computes = tuple("bool" if p in op.bool_operands else dtype for p in op.parameters)
+    return pointwise_kernel(op.scalar(dtype), computes, (dtype,), pattern * (len(computes) + 1), computes)
+
+
+def assert_cubin(kernel, capability):
+    code = kernel.cubin(capability)
+    assert code[:4] == b"\x7fELF" and kernel.symbol.encode() in code
+
+
+@pytest.mark.parametrize("name", FLOAT32_OPS)
+def test_float32_stays_float32(name, compiler):
+    """A float literal that Numba promoted would show as 64-bit arithmetic; a helper that was not inlined as a call."""
+    for pattern in "cs":
+        text = operator_kernel(name, "float32", pattern).ptx((9, 0))
+        assert ".f32" in text and ".f64" not in text and "call" not in text
+    assert ".f64" in operator_kernel(name, "float64").ptx((9, 0)), "the test would not see float64"
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+@pytest.mark.parametrize("name, dtype", [("add", "float32"), ("sigmoid", "float32"), ("exp", "float64"), ("sin", "float64"),
+                                         ("mul", "complex64"), ("floor_divide", "int64")])
+def test_pointwise_compiles(name, dtype, capability, compiler):
+    assert_cubin(operator_kernel(name, dtype), capability)
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+@pytest.mark.parametrize("kind, dtype, out", [("sum", "float32", "float32"), ("max", "float64", "float64"),
+                                              ("prod", "int32", "int64"), ("mean", "bfloat16", "bfloat16"),
+                                              ("any", "float16", "bool")])
+def test_reductions_compile(kind, dtype, out, capability, compiler):
+    from numtorch.kernels.cuda.reduce import cuda_kernels
+    kernels = cuda_kernels(kind, dtype, out)
+    for stage, blocks in [("whole", True)] + [("whole", False), ("first", True), ("last", True)] * (kind == "sum"):
+        assert_cubin(kernels(stage, blocks), capability)
+
+
+def test_cubins_come_from_the_store(compiler, tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMTORCH_CACHE_DIR", str(tmp_path))
+    kernel = operator_kernel("sub", "float32")
+    first = kernel.cubin((9, 0))
+    monkeypatch.setattr(type(kernel), "ptx", lambda *a: pytest.fail("compiled again"))
+    assert kernel.cubin((9, 0)) == first
+    monkeypatch.setattr(type(kernel), "ptx", lambda self, capability: (_ for _ in ()).throw(KeyError(capability)))
+    with pytest.raises(KeyError):                         # another capability is another cubin
+        kernel.cubin((8, 0))
+
+
+if __name__ == "__main__":
+    json.dump(run_all("cuda"), sys.stdout)
