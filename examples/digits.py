@@ -23,7 +23,7 @@ from matplotlib import pyplot                            # noqa: E402  (after th
 
 
 def perceptron():
-    return nn.Sequential(nn.Flatten(), nn.Linear(64, 128), nn.ReLU(), nn.Dropout(0.2), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10))
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 256), nn.ReLU(), nn.Dropout(0.3), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
 def convnet():
@@ -94,7 +94,7 @@ def main():
     parser.add_argument("--out", default="digits.png", help="where to draw the losses and some predictions")
     arguments = parser.parse_args()
     torch.manual_seed(arguments.seed)
-    training_images, training_labels, *test = digits_split(seed=arguments.seed)
+    training_images, training_labels, *test = digits_split()
     curves = {}
     for name, model in (("perceptron", perceptron()), ("convnet", convnet())):
         curves[name], _ = train(name, model, (training_images, training_labels), test, arguments.epochs)

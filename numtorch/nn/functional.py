@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
+
 from ..exchange import make
 from ..layout import wrap_dim
 from ..ops import activation, loss, norm, reduce, window
@@ -217,11 +219,11 @@ def _adaptive(name, input, output_size, dims):
 
 def _averaging(extent, parts, like):
     """(parts, extent): row i averages the elements from floor(i n / parts) up to ceil((i + 1) n / parts)."""
-    rows = []
+    matrix = np.zeros((parts, extent))
     for i in range(parts):
         start, stop = i * extent // parts, -(-(i + 1) * extent // parts)
-        rows.append([1.0 / (stop - start) if start <= j < stop else 0.0 for j in range(extent)])
-    return make(rows, dtype=like.layout.dtype, device=like.layout.device)
+        matrix[i, start:stop] = 1.0 / (stop - start)
+    return make(matrix, dtype=like.layout.dtype, device=like.layout.device)
 
 
 def adaptive_avg_pool2d(input, output_size) -> Tensor:

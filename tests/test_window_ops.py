@@ -1,0 +1,234 @@
+"""Convolution, pooling and padding as ops: values against loops over windows in NumPy, gradients of first and second order."""
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import numtorch as torch
+import numtorch.nn.functional as F
+from numtorch.autograd import gradcheck, gradgradcheck
+
+RANDOM = np.random.default_rng(0)
+
+
+def values(*shape):
+    return RANDOM.standard_normal(shape)
+
+
+def leaf(array):
+    return torch.tensor(array, requires_grad=True)
+
+
+# ---------------------------------------------------------------- references
+def both(value):
+    return value if isinstance(value, tuple) else (value, value)
+
+
+def convolved(x, w, bias, stride, padding, dilation, groups):
+    (sh, sw), (ph, pw), (dh, dw) = map(both, (stride, padding, dilation))
+    x = np.pad(x, ((0, 0), (0, 0), (ph, ph), (pw, pw)))
+    n, c, h, width = x.shape
+    features, depth, kh, kw = w.shape
+    rows, columns = (h - dh * (kh - 1) - 1) // sh + 1, (width - dw * (kw - 1) - 1) // sw + 1
+    out = np.zeros((n, features, rows, columns))
+    for feature, i, j in itertools.product(range(features), range(rows), range(columns)):
+        first = feature // (features // groups) * depth
+        patch = x[:, first:first + depth, i * sh:i * sh + dh * (kh - 1) + 1:dh, j * sw:j * sw + dw * (kw - 1) + 1:dw]
+        out[:, feature, i, j] = (patch * w[feature]).sum((1, 2, 3))
+    return out if bias is None else out + bias[:, None, None]
+
+
+def pooled(x, kernel, stride, padding, reduction):
+    """Windows of a padded input reduced by a function of (elements inside)."""
+    (kh, kw), (sh, sw), (ph, pw) = map(both, (kernel, stride, padding))
+    rows, columns = (x.shape[2] + 2 * ph - kh) // sh + 1, (x.shape[3] + 2 * pw - kw) // sw + 1
+    out = np.zeros((*x.shape[:2], rows, columns))
+    for i, j in itertools.product(range(rows), range(columns)):
+        top, left = i * sh - ph, j * sw - pw
+        inside = x[:, :, max(top, 0):top + kh, max(left, 0):left + kw]
+        out[:, :, i, j] = reduction(inside.reshape(*x.shape[:2], -1))
+    return out
+
+
+# ---------------------------------------------------------------- convolution
+CONVOLUTIONS = [
+    # x, weight, bias, stride, padding, dilation, groups
+    ((2, 3, 6, 5), (4, 3, 3, 3), True, 1, 0, 1, 1),
+    ((2, 3, 6, 5), (4, 3, 3, 2), True, (2, 1), (1, 2), 1, 1),
+    ((1, 4, 7, 7), (6, 2, 3, 3), False, 2, 1, 2, 2),
+    ((2, 4, 5, 5), (4, 1, 3, 3), True, 1, 1, 1, 4),
+    ((1, 1, 1, 1), (1, 1, 1, 1), False, 1, 0, 1, 1),
+    ((3, 2, 4, 9), (5, 2, 1, 5), True, 1, (0, 2), 1, 1),
+]
+
+
+@pytest.mark.parametrize(("x", "w", "bias", "stride", "padding", "dilation", "groups"), CONVOLUTIONS)
+def test_conv2d(x, w, bias, stride, padding, dilation, groups):
+    x, w, b = values(*x), values(*w), values(w[0]) if bias else None
+    expected = convolved(x, w, b, stride, padding, dilation, groups)
+    arguments = [leaf(a) for a in (x, w, b) if a is not None]
+
+    def function(x, w, b=None):
+        return F.conv2d(x, w, b, stride, padding, dilation, groups)
+
+    np.testing.assert_allclose(function(*arguments).detach().numpy(), expected, rtol=1e-10, atol=1e-10)
+    assert gradcheck(function, arguments)
+    assert gradgradcheck(function, arguments)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-4), ("float16", 2e-2), ("bfloat16", 1.5e-1)])
+def test_conv2d_dtypes(dtype, tolerance):
+    x, w = values(2, 3, 6, 6), values(4, 3, 3, 3)
+    kind = getattr(torch, dtype)
+    out = F.conv2d(torch.tensor(x).to(kind), torch.tensor(w).to(kind), padding=1)
+    assert out.dtype is kind
+    np.testing.assert_allclose(out.double().numpy(), convolved(x, w, None, 1, 1, 1, 1), rtol=tolerance, atol=tolerance)
+
+
+def test_conv2d_takes_any_strides():
+    x, w = values(2, 3, 6, 5), values(4, 3, 3, 3)
+    expected = convolved(x, w, None, 1, 1, 1, 1)
+    x_turned = torch.tensor(x.transpose(0, 2, 3, 1).copy()).permute(0, 3, 1, 2)
+    w_turned = torch.tensor(w[:, :, ::-1].copy()).flip(2)
+    np.testing.assert_allclose(F.conv2d(x_turned, w_turned, padding=1).numpy(), expected, rtol=1e-10, atol=1e-10)
+    a, b = leaf(x), leaf(w)
+    out = F.conv2d(a, b, padding=1)
+    out.backward(torch.ones(1, dtype=torch.float64).expand(*out.shape))     # a gradient of strides 0
+    c = leaf(x)
+    F.conv2d(c, leaf(w), padding=1).sum().backward()
+    np.testing.assert_allclose(a.grad.numpy(), c.grad.numpy())
+
+
+@pytest.mark.parametrize(("length", "kernel", "stride", "padding", "dilation"), [(7, 3, 1, 1, 1), (9, 4, 2, 0, 2), (5, 5, 1, "same", 1),
+                                                                               (6, 4, 1, "same", 1), (6, 2, 1, "valid", 1)])
+def test_conv1d(length, kernel, stride, padding, dilation):
+    x, w, b = leaf(values(2, 3, length)), leaf(values(4, 3, kernel)), leaf(values(4))
+    if padding == "same":
+        total = dilation * (kernel - 1)
+        padded = np.pad(x.detach().numpy(), ((0, 0), (0, 0), (total // 2, total - total // 2)))
+        sides = 0
+    else:
+        padded, sides = x.detach().numpy(), 0 if padding == "valid" else padding
+    expected = convolved(padded[:, :, None], w.detach().numpy()[:, :, None], b.detach().numpy(), (1, stride), (0, sides), (1, dilation), 1)
+    out = F.conv1d(x, w, b, stride, padding, dilation)
+    np.testing.assert_allclose(out.detach().numpy(), expected[:, :, 0], rtol=1e-10, atol=1e-10)
+    assert gradcheck(lambda x, w, b: F.conv1d(x, w, b, stride, padding, dilation), [x, w, b])
+
+
+def test_unbatched_is_a_batch_of_one():
+    x, w = torch.tensor(values(3, 6, 5)), torch.tensor(values(4, 3, 3, 3))
+    assert torch.equal(F.conv2d(x, w), F.conv2d(x.unsqueeze(0), w).squeeze(0))
+    assert torch.equal(F.max_pool2d(x, 2), F.max_pool2d(x.unsqueeze(0), 2).squeeze(0))
+
+
+def test_empty_batch():
+    out = F.conv2d(torch.zeros(0, 3, 6, 5), torch.zeros(4, 3, 3, 3), torch.zeros(4))
+    assert out.shape == (0, 4, 4, 3)
+    assert F.max_pool2d(torch.zeros(0, 3, 6, 6), 2).shape == (0, 3, 3, 3)
+
+
+@pytest.mark.parametrize(("stride", "padding", "output_padding", "dilation", "groups"), [(1, 0, 0, 1, 1), (2, 1, 1, 1, 2), (3, 0, 2, 2, 1)])
+def test_conv_transpose2d_is_the_transpose(stride, padding, output_padding, dilation, groups):
+    """<conv(y), x> = <y, transpose(x)> for the convolution that it transposes."""
+    x, w, b = values(2, 4, 4, 5), values(4, 6 // groups, 3, 3), values(6)
+    out = F.conv_transpose2d(torch.tensor(x), torch.tensor(w), None, stride, padding, output_padding, groups, dilation).numpy()
+    y = values(*out.shape)
+    there = convolved(y, w, None, stride, padding, dilation, groups)[:, :, :4, :5]
+    np.testing.assert_allclose((there * x).sum(), (out * y).sum(), rtol=1e-9)
+    assert gradcheck(lambda x, w, b: F.conv_transpose2d(x, w, b, stride, padding, output_padding, groups, dilation),
+                     [leaf(x), leaf(w), leaf(b)])
+
+
+CONVOLUTION_ERRORS = [
+    (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 4, 3, 3)), "expected input.* to have 4 channels, but got 3 channels"),
+    (lambda: F.conv2d(torch.zeros(1, 3, 2, 2), torch.zeros(2, 3, 3, 3)), "Kernel size can't be greater than actual input size"),
+    (lambda: F.conv2d(torch.zeros(5, 5), torch.zeros(2, 3, 3, 3)), r"Expected 3D \(unbatched\) or 4D \(batched\) input to conv2d"),
+    (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 3, 3, 3).double()), "should be the same"),
+    (lambda: F.conv2d(torch.zeros(1, 3, 5, 5).long(), torch.zeros(2, 3, 3, 3).long()), "not implemented for 'Int64'"),
+    (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 3, 3, 3), torch.zeros(3)), "expected bias to be 1-dimensional with 2 elements"),
+    (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 3, 3, 3), stride=0), "non-positive stride"),
+    (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 3, 3, 3), padding=-1), "negative padding"),
+    (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 3, 3, 3), padding="same", stride=2), "padding='same' is not supported"),
+    (lambda: F.max_pool2d(torch.zeros(1, 1, 4, 4), 2, padding=2), "pad should be at most half of effective kernel size"),
+    (lambda: F.max_pool2d(torch.zeros(1, 1, 2, 2), 3), "Output size is too small"),
+    (lambda: F.avg_pool2d(torch.zeros(1, 1, 4, 4), 2, divisor_override=0), "divisor must be not zero"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), CONVOLUTION_ERRORS)
+def test_errors(call, message):
+    with pytest.raises(RuntimeError, match=message):
+        call()
+
+
+# ---------------------------------------------------------------- pooling
+POOLS = [((2, 3, 6, 5), 2, 2, 0), ((1, 2, 7, 8), 3, 2, 1), ((2, 1, 5, 5), (2, 3), (1, 2), (0, 1)), ((1, 1, 3, 3), 3, 3, 0)]
+
+
+@pytest.mark.parametrize(("shape", "kernel", "stride", "padding"), POOLS)
+def test_max_pool2d(shape, kernel, stride, padding):
+    x = RANDOM.permutation(np.arange(np.prod(shape), dtype=np.float64)).reshape(shape)
+    out, indices = F.max_pool2d(torch.tensor(x), kernel, stride, padding, return_indices=True)
+    np.testing.assert_array_equal(out.numpy(), pooled(x, kernel, stride, padding, lambda v: v.max(-1)))
+    flat = x.reshape(*shape[:2], -1)
+    np.testing.assert_array_equal(np.take_along_axis(flat, indices.numpy().reshape(*shape[:2], -1), 2).reshape(out.shape), out.numpy())
+    assert gradcheck(lambda x: F.max_pool2d(x, kernel, stride, padding), [leaf(x)])
+    assert gradgradcheck(lambda x: F.max_pool2d(x, kernel, stride, padding), [leaf(x)])
+
+
+@pytest.mark.parametrize(("shape", "kernel", "stride", "padding"), POOLS)
+@pytest.mark.parametrize("include", [True, False])
+def test_avg_pool2d(shape, kernel, stride, padding, include):
+    x = values(*shape)
+    area = np.prod(both(kernel))
+    expected = pooled(x, kernel, stride, padding, (lambda v: v.sum(-1) / area) if include else (lambda v: v.mean(-1)))
+
+    def function(x):
+        return F.avg_pool2d(x, kernel, stride, padding, count_include_pad=include)
+
+    np.testing.assert_allclose(function(torch.tensor(x)).numpy(), expected, rtol=1e-10, atol=1e-12)
+    assert gradcheck(function, [leaf(x)])
+    assert gradgradcheck(function, [leaf(x)])
+
+
+def test_one_dimension():
+    x = values(2, 3, 9)
+    np.testing.assert_allclose(F.max_pool1d(torch.tensor(x), 3, 2, 1).numpy(), pooled(x[:, :, None], (1, 3), (1, 2), (0, 1), lambda v: v.max(-1))[:, :, 0])
+    np.testing.assert_allclose(F.avg_pool1d(torch.tensor(x), 3).numpy(), x.reshape(2, 3, 3, 3).mean(-1))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, (4, 3), (None, 5)])
+def test_adaptive_avg_pool2d(size):
+    x = values(2, 3, 6, 7)
+    rows, columns = [n if o is None else o for o, n in zip(both(size), (6, 7))]
+    expected = np.empty((2, 3, rows, columns))
+    for i, j in itertools.product(range(rows), range(columns)):
+        expected[:, :, i, j] = x[:, :, i * 6 // rows:-(-(i + 1) * 6 // rows), j * 7 // columns:-(-(j + 1) * 7 // columns)].mean((2, 3))
+    np.testing.assert_allclose(F.adaptive_avg_pool2d(torch.tensor(x), size).numpy(), expected, rtol=1e-10, atol=1e-12)
+    assert gradcheck(lambda x: F.adaptive_avg_pool2d(x, size), [leaf(x)])
+
+
+# ---------------------------------------------------------------- padding
+@pytest.mark.parametrize(("widths", "mode", "value", "numpy_mode"), [
+    ((1, 2), "constant", None, "constant"), ((1, 0, 2, 3), "constant", 2.5, "constant"), ((2, 1, 1, 0), "reflect", None, "reflect"),
+    ((3, 1), "replicate", None, "edge"), ((1, 2, 3, 1), "circular", None, "wrap")])
+def test_pad(widths, mode, value, numpy_mode):
+    x = values(2, 3, 4, 5)
+    pairs = [(0, 0)] * (4 - len(widths) // 2) + [(widths[i], widths[i + 1]) for i in reversed(range(0, len(widths), 2))]
+    options = {"constant_values": value or 0} if mode == "constant" else {}
+    np.testing.assert_array_equal(F.pad(torch.tensor(x), widths, mode, value).numpy(), np.pad(x, pairs, numpy_mode, **options))
+    assert gradcheck(lambda x: F.pad(x, widths, mode, value), [leaf(x)])
+
+
+def test_negative_padding_cuts():
+    x = values(3, 4)
+    np.testing.assert_array_equal(F.pad(torch.tensor(x), (-1, 1, 0, -2)).numpy(), np.pad(x[:1, 1:], ((0, 0), (0, 1))))
+
+
+def test_unfold_has_the_windows_as_columns():
+    x, w = values(2, 3, 5, 6), values(4, 3, 3, 2)
+    columns = F.unfold(torch.tensor(x), (3, 2), padding=1, stride=2)
+    product = torch.tensor(w).reshape(4, -1) @ columns
+    np.testing.assert_allclose(product.numpy().reshape(2, 4, 3, 4), convolved(x, w, None, 2, 1, 1, 1), rtol=1e-10, atol=1e-10)
