@@ -41,6 +41,18 @@ def two_stage(array, items):
 
 
 @st.composite
+def masks(draw, shape):
+    size = int(np.prod(shape))
+    return np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size)), bool).reshape(shape)
+
+
+@st.composite
+def indices(draw, n, shape):
+    size = int(np.prod(shape))
+    return np.array(draw(st.lists(st.integers(-n, n - 1), min_size=size, max_size=size)), np.int64).reshape(shape or (1,))
+
+
+@st.composite
 def cases(draw):
     """A shape and an index that fits it, advanced parts as arrays."""
     shape = tuple(draw(st.lists(st.integers(0, 4), min_size=1, max_size=4)))
@@ -57,7 +69,9 @@ def cases(draw):
                 skipped = draw(st.integers(0, len(shape) - dim))
                 rest = shape[dim + skipped:]
                 for n in rest:
-                    items.append(draw(st.integers(-n, n - 1)) if n and draw(st.booleans()) else slice(None, None, 2))
+                    kind = draw(st.sampled_from(["int", "slice", "index", "mask"])) if n else "slice"
+                    items.append(draw(st.integers(-n, n - 1)) if kind == "int" else slice(None, None, 2) if kind == "slice"
+                                 else draw(masks((n,))) if kind == "mask" else draw(indices(n, together)))
                 return shape, items
         elif kind == "bool":
             items.append(draw(st.booleans()) if together in ((), (1,)) else True)
@@ -67,17 +81,13 @@ def cases(draw):
             dim += 1
         elif kind == "mask":
             wide = draw(st.integers(1, min(2, len(shape) - dim)))
-            mask = np.array(draw(st.lists(st.booleans(), min_size=int(np.prod(shape[dim:dim + wide])),
-                                          max_size=int(np.prod(shape[dim:dim + wide])))), bool).reshape(shape[dim:dim + wide])
-            items.append(mask)
+            items.append(draw(masks(shape[dim:dim + wide])))
             dim += wide
         elif n:
             if kind == "int":
                 items.append(draw(st.integers(-n, n - 1)))
             else:
-                size = int(np.prod(together))
-                values = draw(st.lists(st.integers(-n, n - 1), min_size=size, max_size=size))
-                items.append(np.array(values, np.int64).reshape(together or (1,)))
+                items.append(draw(indices(n, together)))
             dim += 1
         else:
             items.append(slice(None))
@@ -449,5 +459,9 @@ def test_masks():
     np.testing.assert_array_equal(across.numpy(), expected)
 
 
-def test_result_of_gather_is_a_tensor_of_our_own_class():
-    assert type(arange(3)[tensor([0])]) is Tensor
+def test_numpy_numbers_and_arrays_as_indices():
+    x = arange(6).reshape(2, 3)
+    for key, same in ((np.int64(1), 1), (np.array(1), 1), (np.bool_(True), True), (np.array(False), False),
+                      (np.array([1, 0]), [1, 0]), (np.array([True, False]), [True, False]), (range(2), [0, 1]), ((0, np.array([2])), (0, [2]))):
+        assert x[key].tolist() == x[same].tolist() and x[key].shape == x[same].shape
+    assert type(x[tensor([0])]) is Tensor

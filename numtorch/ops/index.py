@@ -105,12 +105,18 @@ def _bounds(item):
 
 def _read_other(item, pattern, numbers, tensors):
     if not isinstance(item, Tensor):
-        if hasattr(item, "__index__") and not getattr(item, "shape", None):
+        if getattr(item, "shape", None) == ():           # NumPy's numbers and 0-dim arrays
+            item = item.item()
+        if isinstance(item, bool):
+            pattern.append(bool)
+            tensors.append(_always if item else _never)
+            return
+        if not hasattr(item, "__len__"):
+            if not hasattr(item, "__index__"):
+                raise IndexError(f"{_ALLOWED} (got {type(item).__name__})")
             pattern.append(int)
             numbers.append(operator.index(item))
             return
-        if not hasattr(item, "__len__"):
-            raise IndexError(f"{_ALLOWED} (got {type(item).__name__})")
         item = _as_index(item)
     layout = item.layout
     kind = layout.dtype
