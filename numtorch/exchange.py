@@ -8,7 +8,7 @@ import numpy as np
 
 from . import dtypes
 from .devices import cpu
-from .dtypes import dtype, float32, int64
+from .dtypes import dtype, int64
 from .dtypes import from_numpy as dtype_from_numpy
 from .layout import Layout
 from .storage import foreign_storage
@@ -115,8 +115,8 @@ def make(data, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     out = lasting(Layout.of(wanted, array.shape))
     if wanted is kind and source_words:
         raw_array(out)[...] = array
-    elif wanted is dtypes.bfloat16 or kind is dtypes.bfloat16:
-        raw_array(out)[...] = _convert_words(array, kind, wanted)
+    elif wanted is dtypes.bfloat16 or (source_words and kind is dtypes.bfloat16):
+        raw_array(out)[...] = _convert_words(array, kind if source_words else dtypes.from_numpy(array.dtype), wanted)
     else:
         with np.errstate(all="ignore"):
             host_array(out)[...] = array.view(kind.numpy) if source_words else array
@@ -172,8 +172,7 @@ def _as_array(data):
     kind = kinds[array.dtype.kind]
     if isinstance(first, (np.ndarray, np.generic)):
         kind = dtypes.from_numpy(array.dtype)
-    return array.astype(kind.numpy if kind.numpy is not None else np.float32, copy=False), \
-        kind if kind.numpy is not None else float32, kind.numpy is not None and kind.numpy == kind.storage
+    return array, kind, False                            # as Python had it: float64 when the default is float32
 
 
 def _holds_tensors(data):

@@ -153,6 +153,14 @@ def {op.name}_({', '.join(listed)}):
     return inplace
 
 
+def _readable(op, operand, target):
+    """A copy of an operand between whose elements the target's lie; two stretches that overlap are an error, as in PyTorch."""
+    if operand.layout.non_overlapping_and_dense() and target.layout.non_overlapping_and_dense():
+        raise RuntimeError(f"unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+                           f"single memory location. Please clone() the tensor before performing the operation. ({op.name}_)")
+    return registry["clone"].function(operand)
+
+
 def _apart(operand, target, saved):
     """What the tape saves of an operand in the memory that is about to be written: a copy where it is the target itself, and
     never a view that is then put behind the write, which would be a cycle."""
@@ -168,14 +176,11 @@ def _apart(operand, target, saved):
 def run_inplace(op, tensors):
     """Run an op in place on the first of its operands, with every check that PyTorch makes."""
     target = tensors[0]
+    tensors = (target, *[_readable(op, t, target) if overlap_partly(t, target) else t for t in tensors[1:]])
     layouts = tuple([t.layout for t in tensors])
     plan = op.inplace_plans.get(layouts)
     if plan is None:
         plan = op.inplace_plans.keep(layouts, op.make_inplace_plan(layouts))
-    for other in tensors[1:]:
-        if overlap_partly(other, target):
-            raise RuntimeError(f"unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
-                               f"single memory location. Please clone() the tensor before performing the operation. ({op.name}_)")
     needs_graph = modes.grad and any(t.node is not None for t in tensors)
     if not needs_graph:
         plan.call(*[t.address for t in tensors], plan.walk)

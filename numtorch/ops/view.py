@@ -6,6 +6,7 @@ behind that again.
 """
 from __future__ import annotations
 
+import copy
 import weakref
 
 from .. import layout as algebra
@@ -40,8 +41,8 @@ def make_view(x: Tensor, found, title: str, vjp=None, constants=None) -> Tensor:
             if vjp is None:
                 vjp, constants = _region_vjp, (x.layout, layout, offset)
             out.node = GraphNode(title, (x.node,), (), vjp, constants)
-        elif not modes.grad:
-            out._origin = "no_grad"
+    elif x.node is not None and layout.dtype.category >= 2:
+        out._origin = "no_grad"
     return out
 
 
@@ -122,7 +123,9 @@ class CopySlices(Node):
         if recording(grad):
             whole.node = GraphNode("clone", (grad.node,), (), lambda node, g: (g,))
         region = (Layout.of(grad.layout.dtype, self.layout.shape, self.layout.strides, base.device), self.offset)
-        outgoing = self.inner.backward(clone(make_view(whole, region, "as_strided")))
+        # Recorded, an inner node may put its saved result behind itself, where it would run and be freed before its turn here.
+        inner = copy.copy(self.inner) if modes.grad else self.inner
+        outgoing = inner.backward(clone(make_view(whole, region, "as_strided")))
         part = make_view(whole, region, "as_strided")
         inside = outgoing[0]
         if inside is None:
@@ -147,7 +150,6 @@ def refresh_view(base: Tensor, view: Tensor) -> None:
     if view.__dict__.get("_origin") == "function":
         view.node = GraphNode("as_strided", (base.node,), (), _refuse)
         return
-    view.__dict__.pop("_origin", None)
     view.node = GraphNode("as_strided", (base.node,), (), _region_vjp, (base.layout, view.layout, offset))
 
 

@@ -57,12 +57,11 @@ def check_inplace_allowed(target, name):
     if type(target.node) is Leaf:
         raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation. ({name}_)")
     base = target._base
-    if base is not None:
-        if type(base.node) is Leaf:
-            raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation. ({name}_)")
-        origin = target.__dict__.get("_origin")
-        if origin is not None:
-            raise RuntimeError(f"{_FORBIDDEN[origin]} ({name}_)")
+    if base is not None and type(base.node) is Leaf:
+        raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation. ({name}_)")
+    origin = target.__dict__.get("_origin")
+    if origin is not None:
+        raise RuntimeError(f"{_FORBIDDEN[origin]} ({name}_)")
 
 
 def rebase_history(target, node):
