@@ -8,11 +8,11 @@ import inspect
 from sys import getrefcount
 
 from ..autograd.graph import mark_written
-from ..autograd.modes import modes
+from ..autograd.modes import PLAIN, modes
 from ..storage import FREE, take
 from ..tensor import NUMBERS, Tensor, empty, new, number
 from .op import apply_formula, as_operand, common_device, is_formula, registry
-from .tape import recipe_for, record, record_call
+from .tape import PassNode, recipe_for, record, record_call, record_plainly
 from .writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
 
 
@@ -50,11 +50,25 @@ def {op.name}({', '.join(listed)}, *, out=None):
     result.address = address = storage.address
     result.layout = plan.out
     plan.call({addresses}, address, plan.walk)
-{look}    result.node = None if {test} else record(plan, {bits}, ({', '.join(nodes)},), ({everything}), result)
+{look}    if {test}:
+        result.node = None
+        return result
+    if modes.recording == PLAIN:
+        recipe = plan.recipes.get({bits})
+        if recipe is not None:
+            if recipe.trivial:
+                node = new(PassNode)
+                node.recipe, node.edges, node.extras = recipe, ({', '.join(nodes)},), None
+                result.node = node
+            else:
+                result.node = record_plainly(recipe, ({', '.join(nodes)},), ({everything}), result)
+            return result
+    result.node = record(plan, {bits}, ({', '.join(nodes)},), ({everything}), result)
     return result
 """
     scope = dict(plans=op.plans, op=op, first_call=_first_call, call_into=call_into, getrefcount=getrefcount, FREE=FREE, take=take,
                  new=new, Tensor=Tensor, record=record, NUMBERS=NUMBERS, number=number,
+                 modes=modes, PLAIN=PLAIN, PassNode=PassNode, record_plainly=record_plainly,
                  **{f"{n}_default": v for n, v in op.numbers.items()})
     exec(compile(source, f"<op {op.name}>", "exec"), scope)
     function = scope[op.name]

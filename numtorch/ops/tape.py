@@ -43,13 +43,29 @@ def _no_elements(*words):
     """The kernel of a gradient without elements."""
 
 
+def _title(recipe):
+    return "".join(p.capitalize() for p in recipe.plan.op.name.split("_")) + "Backward0"
+
+
+class PassNode(Node):
+    """A recorded call whose inputs' gradients are the result's own, such as a sum of tensors of one shape."""
+
+    __slots__ = ("recipe",)
+
+    def name(self):
+        return _title(self.recipe)
+
+    def backward(self, grad):
+        return (grad, grad)[:len(self.edges)]            # the engine does not look at the gradient of an edge that is None
+
+
 class PointwiseNode(Node):
     """A recorded elementwise call."""
 
     __slots__ = ("recipe", "saved", "versions", "result")
 
     def name(self):
-        return "".join(p.capitalize() for p in self.recipe.plan.op.name.split("_")) + "Backward0"
+        return _title(self.recipe)
 
     def release(self):
         recipe = self.recipe
@@ -58,8 +74,6 @@ class PointwiseNode(Node):
 
     def backward(self, grad):
         recipe = self.recipe
-        if recipe.trivial:
-            return (grad, grad)[:len(self.edges)]        # the engine does not look at the gradient of an edge that is None
         saved = self.saved
         if saved is None:
             raise freed_error()
@@ -79,9 +93,13 @@ class PointwiseNode(Node):
                 unpacked.append(tensor)
             words.append(tensor.address)
         if recipe.saves_out:
-            kept = rebuild_result(self.result, self)
-            unpacked.append(kept)
-            words.append(kept.address)
+            kept = self.result
+            if type(kept) is not tuple or kept[0].version != kept[3]:
+                kept = rebuild_result(kept, self)        # unpacks it, or says who changed it
+                unpacked.append(kept)
+                words.append(kept.address)
+            else:
+                words.append(kept[1])
         outs = []
         for layout in backward.outs:
             out = empty(layout)
@@ -154,10 +172,19 @@ def record(plan, wanted, edges, inputs, out):
         recipe = recipe_for(plan, wanted)
         if recipe is None:
             return None
+    if recording == RARE:
+        return _record_with_modes(recipe, edges, inputs, out)
+    return record_plainly(recipe, edges, inputs, out)
+
+
+def record_plainly(recipe, edges, inputs, out):
+    """The node for a recipe, without the rarer modes."""
+    if recipe.trivial:
+        node = new(PassNode)
+        node.recipe, node.edges, node.extras = recipe, edges, None
+        return node
     node = new(PointwiseNode)
     node.recipe, node.edges, node.extras = recipe, edges, None
-    if recording == RARE:
-        return _record_with_modes(node, inputs, out)
     saves = recipe.saves
     if not saves:
         node.saved = node.versions = saves
@@ -185,8 +212,9 @@ def record_call(plan, inputs, out):
     return record(plan, wanted, edges, inputs, out) if wanted else None
 
 
-def _record_with_modes(node, inputs, out):
-    recipe = node.recipe
+def _record_with_modes(recipe, edges, inputs, out):
+    node = new(PointwiseNode)
+    node.recipe, node.edges, node.extras = recipe, edges, None
     node.versions = [inputs[i].storage.version for i in recipe.saves]
     node.saved = [save(inputs[i]) for i in recipe.saves]
     kept = (out.storage, out.address, out.layout, out.storage.version) if recipe.saves_out else None
