@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import traceback
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
@@ -322,9 +323,9 @@ def plans_hold_their_memory(torch):
 
 def outcome(value):
     values = value if isinstance(value, tuple) else (value,)
-    wide = [v.detach().cpu() for v in values]
-    return [(str(v.dtype), list(v.shape), [str(e) for e in (v.float() if "float16" in str(v.dtype) else v).numpy().ravel().tolist()])
-            for v in wide]
+    values = [v.detach().cpu() for v in values]
+    wide = [v.float() if "float16" in str(v.dtype) else v for v in values]
+    return [(str(v.dtype), list(v.shape), [str(e) for e in w.numpy().ravel().tolist()]) for v, w in zip(values, wide)]
 
 
 def run_all(device):
@@ -427,8 +428,11 @@ FLOAT32_OPS = ["add", "div", "exp", "sigmoid", "log", "tanh", "erf", "pow", "fmo
 
 @pytest.fixture(scope="module")
 def compiler():
-    for module in ("numba_cuda", "cuda.core", "cuda.bindings"):
-        pytest.importorskip(module, reason="the cuda extra is not installed: pip install numtorch[cuda]")
+    for package in ("numba-cuda", "cuda-core", "nvidia-nvvm", "nvidia-nvjitlink"):
+        try:
+            version(package)
+        except PackageNotFoundError:
+            pytest.skip(f"the cuda extra is not installed ({package} is missing): pip install numtorch[cuda]")
     if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
         pytest.skip("the simulator is on")
     import numtorch  # noqa: F401

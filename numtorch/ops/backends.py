@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import importlib
 
-from ..devices import cpu, device as as_device
+from ..devices import cpu
+from ..devices import device as as_device
 
 _PACKAGES = {"cpu": "numtorch.kernels.cpu", "cuda": "numtorch.kernels.cuda"}
 

@@ -20,7 +20,8 @@ from .. import store
 from ..compiler import Target, _bind, _fingerprint, _installed_version, _module_hash
 from ..pointers import Pointer, element_type
 from ..threads import Prepared
-from .runtime import MAX_BLOCKS, SIMULATED, runtime, upload
+from .environment import MAX_BLOCKS, SIMULATED
+from .runtime import runtime, upload
 
 LOWERING = "numtorch.kernels.cuda.lowering"
 _lock = threading.RLock()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from cuda.bindings import driver
 from cuda.core import Device, LaunchConfig, ObjectCode, launch
 
-from .runtime import THREADS, Unavailable
+from .environment import THREADS, Unavailable
 
 
 def _checked(result):

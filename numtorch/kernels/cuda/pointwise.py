@@ -17,12 +17,12 @@ from ..cpu.pointwise import _NAMES, _load, _store
 from ..threads import Prepared
 from ..walk import merge, pattern_of
 from .compiler import compile_kernel, prepare
-from .runtime import THREADS
+from .environment import THREADS
 
 HEADER = 2
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _source(inputs: tuple, outputs: tuple, pattern: str, written: int, compute: tuple, results: tuple | None, part: str):
     """The kernel's source; see the CPU's for what the arguments say. In the pattern, `s` stands for all operands or none."""
     count = len(inputs)

@@ -19,7 +19,8 @@ from ..cpu.reducewalk import HEADER, Nest, nest, position
 from ..intrinsics import float_of, offset
 from ..threads import Prepared
 from .compiler import compile_kernel, cuda, prepare
-from .runtime import MAX_BLOCKS, THREADS, runtime
+from .environment import MAX_BLOCKS, THREADS
+from .runtime import runtime
 
 T = float32
 W = OUT = float64

@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 
-from .runtime import THREADS
+from .environment import THREADS
 
 ALIGNMENT = 256                                          # as the driver's allocator has it
 

@@ -1,0 +1,16 @@
+"""Whether kernels run on a GPU or in the simulator, which cannot change in a process, and how large grids are then."""
+from __future__ import annotations
+
+import os
+
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
+THREADS = 4 if SIMULATED else 256                        # of every block
+MAX_BLOCKS = 2 if SIMULATED else 4096                    # fills any GPU several times over; beyond, kernels loop over the grid
+
+
+class Unavailable(Exception):
+    """There is neither a GPU that can be used nor the simulator. `missing` is the package to install, if that is why."""
+
+    def __init__(self, reason, missing=None):
+        super().__init__(reason)
+        self.missing = missing
