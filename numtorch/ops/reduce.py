@@ -32,10 +32,10 @@ class ReduceOp(Op):
         self.saves_input, self.saves_result, self.empty_error = saves_input, saves_result, empty_error
         self.plans = new_plan_table()
 
-    def _plan(self, layout, dims, keepdim, dtype, options):
+    def _plan(self, layout, dims, keepdim, options):
         plan = _ReducePlan()
         plan.spread = {}
-        out_dtype = dtype or self.result(layout.dtype)
+        out_dtype = self.result(layout.dtype)
         plan.axes = wrap_dims(dims, layout.ndim)
         if not layout.ndim:
             plan.axes = ()                               # dims 0 and -1 of a 0-dim tensor are valid and mean nothing
@@ -49,7 +49,7 @@ class ReduceOp(Op):
         plan.out = Layout.of(out_dtype, plan.final, None, layout.device)
         kept = Layout.of(out_dtype, plan.kept_shape, None, layout.device)
         strides = tuple(0 if i in plan.axes else s for i, s in enumerate(kept.strides))
-        plan.differentiable = out_dtype.category >= 2
+        plan.differentiable = self.vjp is not None and out_dtype.category >= 2
         plan.prepared = None
         if plan.out.numel:
             plan.prepared = kernels(layout.device, "reduce").plan_reduce(
@@ -57,19 +57,20 @@ class ReduceOp(Op):
                 layout.strides, plan.axes, strides, **dict(options))
         return plan
 
-    def run(self, x, dims=None, keepdim=False, dtype=None, options=()):
+    def run(self, x, dims=None, keepdim=False, options=()):
         """Reduce x over dims (all, when None)."""
-        key = (x.layout, dims, keepdim, dtype, options)
+        layout = x.layout
+        key = layout if dims is None and not keepdim and not options else (layout, dims, keepdim, options)
         plan = self.plans.get(key)
         if plan is None:
-            plan = self.plans.keep(key, self._plan(x.layout, dims, keepdim, dtype, options))
+            plan = self.plans.keep(key, self._plan(layout, dims, keepdim, options))
         out = empty(plan.out)
         prepared = plan.prepared
         if prepared is not None:
             prepared.call(x.address, out.address, prepared.walk)
-        if x.node is not None and self.vjp is not None and plan.differentiable and modes.grad:
+        if x.node is not None and plan.differentiable and modes.recording:
             node = out.node = GraphNode(self.name, (x.node,), (x,) if self.saves_input else (), self.vjp,
-                                        (x.layout, plan, options))
+                                        (layout, plan, options))
             if self.saves_result:
                 node.save_results([out])
         return out
@@ -329,7 +330,7 @@ def var(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=Non
         dim, unbiased = None, dim
     if input.layout.dtype.category < 2:
         raise RuntimeError("var only support floating point and complex dtypes")
-    return VAR.run(input, _none_if_empty(dim), keepdim, None, (("correction", _correction(unbiased, correction)),))
+    return VAR.run(input, _none_if_empty(dim), keepdim, (("correction", _correction(unbiased, correction)),))
 
 
 @method
@@ -357,7 +358,7 @@ def norm(input, p=2, dim=None, keepdim: bool = False, dtype=None) -> Tensor:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
                            f"{input.layout.dtype.name.capitalize()}")
     p = 2.0 if p == "fro" or p is None else float(p)
-    return NORM.run(input, _none_if_empty(dim), keepdim, None, (("exponent", p),))
+    return NORM.run(input, _none_if_empty(dim), keepdim, (("exponent", p),))
 
 
 @method
