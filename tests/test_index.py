@@ -462,6 +462,7 @@ def test_masks():
 def test_numpy_numbers_and_arrays_as_indices():
     x = arange(6).reshape(2, 3)
     for key, same in ((np.int64(1), 1), (np.array(1), 1), (np.bool_(True), True), (np.array(False), False),
-                      (np.array([1, 0]), [1, 0]), (np.array([True, False]), [True, False]), (range(2), [0, 1]), ((0, np.array([2])), (0, [2]))):
+                      (np.array([1, 0]), [1, 0]), (np.array([True, False]), [True, False]),
+                      (range(2), [0, 1]), ((0, np.array([2])), (0, [2]))):
         assert x[key].tolist() == x[same].tolist() and x[key].shape == x[same].shape
     assert type(x[tensor([0])]) is Tensor
