@@ -1,0 +1,574 @@
+"""In-place operations under the tape: gradients through them and through views, version checks, anomaly mode, saved-tensor hooks.
+
+Bodies take the module they test: the same ones run on PyTorch when it is installed, which shows that what they expect is
+PyTorch's behaviour.
+"""
+from __future__ import annotations
+
+import linecache
+import re
+
+import numpy as np
+import pytest
+
+import numtorch
+
+
+@pytest.fixture(params=["numtorch", "pytorch"])
+def torch(request):
+    return numtorch if request.param == "numtorch" else pytest.importorskip("torch")
+
+
+def leaf(torch, *values, dtype=None):
+    return torch.tensor([float(v) for v in values] if len(values) > 1 else float(values[0]), dtype=dtype, requires_grad=True)
+
+
+def close(got, wanted, **tolerance):
+    np.testing.assert_allclose(np.array(got.tolist()), wanted, **{"rtol": 1e-5, "atol": 1e-6, **tolerance})
+
+
+# ---------------------------------------------------------------- in place on a result
+# (what is done to y = x * 1 for x = (2, -3) in place, the values of y then, the gradient of (y * weights).sum() by x)
+WEIGHTS = (1.0, 10.0)
+WRITES = {
+    "add_": (lambda torch, y: y.add_(1), (3, -2), (1, 10)),
+    "add_ alpha": (lambda torch, y: y.add_(torch.ones(2, dtype=y.dtype), alpha=3), (5, 0), (1, 10)),
+    "sub_": (lambda torch, y: y.sub_(1), (1, -4), (1, 10)),
+    "mul_": (lambda torch, y: y.mul_(3), (6, -9), (3, 30)),
+    "mul_ tensor": (lambda torch, y: y.mul_(torch.tensor([3.0, 4.0], dtype=y.dtype)), (6, -12), (3, 40)),
+    "div_": (lambda torch, y: y.div_(2), (1, -1.5), (0.5, 5)),
+    "neg_": (lambda torch, y: y.neg_(), (-2, 3), (-1, -10)),
+    "pow_": (lambda torch, y: y.pow_(2), (4, 9), (4, -60)),
+    "relu_": (lambda torch, y: y.relu_(), (2, 0), (1, 0)),
+    "exp_": (lambda torch, y: y.exp_(), (np.exp(2), np.exp(-3)), (np.exp(2), 10 * np.exp(-3))),
+    "sigmoid_": (lambda torch, y: y.sigmoid_(), (0.8807971, 0.0474259), (0.1049936, 0.451767)),
+    "clamp_": (lambda torch, y: y.clamp_(min=0), (2, 0), (1, 0)),
+    "clamp_ max": (lambda torch, y: y.clamp_(max=0), (0, -3), (0, 10)),
+    "fill_": (lambda torch, y: y.fill_(5), (5, 5), (0, 0)),
+    "zero_": (lambda torch, y: y.zero_(), (0, 0), (0, 0)),
+    "copy_": (lambda torch, y: y.copy_(torch.tensor([5.0, 6.0], dtype=y.dtype)), (5, 6), (0, 0)),
+    "masked_fill_": (lambda torch, y: y.masked_fill_(y < 0, 7), (2, 7), (1, 0)),
+    "setitem": (lambda torch, y: y.__setitem__(0, 7), (7, -3), (0, 10)),
+    "setitem slice": (lambda torch, y: y.__setitem__(slice(1, None), torch.tensor([7.0], dtype=y.dtype)), (2, 7), (1, 0)),
+    "setitem mask": (lambda torch, y: y.__setitem__(y < 0, 7), (2, 7), (1, 0)),
+    "setitem index": (lambda torch, y: y.__setitem__(torch.tensor([1]), 7), (2, 7), (1, 0)),
+    "view": (lambda torch, y: y.view(2, 1).mul_(3), (6, -9), (3, 30)),
+    "select": (lambda torch, y: y[1].mul_(3), (2, -9), (1, 30)),
+    "narrow": (lambda torch, y: y.narrow(0, 1, 1).exp_(), (2, np.exp(-3)), (1, 10 * np.exp(-3))),
+    "two writes": (lambda torch, y: y.mul_(3).add_(1).mul_(2), (14, -16), (6, 60)),
+    "view of a view": (lambda torch, y: y.view(2, 1)[1][0].mul_(3), (2, -9), (1, 30)),
+    "operator": (lambda torch, y: y.__imul__(3), (6, -9), (3, 30)),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_writes(torch, name):
+    write, values, expected = WRITES[name]
+    x = leaf(torch, 2, -3)
+    y = x * 1
+    returned = write(torch, y)
+    assert returned is y or returned is None or returned._base is y
+    close(y.detach(), values)
+    (y * torch.tensor(WEIGHTS)).sum().backward()
+    close(x.grad, expected)
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_second_derivatives_of_writes(torch, name):
+    """Against finite differences of the first."""
+    def slope_at(*point):
+        x = leaf(torch, *point, dtype=torch.float64)
+        y = x * 1
+        WRITES[name][0](torch, y)
+        return x, torch.autograd.grad((y * y).sum(), x, create_graph=True)[0].sum()
+
+    x, slope = slope_at(2, -3)
+    second = torch.autograd.grad(slope, x, allow_unused=True)[0] if slope.requires_grad else None
+    for i, step in enumerate(np.eye(2) * 1e-6):
+        numeric = (slope_at(*([2, -3] + step))[1].item() - slope_at(*([2, -3] - step))[1].item()) / 2e-6
+        np.testing.assert_allclose(0 if second is None else second[i].item(), numeric, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("write, values, by_x, by_w", [
+    (lambda y, w: y.add_(w), (7, 2), (1, 10), (1, 10)),
+    (lambda y, w: y.mul_(w), (10, -15), (5, 50), (2, -30)),
+    (lambda y, w: y.copy_(w), (5, 5), (0, 0), (1, 10)),
+    (lambda y, w: y[0].mul_(w[0]), (10, -3), (5, 10), (2, 0)),
+    (lambda y, w: y.__setitem__(0, w[1]), (5, -3), (0, 10), (0, 1)),
+    (lambda y, w: y.__setitem__(slice(None), w), (5, 5), (0, 0), (1, 10)),
+    (lambda y, w: y.addcmul_(w, w), (27, 22), (1, 10), (10, 100)),
+    (lambda y, w: y.lerp_(w, 0.5), (3.5, 1), (0.5, 5), (0.5, 5)),
+])
+def test_writes_with_another_operand(write, values, by_x, by_w):
+    x, w = leaf(numtorch, 2, -3), leaf(numtorch, 5, 5)
+    y = x * 1
+    write(y, w)
+    close(y.detach(), values)
+    found = numtorch.autograd.grad((y * numtorch.tensor(WEIGHTS)).sum(), [x, w])
+    close(found[0], by_x)
+    close(found[1], by_w)
+
+
+def test_a_written_operand_broadcasts(torch):
+    x, w = leaf(torch, 2, -3), leaf(torch, 5)
+    y = torch.zeros(3, 2) + x
+    y.add_(w * 1).copy_(x * w)
+    y.sum().backward()
+    close(x.grad, (15, 15))
+    close(w.grad, -3)
+
+
+@pytest.mark.parametrize("write, expected", [
+    (lambda y: y.mul_(y), (4, -6)),
+    (lambda y: y.mul_(y.view(2)), (4, -6)),
+    (lambda y: y.mul_(y.detach()), (2, -3)),
+    (lambda y: y.add_(y), (2, 2)),
+    (lambda y: y.sub_(y), (0, 0)),
+    (lambda y: y.div_(y), (0, 0)),
+    (lambda y: y[0].mul_(y[1]), (-3, 3)),
+    (lambda y: y[:1].mul_(y[1:]), (-3, 3)),
+])
+def test_a_tensor_written_with_itself(write, expected):
+    """PyTorch refuses some of these in backward; here what is needed is copied."""
+    for order in (1, 2):
+        x = leaf(numtorch, 2, -3)
+        y = x * 1
+        write(y)
+        found, = numtorch.autograd.grad(y.sum(), x, create_graph=order == 2)
+        close(found, expected)
+    if found.requires_grad:
+        second, = numtorch.autograd.grad((found * numtorch.tensor([1.0, 10.0])).sum(), x, allow_unused=True)
+        wanted = {(4, -6): (2, 20), (-3, 3): (10, 1)}.get(expected)
+        if wanted:
+            close(second, wanted)
+
+
+# ---------------------------------------------------------------- tensors without a history
+def test_writing_a_source_that_requires_grad(torch):
+    w = leaf(torch, 2, 3)
+    x = torch.zeros(3)
+    x[0] = w[1]
+    x[1:] = w * 2
+    assert x.requires_grad and not x.is_leaf
+    close(x.detach(), (3, 4, 6))
+    (x * torch.tensor([1.0, 10.0, 100.0])).sum().backward()
+    close(w.grad, (20, 201))
+
+
+def test_a_view_made_before_the_base_required_grad(torch):
+    w = leaf(torch, 2, 3)
+    x = torch.zeros(2)
+    first, view = x[0], x.view(2, 1)
+    assert not view.requires_grad
+    x.add_(w)
+    assert first.requires_grad and view.requires_grad
+    (first * 5 + view.sum()).backward()
+    close(w.grad, (6, 1))
+
+
+def test_writing_through_a_view_of_a_plain_tensor(torch):
+    w = leaf(torch, 2)
+    x = torch.ones(2, 2)
+    row = x[1]
+    other = x.t()
+    row.mul_(w)
+    assert x.requires_grad and other.requires_grad and row.requires_grad
+    close(x.detach(), ((1, 1), (2, 2)))
+    (other * torch.tensor([[1.0, 10.0], [100.0, 1000.0]])).sum().backward()
+    close(w.grad, 1010)
+
+
+def test_integers_take_no_gradient(torch):
+    w = leaf(torch, 2.5)
+    x = torch.zeros(2, dtype=torch.int64)
+    x.copy_(w)
+    assert not x.requires_grad and x.tolist() == [2, 2]
+
+
+# ---------------------------------------------------------------- views share history
+def test_siblings_and_base_see_a_write(torch):
+    x = leaf(torch, 2, 3)
+    base = x * 1
+    left, right, both = base[0], base[1], base.view(2, 1)
+    left.mul_(10)
+    close(both.detach(), ((20,), (3,)))
+    close(torch.autograd.grad(base.sum(), x, retain_graph=True)[0], (10, 1))
+    close(torch.autograd.grad(both.sum(), x, retain_graph=True)[0], (10, 1))
+    close(torch.autograd.grad(right, x, retain_graph=True)[0], (0, 1))
+    close(torch.autograd.grad(left, x, retain_graph=True)[0], (10, 0))
+
+
+def test_a_write_to_the_base_reaches_its_views(torch):
+    x = leaf(torch, 2, 3)
+    base = x * 1
+    view = base[1:].view(1, 1)
+    base.mul_(10)
+    view.sum().backward(retain_graph=True)
+    close(x.grad, (0, 10))
+    view.mul_(3)
+    x.grad = None
+    base.sum().backward()
+    close(x.grad, (10, 30))
+
+
+def test_writes_and_views_in_turns(torch):
+    x = leaf(torch, 1, 2, 3, 4)
+    base = (x * 1).view(2, 2)
+    column = base[:, 1]
+    base.mul_(2)                                         # 2 4 6 8
+    column.add_(base[:, 0])                              # 2 6 6 14
+    row = base.t()[0]                                    # 2 6
+    row.mul_(torch.tensor([2.0, 6.0]))                   # 4 36
+    base[0].exp_()
+    grid = torch.tensor([[1.0, 1.0], [10.0, 100.0]])
+    (base * grid).sum().backward()
+    close(x.grad, (4 * np.exp(4.0) + 2 * np.exp(6.0), 2 * np.exp(6.0), 10 * 12 + 200, 200), rtol=1e-4)    # base[1, 1] = 14
+
+
+@pytest.mark.parametrize("view", [
+    lambda y: y.t(), lambda y: y[:, ::2], lambda y: y[1], lambda y: y.view(-1), lambda y: y.unsqueeze(1), lambda y: y.diagonal(),
+    lambda y: y.t()[1:], lambda y: y[..., -1], lambda y: y.reshape(3, 2), lambda y: y.permute(1, 0)[::2, 1:],
+    lambda y: y.as_strided((2, 2), (3, 1), 1), lambda y: y.squeeze(), lambda y: y.unfold(1, 1, 2), lambda y: y.flatten(),
+])
+def test_any_view_is_written(torch, view):
+    """Squaring a view of y in place: gradient 2y inside the view and 1 outside."""
+    x = (torch.arange(6.0) + 1).reshape(2, 3).requires_grad_()
+    y = x * 1
+    part = view(y)
+    part.mul_(part.detach().clone() * 1.0)
+    inside = view(torch.arange(6).reshape(2, 3)).reshape(-1).tolist()
+    (y * y).sum().backward()
+    flat = np.arange(6.0) + 1
+    expected = 2 * flat
+    expected[inside] = 2 * flat[inside] ** 3
+    close(x.grad.reshape(-1), expected)
+
+
+def test_a_transposed_base(torch):
+    x = (torch.arange(6.0) + 1).reshape(2, 3).requires_grad_()
+    y = x.t() * 1                                        # keeps x's order in memory
+    y[1].mul_(10)
+    (y * torch.arange(6.0).reshape(3, 2)).sum().backward()
+    close(x.grad, ((0, 20, 4), (1, 30, 5)))
+
+
+def test_a_view_under_no_grad_is_not_written_by_recorded_ops(torch):
+    x = leaf(torch, 2, 3)
+    y, w = x * 1, leaf(torch, 5)
+    with torch.no_grad():
+        view = y[:1]
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace with grad mode enabled"):
+        view.mul_(w)
+
+
+def test_writing_under_no_grad_is_not_recorded(torch):
+    x = leaf(torch, 2, 3)
+    y = x * 1
+    with torch.no_grad():
+        x.mul_(2)
+        y[0] = 100
+        x[1].add_(1)
+    close(x.detach(), (4, 7))
+    y.sum().backward()
+    close(x.grad, (1, 1))
+
+
+# ---------------------------------------------------------------- retain_grad and hooks around a write
+def test_retain_grad_follows_a_write(torch):
+    x = leaf(torch, 2, 3)
+    y = x * 1
+    y.retain_grad()
+    y.mul_(3)
+    assert y.retains_grad
+    (y * y).sum().backward()
+    close(y.grad, (12, 18))
+    close(x.grad, (36, 54))
+
+
+def test_a_hook_from_before_a_write_gets_the_gradient_of_then(torch):
+    x = leaf(torch, 2, 3)
+    y = x * 1
+    seen = []
+    y.register_hook(lambda g: seen.append(("before", g.tolist())))
+    y.mul_(3)
+    y.register_hook(lambda g: seen.append(("after", g.tolist())))
+    y.sum().backward()
+    assert seen == [("after", [1, 1]), ("before", [3, 3])]
+
+
+# ---------------------------------------------------------------- detach and data
+def test_detach_shares_memory_and_version(torch):
+    x = leaf(torch, 2, 3)
+    y = x * 1
+    z = y * y
+    detached = y.detach()
+    assert not detached.requires_grad and detached.data_ptr() == y.data_ptr()
+    before = y._version
+    detached.add_(1)
+    assert y._version == before + 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+
+
+def test_data_shares_memory_only(torch):
+    x = leaf(torch, 2, 3)
+    y = x * 1
+    z = y * y
+    before = y._version
+    y.data.add_(1)
+    assert y._version == before
+    z.sum().backward()                                   # with what the memory holds now, as PyTorch does
+    close(x.grad, (6, 8))
+    x.data = torch.tensor([7.0, 8.0])
+    close(x.detach(), (7, 8))
+    assert x.requires_grad and x.is_leaf
+
+
+def test_detach_in_place(torch):
+    y = leaf(torch, 2, 3) * 2
+    assert y.detach_() is y and not y.requires_grad and y.is_leaf
+    with pytest.raises(RuntimeError, match="Can't detach views in-place"):
+        (leaf(torch, 2, 3) * 2)[0].detach_()
+
+
+# ---------------------------------------------------------------- refused writes
+def saved_and_changed(torch, op, write):
+    x = leaf(torch, 2, 3)
+    y = x * 1
+    z = op(y)
+    write(y, z)
+    z.sum().backward()
+
+
+def other_view_changed(torch):
+    x = leaf(torch, 2, 3)
+    y = x * 1
+    z = y[0] * y[0]
+    y[1].add_(1)                                         # views share the version counter
+    z.backward()
+
+
+REFUSED = [
+    (lambda torch: leaf(torch, 1, 2).add_(1), "a leaf Variable that requires grad is being used in an in-place operation"),
+    (lambda torch: leaf(torch, 1, 2).copy_(torch.ones(2)), "a leaf Variable that requires grad is being used in an in-place"),
+    (lambda torch: leaf(torch, 1, 2).zero_(), "a leaf Variable that requires grad is being used in an in-place operation"),
+    (lambda torch: leaf(torch, 1, 2).__imul__(2), "a leaf Variable that requires grad is being used in an in-place operation"),
+    (lambda torch: leaf(torch, 1, 2).masked_fill_(torch.tensor([True, False]), 1), "a leaf Variable that requires grad"),
+    (lambda torch: leaf(torch, 1, 2).__setitem__(torch.tensor([0]), 1.0), "a leaf Variable that requires grad"),
+    (lambda torch: leaf(torch, 1, 2)[0].add_(1), "a view of a leaf Variable that requires grad is being used in an in-place"),
+    (lambda torch: leaf(torch, 1, 2).view(2, 1)[0].mul_(2), "a view of a leaf Variable that requires grad is being used"),
+    (lambda torch: leaf(torch, 1, 2).__setitem__(0, 1.0), "a view of a leaf Variable that requires grad is being used"),
+    (lambda torch: (leaf(torch, 1) * 1).expand(3).add_(1), "more than one element of the written-to tensor refers to a single memory"),
+    (lambda torch: saved_and_changed(torch, lambda y: y * y, lambda y, z: y.add_(1)), "modified by an inplace operation: "
+                                                                                      "[torch.FloatTensor [2]]"),
+    (lambda torch: saved_and_changed(torch, lambda y: y.exp(), lambda y, z: z.add_(1)), "modified by an inplace operation: "
+                                                                                        "[torch.FloatTensor [2]]"),
+    (lambda torch: saved_and_changed(torch, lambda y: y.double() * y, lambda y, z: y.zero_()), "modified by an inplace operation"),
+    (lambda torch: saved_and_changed(torch, lambda y: y * y, lambda y, z: y[0].add_(1)), "modified by an inplace operation"),
+    (lambda torch: saved_and_changed(torch, lambda y: y * y, lambda y, z: y.detach().view(-1).add_(1)), "modified by an inplace"),
+    (other_view_changed, "modified by an inplace operation"),
+]
+
+
+@pytest.mark.parametrize("function, words", REFUSED)
+def test_refused(torch, function, words):
+    with pytest.raises(RuntimeError, match=re.escape(words)):
+        function(torch)
+
+
+@pytest.mark.parametrize("op, write, saver, writer", [
+    (lambda y: y * y, lambda y, z: y.add_(1), "MulBackward0", "add_"),
+    (lambda y: y.exp(), lambda y, z: z.mul_(2), "ExpBackward0", "mul_"),
+    (lambda y: y.sin(), lambda y, z: y.copy_(z.detach()), "SinBackward0", "copy_"),
+    (lambda y: y.view(1, 2) @ y.view(2, 1), lambda y, z: y.zero_(), "MmBackward0", "copy_|zero_|fill_"),
+    (lambda y: y.norm(), lambda y, z: y[0].exp_(), "NormBackward0", "exp_"),
+])
+def test_version_errors_name_both_ops(op, write, saver, writer):
+    with pytest.raises(RuntimeError, match=rf"(?s)is at version \d+; expected version \d+ instead\. It was saved by ({saver}) and "
+                                           rf"changed by ({writer})\.\nHint: enable anomaly detection"):
+        saved_and_changed(numtorch, op, write)
+
+
+def test_a_write_that_nothing_saved_is_fine(torch):
+    x = leaf(torch, 2, 3)
+    y = x + 1
+    z = y + y
+    y.mul_(100)
+    z.sum().backward()
+    close(x.grad, (2, 2))
+
+
+def test_a_refused_write_changes_nothing():
+    x = leaf(numtorch, 1, 2)
+    version = x._version
+    for write in (lambda: x.add_(1), lambda: x[0].add_(1), lambda: x.__setitem__(0, 5.0), lambda: x.copy_(numtorch.zeros(2)),
+                  lambda: x.__setitem__(numtorch.tensor([True, False]), 5.0), lambda: x.clamp_(min=5), lambda: x.fill_(3)):
+        with pytest.raises(RuntimeError):
+            write()
+    close(x.detach(), (1, 2))
+    assert x._version == version
+
+
+# ---------------------------------------------------------------- anomaly mode
+def test_anomaly_shows_both_source_lines():
+    x = leaf(numtorch, 2, 3)
+    with numtorch.autograd.detect_anomaly():
+        y = x * 1
+        z = y.exp()                                      # saved here
+        z.add_(1)                                        # changed here
+        with pytest.raises(RuntimeError) as error:
+            z.sum().backward()
+    text = str(error.value)
+    lines = [linecache.getline(__file__, int(n)) for n in re.findall(r'File ".*test_autograd_inplace.py", line (\d+)', text)]
+    assert any("# saved here" in line for line in lines) and any("# changed here" in line for line in lines), text
+    assert "Saved at" in text and "Changed at" in text and not numtorch.autograd.is_anomaly_enabled()
+
+
+def test_anomaly_shows_where_a_failing_node_was_recorded():
+    class Fails(numtorch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            raise ValueError("on purpose")
+
+    with numtorch.autograd.set_detect_anomaly(True):
+        y = Fails.apply(leaf(numtorch, 2, 3))            # recorded here
+        with pytest.raises(ValueError, match="on purpose") as error:
+            y.sum().backward()
+    note, = error.value.__notes__
+    assert "Error detected in FailsBackward" in note
+    assert "# recorded here" in linecache.getline(__file__, int(re.search(r"line (\d+)", note)[1]))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")       # PyTorch's
+def test_anomaly_finds_nan(torch):
+    x = leaf(torch, 0, 1)
+    with torch.autograd.detect_anomaly():
+        loss = (x.sqrt() * 0).sum()                      # 0 · inf
+        with pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values in its 0th output"):
+            loss.backward()
+    x.grad = None
+    (x.sqrt() * 0).sum().backward()
+    assert np.isnan(x.grad[0].item())
+    with torch.autograd.set_detect_anomaly(True, check_nan=False):
+        x.grad = None
+        (x.sqrt() * 0).sum().backward()
+
+
+def test_anomaly_mode_switches():
+    anomaly = numtorch.autograd.set_detect_anomaly(True)
+    assert numtorch.autograd.is_anomaly_enabled()
+    with anomaly:
+        assert numtorch.autograd.is_anomaly_enabled()
+    assert not numtorch.autograd.is_anomaly_enabled()
+    numtorch.autograd.set_detect_anomaly(True)
+    numtorch.autograd.set_detect_anomaly(False)
+    assert not numtorch.autograd.is_anomaly_enabled()
+
+
+# ---------------------------------------------------------------- saved-tensor hooks
+def through_numpy(torch, seen=None):
+    def pack(tensor):
+        if seen is not None:
+            seen.append(tensor.tolist())
+        return tensor.detach().numpy().copy()
+    return torch.autograd.graph.saved_tensors_hooks(pack, torch.from_numpy)
+
+
+SAVING = [
+    lambda x: x * x, lambda x: x.exp(), lambda x: x.sin() * x, lambda x: (x * 2).sigmoid(), lambda x: x.view(1, 3) @ x.view(3, 1),
+    lambda x: x.exp().log_softmax(0), lambda x: x.prod(), lambda x: x.expand(2, 3) * x, lambda x: (x.view(3, 1) * x).t().exp(),
+    lambda x: x / x.sum(), lambda x: x.var(), lambda x: x[[0, 2, 2]] ** 2, lambda x: x.max() * x.norm(), lambda x: (x > 1).float() * x,
+]
+
+
+@pytest.mark.parametrize("function", SAVING)
+def test_saved_tensors_through_numpy(torch, function):
+    """The same gradients, first and second, when all that is saved went to NumPy and back."""
+    x = leaf(torch, 1.5, 0.5, 2.0)
+    expected, = torch.autograd.grad(function(x).exp().sum(), x, create_graph=True)
+    expected_second, = torch.autograd.grad(expected.sum(), x)
+    with through_numpy(torch):
+        loss = function(x).exp().sum()
+    close(torch.autograd.grad(loss, x, retain_graph=True)[0], expected.tolist())
+    found, = torch.autograd.grad(loss, x, create_graph=True)
+    close(torch.autograd.grad(found.sum(), x)[0], expected_second.tolist(), rtol=1e-4)
+
+
+def test_pack_is_called_at_recording_and_unpack_at_backward(torch):
+    calls = []
+
+    def pack(tensor):
+        calls.append("pack")
+        return tensor
+
+    def unpack(tensor):
+        calls.append("unpack")
+        return tensor
+
+    x = leaf(torch, 2, 3)
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        y = (x * x).sum()
+        assert calls == ["pack", "pack"]
+        (x.detach() * 2).sum()
+        with torch.no_grad():
+            x * x
+        assert calls == ["pack", "pack"]
+    x * x
+    y.backward()
+    assert calls == ["pack", "pack", "unpack", "unpack"]
+    close(x.grad, (4, 6))
+
+
+def test_nested_hooks(torch):
+    x = leaf(torch, 2, 3)
+    outer, inner = [], []
+    with through_numpy(torch, outer):
+        with through_numpy(torch, inner):
+            y = x.exp()
+        z = y.sin()
+    assert len(outer) == 1 and len(inner) == 1
+    z.sum().backward()
+    close(x.grad, np.cos(np.exp([2, 3])) * np.exp([2, 3]), rtol=1e-4)
+
+
+def test_hooks_and_custom_functions(torch):
+    seen = []
+
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            out = x.exp() * y
+            ctx.save_for_backward(y, out)
+            return out
+
+        @staticmethod
+        def backward(ctx, grad):
+            y, out = ctx.saved_tensors
+            return grad * out, grad * out / y
+
+    x, y = leaf(torch, 2, 3), leaf(torch, 4, 5)
+    with through_numpy(torch, seen):
+        out = Exp.apply(x, y)
+    assert len(seen) == 2
+    first, = torch.autograd.grad(out.sum(), x, create_graph=True)
+    close(first, np.exp([2, 3]) * [4, 5])
+    by_x, by_y = torch.autograd.grad(first.sum(), [x, y])
+    close(by_x, np.exp([2, 3]) * [4, 5])
+    close(by_y, np.exp([2, 3]))
+
+
+@pytest.mark.parametrize("unpack, error, words", [
+    (lambda packed: 3, TypeError, "unpack_hook expected to be a Tensor but got result of type"),
+    (lambda packed: numtorch.zeros(5), RuntimeError, "expected a torch.float32 tensor of shape"),
+    (lambda packed: numtorch.zeros(2, dtype=numtorch.float64), RuntimeError, "got a torch.float64 tensor of shape"),
+])
+def test_what_unpack_returns_is_checked(unpack, error, words):
+    x = leaf(numtorch, 2, 3)
+    with numtorch.autograd.graph.saved_tensors_hooks(lambda t: t, unpack):
+        y = (x * x).sum()
+    with pytest.raises(error, match=re.escape(words)):
+        y.backward()
