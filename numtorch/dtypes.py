@@ -113,6 +113,7 @@ def as_dtype(value) -> dtype:
 
 # ---------------------------------------------------------------- the default
 _default = [float32]
+_default_listeners: list = []
 
 
 def get_default_dtype() -> dtype:
@@ -124,7 +125,15 @@ def set_default_dtype(d) -> None:
     """Make `d` (a floating-point dtype) the default. Raises TypeError for any other."""
     if not (isinstance(d, dtype) and d.is_floating_point):
         raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
-    _default[0] = d
+    if d is not _default[0]:
+        _default[0] = d
+        for listener in _default_listeners:
+            listener()
+
+
+def on_default_dtype_change(listener) -> None:
+    """Have `listener()` called after the default dtype changes: what was decided by the old one must be forgotten."""
+    _default_listeners.append(listener)
 
 
 # ---------------------------------------------------------------- promotion
@@ -200,7 +209,7 @@ class finfo:
         else:
             info = np.finfo(d.numpy)
             self.eps, self.max, self.tiny = float(info.eps), float(info.max), float(info.tiny)
-            self.resolution = float(info.resolution)
+            self.resolution = 10.0 ** -info.precision
         self.min, self.smallest_normal = -self.max, self.tiny
 
     def __repr__(self):

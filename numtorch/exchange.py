@@ -4,6 +4,8 @@
 """
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from . import dtypes
@@ -12,7 +14,7 @@ from .dtypes import dtype, int64
 from .dtypes import from_numpy as dtype_from_numpy
 from .layout import Layout
 from .storage import foreign_storage
-from .tensor import StorageBytes, Tensor, alias, host_array, lasting, raw_array, readable_array, readable_words, wrap
+from .tensor import Size, StorageBytes, Tensor, alias, host_array, lasting, raw_array, readable_array, readable_words, wrap
 
 
 def from_numpy(array) -> Tensor:
@@ -42,6 +44,9 @@ def from_numpy(array) -> Tensor:
     if any(s % kind.itemsize for s in array.strides) or array.__array_interface__["data"][0] % min(kind.itemsize, 8):
         raise ValueError(f"from_numpy: expected strides and address in whole elements of {kind.itemsize} bytes, got strides "
                          f"{array.strides}")
+    if not array.flags.writeable:
+        warnings.warn("The given NumPy array is not writable, and tensors do not know of such a thing: writing to the tensor would "
+                      "change, or crash on, memory that is meant to stay. Copy the array first.", UserWarning, stacklevel=2)
     layout = Layout.of(kind, array.shape, tuple(s // kind.itemsize for s in array.strides))
     if layout.contiguous:
         layout = layout.dense()
@@ -108,10 +113,10 @@ def make(data, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """
     if isinstance(data, Tensor):
         array, kind = readable_words(data if data.layout.device is cpu else data.cpu()), data.layout.dtype
-        source_words = True
+        natural, source_words = kind, True
     else:
-        array, kind, source_words = _as_array(data)
-    wanted = dtypes.as_dtype(dtype) if dtype is not None else kind
+        array, kind, source_words, natural = _as_array(data)
+    wanted = dtypes.as_dtype(dtype) if dtype is not None else natural
     out = lasting(Layout.of(wanted, array.shape))
     if wanted is kind and source_words:
         raw_array(out)[...] = array
@@ -139,13 +144,15 @@ def _convert_words(array, kind, wanted):
 
 
 def _as_array(data):
-    """Any data as a NumPy array, the dtype it stands for, and whether the array holds stored words."""
-    if isinstance(data, np.ndarray) or isinstance(data, np.generic):
+    """Any data as a NumPy array, the dtype of its elements, whether it holds stored words, and the dtype it asks for."""
+    if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
         kind = dtypes.from_numpy(array.dtype)
-        return array.view(kind.storage) if array.dtype != kind.storage and array.flags.c_contiguous else array, kind, \
-            array.dtype == kind.storage or array.flags.c_contiguous
-    if _holds_tensors(data):
+        return array, kind, array.dtype == kind.storage, kind
+    typed = _first_leaf_or_tensor(data)
+    natural = None
+    if isinstance(typed, (Tensor, np.ndarray, np.generic)):
+        natural = _common_dtype(data)
         data = _untensor(data)
     try:
         array = np.asarray(data)
@@ -153,34 +160,43 @@ def _as_array(data):
         raise ValueError(f"tensor: expected sequences of equal lengths; {error}") from None
     except OverflowError:
         raise RuntimeError("Overflow when unpacking long long") from None
-    if array.dtype.kind in "OUSV" or array.dtype.kind not in "biufc":
+    if array.dtype.kind not in "biufc":
         if array.dtype.kind == "O":
             flat = [type(v).__name__ for v in array.ravel() if not isinstance(v, (int, float, complex, bool))]
             if not flat:
                 raise RuntimeError("Overflow when unpacking long long")
             raise TypeError(f"tensor: expected numbers or sequences of them, got {flat[0]}")
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
-    kinds = {"b": dtypes.bool_, "i": int64, "u": int64, "f": dtypes.get_default_dtype(),
-             "c": dtypes.get_default_dtype().to_complex()}
-    if array.dtype.kind == "u":
-        raise RuntimeError("Overflow when unpacking long long")
-    if array.size == 0:
-        return array, dtypes.get_default_dtype(), False
-    first = data
-    while isinstance(first, (list, tuple)) and len(first):
-        first = first[0]
-    kind = kinds[array.dtype.kind]
-    if isinstance(first, (np.ndarray, np.generic)):
-        kind = dtypes.from_numpy(array.dtype)
-    return array, kind, False                            # as Python had it: float64 when the default is float32
+    if natural is None:
+        if array.dtype.kind == "u":
+            raise RuntimeError("Overflow when unpacking long long")
+        default = dtypes.get_default_dtype()
+        natural = default if array.size == 0 else {"b": dtypes.bool_, "i": int64, "f": default,
+                                                   "c": default.to_complex()}[array.dtype.kind]
+    kind = dtypes.from_numpy(array.dtype)
+    return array, kind, array.dtype == kind.storage, natural
 
 
-def _holds_tensors(data):
+def _first_leaf_or_tensor(data):
+    """The first tensor in nested sequences as far as each one's beginning tells, else the first element."""
     while isinstance(data, (list, tuple)) and data:
-        if any(isinstance(d, Tensor) for d in data):
-            return True
-        data = data[0]
-    return False
+        held = [d for d in data if isinstance(d, Tensor)]
+        data = held[0] if held else data[0]
+    return data
+
+
+def _common_dtype(data):
+    """What tensors, NumPy scalars and numbers in nested sequences promote to, each by its own dtype."""
+    if isinstance(data, Tensor):
+        return data.layout.dtype
+    if isinstance(data, (np.ndarray, np.generic)):
+        return dtypes.from_numpy(data.dtype)
+    if isinstance(data, (list, tuple)):
+        found = None
+        for kind in map(_common_dtype, data):
+            found = kind if found is None else dtypes.promote_types(found, kind)
+        return found or dtypes.get_default_dtype()
+    return dtypes.as_dtype(next((kind for kind in (bool, int, float, complex) if isinstance(data, kind)), float))
 
 
 def _untensor(data):
@@ -189,4 +205,27 @@ def _untensor(data):
     return [_untensor(d) for d in data] if isinstance(data, (list, tuple)) else data
 
 
-Tensor._construct = staticmethod(make)
+def _legacy_tensor(*args, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """`Tensor(data)` as the default dtype, or `Tensor(2, 3)` uninitialised of that shape.
+
+    Raises:
+        TypeError: a shape and data mixed.
+    """
+    wanted = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+    if all(type(a) is int for a in args) or (len(args) == 1 and isinstance(args[0], Size)):
+        shape = tuple(args[0]) if args and isinstance(args[0], Size) else args or (0,)
+        if any(n < 0 for n in shape):
+            raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+        out = lasting(Layout.of(wanted, tuple(shape)))
+    elif len(args) == 1:
+        if isinstance(args[0], Tensor):
+            return alias(args[0]) if dtype is None else make(args[0], dtype)
+        out = make(args[0], wanted)
+    else:
+        raise TypeError(f"Tensor(): expected data or a shape of integers, got {', '.join(type(a).__name__ for a in args)}")
+    if device is not None and str(device) != "cpu":
+        out = out.to(device)
+    return out.requires_grad_() if requires_grad else out
+
+
+Tensor._construct = staticmethod(_legacy_tensor)

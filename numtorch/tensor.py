@@ -6,6 +6,7 @@ numbers. What can be computed with one is attached by the floors above (`ops/`, 
 from __future__ import annotations
 
 import ctypes
+from copy import deepcopy
 from sys import getrefcount
 
 import numpy as np
@@ -265,14 +266,37 @@ class Tensor:
     def __reduce_ex__(self, protocol):
         if self.layout.device is not cpu:
             return _rebuild_on, (self.cpu(), str(self.layout.device), self.requires_grad)
-        array = readable_words(self)
-        return _rebuild, (type(self), self.layout.dtype, np.ascontiguousarray(array), self.requires_grad, dict(self._plain_state()))
+        words = readable_words(self).copy()              # row-major; ascontiguousarray would make 0-dim ones 1-dim
+        return _rebuild, (type(self), self.layout.dtype, words, self.requires_grad, dict(self._plain_state()))
 
     def _plain_state(self):
         return {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
 
     def __copy__(self):
         return alias(self, type(self))
+
+    def __deepcopy__(self, memo):
+        """A copy with memory of its own; tensors copied together share memory where the originals do.
+
+        Raises:
+            RuntimeError: a result that is part of a graph.
+        """
+        found = memo.get(id(self))
+        if found is not None:
+            return found
+        if not self.is_leaf:
+            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                               "moment; use detach() before copying a result.")
+        out = memo[id(self)] = new(type(self))
+        out.storage = copied_storage(self.storage, memo)
+        out.address = out.storage.address + (self.address - self.storage.address)
+        out.layout, out.node = self.layout, None
+        out.__dict__.update(deepcopy(self._plain_state(), memo))
+        if self.requires_grad:
+            out.requires_grad_()
+            if self.grad is not None:
+                out.grad = deepcopy(self.grad, memo)
+        return out
 
 
 _READERS = {"float32": ctypes.c_float, "float64": ctypes.c_double, "int64": ctypes.c_int64, "int32": ctypes.c_int32,
@@ -312,6 +336,19 @@ def lasting(layout: Layout) -> Tensor:
 
 def _span(layout):
     return layout.nbytes if layout.contiguous else layout.extent()[1] * layout.dtype.itemsize
+
+
+def copied_storage(storage, memo):
+    """The copy of a storage for tensors that are copied together."""
+    found = memo.get(id(storage))
+    if found is None:
+        found = memo[id(storage)] = new_storage(storage.nbytes, storage.device)
+        if storage.device is cpu:
+            ctypes.memmove(found.address, storage.address, storage.nbytes)
+        else:
+            whole = Layout.of(dtype.by_name["uint8"], (storage.nbytes,), None, storage.device)
+            wrap(found, found.address, whole).copy_(wrap(storage, storage.address, whole))
+    return found
 
 
 def alias(source, kind=Tensor):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 
 from ..devices import cpu
-from ..dtypes import dtype, get_default_dtype, promote_types
+from ..dtypes import dtype, get_default_dtype, on_default_dtype_change, promote_types
 from ..kernels.threads import on_thread_count_change
 from ..layout import Layout
 from ..storage import ring_for
@@ -74,6 +74,7 @@ def forget_plans() -> None:
 
 
 on_thread_count_change(forget_plans)
+on_default_dtype_change(forget_plans)                    # integers become the default dtype in many ops
 
 
 class Op:
