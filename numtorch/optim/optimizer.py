@@ -295,7 +295,7 @@ def _batch(optimizer, group, key, rows, only):
     table = []
     for _, parameter, grad, state in rows:
         layout = parameter.layout
-        if not layout.non_overlapping_and_dense():
+        if layout.numel and not layout.non_overlapping_and_dense():
             raise RuntimeError(f"{type(optimizer).__name__}: expected parameters whose elements fill their memory, got shape "
                                f"{list(layout.shape)} with strides {list(layout.strides)}; use .contiguous()")
         if grad.layout is not layout:                    # another dtype or order: brought into the parameter's, anew every step

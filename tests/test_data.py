@@ -1,0 +1,170 @@
+"""Datasets, samplers, loaders, and the digits."""
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import numtorch as torch
+from numtorch import data
+from numtorch.data import (BatchSampler, ChainDataset, ConcatDataset, DataLoader, Dataset, IterableDataset, RandomSampler,
+                           SequentialSampler, StackDataset, Subset, SubsetRandomSampler, TensorDataset, WeightedRandomSampler,
+                           default_collate, default_convert, digits, digits_split, random_split)
+
+
+class Squares(Dataset):
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, index):
+        if not 0 <= index < 5:
+            raise IndexError(index)
+        return index * index
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(range(5))
+
+
+def test_pytorchs_names():
+    from numtorch.utils import data as there
+    assert there.DataLoader is data.DataLoader and set(there.__all__) == set(data.__all__)
+
+
+# ---------------------------------------------------------------- digits
+def test_digits():
+    images, labels = digits()
+    assert images.shape == (1797, 1, 8, 8) and images.dtype is torch.float32 and labels.dtype is torch.int64
+    assert images.min().item() == 0 and images.max().item() == 1
+    assert np.bincount(labels.numpy()).tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
+    np.testing.assert_array_equal(images[0, 0, 0].numpy() * 16, [0, 0, 5, 13, 9, 1, 0, 0])
+
+
+def test_digits_split():
+    training, training_labels, test, test_labels = digits_split(0.25, seed=3)
+    assert len(training) + len(test) == 1797 and len(test_labels) == len(test) and len(training_labels) == len(training)
+    images, _ = digits()
+
+    def rows(x):
+        return sorted(map(bytes, x.numpy().reshape(len(x), -1)))
+
+    assert sorted(rows(training) + rows(test)) == rows(images)
+    share = np.bincount(test_labels.numpy()) / np.bincount(digits()[1].numpy())
+    assert np.all(np.abs(share - 0.25) < 0.01)
+    assert torch.equal(digits_split(0.25, seed=3)[0], training) and not torch.equal(digits_split(0.25, seed=4)[0], training)
+    with pytest.raises(ValueError, match="test_share"):
+        digits_split(1.5)
+
+
+# ---------------------------------------------------------------- datasets
+def test_tensor_dataset():
+    dataset = TensorDataset(torch.arange(6).reshape(3, 2), torch.arange(3))
+    x, y = dataset[1]
+    assert len(dataset) == 3 and x.tolist() == [2, 3] and y.item() == 1
+    with pytest.raises(AssertionError, match="Size mismatch"):
+        TensorDataset(torch.zeros(3), torch.zeros(4))
+
+
+def test_sums_and_parts():
+    both = Squares() + Squares()
+    assert isinstance(both, ConcatDataset) and len(both) == 10 and both[6] == 1 and both[-1] == 16
+    assert list(ChainDataset([Stream(), Stream()])) == [0, 1, 2, 3, 4] * 2
+    assert [Subset(Squares(), [4, 2])[i] for i in range(2)] == [16, 4]
+    assert StackDataset(Squares(), Squares())[3] == (9, 9) and StackDataset(a=Squares())[2] == {"a": 4}
+    with pytest.raises(ValueError, match="absolute value of index"):
+        both[10]
+
+
+@pytest.mark.parametrize(("lengths", "sizes"), [([3, 2], [3, 2]), ([0.5, 0.5], [3, 2]), ([0.4, 0.2, 0.4], [2, 1, 2]), ([5, 0], [5, 0])])
+def test_random_split(lengths, sizes):
+    parts = random_split(Squares(), lengths, generator=torch.Generator().manual_seed(0))
+    assert [len(p) for p in parts] == sizes
+    assert sorted(p[i] for p in parts for i in range(len(p))) == [0, 1, 4, 9, 16]
+
+
+def test_random_split_errors():
+    with pytest.raises(ValueError, match="does not equal the length"):
+        random_split(Squares(), [3, 3])
+
+
+# ---------------------------------------------------------------- samplers
+def test_samplers():
+    assert list(SequentialSampler(Squares())) == [0, 1, 2, 3, 4]
+    assert sorted(RandomSampler(Squares())) == [0, 1, 2, 3, 4]
+    assert len(list(RandomSampler(Squares(), num_samples=12))) == 12
+    drawn = list(RandomSampler(Squares(), replacement=True, num_samples=100))
+    assert len(drawn) == 100 and set(drawn) == {0, 1, 2, 3, 4}
+    assert sorted(SubsetRandomSampler([7, 3, 5])) == [3, 5, 7]
+    assert set(WeightedRandomSampler([0.0, 1.0, 0.0, 2.0], 50)) == {1, 3}
+    assert list(BatchSampler(range(5), 2, False)) == [[0, 1], [2, 3], [4]] and len(BatchSampler(range(5), 2, False)) == 3
+    assert list(BatchSampler(range(5), 2, True)) == [[0, 1], [2, 3]] and len(BatchSampler(range(5), 2, True)) == 2
+
+
+def test_the_generator_decides():
+    def order(seed):
+        return list(RandomSampler(range(50), generator=torch.Generator().manual_seed(seed)))
+    assert order(1) == order(1) != order(2)
+
+
+# ---------------------------------------------------------------- batches
+Pair = namedtuple("Pair", ["x", "y"])
+
+
+def test_collate():
+    assert default_collate([1, 2]).dtype is torch.int64 and default_collate([1.5, 2.5]).dtype is torch.float64
+    assert default_collate([True, False]).tolist() == [True, False]
+    assert default_collate(["a", "b"]) == ["a", "b"]
+    assert default_collate([torch.ones(2), torch.zeros(2)]).tolist() == [[1, 1], [0, 0]]
+    assert default_collate([np.ones(2), np.zeros(2)]).shape == (2, 2)
+    assert default_collate([{"a": 1, "b": "x"}, {"a": 2, "b": "y"}])["a"].tolist() == [1, 2]
+    first, second = default_collate([(1, 2.0), (3, 4.0)])
+    assert first.tolist() == [1, 3] and second.tolist() == [2.0, 4.0]
+    assert default_collate([Pair(1, 2), Pair(3, 4)]).y.tolist() == [2, 4]
+    with pytest.raises(RuntimeError, match="equal size"):
+        default_collate([(1,), (1, 2)])
+    with pytest.raises(TypeError, match="must contain"):
+        default_collate([object()])
+    assert isinstance(default_convert({"a": [np.ones(2)]})["a"][0], torch.Tensor)
+
+
+@pytest.mark.parametrize("make", [lambda x, y: TensorDataset(x, y), lambda x, y: Subset(TensorDataset(x, y), list(range(7))),
+                                  lambda x, y: list(zip(x, y))])
+def test_loader(make):
+    x, y = torch.arange(14.0).reshape(7, 2), torch.arange(7)
+    loader = DataLoader(make(x, y), batch_size=3)
+    batches = list(loader)
+    assert len(loader) == len(batches) == 3 and [len(b[0]) for b in batches] == [3, 3, 1]
+    assert torch.equal(torch.cat([b[0] for b in batches]), x) and torch.equal(torch.cat([b[1] for b in batches]), y)
+    assert len(list(DataLoader(make(x, y), batch_size=3, drop_last=True))) == 2
+
+
+def test_loader_shuffles_anew():
+    loader = DataLoader(TensorDataset(torch.arange(64)), batch_size=64, shuffle=True)
+    (first,), (second,) = next(iter(loader)), next(iter(loader))
+    assert sorted(first.tolist()) == list(range(64)) and first.tolist() != second.tolist()
+
+
+def test_loader_variants():
+    assert [b.tolist() for b in DataLoader(Stream(), batch_size=2)] == [[0, 1], [2, 3], [4]]
+    assert list(DataLoader(Stream(), batch_size=None)) == [0, 1, 2, 3, 4]
+    assert list(DataLoader(Squares(), batch_size=None)) == [0, 1, 4, 9, 16]
+    assert list(DataLoader(Squares(), batch_sampler=[[4, 0]], collate_fn=sum)) == [16]
+    assert [b.tolist() for b in DataLoader(Squares(), batch_size=2, sampler=[3, 1])] == [[9, 1]]
+
+
+def test_batch_gradients_do_not_leak_into_the_dataset():
+    x = torch.ones(4, 2)
+    for batch, in DataLoader(TensorDataset(x), batch_size=2):
+        batch.mul_(0)
+    assert x.sum().item() == 8
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    (dict(shuffle=True, sampler=[0]), "mutually exclusive"), (dict(batch_sampler=[[0]], batch_size=2), "mutually exclusive"),
+    (dict(batch_size=None, drop_last=True), "mutually exclusive"), (dict(batch_size=0), "positive integer"),
+    (dict(num_workers=-1), "non-negative")])
+def test_loader_errors(options, message):
+    with pytest.raises(ValueError, match=message):
+        DataLoader(Squares(), **options)
