@@ -24,7 +24,7 @@ from .parts import unbind
 from .view import make_view, reshape
 
 _ROW = ("row",)
-_FULL = (None, None, None)
+_ALL, _FULL = slice(None), (None, None, None)
 
 
 # ---------------------------------------------------------------- one int, one slice
@@ -82,7 +82,7 @@ def _read(index):
             pattern.append(int)
             numbers.append(item)
         elif kind is slice:
-            pattern.append(_bounds(item))
+            pattern.append(_FULL if item == _ALL else _bounds(item))
         elif item is None or item is Ellipsis:
             pattern.append(item)
         elif kind is bool:
@@ -94,13 +94,10 @@ def _read(index):
 
 
 def _bounds(item):
-    bounds = item.start, item.stop, item.step
-    if bounds != _FULL:
-        try:
-            bounds = tuple([None if b is None else operator.index(b) for b in bounds])
-        except TypeError:
-            raise TypeError("slice indices must be integers or None or have an __index__ method") from None
-    return bounds
+    try:
+        return tuple([None if b is None else operator.index(b) for b in (item.start, item.stop, item.step)])
+    except TypeError:
+        raise TypeError("slice indices must be integers or None or have an __index__ method") from None
 
 
 def _read_other(item, pattern, numbers, tensors):
@@ -145,8 +142,6 @@ def _as_index(items):
 
 def _as_tuple(index):
     """An index as a tuple. A list stands for one where it holds anything but numbers."""
-    if type(index) is tuple:
-        return index
     if isinstance(index, list) and len(index) < 32 \
             and any(i is None or i is Ellipsis or isinstance(i, (slice, Tensor, list, tuple)) for i in index):
         return tuple(index)
@@ -214,9 +209,9 @@ def _check_mask(mask, shape, first):
 
 def _find(layout, index):
     """The basic part of an index: ((layout, offset), dimensions of the index tensors and masks, these)."""
-    pattern, numbers, tensors = _read(_as_tuple(index))
+    pattern, numbers, tensors = _read(index if type(index) is tuple else _as_tuple(index))
     below, offset, ints, advanced = layout.views.get(("basic", pattern)) or basic(layout, pattern)
-    for value, (dim, extent, stride) in zip(numbers, ints):
+    for value, (dim, extent, stride) in zip(numbers, ints) if ints else ():
         if not 0 <= value < extent:
             if not -extent <= value < 0:
                 raise IndexError(f"index {value} is out of bounds for dimension {dim} with size {extent}")
