@@ -31,12 +31,12 @@ from .ops.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, ceil,
                              exp, exp2, expm1, floor, frac, lgamma, log, log1p, log2, log10, round_to_even as round, rsqrt, sin, sinh,
                              sqrt, tan, tanh, trunc)
 from .ops.dropout import dropout
-from .ops.gather import embedding, index_select, take
+from .ops.gather import index_add, index_copy, index_fill, index_select, take
 from .ops.index import index_put
 from .ops.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, column_stack, diag, diag_embed, diagflat, dstack, flip,
                        fliplr, flipud, hstack, meshgrid, repeat_interleave, roll, rot90, stack, tile, tril, tril_indices, triu,
                        triu_indices, vstack)
-from .ops.mask import masked_select, nonzero
+from .ops.mask import masked_scatter, masked_select, nonzero
 from .ops.norm import log_softmax, softmax
 from .ops.op import result_type
 from .ops.operators import add, clamp, conj, div, imag, masked_fill, real, sub, where
@@ -49,7 +49,7 @@ from .ops.random import (Generator, bernoulli, default_generator, fork_rng, get_
                          normal, rand, rand_like, randint, randint_like, randn, randn_like, randperm, seed, set_rng_state)
 from .ops.reduce import (all, amax, amin, aminmax, any, argmax, argmin, count_nonzero, logsumexp, max, mean, min, nanmean, nansum,
                          norm, prod, std, std_mean, sum, var, var_mean)
-from .ops.scatter import gather, take_along_dim
+from .ops.scatter import gather, scatter, scatter_add, scatter_reduce, take_along_dim
 from .ops.parts import chunk, split, tensor_split, unbind
 from .ops.view import (broadcast_to, diagonal, expand, flatten, movedim, narrow, permute, ravel, reshape, select, squeeze,
                        swapaxes, swapdims, t, transpose, unflatten, unfold, unsqueeze)
