@@ -164,8 +164,6 @@ class Function:
         for index, out in enumerate(outs):
             if isinstance(out, Tensor) and any(out is i for i in inputs) and not any(out is d for d in ctx.dirty):
                 outs[index] = view_of(out, out.layout, 0)         # an input returned as it is stays what it was
-                if recorded:
-                    _note_view(out, outs[index])
         for tensor in ctx.dirty:
             mark_written(tensor.storage, cls.__name__)
         if recorded:
@@ -204,12 +202,14 @@ class Function:
                 arithmetic.rebase_history(out, node)
             else:
                 out.node = node
-                if out._base is not None:
-                    out._origin = "function"
+                source = next((a for a in args if isinstance(a, Tensor) and a.storage is out.storage), None)
+                if source is not None:
+                    _note_view(source, out)
 
 
 def _note_view(source, view):
     """Let writes to either be noticed: the view's backward is the user's, not a view op's."""
+    view._origin = "function"
     view._base = base = source if source._base is None else source._base
     base.__dict__.setdefault("_views", []).append(weakref.ref(view))
 
