@@ -477,7 +477,7 @@ ERRORS = [
     (lambda torch: torch.autograd.grad(leaf(torch, 1) * 1, [leaf(torch, 1)]), "appears to not have been used in the graph. Set "
                                                                               "allow_unused=True"),
     (lambda torch: (leaf(torch, 1, 2) * 2).backward(torch.ones(3)), "Mismatch in shape: grad_output[0] has a shape "
-                                                                    "of torch.Size([3]) and output[0] has a shape of torch.Size([2])"),
+                                                                    "of torch.Size([3]) and output[0] has a shape of"),
     (lambda torch: leaf(torch, 1, 2).sum().backward(torch.ones(1)), "Mismatch in shape"),
     (lambda torch: torch.autograd.grad(leaf(torch, 1, 2) * 2, leaf(torch, 1), torch.ones(1)), "Mismatch in shape"),
     (lambda torch: (leaf(torch, 1, 2) * 2).sum().backward(inputs=[]), "argument to `backward()` cannot be empty"),

@@ -257,7 +257,7 @@ def test_a_view_under_no_grad_is_not_written_by_recorded_ops(torch):
     y, w = x * 1, leaf(torch, 5)
     with torch.no_grad():
         view = y[:1]
-    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace with grad mode enabled"):
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace with grad"):
         view.mul_(w)
 
 
@@ -356,9 +356,9 @@ REFUSED = [
     (lambda torch: leaf(torch, 1, 2).masked_fill_(torch.tensor([True, False]), 1), "a leaf Variable that requires grad"),
     (lambda torch: leaf(torch, 1, 2).__setitem__(torch.tensor([0]), 1.0), "a leaf Variable that requires grad"),
     (lambda torch: leaf(torch, 1, 2)[0].add_(1), "a view of a leaf Variable that requires grad is being used in an in-place"),
-    (lambda torch: leaf(torch, 1, 2).view(2, 1)[0].mul_(2), "a view of a leaf Variable that requires grad is being used"),
+    (lambda torch: leaf(torch, 1, 2).view(2, 1)[0].mul_(2), "a view of a leaf Variable that requires grad is"),
     (lambda torch: leaf(torch, 1, 2).__setitem__(0, 1.0), "a view of a leaf Variable that requires grad is being used"),
-    (lambda torch: (leaf(torch, 1) * 1).expand(3).add_(1), "more than one element of the written-to tensor refers to a single memory"),
+    (lambda torch: (leaf(torch, 1) * 1).expand(3).add_(1), "more than one element of the written-to tensor refers to a"),
     (lambda torch: saved_and_changed(torch, lambda y: y * y, lambda y, z: y.add_(1)), "modified by an inplace operation: "
                                                                                       "[torch.FloatTensor [2]]"),
     (lambda torch: saved_and_changed(torch, lambda y: y.exp(), lambda y, z: z.add_(1)), "modified by an inplace operation: "
@@ -481,7 +481,8 @@ def through_numpy(torch, seen=None):
 SAVING = [
     lambda x: x * x, lambda x: x.exp(), lambda x: x.sin() * x, lambda x: (x * 2).sigmoid(), lambda x: x.view(1, 3) @ x.view(3, 1),
     lambda x: x.exp().log_softmax(0), lambda x: x.prod(), lambda x: x.expand(2, 3) * x, lambda x: (x.view(3, 1) * x).t().exp(),
-    lambda x: x / x.sum(), lambda x: x.var(), lambda x: x[[0, 2, 2]] ** 2, lambda x: x.max() * x.norm(), lambda x: (x > 1).float() * x,
+    lambda x: x / x.sum(), lambda x: x.var(), lambda x: x[[0, 2, 2]] ** 2, lambda x: x.max() * x.norm(),
+    lambda x: (x > 1).float() * x,
 ]
 
 
