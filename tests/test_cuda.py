@@ -100,6 +100,26 @@ table(
 
 
 @case
+def random_views(torch, device):
+    """Permuted, sliced and broadcast operands, and sums over some of their dimensions."""
+    rng, results = np.random.default_rng(5), []
+    for seed in range(6):
+        x, y = (numbers(torch, device, 3, 4, 2, seed=seed + s).permute(*rng.permutation(3).tolist()) for s in (0, 9))
+        x = x[rng.integers(2):, ::int(rng.integers(1, 3))]
+        y = y[:1, :1].expand(*x.shape[:2], y.shape[2])[:, :, :x.shape[2]]
+        x = x[:, :, :y.shape[2]]
+        dims = tuple(rng.permutation(3)[:rng.integers(1, 4)].tolist())
+        results += [x * y - 1, (x + y).sum(dims), y.amax(dims)]
+    return tuple(results)
+
+
+@case
+def random(torch, device):
+    torch.manual_seed(3)
+    return torch.randn(4, device=device), torch.rand(3, device=device)
+
+
+@case
 def in_place(torch, device):
     x = numbers(torch, device, 3, 4)
     x.add_(1).mul_(x.clone())

@@ -119,7 +119,8 @@ class Kernel:
 
     def cubin(self, capability: tuple) -> bytes:
         """The kernel's machine code for a compute capability, from the store or made now."""
-        toolchain = [_module_hash(LOWERING), *(_installed_version(p) for p in ("numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink"))]
+        packages = ("numba-cuda", "llvmlite", "nvidia-nvvm", "nvidia-nvjitlink")
+        toolchain = [_module_hash(LOWERING), *map(_installed_version, packages)]
         key = hashlib.sha256(repr((self._key, capability, toolchain)).encode()).hexdigest()
         code = store.load(key)
         if code is None:

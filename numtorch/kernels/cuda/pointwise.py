@@ -40,7 +40,7 @@ def _source(inputs: tuple, outputs: tuple, pattern: str, written: int, compute: 
         if pattern[k] == "b" and k != written:
             line.append(f"    v{k} = {loaded[k]}")
             loaded[k] = f"v{k}"
-    line.append("    while i < n:")                      # range() would divide to count its steps
+    line.append("    while i < n:")                      # range() with a step of unknown sign is a third more code
     if strided:
         line += ["        r = i"]
         line += [f"        p{k} = np_int64(0)" for k in range(operands)]
