@@ -324,6 +324,28 @@ def what_has_no_kernels(torch):
 
 
 @check
+def the_simulator_checks_addresses(torch):
+    """A kernel given host memory, another device's, or too little of it would pass unnoticed without."""
+    from numtorch.kernels.cuda.environment import SIMULATED
+    if not SIMULATED:
+        return
+    from numtorch.ops.backends import kernels
+    from numtorch.ops.op import registry
+
+    def run(source, target, elements):
+        plan = kernels(torch.device("cuda:0"), "pointwise").plan_pointwise(
+            registry["neg"].scalar("float32"), ("float32",), ("float32",), (elements,), [(1,), (1,)], compute=("float32",))
+        plan.call(source.address, target.address, plan.walk)
+
+    here, there = torch.ones(16, device="cuda:0"), torch.ones(16, device="cuda:1")
+    run(here, here, 16)
+    assert here.tolist() == [-1] * 16
+    raises(IndexError, "is not in the memory of cuda:0", lambda: run(torch.ones(16), here, 16))
+    raises(IndexError, "is not in the memory of cuda:0", lambda: run(here, there, 16))
+    raises(IndexError, "went to byte 64 of a block of 64", lambda: run(here, here, 17))
+
+
+@check
 def pickles(torch):
     import pickle
     x = pickle.loads(pickle.dumps(torch.arange(3, device="cuda")))

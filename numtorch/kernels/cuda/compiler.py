@@ -18,7 +18,7 @@ from numba import cuda
 
 from .. import store
 from ..compiler import Target, _bind, _fingerprint, _installed_version, _module_hash
-from ..pointers import Pointer, element_type
+from ..pointers import element_type
 from ..threads import Prepared
 from .environment import MAX_BLOCKS, SIMULATED
 from .runtime import runtime, upload
@@ -31,7 +31,8 @@ class _Simulated(Target):
     """Python: twins for intrinsics, helper functions as they are."""
 
     def intrinsic(self, value):
-        return value.twin
+        from .simulator import TWINS
+        return TWINS.get(value.name, value.twin)
 
     def helper(self, function, scalar):
         return function
@@ -71,8 +72,6 @@ def _compiling_for(capability):
 
 def _type(name):
     from numba.cuda import types
-    if name == "int64":
-        return types.int64
     return types.CPointer(getattr(types, {"bool": "uint8", "float16": "uint16", "bfloat16": "uint16"}.get(name[:-1], name[:-1])))
 
 
@@ -82,23 +81,20 @@ class Kernel:
     Attributes:
         name, signature: as for a CPU kernel.
         symbol: what it is called in PTX and cubins.
+        kinds: what its addresses point to, as NumPy dtypes.
         python: its form in the simulator.
     """
 
-    __slots__ = ("name", "signature", "symbol", "python", "_function", "_names", "_compute", "_key", "_kinds")
+    __slots__ = ("name", "signature", "symbol", "python", "kinds", "_function", "_names", "_compute", "_key")
 
     def __init__(self, function, signature, names, compute, key):
         self.name, self.signature, self.symbol = function.__name__, signature, "k" + key[:40]
         self._function, self._names, self._compute, self._key = function, names, compute, key
-        self._kinds = [None if s == "int64" else element_type(s[:-1]) for s in signature]
+        self.kinds = [element_type(s[:-1]) for s in signature]
         self.python = self._simulate() if SIMULATED else None
 
     def __repr__(self):
         return f"<CUDA kernel {self.name}({', '.join(self.signature)})>"
-
-    def arguments(self, words):
-        """A call's words as the simulator's Python functions take them."""
-        return [int(w) if k is None else Pointer(w, k) for w, k in zip(words, self._kinds, strict=True)]
 
     def _simulate(self):
         body = _bind(self._function, self._names, self._compute, target=_simulated)
@@ -135,7 +131,7 @@ _kernels: dict[str, Kernel] = {}
 
 
 def compile_kernel(function, signature, names=None, compute=None) -> Kernel:
-    """The kernel of a Python function for concrete types. The arguments are those of the CPU's `compile_kernel`.
+    """The kernel of a Python function over pointers for concrete types, given as for the CPU's `compile_kernel`.
 
     Nothing is compiled yet: that needs to know the device, and happens at the first launch there.
     """
