@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 
 from ..exchange import make
-from ..layout import wrap_dim
+from ..layout import Layout, wrap_dim
 from ..ops import activation, loss, norm, reduce, window
 from ..ops.arithmetic import clamp_low, div, mul, where
 from ..ops.comparison import eq
@@ -19,7 +19,7 @@ from ..ops.elementary import tanh
 from ..ops.gather import embedding as _embedding
 from ..ops.loss import broadcast_pair, reduced
 from ..ops.random import rand
-from ..ops.view import reshape, squeeze, transpose, unsqueeze
+from ..ops.view import make_view, reshape, squeeze, transpose, unsqueeze
 from ..ops.window import avg_pool1d, avg_pool2d, max_pool1d_with_indices, max_pool2d_with_indices
 from ..tensor import Tensor
 from .normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
@@ -344,10 +344,15 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
     (kh, kw), (dh, dw), (ph, pw), (sh, sw) = [window.pair(v, "unfold") for v in (kernel_size, dilation, padding, stride)]
     x = constant_pad(input, [(0, 0)] * (input.layout.ndim - 2) + [(ph, ph), (pw, pw)])
     x = x if x.layout.ndim == 4 else unsqueeze(x, 0)
-    spans = dh * (kh - 1) + 1, dw * (kw - 1) + 1
-    windows = x.unfold(2, spans[0], sh).unfold(3, spans[1], sw)[..., ::dh, ::dw]
-    n, c, rows, columns = windows.layout.shape[:4]
-    out = reshape(windows.permute(0, 1, 4, 5, 2, 3), n, c * kh * kw, rows * columns)
+    layout = x.layout
+    n, c, height, width = layout.shape
+    rows, columns = (height - dh * (kh - 1) - 1) // sh + 1, (width - dw * (kw - 1) - 1) // sw + 1
+    if rows < 1 or columns < 1:
+        raise RuntimeError(f"unfold: expected windows of {(kh, kw)} with dilation {(dh, dw)} to fit into {[height, width]}")
+    image, channel, down, across = layout.strides
+    windows = Layout.of(layout.dtype, (n, c, kh, kw, rows, columns),
+                        (image, channel, dh * down, dw * across, sh * down, sw * across), layout.device)
+    out = reshape(make_view(x, (windows, 0), "unfold"), n, c * kh * kw, rows * columns)
     return out if input.layout.ndim == 4 else squeeze(out, 0)
 
 

@@ -16,19 +16,19 @@ class _Statistics(Module):
         num_features: channels C.
         eps: added to the variance.
         momentum: the share of a batch in the running statistics; None for the mean over all batches.
-        affine: whether to learn a scale and a shift.
+        affine: whether to learn a scale and, with `bias`, a shift.
         track_running_stats: whether to keep statistics for evaluation.
     """
 
     dims: tuple = ()                                     # how many dimensions an input may have
     _version = 2
 
-    def __init__(self, num_features, eps, momentum, affine, track_running_stats, device, dtype):
+    def __init__(self, num_features, eps, momentum, affine, track_running_stats, bias, device, dtype):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        for name in ("weight", "bias"):
-            self.register_parameter(name, Parameter(creation.empty(num_features, device=device, dtype=dtype)) if affine else None)
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, Parameter(creation.empty(num_features, device=device, dtype=dtype)) if wanted else None)
         self.register_buffer("running_mean", creation.zeros(num_features, device=device, dtype=dtype) if track_running_stats else None)
         self.register_buffer("running_var", creation.ones(num_features, device=device, dtype=dtype) if track_running_stats else None)
         self.register_buffer("num_batches_tracked", creation.zeros((), dtype=int64, device=device) if track_running_stats else None)
@@ -42,8 +42,9 @@ class _Statistics(Module):
 
     def reset_parameters(self):
         self.reset_running_stats()
-        if self.affine:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def _check_input_dim(self, input):
@@ -59,13 +60,13 @@ class _Statistics(Module):
 
     def extra_repr(self):
         return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-                f"track_running_stats={self.track_running_stats}")
+                f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")
 
 
 class _BatchNorm(_Statistics):
     def __init__(self, num_features: int, eps: float = 1e-5, momentum=0.1, affine: bool = True, track_running_stats: bool = True,
-                 device=None, dtype=None):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+                 device=None, dtype=None, *, bias: bool = True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, bias, device, dtype)
 
     def forward(self, input):
         self._check_input_dim(input)
@@ -91,8 +92,8 @@ class BatchNorm2d(_BatchNorm):
 
 class _InstanceNorm(_Statistics):
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
-                 track_running_stats: bool = False, device=None, dtype=None):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+                 track_running_stats: bool = False, device=None, dtype=None, *, bias: bool = True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, bias, device, dtype)
 
     def forward(self, input):
         self._check_input_dim(input)
@@ -142,7 +143,8 @@ class LayerNorm(Module):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        return (f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+                f"bias={self.bias is not None}")
 
 
 class RMSNorm(Module):
@@ -165,16 +167,17 @@ class RMSNorm(Module):
 class GroupNorm(Module):
     """Standardised over each of `num_groups` groups of the channels of (N, C, ...) (Wu and He 2018)."""
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device=None, dtype=None):
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device=None, dtype=None, *,
+                 bias: bool = True):
         super().__init__()
         if num_channels % num_groups:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self.register_parameter("weight", Parameter(creation.ones(num_channels, device=device, dtype=dtype)) if affine else None)
-        self.register_parameter("bias", Parameter(creation.zeros(num_channels, device=device, dtype=dtype)) if affine else None)
+        self.register_parameter("bias", Parameter(creation.zeros(num_channels, device=device, dtype=dtype)) if affine and bias else None)
 
     def forward(self, input):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"

@@ -1,0 +1,546 @@
+"""Modules: what they own, save, load and print, hooks, and layers and losses against NumPy and, where it is installed, PyTorch."""
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from scipy import special
+
+import numtorch as torch
+import numtorch.nn.functional as F
+from numtorch import nn
+from numtorch.autograd import gradcheck, gradgradcheck
+
+RANDOM = np.random.default_rng(0)
+
+
+def values(*shape):
+    return RANDOM.standard_normal(shape)
+
+
+def leaf(array):
+    return torch.tensor(array, requires_grad=True)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+        self.scale = nn.Parameter(torch.ones(4))
+        self.register_buffer("count", torch.zeros(()))
+        self.register_buffer("scratch", torch.zeros(2), persistent=False)
+
+    def forward(self, x):
+        return self.inner(x) * self.scale
+
+
+# ---------------------------------------------------------------- what a module owns
+def test_names():
+    net = Net()
+    assert [n for n, _ in net.named_parameters()] == ["scale", "inner.0.weight", "inner.0.bias"]
+    assert [n for n, _ in net.named_buffers()] == ["count", "scratch"]
+    assert [n for n, _ in net.named_modules()] == ["", "inner", "inner.0", "inner.1"]
+    assert [n for n, _ in net.named_children()] == ["inner"]
+    assert list(net.state_dict()) == ["scale", "count", "inner.0.weight", "inner.0.bias"]
+    assert net.get_parameter("inner.0.bias") is net.inner[0].bias and net.get_submodule("inner.1") is net.inner[1]
+
+
+def test_shared_parameters_come_once():
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    net[1].weight = net[0].weight
+    assert len(list(net.parameters())) == 3 and len(list(net.named_parameters(remove_duplicate=False))) == 4
+    assert len(net.state_dict()) == 4
+    same = nn.ReLU()
+    assert len(list(nn.Sequential(same, same).modules())) == 2
+
+
+def test_attributes():
+    net = Net()
+    net.scale = None
+    assert net.scale is None and "scale" not in dict(net.named_parameters())
+    net.scale = nn.Parameter(torch.zeros(4))
+    assert net.scale.requires_grad
+    net.count = torch.ones(())
+    assert net.state_dict()["count"].item() == 1
+    del net.inner
+    assert list(net.children()) == []
+    net.plain = 3
+    assert net.plain == 3
+    with pytest.raises(AttributeError, match="'Net' object has no attribute 'missing'"):
+        _ = net.missing
+
+
+class Early(nn.Module):
+    def __init__(self):
+        self.weight = nn.Parameter(torch.ones(1))
+
+
+REGISTRATION_ERRORS = [
+    (lambda n: n.register_parameter("a.b", None), KeyError, "name can.*t contain"),
+    (lambda n: n.register_parameter("", None), KeyError, "name can.*t be empty"),
+    (lambda n: n.register_parameter("forward", None), KeyError, "attribute 'forward' already exists"),
+    (lambda n: n.register_parameter("x", torch.ones(1)), TypeError, "torch.nn.Parameter or None required"),
+    (lambda n: n.register_buffer("a.b", None), KeyError, "name can.*t contain"),
+    (lambda n: n.register_buffer("x", 3), TypeError, "torch Tensor or None required"),
+    (lambda n: n.add_module("", nn.ReLU()), KeyError, "name can.*t be empty"),
+    (lambda n: n.add_module("x", 3), TypeError, "is not a Module subclass"),
+    (lambda n: setattr(n, "scale", torch.ones(4)), TypeError, "cannot assign 'numtorch.tensor.Tensor' as parameter 'scale'"),
+    (lambda n: setattr(n, "inner", 3), TypeError, "cannot assign 'int' as child module 'inner'"),
+    (lambda n: setattr(n, "count", 3), TypeError, "cannot assign 'int' as buffer 'count'"),
+    (lambda n: Early(), AttributeError, r"cannot assign parameters before Module.__init__\(\) call"),
+    (lambda n: n.train(1), ValueError, "expected to be boolean"),
+    (lambda n: n.to(torch.int64), TypeError, "only accepts floating point or complex dtypes"),
+    (lambda n: nn.Module()(1), NotImplementedError, 'missing the required "forward"'),
+]
+
+
+@pytest.mark.parametrize(("act", "kind", "message"), REGISTRATION_ERRORS)
+def test_registration_errors(act, kind, message):
+    with pytest.raises(kind, match=message):
+        act(Net())
+
+
+def test_parameter():
+    p = nn.Parameter(torch.ones(2))
+    assert p.requires_grad and p.is_leaf and isinstance(p, torch.Tensor) and type(p + 1) is torch.Tensor
+    assert not nn.Parameter(torch.ones(2), requires_grad=False).requires_grad
+    assert repr(p) == "Parameter containing:\ntensor([1., 1.], requires_grad=True)"
+    (p * 2).sum().backward()
+    assert p.grad.tolist() == [2, 2]
+    for other in (copy.deepcopy(p), pickle.loads(pickle.dumps(p))):
+        assert type(other) is nn.Parameter and other.requires_grad and torch.equal(other, p) and other.data_ptr() != p.data_ptr()
+    with pytest.raises(RuntimeError, match="floating point"):
+        nn.Parameter(torch.ones(2, dtype=torch.int64))
+
+
+def test_conversion_keeps_the_objects():
+    net = Net()
+    weight = net.inner[0].weight
+    net(torch.ones(2, 3)).sum().backward()
+    net.double()
+    assert net.inner[0].weight is weight and weight.dtype is torch.float64 and weight.grad.dtype is torch.float64
+    assert net.count.dtype is torch.float64
+    net(torch.ones(2, 3).double()).sum().backward()
+    net.half().float()
+    assert weight.dtype is torch.float32
+    counter = nn.BatchNorm1d(2).double()
+    assert counter.num_batches_tracked.dtype is torch.int64
+    assert net.to(torch.ones(1, dtype=torch.float64)) is net and weight.dtype is torch.float64
+
+
+def test_train_eval_apply_zero_grad():
+    net, seen = Net(), []
+    assert net.eval() is net and not net.inner[1].training and net.train().inner[1].training
+    net.apply(lambda m: seen.append(type(m).__name__))
+    assert seen == ["Linear", "ReLU", "Sequential", "Net"]
+    net(torch.ones(1, 3)).sum().backward()
+    net.zero_grad(set_to_none=False)
+    assert net.scale.grad.tolist() == [0] * 4
+    net.zero_grad()
+    assert net.scale.grad is None
+    net.requires_grad_(False)
+    assert not net(torch.ones(1, 3)).requires_grad
+
+
+# ---------------------------------------------------------------- state
+def test_state_round_trip():
+    source, target = Net(), Net()
+    assert str(target.load_state_dict(source.state_dict())) == "<All keys matched successfully>"
+    assert all(torch.equal(a, b) for a, b in zip(source.state_dict().values(), target.state_dict().values()))
+    assert not any(t.requires_grad for t in source.state_dict().values())
+    assert source.state_dict(keep_vars=True)["scale"] is source.scale
+    for twin in (copy.deepcopy(source), pickle.loads(pickle.dumps(source))):
+        assert torch.equal(twin(torch.ones(1, 3)), source(torch.ones(1, 3))) and twin.scale is not source.scale
+
+
+def test_load_errors_say_everything():
+    net = Net()
+    state = net.state_dict()
+    state["inner.0.weight"] = torch.zeros(2, 2)
+    del state["scale"]
+    state["other"] = torch.zeros(1)
+    with pytest.raises(RuntimeError) as error:
+        net.load_state_dict(state)
+    assert str(error.value) == (
+        'Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: "scale". \n\tUnexpected key(s) in state_dict: "other". '
+        "\n\tsize mismatch for inner.0.weight: copying a param with shape torch.Size([2, 2]) from checkpoint, the shape in current model "
+        "is torch.Size([4, 3]).")
+    del state["inner.0.weight"]
+    found = net.load_state_dict(state, strict=False)
+    assert found.missing_keys == ["scale", "inner.0.weight"] and found.unexpected_keys == ["other"]
+    with pytest.raises(TypeError, match="dict-like"):
+        net.load_state_dict(3)
+
+
+def test_assign_takes_the_tensors_themselves():
+    net = nn.Linear(2, 2)
+    state = {k: torch.zeros_like(v) for k, v in net.state_dict().items()}
+    net.load_state_dict(state, assign=True)
+    assert net.weight.data_ptr() == state["weight"].data_ptr() and net.weight.requires_grad
+
+
+def test_extra_state_and_hooks():
+    class Extra(nn.Module):
+        def get_extra_state(self):
+            return {"epoch": 3}
+
+        def set_extra_state(self, state):
+            self.epoch = state["epoch"]
+
+    net, seen = nn.Sequential(Extra()), []
+    net.register_load_state_dict_post_hook(lambda module, keys: seen.append(keys))
+    net[0].register_load_state_dict_pre_hook(lambda module, state, *rest: seen.append(sorted(state)))
+    assert list(net.state_dict()) == ["0._extra_state"]
+    net.load_state_dict(net.state_dict())
+    assert net[0].epoch == 3 and seen == [["0._extra_state"], ([], [])]
+
+
+# ---------------------------------------------------------------- hooks
+def test_forward_hooks():
+    net, seen = nn.Linear(2, 2), []
+    handles = [net.register_forward_pre_hook(lambda m, args: seen.append("pre") or (args[0] * 0,)),
+               net.register_forward_hook(lambda m, args, out: seen.append("post") or out + 1),
+               net.register_forward_pre_hook(lambda m, args: seen.append("first"), prepend=True)]
+    assert torch.allclose(net(torch.ones(1, 2)), net.bias + 1)
+    assert seen == ["first", "pre", "post"]
+    for handle in handles:
+        handle.remove()
+    assert torch.equal(net(torch.zeros(1, 2))[0], net.bias)
+
+
+def test_keyword_and_always_called_hooks():
+    class Failing(nn.Module):
+        def forward(self, x, factor=1):
+            if factor == 0:
+                raise ValueError("no")
+            return x * factor
+
+    net, seen = Failing(), []
+    net.register_forward_pre_hook(lambda m, args, kwargs: (args, {"factor": kwargs["factor"] + 1}), with_kwargs=True)
+    net.register_forward_hook(lambda m, args, out: seen.append(out), always_call=True)
+    assert net(2, factor=2) == 6
+    with pytest.raises(ValueError, match="no"):
+        net(2, factor=-1)
+    assert seen == [6, None]
+
+
+def test_global_hook():
+    seen = []
+    with nn.modules.hooks.register_module_forward_hook(lambda m, args, out: seen.append(type(m).__name__)):
+        Net()(torch.ones(1, 3))
+    Net()(torch.ones(1, 3))
+    assert seen == ["Linear", "ReLU", "Sequential", "Net"]
+
+
+def test_backward_hooks():
+    net, seen = nn.Linear(2, 3, bias=False).double(), []
+
+    def hook(grad_input, grad_output):
+        seen.append((grad_input, grad_output))
+        return None if grad_input[0] is None else (grad_input[0] * 10,)
+
+    net.register_full_backward_pre_hook(lambda m, grad_output: (grad_output[0] * 2,))
+    handle = net.register_full_backward_hook(lambda m, grad_input, grad_output: hook(grad_input, grad_output))
+    x = leaf(values(4, 2))
+    net(x).sum().backward()
+    (grad_input,), (grad_output,) = seen[0]
+    assert grad_output.shape == (4, 3) and torch.equal(grad_output, torch.full((4, 3), 2.0, dtype=torch.float64))
+    np.testing.assert_allclose(grad_input.numpy(), np.tile(2 * net.weight.detach().numpy().sum(0), (4, 1)))
+    np.testing.assert_allclose(x.grad.numpy(), 10 * grad_input.numpy())
+    np.testing.assert_allclose(net.weight.grad.numpy(), np.tile(2 * x.detach().numpy().sum(0), (3, 1)))
+    net(torch.ones(1, 2).double()).sum().backward()
+    assert seen[1][0] == (None,)                         # the input wants no gradient
+    handle.remove()
+    net(x).sum().backward()
+    assert len(seen) == 2
+
+
+def test_backward_hooks_of_several_tensors():
+    class Swap(nn.Module):
+        def forward(self, a, b):
+            return b * 2, a * 3
+
+    net, seen = Swap(), []
+    net.register_full_backward_hook(lambda m, grad_input, grad_output: seen.append([g.item() for g in (*grad_input, *grad_output)]))
+    a, b = leaf(1.0), leaf(1.0)
+    x, y = net(a, b)
+    (x + y * 5).backward()
+    assert seen == [[15.0, 2.0, 1.0, 5.0]] and a.grad.item() == 15 and b.grad.item() == 2
+
+
+# ---------------------------------------------------------------- containers
+def test_sequential():
+    net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+    assert len(net) == 3 and isinstance(net[-1], nn.Linear) and len(net[:2]) == 2 and [type(m) for m in net][1] is nn.ReLU
+    net.append(nn.Sigmoid())
+    del net[1]
+    assert list(net._modules) == ["0", "1", "2"] and len(net + net) == 6
+    net.insert(1, nn.Tanh())
+    assert isinstance(net[1], nn.Tanh) and isinstance(net.pop(1), nn.Tanh)
+    with pytest.raises(IndexError, match="out of range"):
+        _ = net[7]
+
+
+def test_lists_and_dicts():
+    modules = nn.ModuleList([nn.Linear(1, 1) for _ in range(3)])
+    assert len(list(modules.parameters())) == 6 and len(modules[1:]) == 2 and modules[0] in modules
+    assert repr(modules) == "ModuleList(\n  (0-2): 3 x Linear(in_features=1, out_features=1, bias=True)\n)"
+    named = nn.ModuleDict({"a": nn.ReLU()})
+    named["b"] = nn.Linear(1, 1)
+    assert list(named) == ["a", "b"] and "b.weight" in named.state_dict() and "a" in named
+    held = nn.Module()
+    held.list, held.dict = nn.ParameterList([torch.ones(1), torch.ones(2)]), nn.ParameterDict({"w": torch.ones(3)})
+    assert list(held.state_dict()) == ["list.0", "list.1", "dict.w"] and held.dict["w"].requires_grad
+    assert repr(held.list) == ("ParameterList(\n  (0): Parameter containing: [torch.float32 of size 1]\n"
+                               "  (1): Parameter containing: [torch.float32 of size 2]\n)")
+
+
+# ---------------------------------------------------------------- layers
+LAYERS = [
+    ("Linear(3, 4)", (5, 3)), ("Linear(3, 4, bias=False)", (2, 5, 3)), ("Conv1d(3, 4, 3, padding=1, stride=2)", (2, 3, 8)),
+    ("Conv2d(4, 6, 3, padding=(1, 2), groups=2)", (2, 4, 6, 5)), ("Conv2d(2, 3, 3, padding=1, padding_mode='reflect')", (2, 2, 5, 5)),
+    ("Conv2d(2, 3, 2, padding='same', dilation=2, bias=False)", (1, 2, 6, 6)),
+    ("ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2)", (2, 4, 4, 5)), ("ConvTranspose1d(3, 2, 4, stride=2)", (2, 3, 5)),
+    ("MaxPool1d(2)", (2, 3, 8)), ("MaxPool2d(3, stride=2, padding=1)", (2, 3, 8, 7)), ("AvgPool1d(2)", (2, 3, 8)),
+    ("AvgPool2d((2, 3), ceil_mode=True)", (2, 3, 7, 7)), ("AdaptiveAvgPool2d((2, 3))", (2, 3, 7, 6)), ("AdaptiveAvgPool2d(1)", (2, 3, 7, 6)),
+    ("BatchNorm1d(4)", (6, 4)), ("BatchNorm2d(3, momentum=None)", (4, 3, 5, 5)), ("BatchNorm1d(3, affine=False)", (4, 3, 5)),
+    ("LayerNorm((3, 4))", (5, 3, 4)), ("GroupNorm(2, 4)", (3, 4, 5)), ("InstanceNorm2d(3, affine=True)", (2, 3, 4, 4)), ("RMSNorm(4)", (3, 4)),
+    ("ReLU()", (3, 4)), ("LeakyReLU(0.2)", (3, 4)), ("ELU(0.7)", (3, 4)), ("CELU(1.3)", (3, 4)), ("SELU()", (3, 4)), ("GELU()", (3, 4)),
+    ("GELU('tanh')", (3, 4)), ("SiLU()", (3, 4)), ("Mish()", (3, 4)), ("Sigmoid()", (3, 4)), ("Tanh()", (3, 4)), ("LogSigmoid()", (3, 4)),
+    ("Softplus(2.0)", (3, 4)), ("Softsign()", (3, 4)), ("Hardtanh(-0.5, 0.7)", (3, 4)), ("ReLU6()", (3, 4)), ("Hardsigmoid()", (3, 4)),
+    ("Hardswish()", (3, 4)), ("Softshrink(0.4)", (3, 4)), ("Hardshrink(0.4)", (3, 4)), ("Tanhshrink()", (3, 4)), ("Threshold(0.1, 2.0)", (3, 4)),
+    ("PReLU()", (3, 4)), ("PReLU(4)", (3, 4)), ("GLU()", (3, 4)), ("Softmax(1)", (3, 4)), ("LogSoftmax(0)", (3, 4)), ("Softmin(-1)", (3, 4)),
+    ("Softmax2d()", (2, 3, 4, 4)), ("Flatten()", (2, 3, 4)), ("Unflatten(1, (2, -1))", (3, 6)), ("Identity()", (3, 4)), ("Unfold(2)", (1, 2, 4, 4)),
+    ("ZeroPad2d(1)", (1, 2, 3, 3)), ("ReflectionPad1d((1, 2))", (1, 2, 4)), ("ReplicationPad2d(2)", (1, 2, 3, 3)),
+    ("ConstantPad1d(1, 2.5)", (2, 3)), ("Dropout(0.0)", (3, 4)),
+]
+
+
+@pytest.mark.parametrize(("layer", "shape"), LAYERS)
+def test_layers_like_pytorch(layer, shape):
+    reference = pytest.importorskip("torch")
+    ours = eval(f"nn.{layer}", {"nn": nn}).double()
+    theirs = eval(f"nn.{layer}", {"nn": reference.nn}).double()
+    assert repr(ours) == repr(theirs)
+    state = {k: values(*v.shape) if v.is_floating_point() else v.numpy() for k, v in theirs.state_dict().items()}
+    state = {k: np.abs(v) if "running_var" in k else v for k, v in state.items()}
+    ours.load_state_dict({k: torch.tensor(v) for k, v in state.items()})
+    theirs.load_state_dict({k: reference.tensor(v) for k, v in state.items()})
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    for training in (True, False):
+        data = values(*shape)
+        a, b = leaf(data), reference.tensor(data, requires_grad=True)
+        x, y = ours.train(training)(a), theirs.train(training)(b)
+        np.testing.assert_allclose(x.detach().numpy(), y.detach().numpy(), rtol=1e-9, atol=1e-10)
+        weight = values(*y.shape)
+        (x * torch.tensor(weight)).sum().backward()
+        (y * reference.tensor(weight)).sum().backward()
+        np.testing.assert_allclose(a.grad.numpy(), b.grad.numpy(), rtol=1e-7, atol=1e-9)
+        for p, q in zip(ours.parameters(), theirs.parameters()):
+            np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=1e-7, atol=1e-9)
+    for (name, p), q in zip(ours.named_buffers(), theirs.buffers()):
+        np.testing.assert_allclose(p.numpy(), q.numpy(), rtol=1e-9, err_msg=name)
+
+
+def test_first_values():
+    torch.manual_seed(0)
+    layer = nn.Linear(400, 300)
+    assert abs(layer.weight.max().item() - 0.05) < 1e-3 and abs(layer.weight.std().item() - 0.05 / 3 ** 0.5) < 1e-3
+    w = torch.empty(200, 300)
+    for fill, std in ((nn.init.xavier_uniform_, (2 / 500) ** 0.5), (nn.init.xavier_normal_, (2 / 500) ** 0.5),
+                      (nn.init.kaiming_normal_, (2 / 300) ** 0.5), (nn.init.kaiming_uniform_, (2 / 300) ** 0.5)):
+        assert fill(w) is w and abs(w.std().item() / std - 1) < 0.02
+    nn.init.orthogonal_(w)
+    np.testing.assert_allclose((w @ w.t()).numpy(), np.eye(200), atol=1e-5)
+    nn.init.trunc_normal_(w, a=-1, b=0.5)
+    assert -1 <= w.min().item() < -0.99 and 0.49 < w.max().item() <= 0.5
+    with pytest.raises(ValueError, match="fewer than 2 dimensions"):
+        nn.init.xavier_uniform_(torch.empty(3))
+
+
+def test_dropout():
+    torch.manual_seed(0)
+    x = leaf(np.ones((100, 100)))
+    layer = nn.Dropout(0.3)
+    out = layer(x)
+    kept = (out != 0).double().mean().item()
+    assert abs(kept - 0.7) < 0.02 and set(np.unique(out.detach().numpy()).round(9)) == {0.0, round(1 / 0.7, 9)}
+    out.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), out.detach().numpy())
+    assert layer.eval()(x) is x and not nn.Dropout(1.0)(x).any()
+    channels = nn.Dropout2d(0.5)(torch.ones(20, 10, 3, 3)).numpy().reshape(200, 9)
+    assert (channels == channels[:, :1]).all() and 0.3 < (channels[:, 0] == 0).mean() < 0.7
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        nn.Dropout(1.5)
+
+
+def test_embedding():
+    layer = nn.Embedding(5, 3, padding_idx=1)
+    assert layer.weight[1].tolist() == [0, 0, 0] and repr(layer) == "Embedding(5, 3, padding_idx=1)"
+    index = torch.tensor([[0, 1], [4, 0]])
+    out = layer(index)
+    np.testing.assert_array_equal(out.detach().numpy(), layer.weight.detach().numpy()[index.numpy()])
+    out.sum().backward()
+    assert layer.weight.grad.sum(1).tolist() == [6, 0, 0, 0, 3]
+    with pytest.raises(IndexError):
+        layer(torch.tensor([5]))
+
+
+def test_batch_norm_needs_a_batch():
+    with pytest.raises(ValueError, match="Expected more than 1 value per channel"):
+        nn.BatchNorm1d(3)(torch.ones(1, 3))
+    with pytest.raises(ValueError, match="expected 4D input"):
+        nn.BatchNorm2d(3)(torch.ones(2, 3))
+
+
+# ---------------------------------------------------------------- softmax and losses
+@pytest.mark.parametrize(("shape", "dim"), [((3, 5), 1), ((3, 5), 0), ((2, 3, 4), 1), ((4,), -1), ((), 0), ((0, 3), 1), ((3, 1), 1)])
+def test_softmax(shape, dim):
+    x = values(*shape) * 5
+    np.testing.assert_allclose(F.softmax(torch.tensor(x), dim).numpy(), special.softmax(x, dim) if x.ndim else 1.0, rtol=1e-12)
+    np.testing.assert_allclose(F.log_softmax(torch.tensor(x), dim).numpy(), special.log_softmax(x, dim) if x.ndim else 0.0, rtol=1e-10, atol=1e-12)
+    for function in (F.softmax, F.log_softmax):
+        assert gradcheck(lambda x: function(x, dim), [leaf(x)]) and gradgradcheck(lambda x: function(x, dim), [leaf(x)])
+
+
+def cross_entropies(x, target, weight, ignored):
+    """Each row's loss and weight, in NumPy."""
+    logs = special.log_softmax(x, 1)
+    weights = np.where(target == ignored, 0, (np.ones(x.shape[1]) if weight is None else weight)[np.where(target == ignored, 0, target)])
+    picked = np.take_along_axis(logs, np.expand_dims(np.where(target == ignored, 0, target), 1), 1)[:, 0]
+    return -weights * picked, weights
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (3, 5, 2), (2, 3, 2, 2)])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_cross_entropy(shape, weighted, reduction):
+    x, target = values(*shape), RANDOM.integers(0, shape[1], (shape[0], *shape[2:]))
+    target.flat[0], target.flat[1] = 1, 2
+    weight = RANDOM.random(shape[1]) if weighted else None
+    losses, weights = cross_entropies(x, target, weight, 2)
+    expected = {"none": losses, "sum": losses.sum(), "mean": losses.sum() / weights.sum()}[reduction]
+    w, t = None if weight is None else torch.tensor(weight), torch.tensor(target)
+
+    def fused(x):
+        return F.cross_entropy(x, t, w, ignore_index=2, reduction=reduction)
+
+    def composed(x):
+        return F.nll_loss(F.log_softmax(x, 1), t, w, ignore_index=2, reduction=reduction)
+
+    for function in (fused, composed):
+        np.testing.assert_allclose(function(torch.tensor(x)).numpy(), expected, rtol=1e-10, atol=1e-12)
+        assert gradcheck(function, [leaf(x)])
+        assert gradgradcheck(function, [leaf(x)])
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_smoothed_cross_entropy_is_that_of_smoothed_probabilities(reduction):
+    x, target = values(6, 4), RANDOM.integers(0, 4, 6)
+    probabilities = 0.8 * np.eye(4)[target] + 0.2 / 4
+    expected = -(probabilities * special.log_softmax(x, 1)).sum(1)
+    expected = {"none": expected, "sum": expected.sum(), "mean": expected.mean()}[reduction]
+    for given, smoothing in ((torch.tensor(target), 0.2), (torch.tensor(probabilities), 0.0), (torch.tensor(np.eye(4)[target]), 0.2)):
+        loss = F.cross_entropy(torch.tensor(x), given, reduction=reduction, label_smoothing=smoothing)
+        np.testing.assert_allclose(loss.numpy(), expected, rtol=1e-7)
+
+
+def test_cross_entropy_corners():
+    assert torch.isnan(F.cross_entropy(torch.zeros(2, 3), torch.tensor([-100, -100]))).item()
+    assert F.cross_entropy(torch.tensor([0.0, 1e4]), torch.tensor(0)).item() == 1e4
+    assert F.cross_entropy(torch.zeros(0, 3), torch.zeros(0, dtype=torch.int64), reduction="sum").item() == 0
+    half = F.cross_entropy(torch.zeros(4, 8).half(), torch.zeros(4, dtype=torch.int64))
+    assert half.dtype is torch.float16 and abs(half.item() - np.log(8)) < 2e-3
+
+
+LOSS_ERRORS = [
+    (lambda: F.cross_entropy(torch.zeros(2, 3), torch.tensor([0, 3])), IndexError, "Target 3 is out of bounds"),
+    (lambda: F.cross_entropy(torch.zeros(2, 3), torch.tensor([0, -1])), IndexError, "Target -1 is out of bounds"),
+    (lambda: F.nll_loss(torch.zeros(2, 3), torch.tensor([0, 3])), IndexError, "Target 3 is out of bounds"),
+    (lambda: F.cross_entropy(torch.zeros(2, 3), torch.tensor([0])), ValueError, r"input batch_size \(2\) to match target batch_size \(1\)"),
+    (lambda: F.cross_entropy(torch.zeros(2, 3), torch.tensor([0, 1]), reduction="max"), ValueError, "max is not a valid value"),
+    (lambda: F.cross_entropy(torch.zeros(2, 3), torch.tensor([0, 1]), torch.ones(2)), RuntimeError, "weight tensor should be defined"),
+    (lambda: F.mse_loss(torch.zeros(2), torch.zeros(2), reduction="max"), ValueError, "max is not a valid value"),
+    (lambda: F.binary_cross_entropy(torch.tensor([2.0]), torch.tensor([1.0])), RuntimeError, "between 0 and 1"),
+    (lambda: F.binary_cross_entropy_with_logits(torch.zeros(2), torch.zeros(3)), ValueError, "must be the same as input size"),
+    (lambda: F.softmax(torch.zeros(2).long(), 0), RuntimeError, "not implemented"),
+    (lambda: F.softmax(torch.zeros(2), 3), IndexError, "Dimension out of range"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "message"), LOSS_ERRORS)
+def test_loss_errors(call, kind, message):
+    with pytest.raises(kind, match=message):
+        call()
+
+
+def softplus(x):
+    return np.logaddexp(0, x)
+
+
+X, Y, P = values(4, 3), values(4, 3), RANDOM.random((4, 3)) * 0.9 + 0.05
+SIGNS = np.where(RANDOM.random((4, 3)) < 0.5, -1.0, 1.0)
+LOSSES = [
+    (lambda x: F.mse_loss(x, torch.tensor(Y), reduction="none"), X, (X - Y) ** 2),
+    (lambda x: F.l1_loss(x, torch.tensor(Y), reduction="none"), X, np.abs(X - Y)),
+    (lambda x: F.smooth_l1_loss(x, torch.tensor(Y), reduction="none", beta=0.7), X,
+     np.where(np.abs(X - Y) < 0.7, (X - Y) ** 2 / 1.4, np.abs(X - Y) - 0.35)),
+    (lambda x: F.huber_loss(x, torch.tensor(Y), reduction="none", delta=0.7), X,
+     np.where(np.abs(X - Y) < 0.7, (X - Y) ** 2 / 2, 0.7 * (np.abs(X - Y) - 0.35))),
+    (lambda x: F.binary_cross_entropy(x, torch.tensor(P.T.reshape(4, 3).copy()), reduction="none"), P,
+     -(P.T.reshape(4, 3) * np.log(P) + (1 - P.T.reshape(4, 3)) * np.log(1 - P))),
+    (lambda x: F.binary_cross_entropy_with_logits(x, torch.tensor(P), reduction="none"), X, softplus(X) - X * P),
+    (lambda x: F.binary_cross_entropy_with_logits(x, torch.tensor(P), reduction="none", pos_weight=torch.tensor(np.array([1.0, 2.0, 3.0]))), X,
+     np.array([1, 2, 3]) * P * softplus(-X) + (1 - P) * softplus(X)),
+    (lambda x: F.kl_div(x, torch.tensor(P), reduction="none"), X, P * (np.log(P) - X)),
+    (lambda x: F.kl_div(x, torch.tensor(Y), reduction="none", log_target=True), X, np.exp(Y) * (Y - X)),
+    (lambda x: F.soft_margin_loss(x, torch.tensor(SIGNS), reduction="none"), X, softplus(-SIGNS * X)),
+    (lambda x: F.hinge_embedding_loss(x, torch.tensor(SIGNS), reduction="none"), X, np.where(SIGNS == 1, X, np.maximum(0, 1 - X))),
+    (lambda x: F.margin_ranking_loss(x, torch.tensor(Y), torch.tensor(SIGNS), 0.1, reduction="none"), X, np.maximum(0, -SIGNS * (X - Y) + 0.1)),
+    (lambda x: F.poisson_nll_loss(x, torch.tensor(P), reduction="none"), X, np.exp(X) - P * X),
+    (lambda x: F.gaussian_nll_loss(x, torch.tensor(Y), torch.tensor(P), reduction="none"), X, (np.log(P) + (X - Y) ** 2 / P) / 2),
+    (lambda x: F.normalize(x, dim=1), X, X / np.linalg.norm(X, axis=1, keepdims=True)),
+    (lambda x: F.cosine_similarity(x, torch.tensor(Y)), X, (X * Y).sum(1) / np.linalg.norm(X, axis=1) / np.linalg.norm(Y, axis=1)),
+]
+
+
+@pytest.mark.parametrize(("function", "data", "expected"), LOSSES, ids=range(len(LOSSES)))
+def test_losses(function, data, expected):
+    np.testing.assert_allclose(function(torch.tensor(data)).numpy(), expected, rtol=1e-7, atol=1e-9)
+    assert gradcheck(function, [leaf(data)]) and gradgradcheck(function, [leaf(data)])
+
+
+def test_reductions_and_large_logits():
+    x, y = torch.tensor(X), torch.tensor(Y)
+    assert nn.MSELoss()(x, y).item() == pytest.approx(((X - Y) ** 2).mean()) and nn.MSELoss(reduction="sum")(x, y).item() == pytest.approx(((X - Y) ** 2).sum())
+    assert nn.KLDivLoss(reduction="batchmean")(x, torch.tensor(P)).item() == pytest.approx((P * (np.log(P) - X)).sum() / 4)
+    assert F.binary_cross_entropy_with_logits(torch.tensor([1e4, -1e4]), torch.tensor([1.0, 0.0])).item() == 0
+    assert F.binary_cross_entropy(torch.tensor([0.0]), torch.tensor([1.0])).item() == 100
+    with pytest.warns(UserWarning, match="different to the input size"):
+        F.mse_loss(torch.zeros(2, 3), torch.zeros(3))
+
+
+# ---------------------------------------------------------------- utils
+def test_clipping():
+    parameters = [nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(1)), nn.Parameter(torch.zeros(1))]
+    parameters[0].grad, parameters[1].grad = torch.tensor([3.0, 0.0]), torch.tensor([4.0])
+    assert nn.utils.clip_grad_norm_(parameters, 1.0).item() == 5.0
+    assert parameters[0].grad.tolist() == pytest.approx([0.6, 0.0], abs=1e-5) and parameters[1].grad.tolist() == pytest.approx([0.8], abs=1e-5)
+    assert nn.utils.clip_grad_norm_(parameters, 10.0, float("inf")).item() == pytest.approx(0.8, abs=1e-5)
+    nn.utils.clip_grad_value_(parameters, 0.7)
+    assert parameters[1].grad.tolist() == pytest.approx([0.7])
+    parameters[0].grad[0] = float("nan")
+    with pytest.raises(RuntimeError, match="non-finite"):
+        nn.utils.clip_grad_norm_(parameters, 1.0, error_if_nonfinite=True)
+
+
+def test_vectors_of_parameters():
+    net = nn.Linear(2, 3)
+    vector = nn.utils.parameters_to_vector(net.parameters())
+    assert vector.shape == (9,)
+    vector.sum().backward()
+    assert net.weight.grad.tolist() == [[1, 1]] * 3
+    nn.utils.vector_to_parameters(torch.arange(9.0), net.parameters())
+    assert net.bias.tolist() == [6, 7, 8]
