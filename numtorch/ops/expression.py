@@ -57,17 +57,18 @@ def symbols(expression) -> frozenset:
 def evaluate(expressions, values: dict) -> list:
     """The expressions' values, each shared part computed once, with ops applied to what `values` holds for the names."""
     known = {}
+    return [_value(e, values, known) for e in expressions]
 
-    def value(e):
-        if isinstance(e, Symbol):
-            return values[e.name]
-        if not isinstance(e, Apply):
-            return e
-        if id(e) not in known:
-            known[id(e)] = e.op.function(*[value(a) for a in e.args])
-        return known[id(e)]
 
-    return [value(e) for e in expressions]
+def _value(expression, values, known):
+    """Not nested in `evaluate`: a closure that calls itself is a cycle, and would keep the tensors until the collector runs."""
+    if isinstance(expression, Symbol):
+        return values[expression.name]
+    if not isinstance(expression, Apply):
+        return expression
+    if id(expression) not in known:
+        known[id(expression)] = expression.op.function(*[_value(a, values, known) for a in expression.args])
+    return known[id(expression)]
 
 
 def define_operators(operators: dict) -> None:
