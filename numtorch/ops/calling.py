@@ -11,7 +11,7 @@ from ..autograd.graph import mark_written
 from ..autograd.modes import PLAIN, modes
 from ..storage import FREE, take
 from ..tensor import NUMBERS, Tensor, empty, new, number
-from .op import apply_formula, as_operand, common_device, is_formula, registry
+from .op import Plan, apply_formula, as_operand, common_device, is_formula, registry
 from .tape import PassNode, recipe_for, record, record_call, record_plainly
 from .writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
 
@@ -209,6 +209,14 @@ def run_inplace(op, tensors):
     kept = (before, *[_apart(t, target, i in recipe.saves) for i, t in enumerate(tensors[1:], 1)])
     plan.call(*[t.address for t in tensors], plan.walk)
     mark_written(target.storage, op.name + "_")
-    node = record_call(plan, kept, target)
+    node = record_call(_plan_of_kept(op, plan, tuple([t.layout for t in kept])), kept, target)
     rebase_history(target, node)
     return target
+
+
+def _plan_of_kept(op, plan, layouts):
+    """The plan by which an in-place call is recorded: a kept copy may lie in memory otherwise than what it was made of."""
+    if layouts == plan.inputs:
+        return plan
+    found = op.inplace_plans.get((plan, layouts))
+    return found if found is not None else op.inplace_plans.keep((plan, layouts), Plan(op, layouts, plan.out, None))

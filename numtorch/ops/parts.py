@@ -75,6 +75,8 @@ def tensor_split(self, indices_or_sections, dim: int = 0):
     extent = self.layout.shape[dim]
     if isinstance(indices_or_sections, int):
         n = indices_or_sections
+        if n <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {n}")
         cuts = [extent // n * i + min(i, extent % n) for i in range(n + 1)]
     else:
         cuts = [0, *indices_or_sections, extent]

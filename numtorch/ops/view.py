@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import weakref
+from operator import index as as_index
 
 from .. import layout as algebra
 from ..autograd.graph import GraphNode, Node, recording
@@ -361,7 +362,7 @@ def unsqueeze(self, dim):
 @method
 def select(self, dim, index):
     """One index of a dimension, which goes away."""
-    return make_view(self, algebra.select(self.layout, dim, index.__index__()), "select")
+    return make_view(self, algebra.select(self.layout, dim, as_index(index)), "select")
 
 
 @register
