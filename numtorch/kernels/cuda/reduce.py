@@ -3,6 +3,7 @@
 Two kernels: *rows* gives each output a thread, for short reductions; *blocks* gives it one or more blocks, whose threads
 combine their results in shared memory by halves. Several blocks an output leave partial results in scratch memory, which a
 second kernel reduces. As on the CPU, accumulation is in `T` over 2048 elements and in `W` across.
+Variance is in moments.py.
 
 The descriptor is the CPU's, with the number of blocks an output in the place of `fold`.
 """
@@ -20,6 +21,7 @@ from ..intrinsics import float_of, offset
 from ..threads import Prepared
 from .compiler import compile_kernel, cuda, prepare
 from .environment import MAX_BLOCKS, THREADS
+from .moments import variance_kernel
 from .runtime import runtime
 
 T = float32
@@ -140,15 +142,12 @@ class TwoStages:
 
 def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tuple, axes: tuple, out_strides: tuple, *,
                 correction: float = 1, exponent: float = 2.0, device: int = 0) -> Prepared:
-    """Prepare a reduction on a device. The arguments are those of the CPU's `plan_reduce`.
-
-    Raises:
-        NotImplementedError: a kind that has no CUDA kernel yet ("var").
-    """
+    """Prepare a reduction on a device. The arguments are those of the CPU's `plan_reduce`."""
     if kind == "norm":
         kind = _NORMS.get(float(exponent), kind)
     if kind == "var":
-        raise NotImplementedError("variance has no cuda kernel yet; move the tensor with .cpu()")
+        walk = nest(shape, strides, axes, out_strides)
+        return prepare(variance_kernel(dtype, out_dtype), _row(walk, (float(correction), 0.0)), walk.outputs, device)
     if kind in ("sum", "mean") and dtype == out_dtype and dtype.startswith("complex"):
         part = "float32" if dtype == "complex64" else "float64"    # a complex sum is two sums of reals
         return plan_reduce(kind, part, part, (*shape, 2), (*[2 * s for s in strides], 1), axes,
