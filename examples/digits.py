@@ -19,11 +19,12 @@ from numtorch import nn, optim
 from numtorch.data import DataLoader, TensorDataset, digits_split
 
 matplotlib.use("Agg")
-from matplotlib import pyplot                            # noqa: E402  (after the backend is chosen)
+from matplotlib import pyplot  # after the backend is chosen
 
 
 def perceptron():
-    return nn.Sequential(nn.Flatten(), nn.Linear(64, 256), nn.ReLU(), nn.Dropout(0.3), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, 10))
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 256), nn.ReLU(), nn.Dropout(0.3), nn.Linear(256, 128), nn.ReLU(),
+                         nn.Linear(128, 10))
 
 
 def convnet():
@@ -81,7 +82,8 @@ def draw(curves, model, test, path):
     for axis, number in zip(lower.subplots(2, 9).flat, shown):
         axis.imshow(images[int(number), 0].numpy(), cmap="gray_r")
         guess, label = guesses[int(number)].item(), labels[int(number)].item()
-        axis.set_title(str(guess) if guess == label else f"{guess} (is {label})", color="black" if guess == label else "crimson", fontsize=9)
+        axis.set_title(str(guess) if guess == label else f"{guess} (is {label})", color="black" if guess == label else "crimson",
+                       fontsize=9)
         axis.axis("off")
     figure.savefig(path, dpi=120)
     pyplot.close(figure)

@@ -8,9 +8,26 @@ import pytest
 
 import numtorch as torch
 from numtorch import data
-from numtorch.data import (BatchSampler, ChainDataset, ConcatDataset, DataLoader, Dataset, IterableDataset, RandomSampler,
-                           SequentialSampler, StackDataset, Subset, SubsetRandomSampler, TensorDataset, WeightedRandomSampler,
-                           default_collate, default_convert, digits, digits_split, random_split)
+from numtorch.data import (
+    BatchSampler,
+    ChainDataset,
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    StackDataset,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+    default_collate,
+    default_convert,
+    digits,
+    digits_split,
+    random_split,
+)
 
 
 class Squares(Dataset):
@@ -77,7 +94,8 @@ def test_sums_and_parts():
         both[10]
 
 
-@pytest.mark.parametrize(("lengths", "sizes"), [([3, 2], [3, 2]), ([0.5, 0.5], [3, 2]), ([0.4, 0.2, 0.4], [2, 1, 2]), ([5, 0], [5, 0])])
+@pytest.mark.parametrize(("lengths", "sizes"), [([3, 2], [3, 2]), ([0.5, 0.5], [3, 2]), ([0.4, 0.2, 0.4], [2, 1, 2]), ([5, 0], [5,
+                                                                                                                                0])])
 def test_random_split(lengths, sizes):
     parts = random_split(Squares(), lengths, generator=torch.Generator().manual_seed(0))
     assert [len(p) for p in parts] == sizes

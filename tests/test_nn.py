@@ -164,8 +164,10 @@ def test_load_errors_say_everything():
     with pytest.raises(RuntimeError) as error:
         net.load_state_dict(state)
     assert str(error.value) == (
-        'Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: "scale". \n\tUnexpected key(s) in state_dict: "other". '
-        "\n\tsize mismatch for inner.0.weight: copying a param with shape torch.Size([2, 2]) from checkpoint, the shape in current model "
+        'Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: "scale". \n\tUnexpected key(s) in state_dict: '
+        '"other". '
+        "\n\tsize mismatch for inner.0.weight: copying a param with shape torch.Size([2, 2]) from checkpoint, the shape in "
+        "current model "
         "is torch.Size([4, 3]).")
     del state["inner.0.weight"]
     found = net.load_state_dict(state, strict=False)
@@ -263,7 +265,7 @@ def test_backward_hooks_of_several_tensors():
             return b * 2, a * 3
 
     net, seen = Swap(), []
-    net.register_full_backward_hook(lambda m, grad_input, grad_output: seen.append([g.item() for g in (*grad_input, *grad_output)]))
+    net.register_full_backward_hook(lambda m, inputs, outputs: seen.append([g.item() for g in (*inputs, *outputs)]))
     a, b = leaf(1.0), leaf(1.0)
     x, y = net(a, b)
     (x + y * 5).backward()
@@ -300,19 +302,29 @@ def test_lists_and_dicts():
 # ---------------------------------------------------------------- layers
 LAYERS = [
     ("Linear(3, 4)", (5, 3)), ("Linear(3, 4, bias=False)", (2, 5, 3)), ("Conv1d(3, 4, 3, padding=1, stride=2)", (2, 3, 8)),
-    ("Conv2d(4, 6, 3, padding=(1, 2), groups=2)", (2, 4, 6, 5)), ("Conv2d(2, 3, 3, padding=1, padding_mode='reflect')", (2, 2, 5, 5)),
+    ("Conv2d(4, 6, 3, padding=(1, 2), groups=2)", (2, 4, 6, 5)),
+    ("Conv2d(2, 3, 3, padding=1, padding_mode='reflect')", (2, 2, 5, 5)),
     ("Conv2d(2, 3, 2, padding='same', dilation=2, bias=False)", (1, 2, 6, 6)),
-    ("ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2)", (2, 4, 4, 5)), ("ConvTranspose1d(3, 2, 4, stride=2)", (2, 3, 5)),
+    ("ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2)", (2, 4, 4, 5)),
+    ("ConvTranspose1d(3, 2, 4, stride=2)", (2, 3, 5)),
     ("MaxPool1d(2)", (2, 3, 8)), ("MaxPool2d(3, stride=2, padding=1)", (2, 3, 8, 7)), ("AvgPool1d(2)", (2, 3, 8)),
-    ("AvgPool2d((2, 3), ceil_mode=True)", (2, 3, 7, 7)), ("AdaptiveAvgPool2d((2, 3))", (2, 3, 7, 6)), ("AdaptiveAvgPool2d(1)", (2, 3, 7, 6)),
+    ("AvgPool2d((2, 3), ceil_mode=True)", (2, 3, 7, 7)), ("AdaptiveAvgPool2d((2, 3))", (2, 3, 7, 6)),
+    ("AdaptiveAvgPool2d(1)", (2, 3, 7, 6)),
     ("BatchNorm1d(4)", (6, 4)), ("BatchNorm2d(3, momentum=None)", (4, 3, 5, 5)), ("BatchNorm1d(3, affine=False)", (4, 3, 5)),
-    ("LayerNorm((3, 4))", (5, 3, 4)), ("GroupNorm(2, 4)", (3, 4, 5)), ("InstanceNorm2d(3, affine=True)", (2, 3, 4, 4)), ("RMSNorm(4)", (3, 4)),
-    ("ReLU()", (3, 4)), ("LeakyReLU(0.2)", (3, 4)), ("ELU(0.7)", (3, 4)), ("CELU(1.3)", (3, 4)), ("SELU()", (3, 4)), ("GELU()", (3, 4)),
-    ("GELU('tanh')", (3, 4)), ("SiLU()", (3, 4)), ("Mish()", (3, 4)), ("Sigmoid()", (3, 4)), ("Tanh()", (3, 4)), ("LogSigmoid()", (3, 4)),
-    ("Softplus(2.0)", (3, 4)), ("Softsign()", (3, 4)), ("Hardtanh(-0.5, 0.7)", (3, 4)), ("ReLU6()", (3, 4)), ("Hardsigmoid()", (3, 4)),
-    ("Hardswish()", (3, 4)), ("Softshrink(0.4)", (3, 4)), ("Hardshrink(0.4)", (3, 4)), ("Tanhshrink()", (3, 4)), ("Threshold(0.1, 2.0)", (3, 4)),
-    ("PReLU()", (3, 4)), ("PReLU(4)", (3, 4)), ("GLU()", (3, 4)), ("Softmax(1)", (3, 4)), ("LogSoftmax(0)", (3, 4)), ("Softmin(-1)", (3, 4)),
-    ("Softmax2d()", (2, 3, 4, 4)), ("Flatten()", (2, 3, 4)), ("Unflatten(1, (2, -1))", (3, 6)), ("Identity()", (3, 4)), ("Unfold(2)", (1, 2, 4, 4)),
+    ("LayerNorm((3, 4))", (5, 3, 4)), ("GroupNorm(2, 4)", (3, 4, 5)), ("InstanceNorm2d(3, affine=True)", (2, 3, 4, 4)),
+    ("RMSNorm(4)", (3, 4)),
+    ("ReLU()", (3, 4)), ("LeakyReLU(0.2)", (3, 4)), ("ELU(0.7)", (3, 4)), ("CELU(1.3)", (3, 4)), ("SELU()", (3, 4)),
+    ("GELU()", (3, 4)),
+    ("GELU('tanh')", (3, 4)), ("SiLU()", (3, 4)), ("Mish()", (3, 4)), ("Sigmoid()", (3, 4)), ("Tanh()", (3, 4)),
+    ("LogSigmoid()", (3, 4)),
+    ("Softplus(2.0)", (3, 4)), ("Softsign()", (3, 4)), ("Hardtanh(-0.5, 0.7)", (3, 4)), ("ReLU6()", (3, 4)),
+    ("Hardsigmoid()", (3, 4)),
+    ("Hardswish()", (3, 4)), ("Softshrink(0.4)", (3, 4)), ("Hardshrink(0.4)", (3, 4)), ("Tanhshrink()", (3, 4)),
+    ("Threshold(0.1, 2.0)", (3, 4)),
+    ("PReLU()", (3, 4)), ("PReLU(4)", (3, 4)), ("GLU()", (3, 4)), ("Softmax(1)", (3, 4)), ("LogSoftmax(0)", (3, 4)),
+    ("Softmin(-1)", (3, 4)),
+    ("Softmax2d()", (2, 3, 4, 4)), ("Flatten()", (2, 3, 4)), ("Unflatten(1, (2, -1))", (3, 6)), ("Identity()", (3, 4)),
+    ("Unfold(2)", (1, 2, 4, 4)),
     ("ZeroPad2d(1)", (1, 2, 3, 3)), ("ReflectionPad1d((1, 2))", (1, 2, 4)), ("ReplicationPad2d(2)", (1, 2, 3, 3)),
     ("ConstantPad1d(1, 2.5)", (2, 3)), ("Dropout(0.0)", (3, 4)),
 ]
@@ -396,19 +408,22 @@ def test_batch_norm_needs_a_batch():
 
 
 # ---------------------------------------------------------------- softmax and losses
-@pytest.mark.parametrize(("shape", "dim"), [((3, 5), 1), ((3, 5), 0), ((2, 3, 4), 1), ((4,), -1), ((), 0), ((0, 3), 1), ((3, 1), 1)])
+@pytest.mark.parametrize(("shape", "dim"),
+                         [((3, 5), 1), ((3, 5), 0), ((2, 3, 4), 1), ((4,), -1), ((), 0), ((0, 3), 1), ((3, 1), 1)])
 def test_softmax(shape, dim):
     x = values(*shape) * 5
     np.testing.assert_allclose(F.softmax(torch.tensor(x), dim).numpy(), special.softmax(x, dim) if x.ndim else 1.0, rtol=1e-12)
-    np.testing.assert_allclose(F.log_softmax(torch.tensor(x), dim).numpy(), special.log_softmax(x, dim) if x.ndim else 0.0, rtol=1e-10, atol=1e-12)
-    for function in (F.softmax, F.log_softmax):
-        assert gradcheck(lambda x: function(x, dim), [leaf(x)]) and gradgradcheck(lambda x: function(x, dim), [leaf(x)])
+    np.testing.assert_allclose(F.log_softmax(torch.tensor(x), dim).numpy(), special.log_softmax(x, dim) if x.ndim else 0.0,
+                               rtol=1e-10, atol=1e-12)
+    for function in (lambda x: F.softmax(x, dim), lambda x: F.log_softmax(x, dim)):
+        assert gradcheck(function, [leaf(x)]) and gradgradcheck(function, [leaf(x)])
 
 
 def cross_entropies(x, target, weight, ignored):
     """Each row's loss and weight, in NumPy."""
     logs = special.log_softmax(x, 1)
-    weights = np.where(target == ignored, 0, (np.ones(x.shape[1]) if weight is None else weight)[np.where(target == ignored, 0, target)])
+    weights = np.where(target == ignored, 0,
+                       (np.ones(x.shape[1]) if weight is None else weight)[np.where(target == ignored, 0, target)])
     picked = np.take_along_axis(logs, np.expand_dims(np.where(target == ignored, 0, target), 1), 1)[:, 0]
     return -weights * picked, weights
 
@@ -442,7 +457,8 @@ def test_smoothed_cross_entropy_is_that_of_smoothed_probabilities(reduction):
     probabilities = 0.8 * np.eye(4)[target] + 0.2 / 4
     expected = -(probabilities * special.log_softmax(x, 1)).sum(1)
     expected = {"none": expected, "sum": expected.sum(), "mean": expected.mean()}[reduction]
-    for given, smoothing in ((torch.tensor(target), 0.2), (torch.tensor(probabilities), 0.0), (torch.tensor(np.eye(4)[target]), 0.2)):
+    for given, smoothing in ((torch.tensor(target), 0.2), (torch.tensor(probabilities), 0.0),
+                             (torch.tensor(np.eye(4)[target]), 0.2)):
         loss = F.cross_entropy(torch.tensor(x), given, reduction=reduction, label_smoothing=smoothing)
         np.testing.assert_allclose(loss.numpy(), expected, rtol=1e-7)
 
@@ -459,9 +475,11 @@ LOSS_ERRORS = [
     (lambda: F.cross_entropy(torch.zeros(2, 3), torch.tensor([0, 3])), IndexError, "Target 3 is out of bounds"),
     (lambda: F.cross_entropy(torch.zeros(2, 3), torch.tensor([0, -1])), IndexError, "Target -1 is out of bounds"),
     (lambda: F.nll_loss(torch.zeros(2, 3), torch.tensor([0, 3])), IndexError, "Target 3 is out of bounds"),
-    (lambda: F.cross_entropy(torch.zeros(2, 3), torch.tensor([0])), ValueError, r"input batch_size \(2\) to match target batch_size \(1\)"),
+    (lambda: F.cross_entropy(torch.zeros(2, 3), torch.tensor([0])), ValueError, r"input batch_size \(2\) to match target "
+                                                                                r"batch_size \(1\)"),
     (lambda: F.cross_entropy(torch.zeros(2, 3), torch.tensor([0, 1]), reduction="max"), ValueError, "max is not a valid value"),
-    (lambda: F.cross_entropy(torch.zeros(2, 3), torch.tensor([0, 1]), torch.ones(2)), RuntimeError, "weight tensor should be defined"),
+    (lambda: F.cross_entropy(torch.zeros(2, 3), torch.tensor([0, 1]), torch.ones(2)), RuntimeError,
+     "weight tensor should be defined"),
     (lambda: F.mse_loss(torch.zeros(2), torch.zeros(2), reduction="max"), ValueError, "max is not a valid value"),
     (lambda: F.binary_cross_entropy(torch.tensor([2.0]), torch.tensor([1.0])), RuntimeError, "between 0 and 1"),
     (lambda: F.binary_cross_entropy_with_logits(torch.zeros(2), torch.zeros(3)), ValueError, "must be the same as input size"),
@@ -492,13 +510,15 @@ LOSSES = [
     (lambda x: F.binary_cross_entropy(x, torch.tensor(P.T.reshape(4, 3).copy()), reduction="none"), P,
      -(P.T.reshape(4, 3) * np.log(P) + (1 - P.T.reshape(4, 3)) * np.log(1 - P))),
     (lambda x: F.binary_cross_entropy_with_logits(x, torch.tensor(P), reduction="none"), X, softplus(X) - X * P),
-    (lambda x: F.binary_cross_entropy_with_logits(x, torch.tensor(P), reduction="none", pos_weight=torch.tensor(np.array([1.0, 2.0, 3.0]))), X,
+    (lambda x: F.binary_cross_entropy_with_logits(x, torch.tensor(P), reduction="none",
+                                                  pos_weight=torch.tensor(np.array([1.0, 2.0, 3.0]))), X,
      np.array([1, 2, 3]) * P * softplus(-X) + (1 - P) * softplus(X)),
     (lambda x: F.kl_div(x, torch.tensor(P), reduction="none"), X, P * (np.log(P) - X)),
     (lambda x: F.kl_div(x, torch.tensor(Y), reduction="none", log_target=True), X, np.exp(Y) * (Y - X)),
     (lambda x: F.soft_margin_loss(x, torch.tensor(SIGNS), reduction="none"), X, softplus(-SIGNS * X)),
     (lambda x: F.hinge_embedding_loss(x, torch.tensor(SIGNS), reduction="none"), X, np.where(SIGNS == 1, X, np.maximum(0, 1 - X))),
-    (lambda x: F.margin_ranking_loss(x, torch.tensor(Y), torch.tensor(SIGNS), 0.1, reduction="none"), X, np.maximum(0, -SIGNS * (X - Y) + 0.1)),
+    (lambda x: F.margin_ranking_loss(x, torch.tensor(Y), torch.tensor(SIGNS), 0.1, reduction="none"), X,
+     np.maximum(0, -SIGNS * (X - Y) + 0.1)),
     (lambda x: F.poisson_nll_loss(x, torch.tensor(P), reduction="none"), X, np.exp(X) - P * X),
     (lambda x: F.gaussian_nll_loss(x, torch.tensor(Y), torch.tensor(P), reduction="none"), X, (np.log(P) + (X - Y) ** 2 / P) / 2),
     (lambda x: F.normalize(x, dim=1), X, X / np.linalg.norm(X, axis=1, keepdims=True)),
@@ -514,7 +534,8 @@ def test_losses(function, data, expected):
 
 def test_reductions_and_large_logits():
     x, y = torch.tensor(X), torch.tensor(Y)
-    assert nn.MSELoss()(x, y).item() == pytest.approx(((X - Y) ** 2).mean()) and nn.MSELoss(reduction="sum")(x, y).item() == pytest.approx(((X - Y) ** 2).sum())
+    assert nn.MSELoss()(x, y).item() == pytest.approx(((X - Y) ** 2).mean())
+    assert nn.MSELoss(reduction="sum")(x, y).item() == pytest.approx(((X - Y) ** 2).sum())
     assert nn.KLDivLoss(reduction="batchmean")(x, torch.tensor(P)).item() == pytest.approx((P * (np.log(P) - X)).sum() / 4)
     assert F.binary_cross_entropy_with_logits(torch.tensor([1e4, -1e4]), torch.tensor([1.0, 0.0])).item() == 0
     assert F.binary_cross_entropy(torch.tensor([0.0]), torch.tensor([1.0])).item() == 100
@@ -527,7 +548,8 @@ def test_clipping():
     parameters = [nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(1)), nn.Parameter(torch.zeros(1))]
     parameters[0].grad, parameters[1].grad = torch.tensor([3.0, 0.0]), torch.tensor([4.0])
     assert nn.utils.clip_grad_norm_(parameters, 1.0).item() == 5.0
-    assert parameters[0].grad.tolist() == pytest.approx([0.6, 0.0], abs=1e-5) and parameters[1].grad.tolist() == pytest.approx([0.8], abs=1e-5)
+    assert parameters[0].grad.tolist() == pytest.approx([0.6, 0.0], abs=1e-5)
+    assert parameters[1].grad.tolist() == pytest.approx([0.8], abs=1e-5)
     assert nn.utils.clip_grad_norm_(parameters, 10.0, float("inf")).item() == pytest.approx(0.8, abs=1e-5)
     nn.utils.clip_grad_value_(parameters, 0.7)
     assert parameters[1].grad.tolist() == pytest.approx([0.7])

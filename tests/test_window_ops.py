@@ -101,7 +101,8 @@ def test_conv2d_takes_any_strides():
     np.testing.assert_allclose(a.grad.numpy(), c.grad.numpy())
 
 
-@pytest.mark.parametrize(("length", "kernel", "stride", "padding", "dilation"), [(7, 3, 1, 1, 1), (9, 4, 2, 0, 2), (5, 5, 1, "same", 1),
+@pytest.mark.parametrize(("length", "kernel", "stride", "padding", "dilation"),
+                         [(7, 3, 1, 1, 1), (9, 4, 2, 0, 2), (5, 5, 1, "same", 1),
                                                                                (6, 4, 1, "same", 1), (6, 2, 1, "valid", 1)])
 def test_conv1d(length, kernel, stride, padding, dilation):
     x, w, b = leaf(values(2, 3, length)), leaf(values(4, 3, kernel)), leaf(values(4))
@@ -111,7 +112,8 @@ def test_conv1d(length, kernel, stride, padding, dilation):
         sides = 0
     else:
         padded, sides = x.detach().numpy(), 0 if padding == "valid" else padding
-    expected = convolved(padded[:, :, None], w.detach().numpy()[:, :, None], b.detach().numpy(), (1, stride), (0, sides), (1, dilation), 1)
+    expected = convolved(padded[:, :, None], w.detach().numpy()[:, :, None], b.detach().numpy(), (1, stride), (0, sides),
+                         (1, dilation), 1)
     out = F.conv1d(x, w, b, stride, padding, dilation)
     np.testing.assert_allclose(out.detach().numpy(), expected[:, :, 0], rtol=1e-10, atol=1e-10)
     assert gradcheck(lambda x, w, b: F.conv1d(x, w, b, stride, padding, dilation), [x, w, b])
@@ -129,7 +131,8 @@ def test_empty_batch():
     assert F.max_pool2d(torch.zeros(0, 3, 6, 6), 2).shape == (0, 3, 3, 3)
 
 
-@pytest.mark.parametrize(("stride", "padding", "output_padding", "dilation", "groups"), [(1, 0, 0, 1, 1), (2, 1, 1, 1, 2), (3, 0, 2, 2, 1)])
+@pytest.mark.parametrize(("stride", "padding", "output_padding", "dilation", "groups"),
+                         [(1, 0, 0, 1, 1), (2, 1, 1, 1, 2), (3, 0, 2, 2, 1)])
 def test_conv_transpose2d_is_the_transpose(stride, padding, output_padding, dilation, groups):
     """<conv(y), x> = <y, transpose(x)> for the convolution that it transposes."""
     x, w, b = values(2, 4, 4, 5), values(4, 6 // groups, 3, 3), values(6)
@@ -142,15 +145,18 @@ def test_conv_transpose2d_is_the_transpose(stride, padding, output_padding, dila
 
 
 CONVOLUTION_ERRORS = [
-    (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 4, 3, 3)), "expected input.* to have 4 channels, but got 3 channels"),
+    (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 4, 3, 3)),
+     "expected input.* to have 4 channels, but got 3 channels"),
     (lambda: F.conv2d(torch.zeros(1, 3, 2, 2), torch.zeros(2, 3, 3, 3)), "Kernel size can't be greater than actual input size"),
     (lambda: F.conv2d(torch.zeros(5, 5), torch.zeros(2, 3, 3, 3)), r"Expected 3D \(unbatched\) or 4D \(batched\) input to conv2d"),
     (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 3, 3, 3).double()), "should be the same"),
     (lambda: F.conv2d(torch.zeros(1, 3, 5, 5).long(), torch.zeros(2, 3, 3, 3).long()), "not implemented for 'Int64'"),
-    (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 3, 3, 3), torch.zeros(3)), "expected bias to be 1-dimensional with 2 elements"),
+    (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 3, 3, 3), torch.zeros(3)),
+     "expected bias to be 1-dimensional with 2 elements"),
     (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 3, 3, 3), stride=0), "non-positive stride"),
     (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 3, 3, 3), padding=-1), "negative padding"),
-    (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 3, 3, 3), padding="same", stride=2), "padding='same' is not supported"),
+    (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 3, 3, 3), padding="same", stride=2),
+     "padding='same' is not supported"),
     (lambda: F.max_pool2d(torch.zeros(1, 1, 4, 4), 2, padding=2), "pad should be at most half of effective kernel size"),
     (lambda: F.max_pool2d(torch.zeros(1, 1, 2, 2), 3), "Output size is too small"),
     (lambda: F.avg_pool2d(torch.zeros(1, 1, 4, 4), 2, divisor_override=0), "divisor must be not zero"),
@@ -173,7 +179,8 @@ def test_max_pool2d(shape, kernel, stride, padding):
     out, indices = F.max_pool2d(torch.tensor(x), kernel, stride, padding, return_indices=True)
     np.testing.assert_array_equal(out.numpy(), pooled(x, kernel, stride, padding, lambda v: v.max(-1)))
     flat = x.reshape(*shape[:2], -1)
-    np.testing.assert_array_equal(np.take_along_axis(flat, indices.numpy().reshape(*shape[:2], -1), 2).reshape(out.shape), out.numpy())
+    np.testing.assert_array_equal(np.take_along_axis(flat, indices.numpy().reshape(*shape[:2], -1), 2).reshape(out.shape),
+                                  out.numpy())
     assert gradcheck(lambda x: F.max_pool2d(x, kernel, stride, padding), [leaf(x)])
     assert gradgradcheck(lambda x: F.max_pool2d(x, kernel, stride, padding), [leaf(x)])
 
@@ -195,7 +202,8 @@ def test_avg_pool2d(shape, kernel, stride, padding, include):
 
 def test_one_dimension():
     x = values(2, 3, 9)
-    np.testing.assert_allclose(F.max_pool1d(torch.tensor(x), 3, 2, 1).numpy(), pooled(x[:, :, None], (1, 3), (1, 2), (0, 1), lambda v: v.max(-1))[:, :, 0])
+    expected = pooled(x[:, :, None], (1, 3), (1, 2), (0, 1), lambda v: v.max(-1))
+    np.testing.assert_allclose(F.max_pool1d(torch.tensor(x), 3, 2, 1).numpy(), expected[:, :, 0])
     np.testing.assert_allclose(F.avg_pool1d(torch.tensor(x), 3).numpy(), x.reshape(2, 3, 3, 3).mean(-1))
 
 
@@ -205,14 +213,16 @@ def test_adaptive_avg_pool2d(size):
     rows, columns = [n if o is None else o for o, n in zip(both(size), (6, 7))]
     expected = np.empty((2, 3, rows, columns))
     for i, j in itertools.product(range(rows), range(columns)):
-        expected[:, :, i, j] = x[:, :, i * 6 // rows:-(-(i + 1) * 6 // rows), j * 7 // columns:-(-(j + 1) * 7 // columns)].mean((2, 3))
+        expected[:, :, i, j] = x[:, :, i * 6 // rows:-(-(i + 1) * 6 // rows),
+                                 j * 7 // columns:-(-(j + 1) * 7 // columns)].mean((2, 3))
     np.testing.assert_allclose(F.adaptive_avg_pool2d(torch.tensor(x), size).numpy(), expected, rtol=1e-10, atol=1e-12)
     assert gradcheck(lambda x: F.adaptive_avg_pool2d(x, size), [leaf(x)])
 
 
 # ---------------------------------------------------------------- padding
 @pytest.mark.parametrize(("widths", "mode", "value", "numpy_mode"), [
-    ((1, 2), "constant", None, "constant"), ((1, 0, 2, 3), "constant", 2.5, "constant"), ((2, 1, 1, 0), "reflect", None, "reflect"),
+    ((1, 2), "constant", None, "constant"), ((1, 0, 2, 3), "constant", 2.5, "constant"),
+    ((2, 1, 1, 0), "reflect", None, "reflect"),
     ((3, 1), "replicate", None, "edge"), ((1, 2, 3, 1), "circular", None, "wrap")])
 def test_pad(widths, mode, value, numpy_mode):
     x = values(2, 3, 4, 5)

@@ -1,5 +1,5 @@
 """Datasets, the order their examples come in, and batches; and a small set of real images to try things on."""
-from .dataset import (ChainDataset, ConcatDataset, Dataset, IterableDataset, StackDataset, Subset, TensorDataset, random_split)
+from .dataset import ChainDataset, ConcatDataset, Dataset, IterableDataset, StackDataset, Subset, TensorDataset, random_split
 from .handwritten import digits, digits_split
 from .loader import DataLoader, default_collate, default_convert
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler, WeightedRandomSampler

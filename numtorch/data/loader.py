@@ -88,7 +88,8 @@ class DataLoader:
     """
 
     def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers: int = 0, collate_fn=None,
-                 pin_memory: bool = False, drop_last: bool = False, timeout: float = 0, worker_init_fn=None, multiprocessing_context=None,
+                 pin_memory: bool = False, drop_last: bool = False, timeout: float = 0, worker_init_fn=None,
+                 multiprocessing_context=None,
                  generator=None, *, prefetch_factor=None, persistent_workers: bool = False):
         if num_workers:
             if num_workers < 0:
@@ -111,7 +112,8 @@ class DataLoader:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.dataset, self.batch_size, self.sampler, self.batch_sampler = dataset, batch_size, sampler, batch_sampler
         self.drop_last, self.generator, self.num_workers, self.pin_memory = drop_last, generator, num_workers, pin_memory
-        self.collate_fn = collate_fn or (default_collate if batch_size is not None or batch_sampler is not None else default_convert)
+        self.collate_fn = collate_fn or (default_collate if batch_size is not None or batch_sampler is not None
+                                         else default_convert)
 
     def __len__(self):
         if isinstance(self.dataset, IterableDataset):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from itertools import islice
 
+from ..dtypes import float64
 from ..exchange import make
 from ..ops.random import multinomial, randint, randperm
 
@@ -82,7 +83,8 @@ class WeightedRandomSampler(Sampler):
     def __init__(self, weights, num_samples: int, replacement: bool = True, generator=None):
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
-        self.weights, self.num_samples, self.replacement, self.generator = make(weights).double(), num_samples, replacement, generator
+        self.weights = make(weights, dtype=float64)
+        self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self):
         return iter(multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator).tolist())

@@ -127,7 +127,8 @@ def prelu(input, weight) -> Tensor:
     if weight.layout.numel != 1:
         channels = input.layout.shape[1] if input.layout.ndim > 1 else 1
         if weight.layout.numel != channels:
-            raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.layout.numel} and "
+            raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                               f"{weight.layout.numel} and "
                                f"channel size = {channels}.")
         if input.layout.ndim > 1:
             weight = reshape(weight, (1, -1) + (1,) * (input.layout.ndim - 2))
@@ -251,7 +252,8 @@ def adaptive_max_pool2d(input, output_size, return_indices: bool = False):
     """
     _, kernel = _adaptive("adaptive_max_pool2d", input, output_size, 2)
     if kernel is None:
-        raise NotImplementedError(f"adaptive_max_pool2d: expected extents {list(input.layout.shape[-2:])} to be multiples of {output_size}")
+        raise NotImplementedError(f"adaptive_max_pool2d: expected extents {list(input.layout.shape[-2:])} to be multiples of "
+                                  f"{output_size}")
     return max_pool2d(input, kernel, kernel, return_indices=return_indices)
 
 
@@ -259,7 +261,8 @@ def adaptive_max_pool1d(input, output_size, return_indices: bool = False):
     """Maxima of windows chosen so that the result has `output_size` places. Raises as `adaptive_max_pool2d`."""
     _, kernel = _adaptive("adaptive_max_pool1d", input, output_size, 1)
     if kernel is None:
-        raise NotImplementedError(f"adaptive_max_pool1d: expected extent {input.layout.shape[-1]} to be a multiple of {output_size}")
+        raise NotImplementedError(f"adaptive_max_pool1d: expected extent {input.layout.shape[-1]} to be a multiple of "
+                                  f"{output_size}")
     return max_pool1d(input, kernel, kernel, return_indices=return_indices)
 
 
@@ -280,7 +283,8 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
     if len(pad) % 2:
         raise RuntimeError(f"Padding length must be divisible by 2 (got {len(pad)})")
     if len(pad) // 2 > ndim:
-        raise RuntimeError(f"Padding length should be less than or equal to two times the input dimension but got padding length {len(pad)} "
+        raise RuntimeError(f"Padding length should be less than or equal to two times the input dimension but got padding length "
+                           f"{len(pad)} "
                            f"and input of dimension {ndim}")
     widths = [(0, 0)] * (ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in reversed(range(0, len(pad), 2))]
     if mode == "constant":
@@ -293,7 +297,8 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
             continue
         limit = {"reflect": extent - 1, "circular": extent, "replicate": max(before, after)}[mode]
         if max(before, after) > limit or extent == 0:
-            raise RuntimeError(f"Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) at "
+            raise RuntimeError(f"Padding size should be less than the corresponding input dimension, but got: padding ({before}, "
+                               f"{after}) at "
                                f"dimension {dim} of input {list(input.layout.shape)} ({mode})")
         places = range(-before, extent + after)
         if mode == "reflect":
@@ -383,7 +388,8 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index: i
     return loss.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
-def nll_loss(input, target, weight=None, size_average=None, ignore_index: int = -100, reduce=None, reduction: str = "mean") -> Tensor:
+def nll_loss(input, target, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
+             reduction: str = "mean") -> Tensor:
     """-weight[target] * input[target] for log-probabilities (N, C, ...) and class indices (N, ...)."""
     return loss.nll_loss(input, target, weight, ignore_index, _legacy_reduction(size_average, reduce, reduction))
 
@@ -426,7 +432,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean",
                                      pos_weight=None) -> Tensor:
     """Binary cross entropy of sigmoid(input), exact for large |input|."""
-    return loss.binary_cross_entropy_with_logits(input, target, weight, _legacy_reduction(size_average, reduce, reduction), pos_weight)
+    return loss.binary_cross_entropy_with_logits(input, target, weight, _legacy_reduction(size_average, reduce, reduction),
+                                                 pos_weight)
 
 
 def kl_div(input, target, size_average=None, reduce=None, reduction: str = "mean", log_target: bool = False) -> Tensor:
@@ -436,7 +443,8 @@ def kl_div(input, target, size_average=None, reduce=None, reduction: str = "mean
     if reduction == "batchmean":
         return div(reduced(terms, "sum"), input.layout.shape[0])
     if reduction == "mean":
-        warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides only by "
+        warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides "
+                      "only by "
                       "the batch size, and aligns with the KL div math definition.", stacklevel=2)
     return reduced(terms, reduction)
 
@@ -451,12 +459,14 @@ def hinge_embedding_loss(input, target, margin: float = 1.0, size_average=None, 
     return reduced(loss.hinge_terms(input, target, margin), _legacy_reduction(size_average, reduce, reduction))
 
 
-def margin_ranking_loss(input1, input2, target, margin: float = 0, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
+def margin_ranking_loss(input1, input2, target, margin: float = 0, size_average=None, reduce=None,
+                        reduction: str = "mean") -> Tensor:
     """max(0, -target * (input1 - input2) + margin)."""
     return reduced(clamp_low(mul(target, input2 - input1) + margin, 0), _legacy_reduction(size_average, reduce, reduction))
 
 
-def cosine_embedding_loss(input1, input2, target, margin: float = 0, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
+def cosine_embedding_loss(input1, input2, target, margin: float = 0, size_average=None, reduce=None,
+                          reduction: str = "mean") -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
     similarity = cosine_similarity(input1, input2, dim=-1)
     terms = mul(to_dtype(eq(target, 1), input1.layout.dtype), 1 - similarity)

@@ -84,7 +84,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-
 def _normalized(input, normalized_shape):
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if input.layout.shape[-len(shape):] != shape or not shape:
-        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got "
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
+                           f"but got "
                            f"input of size{list(input.layout.shape)}")
     return shape
 
@@ -106,7 +107,8 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
     """
     shape = input.layout.shape
     if len(shape) < 2 or shape[1] % num_groups:
-        raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(shape)} and "
+        raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
+                           f"{list(shape)} and "
                            f"num_groups={num_groups}")
     grouped = reshape(input, shape[0], num_groups, math.prod(shape[1:]) // num_groups)
     out = reshape(_standardised(grouped, -1, eps), shape)

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from ..autograd.modes import no_grad
+from ..exchange import make
 from ..ops import creation, reduce
 from ..ops.join import cat
-from ..exchange import make
 from ..tensor import Tensor
 
 
@@ -29,8 +29,10 @@ def get_total_norm(tensors, norm_type: float = 2.0, error_if_nonfinite: bool = F
         norms[place] = reduce.norm(tensor, norm_type)
     total = reduce.norm(norms, norm_type)
     if error_if_nonfinite and not total.isfinite().item():
-        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped. To "
-                           f"disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`")
+        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+                           f"clipped. To "
+                           f"disable this error and scale the gradients by the non-finite norm anyway, set "
+                           f"`error_if_nonfinite=False`")
     return total
 
 

@@ -44,7 +44,8 @@ def _check_convolution(name, x, w, bias, window):
     if bias is not None and bias.dtype is not x.dtype:
         raise RuntimeError(f"Input type ({x.dtype.name}) and bias type ({bias.dtype.name}) should be the same ({name})")
     if x.device is not w.device:
-        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {x.device} and {w.device}! "
+        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {x.device} and "
+                           f"{w.device}! "
                            f"(when checking arguments for {name})")
     if min(stride) <= 0:
         raise RuntimeError("non-positive stride is not supported")
@@ -56,13 +57,15 @@ def _check_convolution(name, x, w, bias, window):
         raise RuntimeError("non-positive groups is not supported")
     features = w.shape[0]
     if features % groups or features < groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0 and divisible by it, but got "
+        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0 and divisible by it, "
+                           f"but got "
                            f"weight of size {list(w.shape)} instead")
     if x.shape[1] != w.shape[1] * groups:
         raise RuntimeError(f"Given groups={groups}, weight of size {list(w.shape)}, expected input{list(x.shape)} to have "
                            f"{w.shape[1] * groups} channels, but got {x.shape[1]} channels instead")
     if bias is not None and bias.shape != (features,):
-        raise RuntimeError(f"Given weight of size {list(w.shape)}, expected bias to be 1-dimensional with {features} elements, but got "
+        raise RuntimeError(f"Given weight of size {list(w.shape)}, expected bias to be 1-dimensional with {features} elements, "
+                           f"but got "
                            f"bias of size {list(bias.shape)} instead")
     padded = [n + 2 * p for n, p in zip(x.shape[2:], padding)]
     reach = [d * (k - 1) + 1 for d, k in zip(dilation, w.shape[2:])]
@@ -223,17 +226,21 @@ def _transposed(x, weight, bias, window, output_padding):
     stride, padding, dilation, groups = window
     layout, w = x.layout, weight.layout
     if layout.shape[1] != w.shape[0]:
-        raise RuntimeError(f"Given transposed=1, weight of size {list(w.shape)}, expected input{list(layout.shape)} to have {w.shape[0]} "
+        raise RuntimeError(f"Given transposed=1, weight of size {list(w.shape)}, expected input{list(layout.shape)} to have "
+                           f"{w.shape[0]} "
                            f"channels, but got {layout.shape[1]} channels instead")
     if layout.dtype is not w.dtype:
-        raise RuntimeError(f"Input type ({layout.dtype.name}) and weight type ({w.dtype.name}) should be the same (conv_transpose2d)")
+        raise RuntimeError(f"Input type ({layout.dtype.name}) and weight type ({w.dtype.name}) should be the same "
+                           f"(conv_transpose2d)")
     if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation)):
-        raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got output_padding: {output_padding}, "
+        raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got output_padding: "
+                           f"{output_padding}, "
                            f"stride: {stride}, dilation: {dilation}")
     sizes = [(n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, s, p, d, k, o in
              zip(layout.shape[2:], stride, padding, dilation, w.shape[2:], output_padding)]
     if min(sizes) < 1:
-        raise RuntimeError(f"Given input size per channel: {list(layout.shape[2:])}. Calculated output size per channel: {sizes}. Output "
+        raise RuntimeError(f"Given input size per channel: {list(layout.shape[2:])}. Calculated output size per channel: {sizes}. "
+                           f"Output "
                            f"size is too small")
     out = conv2d_input_grad(x, weight, (layout.shape[0], w.shape[1] * groups, *sizes), window)
     return out if bias is None else out + reshape(bias, (1, -1, 1, 1))
@@ -272,7 +279,8 @@ def constant_pad(input, widths, value=0) -> Tensor:
             extent = input.layout.shape[dim]
             length = extent + min(before, 0) + min(after, 0)
             if length < 0:
-                raise RuntimeError(f"narrow(): length must be non-negative. (pad: dimension {dim} of extent {extent} cannot lose {-before} "
+                raise RuntimeError(f"narrow(): length must be non-negative. (pad: dimension {dim} of extent {extent} cannot lose "
+                                   f"{-before} "
                                    f"and {-after} elements)")
             input = narrow(input, dim, max(-before, 0), length)
     widths = [(max(b, 0), max(a, 0)) for b, a in widths]

@@ -172,7 +172,8 @@ def _check_classes(name, input, target, weight, ignored):
         raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}, got {list(wanted)}")
     classes = shape[0] if len(shape) == 1 else shape[1]
     if weight is not None and weight.layout.shape != (classes,):
-        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor "
+                           f"of "
                            f"shape: {list(weight.layout.shape)}")
     if weight is not None and weight.layout.dtype is not input.layout.dtype:
         raise RuntimeError(f"expected scalar type {input.layout.dtype.name.capitalize()} but found "
@@ -342,7 +343,8 @@ def _smoothed_cross_entropy(input, target, weight, ignored, reduction, smoothing
 
 
 @register
-def cross_entropy(input, target, weight=None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
+def cross_entropy(input, target, weight=None, ignore_index: int = -100, reduction: str = "mean",
+                  label_smoothing: float = 0.0) -> Tensor:
     """-log softmax(input)[target].
 
     Args:
@@ -407,7 +409,8 @@ def broadcast_pair(name, input, target):
     """Both at one shape, with PyTorch's warning where they had to be stretched."""
     if input.layout.shape == target.layout.shape:
         return input, target
-    warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
+    warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely "
+                  f"lead to "
                   f"incorrect results due to broadcasting. Please ensure they have the same size. ({name})", stacklevel=4)
     shape = broadcast_shapes(input.layout.shape, target.layout.shape)
     return expand(input, shape), expand(target, shape)

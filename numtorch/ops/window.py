@@ -61,7 +61,8 @@ def _check_pool(name, layout, kernel, stride, padding, dilation):
     if min(padding) < 0:
         raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)}")
     if any(2 * p > k for p, k in zip(padding, kernel)):
-        raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={max(padding)}, kernel_size={kernel} ({name})")
+        raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={max(padding)}, "
+                           f"kernel_size={kernel} ({name})")
 
 
 def _pooled(name, layout, kernel, stride, padding, dilation, ceil_mode):
@@ -175,7 +176,8 @@ def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation
     """The largest element of each window of (N, C, L) or (C, L), and where it is. Arguments as in two dimensions."""
     x, unbatched = batched("max_pool1d", input, 1)
     kernel = (1, *pair(kernel_size, "max_pool1d: kernel_size", 1))
-    options = (kernel, (1, *pair(stride, "max_pool1d: stride", 1)) if stride else kernel, (0, *pair(padding, "max_pool1d: padding", 1)),
+    options = (kernel, (1, *pair(stride, "max_pool1d: stride", 1)) if stride else kernel,
+               (0, *pair(padding, "max_pool1d: padding", 1)),
                (1, *pair(dilation, "max_pool1d: dilation", 1)), bool(ceil_mode))
     out, indices = [squeeze(t, 2) for t in _max_pool(unsqueeze(x, 2), options)]
     return (squeeze(out, 0), squeeze(indices, 0)) if unbatched else (out, indices)
@@ -205,7 +207,8 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
     """The mean of each window of (N, C, L) or (C, L). Arguments as for `avg_pool2d`."""
     x, unbatched = batched("avg_pool1d", input, 1)
     kernel = (1, *pair(kernel_size, "avg_pool1d: kernel_size", 1))
-    options = (kernel, (1, *pair(stride, "avg_pool1d: stride", 1)) if stride else kernel, (0, *pair(padding, "avg_pool1d: padding", 1)),
+    options = (kernel, (1, *pair(stride, "avg_pool1d: stride", 1)) if stride else kernel,
+               (0, *pair(padding, "avg_pool1d: padding", 1)),
                (1, 1), bool(ceil_mode), bool(count_include_pad), None)
     out = squeeze(_avg_pool(unsqueeze(x, 2), options), 2)
     return squeeze(out, 0) if unbatched else out

@@ -58,7 +58,8 @@ class Adam(Optimizer):
         loss = self._loss(closure) if closure is not None or self._hooks is not None else None
         for number, group in enumerate(self.param_groups):
             beta1, beta2 = group["betas"]
-            options = (group["lr"], beta1, beta2, group["eps"], group["weight_decay"], group["maximize"], group["decoupled_weight_decay"])
+            options = (group["lr"], beta1, beta2, group["eps"], group["weight_decay"], group["maximize"],
+                       group["decoupled_weight_decay"])
             for batch in self._batches(number, group, group["amsgrad"]):
                 if options != batch.options:
                     batch.options = options
@@ -70,7 +71,10 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam whose weight decay shrinks the parameters apart from the gradient (Loshchilov and Hutter 2019). Arguments as for `Adam`."""
+    """Adam whose weight decay shrinks the parameters apart from the gradient (Loshchilov and Hutter 2019).
+
+    Arguments as for `Adam`, but for a weight decay of 0.01 by default.
+    """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False, *,
                  maximize: bool = False, foreach=None, capturable: bool = False, differentiable: bool = False, fused=None):

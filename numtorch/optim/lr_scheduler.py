@@ -111,7 +111,8 @@ class ExponentialLR(LRScheduler):
 class LinearLR(LRScheduler):
     """From `start_factor` to `end_factor` times the initial rate over `total_iters` epochs."""
 
-    def __init__(self, optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1):
+    def __init__(self, optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5,
+                 last_epoch: int = -1):
         if not 0 < start_factor <= 1:
             raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
         if not 0 <= end_factor <= 1:
@@ -125,7 +126,8 @@ class LinearLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Down from the initial rate to `eta_min` along half a cosine of `T_max` epochs (Loshchilov and Hutter 2017), and up again after."""
+    """Down from the initial rate to `eta_min` along half a cosine of `T_max` epochs, and up again after (Loshchilov and Hutter
+    2017)."""
 
     def __init__(self, optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
         self.T_max, self.eta_min = T_max, eta_min
@@ -149,7 +151,8 @@ class OneCycleLR(LRScheduler):
         if total_steps is None and (epochs is None or steps_per_epoch is None):
             raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
         self.total_steps = total_steps or epochs * steps_per_epoch
-        self.max_lr, self.pct_start, self.first, self.final = max_lr, pct_start, max_lr / div_factor, max_lr / div_factor / final_div_factor
+        self.max_lr, self.pct_start = max_lr, pct_start
+        self.first, self.final = max_lr / div_factor, max_lr / div_factor / final_div_factor
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
@@ -173,7 +176,8 @@ class ReduceLROnPlateau(LRScheduler):
         min_lr: rates do not go below.
     """
 
-    def __init__(self, optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4, cooldown: int = 0,
+    def __init__(self, optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
+                 cooldown: int = 0,
                  min_lr: float = 0.0):
         if mode not in ("min", "max"):
             raise ValueError(f"mode {mode} is unknown!")

@@ -48,7 +48,8 @@ class Optimizer:
 
     def __init__(self, params, defaults):
         if isinstance(params, Tensor):
-            raise TypeError(f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {type(params)}")
+            raise TypeError(f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                            f"{type(params)}")
         self.defaults, self.state, self.param_groups = defaults, defaultdict(dict), []
         self._prepared, self._hooks = [], None
         groups = list(params)
@@ -63,7 +64,8 @@ class Optimizer:
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         params = param_group["params"]
         if isinstance(params, set):
-            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will "
+            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
+                            "sets will "
                             "change between runs. Please use a list instead.")
         params = [params] if isinstance(params, Tensor) else list(params)
         group = {**param_group, "params": params}

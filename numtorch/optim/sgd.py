@@ -23,7 +23,8 @@ class SGD(Optimizer):
 
     planner = "plan_sgd"
 
-    def __init__(self, params, lr=1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0, nesterov: bool = False, *,
+    def __init__(self, params, lr=1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0, nesterov: bool = False,
+                 *,
                  maximize: bool = False, foreach=None, differentiable: bool = False, fused=None):
         for name, value in (("learning rate", lr), ("momentum value", momentum), ("weight_decay value", weight_decay)):
             if value < 0:
@@ -54,7 +55,8 @@ class SGD(Optimizer):
             for batch in self._batches(number, group, bool(momentum)):
                 if momentum and batch.options is None and batch.states[0]["momentum_buffer"] is None:
                     self._make_buffers(batch)
-                options = (group["lr"], momentum, group["dampening"], group["weight_decay"], group["nesterov"], group["maximize"], batch.first)
+                options = (group["lr"], momentum, group["dampening"], group["weight_decay"], group["nesterov"], group["maximize"],
+                           batch.first)
                 if options != batch.options:
                     batch.options = options
                     batch.hyper[:7] = [float(o) for o in options]

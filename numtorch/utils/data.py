@@ -1,3 +1,3 @@
 """PyTorch's place for `numtorch.data`."""
-from ..data import *                                     # noqa: F403
-from ..data import __all__                               # noqa: F401
+from ..data import *  # noqa: F403
+from ..data import __all__  # noqa: F401

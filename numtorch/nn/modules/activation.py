@@ -77,7 +77,8 @@ class _Options(Module):
         return type(self).function(input, *[getattr(self, n) for n in self.names], **options)
 
     def extra_repr(self):
-        return ", ".join([f"{n}={getattr(self, n)}" for n in self.names] + (["inplace=True"] if self.__dict__.get("inplace") else []))
+        return ", ".join([f"{n}={getattr(self, n)}" for n in self.names] + (["inplace=True"] if self.__dict__.get("inplace")
+                                                                            else []))
 
 
 class LeakyReLU(_Options):

@@ -32,7 +32,10 @@ class Sequential(Module):
 
     def __init__(self, *args):
         super().__init__()
-        named = args[0].items() if len(args) == 1 and isinstance(args[0], OrderedDict) else ((str(i), m) for i, m in enumerate(args))
+        if len(args) == 1 and isinstance(args[0], OrderedDict):
+            named = args[0].items()
+        else:
+            named = ((str(number), module) for number, module in enumerate(args))
         for name, module in named:
             self.add_module(name, module)
 
@@ -213,7 +216,8 @@ class ModuleDict(Module):
     def update(self, modules):
         """Add modules from a dict or from (name, module) pairs."""
         if not hasattr(modules, "__iter__"):
-            raise TypeError(f"ModuleDict.update should be called with an iterable of key/value pairs, but got {type(modules).__name__}")
+            raise TypeError(f"ModuleDict.update should be called with an iterable of key/value pairs, but got "
+                            f"{type(modules).__name__}")
         for key, module in modules.items() if hasattr(modules, "items") else modules:
             self[key] = module
 

@@ -99,7 +99,8 @@ class Conv1d(_Convolution):
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, dilation=1, groups: int = 1,
                  bias: bool = True, padding_mode: str = "zeros", device=None, dtype=None):
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype)
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device,
+                         dtype)
 
 
 class Conv2d(_Convolution):
@@ -121,7 +122,8 @@ class Conv2d(_Convolution):
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, dilation=1, groups: int = 1,
                  bias: bool = True, padding_mode: str = "zeros", device=None, dtype=None):
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype)
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device,
+                         dtype)
 
 
 class _Transposed(_Convolution):
@@ -131,7 +133,8 @@ class _Transposed(_Convolution):
                  bias: bool = True, dilation=1, padding_mode: str = "zeros", device=None, dtype=None):
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype,
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device,
+                         dtype,
                          output_padding)
 
     def forward(self, input, output_size=None):
@@ -144,7 +147,8 @@ class _Transposed(_Convolution):
             extra = tuple(n - low for n, low in zip(sizes, least))
             if any(not 0 <= e < s for e, s in zip(extra, self.stride)):
                 raise ValueError(f"requested an output size of {list(sizes)}, but valid sizes range from {least} to "
-                                 f"{[low + s - 1 for low, s in zip(least, self.stride)]} (for an input of {list(input.layout.shape)})")
+                                 f"{[low + s - 1 for low, s in zip(least, self.stride)]} (for an input of "
+                                 f"{list(input.layout.shape)})")
         return type(self).function(input, weight, bias, self.stride, self.padding, extra, self.groups, self.dilation)
 
 

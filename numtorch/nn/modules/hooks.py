@@ -90,7 +90,8 @@ class Hooks:
                     result = hook(self, args, kwargs)
                     if result is not None:
                         if not (isinstance(result, tuple) and len(result) == 2):
-                            raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {result}.")
+                            raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
+                                               f"{result}.")
                         args, kwargs = result
                 else:
                     result = hook(self, args)
@@ -153,7 +154,8 @@ class _Passing:
 def _same_count(result, expected):
     result = result if isinstance(result, tuple) else (result,)
     if len(result) != len(expected):
-        raise RuntimeError(f"Backward hook returned an invalid number of grad_input, got {len(result)}, but expected {len(expected)}")
+        raise RuntimeError(f"Backward hook returned an invalid number of grad_input, got {len(result)}, but expected "
+                           f"{len(expected)}")
     return result
 
 

@@ -90,7 +90,8 @@ class Module(Hooks, State):
             self.register_buffer(name, value, value.persistent)
         elif buffers is not None and name in buffers:
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(f"cannot assign '{_type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
+                raise TypeError(f"cannot assign '{_type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None "
+                                f"expected)")
             buffers[name] = value
         else:
             object.__setattr__(self, name, value)
@@ -143,9 +144,11 @@ class Module(Hooks, State):
             raise AttributeError("cannot assign parameter before Module.__init__() call")
         self._check_name("parameter", name, self._parameters)
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign '{_type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)")
+            raise TypeError(f"cannot assign '{_type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None "
+                            f"required)")
         if param is not None and param.grad_fn is not None:
-            raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
+            raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
+                             f"To "
                              f"express '{name}' as a function of another Tensor, compute the value in the forward() method.")
         self._parameters[name] = param
 
@@ -218,7 +221,13 @@ class Module(Hooks, State):
                 yield f"{place}.{name}" if place else name, tensor
 
     def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True):
-        """Parameters with their dotted names, each once unless `remove_duplicate` is false; without `recurse` only this module's own."""
+        """Parameters with their dotted names.
+
+        Args:
+            prefix: put before every name.
+            recurse: include those of the modules below.
+            remove_duplicate: give a parameter that has several names once.
+        """
         return self._named_members(lambda m: m._parameters, prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True):

@@ -29,8 +29,10 @@ class _Statistics(Module):
         self.affine, self.track_running_stats = affine, track_running_stats
         for name, wanted in (("weight", affine), ("bias", affine and bias)):
             self.register_parameter(name, Parameter(creation.empty(num_features, device=device, dtype=dtype)) if wanted else None)
-        self.register_buffer("running_mean", creation.zeros(num_features, device=device, dtype=dtype) if track_running_stats else None)
-        self.register_buffer("running_var", creation.ones(num_features, device=device, dtype=dtype) if track_running_stats else None)
+        self.register_buffer("running_mean", creation.zeros(num_features, device=device, dtype=dtype) if track_running_stats
+                             else None)
+        self.register_buffer("running_var", creation.ones(num_features, device=device, dtype=dtype) if track_running_stats
+                             else None)
         self.register_buffer("num_batches_tracked", creation.zeros((), dtype=int64, device=device) if track_running_stats else None)
         self.reset_parameters()
 
@@ -72,7 +74,8 @@ class _BatchNorm(_Statistics):
         self._check_input_dim(input)
         momentum = self._count_batch()
         tracked = not self.training or self.track_running_stats
-        return F.batch_norm(input, self.running_mean if tracked else None, self.running_var if tracked else None, self.weight, self.bias,
+        return F.batch_norm(input, self.running_mean if tracked else None, self.running_var if tracked else None, self.weight,
+                            self.bias,
                             self.training or self.running_mean is None, momentum, self.eps)
 
 
@@ -125,12 +128,14 @@ class LayerNorm(Module):
         elementwise_affine: whether to learn a scale, and with `bias` a shift, for each element.
     """
 
-    def __init__(self, normalized_shape, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device=None, dtype=None):
+    def __init__(self, normalized_shape, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device=None,
+                 dtype=None):
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
-            self.register_parameter(name, Parameter(creation.empty(self.normalized_shape, device=device, dtype=dtype)) if wanted else None)
+            self.register_parameter(name, Parameter(creation.empty(self.normalized_shape, device=device, dtype=dtype)) if wanted
+                                    else None)
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -174,7 +179,8 @@ class GroupNorm(Module):
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self.register_parameter("weight", Parameter(creation.ones(num_channels, device=device, dtype=dtype)) if affine else None)
-        self.register_parameter("bias", Parameter(creation.zeros(num_channels, device=device, dtype=dtype)) if affine and bias else None)
+        self.register_parameter("bias", Parameter(creation.zeros(num_channels, device=device, dtype=dtype)) if affine and bias
+                                else None)
 
     def forward(self, input):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)

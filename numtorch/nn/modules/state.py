@@ -128,7 +128,8 @@ class State:
         for name, tensor in own.items():
             key = prefix + name
             if key in state_dict:
-                self._load_tensor(name, key, tensor, state_dict[key], bool(local_metadata.get("assign_to_params_buffers")), error_msgs)
+                self._load_tensor(name, key, tensor, state_dict[key], bool(local_metadata.get("assign_to_params_buffers")),
+                                  error_msgs)
             elif strict:
                 missing_keys.append(key)
         has_extra = type(self).set_extra_state is not State.set_extra_state
@@ -140,19 +141,21 @@ class State:
             for key in state_dict:
                 if key.startswith(prefix):
                     head, _, rest = key[len(prefix):].partition(".")
-                    known = head in own or head == EXTRA_STATE and has_extra if not rest else head in self._modules
+                    known = head in self._modules if rest else head in own or (has_extra and head == EXTRA_STATE)
                     if not known and key not in unexpected_keys:
                         unexpected_keys.append(key)
 
     def _load_tensor(self, name, key, tensor, value, assign, error_msgs):
         if not isinstance(value, Tensor):
-            error_msgs.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
+            error_msgs.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
+                              f'checkpoint '
                               f"but received {type(value)}")
             return
         if tensor.layout.ndim == 0 and value.layout.shape == (1,):
             value = value[0]
         if tensor.layout.shape != value.layout.shape:
-            error_msgs.append(f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape in current "
+            error_msgs.append(f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape in "
+                              f"current "
                               f"model is {tensor.shape}.")
             return
         if assign:
