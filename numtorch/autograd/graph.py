@@ -248,10 +248,11 @@ def _modified(tensor, version, node):
     lines = [f"one of the variables needed for gradient computation has been modified by an inplace operation: "
              f"[torch.{label}Tensor {list(tensor.layout.shape)}]{origin} is at version {tensor.storage.version}; expected "
              f"version {version} instead. It was saved by {node.name()} and changed by {tensor.storage.writer or 'an op'}."]
-    saved_at, changed_at = node.extras and node.extras.trace, _write_traces.get(tensor.storage)
+    saved_at = node.extras and node.extras.trace
+    traced, changed_at = _write_traces.get(tensor.storage, (None, None))
     if saved_at:
         lines.append(f"Saved at:\n{saved_at}")
-    if changed_at:
+    if traced == tensor.storage.version:                 # else a later write, outside anomaly mode, was the last
         lines.append(f"Changed at:\n{changed_at}")
     if not saved_at:
         lines.append("Hint: enable anomaly detection to find the operations that did it, with "
@@ -281,7 +282,7 @@ def mark_written(storage, op_name) -> None:
     storage.version += 1
     storage.writer = op_name
     if modes.anomaly:
-        _write_traces[storage] = source_line()
+        _write_traces[storage] = storage.version, source_line()
 
 
 def freed_error():
