@@ -1,7 +1,6 @@
 """Neural networks: layers (`modules/`), the same as functions (`functional`), first values (`init`)."""
 from . import functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403
-from .modules import __all__ as _layers
 from .parameter import Buffer, Parameter
 
-__all__ = ["Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils"] + _layers  # noqa: RUF005
+__all__ = ["Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils"] + modules.__all__
