@@ -424,6 +424,16 @@ def test_anomaly_shows_both_source_lines():
     assert "Saved at" in text and "Changed at" in text and not numtorch.autograd.is_anomaly_enabled()
 
 
+def test_anomaly_shows_no_write_of_long_ago():
+    """Memory is recycled, and with it what anomaly mode once noted about it."""
+    for _ in range(100):                                 # more than a ring holds
+        with numtorch.autograd.detect_anomaly():
+            numtorch.ones(2).add_(1)
+    with pytest.raises(RuntimeError) as error:
+        saved_and_changed(numtorch, lambda y: y * y, lambda y, z: y.add_(1))
+    assert "Changed at" not in str(error.value)
+
+
 def test_anomaly_shows_where_a_failing_node_was_recorded():
     class Fails(numtorch.autograd.Function):
         @staticmethod

@@ -1,0 +1,476 @@
+"""What the tape keeps and when it lets go: deep graphs, training loops, cycles, dynamic shapes, threads.
+
+The garbage collector is off in all of these: reference counts alone must free everything, so a node, tensor or storage that
+is still there afterwards is part of a cycle or held by a table.
+"""
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import tracemalloc
+import weakref
+
+import numpy as np
+import pytest
+
+import numtorch as torch
+from numtorch.autograd.graph import Node
+from numtorch.ops import op
+from numtorch.storage import Storage
+from numtorch.utils.checkpoint import checkpoint
+
+
+@pytest.fixture(autouse=True)
+def collector_off():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def leaf(*values):
+    return torch.tensor([float(v) for v in values], requires_grad=True)
+
+
+def ours() -> int:
+    """How many nodes and tensors there are."""
+    return sum(issubclass(type(o), (Node, torch.Tensor)) for o in gc.get_objects())     # isinstance would wake dead proxies
+
+
+def cycles() -> list:
+    """The names of what of ours only the collector can free, which it then does."""
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        gc.collect()
+        found = [o.name() if issubclass(type(o), Node) else type(o).__name__ for o in gc.garbage
+                 if issubclass(type(o), (Node, torch.Tensor, Storage))]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+    gc.collect()
+    return found
+
+
+def resident() -> int:
+    """Bytes of memory this process has in use."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+# ---------------------------------------------------------------- deep graphs
+DEPTH = 100_000
+
+
+def deep_chain(x):
+    for _ in range(DEPTH):
+        x = x + 1.0
+    return x
+
+
+def deep_saving_chain(x):
+    for _ in range(DEPTH):
+        x = x * 1.0
+    return x
+
+
+def deep_views(x):
+    for _ in range(DEPTH // 2):
+        x = x.view(1, 2).view(2)
+    return x
+
+
+def deep_in_place(x):
+    x = x * 1
+    for _ in range(DEPTH):
+        x.add_(1.0)
+    return x
+
+
+@pytest.mark.parametrize("build", [deep_chain, deep_saving_chain, deep_views, deep_in_place])
+def test_deep_graphs(build):
+    x = leaf(2, 3)
+    before = ours()
+    y = build(x)
+    assert ours() >= before + DEPTH                      # the count counts
+    last = weakref.ref(y.grad_fn)
+    y.sum().backward()
+    assert x.grad.tolist() == [1, 1]
+    del y
+    assert last() is None and ours() < before + 20       # x.grad, and what is made once (numbers, the first gradient)
+    y = build(x)                                         # and without a backward
+    del y
+    assert ours() < before + 20
+    assert cycles() == []
+
+
+def test_deep_graphs_towards_an_input():
+    x = leaf(2, 3)
+    y = deep_chain(x)
+    assert torch.autograd.grad(y.sum(), x)[0].tolist() == [1, 1]
+
+
+def test_deep_custom_functions():
+    class Next(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x + 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    x = leaf(2, 3)
+    y = x
+    for _ in range(20_000):
+        y = Next.apply(y)
+    y.sum().backward()
+    assert x.grad.tolist() == [1, 1]
+    del y
+    assert cycles() == []
+
+
+def test_deep_double_backward():
+    x = leaf(1, 1)
+    y = x
+    for _ in range(3_000):
+        y = y * x
+    first, = torch.autograd.grad(y.sum(), x, create_graph=True)
+    second, = torch.autograd.grad(first.sum(), x)
+    assert first.tolist() == [3001, 3001] and second.tolist() == [3001 * 3000] * 2
+
+
+def test_wide_graphs():
+    x = leaf(2, 3)
+    torch.autograd.backward([(x * i).sum() for i in range(5_000)])
+    total = sum(range(5_000))
+    np.testing.assert_allclose(x.grad.tolist(), [total, total], rtol=1e-5)
+
+
+# ---------------------------------------------------------------- no cycles
+def mixed_model(x, w):
+    hidden = torch.relu(x @ w).tanh() + x.exp().sum(0)
+    return ((hidden * hidden).mean() + hidden.log_softmax(1).sum()) * hidden.max()
+
+
+def step_plain(x, w):
+    mixed_model(x, w).backward()
+
+
+def step_unused(x, w):
+    mixed_model(x, w)
+
+
+def step_grad(x, w):
+    torch.autograd.grad(mixed_model(x, w), w)
+
+
+def step_retained(x, w):
+    loss = mixed_model(x, w)
+    loss.backward(retain_graph=True)
+    loss.backward()
+
+
+def step_kept_graph(x, w):
+    mixed_model(x, w).backward(retain_graph=True)
+
+
+def step_double(x, w):
+    first, = torch.autograd.grad(mixed_model(x, w), w, create_graph=True)
+    (first * first).sum().backward()
+
+
+def step_double_unused(x, w):
+    torch.autograd.grad(mixed_model(x, w), w, create_graph=True)
+
+
+def step_hooks(x, w):
+    hidden = x @ w
+    hidden.retain_grad()
+    hidden.register_hook(lambda g: g * 2)
+    hidden.grad_fn.register_hook(lambda i, o: None)
+    hidden.sum().backward()
+
+
+def step_in_place(x, w):
+    hidden = (x @ w) * 1
+    part = hidden[0]
+    part.mul_(part)
+    part.add_(hidden[1])
+    hidden.mul_(2)
+    hidden[:, 0] = w[0, 0]
+    hidden.t().exp_()
+    hidden.sum().backward()
+
+
+def step_in_place_unused(x, w):
+    hidden = (x @ w) * 1
+    hidden[0].exp_()
+    hidden[0].mul_(hidden[1])
+    hidden[1].mul_(hidden[1])
+    hidden.t().sigmoid_()
+    torch.zeros(2)[0] = w[0, 0]
+
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        out = x * w
+        ctx.save_for_backward(x, w, out)
+        return out, out * 2
+
+    @staticmethod
+    def backward(ctx, a, b):
+        x, w, out = ctx.saved_tensors
+        return (a + 2 * b) * w, (a + 2 * b) * x + out * 0
+
+
+def step_function(x, w):
+    a, b = Product.apply(w * 1, w)
+    (a * b).sum().backward()
+
+
+def step_function_unused(x, w):
+    Product.apply(w * 1, w)
+
+
+def step_saved_hooks(x, w):
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        loss = mixed_model(x, w)
+    loss.backward()
+
+
+def step_saved_hooks_unused(x, w):
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        mixed_model(x, w)
+
+
+def step_anomaly(x, w):
+    with torch.autograd.detect_anomaly():
+        mixed_model(x, w).backward()
+
+
+def step_checkpoint(x, w):
+    checkpoint(mixed_model, x, w, use_reentrant=False).backward()
+
+
+def step_checkpoint_unused(x, w):
+    checkpoint(mixed_model, x, w, use_reentrant=False)
+
+
+def step_checkpoint_reentrant(x, w):
+    checkpoint(mixed_model, x, w, use_reentrant=True).backward()
+
+
+def step_functional(x, w):
+    torch.autograd.functional.hessian(lambda w: mixed_model(x, w), w.detach())
+
+
+def step_error(x, w):
+    y = x @ w
+    z = y * y
+    y.add_(1)
+    try:
+        z.sum().backward()
+    except RuntimeError:
+        pass
+
+
+STEPS = [v for k, v in list(globals().items()) if k.startswith("step_")]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_steps_leave_no_cycles_and_nothing_behind(step):
+    torch.manual_seed(1)
+    x, w = torch.rand(3, 2), torch.rand(2, 2).requires_grad_()
+    for _ in range(3):                                   # plans, rings and kept numbers
+        step(x, w)
+        w.grad = None
+    assert cycles() == []
+    before = ours()
+    for _ in range(5):
+        step(x, w)
+        w.grad = None
+    assert cycles() == []
+    assert ours() <= before
+
+
+def test_cycles_are_found():
+    """The measure measures."""
+    x = leaf(1, 2)
+    y = x * 2
+    y.myself = y
+    del y
+    assert len(cycles()) == 2                            # the tensor and its node
+
+
+def test_saved_tensors_are_freed_as_backward_goes():
+    """When the first layer's backward runs, what the layers behind it saved is gone."""
+    saved, alive = [], []
+
+    class First(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            alive.extend(s() is not None for s in saved)
+            return grad
+
+    def later_layers(h):
+        for _ in range(3):
+            factor = torch.full((50_000,), 2.0)          # large enough to be outside the rings
+            saved.append(weakref.ref(factor.storage))
+            h = h * factor
+        return h.sum()
+
+    x = torch.ones(50_000, requires_grad=True)
+    loss = later_layers(First.apply(x))
+    assert all(s() is not None for s in saved)
+    loss.backward()
+    assert alive == [False, False, False]
+
+
+def test_dead_branches_are_freed_at_once():
+    x = leaf(1, 2)
+    y = x.exp()
+    node, memory = weakref.ref(y.grad_fn), weakref.ref(y.storage)
+    z = y * 2
+    del y
+    assert node() is not None                            # z leads to it
+    del z
+    assert node() is None
+    assert memory() is None or memory().pooled           # back in its ring
+
+
+# ---------------------------------------------------------------- training loops
+def test_training_leaves_memory_flat():
+    torch.manual_seed(0)
+    x, target = torch.rand(8, 4), torch.rand(8, 2)
+    weights = [torch.rand(4, 16).requires_grad_(), torch.zeros(16).requires_grad_(), torch.rand(16, 2).requires_grad_()]
+
+    def step():
+        loss = ((torch.tanh(x @ weights[0] + weights[1]) @ weights[2] - target) ** 2).mean()
+        loss.backward()
+        with torch.no_grad():
+            for w in weights:
+                w -= 0.01 * w.grad
+                w.grad = None
+        return loss.item()
+
+    first = step()
+    for _ in range(500):
+        step()
+    objects, memory = len(gc.get_objects()), resident()
+    for _ in range(9_500):
+        last = step()
+    assert last < first / 2
+    assert len(gc.get_objects()) - objects < 50
+    assert resident() - memory < 1 << 20
+    tracemalloc.start()
+    for _ in range(50):
+        step()
+    allocated = tracemalloc.get_traced_memory()[0]
+    for _ in range(500):
+        step()
+    grown = tracemalloc.get_traced_memory()[0] - allocated
+    tracemalloc.stop()
+    assert grown < 4096
+    assert cycles() == []
+
+
+# ---------------------------------------------------------------- dynamic shapes
+def tables() -> dict:
+    """Entries of every plan table and registry of layouts, by where they are."""
+    from numtorch import layout, storage
+    found = {f"table {i}": len(t) for i, t in enumerate(op._tables)}
+    found["tables"] = len(op._tables)
+    found["rings"] = len(storage._rings)
+    for module in (layout, storage):
+        for name, value in vars(module).items():
+            if isinstance(value, (dict, weakref.WeakValueDictionary)) and not name.startswith("__"):
+                found[f"{module.__name__}.{name}"] = len(value)
+    return found
+
+
+def test_dynamic_shapes_leave_tables_bounded(monkeypatch):
+    """1 000 shapes with room for 100 plans, as 20 000 would be with the room there is."""
+    monkeypatch.setattr(op, "PLAN_LIMIT", 100)
+
+    def run(n):
+        x = torch.ones(n, requires_grad=True)
+        y = (x * x + x.exp()).view(1, n).t() * 2
+        y[: n // 2].mul_(y[n // 2: n // 2 * 2])
+        y.sum().backward()
+
+    for n in range(2, 300):
+        run(n)
+    gc.collect()
+    before = tables()
+    for n in range(300, 1_000):
+        run(n)
+    gc.collect()
+    after = tables()
+    assert after["tables"] == before["tables"]
+    grown = {name: (before.get(name, 0), size) for name, size in after.items() if size > 100 + before.get(name, 0)}
+    assert not grown, grown
+
+
+# ---------------------------------------------------------------- threads
+def test_threads_work_on_graphs_of_their_own():
+    errors = []
+    start = threading.Barrier(4)
+
+    def work(seed):
+        try:
+            random = np.random.default_rng(seed)
+            start.wait()
+            for i in range(150):
+                n = int(random.integers(1, 40))
+                values = random.standard_normal(n)
+                x = torch.tensor(values, requires_grad=True)
+                y = x * x + x.sin()
+                y[: n // 2].mul_(2)
+                z = y.exp().sum() if i % 3 else (y * y).sum()
+                z.backward()
+                inner = values ** 2 + np.sin(values)
+                scale = np.ones(n)
+                scale[: n // 2] = 2
+                outer = np.exp(inner * scale) if i % 3 else 2 * inner * scale
+                np.testing.assert_allclose(x.grad.numpy(), outer * scale * (2 * values + np.cos(values)), rtol=1e-9)
+                with torch.no_grad():
+                    assert not (x * 2).requires_grad
+        except BaseException as error:                    # for the main thread to raise
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(s,)) for s in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors, errors[0]
+
+
+def test_threads_share_a_leaf_through_grad():
+    w = leaf(2, 3)
+    results = [None] * 4
+
+    def work(i):
+        results[i] = [torch.autograd.grad((w * w * (i + 1)).sum(), w)[0].tolist() for _ in range(100)]
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(r == [[4.0 * (i + 1), 6.0 * (i + 1)]] * 100 for i, r in enumerate(results))
+
+
+def test_backward_in_another_thread():
+    x = leaf(2, 3)
+    loss = (x * x).sum()
+    thread = threading.Thread(target=loss.backward)
+    thread.start()
+    thread.join()
+    assert x.grad.tolist() == [4, 6]
