@@ -490,7 +490,7 @@ def through_numpy(torch, seen=None):
 
 SAVING = [
     lambda x: x * x, lambda x: x.exp(), lambda x: x.sin() * x, lambda x: (x * 2).sigmoid(), lambda x: x.view(1, 3) @ x.view(3, 1),
-    lambda x: x.exp().log_softmax(0), lambda x: x.prod(), lambda x: x.expand(2, 3) * x, lambda x: (x.view(3, 1) * x).t().exp(),
+    lambda x: x.exp().log_softmax(0), lambda x: x.prod(), lambda x: x.expand(2, 3) * x, lambda x: (x.view(3, 1) * x ** 2).t().exp(),
     lambda x: x / x.sum(), lambda x: x.var(), lambda x: x[[0, 2, 2]] ** 2, lambda x: x.max() * x.norm(),
     lambda x: (x > 1).float() * x,
 ]
