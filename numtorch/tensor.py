@@ -68,6 +68,7 @@ class Tensor:
 
     _base = None                                         # what this is a view of, when that matters to the tape
     _stored_grad = None                                  # the gradient of a tensor whose node does not keep it
+    _is_parameter = False
     _construct = None                                    # `exchange.make`, put here by that file
     __array_priority__ = 1000                            # numpy_array * tensor is ours
 

@@ -21,7 +21,7 @@ from .gather import fit_value, index_values, put_values
 from .mask import masked_scatter_, nonzero, replace_where, select_true
 from .op import method
 from .parts import unbind
-from .view import make_view, reshape
+from .view import make_view, reshape, separate
 
 _ROW = ("row",)
 _ALL, _FULL = slice(None), (None, None, None)
@@ -264,6 +264,8 @@ def getitem(self, index) -> Tensor:
         IndexError: out of bounds, too many indices, a mask of another shape, or something that is not an index.
         ValueError: a slice with a step that is not positive.
     """
+    if self.node is not None:
+        self = separate(self)
     kind, layout = type(index), self.layout
     if kind is int:
         return make_view(self, _find_row(layout, index), "select")

@@ -117,6 +117,10 @@ def _masked_fill_(self, mask, value):
     return copy.copy_(self, masked_fill(self, mask, value))
 
 
+for _public, _record in ((add, arithmetic.add), (sub, arithmetic.sub), (div, arithmetic.div), (where, arithmetic.where)):
+    _public.scalar = _record.scalar                      # in a formula they mean their records
+    _public.op = _record.op
+
 Tensor.add, Tensor.sub, Tensor.div = add, sub, div
 Tensor.add_, Tensor.sub_ = _with_alpha(arithmetic.add.op.inplace), _with_alpha(arithmetic.sub.op.inplace)
 method(power.pow)

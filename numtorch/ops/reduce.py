@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from operator import index as as_index
 
 from ..autograd.graph import GraphNode, recording
 from ..autograd.modes import modes
@@ -44,6 +45,8 @@ class ReduceOp(Op):
         plan.count = 1
         for axis in plan.axes:
             plan.count *= layout.shape[axis]
+        if self.empty_error and layout.dtype.is_complex:
+            raise NotImplementedError(f'"{self.name}" not implemented for \'{layout.dtype.title}\': complex numbers have no order')
         if self.empty_error and plan.count == 0 and 0 not in plan.kept_shape:
             raise IndexError(f"{self.name}(): Expected reduction dim to have non-zero size: {self.empty_error}")
         plan.out = Layout.of(out_dtype, plan.final, None, layout.device)
@@ -59,7 +62,7 @@ class ReduceOp(Op):
 
     def run(self, x, dims=None, keepdim=False, options=()):
         """Reduce x over dims (all, when None)."""
-        layout = x.layout
+        layout = _layout(self.name, x)
         key = layout if dims is None and not keepdim and not options else (layout, dims, keepdim, options)
         plan = self.plans.get(key)
         if plan is None:
@@ -76,11 +79,18 @@ class ReduceOp(Op):
         return out
 
 
+def _layout(name, x):
+    """The layout of a tensor. Raises TypeError for anything else."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+    return x.layout
+
+
 def _dims(dim):
     """A dim argument as something hashable: None, an int, or a tuple."""
     if dim is None or type(dim) is int:
         return dim
-    return tuple(dim) if hasattr(dim, "__iter__") else dim.__index__()
+    return tuple(dim) if hasattr(dim, "__iter__") else as_index(dim)
 
 
 def _none_if_empty(dim):
@@ -239,6 +249,8 @@ def sum(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tens
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
     result = SUM.run(input, None if dim is None else _none_if_empty(dim), keepdim)
+    if dtype is not None:
+        result = to_dtype(result, as_dtype(dtype))       # narrow integers were summed as int64
     return result if out is None else _into(out, result)
 
 
@@ -257,9 +269,9 @@ def mean(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Ten
     """
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
-    if input.layout.dtype.category < 2:
+    if _layout("mean", input).dtype.category < 2:
         raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-                           f"Got: {input.layout.dtype.name.capitalize()}")
+                           f"Got: {input.layout.dtype.title}")
     return _into(out, MEAN.run(input, _none_if_empty(dim), keepdim))
 
 
@@ -275,7 +287,8 @@ def prod(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     """The product of all elements, or along one dimension."""
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
-    return PROD.run(input, _dims(dim), keepdim)
+    result = PROD.run(input, _dims(dim), keepdim)
+    return result if dtype is None else to_dtype(result, as_dtype(dtype))
 
 
 @method
@@ -328,7 +341,7 @@ def var(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=Non
     """The variance; the divisor is n - correction (1 by default, 0 with `unbiased=False`)."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    if input.layout.dtype.category < 2:
+    if _layout("var", input).dtype.category < 2:
         raise RuntimeError("var only support floating point and complex dtypes")
     return VAR.run(input, _none_if_empty(dim), keepdim, (("correction", _correction(unbiased, correction)),))
 
@@ -354,9 +367,9 @@ def norm(input, p=2, dim=None, keepdim: bool = False, dtype=None) -> Tensor:
     """The p-norm (sum |x|^p)^(1/p) over dimensions; "fro" is 2, inf the largest magnitude, 0 the number of non-zeros."""
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
-    if input.layout.dtype.category < 2:
+    if _layout("norm", input).dtype.category < 2:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-                           f"{input.layout.dtype.name.capitalize()}")
+                           f"{input.layout.dtype.title}")
     p = 2.0 if p == "fro" or p is None else float(p)
     return NORM.run(input, _none_if_empty(dim), keepdim, (("exponent", p),))
 
@@ -404,6 +417,8 @@ def _arg_plan(kind, layout, dim, keepdim):
     key = (kind, layout, dim, keepdim)
     found = _arg_plans.get(key)
     if found is None:
+        if layout.dtype.is_complex:
+            raise NotImplementedError(f'"{kind}" not implemented for \'{layout.dtype.title}\': complex numbers have no order')
         axis = None if dim is None else wrap_dim(dim, layout.ndim)
         if layout.numel == 0 and (axis is None or (layout.ndim and layout.shape[axis] == 0)):
             what = "to be specified for input.numel() == 0" if axis is None else f"{axis} to have non-zero size"

@@ -128,6 +128,9 @@ class PointwiseNode(Node):
         recipe, op = self.recipe, self.recipe.plan.op
         values = {"grad": grad}
         for index, tensor in zip(recipe.saves, inputs):
+            if tensor.layout.weak:                       # an op on a lone number would take the default dtype
+                tensor = registry["to_dtype"].function(wrap(tensor.storage, tensor.address, tensor.layout.dense()),
+                                                       recipe.plan.out.dtype)
             values[op.parameters[index]] = tensor
         if recipe.saves_out:
             values["out"] = rebuild_result(self.result, self)

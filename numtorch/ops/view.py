@@ -47,6 +47,13 @@ def make_view(x: Tensor, found, title: str, vjp=None, constants=None) -> Tensor:
     return out
 
 
+def separate(x: Tensor) -> Tensor:
+    """x, or a copy where several of its elements share memory and it is recorded: a region of such a tensor does not say
+    which of the elements it was, so its gradient could not be put back."""
+    layout = x.layout
+    return contiguous(x) if not layout.contiguous and modes.grad and layout.overlaps_itself() else x
+
+
 def _region_vjp(node, grad):
     base, layout, offset = node.constants
     return (place(grad, base, layout, offset),)
@@ -362,7 +369,8 @@ def unsqueeze(self, dim):
 @method
 def select(self, dim, index):
     """One index of a dimension, which goes away."""
-    return make_view(self, algebra.select(self.layout, dim, as_index(index)), "select")
+    x = self if self.node is None else separate(self)
+    return make_view(x, algebra.select(x.layout, dim, as_index(index)), "select")
 
 
 @register
@@ -370,24 +378,28 @@ def select(self, dim, index):
 def narrow(self, dim, start, length):
     """`length` indices of a dimension from `start`."""
     start = start.item() if isinstance(start, Tensor) else start
-    return make_view(self, algebra.narrow(self.layout, dim, start, length), "narrow")
+    x = self if self.node is None else separate(self)
+    return make_view(x, algebra.narrow(x.layout, dim, start, length), "narrow")
 
 
 def slice_view(x, dim, start, stop, step):
     """`[start:stop:step]` of one dimension."""
+    x = x if x.node is None else separate(x)
     return make_view(x, algebra.slice_dim(x.layout, dim, start, stop, step), "slice")
 
 
 @method
 def unfold(self, dimension, size, step):
     """Windows of `size`, `step` apart, along a dimension, as a new last dimension."""
-    return make_view(self, algebra.unfold(self.layout, dimension, size, step), "unfold")
+    x = self if self.node is None else separate(self)
+    return make_view(x, algebra.unfold(x.layout, dimension, size, step), "unfold")
 
 
 @method
 def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1):
     """A diagonal of two dimensions, as a new last dimension."""
-    return make_view(self, algebra.diagonal(self.layout, offset, dim1, dim2), "diagonal")
+    x = self if self.node is None else separate(self)
+    return make_view(x, algebra.diagonal(x.layout, offset, dim1, dim2), "diagonal")
 
 
 @method

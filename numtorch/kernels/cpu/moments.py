@@ -1,8 +1,9 @@
 """Variance along rows and columns.
 
-A block is read twice while it is in the cache: for its mean, then for the squared deviations from it. Blocks are
-combined in the wide type by Chan, Golub and LeVeque's formula (Updating formulae and a pairwise algorithm for computing
-sample variances, 1979). Neither step subtracts large numbers, so data far from zero keep their variance.
+A block is read twice while it is in the cache: for its mean, then for the deviations from it and their squares. The plain
+deviations sum to what rounding took from the mean, and correct both (the corrected two-pass algorithm of Chan, Golub
+and LeVeque, Algorithms for computing the sample variance, 1983). Blocks are combined in the wide type by the same
+authors' formula (Updating formulae, 1979). No step subtracts large numbers, so data far from zero keep their variance.
 
 The descriptor is reducewalk.py's; its first parameter is the correction. Partial results are (count, mean, sum of
 squared deviations), side by side.
@@ -60,17 +61,21 @@ def block_sum(x, n, step):
     return result
 
 
-def block_squares(x, n, step, mean):
-    result = T(0)
+def block_deviations(x, n, step, mean):
+    """The sums of squared and of plain deviations from a rounded mean."""
+    squares = T(0)
+    residual = T(0)
     if step == 1:
         for i in range(n):
             d = T(load(x[i])) - mean
-            result += d * d
+            squares += d * d
+            residual += d
     else:
         for i in range(n):
             d = T(load(x[i * step])) - mean
-            result += d * d
-    return result
+            squares += d * d
+            residual += d
+    return squares, residual
 
 
 def moments_rows(x, out, walk):
@@ -87,9 +92,11 @@ def moments_rows(x, out, walk):
                 for i in range(0, n, BLOCK):
                     b = offset(a, i * step)
                     size = min(n - i, BLOCK)
-                    block_mean = W(block_sum(b, size, step)) / W(size)
-                    block_square = W(block_squares(b, size, step, T(block_mean)))
-                    count, mean, squares = merge_moments(count, mean, squares, W(size), block_mean, block_square)
+                    center = T(W(block_sum(b, size, step)) / W(size))
+                    spread, residual = block_deviations(b, size, step, center)
+                    shift = W(residual) / W(size)
+                    count, mean, squares = merge_moments(count, mean, squares, W(size), W(center) + shift,
+                                                         W(spread) - shift * W(residual))
             write(out, target + j * out_step, count, mean, squares, correction)
 
 
@@ -99,6 +106,7 @@ def moments_columns(x, out, walk):
     correction = float_of(walk[10])
     center = local_array(T, 512)
     spread = local_array(T, 512)
+    residual = local_array(T, 512)
     mean = local_array(W, 512)
     squares = local_array(W, 512)
     for k in range(kept):
@@ -114,23 +122,25 @@ def moments_columns(x, out, walk):
                 a = offset(x, first + c * x_step + position(r, walk, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
                 for i in range(0, n, BLOCK_ROWS):
                     rows = min(n - i, BLOCK_ROWS)
-                    block_columns(offset(a, i * step), center, spread, rows, step, width, x_step)
+                    block_columns(offset(a, i * step), center, spread, residual, rows, step, width, x_step)
                     together = count + W(rows)
                     share = W(rows) / together
                     for j in range(width):
-                        delta = W(center[j]) - mean[j]
+                        shift = W(residual[j]) / W(rows)
+                        delta = W(center[j]) + shift - mean[j]
                         mean[j] += delta * share
-                        squares[j] += W(spread[j]) + delta * delta * (count * share)
+                        squares[j] += W(spread[j]) - shift * W(residual[j]) + delta * delta * (count * share)
                     count = together
             for j in range(width):
                 write(out, target + (c + j) * out_step, count, mean[j], squares[j], correction)
 
 
-def block_columns(x, center, spread, rows, step, width, x_step):
-    """Per column of a few rows: the mean, and the sum of squared deviations from it."""
+def block_columns(x, center, spread, residual, rows, step, width, x_step):
+    """Per column of a few rows: the rounded mean, and the sums of squared and of plain deviations from it."""
     for j in range(width):
         center[j] = T(0)
         spread[j] = T(0)
+        residual[j] = T(0)
     for r in range(rows):
         a = offset(x, r * step)
         if x_step == 1:
@@ -148,10 +158,12 @@ def block_columns(x, center, spread, rows, step, width, x_step):
             for j in range(width):
                 d = T(load(a[j])) - center[j]
                 spread[j] += d * d
+                residual[j] += d
         else:
             for j in range(width):
                 d = T(load(a[j * x_step])) - center[j]
                 spread[j] += d * d
+                residual[j] += d
 
 
 def merge_parts(x, out, walk):
