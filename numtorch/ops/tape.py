@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..autograd.graph import Node, extras_of, freed_error, rebuild_result, restore, save, save_result, source_line
 from ..autograd.modes import RARE, modes
-from ..tensor import Tensor, empty, new
+from ..tensor import Tensor, empty, new, wrap
 from .expression import evaluate
 from .op import registry
 
