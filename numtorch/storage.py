@@ -61,7 +61,7 @@ class _LargeStorage(Storage):
 
     def __del__(self):
         give_back = getattr(self, "bin", None)
-        if give_back is not None:
+        if give_back is not None and hasattr(self, "owner"):     # an allocation that failed has none
             give_back(self.owner, self.address)
 
 
@@ -100,11 +100,9 @@ def take(ring: Ring) -> Storage:
         ring.rotate(-1)
     fresh = ring.allocate(ring.nbytes)
     fresh.pooled = True
-    if len(ring) < ring.capacity:
-        ring.appendleft(fresh)
-    else:                                                # the place goes to newer memory; the old tensor keeps its own
-        ring[0].pooled = False
-        ring[0] = fresh
+    ring.appendleft(fresh)
+    if len(ring) > ring.capacity:
+        ring.pop().pooled = False                        # the oldest: its tensors keep it, the ring does not
     return fresh
 
 

@@ -41,6 +41,15 @@ def _check(name, a, b):
                            f"{_c_name(b.layout.dtype)} ({name})")
 
 
+def _layouts(name, x, y):
+    """The operands' layouts. Raises TypeError for what is no tensor."""
+    try:
+        return x.layout, y.layout
+    except AttributeError:
+        wrong = x if not isinstance(x, Tensor) else y
+        raise TypeError(f"{name}(): expected Tensors, got {type(wrong).__name__}") from None
+
+
 def _c_name(dtype):
     return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half",
             "bfloat16": "c10::BFloat16"}.get(dtype.name, dtype.name)
@@ -74,7 +83,7 @@ def mm(input, mat2, *, out=None) -> Tensor:
     Raises:
         RuntimeError: not matrices, inner sizes that differ, or different dtypes.
     """
-    a, b = input.layout, mat2.layout
+    a, b = _layouts("mm", input, mat2)
     plan = _plans.get((a, b))
     if plan is None:
         for position, layout in (("self", a), ("mat2", b)):
@@ -117,7 +126,7 @@ _batched = new_plan_table()
 @method
 def bmm(input, mat2, *, out=None) -> Tensor:
     """Products of two batches of matrices: (b, n, m) and (b, m, p) give (b, n, p)."""
-    a, b = input.layout, mat2.layout
+    a, b = _layouts("bmm", input, mat2)
     plan = _batched.get((a, b))
     if plan is None:
         for position, layout in (("batch1", a), ("batch2", b)):
@@ -314,9 +323,10 @@ def linear(input, weight, bias=None) -> Tensor:
     Raises:
         RuntimeError: sizes that do not match, or different dtypes.
     """
-    if input.layout.ndim > 2:
+    x, w = _layouts("linear", input, weight)
+    if x.ndim > 2:
         input = contiguous(input)
-    x, w = input.layout, weight.layout
+        x = input.layout
     b = None if bias is None else bias.layout
     plan = _linear_plans.get((x, w, b))
     if plan is None:
@@ -366,10 +376,11 @@ def tensordot(a, b, dims=2) -> Tensor:
         first, second = ([d % t.layout.ndim for d in ds] for t, ds in zip((a, b), dims))
     kept_a = [d for d in range(a.layout.ndim) if d not in first]
     kept_b = [d for d in range(b.layout.ndim) if d not in second]
-    inner = _product([a.layout.shape[d] for d in first])
-    if inner != _product([b.layout.shape[d] for d in second]):
-        raise RuntimeError(f"contracted dimensions need to match, but first has size {inner} in dims {first} and second has "
-                           f"{[b.layout.shape[d] for d in second]} in dims {second}")
+    sizes = [a.layout.shape[d] for d in first]
+    if sizes != [b.layout.shape[d] for d in second]:
+        raise RuntimeError(f"contracted dimensions need to match, but first has sizes {sizes} in dims {first} and second has "
+                           f"{[b.layout.shape[d] for d in second]} in dims {second} (tensordot)")
+    inner = _product(sizes)
     left = reshape(permute(a, [*kept_a, *first]), (_product([a.layout.shape[d] for d in kept_a]), inner))
     right = reshape(permute(b, [*second, *kept_b]), (inner, _product([b.layout.shape[d] for d in kept_b])))
     return reshape(mm(left, right), tuple([a.layout.shape[d] for d in kept_a] + [b.layout.shape[d] for d in kept_b]))
@@ -421,6 +432,14 @@ def _parse_einsum(equation, operands):
     else:
         letters = [c for s in spelled for c in s]
         output = names + sorted({c for c in letters if letters.count(c) == 1 and c not in names})
+    known = {c for s in spelled for c in s}
+    for c in output:
+        if c not in known or output.count(c) > 1:
+            raise RuntimeError(f"einsum(): output subscript {c} " + ("appears more than once in the output" if c in known else
+                               "does not appear in the equation for any input operand"))
+    wrong = [c for c in known if not c.isalpha()]
+    if wrong:
+        raise RuntimeError(f"einsum(): invalid subscript given: {wrong[0]!r}, subscripts must be in [a-zA-Z]")
     return spelled, output, operands
 
 

@@ -11,7 +11,7 @@ from ..exchange import from_numpy, make
 from ..layout import Layout, as_shape
 from ..tensor import Tensor, lasting, number
 from .backends import placed as _device
-from .copy import copy_elements, filled, register, to_device
+from .copy import copy_, copy_elements, filled, register, to_device
 from .op import method
 
 
@@ -22,8 +22,17 @@ def _checked_shape(args, name):
     return shape
 
 
-def _finish(out, requires_grad):
-    return out.requires_grad_() if requires_grad else out
+def _finish(made, requires_grad, out=None):
+    """What a creation function returns: the new tensor, or `out` with its elements.
+
+    Raises:
+        RuntimeError: `out` has another shape.
+    """
+    if out is not None:
+        if out.layout.shape != made.layout.shape:
+            raise RuntimeError(f"expected out of shape {list(made.layout.shape)}, got {list(out.layout.shape)}")
+        made = copy_(out, made)
+    return made.requires_grad_() if requires_grad else made
 
 
 def _lasting_filled(layout, value):
@@ -49,7 +58,7 @@ def empty(*size, dtype=None, device=None, requires_grad: bool = False, out=None,
         RuntimeError: a negative extent.
     """
     layout = Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), _checked_shape(size, "empty"), None, _device(device))
-    return _finish(lasting(layout), requires_grad)
+    return _finish(lasting(layout), requires_grad, out)
 
 
 def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
@@ -60,7 +69,7 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = Fal
             raise TypeError(f"full: expected a number to fill with, got {type(fill_value).__name__}")
         dtype = {0: bool_, 1: int64, 2: get_default_dtype(), 3: get_default_dtype().to_complex()}[kind.layout.dtype.category]
     shape = _checked_shape((size,) if not isinstance(size, int) else (size,), "full")
-    return _finish(_lasting_filled(Layout.of(as_dtype(dtype), shape, None, _device(device)), fill_value), requires_grad)
+    return _finish(_lasting_filled(Layout.of(as_dtype(dtype), shape, None, _device(device)), fill_value), requires_grad, out)
 
 
 def zeros(*size, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
@@ -73,13 +82,13 @@ def zeros(*size, dtype=None, device=None, requires_grad: bool = False, out=None)
                 [0., 0.]])
     """
     layout = Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), _checked_shape(size, "zeros"), None, _device(device))
-    return _finish(_lasting_filled(layout, 0), requires_grad)
+    return _finish(_lasting_filled(layout, 0), requires_grad, out)
 
 
 def ones(*size, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
     """A tensor of ones."""
     layout = Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), _checked_shape(size, "ones"), None, _device(device))
-    return _finish(_lasting_filled(layout, 1), requires_grad)
+    return _finish(_lasting_filled(layout, 1), requires_grad, out)
 
 
 def _like_layout(input, dtype, device):
@@ -112,10 +121,10 @@ def ones_like(input, *, dtype=None, device=None, requires_grad: bool = False, me
 
 
 # ---------------------------------------------------------------- counting
-def _counted(values, dtype, device, requires_grad):
+def _counted(values, dtype, device, requires_grad, into=None):
     """A tensor of computed positions. NumPy counts here; no tensor is computed with."""
     out = make(values, dtype=dtype)
-    return _finish(to_device(out, _device(device)), requires_grad)
+    return _finish(to_device(out, _device(device)), requires_grad, into)
 
 
 def _count_dtype(numbers, dtype):
@@ -150,7 +159,7 @@ def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad: b
         values = np.arange(start, end, step, dtype=np.int64)
     else:
         values = np.arange(count, dtype=np.float64) * step + start
-    return _counted(values, kind, device, requires_grad)
+    return _counted(values, kind, device, requires_grad, out)
 
 
 def range_inclusive(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
@@ -160,7 +169,7 @@ def range_inclusive(start=0, end=None, step=1, *, dtype=None, device=None, requi
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     values = np.arange(math.floor((end - start) / step) + 1, dtype=np.float64) * step + start
-    return _counted(values, as_dtype(dtype) if dtype else get_default_dtype(), device, requires_grad)
+    return _counted(values, as_dtype(dtype) if dtype else get_default_dtype(), device, requires_grad, out)
 
 
 def linspace(start, end, steps, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
@@ -170,7 +179,7 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad: bool 
     start, end = _plain(start), _plain(end)
     kind = as_dtype(dtype) if dtype else get_default_dtype()
     values = np.linspace(start, end, steps)
-    return _counted(np.trunc(values) if kind.category == 1 else values, kind, device, requires_grad)
+    return _counted(np.trunc(values) if kind.category == 1 else values, kind, device, requires_grad, out)
 
 
 def logspace(start, end, steps, base: float = 10.0, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
@@ -178,7 +187,7 @@ def logspace(start, end, steps, base: float = 10.0, *, dtype=None, device=None, 
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     values = np.logspace(start, end, steps, base=base)
-    return _counted(values, as_dtype(dtype) if dtype else get_default_dtype(), device, requires_grad)
+    return _counted(values, as_dtype(dtype) if dtype else get_default_dtype(), device, requires_grad, out)
 
 
 def eye(n, m=None, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
@@ -186,9 +195,9 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad: bool = False, out=
     m = n if m is None else m
     if n < 0 or m < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {min(n, m)}")
-    out = zeros(n, m, dtype=dtype, device=device)
-    out.diagonal().fill_(1)
-    return _finish(out, requires_grad)
+    made = zeros(n, m, dtype=dtype, device=device)
+    made.diagonal().fill_(1)
+    return _finish(made, requires_grad, out)
 
 
 # ---------------------------------------------------------------- from data

@@ -147,12 +147,12 @@ def _fill(out, kind, parameters, generator, counters_dtype="float32", each=()):
     prepared.call(*[e.address for e in each], out.address, state.ctypes.data, prepared.walk)
 
 
-def _drawn(size, kind, parameters, dtype, device, generator, requires_grad, title, counters_dtype=None):
+def _drawn(size, kind, parameters, dtype, device, generator, requires_grad, title, counters_dtype=None, into=None):
     kind_dtype = as_dtype(dtype) if dtype else get_default_dtype()
     out = lasting(Layout.of(kind_dtype, _checked_shape(size, title)))
     _fill(out, kind, parameters, generator, counters_dtype or kind_dtype.compute)
     device = _device(device)
-    return _finish(out if device is cpu else to_device(out, device), requires_grad)
+    return _finish(out if device is cpu else to_device(out, device), requires_grad, into)
 
 
 def _float_only(dtype, title):
@@ -170,13 +170,13 @@ def rand(*size, generator=None, dtype=None, device=None, requires_grad: bool = F
         True
     """
     _float_only(dtype, "rand")
-    return _drawn(size, "uniform", (0.0, 1.0), dtype, device, generator, requires_grad, "rand")
+    return _drawn(size, "uniform", (0.0, 1.0), dtype, device, generator, requires_grad, "rand", into=out)
 
 
 def randn(*size, generator=None, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
     """Normal numbers of mean 0 and variance 1."""
     _float_only(dtype, "randn")
-    return _drawn(size, "normal", (0.0, 1.0), dtype, device, generator, requires_grad, "randn")
+    return _drawn(size, "normal", (0.0, 1.0), dtype, device, generator, requires_grad, "randn", into=out)
 
 
 def randint(low, high=None, size=None, *, generator=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
@@ -316,6 +316,8 @@ def randint_like(input, low, high=None, *, dtype=None, device=None) -> Tensor:
 
 def _refill(tensor, kind, parameters, generator, title, counters_dtype=None):
     """Fill a tensor of any layout in place."""
+    if kind != "bernoulli" and not tensor.layout.dtype.is_floating_point:
+        raise NotImplementedError(f'"{title}_" not implemented for \'{tensor.layout.dtype.title}\': expected a floating-point tensor')
     check_writable(title, tensor.layout, tensor.layout.dtype, tensor.layout.shape)
     if modes.grad and tensor.node is not None:
         check_inplace_allowed(tensor, title)
