@@ -79,6 +79,8 @@ class Layout:
 
     def non_overlapping_and_dense(self) -> bool:
         """Whether the elements fill a block of memory exactly, in some order of the dimensions."""
+        if self.numel == 0:
+            return True
         step = 1
         for stride, extent in sorted((s, n) for n, s in zip(self.shape, self.strides) if n != 1):
             if stride != step:

@@ -368,7 +368,7 @@ def _compile(function, names, compute, signature, symbol, nogil, fastmath):
         module.link_in(llvm.parse_assembly(_entry_points(symbol, inner, signature, nogil)))
         public = {symbol, symbol + "_py"}
         for value in [*module.functions, *module.global_variables]:
-            if value.name not in public and not value.is_declaration:
+            if value.name not in public and not value.is_declaration and not value.name.startswith("llvm."):
                 value.linkage = "internal"
         optimise(module)
     return module

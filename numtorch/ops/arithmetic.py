@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 from math import hypot
+from types import SimpleNamespace
 
 from ..kernels import vectormath
 from ..kernels.intrinsics import select
-from .expression import define_operators
+from ..tensor import Tensor
+from .expression import Apply, Expression, define_operators
 from .pointwise import pointwise
 
 # kinds of dtypes that formulas have no meaning for, as PyTorch has it
@@ -42,7 +44,15 @@ def _(grad):
     return conj_physical(grad)
 
 
-conj = conj_physical
+def conj(x):
+    """The complex conjugate; a real tensor itself. In formulas it stands for `conj_physical`, which LLVM drops for reals."""
+    if isinstance(x, Expression):
+        return Apply(_CONJ, (x,))
+    return conj_physical(x) if isinstance(x, Tensor) and x.layout.dtype.is_complex else x
+
+
+_CONJ = SimpleNamespace(name="conj", function=conj)
+conj.scalar = conj_physical.scalar
 
 
 @pointwise(kind="real", methods=False)
