@@ -39,15 +39,18 @@ def test_bfloat16_and_bool():
 @pytest.mark.parametrize("strides", ["sliced", "reversed", "broadcast row", "broadcast column"])
 def test_strided_operands(strides):
     a, b = draw(20, 30, dtype="float32"), draw(15, 12, dtype="float32")
-    cut = {"sliced": lambda x: x[::2, ::2], "reversed": lambda x: x[::-1, ::-1], "broadcast row": lambda x: np.lib.stride_tricks.as_strided(x, x.shape, (0, 4)),
+    cut = {"sliced": lambda x: x[::2, ::2], "reversed": lambda x: x[::-1, ::-1],
+    "broadcast row": lambda x: np.lib.stride_tricks.as_strided(x, x.shape, (0, 4)),
            "broadcast column": lambda x: np.lib.stride_tricks.as_strided(x, x.shape, (x.strides[0], 0))}[strides]
     left, right = cut(a), b[:cut(a).shape[1]] if cut(a).shape[1] <= 15 else draw(cut(a).shape[1], 12, dtype="float32")
     close(torch.from_numpy(left) @ torch.from_numpy(right), left @ right, "float32")
     close(torch.from_numpy(right).t() @ torch.from_numpy(left).t(), right.T @ left.T, "float32")
 
 
-@pytest.mark.parametrize("a, b", [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)), ((2, 3), (5, 3, 4)),
-                                  ((5, 1, 2, 3), (6, 3, 4)), ((1, 2, 3), (5, 3, 4)), ((5, 2, 3), (3,)), ((3,), (5, 3, 4)), ((0, 2, 3), (3, 4)), ((2, 0), (0, 3)),
+@pytest.mark.parametrize("a, b", [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 2, 3),
+(5, 3, 4)), ((2, 3), (5, 3, 4)),
+                                  ((5, 1, 2, 3), (6, 3, 4)), ((1, 2, 3), (5, 3, 4)), ((5, 2, 3), (3,)), ((3,), (5, 3, 4)), ((0, 2,
+                                  3), (3, 4)), ((2, 0), (0, 3)),
                                   ((2, 1, 4, 0), (3, 0, 2)), ((0,), (0,))], ids=str)
 def test_matmul(a, b):
     x, y = draw(*a), draw(*b)
@@ -63,10 +66,13 @@ def leaves(*shapes, dtype="float64"):
 
 
 @pytest.mark.parametrize("function, numpy, shapes", [
-    (torch.bmm, np.matmul, ((3, 2, 4), (3, 4, 5))), (torch.dot, np.dot, ((5,), (5,))), (torch.mv, np.dot, ((3, 5), (5,))), (torch.outer, np.outer, ((3,), (4,))),
-    (torch.addmm, lambda i, a, b: i + a @ b, ((3, 5), (3, 4), (4, 5))), (torch.addmm, lambda i, a, b: i + a @ b, ((5,), (3, 4), (4, 5))),
+    (torch.bmm, np.matmul, ((3, 2, 4), (3, 4, 5))), (torch.dot, np.dot, ((5,), (5,))), (torch.mv, np.dot, ((3, 5), (5,))),
+    (torch.outer, np.outer, ((3,), (4,))),
+    (torch.addmm, lambda i, a, b: i + a @ b, ((3, 5), (3, 4), (4, 5))), (torch.addmm, lambda i, a, b: i + a @ b, ((5,), (3, 4), (4,
+    5))),
     (lambda i, a, b: torch.addmm(i, a, b, beta=0.5, alpha=2), lambda i, a, b: 0.5 * i + 2 * (a @ b), ((3, 5), (3, 4), (4, 5))),
-    (torch.addmv, lambda i, a, b: i + a @ b, ((3,), (3, 4), (4,))), (torch.baddbmm, lambda i, a, b: i + a @ b, ((2, 3, 5), (2, 3, 4), (2, 4, 5))),
+    (torch.addmv, lambda i, a, b: i + a @ b, ((3,), (3, 4), (4,))), (torch.baddbmm, lambda i, a, b: i + a @ b, ((2, 3, 5), (2, 3,
+    4), (2, 4, 5))),
     (torch.addr, lambda i, a, b: i + np.outer(a, b), ((3, 4), (3,), (4,))), (linear, lambda x, w: x @ w.T, ((6, 4), (3, 4))),
     (linear, lambda x, w, b: x @ w.T + b, ((2, 5, 4), (3, 4), (3,))), (linear, lambda x, w, b: x @ w.T + b, ((4,), (3, 4), (3,))),
     (torch.tensordot, lambda a, b: np.tensordot(a, b), ((2, 3, 4), (3, 4, 5))),
@@ -81,19 +87,24 @@ def test_products(function, numpy, shapes):
 
 
 @pytest.mark.parametrize("equation, shapes", [
-    ("ij,jk->ik", ((2, 3), (3, 4))), ("ij,jk", ((2, 3), (3, 4))), ("ii->i", ((3, 3),)), ("ii", ((3, 3),)), ("ij->ji", ((2, 3),)), ("i,j->ij", ((2,), (3,))),
-    ("bij,bjk->bik", ((2, 3, 4), (2, 4, 5))), ("ij,ij->", ((2, 3), (2, 3))), ("ij->", ((2, 3),)), ("ijk->j", ((2, 3, 4),)), ("ij,jk,kl->il", ((2, 3), (3, 4), (4, 2))),
-    ("...ij,...jk->...ik", ((2, 3, 4), (4, 5))), ("b...,b...->b", ((2, 3, 4), (2, 3, 4))), ("bhid,bhjd->bhij", ((2, 2, 3, 4), (2, 2, 5, 4))), ("ijj->ij", ((2, 3, 3),)),
+    ("ij,jk->ik", ((2, 3), (3, 4))), ("ij,jk", ((2, 3), (3, 4))), ("ii->i", ((3, 3),)), ("ii", ((3, 3),)), ("ij->ji", ((2, 3),)),
+    ("i,j->ij", ((2,), (3,))),
+    ("bij,bjk->bik", ((2, 3, 4), (2, 4, 5))), ("ij,ij->", ((2, 3), (2, 3))), ("ij->", ((2, 3),)), ("ijk->j", ((2, 3, 4),)),
+    ("ij,jk,kl->il", ((2, 3), (3, 4), (4, 2))),
+    ("...ij,...jk->...ik", ((2, 3, 4), (4, 5))), ("b...,b...->b", ((2, 3, 4), (2, 3, 4))), ("bhid,bhjd->bhij", ((2, 2, 3, 4), (2,
+    2, 5, 4))), ("ijj->ij", ((2, 3, 3),)),
     ("i,i,i->i", ((3,), (3,), (3,))), ("ba,b->", ((2, 3), (2,))),
 ])
 def test_einsum(equation, shapes):
     tensors = leaves(*shapes)
-    close(torch.einsum(equation, *[t.detach() for t in tensors]), np.asarray(np.einsum(equation.replace("b...", "bij"), *[t.detach().numpy() for t in tensors])), "float64")
+    close(torch.einsum(equation, *[t.detach() for t in tensors]), np.asarray(np.einsum(equation.replace("b...", "bij"),
+    *[t.detach().numpy() for t in tensors])), "float64")
     gradcheck(lambda *x: torch.einsum(equation, *x), tensors, fast_mode=True)
 
 
 def test_complex_gradients():
-    for function, shapes in ((torch.mm, ((2, 3), (3, 2))), (torch.bmm, ((2, 2, 3), (2, 3, 2))), (torch.dot, ((3,), (3,))), (linear, ((2, 3), (4, 3), (4,)))):
+    for function, shapes in ((torch.mm, ((2, 3), (3, 2))), (torch.bmm, ((2, 2, 3), (2, 3, 2))), (torch.dot, ((3,), (3,))), (linear,
+    ((2, 3), (4, 3), (4,)))):
         gradcheck(function, leaves(*shapes, dtype="complex128"), fast_mode=True)
 
 
@@ -121,17 +132,28 @@ X = torch.ones(2, 3)
 
 
 @pytest.mark.parametrize("attempt, error, message", [
-    (lambda: torch.mm(X, X), RuntimeError, r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 2x3\)"), (lambda: torch.mm(X, torch.ones(3)), RuntimeError, "mat2 must be a matrix"),
-    (lambda: torch.mm(X, torch.ones(3, 2).double()), RuntimeError, "same dtype.*float != double"), (lambda: X @ torch.tensor(1.0), RuntimeError, "at least 1D"),
-    (lambda: torch.bmm(X, X), RuntimeError, "must be a 3D tensor"), (lambda: torch.bmm(torch.ones(2, 2, 3), torch.ones(3, 3, 2)), RuntimeError, "batch2"),
-    (lambda: torch.bmm(torch.ones(2, 2, 3), torch.ones(2, 2, 3)), RuntimeError, "batch2"), (lambda: torch.dot(torch.ones(2), torch.ones(3)), RuntimeError, "inconsistent tensor size"),
-    (lambda: torch.dot(X, X), RuntimeError, "1D tensors expected"), (lambda: torch.mv(X, X), RuntimeError, "expected"), (lambda: torch.outer(X, X), RuntimeError, "1-D"),
-    (lambda: torch.ones(2, 2, 3) @ torch.ones(3, 3, 4), RuntimeError, "must match"), (lambda: linear(X, X[:, :2]), RuntimeError, "cannot be multiplied"),
-    (lambda: linear(X, X, torch.ones(3)), RuntimeError, "bias"), (lambda: linear(torch.tensor(1.0), X), RuntimeError, "at least 1D"),
-    (lambda: X @ 2, TypeError, "expected a Tensor|must be Tensor"), (lambda: torch.mm(X, [1]), TypeError, None), (lambda: torch.mm(2, X), TypeError, None), (lambda: torch.bmm(X, None), TypeError, None),
-    (lambda: linear(X, None), TypeError, None), (lambda: torch.einsum("ij,jk", X), RuntimeError, "operands"), (lambda: torch.einsum("ijk", X), RuntimeError, "subscripts"),
-    (lambda: torch.einsum("ij,jk", X, X), RuntimeError, "size"), (lambda: torch.einsum("ij->z", X), RuntimeError, None), (lambda: torch.einsum("i$", X), RuntimeError, None),
-    (lambda: torch.addmm(torch.ones(4), X, torch.ones(3, 5)), RuntimeError, None), (lambda: torch.tensordot(X, X.t()), RuntimeError, None),
+    (lambda: torch.mm(X, X), RuntimeError, r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 2x3\)"), (lambda: torch.mm(X,
+    torch.ones(3)), RuntimeError, "mat2 must be a matrix"),
+    (lambda: torch.mm(X, torch.ones(3, 2).double()), RuntimeError, "same dtype.*float != double"), (lambda: X @ torch.tensor(1.0),
+    RuntimeError, "at least 1D"),
+    (lambda: torch.bmm(X, X), RuntimeError, "must be a 3D tensor"), (lambda: torch.bmm(torch.ones(2, 2, 3), torch.ones(3, 3, 2)),
+    RuntimeError, "batch2"),
+    (lambda: torch.bmm(torch.ones(2, 2, 3), torch.ones(2, 2, 3)), RuntimeError, "batch2"), (lambda: torch.dot(torch.ones(2),
+    torch.ones(3)), RuntimeError, "inconsistent tensor size"),
+    (lambda: torch.dot(X, X), RuntimeError, "1D tensors expected"), (lambda: torch.mv(X, X), RuntimeError, "expected"),
+    (lambda: torch.outer(X, X), RuntimeError, "1-D"),
+    (lambda: torch.ones(2, 2, 3) @ torch.ones(3, 3, 4), RuntimeError, "must match"), (lambda: linear(X, X[:, :2]), RuntimeError,
+    "cannot be multiplied"),
+    (lambda: linear(X, X, torch.ones(3)), RuntimeError, "bias"), (lambda: linear(torch.tensor(1.0), X), RuntimeError,
+    "at least 1D"),
+    (lambda: X @ 2, TypeError, "expected a Tensor|must be Tensor"), (lambda: torch.mm(X, [1]), TypeError, None),
+    (lambda: torch.mm(2, X), TypeError, None), (lambda: torch.bmm(X, None), TypeError, None),
+    (lambda: linear(X, None), TypeError, None), (lambda: torch.einsum("ij,jk", X), RuntimeError, "operands"),
+    (lambda: torch.einsum("ijk", X), RuntimeError, "subscripts"),
+    (lambda: torch.einsum("ij,jk", X, X), RuntimeError, "size"), (lambda: torch.einsum("ij->z", X), RuntimeError, None),
+    (lambda: torch.einsum("i$", X), RuntimeError, None),
+    (lambda: torch.addmm(torch.ones(4), X, torch.ones(3, 5)), RuntimeError, None), (lambda: torch.tensordot(X, X.t()),
+    RuntimeError, None),
     (lambda: torch.mm(X, torch.ones(3, 2), out=torch.ones(3, 3)), RuntimeError, None),
 ], ids=lambda v: v if isinstance(v, str) else "")
 def test_messages(attempt, error, message):

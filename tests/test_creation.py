@@ -9,16 +9,19 @@ import numtorch as torch
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,), (2, 0, 3)])
 def test_filled(shape):
-    for made, value in ((torch.zeros(shape), 0), (torch.ones(shape), 1), (torch.full(shape, 2.5), 2.5), (torch.zeros(*shape) if shape else torch.zeros(()), 0)):
+    for made, value in ((torch.zeros(shape), 0), (torch.ones(shape), 1), (torch.full(shape, 2.5), 2.5),
+    (torch.zeros(*shape) if shape else torch.zeros(()), 0)):
         assert made.shape == shape and made.dtype is torch.float32 and made.is_contiguous()
         np.testing.assert_array_equal(made.numpy(), np.full(shape, value, np.float32))
-    assert torch.empty(shape, dtype=torch.int8).shape == shape and torch.zeros(list(shape)).shape == shape and torch.ones(torch.Size(shape)).shape == shape
+    assert torch.empty(shape,
+    dtype=torch.int8).shape == shape and torch.zeros(list(shape)).shape == shape and torch.ones(torch.Size(shape)).shape == shape
     for dtype in ("bool", "uint8", "int64", "float16", "float64", "complex64"):
         np.testing.assert_array_equal(torch.ones(shape, dtype=getattr(torch, dtype)).numpy(), np.ones(shape, dtype))
 
 
 def test_full_takes_the_kind_of_its_value():
-    assert torch.full((2,), True).dtype is torch.bool and torch.full((2,), 3).dtype is torch.int64 and torch.full((2,), 3.0).dtype is torch.float32
+    assert torch.full((2,), True).dtype is torch.bool and torch.full((2,), 3).dtype is torch.int64 and torch.full((2,),
+    3.0).dtype is torch.float32
     assert torch.full((2,), 1j).dtype is torch.complex64 and torch.full((2,), 7, dtype=torch.uint8).tolist() == [7, 7]
     assert torch.full((2,), torch.tensor(4)).tolist() == [4, 4] and torch.scalar_tensor(3).dtype is torch.float32
     assert torch.full((2,), float("nan")).isnan().all() and torch.full((1,), -0.0).signbit().item()
@@ -37,7 +40,8 @@ def test_like():
     assert x.new_zeros(3, dtype=torch.int8).dtype is torch.int8 and torch.zeros(2, requires_grad=True).requires_grad
 
 
-@pytest.mark.parametrize("arguments", [(5,), (1, 5), (0, 10, 3), (5, 0, -1), (0, 1, 0.3), (1.0, 2.0, 0.25), (3, 3), (2.5,), (-3, 4, 2), (10, 0, -3), (0.5, 4)], ids=str)
+@pytest.mark.parametrize("arguments", [(5,), (1, 5), (0, 10, 3), (5, 0, -1), (0, 1, 0.3), (1.0, 2.0, 0.25), (3, 3), (2.5,), (-3, 4,
+2), (10, 0, -3), (0.5, 4)], ids=str)
 def test_arange(arguments):
     found, wanted = torch.arange(*arguments), np.arange(*arguments)
     assert found.dtype is (torch.int64 if wanted.dtype.kind == "i" else torch.float32)
@@ -53,30 +57,39 @@ def test_ranges():
             np.testing.assert_allclose(torch.logspace(start, end, steps).numpy(), np.logspace(start, end, steps), rtol=1e-5)
     assert torch.linspace(0, 10, 5, dtype=torch.int64).tolist() == [0, 2, 5, 7, 10]
     assert torch.logspace(0, 3, 4, base=2).tolist() == [1, 2, 4, 8] and torch.arange(torch.tensor(3)).tolist() == [0, 1, 2]
-    assert torch.eye(3).tolist() == np.eye(3).tolist() and torch.eye(2, 3, dtype=torch.int64).tolist() == np.eye(2, 3).tolist() and torch.eye(0).shape == (0, 0)
+    assert torch.eye(3).tolist() == np.eye(3).tolist() and torch.eye(2, 3, dtype=torch.int64).tolist() == np.eye(2,
+    3).tolist() and torch.eye(0).shape == (0, 0)
 
 
 def test_as_tensor_shares():
     array = np.ones(3)
-    assert torch.as_tensor(array).data_ptr() == array.ctypes.data and torch.as_tensor(array, dtype=torch.float32).dtype is torch.float32
+    assert torch.as_tensor(array).data_ptr() == array.ctypes.data and torch.as_tensor(array,
+    dtype=torch.float32).dtype is torch.float32
     x = torch.ones(2)
     assert torch.as_tensor(x) is x and torch.asarray([1, 2]).dtype is torch.int64
 
 
 def test_out():
-    for make, wanted in ((lambda out: torch.zeros(2, out=out), [0, 0]), (lambda out: torch.ones(2, out=out), [1, 1]), (lambda out: torch.full((2,), 3.0, out=out), [3, 3]),
+    for make, wanted in ((lambda out: torch.zeros(2, out=out), [0, 0]), (lambda out: torch.ones(2, out=out), [1, 1]),
+    (lambda out: torch.full((2,), 3.0, out=out), [3, 3]),
                          (lambda out: torch.arange(2, out=out), [0, 1]), (lambda out: torch.linspace(1, 2, 2, out=out), [1, 2])):
         out = torch.full((2,), 9.0)
         assert make(out) is out and out.tolist() == wanted
 
 
 @pytest.mark.parametrize("attempt, error, message", [
-    (lambda: torch.zeros(-1), RuntimeError, "negative dimension -1"), (lambda: torch.empty(2, -3), RuntimeError, "negative dimension"), (lambda: torch.zeros("a"), TypeError, None),
-    (lambda: torch.ones(2.5), TypeError, "expected integers"), (lambda: torch.arange(0, 5, 0), RuntimeError, "step must be nonzero"),
-    (lambda: torch.arange(0, 5, -1), RuntimeError, "inconsistent with step sign"), (lambda: torch.linspace(0, 1, -1), RuntimeError, "non-negative"),
-    (lambda: torch.eye(-1), RuntimeError, "greater or equal to 0"), (lambda: torch.full((2,), "a"), TypeError, None), (lambda: torch.zeros(2, dtype="float32"), TypeError, "dtype"),
-    (lambda: torch.zeros(2, device="nowhere"), RuntimeError, "device"), (lambda: torch.zeros(2, dtype=torch.int8, requires_grad=True), RuntimeError, "floating point and complex"),
-    (lambda: torch.arange(math.inf), (RuntimeError, OverflowError), None), (lambda: torch.zeros(1 << 60), (RuntimeError, MemoryError), None),
+    (lambda: torch.zeros(-1), RuntimeError, "negative dimension -1"), (lambda: torch.empty(2, -3), RuntimeError,
+    "negative dimension"), (lambda: torch.zeros("a"), TypeError, None),
+    (lambda: torch.ones(2.5), TypeError, "expected integers"), (lambda: torch.arange(0, 5, 0), RuntimeError,
+    "step must be nonzero"),
+    (lambda: torch.arange(0, 5, -1), RuntimeError, "inconsistent with step sign"), (lambda: torch.linspace(0, 1, -1), RuntimeError,
+    "non-negative"),
+    (lambda: torch.eye(-1), RuntimeError, "greater or equal to 0"), (lambda: torch.full((2,), "a"), TypeError, None),
+    (lambda: torch.zeros(2, dtype="float32"), TypeError, "dtype"),
+    (lambda: torch.zeros(2, device="nowhere"), RuntimeError, "device"), (lambda: torch.zeros(2, dtype=torch.int8,
+    requires_grad=True), RuntimeError, "floating point and complex"),
+    (lambda: torch.arange(math.inf), (RuntimeError, OverflowError), None), (lambda: torch.zeros(1 << 60), (RuntimeError,
+    MemoryError), None),
 ], ids=lambda v: v if isinstance(v, str) else "")
 def test_messages(attempt, error, message):
     with pytest.raises(error, match=message):

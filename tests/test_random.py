@@ -8,12 +8,16 @@ import pytest
 import numtorch as torch
 
 DRAWS = {
-    "rand": lambda **g: torch.rand(1000, **g), "rand float64": lambda **g: torch.rand(1000, dtype=torch.float64, **g), "randn": lambda **g: torch.randn(1001, **g),
+    "rand": lambda **g: torch.rand(1000, **g), "rand float64": lambda **g: torch.rand(1000, dtype=torch.float64, **g),
+    "randn": lambda **g: torch.randn(1001, **g),
     "rand half": lambda **g: torch.rand(100, dtype=torch.float16, **g), "randint": lambda **g: torch.randint(-5, 1000, (999,), **g),
     "randperm": lambda **g: torch.randperm(501, **g), "bernoulli": lambda **g: torch.bernoulli(torch.full((777,), 0.3), **g),
-    "multinomial": lambda **g: torch.multinomial(torch.arange(1.0, 9.0), 200, replacement=True, **g), "normal": lambda **g: torch.normal(1.0, 2.0, (300,), **g),
-    "uniform_": lambda **g: torch.empty(7, 31).t().uniform_(2, 3, **g), "normal_": lambda **g: torch.empty(400).normal_(5, 0.1, **g),
-    "exponential_": lambda **g: torch.empty(400).exponential_(2.0, **g), "bernoulli_": lambda **g: torch.empty(400).bernoulli_(0.25, **g),
+    "multinomial": lambda **g: torch.multinomial(torch.arange(1.0, 9.0), 200, replacement=True, **g),
+    "normal": lambda **g: torch.normal(1.0, 2.0, (300,), **g),
+    "uniform_": lambda **g: torch.empty(7, 31).t().uniform_(2, 3, **g), "normal_": lambda **g: torch.empty(400).normal_(5, 0.1,
+    **g),
+    "exponential_": lambda **g: torch.empty(400).exponential_(2.0, **g),
+    "bernoulli_": lambda **g: torch.empty(400).bernoulli_(0.25, **g),
     "random_": lambda **g: torch.empty(400, dtype=torch.int64).random_(3, 9, **g),
     "without replacement": lambda **g: torch.multinomial(torch.ones(4, 20), 7, **g), "large": lambda **g: torch.randn(300_001, **g),
 }
@@ -104,8 +108,10 @@ def test_distributions():
 
 def test_shapes_dtypes_and_likes():
     x = torch.zeros(2, 3, dtype=torch.float64)
-    assert torch.rand_like(x).dtype is torch.float64 and torch.randn_like(x).shape == (2, 3) and torch.randint_like(x, 0, 5).dtype is torch.float64
-    assert torch.rand(2, 3).shape == torch.rand((2, 3)).shape == (2, 3) and torch.rand(()).shape == () and torch.rand(0).shape == (0,)
+    assert torch.rand_like(x).dtype is torch.float64 and torch.randn_like(x).shape == (2, 3) and torch.randint_like(x, 0,
+    5).dtype is torch.float64
+    assert torch.rand(2, 3).shape == torch.rand((2, 3)).shape == (2,
+    3) and torch.rand(()).shape == () and torch.rand(0).shape == (0,)
     assert torch.randint(5, (3,)).dtype is torch.int64 and torch.randint(0, 2, (3,), dtype=torch.uint8).dtype is torch.uint8
     assert torch.randn(3, requires_grad=True).requires_grad and torch.randperm(4, dtype=torch.int32).dtype is torch.int32
     window = torch.zeros(4, 4)
@@ -115,15 +121,24 @@ def test_shapes_dtypes_and_likes():
 
 
 @pytest.mark.parametrize("attempt, error, message", [
-    (lambda: torch.rand(3, dtype=torch.int64), RuntimeError, "not implemented"), (lambda: torch.randint(5, 5, (2,)), RuntimeError, "'from' to be less than 'to'"),
-    (lambda: torch.randperm(-1), RuntimeError, "non-negative"), (lambda: torch.normal(0.0, -1.0, (2,)), RuntimeError, "std"), (lambda: torch.empty(2).uniform_(1, 0), RuntimeError, "from"),
-    (lambda: torch.bernoulli(torch.tensor([2.0])), RuntimeError, "p_in"), (lambda: torch.empty(2).bernoulli_(1.5), RuntimeError, r"p to be in \[0, 1\]"),
-    (lambda: torch.bernoulli(torch.tensor([1])), RuntimeError, "bernoulli"), (lambda: torch.multinomial(torch.ones(3), 4), RuntimeError, "without replacement"),
-    (lambda: torch.multinomial(torch.ones(3), 0), RuntimeError, "n_sample"), (lambda: torch.multinomial(torch.tensor([1.0, -1.0]), 1, True), RuntimeError, "element < 0"),
-    (lambda: torch.multinomial(torch.zeros(3), 1), RuntimeError, None), (lambda: torch.multinomial(torch.ones(1, 2, 3), 1), RuntimeError, "1 or 2 dim"),
-    (lambda: torch.empty(2).exponential_(0), RuntimeError, "lambda"), (lambda: torch.zeros(1).expand(3).normal_(), RuntimeError, "more than one element"),
-    (lambda: torch.zeros(3, requires_grad=True).normal_(), RuntimeError, "leaf Variable"), (lambda: torch.rand(-1), RuntimeError, "negative"),
-    (lambda: torch.randint(5), TypeError, "size"), (lambda: torch.empty(3, dtype=torch.int64).normal_(), RuntimeError, None), (lambda: torch.rand("a"), TypeError, None),
+    (lambda: torch.rand(3, dtype=torch.int64), RuntimeError, "not implemented"), (lambda: torch.randint(5, 5, (2,)), RuntimeError,
+    "'from' to be less than 'to'"),
+    (lambda: torch.randperm(-1), RuntimeError, "non-negative"), (lambda: torch.normal(0.0, -1.0, (2,)), RuntimeError, "std"),
+    (lambda: torch.empty(2).uniform_(1, 0), RuntimeError, "from"),
+    (lambda: torch.bernoulli(torch.tensor([2.0])), RuntimeError, "p_in"), (lambda: torch.empty(2).bernoulli_(1.5), RuntimeError,
+    r"p to be in \[0, 1\]"),
+    (lambda: torch.bernoulli(torch.tensor([1])), RuntimeError, "bernoulli"), (lambda: torch.multinomial(torch.ones(3), 4),
+    RuntimeError, "without replacement"),
+    (lambda: torch.multinomial(torch.ones(3), 0), RuntimeError, "n_sample"), (lambda: torch.multinomial(torch.tensor([1.0, -1.0]),
+    1, True), RuntimeError, "element < 0"),
+    (lambda: torch.multinomial(torch.zeros(3), 1), RuntimeError, None), (lambda: torch.multinomial(torch.ones(1, 2, 3), 1),
+    RuntimeError, "1 or 2 dim"),
+    (lambda: torch.empty(2).exponential_(0), RuntimeError, "lambda"), (lambda: torch.zeros(1).expand(3).normal_(), RuntimeError,
+    "more than one element"),
+    (lambda: torch.zeros(3, requires_grad=True).normal_(), RuntimeError, "leaf Variable"), (lambda: torch.rand(-1), RuntimeError,
+    "negative"),
+    (lambda: torch.randint(5), TypeError, "size"), (lambda: torch.empty(3, dtype=torch.int64).normal_(), RuntimeError, None),
+    (lambda: torch.rand("a"), TypeError, None),
     (lambda: torch.multinomial(torch.ones(3, dtype=torch.int64), 1), RuntimeError, "floating-point"),
 ], ids=lambda v: v if isinstance(v, str) else "")
 def test_messages(attempt, error, message):

@@ -133,8 +133,8 @@ def bmm(input, mat2, *, out=None) -> Tensor:
             if layout.ndim != 3:
                 raise RuntimeError(f"{position} must be a 3D tensor (bmm: got {layout.ndim} dimensions)")
         if a.shape[0] != b.shape[0]:
-            raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
-                               f"[{b.shape[0]}, {b.shape[1]}].")
+            raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, "
+                               f"{a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}].")
         _check("bmm", input, mat2)
         plan = _batched.keep((a, b), _plan_bmm(a, b))
     result = plan.run(input, mat2)
@@ -213,9 +213,9 @@ def dot(input, other) -> Tensor:
         if layout.ndim != 1:
             raise RuntimeError(f"1D tensors expected, but got {input.layout.ndim}D and {other.layout.ndim}D tensors")
     if input.layout.shape != other.layout.shape:
-        raise RuntimeError(f"inconsistent tensor size, expected tensor [{input.layout.shape[0]}] and src [{other.layout.shape[0]}] to "
-                           f"have the same number of elements, but got {input.layout.shape[0]} and {other.layout.shape[0]} elements "
-                           f"respectively")
+        raise RuntimeError(f"inconsistent tensor size, expected tensor [{input.layout.shape[0]}] and src [{other.layout.shape[0]}] "
+                           f"to have the same number of elements, but got {input.layout.shape[0]} and {other.layout.shape[0]} "
+                           f"elements respectively")
     return reshape(mm(unsqueeze(input, 0), unsqueeze(other, 1)), ())
 
 
@@ -394,6 +394,9 @@ def einsum(equation: str, *operands) -> Tensor:
     """
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
+    wrong = [o for o in operands if not isinstance(o, Tensor)]
+    if wrong or not isinstance(equation, str):
+        raise TypeError(f"einsum(): expected an equation and Tensors, got {type(wrong[0] if wrong else equation).__name__}")
     inputs, output, operands = _parse_einsum(equation.replace(" ", ""), operands)
     terms = [_diagonals(t, subscript) for t, subscript in zip(operands, inputs)]
     while len(terms) > 1:
@@ -423,7 +426,7 @@ def _parse_einsum(equation, operands):
     for subscript, operand in zip(inputs, operands):
         head, dots, tail = subscript.partition("...")
         count = operand.layout.ndim - len(head) - len(tail)
-        if count != 0 and not dots or count < 0:
+        if (count != 0 and not dots) or count < 0:
             raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(head) + len(tail)}) does not match the "
                                f"number of dimensions ({operand.layout.ndim}) for an operand")
         spelled.append([*head, *names[widest - count:], *tail] if dots else [*head])

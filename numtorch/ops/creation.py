@@ -177,7 +177,10 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad: bool 
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     start, end = _plain(start), _plain(end)
-    kind = as_dtype(dtype) if dtype else get_default_dtype()
+    natural = get_default_dtype().to_complex() if isinstance(start, complex) or isinstance(end, complex) else get_default_dtype()
+    kind = as_dtype(dtype) if dtype else natural
+    if kind.category < natural.category and natural.is_complex:
+        raise RuntimeError(f"linspace: inferred dtype {natural} can't be safely cast to passed dtype {kind}")
     values = np.linspace(start, end, steps)
     return _counted(np.trunc(values) if kind.category == 1 else values, kind, device, requires_grad, out)
 
@@ -237,7 +240,8 @@ method(_new(ones), "new_ones")
 @method
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
     """Like `full`, with this tensor's dtype and device unless others are given."""
-    return full(size, fill_value, dtype=dtype or self.layout.dtype, device=device or self.layout.device, requires_grad=requires_grad)
+    return full(size, fill_value, dtype=dtype or self.layout.dtype, device=device or self.layout.device,
+                requires_grad=requires_grad)
 
 
 @method

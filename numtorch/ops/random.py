@@ -317,7 +317,7 @@ def randint_like(input, low, high=None, *, dtype=None, device=None) -> Tensor:
 def _refill(tensor, kind, parameters, generator, title, counters_dtype=None):
     """Fill a tensor of any layout in place."""
     if kind != "bernoulli" and not tensor.layout.dtype.is_floating_point:
-        raise NotImplementedError(f'"{title}_" not implemented for \'{tensor.layout.dtype.title}\': expected a floating-point tensor')
+        raise NotImplementedError(f'"{title}_" not implemented for \'{tensor.layout.dtype.title}\': expected floating point')
     check_writable(title, tensor.layout, tensor.layout.dtype, tensor.layout.shape)
     if modes.grad and tensor.node is not None:
         check_inplace_allowed(tensor, title)
