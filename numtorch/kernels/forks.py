@@ -1,14 +1,15 @@
-"""Locks that a forked child does not inherit held by a thread that it does not have."""
+"""Locks that a forked child must not inherit held by a thread that it does not have."""
 from __future__ import annotations
 
 import os
 
 
 def survive_fork(lock):
-    """Have a lock taken around every fork, so that it is free on both sides. Returns the lock.
+    """Have a lock made anew in forked children. Returns the lock.
 
-    A lock that is taken while holding another must be registered before that one: forks take the last registered first.
+    It is not taken around the fork instead: under the compiler's lock Numba is imported, which takes `logging`'s lock, which
+    is itself taken around forks, and the two would wait for each other.
     """
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+        os.register_at_fork(after_in_child=lock._at_fork_reinit)
     return lock
