@@ -9,7 +9,7 @@ import builtins as _builtins
 import importlib as _importlib
 
 from . import autograd
-from .ops import restride as _restride  # noqa: F401  (its methods)
+from .ops import restride as _restride
 from .autograd.api import Variable
 from .autograd.modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .devices import device
@@ -24,18 +24,19 @@ from .ops.arithmetic import (abs, addcdiv, addcmul, conj_physical, floor_divide,
 from .ops.comparison import (bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, eq, ge, gt,
                              isfinite, isinf, isnan, le, logical_and, logical_not, logical_or, logical_xor, lt, ne, signbit)
 from .ops.contract import (addmm, addmv, addr, baddbmm, bmm, chain_matmul, dot, einsum, matmul, mm, mv, outer, tensordot)
+from .ops.conv import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from .ops.copy import clone, detach
 from .ops.creation import (arange, as_tensor, asarray, empty, empty_like, eye, full, full_like, linspace, logspace, ones, ones_like,
                            range_inclusive as range, scalar_tensor, tensor, zeros, zeros_like)
 from .ops.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, ceil, copysign, cos, cosh, digamma, erf, erfc, erfinv,
-                             exp, exp2, expm1, floor, frac, lgamma, log, log1p, log2, log10, round_to_even as round, rsqrt, sin, sinh,
-                             sqrt, tan, tanh, trunc)
+                             exp, exp2, expm1, floor, frac, lgamma, log, log1p, log2, log10, polygamma, round_to_even as round, rsqrt, sin,
+                             sinh, sqrt, tan, tanh, trunc)
 from .ops.dropout import dropout
 from .ops.gather import index_add, index_copy, index_fill, index_select, take
 from .ops.index import index_put
-from .ops.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, column_stack, diag, diag_embed, diagflat, dstack, flip,
-                       fliplr, flipud, hstack, meshgrid, repeat_interleave, roll, rot90, stack, tile, tril, tril_indices, triu,
-                       triu_indices, vstack)
+from .ops.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, column_stack, diag, diag_embed, diagflat, dstack,
+                       flip, fliplr, flipud, hstack, meshgrid, repeat_interleave, roll, rot90, stack, tile, tril, tril_indices,
+                       triu, triu_indices, vstack)
 from .ops.mask import masked_scatter, masked_select, nonzero
 from .ops.norm import log_softmax, softmax
 from .ops.op import result_type
@@ -51,7 +52,7 @@ from .ops.reduce import (all, amax, amin, aminmax, any, argmax, argmin, count_no
                          norm, prod, std, std_mean, sum, var, var_mean)
 from .ops.scatter import gather, scatter, scatter_add, scatter_reduce, take_along_dim
 from .ops.parts import chunk, split, tensor_split, unbind
-from .ops.view import (broadcast_to, diagonal, expand, flatten, movedim, narrow, permute, ravel, reshape, select, squeeze,
+from .ops.view import (as_strided, broadcast_to, diagonal, expand, flatten, movedim, narrow, permute, ravel, reshape, select, squeeze,
                        swapaxes, swapdims, t, transpose, unflatten, unfold, unsqueeze)
 from .printing import set_printoptions
 from .storage import empty_cache

@@ -151,7 +151,7 @@ class _HostAllocator:
 
 
 host = _HostAllocator()
-_allocators = {"cpu": host}
+_allocators: dict = {"cpu": host}
 _rings: dict[tuple, Ring] = {}
 
 
@@ -180,13 +180,9 @@ def ring_for(nbytes: int, device=cpu) -> Ring:
         else:
             ring.allocate = lambda n: allocator.allocate(n, device)
             ring.capacity = 0
-        if size > SMALL and device is cpu and len(_rings) > 4096:
-            return ring                                  # dynamic shapes must not grow the table
-        if not ring.capacity:
-            ring.append(_BUSY)
-        else:
-            ring.append(_pooled(ring))
-        _rings[key] = ring
+        ring.append(_pooled(ring) if ring.capacity else _BUSY)
+        if ring.capacity or len(_rings) < 4096:          # dynamic shapes must not grow the table
+            _rings[key] = ring
     return ring
 
 

@@ -425,7 +425,7 @@ def number(value) -> Tensor | None:
             return number(value.item())
         for base in (bool, int, float, complex):
             if isinstance(value, base):
-                return number(base(value))
+                return number(base(value))  # type: ignore[arg-type]
         return None
     found = recent_numbers.get((kind, value))
     if found is not None:

@@ -127,7 +127,7 @@ def test_against_numpy(kind, dtype, out_dtype, options):
             if count == 0 and (kind in ("max", "min") or math.isinf(options.get("exponent", 0))):
                 continue
             with np.errstate(all="ignore"):
-                if count == 0 and kind in ("mean", "var") or kind == "var" and count == 1:
+                if (count == 0 and kind in ("mean", "var")) or (kind == "var" and count == 1):
                     expected = np.full([1 if i in axes else n for i, n in enumerate(shape)], np.nan)
                 else:
                     expected = reference(exact, axis=axes, keepdims=True)

@@ -17,12 +17,12 @@ MOST = {"float32": 128, "float64": 1024}
 
 def unary(x, out, walk):
     for i in range(walk[0]):
-        out[i] = fn(x[i])                                # noqa: F821 - named by `names`
+        out[i] = fn(x[i])
 
 
 def binary(x, y, out, walk):
     for i in range(walk[0]):
-        out[i] = fn(x[i], y[i])                          # noqa: F821
+        out[i] = fn(x[i], y[i])
 
 
 def fn(*args):

@@ -185,8 +185,8 @@ def _requires_grad_(self, requires_grad: bool = True):
                 self.node.grad = stored
     elif node is not None:
         if type(node) is not Leaf:
-            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
-                               "a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
+            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                               "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
         if node.grad is not None:
             self._stored_grad = node.grad
         self.node = None

@@ -120,7 +120,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                         accumulate(node, grad, create_graph)
                     continue
             edges = node.edges
-            if grad is None or (wanted is not None and not any([e in counts for e in edges])):
+            if grad is None or (wanted is not None and not any(e in counts for e in edges)):
                 outgoing = (None,) * len(edges)
             elif kind is Output:
                 outgoing = (grad,)
@@ -144,7 +144,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                 if kind is Output and edge.outputs > 1:
                     _deliver_part(pending, edge, node.index, out)
                     out = pending.pop(edge) if remaining == 1 else None
-                    if out is not None and not any([part is not None for part in out]):
+                    if out is not None and not any(part is not None for part in out):
                         out = None
                 elif edge in pending:
                     held = pending.pop(edge)

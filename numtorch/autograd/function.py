@@ -6,7 +6,19 @@ import weakref
 
 from ..tensor import Tensor, view_of
 from .engine import arithmetic
-from .graph import GraphNode, Node, Output, extras_of, freed_error, mark_written, rebuild_result, restore, save, save_result, source_line
+from .graph import (
+    GraphNode,
+    Node,
+    Output,
+    extras_of,
+    freed_error,
+    mark_written,
+    rebuild_result,
+    restore,
+    save,
+    save_result,
+    source_line,
+)
 from .modes import modes, no_grad
 
 
@@ -74,8 +86,8 @@ class FunctionCtx(Node):
                                f"{len(result)})")
         for position, value in zip(range(expected), result):
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(f"function {self.name()} returned a gradient of type {type(value).__name__} at position {position}, "
-                                f"expected a Tensor or None")
+                raise TypeError(f"function {self.name()} returned a gradient of type {type(value).__name__} at position "
+                                f"{position}, expected a Tensor or None")
         return tuple([None if e is None or result[p] is None else self._fitted(p, result[p], layout)
                       for e, p, layout in zip(self.edges, self.positions, self.sources)])
 
@@ -128,8 +140,8 @@ class Function:
     """
 
     def __init__(self, *args, **kwargs):
-        raise RuntimeError(f"{type(self).__name__}: legacy autograd functions are called through {type(self).__name__}.apply(...) and "
-                           f"have static forward and backward methods")
+        raise RuntimeError(f"{type(self).__name__}: legacy autograd functions are called through {type(self).__name__}.apply(...) "
+                           f"and have static forward and backward methods")
 
     @staticmethod
     def forward(ctx, *args):
@@ -175,8 +187,8 @@ class Function:
         for tensor in ctx.dirty:
             arithmetic.check_inplace_allowed(tensor, ctx.function.__name__)
             if not any(tensor is o for o in outs):
-                raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs "
-                                   "that are modified inplace must all be outputs of the Function.")
+                raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The "
+                                   "inputs that are modified inplace must all be outputs of the Function.")
             if tensor._base is not None:
                 _put_first(ctx, next(i for i, a in enumerate(args) if a is tensor), len(outs))
         tensors = [(i, o) for i, o in enumerate(outs) if isinstance(o, Tensor) and not any(o is s for s in ctx.silent)
@@ -217,10 +229,11 @@ def _note_view(source, view):
 def _put_first(ctx, position, outputs):
     """Make an argument the first edge, where the history of a written view looks for what was there before."""
     if outputs > 1:
-        raise RuntimeError("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return "
-                           "more than one Tensor. This is not supported by the current autograd engine.")
+        raise RuntimeError("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
+                           "return more than one Tensor. This is not supported by the current autograd engine.")
     order = sorted(range(len(ctx.positions)), key=lambda i: ctx.positions[i] != position)
-    ctx.positions, ctx.edges, ctx.sources = (tuple([values[i] for i in order]) for values in (ctx.positions, ctx.edges, ctx.sources))
+    ctx.positions, ctx.edges, ctx.sources = (tuple([values[i] for i in order])
+                                             for values in (ctx.positions, ctx.edges, ctx.sources))
 
 
 def once_differentiable(backward):

@@ -26,7 +26,8 @@ def _values(function, inputs):
     with no_grad():
         result = function(*inputs)
     outputs = result if isinstance(result, (tuple, list)) else (result,)
-    return [host_array(o.detach()).astype(_wide(o)).copy() for o in outputs if isinstance(o, Tensor) and o.layout.dtype.category >= 2]
+    return [host_array(o.detach()).astype(_wide(o)).copy() for o in outputs
+            if isinstance(o, Tensor) and o.layout.dtype.category >= 2]
 
 
 def _wide(tensor):
@@ -86,8 +87,8 @@ def _compare(analytical, numerical, source, output, atol, rtol, where):
             else:
                 got = np.asarray(value.real if np.iscomplexobj(value) else value, np.float64)
             if not np.allclose(got, wanted, rtol=rtol, atol=atol, equal_nan=True):
-                raise GradcheckError(f"Jacobian mismatch for {where}:\nnumerical: {wanted}\nanalytical: {got}\n(row {position} of the "
-                                     f"Jacobian; largest difference {np.max(np.abs(got - wanted)):.3g})")
+                raise GradcheckError(f"Jacobian mismatch for {where}:\nnumerical: {wanted}\nanalytical: {got}\n(row {position} of "
+                                     f"the Jacobian; largest difference {np.max(np.abs(got - wanted)):.3g})")
 
 
 def _fast(function, inputs, index, outputs, eps, atol, rtol, random):

@@ -51,4 +51,5 @@ def digits_split(test_share: float = 0.2, seed: int = 0) -> tuple[Tensor, Tensor
         members = np.flatnonzero(classes == kind)
         rank[members] = (np.arange(len(members)) + 0.5) / len(members)
     test, training = order[rank < test_share], order[rank >= test_share]
-    return tuple(from_numpy(array[part]) for part in (training, test) for array in (images.numpy(), labels.numpy()))
+    pixels, names = images.numpy(), labels.numpy()
+    return from_numpy(pixels[training]), from_numpy(names[training]), from_numpy(pixels[test]), from_numpy(names[test])

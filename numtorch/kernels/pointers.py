@@ -15,7 +15,7 @@ _NUMPY = {"float16": np.dtype(np.uint16), "bfloat16": np.dtype(np.uint16), "bool
 
 def element_type(name: str) -> np.dtype:
     """The NumPy dtype of the words that a pointer to `name` reads."""
-    return _NUMPY.get(name) or np.dtype(name)
+    return _NUMPY[name] if name in _NUMPY else np.dtype(name)
 
 
 class Pointer:

@@ -106,7 +106,8 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     block = shape[0] // groups
     for group in range(groups):
         for channel in range(min(block, shape[1])):
-            tensor[(group * block + channel, channel, *[n // 2 for n in shape[2:]])] = 1
+            place = (group * block + channel, channel, *[n // 2 for n in shape[2:]])
+            tensor[place] = 1
     return tensor
 
 

@@ -145,8 +145,8 @@ def _(grad, y, out):
     return grad / conj(y), -grad * conj(out) / conj(y)
 
 
-@pointwise(refuses={"bool": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
-                            "the `~` or `logical_not()` operator instead."})
+@pointwise(refuses={"bool": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
+                            "use the `~` or `logical_not()` operator instead."})
 def neg(x):
     """-x, elementwise."""
     return -x

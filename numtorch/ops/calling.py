@@ -140,7 +140,7 @@ def make_inplace(op):
     listed = [n if n not in op.numbers or op.numbers[n] is inspect.Parameter.empty else f"{n}={n}_default" for n in names]
     convert = "".join(f"    if type({n}) in NUMBERS:\n        {n} = number({n})\n" for n in names[1:])
     others = names[1:]
-    apart = " and ".join(["{0}.node is None".format(n) for n in names] + [f"{n}.storage is not storage" for n in others])
+    apart = " and ".join([f"{n}.node is None" for n in names] + [f"{n}.storage is not storage" for n in others])
     source = f"""
 def {op.name}_({', '.join(listed)}):
 {convert}    try:

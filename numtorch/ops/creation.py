@@ -68,7 +68,7 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = Fal
         if kind is None:
             raise TypeError(f"full: expected a number to fill with, got {type(fill_value).__name__}")
         dtype = {0: bool_, 1: int64, 2: get_default_dtype(), 3: get_default_dtype().to_complex()}[kind.layout.dtype.category]
-    shape = _checked_shape((size,) if not isinstance(size, int) else (size,), "full")
+    shape = _checked_shape((size,), "full")
     return _finish(_lasting_filled(Layout.of(as_dtype(dtype), shape, None, _device(device)), fill_value), requires_grad, out)
 
 

@@ -421,7 +421,8 @@ def _check_matrix(name, x):
 def tril(input, diagonal: int = 0, *, out=None) -> Tensor:
     """The lower triangle of matrices, 0 above the diagonal `diagonal` above the main one."""
     _check_matrix("tril", input)
-    mask = _triangle(*input.layout.shape[-2:], diagonal, input.layout.device)
+    rows, columns = input.layout.shape[-2:]
+    mask = _triangle(rows, columns, diagonal, input.layout.device)
     return _finish(out, where(mask, input, _zero(input)))
 
 
@@ -429,7 +430,8 @@ def tril(input, diagonal: int = 0, *, out=None) -> Tensor:
 def triu(input, diagonal: int = 0, *, out=None) -> Tensor:
     """The upper triangle of matrices, 0 below the diagonal `diagonal` above the main one."""
     _check_matrix("triu", input)
-    mask = _triangle(*input.layout.shape[-2:], diagonal - 1, input.layout.device)
+    rows, columns = input.layout.shape[-2:]
+    mask = _triangle(rows, columns, diagonal - 1, input.layout.device)
     return _finish(out, where(mask, _zero(input), input))
 
 

@@ -132,7 +132,8 @@ method(_clamp_, "clip_")
 method(masked_fill)
 method(_masked_fill_, "masked_fill_")
 method(lambda self, condition, other: arithmetic.where(condition, self, other), "where")
-for _alias, _name in {"subtract": "sub", "multiply": "mul", "divide": "div", "negative": "neg", "absolute": "abs", "true_divide": "div",
+for _alias, _name in {"subtract": "sub", "multiply": "mul", "divide": "div", "negative": "neg", "absolute": "abs",
+                      "true_divide": "div",
                       "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne", "arccos": "acos",
                       "arcsin": "asin", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
                       "arctanh": "atanh", "fix": "trunc"}.items():

@@ -173,7 +173,8 @@ class PointwiseOp(Op):
             return kernels(device, "pointwise").plan_pointwise(self.scalar(body_type.compute), *geometry, **options)
         except Exception as error:                       # the compiler's own types must not get out
             if isinstance(error, TypeError) or type(error).__module__.startswith("numba."):
-                raise NotImplementedError(f"{_not_implemented(self.name, body_type)}: the formula has no meaning for that dtype") from error
+                raise NotImplementedError(f"{_not_implemented(self.name, body_type)}: the formula has no meaning for that "
+                                          f"dtype") from error
             raise
 
     def _broadcast(self, layouts):

@@ -50,7 +50,10 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Where |input - other| <= atol + rtol * |other|; infinities are close to themselves."""
-    close = (input == other) | (comparison.isfinite(input) & comparison.isfinite(other) & ((input - other).abs() <= atol + (other * rtol).abs()))
+    if input.layout.dtype.name == "bool" and other.layout.dtype.name == "bool":
+        return input == other                            # there is nothing between two truths
+    near = (input - other).abs() <= atol + (other * rtol).abs()
+    close = (input == other) | (comparison.isfinite(input) & comparison.isfinite(other) & near)
     return close | (comparison.isnan(input) & comparison.isnan(other)) if equal_nan else close
 
 

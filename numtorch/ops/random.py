@@ -192,7 +192,7 @@ def randint(low, high=None, size=None, *, generator=None, dtype=None, device=Non
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     kind = as_dtype(dtype) if dtype else int64
-    out = lasting(Layout.of(int64, _checked_shape((size,) if not isinstance(size, int) else (size,), "randint")))
+    out = lasting(Layout.of(int64, _checked_shape((size,), "randint")))
     _fill(out, "randint", (low, high), generator, "int64")
     return _finish(to_device(to_dtype(out, kind), _device(device)), requires_grad)
 

@@ -481,8 +481,8 @@ def _max_or_min(kind, total, pairwise, input, dim, keepdim, out):
         return pairwise(input, dim, out=out)
     if dim is None:
         if input.layout.numel == 0:
-            raise RuntimeError(f"{kind}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
-                               f"with the 'dim' argument.")
+            raise RuntimeError(f"{kind}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+                               f"dim with the 'dim' argument.")
         return _into(out, total.run(input))
     return _extreme_along(kind, input, dim, keepdim)
 

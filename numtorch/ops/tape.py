@@ -22,7 +22,8 @@ class Recipe:
         plans: backward kernels by the gradient's layout.
     """
 
-    __slots__ = ("wanted", "expressions", "saves", "saves_out", "passed", "computed", "plans", "shapes", "dtypes", "trivial", "plan")
+    __slots__ = ("wanted", "expressions", "saves", "saves_out", "passed", "computed", "plans", "shapes", "dtypes", "trivial",
+                 "plan")
 
 
 class BackwardPlan:

@@ -162,9 +162,9 @@ def refresh_view(base: Tensor, view: Tensor) -> None:
 
 
 def _refuse(node, grad):
-    raise RuntimeError("The output of a custom Function is a view and its base or another view of its base has been modified inplace. "
-                       "This would override the custom backward associated with the custom Function, leading to incorrect gradients. "
-                       "You can fix this by cloning the output of the custom Function.")
+    raise RuntimeError("The output of a custom Function is a view and its base or another view of its base has been modified "
+                       "inplace. This would override the custom backward associated with the custom Function, leading to incorrect "
+                       "gradients. You can fix this by cloning the output of the custom Function.")
 
 
 # ---------------------------------------------------------------- rearranging
@@ -286,8 +286,8 @@ def _view_as_dtype(x, kind):
     if have < want:
         ratio = want // have
         if shape[-1] % ratio or x.address % want or any(s % ratio for s in strides[:-1]):
-            raise RuntimeError(f"view: the last dimension ({shape[-1]}), the strides and the offset must be divisible by {ratio} to "
-                               f"view {x.layout.dtype} as {kind}")
+            raise RuntimeError(f"view: the last dimension ({shape[-1]}), the strides and the offset must be divisible by {ratio} "
+                               f"to view {x.layout.dtype} as {kind}")
         shape[-1] //= ratio
         strides = [s // ratio for s in strides[:-1]] + [1]
     else:
@@ -419,7 +419,7 @@ def as_strided(self, size, stride, storage_offset=None):
     layout = Layout.of(self.layout.dtype, size, stride, self.layout.device)
     low, high = layout.extent()
     if start + low < 0 or (start + high) * itemsize > self.storage.nbytes:
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and itemsize {itemsize} "
-                           f"requiring a storage size of {(start + high) * itemsize} are out of bounds for storage of size "
-                           f"{self.storage.nbytes}")
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and itemsize "
+                           f"{itemsize} requiring a storage size of {(start + high) * itemsize} are out of bounds for storage of "
+                           f"size {self.storage.nbytes}")
     return make_view(self, (layout, start - self.storage_offset()), "as_strided")

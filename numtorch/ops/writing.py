@@ -41,10 +41,10 @@ def overlap_partly(source, target) -> bool:
 
 # Views whose place in the graph is not that of a view op, so that a write could not be undone on the way back.
 _FORBIDDEN = {
-    "no_grad": "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
-               "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either "
-               "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
-               "to be tracked).",
+    "no_grad": "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case "
+               "is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
+               "either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
+               "the inplace to be tracked).",
     "function": "The output of a custom Function is a view and is being modified inplace. This view was created inside a custom "
                 "Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override "
                 "the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is "

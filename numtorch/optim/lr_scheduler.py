@@ -194,7 +194,7 @@ class ReduceLROnPlateau(LRScheduler):
         slack = self.threshold * abs(self.best) if math.isfinite(self.best) else 0.0
         return value < self.best - slack if self.mode == "min" else value > self.best + slack
 
-    def step(self, metrics, epoch=None) -> None:
+    def step(self, metrics, epoch=None) -> None:  # type: ignore[override]  # it needs what the others do not
         """Note the epoch's metric, and lower the rates when it has been bad for too long."""
         value, self.last_epoch = float(metrics), self.last_epoch + 1
         if self._is_better(value):

@@ -59,7 +59,7 @@ class Geometry(NamedTuple):
 
 def geometry(N, C, H, W, O, KH, KW, stride, padding, dilation, groups) -> Geometry:
     sizes = [conv_output_size(*axis) for axis in zip((H, W), (KH, KW), stride, padding, dilation)]
-    return Geometry(N, C, H, W, O, KH, KW, *stride, *padding, *dilation, groups, *sizes)
+    return Geometry._make((N, C, H, W, O, KH, KW, *stride, *padding, *dilation, groups, *sizes))
 
 
 # ---------------------------------------------------------------- direct convolution

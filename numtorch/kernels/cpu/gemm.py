@@ -371,7 +371,8 @@ def _plan_in_place(problem, tile):
     bias = max(problem.m, problem.n) if problem.bias else 0
     spaces = space(bias, turned * (depth * tile.columns + tile.width),
                     0 if tile.masked else tile.rows * tile.columns)
-    return prepare(compile_for(_in_place, problem, NARROW=int(tile.masked)), problem, parts, (depth, 0, 0), (0, spaces[1], spaces[2]), spaces[3])
+    return prepare(compile_for(_in_place, problem, NARROW=int(tile.masked)), problem, parts, (depth, 0, 0),
+                   (0, spaces[1], spaces[2]), spaces[3])
 
 
 

@@ -261,7 +261,8 @@ def copy_row(typing_context, vectors, width, masked, source, present, out):
         v = _Vectors(builder, context.get_value_type(signature.args[3].dtype), lanes)
         _, _, _, source, present, out = values
         for j in range(0, size * lanes, lanes):
-            v.store(v.load(builder.gep(source, [_index(j)]), v.first(present, j) if masked.literal_value else None), builder.gep(out, [_index(j)]))
+            mask = v.first(present, j) if masked.literal_value else None
+            v.store(v.load(builder.gep(source, [_index(j)]), mask), builder.gep(out, [_index(j)]))
         return context.get_dummy_value()
 
     return types.void(vectors, width, masked, source, types.int64, source), codegen

@@ -187,10 +187,15 @@ class _Kernels:
     partial = 24
 
     def __init__(self, dtype, out_dtype):
-        self.dtype, self.out_dtype = dtype, out_dtype
+        self.dtype, self.out_dtype, self.made = dtype, out_dtype, {}
 
-    @functools.cache
     def __call__(self, stage, columns_form):
+        key = stage, columns_form
+        if key not in self.made:
+            self.made[key] = self._compiled(*key)
+        return self.made[key]
+
+    def _compiled(self, stage, columns_form):
         compute = compute_type(self.out_dtype)
         names = dict(T=np.dtype(compute).type, OUT=np.dtype(compute).type,
                      load={"float16": half_to_float, "bfloat16": bfloat16_to_float}.get(self.dtype, same),

@@ -49,7 +49,7 @@ def _store(expression, dtype, part):
     return f"np_{dtype}({expression})"
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _source(inputs: tuple, outputs: tuple, pattern: str, written: int, compute: tuple, results: tuple | None, strided: bool,
             part: str):
     """The kernel's source. `written` is the input that is also the output (-1: none); `results` the parts of the body's

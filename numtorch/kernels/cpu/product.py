@@ -164,7 +164,8 @@ def compile_for(function, problem, **names):
     tile = host_tile(np.dtype(problem.compute).itemsize) if problem.kind == "f" else None
     names["T"] = np.dtype(problem.compute).type
     if tile:
-        names.update(MR=tile.rows, LV=-(-tile.rows // tile.width), NV=tile.vectors, W=tile.width, NR=tile.columns, MASKED=int(tile.masked))
+        names.update(MR=tile.rows, LV=-(-tile.rows // tile.width), NV=tile.vectors, W=tile.width, NR=tile.columns,
+                     MASKED=int(tile.masked))
     word, own = problem.dtype + "*", problem.compute + "*"
     return compiler.compile_kernel(function, (word, word, word, word, own, "int64*"), names)
 

@@ -70,7 +70,7 @@ class Nest(NamedTuple):
             return False
         extent, _, x_step = self.kept[-1]
         step = abs(self.reduced[-1][1]) if self.reduced else math.inf
-        return extent > 1 and 0 < abs(x_step) < step or self.reduction <= (SHORT if extent >= COLUMNS // 8 else 1)
+        return (extent > 1 and 0 < abs(x_step) < step) or self.reduction <= (SHORT if extent >= COLUMNS // 8 else 1)
 
     def fold(self) -> int:
         if not self.kept or not self.reduced or self.kept[-1][2] != 1:

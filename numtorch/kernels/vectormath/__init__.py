@@ -4,7 +4,7 @@ Each is an `Elementary`: call it on a Python number, or name it in a kernel or a
 `scalar(compute)` there. elementary.py has what they are made of; each other file a theme.
 """
 from . import complex as _complex
-from .elementary import Elementary
+from .elementary import Elementary as Elementary
 from .exponential import acosh, asinh, atanh, cosh, exp, exp2, expm1, log, log1p, log2, log10, sinh, tanh
 from .power import pow
 from .rounding import absolute, ceil, copysign, floor, fmod, remainder, round, rsqrt, sqrt, trunc

@@ -50,7 +50,8 @@ class Embedding(Module):
         """An embedding over a given table, learned only with `freeze=False`."""
         if embeddings.layout.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        return cls(*embeddings.layout.shape, padding_idx, _weight=embeddings, _freeze=freeze, **options)
+        count, width = embeddings.layout.shape
+        return cls(count, width, padding_idx, _weight=embeddings, _freeze=freeze, **options)
 
     def forward(self, input):
         return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq,
