@@ -69,6 +69,16 @@ def test_as_tensor_shares():
     assert torch.as_tensor(x) is x and torch.asarray([1, 2]).dtype is torch.int64
 
 
+def test_closeness():
+    for values, others, wanted in (([1.0, 2.0], [1.0 + 1e-9, 2.1], [True, False]), ([True, False], [True, True], [True, False]), ([1, 5], [1, 6], [True, False]),
+                                   ([float("inf"), float("nan")], [float("inf"), float("nan")], [True, False])):
+        x, y = torch.tensor(values), torch.tensor(others)
+        assert torch.isclose(x, y).tolist() == wanted and torch.allclose(x, y) == all(wanted)
+    assert torch.isclose(torch.tensor(float("nan")), torch.tensor(float("nan")), equal_nan=True).item()
+    assert torch.equal(torch.ones(2), torch.ones(2)) and not torch.equal(torch.ones(2), torch.ones(3))
+    assert torch.polygamma(1, torch.tensor(1.0)).item() == pytest.approx(math.pi ** 2 / 6)
+
+
 def test_out():
     for make, wanted in ((lambda out: torch.zeros(2, out=out), [0, 0]), (lambda out: torch.ones(2, out=out), [1, 1]),
     (lambda out: torch.full((2,), 3.0, out=out), [3, 3]),
