@@ -29,7 +29,8 @@ from .ops.copy import clone, detach
 from .ops.creation import (arange, as_tensor, asarray, empty, empty_like, eye, full, full_like, linspace, logspace, ones, ones_like,
                            range_inclusive as range, scalar_tensor, tensor, zeros, zeros_like)
 from .ops.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, ceil, copysign, cos, cosh, digamma, erf, erfc, erfinv,
-                             exp, exp2, expm1, floor, frac, lgamma, log, log1p, log2, log10, polygamma, round_to_even as round, rsqrt, sin,
+                             exp, exp2, expm1, floor, frac, lgamma, log, log1p, log2, log10, polygamma, round_to_even as round,
+                             rsqrt, sin,
                              sinh, sqrt, tan, tanh, trunc)
 from .ops.dropout import dropout
 from .ops.gather import index_add, index_copy, index_fill, index_select, take
@@ -52,7 +53,8 @@ from .ops.reduce import (all, amax, amin, aminmax, any, argmax, argmin, count_no
                          norm, prod, std, std_mean, sum, var, var_mean)
 from .ops.scatter import gather, scatter, scatter_add, scatter_reduce, take_along_dim
 from .ops.parts import chunk, split, tensor_split, unbind
-from .ops.view import (as_strided, broadcast_to, diagonal, expand, flatten, movedim, narrow, permute, ravel, reshape, select, squeeze,
+from .ops.view import (as_strided, broadcast_to, diagonal, expand, flatten, movedim, narrow, permute, ravel, reshape, select,
+                       squeeze,
                        swapaxes, swapdims, t, transpose, unflatten, unfold, unsqueeze)
 from .printing import set_printoptions
 from .storage import empty_cache

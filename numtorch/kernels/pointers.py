@@ -10,7 +10,7 @@ import ctypes
 import numpy as np
 
 PYTHON_KERNELS: dict[int, object] = {}                   # address -> callable, where kernels run as Python
-_NUMPY = {"float16": np.dtype(np.uint16), "bfloat16": np.dtype(np.uint16), "bool": np.dtype(np.uint8)}
+_NUMPY: dict[str, np.dtype] = {"float16": np.dtype(np.uint16), "bfloat16": np.dtype(np.uint16), "bool": np.dtype(np.uint8)}
 
 
 def element_type(name: str) -> np.dtype:
