@@ -59,12 +59,17 @@ def test_with_a_dtype(target):
 
 
 @pytest.mark.parametrize("data, error", [
-    ([[1, 2], [3]], ValueError), ("text", TypeError), (["a"], TypeError), ([1, "a"], TypeError), ([None], (TypeError,
-                                                                                                           RuntimeError)), ({},
-    (TypeError, RuntimeError)),
-    (object(), (TypeError, RuntimeError)), (1 << 70, RuntimeError), ([1 << 70], RuntimeError), ([[1], 2], (ValueError,
-                                                                                                           TypeError)), (None,
-    (TypeError, RuntimeError)),
+    ([[1, 2], [3]], ValueError),
+    ([[1], 2], (ValueError, TypeError)),
+    ("text", TypeError),
+    (["a"], TypeError),
+    ([1, "a"], TypeError),
+    ([None], (TypeError, RuntimeError)),
+    (None, (TypeError, RuntimeError)),
+    ({}, (TypeError, RuntimeError)),
+    (print, (TypeError, RuntimeError)),
+    (1 << 70, RuntimeError),
+    ([1 << 70], RuntimeError),
 ], ids=lambda v: repr(v)[:30])
 def test_bad_data(data, error):
     with pytest.raises(error):
