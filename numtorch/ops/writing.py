@@ -11,7 +11,7 @@ def check_writable(name, target, result_dtype, shape, exact=False):
     if target.weak:
         raise RuntimeError(f"{name}: expected a Tensor to write into, got a number")
     if not can_cast(result_dtype, target.dtype):
-        raise RuntimeError(f"result type {_title(result_dtype)} can't be cast to the desired output type {_title(target.dtype)} "
+        raise RuntimeError(f"result type {result_dtype.title} can't be cast to the desired output type {target.dtype.title} "
                            f"({name})")
     if shape != target.shape:
         what = "output with shape" if not exact else f"{name}: expected out of shape {list(shape)}, got"
@@ -19,12 +19,6 @@ def check_writable(name, target, result_dtype, shape, exact=False):
     if target.overlaps_itself():
         raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers to a single memory "
                            f"location. Please clone() the tensor before performing the operation. ({name})")
-
-
-def _title(dtype):
-    return {"float32": "Float", "float64": "Double", "int64": "Long", "int32": "Int", "uint8": "Byte", "int8": "Char",
-            "int16": "Short", "float16": "Half", "bfloat16": "BFloat16", "bool": "Bool", "complex64": "ComplexFloat",
-            "complex128": "ComplexDouble"}.get(dtype.name, dtype.name)
 
 
 def overlap_partly(source, target) -> bool:
