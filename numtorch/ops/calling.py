@@ -4,8 +4,10 @@ They are written as source for each op's number of arguments: a generic `op(*inp
 """
 from __future__ import annotations
 
+import functools
 import inspect
 from sys import getrefcount
+from types import CodeType, FunctionType
 
 from ..autograd.graph import mark_written
 from ..autograd.modes import PLAIN, modes
@@ -19,7 +21,7 @@ from .writing import check_inplace_allowed, check_writable, overlap_partly, reba
 def make_function(op):
     """The op's Python function, written for its number of arguments: a generic `op(*inputs)` takes three times as long."""
     names = list(op.operands)
-    listed = names + [n if default is inspect.Parameter.empty else f"{n}={n}_default" for n, default in op.numbers.items()]
+    listed = names + [n if default is inspect.Parameter.empty else f"{n}=None" for n, default in op.numbers.items()]
     all_names = names + list(op.numbers)
     key = f"{names[0]}.layout" if len(all_names) == 1 else "(" + ", ".join(f"{n}.layout" for n in all_names) + ")"
     convertible = (names[1:] if len(names) == 2 else []) + list(op.numbers)      # a third operand is rarely a number
@@ -31,7 +33,7 @@ def make_function(op):
     addresses = ", ".join(f"{n}.address" for n in all_names)
     everything = ", ".join(all_names) + ("," if len(all_names) == 1 else "")
     source = f"""
-def {op.name}({', '.join(listed)}, *, out=None):
+def op_call({', '.join(listed)}, *, out=None):
 {convert}    try:
         plan = plans[{key}]
     except (KeyError, AttributeError):
@@ -68,12 +70,24 @@ def {op.name}({', '.join(listed)}, *, out=None):
 """
     scope = dict(plans=op.plans, op=op, first_call=_first_call, call_into=call_into, getrefcount=getrefcount, FREE=FREE, take=take,
                  new=new, Tensor=Tensor, record=record, NUMBERS=NUMBERS, number=number,
-                 modes=modes, PLAIN=PLAIN, PassNode=PassNode, record_plainly=record_plainly,
-                 **{f"{n}_default": v for n, v in op.numbers.items()})
-    exec(compile(source, f"<op {op.name}>", "exec"), scope)
-    function = scope[op.name]
+                 modes=modes, PLAIN=PLAIN, PassNode=PassNode, record_plainly=record_plainly)
+    function = _made(source, scope, op.name, op, out=None)
     function.__doc__, function.__module__ = op.doc, op.module
     function.op, function.scalar, function.derivative, function.overload = op, op.scalar, op.derivative, op.overload
+    return function
+
+
+@functools.cache
+def _code(source):
+    """The code of a generated function. Ops of one signature share it: compiling each took 40 ms of every import."""
+    return next(c for c in compile(source, "<op>", "exec").co_consts if isinstance(c, CodeType))
+
+
+def _made(source, scope, name, op, **keywords):
+    """A generated function over its globals, under its own name, with the defaults of the op's numbers."""
+    defaults = tuple(d for d in op.numbers.values() if d is not inspect.Parameter.empty)
+    function = FunctionType(_code(source).replace(co_name=name), scope, name, defaults or None)
+    function.__kwdefaults__ = keywords or None
     return function
 
 
@@ -137,12 +151,12 @@ def call_into(op, args, out):
 def make_inplace(op):
     """The in-place form: the first operand is overwritten and keeps its identity."""
     names = list(op.parameters)
-    listed = [n if n not in op.numbers or op.numbers[n] is inspect.Parameter.empty else f"{n}={n}_default" for n in names]
+    listed = [n if n not in op.numbers or op.numbers[n] is inspect.Parameter.empty else f"{n}=None" for n in names]
     convert = "".join(f"    if type({n}) in NUMBERS:\n        {n} = number({n})\n" for n in names[1:])
     others = names[1:]
     apart = " and ".join([f"{n}.node is None" for n in names] + [f"{n}.storage is not storage" for n in others])
     source = f"""
-def {op.name}_({', '.join(listed)}):
+def op_call({', '.join(listed)}):
 {convert}    try:
         plan = plans[({', '.join(n + '.layout' for n in names)},)]
     except (KeyError, AttributeError):
@@ -151,17 +165,16 @@ def {op.name}_({', '.join(listed)}):
     if {apart}:
         plan.call({', '.join(n + '.address' for n in names)}, plan.walk)
         if modes.anomaly:
-            mark_written(storage, "{op.name}_")
+            mark_written(storage, title)
         else:
             storage.version += 1
-            storage.writer = "{op.name}_"
+            storage.writer = title
         return {names[0]}
     return run_inplace(op, ({', '.join(names)},))
 """
     scope = dict(plans=op.inplace_plans, op=op, run_inplace=run_inplace, operands=_operands, modes=modes, mark_written=mark_written,
-                 NUMBERS=NUMBERS, number=number, **{f"{n}_default": v for n, v in op.numbers.items()})
-    exec(compile(source, f"<op {op.name}_>", "exec"), scope)
-    inplace = scope[op.name + "_"]
+                 NUMBERS=NUMBERS, number=number, title=op.name + "_")
+    inplace = _made(source, scope, op.name + "_", op)
     inplace.__doc__ = f"In-place form of `{op.name}`: writes the result into this tensor and returns it."
     inplace.__module__, inplace.op = op.module, op
     return inplace
