@@ -358,9 +358,16 @@ class GraphNode(Node):
 
     def tensors(self) -> list:
         """The saved tensors, checked against in-place changes."""
-        if self.saved is None:
+        saved = self.saved
+        if saved is None:
             raise freed_error()
-        return [None if s is None else restore(s, v, self) for s, v in zip(self.saved, self.versions)]
+        found = []
+        for kept, version in zip(saved, self.versions):
+            if kept is None or (type(kept) is not _Packed and kept.storage.version == version):
+                found.append(kept)
+            else:
+                found.append(restore(kept, version, self))
+        return found
 
     def save_results(self, tensors) -> None:
         """Save this node's own outputs: their memory, from which `result_tensors` makes tensors that lead back here."""

@@ -1,7 +1,9 @@
 """Matrix products: mm, bmm, matmul with broadcasting, linear with its bias fused, and what is made of them."""
 from __future__ import annotations
 
+from .. import layout as algebra
 from ..autograd.graph import GraphNode, recording
+from ..autograd.modes import modes
 from ..dtypes import uint8
 from ..layout import Layout, broadcast_shapes
 from ..tensor import Tensor, empty
@@ -344,6 +346,20 @@ def linear(input, weight, bias=None) -> Tensor:
     return out
 
 
+_transposed_plans = new_plan_table()
+
+
+def _transposed_product(a, b):
+    """a.T @ conj(b). Outside recording the transpose is a matter of the plan: making the view took as long as the product."""
+    if modes.recording or a.layout.dtype.is_complex:
+        return mm(transpose(a, 0, 1), arithmetic.conj(b))
+    key = (a.layout, b.layout)
+    plan = _transposed_plans.get(key)
+    if plan is None:
+        plan = _transposed_plans.keep(key, _plan_mm(algebra.transpose(a.layout, 0, 1)[0], b.layout))
+    return plan.run(a, b)
+
+
 def _linear_vjp(node, grad):
     x, weight = node.tensors()
     by_input, by_weight, by_bias = node.edges
@@ -356,7 +372,7 @@ def _linear_vjp(node, grad):
         by_input = mm(grad, factor) if grad is flat else matmul(grad, factor)
     if by_weight is not None:
         rows = x if node.constants == 2 else reshape(x, (flat.layout.shape[0], x.layout.shape[-1]))
-        by_weight = mm(transpose(flat, 0, 1), arithmetic.conj_physical(rows) if rows.layout.dtype.is_complex else rows)
+        by_weight = _transposed_product(flat, rows)
     if by_bias is not None:
         by_bias = reduce.SUM.run(flat, 0)
     return by_input, by_weight, by_bias

@@ -127,16 +127,17 @@ def _share(count, parts, unit):
     return [(start, end) for start, end in zip([0, *ends], ends) if end > start]
 
 
-# Multiply-adds below which one thread is as fast: TBB's workers sleep between calls, and waking one takes some 15 µs. At 128³
-# two threads took 28 µs against 26, at 192³ 56 against 86.
-_SERIAL_WORK = 170 ** 3
+# float32 multiply-adds (float64 ones count twice) below which one thread is as fast: TBB's workers sleep between calls, and
+# waking one takes some 10 µs. In float32 two threads took 9.9 µs against 4.1 at 64³, and 21.7 against 27 at 128³.
+_SERIAL_WORK = 100 ** 3
 
 
 def split(problem, rows_unit, columns_unit, serial_work=_SERIAL_WORK):
     """The parts for the threads: the batch when it can be shared evenly, else a grid over rows and columns."""
     whole = [(0, problem.batch)], [(0, problem.m)], [(0, problem.n)]
     count = threads.get_num_threads()
-    if count == 1 or problem.batch * problem.m * problem.n * max(problem.k, 1) < serial_work:
+    work = problem.batch * problem.m * problem.n * max(problem.k, 1) * max(1, np.dtype(problem.compute).itemsize // 4)
+    if count == 1 or work < serial_work:
         return [tuple(side[0] for side in whole)]
     if problem.batch >= 4 * count or problem.batch % count == 0:
         return [(batch, (0, problem.m), (0, problem.n)) for batch in _share(problem.batch, count, 1)]
