@@ -132,10 +132,6 @@ def attach_outputs(node, tensors) -> None:
         tensor.node = Output(node, index)
 
 
-def edge_of(tensor):
-    return tensor.node
-
-
 # ---------------------------------------------------------------- hooks
 class RemovableHandle:
     """What registering a hook returns: `remove()` takes the hook off; as a context manager, on leaving."""

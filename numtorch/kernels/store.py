@@ -1,10 +1,10 @@
 """The on-disk store of compiled kernels.
 
-One immutable file a kernel, named by the hash of everything that shaped its machine code (source, argument types, options,
-compiler versions, processor), plus packs: many such entries in one file, so that a cold process opens one file instead
-of forty. Every entry carries its own checksum and is checked when it is read; a file is written beside its place and
-renamed into it, so readers never see half of one and writers never harm each other. Where the directory cannot be
-written, kernels are compiled again in each process, which works, only slower.
+One immutable file a kernel, named by the hash of everything that shaped its machine code (source, argument types,
+options, compiler versions, processor), plus packs: many such entries in one file, to carry about and to keep folders
+short (43 kernels load in 17 ms either way). Every entry carries its own checksum and is checked when it is read; a file
+is written beside its place and renamed into it, so readers never see half of one and writers never harm each other.
+Where the directory cannot be written, kernels are compiled again in each process, which works, only slower.
 
 Numba's own cache is not used: two processes adding to one of its indexes can make a third load the wrong kernel.
 """

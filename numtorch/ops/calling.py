@@ -217,7 +217,7 @@ def run_inplace(op, tensors):
     recipe = recipe_for(plan, sum((t.node is not None) << i for i, t in enumerate(tensors)))
     if recipe is None:
         raise RuntimeError(f"{op.name}_: the result has no gradient, but the tensor it is written to requires one")
-    before = registry["clone"].function(target.detach()) if 0 in recipe.saves else registry["detach_view"].function(target)
+    before = registry["clone"].function(target.detach()) if 0 in recipe.saves else target.detach()
     before.node = target.node
     kept = (before, *[_apart(t, target, i in recipe.saves) for i, t in enumerate(tensors[1:], 1)])
     plan.call(*[t.address for t in tensors], plan.walk)

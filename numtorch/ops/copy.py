@@ -7,7 +7,7 @@ from ..devices import cpu
 from ..dtypes import as_dtype, dtype
 from ..kernels.compiler import ScalarBody
 from ..layout import Layout, broadcast_strides
-from ..tensor import Tensor, empty, number, view_of, wrap
+from ..tensor import Tensor, empty, number, wrap
 from .backends import kernels, placed
 from .op import as_operand, method, new_plan_table, registry
 from .writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
@@ -218,9 +218,6 @@ def detach(self):
     return wrap(self.storage, self.address, self.layout)
 
 
-register(detach, "detach_view")
-
-
 @method
 def detach_(self):
     """Take this tensor out of the graph, in place."""
@@ -313,14 +310,3 @@ def filled(layout: Layout, value) -> Tensor:
     if prepared is not None:
         prepared.call(source.address, out.address, prepared.walk)
     return out
-
-
-@register
-def zeros_like_layout(layout: Layout) -> Tensor:
-    """Zeros in a layout, whatever its strides."""
-    return filled(layout, 0)
-
-
-def alias(tensor) -> Tensor:
-    """Another tensor object over the same memory and graph."""
-    return view_of(tensor, tensor.layout, 0, tensor.node)

@@ -11,7 +11,6 @@ import inspect
 from ..devices import cpu
 from ..dtypes import dtype, get_default_dtype, on_default_dtype_change, promote_types
 from ..kernels.threads import on_thread_count_change
-from ..layout import Layout
 from ..storage import ring_for
 from ..tensor import Tensor, number
 from .expression import Apply, Expression
@@ -185,8 +184,3 @@ def signature_of(function):
         else:
             raise TypeError(f"{function.__name__}: a formula takes named arguments only, not *{parameter.name}")
     return operands, numbers
-
-
-def check_same_layout_kind(name, layout: Layout, allowed, what):
-    if layout.dtype.category not in allowed:
-        raise RuntimeError(f'"{name}" not implemented for \'{layout.dtype.name.capitalize()}\': expected {what}')
