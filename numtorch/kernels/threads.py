@@ -103,13 +103,13 @@ class _Backend:
             return
 
     def launcher(self, count):
-        """The Python entry that launches a kernel of `count` words: `launch(*addresses, record)`."""
+        """The kernel that launches one of `count` words: `launch(*addresses, record)`."""
         found = self.launchers.get(count)
         if found is None:
             scope = dict(local_like=local_like, address_of=address_of, launch_all=_launch_all)
             exec(_launcher_source(count), scope)
             signature = ("int64",) * (count - 1) + ("int64*",)
-            found = self.launchers[count] = compiler.compile_kernel(scope["launch"], signature, nogil=True).call
+            found = self.launchers[count] = compiler.compile_kernel(scope["launch"], signature, nogil=True)
         return found
 
 
@@ -198,12 +198,13 @@ class Prepared:
         call: the Python entry, of the kernel itself or of a launcher that splits it.
         walk: the address of the descriptor (or of the launch record) that says sizes and strides.
         workspace: bytes of scratch memory the kernel wants; its address is then the last one before `walk`.
+        entry: the kernel that `call` enters, for other kernels to call by address; None where there is no such one.
     """
 
-    __slots__ = ("call", "walk", "workspace", "_keep")
+    __slots__ = ("call", "walk", "workspace", "entry", "_keep")
 
-    def __init__(self, call, walk, workspace, keep):
-        self.call, self.walk, self.workspace, self._keep = call, walk, workspace, keep
+    def __init__(self, call, walk, workspace, keep, entry=None):
+        self.call, self.walk, self.workspace, self.entry, self._keep = call, walk, workspace, entry, keep
 
 
 def prepare(kernel, rows, offsets=None, *, workspace=0, release_lock=False) -> Prepared:
@@ -221,7 +222,7 @@ def prepare(kernel, rows, offsets=None, *, workspace=0, release_lock=False) -> P
     parts, length = descriptors.shape
     base = descriptors.ctypes.data
     if parts == 1 and not release_lock:
-        return Prepared(kernel.call, base, workspace, (descriptors, kernel))
+        return Prepared(kernel.call, base, workspace, descriptors, kernel)
     count = len(kernel.signature)
     if count > MAX_ARGUMENTS:
         raise ValueError(f"a kernel takes at most {MAX_ARGUMENTS} words, got {count}")
@@ -231,9 +232,9 @@ def prepare(kernel, rows, offsets=None, *, workspace=0, release_lock=False) -> P
     with _lock:
         if parts > 1:
             _backend.start(max(parts, os.cpu_count() or 1))
-        call = _backend.launcher(count)
+        entry = _backend.launcher(count)
     record = np.array(words, np.int64)
-    return Prepared(call, record.ctypes.data, workspace, (descriptors, record, kernel))
+    return Prepared(entry.call, record.ctypes.data, workspace, (descriptors, record, kernel), entry)
 
 
 def _after_fork():

@@ -414,7 +414,7 @@ _IN_PLACE_BYTES = 1 << 20                                # of B, which every til
 
 
 def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch_strides=(0, 0, 0), bias=None, bias_stride=1,
-              activation=None, alpha=1.0, beta=0.0) -> threads.Prepared:
+              activation=None, alpha=1.0, beta=0.0, max_parts=None) -> threads.Prepared:
     """Plan C[M, N] = act(alpha * A[M, K] @ B[K, N] + beta * C + bias), for each of a batch.
 
     Run it as `prepared.call(A, B, C, bias, workspace, prepared.walk)`, always with these five addresses: 0 stands for an
@@ -430,12 +430,14 @@ def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch
         bias_stride: elements from one element of the bias to the next.
         activation: `"relu"` or None.
         alpha, beta: factors, complex for complex dtypes. With beta = 0, C is not read.
+        max_parts: split over at most so many threads; 1 for a product inside of a part.
 
     Returns:
         The prepared call.
     """
     problem = Problem((M, N, K), dtype, a_strides, b_strides, c_strides, batch, batch_strides, bias, bias_stride, activation,
                        alpha, beta)
+    problem.max_parts = max_parts
     if not (M and N and batch):
         kernel = compiler.compile_kernel(_nothing, ("int64",) * 5 + ("int64*",))
         return threads.prepare(kernel, [[0]])

@@ -87,6 +87,7 @@ class Problem:
         self.swap = 0
         self.flags = ((ACCUMULATE if beta != 0 else 0) | (RELU if activation == "relu" else 0))
         self.alpha, self.beta = _bits(alpha, self.kind), _bits(beta, self.kind)
+        self.max_parts = None                            # at most so many threads; None: as many as there are
 
     def transpose(self):
         """The same product as C^T = B^T @ A^T."""
@@ -135,7 +136,7 @@ _SERIAL_WORK = 100 ** 3
 def split(problem, rows_unit, columns_unit, serial_work=_SERIAL_WORK):
     """The parts for the threads: the batch when it can be shared evenly, else a grid over rows and columns."""
     whole = [(0, problem.batch)], [(0, problem.m)], [(0, problem.n)]
-    count = threads.get_num_threads()
+    count = problem.max_parts or threads.get_num_threads()
     work = problem.batch * problem.m * problem.n * max(problem.k, 1) * max(1, np.dtype(problem.compute).itemsize // 4)
     if count == 1 or work < serial_work:
         return [tuple(side[0] for side in whole)]
