@@ -7,8 +7,10 @@ deep is fine.
 from __future__ import annotations
 
 import warnings
+from sys import getrefcount
 
-from ..tensor import Tensor
+from ..storage import Storage
+from ..tensor import Tensor, wrap
 from .graph import Leaf, Output, _NodeHook, owned
 from .modes import RARE, modes
 
@@ -21,23 +23,25 @@ class _Arithmetic:
 arithmetic = _Arithmetic()
 
 
-def _count_edges(roots):
-    """How many gradients each node waits for."""
-    counts = dict.fromkeys(roots, 0)
-    stack = [*counts]                                    # a root given twice is walked once
+def _shared_nodes(roots):
+    """The nodes that get more than one gradient, with how many more than one."""
+    seen, shared = set(roots), {}
+    stack = [*seen]
     while stack:
         for node in stack.pop().edges:
-            if node in counts:
-                counts[node] += 1
-            elif node is not None:
-                counts[node] = 1
+            if node is None:
+                continue
+            if node in seen:
+                shared[node] = shared.get(node, 0) + 1
+            else:
+                seen.add(node)
                 if node.edges:
                     stack.append(node)
-    return counts
+    return shared
 
 
-def _count_edges_towards(roots, wanted):
-    """The same along paths that lead to a wanted node only; other nodes are not counted at all."""
+def _leading_nodes(roots, wanted):
+    """The nodes on paths to a wanted node, and which of them get more than one gradient along such paths."""
     leads, order, seen = {}, [], set(roots)
     stack = [(node, iter(node.edges)) for node in dict.fromkeys(roots)]
     while stack:                                         # post-order: a node's edges are decided before it
@@ -51,17 +55,20 @@ def _count_edges_towards(roots, wanted):
             leads[node] = node in wanted or any(leads.get(e, False) for e in node.edges if e is not None)
             order.append(node)
             stack.pop()
-    counts = dict.fromkeys(roots, 0)
+    leading = {node for node in order if leads[node]}
+    met, shared = set(roots), {}
     for node in order:
-        if leads[node]:
+        if node in leading:
             for edge in node.edges:
-                if edge is not None and leads.get(edge):
-                    counts[edge] = counts.get(edge, 0) + 1
-    return counts
+                if edge in leading:
+                    if edge in met:
+                        shared[edge] = shared.get(edge, 0) + 1
+                    met.add(edge)
+    return leading, shared
 
 
 def accumulate(leaf, grad, create_graph):
-    """Add a gradient to a leaf's: the memory is taken over when nobody else has it, else copied."""
+    """Add a gradient to a leaf's: the memory is taken over when nobody else has it, else copied. Then call the hooks."""
     if leaf.grad is None:
         leaf.grad = grad if owned(grad) else arithmetic.clone(grad)
     elif create_graph:
@@ -75,6 +82,30 @@ def accumulate(leaf, grad, create_graph):
                 hook.function((), (grad,))
             else:
                 hook(tensor)
+
+
+def _starting_points(roots, grads, shared, create_graph):
+    """The root nodes that can run at once and their gradients, and the gradients of those that wait for more."""
+    if len(roots) == 1 and not shared:
+        return [*roots], [*grads], {}
+    given = {}
+    for node, grad in zip(roots, grads):
+        given[node] = grad if node not in given else _sum(given.pop(node), grad, create_graph)
+    ready = [node for node in given if node not in shared]
+    pending = {node: grad for node, grad in given.items() if node in shared}
+    for node in pending:
+        shared[node] -= 1                                # its own gradient has come
+    return ready, [given[node] for node in ready], pending
+
+
+def _calibrate():
+    """What getrefcount says in `run_backward` of a gradient that only the node's answer holds, and of its storage."""
+    outgoing = (wrap(Storage(0, 0, None), 0, None),)
+    for _, out in zip((None,), outgoing):
+        return getrefcount(out), getrefcount(out.storage)
+
+
+_GRADIENT, _STORAGE = _calibrate()
 
 
 def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumulating=True):
@@ -91,22 +122,21 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
     Returns:
         The gradient of each node in `wanted` that was reached, by node.
     """
-    counts = _count_edges(roots) if wanted is None else _count_edges_towards(roots, wanted)
-    pending, found = {}, {}
+    leading = None
+    if wanted is None:
+        shared = _shared_nodes(roots)
+    else:
+        leading, shared = _leading_nodes(roots, wanted)
+    ready, arrived, pending = _starting_points(roots, grads, shared, create_graph)
+    found = {}
     state = modes.__dict__                               # this thread's; as a dict it costs a third of attribute access
     before = state["grad"], state["recording"]
     state["grad"], state["recording"] = create_graph, RARE if create_graph and (modes.saved_hooks or modes.anomaly) \
         else int(create_graph)
     checking = state["anomaly"] == "nan"
-    ready, arrived = [], []                              # nodes that can run, and their gradients
+    direct = accumulating and wanted is None             # leaves without hooks take each gradient as it comes
+    grads = None
     try:
-        for node, grad in zip(roots, grads):
-            pending[node] = grad if node not in pending else _sum(pending.pop(node), grad, create_graph)
-        for node in tuple(pending):
-            if not counts[node]:
-                ready.append(node)
-                arrived.append(pending.pop(node))
-        grads = None
         while ready:
             node, grad = ready.pop(), arrived.pop()
             kind = type(node)
@@ -120,13 +150,13 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                         accumulate(node, grad, create_graph)
                     continue
             edges = node.edges
-            if grad is None or (wanted is not None and not any(e in counts for e in edges)):
+            if grad is None or (leading is not None and not any(e in leading for e in edges)):
                 outgoing = (None,) * len(edges)
             elif kind is Output:
                 outgoing = (grad,)
             else:
                 try:
-                    outgoing = node.backward(grad)
+                    outgoing = node.differentiable_backward(grad) if create_graph else node.backward(grad)
                 except Exception as error:
                     _annotate(node, error)
                     raise
@@ -138,25 +168,40 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                     node.release()
             grad = None                                  # so that `owned` sees what is really shared
             for edge, out in zip(edges, outgoing):
-                remaining = counts.get(edge)
-                if remaining is None:                    # no gradient wanted there
+                if edge is None or (leading is not None and edge not in leading):
+                    continue                             # no gradient wanted there
+                if direct and type(edge) is Leaf and edge.extras is None and edge.post_hooks is None:
+                    if out is None:
+                        continue
+                    held = edge.grad
+                    if held is None:
+                        if getrefcount(out) <= _GRADIENT and getrefcount(out.storage) <= _STORAGE + out.storage.pooled \
+                                and out.layout.contiguous:
+                            edge.grad = out
+                        else:
+                            edge.grad = arithmetic.clone(out)
+                    elif create_graph:
+                        edge.grad = arithmetic.add(held, out)
+                    else:
+                        arithmetic.add_(held, out)
                     continue
+                more = shared.get(edge, 0) if shared else 0
                 if kind is Output and edge.outputs > 1:
                     _deliver_part(pending, edge, node.index, out)
-                    out = pending.pop(edge) if remaining == 1 else None
+                    out = pending.pop(edge) if not more else None
                     if out is not None and not any(part is not None for part in out):
                         out = None
                 elif edge in pending:
                     held = pending.pop(edge)
                     out = held if out is None else _sum(held, out, create_graph)
                     held = None
-                if remaining == 1:
-                    ready.append(edge)
-                    arrived.append(out)
-                else:
-                    counts[edge] = remaining - 1
+                if more:
+                    shared[edge] = more - 1
                     if out is not None:
                         pending[edge] = out
+                else:
+                    ready.append(edge)
+                    arrived.append(out)
             outgoing = out = None
     finally:
         state["grad"], state["recording"] = before

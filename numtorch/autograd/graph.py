@@ -28,6 +28,10 @@ class Node:
         """Gradients for `edges`, in order, None where an edge is None. `grad` is the output's gradient."""
         raise NotImplementedError
 
+    def differentiable_backward(self, grad):
+        """The same by recorded ops, for `create_graph`. What `backward` runs is recorded by itself where it is made of ops."""
+        return self.backward(grad)
+
     def release(self):
         """Let go of what was saved."""
 

@@ -4,17 +4,16 @@ They are written as source for each op's number of arguments: a generic `op(*inp
 """
 from __future__ import annotations
 
-import functools
 import inspect
 from sys import getrefcount
-from types import CodeType, FunctionType
 
 from ..autograd.graph import mark_written
 from ..autograd.modes import PLAIN, modes
 from ..storage import FREE, take
 from ..tensor import NUMBERS, Tensor, empty, new, number
+from .generate import allocation, make
 from .op import Plan, apply_formula, as_operand, common_device, is_formula, registry
-from .tape import PassNode, recipe_for, record, record_call, record_plainly
+from .tape import recipe_for, record, record_call
 from .writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
 
 
@@ -41,54 +40,31 @@ def op_call({', '.join(listed)}, *, out=None):
     if out is not None:
         return call_into(op, ({everything}), out)
     ring = plan.ring
-    storage = ring[0]
-    if getrefcount(storage) > FREE:
-        ring.rotate(-1)
-        storage = ring[0]
-        if getrefcount(storage) > FREE:
-            storage = take(ring)
-    result = new(Tensor)
-    result.storage = storage
-    result.address = address = storage.address
-    result.layout = plan.out
-    plan.call({addresses}, address, plan.walk)
+{allocation("result", "ring", "plan.out")}    plan.call({addresses}, result_address, plan.walk)
 {look}    if {test}:
         result.node = None
         return result
     if modes.recording == PLAIN:
         recipe = plan.recipes.get({bits})
         if recipe is not None:
-            if recipe.trivial:
-                node = new(PassNode)
-                node.recipe, node.edges, node.extras = recipe, ({', '.join(nodes)},), None
-                result.node = node
-            else:
-                result.node = record_plainly(recipe, ({', '.join(nodes)},), ({everything}), result)
+            result.node = recipe.record(recipe, ({', '.join(nodes)},), ({everything}), result)
             return result
     result.node = record(plan, {bits}, ({', '.join(nodes)},), ({everything}), result)
     return result
 """
     scope = dict(plans=op.plans, op=op, first_call=_first_call, call_into=call_into, getrefcount=getrefcount, FREE=FREE, take=take,
                  new=new, Tensor=Tensor, record=record, NUMBERS=NUMBERS, number=number,
-                 modes=modes, PLAIN=PLAIN, PassNode=PassNode, record_plainly=record_plainly)
+                 modes=modes, PLAIN=PLAIN)
     function = _made(source, scope, op.name, op, out=None)
     function.__doc__, function.__module__ = op.doc, op.module
     function.op, function.scalar, function.derivative, function.overload = op, op.scalar, op.derivative, op.overload
     return function
 
 
-@functools.cache
-def _code(source):
-    """The code of a generated function. Ops of one signature share it: compiling each took 40 ms of every import."""
-    return next(c for c in compile(source, "<op>", "exec").co_consts if isinstance(c, CodeType))
-
-
 def _made(source, scope, name, op, **keywords):
-    """A generated function over its globals, under its own name, with the defaults of the op's numbers."""
+    """A generated function with the defaults of the op's numbers."""
     defaults = tuple(d for d in op.numbers.values() if d is not inspect.Parameter.empty)
-    function = FunctionType(_code(source).replace(co_name=name), scope, name, defaults or None)
-    function.__kwdefaults__ = keywords or None
-    return function
+    return make(source, scope, name, defaults or None, keywords or None)
 
 
 def _operands(op, args):

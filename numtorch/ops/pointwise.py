@@ -217,9 +217,9 @@ class PointwiseOp(Op):
         found.computed = tuple(i for i, passed in zip(wanted, found.passed) if not passed)
         found.shapes = tuple(plan.inputs[i].shape for i in wanted)
         found.dtypes = tuple(plan.inputs[i].dtype for i in wanted)
-        found.trivial = not found.computed and all(s == plan.out.shape for s in found.shapes) \
-            and all(d is plan.out.dtype for d in found.dtypes)
+        found.fits = tuple(s == plan.out.shape and d is plan.out.dtype for s, d in zip(found.shapes, found.dtypes))
         found.plans = PlanTable()                        # goes with its plan, so nobody else needs to know of it
+        found.finish(len(plan.inputs))
         return found
 
     def make_backward_plan(self, plan, recipe, grad):
@@ -232,17 +232,15 @@ class PointwiseOp(Op):
         outs = [Layout.of(plan.inputs[i].dtype, shape, None if plan.inputs[i].shape != shape
                           or not plan.inputs[i].non_overlapping_and_dense() else plan.inputs[i].strides, plan.out.device)
                 for i in recipe.computed]
-        whole = len(recipe.computed) == len(plan.inputs) == len(recipe.wanted) and all(i.shape == shape for i in plan.inputs)
-        placed = recipe.wanted[0] if len(recipe.wanted) == 1 and recipe.shapes[0] == shape else None
         if not plan.out.numel:
-            return BackwardPlan(None, outs, whole, placed)
+            return BackwardPlan(None, outs)
         computes = tuple("bool" if n in self.bool_operands else compute.compute for n in names)
         prepared = kernels(plan.out.device, "pointwise").plan_pointwise(
             self._backward_body(names, compute.compute), tuple(l.dtype.kernel for l in inputs),
             tuple(l.dtype.kernel for l in outs), shape, [broadcast_strides(l, shape) for l in inputs] + [o.strides for o in outs],
             compute=computes, results=recipe.computed if len(self.operands) > 1 else None, cost=self.cost + 1,
             real_part=compute.is_complex)
-        return BackwardPlan(prepared, outs, whole, placed)
+        return BackwardPlan(prepared, outs)
 
     def _backward_body(self, names, compute):
         """The derivative as a function of what is at hand; what no wanted gradient needs is a zero that LLVM drops."""

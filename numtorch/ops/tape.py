@@ -1,14 +1,21 @@
 """How elementwise calls are recorded, and what their backward runs.
 
-A `Recipe` says, for a set of inputs that need gradients, what to save and which gradients are computed or passed on. A
-`PointwiseNode` keeps what the recipe asked for; its backward is one fused kernel, or with `create_graph` the ops of the formula.
+A `Recipe` says, for a set of inputs that need gradients, what to save and which gradients are computed or passed on. The node
+of a call is of a class written for that shape of recipe: its backward checks the versions of what it saved, takes memory and
+calls one fused kernel. Whatever is rarer (a gradient in a layout not seen before, saved-tensor hooks, somebody's in-place
+write) goes through `PointwiseNode.backward_slowly`, and with `create_graph` the ops of the formula run on tensors instead.
 """
 from __future__ import annotations
 
+import functools
+from sys import getrefcount
+
 from ..autograd.graph import Node, extras_of, freed_error, rebuild_result, restore, save, save_result, source_line
 from ..autograd.modes import RARE, modes
+from ..storage import FREE, ring_for, take
 from ..tensor import Tensor, empty, new, wrap
 from .expression import evaluate
+from .generate import allocation, make
 from .op import registry
 
 
@@ -19,24 +26,33 @@ class Recipe:
         wanted: the inputs that need gradients; `expressions` are their formulas.
         saves: the inputs to keep; `saves_out`: whether the output is kept.
         passed: those of `wanted` whose gradient is the output's gradient itself.
+        fits: those of `wanted` whose gradient comes in the input's own shape and dtype.
         plans: backward kernels by the gradient's layout.
+        record: `record(recipe, edges, inputs, out)` makes the node.
     """
 
-    __slots__ = ("wanted", "expressions", "saves", "saves_out", "passed", "computed", "plans", "shapes", "dtypes", "trivial",
-                 "plan")
+    __slots__ = ("wanted", "expressions", "saves", "saves_out", "passed", "computed", "fits", "plans", "shapes", "dtypes",
+                 "plan", "record")
+
+    def finish(self, inputs):
+        """Choose the node's class and how it is filled, for an op of so many inputs."""
+        gradients, computed = ["None"] * inputs, 0
+        for place, (index, passed, fits) in enumerate(zip(self.wanted, self.passed, self.fits)):
+            gradient = "grad"
+            if not passed:
+                gradient, computed = f"out{computed}", computed + 1
+            gradients[index] = gradient if fits else f"fit({gradient}, recipe.shapes[{place}], recipe.dtypes[{place}])"
+        self.record = _recorder(self.saves, self.saves_out, len(self.computed), tuple(gradients))
 
 
 class BackwardPlan:
-    """The fused kernel of a recipe's computed gradients for one layout of the incoming gradient.
+    """The fused kernel of a recipe's computed gradients for one layout of the incoming gradient: where each of them goes."""
 
-    `whole`: every edge's gradient comes straight from the kernel, in the right shape and dtype; `placed`: a single one
-    does, for the edge of that number.
-    """
+    __slots__ = ("call", "walk", "outs", "places", "prepared")
 
-    __slots__ = ("call", "walk", "outs", "prepared", "whole", "placed")
-
-    def __init__(self, prepared, outs, whole, placed=None):
-        self.prepared, self.outs, self.whole, self.placed = prepared, outs, whole, placed
+    def __init__(self, prepared, outs):
+        self.prepared, self.outs = prepared, outs
+        self.places = tuple((ring_for(layout.nbytes, layout.device), layout) for layout in outs)
         self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (_no_elements, 0)
 
 
@@ -44,77 +60,41 @@ def _no_elements(*words):
     """The kernel of a gradient without elements."""
 
 
-def _title(recipe):
-    return "".join(p.capitalize() for p in recipe.plan.op.name.split("_")) + "Backward0"
-
-
-class PassNode(Node):
-    """A recorded call whose inputs' gradients are the result's own, such as a sum of tensors of one shape."""
-
-    __slots__ = ("recipe",)
-
-    def name(self):
-        return _title(self.recipe)
-
-    def backward(self, grad):
-        return (grad, grad)[:len(self.edges)]            # the engine does not look at the gradient of an edge that is None
-
-
 class PointwiseNode(Node):
-    """A recorded elementwise call."""
+    """A recorded elementwise call. `saved` holds (tensor, version) pairs in one flat tuple."""
 
-    __slots__ = ("recipe", "saved", "versions", "result")
+    __slots__ = ("recipe", "saved", "result")
 
     def name(self):
-        return _title(self.recipe)
+        return "".join(p.capitalize() for p in self.recipe.plan.op.name.split("_")) + "Backward0"
 
     def release(self):
-        recipe = self.recipe
-        if recipe.saves or recipe.saves_out:
+        if self.saved or self.result is not None:
             self.saved = self.result = None
 
     def backward(self, grad):
-        recipe = self.recipe
-        saved = self.saved
-        if saved is None:
+        return self.backward_slowly(grad)
+
+    def _restored(self):
+        """The saved tensors, unpacked where a hook packed them. Raises RuntimeError for one that was changed in place."""
+        if self.saved is None:
             raise freed_error()
-        if modes.recording:
-            return self._compose(grad, [restore(t, v, self) for t, v in zip(saved, self.versions)])
+        return [restore(t, v, self) for t, v in zip(self.saved[::2], self.saved[1::2])]
+
+    def backward_slowly(self, grad):
+        """The gradients, whatever happened to the graph since it was recorded."""
+        recipe, inputs = self.recipe, self._restored()
         if not recipe.computed:
             return self._arrange([grad] * len(recipe.wanted))
-        layout = grad.layout
-        backward = recipe.plans.get(layout)
+        backward = recipe.plans.get(grad.layout)
         if backward is None:
-            backward = recipe.plans.keep(layout, recipe.plan.op.make_backward_plan(recipe.plan, recipe, layout))
-        words = [grad.address]
-        unpacked = []                                    # keeps what saved-tensor hooks made alive during the call
-        for tensor, version in zip(saved, self.versions):
-            if type(tensor) is not Tensor or tensor.storage.version != version:
-                tensor = restore(tensor, version, self)
-                unpacked.append(tensor)
-            words.append(tensor.address)
+            backward = recipe.plans.keep(grad.layout, recipe.plan.op.make_backward_plan(recipe.plan, recipe, grad.layout))
         if recipe.saves_out:
-            kept = self.result
-            if type(kept) is not tuple or kept[0].version != kept[3]:
-                kept = rebuild_result(kept, self)        # unpacks it, or says who changed it
-                unpacked.append(kept)
-                words.append(kept.address)
-            else:
-                words.append(kept[1])
-        outs = []
-        for layout in backward.outs:
-            out = empty(layout)
-            outs.append(out)
-            words.append(out.address)
-        backward.call(*words, backward.walk)
-        if backward.whole:
-            return outs
-        if backward.placed is not None:                  # one gradient, of the right shape: no more to do than to place it
-            return (None,) * backward.placed + (outs[0],) + (None,) * (len(self.edges) - 1 - backward.placed)
-        if len(outs) < len(recipe.wanted):
-            computed = iter(outs)
-            outs = [grad if passed else next(computed) for passed in recipe.passed]
-        return self._arrange(outs)
+            inputs.append(rebuild_result(self.result, self))
+        computed = [empty(layout) for layout in backward.outs]
+        backward.call(grad.address, *[t.address for t in inputs], *[t.address for t in computed], backward.walk)
+        each = iter(computed)
+        return self._arrange([grad if passed else next(each) for passed in recipe.passed])
 
     def _arrange(self, grads):
         """Gradients of the wanted inputs as one for each edge, in the inputs' shapes and dtypes."""
@@ -124,11 +104,11 @@ class PointwiseNode(Node):
             out[index] = _fit(grad, shape, dtype)
         return out
 
-    def _compose(self, grad, inputs):
+    def differentiable_backward(self, grad):
         """The gradients by ops on tensors, which are recorded in turn."""
         recipe, op = self.recipe, self.recipe.plan.op
         values = {"grad": grad}
-        for index, tensor in zip(recipe.saves, inputs):
+        for index, tensor in zip(recipe.saves, self._restored()):
             if tensor.layout.weak:                       # an op on a lone number would take the default dtype
                 tensor = registry["to_dtype"].function(wrap(tensor.storage, tensor.address, tensor.layout.dense()),
                                                        recipe.plan.out.dtype)
@@ -178,32 +158,7 @@ def record(plan, wanted, edges, inputs, out):
             return None
     if recording == RARE:
         return _record_with_modes(recipe, edges, inputs, out)
-    return record_plainly(recipe, edges, inputs, out)
-
-
-def record_plainly(recipe, edges, inputs, out):
-    """The node for a recipe, without the rarer modes."""
-    if recipe.trivial:
-        node = new(PassNode)
-        node.recipe, node.edges, node.extras = recipe, edges, None
-        return node
-    node = new(PointwiseNode)
-    node.recipe, node.edges, node.extras = recipe, edges, None
-    saves = recipe.saves
-    if not saves:
-        node.saved = node.versions = saves
-    elif len(saves) == 1:
-        tensor = inputs[saves[0]]
-        node.saved, node.versions = (tensor,), (tensor.storage.version,)
-    else:
-        saved = node.saved = [inputs[i] for i in saves]
-        node.versions = [t.storage.version for t in saved]
-    if recipe.saves_out:
-        storage = out.storage
-        node.result = (storage, out.address, out.layout, storage.version)
-    else:
-        node.result = None
-    return node
+    return recipe.record(recipe, edges, inputs, out)
 
 
 def record_call(plan, inputs, out):
@@ -219,12 +174,68 @@ def record_call(plan, inputs, out):
 def _record_with_modes(recipe, edges, inputs, out):
     node = new(PointwiseNode)
     node.recipe, node.edges, node.extras = recipe, edges, None
-    node.versions = [inputs[i].storage.version for i in recipe.saves]
-    node.saved = [save(inputs[i]) for i in recipe.saves]
-    kept = (out.storage, out.address, out.layout, out.storage.version) if recipe.saves_out else None
-    if recipe.saves_out and modes.saved_hooks:
-        kept = save_result(out)
-    node.result = kept
+    node.saved = tuple([part for i in recipe.saves for part in (save(inputs[i]), inputs[i].storage.version)])
+    node.result = save_result(out) if recipe.saves_out else None
     if modes.anomaly:
         extras_of(node).trace = source_line()
     return node
+
+
+# ---------------------------------------------------------------- nodes written for their recipe
+@functools.cache
+def _recorder(saves, saves_out, computed, gradients):
+    """The function that records calls of one shape of recipe.
+
+    Args:
+        saves: which inputs it keeps; `saves_out`: whether the output too.
+        computed: how many gradients its kernel writes.
+        gradients: the source of each edge's gradient.
+    """
+    node_class = type("PointwiseNode", (PointwiseNode,), {
+        "__slots__": (), "backward": _backward(len(saves), saves_out, computed, gradients)})
+    keep = "".join(f"    input{i} = inputs[{i}]\n" for i in saves)
+    saved = "".join(f"input{i}, input{i}.storage.version, " for i in saves)
+    result = "None"
+    if saves_out:
+        keep += "    storage = out.storage\n"
+        result = "(storage, out.address, out.layout, storage.version)"
+    return make(f"""
+def record(recipe, edges, inputs, out):
+{keep}    node = new(node_class)
+    node.recipe, node.edges, node.extras = recipe, edges, None
+    node.saved, node.result = ({saved}), {result}
+    return node
+""", dict(new=new, node_class=node_class), "record")
+
+
+def _backward(saves, saves_out, computed, gradients):
+    """The backward of a node: one kernel, and each gradient at its edge's place."""
+    names = [f"saved{i}" for i in range(saves)]
+    unchanged = [f"{n}.storage.version == {n}_version" for n in names]
+    words = ["grad.address", *[f"{n}.address" for n in names]]
+    steps = []
+    if saves:
+        steps.append(f"{', '.join(f'{n}, {n}_version' for n in names)} = self.saved")
+    if saves_out:
+        steps.append("kept, address, layout, version = self.result")
+        unchanged.append("kept.version == version")
+        words.append("address")
+    if unchanged:
+        steps.append(f"if {' or '.join(u.replace('==', '!=') for u in unchanged)}:")
+        steps.append("    return self.backward_slowly(grad)")
+    if computed:
+        steps.append("plan = recipe.plans[grad.layout]")
+        steps.append("".join(f"(ring{i}, layout{i}), " for i in range(computed)) + "= plan.places")
+        for i in range(computed):
+            steps += [*allocation(f"out{i}", f"ring{i}", f"layout{i}", "").splitlines(), f"out{i}.node = None"]
+            words.append(f"out{i}_address")
+        steps.append(f"plan.call({', '.join(words)}, plan.walk)")
+    steps.append(f"return {', '.join(gradients)},")
+    body = "".join(f"        {step}\n" for step in steps)
+    return make(f"""
+def backward(self, grad):
+    recipe = self.recipe
+    try:
+{body}    except (KeyError, TypeError):                        # a layout not seen before, or nothing saved any more
+        return self.backward_slowly(grad)
+""", dict(new=new, Tensor=Tensor, getrefcount=getrefcount, FREE=FREE, take=take, fit=_fit), "backward")

@@ -132,8 +132,8 @@ class CopySlices(Node):
             whole.node = GraphNode("clone", (grad.node,), (), lambda node, g: (g,))
         region = (Layout.of(grad.layout.dtype, self.layout.shape, self.layout.strides, base.device), self.offset)
         # Recorded, an inner node may put its saved result behind itself, where it would run and be freed before its turn here.
-        inner = copy.copy(self.inner) if modes.grad else self.inner
-        outgoing = inner.backward(clone(make_view(whole, region, "as_strided")))
+        run = copy.copy(self.inner).differentiable_backward if modes.grad else self.inner.backward
+        outgoing = run(clone(make_view(whole, region, "as_strided")))
         part = make_view(whole, region, "as_strided")
         inside = outgoing[0]
         if inside is None:
