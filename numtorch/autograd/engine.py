@@ -84,18 +84,23 @@ def accumulate(leaf, grad, create_graph):
                 hook(tensor)
 
 
-def _starting_points(roots, grads, shared, create_graph):
-    """The root nodes that can run at once and their gradients, and the gradients of those that wait for more."""
-    if len(roots) == 1 and not shared:
-        return [*roots], [*grads], {}
+def _start(roots, grads, shared, pending, waiting, create_graph):
+    """Put the roots that can run at once, and their gradients, into `waiting` and the others into `pending`.
+
+    Returns:
+        The first to run and its gradient.
+    """
     given = {}
     for node, grad in zip(roots, grads):
         given[node] = grad if node not in given else _sum(given.pop(node), grad, create_graph)
-    ready = [node for node in given if node not in shared]
-    pending = {node: grad for node, grad in given.items() if node in shared}
-    for node in pending:
-        shared[node] -= 1                                # its own gradient has come
-    return ready, [given[node] for node in ready], pending
+    for node, grad in given.items():
+        if node in shared:
+            shared[node] -= 1                            # its own gradient has come
+            pending[node] = grad
+        else:
+            waiting += node, grad
+    grad, node = waiting.pop(), waiting.pop()
+    return node, grad
 
 
 def _calibrate():
@@ -127,30 +132,32 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
         shared = _shared_nodes(roots)
     else:
         leading, shared = _leading_nodes(roots, wanted)
-    ready, arrived, pending = _starting_points(roots, grads, shared, create_graph)
-    found = {}
+    found, pending, waiting = {}, {}, []                 # waiting: nodes that can run, each followed by its gradient
+    if len(roots) == 1 and not shared:
+        (node,), (grad,) = roots, grads
+    else:
+        node, grad = _start(roots, grads, shared, pending, waiting, create_graph)
+    roots = grads = None
     state = modes.__dict__                               # this thread's; as a dict it costs a third of attribute access
     before = state["grad"], state["recording"]
     state["grad"], state["recording"] = create_graph, RARE if create_graph and (modes.saved_hooks or modes.anomaly) \
         else int(create_graph)
     checking = state["anomaly"] == "nan"
     direct = accumulating and wanted is None             # leaves without hooks take each gradient as it comes
-    grads = None
     try:
-        while ready:
-            node, grad = ready.pop(), arrived.pop()
+        while node is not None:
             kind = type(node)
             if grad is not None:
                 if node.extras is not None:
                     grad = _before(node, grad)
                 if wanted is not None and node in wanted:
                     found[node] = grad
-                if kind is Leaf:
-                    if accumulating:
-                        accumulate(node, grad, create_graph)
-                    continue
             edges = node.edges
-            if grad is None or (leading is not None and not any(e in leading for e in edges)):
+            if kind is Leaf:
+                if accumulating and grad is not None:
+                    accumulate(node, grad, create_graph)
+                outgoing = ()
+            elif grad is None or (leading is not None and not any(e in leading for e in edges)):
                 outgoing = (None,) * len(edges)
             elif kind is Output:
                 outgoing = (grad,)
@@ -165,8 +172,9 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                 if node.extras is not None:
                     outgoing = _after(node, grad, outgoing)
                 if not retain_graph:
-                    node.release()
-            grad = None                                  # so that `owned` sees what is really shared
+                    node.saved = None
+            index = node.index if kind is Output else 0
+            node = grad = None                           # so that `owned` sees what is really shared
             for edge, out in zip(edges, outgoing):
                 if edge is None or (leading is not None and edge not in leading):
                     continue                             # no gradient wanted there
@@ -174,20 +182,18 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                     if out is None:
                         continue
                     held = edge.grad
-                    if held is None:
-                        if getrefcount(out) <= _GRADIENT and getrefcount(out.storage) <= _STORAGE + out.storage.pooled \
-                                and out.layout.contiguous:
-                            edge.grad = out
-                        else:
-                            edge.grad = arithmetic.clone(out)
-                    elif create_graph:
-                        edge.grad = arithmetic.add(held, out)
+                    if held is not None:
+                        edge.grad = arithmetic.add(held, out) if create_graph else arithmetic.add_(held, out)
+                    elif getrefcount(out) <= _GRADIENT and getrefcount(out.storage) <= _STORAGE + out.storage.pooled \
+                            and out.layout.contiguous:
+                        edge.grad = out
                     else:
-                        arithmetic.add_(held, out)
+                        edge.grad = arithmetic.clone(out)
+                    held = None
                     continue
                 more = shared.get(edge, 0) if shared else 0
                 if kind is Output and edge.outputs > 1:
-                    _deliver_part(pending, edge, node.index, out)
+                    _deliver_part(pending, edge, index, out)
                     out = pending.pop(edge) if not more else None
                     if out is not None and not any(part is not None for part in out):
                         out = None
@@ -200,9 +206,12 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                     if out is not None:
                         pending[edge] = out
                 else:
-                    ready.append(edge)
-                    arrived.append(out)
+                    if node is not None:
+                        waiting += node, grad
+                    node, grad = edge, out               # the next to run: in a chain nothing is ever put aside
             outgoing = out = None
+            if node is None and waiting:
+                grad, node = waiting.pop(), waiting.pop()
     finally:
         state["grad"], state["recording"] = before
     return found

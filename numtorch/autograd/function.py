@@ -69,9 +69,6 @@ class FunctionCtx(Node):
     def name(self):
         return self.function.__name__ + "Backward"
 
-    def release(self):
-        self.saved = None
-
     def backward(self, grad):
         grads = list(grad) if self.outputs > 1 else [grad]
         if self.materialize_grads:

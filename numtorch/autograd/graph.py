@@ -19,9 +19,15 @@ from .modes import RARE, modes, saved_tensors_hooks
 
 
 class Node:
-    """A recorded call. Subclasses implement `backward`; several outputs are told apart by `Output` nodes."""
+    """A recorded call. Subclasses implement `backward`; several outputs are told apart by `Output` nodes.
 
-    __slots__ = ("edges", "extras", "__weakref__")       # extras: None, or an _Extras
+    Attributes:
+        edges: the inputs' nodes, None for those that need no gradient.
+        extras: None, or an _Extras.
+        saved: all that is kept for backward. The engine lets go of it by writing None.
+    """
+
+    __slots__ = ("edges", "extras", "saved", "__weakref__")
     outputs = 1
 
     def backward(self, grad):
@@ -31,9 +37,6 @@ class Node:
     def differentiable_backward(self, grad):
         """The same by recorded ops, for `create_graph`. What `backward` runs is recorded by itself where it is made of ops."""
         return self.backward(grad)
-
-    def release(self):
-        """Let go of what was saved."""
 
     def name(self) -> str:
         """The node's name, such as `MulBackward0`."""
@@ -101,7 +104,8 @@ class Leaf(Node):
     __slots__ = ("grad", "layout", "tensor", "post_hooks")
 
     def __init__(self, tensor):
-        self.edges, self.extras, self.grad, self.layout, self.post_hooks = (), None, None, tensor.layout, None
+        self.edges, self.extras, self.saved = (), None, None
+        self.grad, self.layout, self.post_hooks = None, tensor.layout, None
         self.tensor = weakref.ref(tensor)                # the tensor owns the leaf, so not the other way round
 
     @property
@@ -124,7 +128,7 @@ class Output(Node):
     __slots__ = ("index",)
 
     def __init__(self, node, index):
-        self.edges, self.extras, self.index = (node,), None, index
+        self.edges, self.extras, self.saved, self.index = (node,), None, None, index
 
     def name(self):
         return self.edges[0].name()
@@ -333,21 +337,20 @@ class GraphNode(Node):
         constants: anything else the vjp wants.
     """
 
-    __slots__ = ("title", "saved", "versions", "vjp", "constants", "outputs", "results")
+    __slots__ = ("title", "vjp", "constants", "outputs")
 
     def __init__(self, title, edges, saved, vjp, constants=None, outputs=1):
         self.title, self.edges, self.vjp, self.constants, self.outputs = title, edges, vjp, constants, outputs
-        self.results = self.extras = None
-        if not saved:
-            self.saved = self.versions = saved
-        elif len(saved) == 1:
-            self.saved, self.versions = saved, (None if saved[0] is None else saved[0].storage.version,)
-        else:
-            self.saved, self.versions = saved, [None if t is None else t.storage.version for t in saved]
+        self.extras = None
+        if not saved and modes.recording != RARE:
+            self.saved = _NOTHING_SAVED
+            return
+        versions = [None if t is None else t.storage.version for t in saved]
         if modes.recording == RARE:
-            self.saved = [None if t is None else save(t) for t in saved or ()]
+            saved = [None if t is None else save(t) for t in saved]
             if modes.anomaly:
                 extras_of(self).trace = source_line()
+        self.saved = saved, versions, ()
 
     def name(self):
         return "".join(p.capitalize() for p in self.title.split("_")) + "Backward0"
@@ -358,11 +361,10 @@ class GraphNode(Node):
 
     def tensors(self) -> list:
         """The saved tensors, checked against in-place changes."""
-        saved = self.saved
-        if saved is None:
+        if self.saved is None:
             raise freed_error()
         found = []
-        for kept, version in zip(saved, self.versions):
+        for kept, version in zip(*self.saved[:2]):
             if kept is None or (type(kept) is not _Packed and kept.storage.version == version):
                 found.append(kept)
             else:
@@ -371,19 +373,18 @@ class GraphNode(Node):
 
     def save_results(self, tensors) -> None:
         """Save this node's own outputs: their memory, from which `result_tensors` makes tensors that lead back here."""
-        self.results = tuple([save_result(t) for t in tensors])
+        self.saved = *self.saved[:2], [save_result(t) for t in tensors]
 
     def result_tensors(self) -> list:
-        if self.results is None:
+        if self.saved is None:
             raise freed_error()
-        return [rebuild_result(r, self, i) for i, r in enumerate(self.results)]
+        return [rebuild_result(r, self, i) for i, r in enumerate(self.saved[2])]
 
     def backward(self, grad):
         return self.vjp(self, grad)
 
-    def release(self):
-        if self.saved or self.results is not None:
-            self.saved = self.results = None
+
+_NOTHING_SAVED = (), (), ()
 
 
 def save_result(tensor):

@@ -61,25 +61,24 @@ def _no_elements(*words):
 
 
 class PointwiseNode(Node):
-    """A recorded elementwise call. `saved` holds (tensor, version) pairs in one flat tuple."""
+    """A recorded elementwise call. `saved` holds tensors, each followed by its version, and last the result's memory."""
 
-    __slots__ = ("recipe", "saved", "result")
+    __slots__ = ("recipe",)
 
     def name(self):
         return "".join(p.capitalize() for p in self.recipe.plan.op.name.split("_")) + "Backward0"
-
-    def release(self):
-        if self.saved or self.result is not None:
-            self.saved = self.result = None
 
     def backward(self, grad):
         return self.backward_slowly(grad)
 
     def _restored(self):
-        """The saved tensors, unpacked where a hook packed them. Raises RuntimeError for one that was changed in place."""
+        """The saved inputs, unpacked where a hook packed them. Raises RuntimeError for one that was changed in place."""
+        count = 2 * len(self.recipe.saves)
         if self.saved is None:
+            if not count and not self.recipe.saves_out:
+                return []
             raise freed_error()
-        return [restore(t, v, self) for t, v in zip(self.saved[::2], self.saved[1::2])]
+        return [restore(t, v, self) for t, v in zip(self.saved[:count:2], self.saved[1:count:2])]
 
     def backward_slowly(self, grad):
         """The gradients, whatever happened to the graph since it was recorded."""
@@ -90,7 +89,7 @@ class PointwiseNode(Node):
         if backward is None:
             backward = recipe.plans.keep(grad.layout, recipe.plan.op.make_backward_plan(recipe.plan, recipe, grad.layout))
         if recipe.saves_out:
-            inputs.append(rebuild_result(self.result, self))
+            inputs.append(rebuild_result(self.saved[-1], self))
         computed = [empty(layout) for layout in backward.outs]
         backward.call(grad.address, *[t.address for t in inputs], *[t.address for t in computed], backward.walk)
         each = iter(computed)
@@ -114,7 +113,7 @@ class PointwiseNode(Node):
                                                        recipe.plan.out.dtype)
             values[op.parameters[index]] = tensor
         if recipe.saves_out:
-            values["out"] = rebuild_result(self.result, self)
+            values["out"] = rebuild_result(self.saved[-1], self)
         return self._arrange([g if isinstance(g, Tensor) else grad * 0 + g for g in evaluate(recipe.expressions, values)])
 
 
@@ -174,8 +173,8 @@ def record_call(plan, inputs, out):
 def _record_with_modes(recipe, edges, inputs, out):
     node = new(PointwiseNode)
     node.recipe, node.edges, node.extras = recipe, edges, None
-    node.saved = tuple([part for i in recipe.saves for part in (save(inputs[i]), inputs[i].storage.version)])
-    node.result = save_result(out) if recipe.saves_out else None
+    saved = [part for i in recipe.saves for part in (save(inputs[i]), inputs[i].storage.version)]
+    node.saved = (*saved, save_result(out)) if recipe.saves_out else tuple(saved)
     if modes.anomaly:
         extras_of(node).trace = source_line()
     return node
@@ -195,33 +194,34 @@ def _recorder(saves, saves_out, computed, gradients):
         "__slots__": (), "backward": _backward(len(saves), saves_out, computed, gradients)})
     keep = "".join(f"    input{i} = inputs[{i}]\n" for i in saves)
     saved = "".join(f"input{i}, input{i}.storage.version, " for i in saves)
-    result = "None"
     if saves_out:
         keep += "    storage = out.storage\n"
-        result = "(storage, out.address, out.layout, storage.version)"
+        saved += "(storage, out.address, out.layout, storage.version), "
     return make(f"""
 def record(recipe, edges, inputs, out):
-{keep}    node = new(node_class)
-    node.recipe, node.edges, node.extras = recipe, edges, None
-    node.saved, node.result = ({saved}), {result}
+{keep}    node = node_class()
+    node.recipe = recipe
+    node.edges = edges
+    node.extras = None
+    node.saved = ({saved})
     return node
-""", dict(new=new, node_class=node_class), "record")
+""", dict(node_class=node_class), "record")
 
 
 def _backward(saves, saves_out, computed, gradients):
     """The backward of a node: one kernel, and each gradient at its edge's place."""
     names = [f"saved{i}" for i in range(saves)]
-    unchanged = [f"{n}.storage.version == {n}_version" for n in names]
+    changed = [f"{n}.storage.version != {n}_version" for n in names]
     words = ["grad.address", *[f"{n}.address" for n in names]]
     steps = []
-    if saves:
-        steps.append(f"{', '.join(f'{n}, {n}_version' for n in names)} = self.saved")
+    parts = [f"{n}, {n}_version" for n in names]
     if saves_out:
-        steps.append("kept, address, layout, version = self.result")
-        unchanged.append("kept.version == version")
+        parts.append("(kept, address, layout, version)")
+        changed.append("kept.version != version")
         words.append("address")
-    if unchanged:
-        steps.append(f"if {' or '.join(u.replace('==', '!=') for u in unchanged)}:")
+    if parts:
+        steps.append(f"{', '.join(parts)}, = self.saved")
+        steps.append(f"if {' or '.join(changed)}:")
         steps.append("    return self.backward_slowly(grad)")
     if computed:
         steps.append("plan = recipe.plans[grad.layout]")

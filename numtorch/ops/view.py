@@ -121,8 +121,14 @@ class CopySlices(Node):
     def name(self):
         return "CopySlices"
 
-    def release(self):
-        self.inner.release()
+    @property
+    def saved(self):
+        """What the inner node saved, which goes when this node's does."""
+        return self.inner.saved
+
+    @saved.setter
+    def saved(self, value):
+        self.inner.saved = value
 
     def backward(self, grad):
         base = Layout.of(grad.layout.dtype, self.base.shape, self.base.strides, self.base.device)
