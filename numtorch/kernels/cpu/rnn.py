@@ -1,0 +1,313 @@
+"""The time loop of a recurrent layer as one call: matrix products and gates in turn, each called by the address of its kernel.
+
+The products of the inputs of all steps with their weights are one large product, planned elsewhere. What is left is a chain of
+small ones: a step's product with the hidden state, then the gates (`rnngates.py`). `run_program` walks a list of such calls
+without coming back to Python: a *segment* is a list of calls that is repeated for a number of steps, each address moving on
+by so many bytes a step.
+
+Sequences of a batch do not depend on one another, so threads share the sequences and each runs the whole loop on its own: one
+fork and join a layer instead of two a step.
+"""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .. import threads
+from ..compiler import compile_kernel
+from ..intrinsics import call_native, local_like
+from .elements import itemsize
+from .gemm import plan_gemm
+from .rnngates import plan_gates
+
+ADDRESSES = 16
+
+
+def run_program(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, walk):
+    """walk: segments, and for each its steps, its calls, and for each call its entry, its words, and for each word three numbers:
+    the argument that it starts from (-1: none), what it adds to that at first, and in each further step."""
+    table = local_like(walk, 16)
+    words = local_like(walk, 24)
+    table[0], table[1], table[2], table[3], table[4], table[5], table[6], table[7] = a0, a1, a2, a3, a4, a5, a6, a7
+    table[8], table[9], table[10], table[11], table[12], table[13] = a8, a9, a10, a11, a12, a13
+    table[14], table[15] = a14, a15
+    at = 1
+    for _segment in range(walk[0]):
+        steps, calls = walk[at], walk[at + 1]
+        start = at + 2
+        for step in range(steps):
+            at = start
+            for _call in range(calls):
+                entry, count = walk[at], walk[at + 1]
+                at += 2
+                for w in range(count):
+                    word = walk[at + 1] + step * walk[at + 2]
+                    if walk[at] >= 0:
+                        word += table[walk[at]]
+                    words[w] = word
+                    at += 3
+                call_native(entry, words, count)
+
+
+# ---------------------------------------------------------------- the order of steps
+class Step(NamedTuple):
+    """`rows` sequences from row `at` of all steps' rows on, whose hidden state before is in row `before` of the same, or for those that
+    begin here (None) in row `state` of the initial state."""
+
+    rows: int
+    at: int
+    before: int | None
+    state: int
+
+
+def steps_of(sizes, low, high, reverse) -> list[Step]:
+    """The steps, in order, of sequences `low` to `high` when step t has `sizes[t]` sequences, falling or equal.
+
+    Backwards in time, sequences begin when their last step comes: such a step is two, one for those that go on and one for those that
+    begin.
+    """
+    starts = [0]
+    for size in sizes:
+        starts.append(starts[-1] + size)
+    found = []
+    running = 0
+    for t in (range(len(sizes) - 1, -1, -1) if reverse else range(len(sizes))):
+        rows = min(high, sizes[t]) - low
+        if rows <= 0:
+            continue
+        old = min(running, rows)
+        if old:
+            found.append(Step(old, starts[t] + low, starts[t + 1 if reverse else t - 1] + low, low))
+        if rows > old:
+            found.append(Step(rows - old, starts[t] + low + old, None, low + old))
+        running = rows
+    return found
+
+
+class _Program:
+    """Calls being gathered for `run_program`, for one part."""
+
+    def __init__(self, dtype, names, workspace=0):
+        self.item, self.names, self.workspace = itemsize(dtype), {name: i for i, name in enumerate(names)}, workspace
+        self.segments, self.keep, self.scratch = [], [], 0
+
+    def word(self, name, row=0, width=0):
+        """Argument `name` moved on by rows of `width` elements."""
+        return [self.names[name], row * width * self.item, 0]
+
+    def call(self, prepared, *words):
+        """A call of a prepared kernel; the words but the workspace's and the descriptor's are given."""
+        self.keep.append(prepared)
+        self.scratch = max(self.scratch, prepared.workspace)
+        return [prepared.entry.address, *(words or ()), [-1, prepared.walk, 0]]
+
+    def scratch_word(self):
+        return [self.names["workspace"], self.workspace, 0]
+
+    def add(self, calls):
+        """Append a step; it joins the last segment when it is the same calls one stride further on."""
+        if self.segments:
+            steps, first = self.segments[-1]
+            if _follows(first, calls, steps):
+                self.segments[-1][0] = steps + 1
+                return
+        self.segments.append([1, calls])
+
+    def row(self):
+        words = [len(self.segments)]
+        for steps, calls in self.segments:
+            words += [steps, len(calls)]
+            for entry, *arguments in calls:
+                words += [entry, len(arguments)]
+                for argument in arguments:
+                    words += argument
+        return words
+
+
+def _follows(first, calls, steps):
+    """Whether `calls` are `first`, `steps` steps on. The second step of a segment decides the strides."""
+    if [(c[0], len(c)) for c in first] != [(c[0], len(c)) for c in calls]:
+        return False
+    pairs = [(a, b) for one, other in zip(first, calls) for a, b in zip(one[1:], other[1:])]
+    if any(a[0] != b[0] for a, b in pairs):
+        return False
+    if steps == 1:
+        if any(a[0] < 0 and a[1] != b[1] for a, b in pairs):
+            return False
+        for a, b in pairs:
+            a[2] = b[1] - a[1]
+        return True
+    return all(a[1] + steps * a[2] == b[1] for a, b in pairs)
+
+
+SERIAL_WORK = 2_000_000                                  # multiply-adds of the whole loop below which one thread runs it
+
+
+def _parts(sizes, work):
+    """Ranges of sequences of about as many steps, one for each thread that pays."""
+    count, batch = threads.get_num_threads(), sizes[0]
+    if count == 1 or batch < 2 or len(sizes) == 1 or work < SERIAL_WORK:
+        return [(0, batch)]
+    lengths = [sum(1 for size in sizes if size > row) for row in range(batch)] if sizes[-1] != batch else [1] * batch
+    total, edges, seen = sum(lengths), [0], 0
+    for row, length in enumerate(lengths):
+        seen += length
+        if seen * count >= total * len(edges) and len(edges) < count and row + 1 < batch:
+            edges.append(row + 1)
+    return list(zip(edges, [*edges[1:], batch]))
+
+
+def _prepare(dtype, names, parts, build, release):
+    """The loop, with a program a part."""
+    kernel = compile_kernel(run_program, ("int64",) * ADDRESSES + ("int64*",))
+    programs, space = [], 0
+    for part in parts:
+        program = _Program(dtype, names, space)
+        build(program, *part)
+        space += -(-program.scratch // 64) * 64
+        programs.append(program)
+    rows = [program.row() for program in programs]
+    longest = max(len(row) for row in rows)
+    rows = [row + [0] * (longest - len(row)) for row in rows]
+    offsets = [(0,) * ADDRESSES for _ in rows]
+    prepared = threads.prepare(kernel, rows, offsets, workspace=space, release_lock=release)
+    return threads.Prepared(prepared.call, prepared.walk, space, (prepared, [p.keep for p in programs]), prepared.entry)
+
+
+class _Products(dict):
+    """Matrix products of a step by their number of rows."""
+
+    def __init__(self, plan):
+        self.plan = plan
+
+    def __missing__(self, rows):
+        self[rows] = self.plan(rows)
+        return self[rows]
+
+
+# ---------------------------------------------------------------- planners
+FORWARD = ("gates", "before", "cell_before", "hidden_weight", "hidden_bias", "projection", "hidden", "cell", "raw", "products",
+           "kept", "workspace", *("",) * 4)
+BACKWARD = ("later", "later_cell", "grad_out", "gates", "before", "cell_before", "hidden", "cell", "kept", "hidden_weight",
+            "projection", "grad_gates", "grad_products", "grad_hidden", "grad_raw", "workspace")
+GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+
+
+def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, out_size: int, weight_strides, projection_strides,
+                 bias_stride: int, keeping: bool):
+    """Plan a layer's loop, from the input's part of the gates' sums to hidden states.
+
+    Args:
+        kind: `"lstm"`, `"gru"`, `"rnn_tanh"` or `"rnn_relu"`.
+        sizes: sequences in each step, falling or equal; rows of all steps stand one after another.
+        reverse: run from the last step to the first.
+        weight_strides: (row, column) strides of the hidden weight seen as (out_size, gates * hidden_size).
+        projection_strides: the same of the projection, seen as (hidden_size, out_size), or None where there is none.
+        bias_stride: elements from one element of `hidden_bias` to the next; 0 where there is none.
+        keeping: whether `kept` (GRU) is written for backward.
+
+    Addresses, in the order of `FORWARD`, 0 for what is not used: gates (rows, gates * hidden_size; RNN: `hidden` holds them, and gates is
+    not used), before and cell_before (the initial states), hidden_weight, hidden_bias, projection, hidden (rows, out_size), cell (rows,
+    hidden_size), raw (rows, hidden_size; before the projection), products (batch, 3 * hidden_size; GRU), kept (rows, hidden_size; GRU).
+    """
+    count = GATES[kind]
+    width = count * hidden_size
+    parts = _parts(sizes, sum(sizes) * out_size * width)
+    alone = len(parts) == 1
+    limit = None if alone else 1
+    products = _Products(lambda rows: plan_gemm(
+        rows, width, out_size, dtype, (out_size, 1), weight_strides, (width, 1), bias="column" if bias_stride else None,
+        bias_stride=bias_stride, beta=0.0 if kind == "gru" else 1.0, max_parts=limit))
+    projections = _Products(lambda rows: plan_gemm(rows, out_size, hidden_size, dtype, (hidden_size, 1), projection_strides,
+                                                   (out_size, 1), max_parts=limit))
+    gates = _Products(lambda rows: plan_gates(kind, dtype, rows, hidden_size, (True,) * 4 + (keeping,), alone))
+
+    def build(program, low, high):
+        word, scratch, nothing = program.word, program.scratch_word, [-1, 0, 0]
+        for rows, at, before, state in steps_of(sizes, low, high, reverse):
+            old = word("before", state, out_size) if before is None else word("hidden", before, out_size)
+            sums = (word("products", low, width) if kind == "gru" else word("gates", at, width) if kind == "lstm"
+                    else word("hidden", at, width))
+            calls = [program.call(products[rows], old, word("hidden_weight"), sums, word("hidden_bias") if bias_stride else nothing, scratch())]
+            if kind == "lstm":
+                old_cell = word("cell_before", state, hidden_size) if before is None else word("cell", before, hidden_size)
+                calls.append(program.call(gates[rows], sums[:], old_cell, word("cell", at, hidden_size),
+                                          word("raw" if projection_strides else "hidden", at, hidden_size)))
+                if projection_strides:
+                    calls.append(program.call(projections[rows], word("raw", at, hidden_size), word("projection"),
+                                              word("hidden", at, out_size), nothing[:], scratch()))
+            elif kind == "gru":
+                calls.append(program.call(gates[rows], word("gates", at, width), sums[:], old[:], word("hidden", at, hidden_size),
+                                          word("kept", at, hidden_size) if keeping else nothing[:]))
+            else:
+                calls.append(program.call(gates[rows], sums[:]))
+            program.add(calls)
+
+    return _prepare(dtype, FORWARD, parts, build, sum(sizes) * out_size * width > 1 << 20)
+
+
+def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, out_size: int, weight_strides, projection_strides,
+                  has, to_before: bool):
+    """Plan a layer's loop backwards, to the gradients of the gates' sums and of the initial states.
+
+    Args:
+        kind, sizes, reverse, hidden_size, out_size: as for `plan_forward`.
+        weight_strides: (row, column) strides of the hidden weight seen as (gates * hidden_size, out_size).
+        projection_strides: the same of the projection seen as (out_size, hidden_size), or None.
+        has: which of `later`, `later_cell` and `grad_out` are there. With several steps, the first two must be.
+        to_before: whether the initial states' gradients are wanted; with several steps, they come in any case.
+
+    Addresses, in the order of `BACKWARD`, 0 for what is not used: later (batch, out_size) and later_cell (batch, hidden_size), which hold the
+    gradients of the final states and then those of the initial ones; grad_out (rows, out_size); what forward left; the weights;
+    grad_gates and (GRU) grad_products (rows, gates * hidden_size), the gradients of the input's and the hidden state's part of
+    the sums; grad_hidden (rows, out_size) and grad_raw (batch, hidden_size) where there is a projection. 'grad_hidden' is the whole
+    gradient of the hidden states.
+    """
+    count = GATES[kind]
+    width = count * hidden_size
+    parts = _parts(sizes, sum(sizes) * out_size * width)
+    alone = len(parts) == 1
+    limit = None if alone else 1
+    has_later, has_later_cell, has_grad = has
+    to_before = to_before or len(sizes) > 1
+    products = _Products(lambda rows: plan_gemm(rows, out_size, width, dtype, (width, 1), weight_strides, (out_size, 1),
+                                                beta=1.0 if kind == "gru" else 0.0, max_parts=limit))
+    projections = _Products(lambda rows: plan_gemm(rows, hidden_size, out_size, dtype, (out_size, 1), projection_strides,
+                                                   (hidden_size, 1), max_parts=limit))
+    projected = projection_strides is not None
+    present = {"lstm": (has_later or projected, has_grad and not projected, has_later_cell, True, True, True, True, to_before),
+               "gru": (has_later, has_grad, True, True, True, True, True, to_before)}.get(kind, (has_later, has_grad, True, True))
+    gates = _Products(lambda rows: plan_gates(kind + "_grad", dtype, rows, hidden_size, present, alone))
+    sums = _Products(lambda rows: plan_gates("sum", dtype, rows, out_size, (has_later, has_grad, True), alone))
+
+    def build(program, low, high):
+        word, scratch, nothing = program.word, program.scratch_word, [-1, 0, 0]
+        for rows, at, before, state in reversed(steps_of(sizes, low, high, reverse)):
+            later = word("later", state, out_size) if has_later else nothing[:]
+            grad = word("grad_out", at, out_size) if has_grad else nothing[:]
+            grad_sums = word("grad_gates", at, width)
+            calls = []
+            if projected:
+                whole, raw = word("grad_hidden", at, out_size), word("grad_raw", low, hidden_size)
+                calls.append(program.call(sums[rows], later, grad, whole))
+                calls.append(program.call(projections[rows], whole[:], word("projection"), raw, nothing[:], scratch()))
+                later, grad = raw[:], nothing[:]
+            if kind == "lstm":
+                old_cell = word("cell_before", state, hidden_size) if before is None else word("cell", before, hidden_size)
+                later_cell = word("later_cell", state, hidden_size)
+                calls.append(program.call(
+                    gates[rows], later, grad, later_cell if has_later_cell else nothing[:], word("gates", at, width), old_cell,
+                    word("cell", at, hidden_size), grad_sums, later_cell[:] if to_before else nothing[:]))
+            elif kind == "gru":
+                old = word("before", state, out_size) if before is None else word("hidden", before, out_size)
+                grad_sums = word("grad_products", at, width)
+                calls.append(program.call(
+                    gates[rows], later, grad, word("gates", at, width), word("kept", at, hidden_size), old,
+                    word("grad_gates", at, width), grad_sums, word("later", state, out_size) if to_before else nothing[:]))
+            else:
+                calls.append(program.call(gates[rows], later, grad, word("hidden", at, out_size), grad_sums))
+            if to_before:
+                calls.append(program.call(products[rows], grad_sums[:], word("hidden_weight"), word("later", state, out_size), nothing[:],
+                                          scratch()))
+            program.add(calls)
+
+    return _prepare(dtype, BACKWARD, parts, build, sum(sizes) * out_size * width > 1 << 20)

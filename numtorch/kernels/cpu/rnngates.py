@@ -1,0 +1,289 @@
+"""What RNN, LSTM and GRU do elementwise in a step: a kernel forward and a kernel backward for each kind of cell.
+
+Rows are the sequences of a batch. Forward kernels turn the sums that the matrix products left into activations, in place, and
+those are what backward reads: its kernels give the gradient of the sums before activation. Gates stand in PyTorch's order: input, forget,
+candidate, output (LSTM; Hochreiter and Schmidhuber 1997, Gers et al. 2000); reset, update, candidate (GRU; Cho et al. 2014,
+with the reset gate applied after the product).
+
+Each loop reads a few arrays and writes one: LLVM vectorises a loop that writes two only with more checks for overlap than it is willing
+to make.
+"""
+from __future__ import annotations
+
+from numpy import float32, int64
+
+from ..intrinsics import address_of, fmax, local_array, offset
+from ..vectormath import exp, tanh
+from .elements import itemsize, prepare_parts, same, shares, typed
+
+T = float32
+load = store = same
+BLOCK = 256                                              # columns whose intermediate results stay on the stack
+GRAIN = 12_000                                           # hidden units of an LSTM cell that make a thread worth waking
+
+
+def sigmoid_row(x, n):
+    for j in range(n):
+        x[j] = store(T(1) / (T(1) + exp(-load(x[j]))))
+
+
+def tanh_row(x, n):
+    for j in range(n):
+        x[j] = store(tanh(load(x[j])))
+
+
+def relu_row(x, n):
+    for j in range(n):
+        x[j] = store(fmax(load(x[j]), T(0)))
+
+
+def slope_of_tanh(y):
+    return T(1) - y * y
+
+
+def slope_of_relu(y):
+    return T(1) if y > T(0) else T(0)
+
+
+squash_row, slope = tanh_row, slope_of_tanh
+
+
+def gather_gradient(later, grad_out, total, n):
+    """total = the gradient that came from the next step plus the output's; either may be absent."""
+    if address_of(later) != 0 and address_of(grad_out) != 0:
+        for j in range(n):
+            total[j] = load(later[j]) + load(grad_out[j])
+    elif address_of(later) != 0:
+        for j in range(n):
+            total[j] = load(later[j])
+    elif address_of(grad_out) != 0:
+        for j in range(n):
+            total[j] = load(grad_out[j])
+    else:
+        for j in range(n):
+            total[j] = T(0)
+
+
+def moved(pointer, elements):
+    """The pointer moved on, unless it is null."""
+    return offset(pointer, elements if address_of(pointer) != 0 else int64(0))
+
+
+def sum_of_gradients(later, grad_out, total, walk):
+    """total = later + grad_out, either of which may be absent."""
+    n = walk[0] * walk[1]
+    block = local_array(T, 256)
+    for first in range(0, n, BLOCK):
+        width = min(int64(BLOCK), n - first)
+        out = offset(total, first)
+        gather_gradient(moved(later, first), moved(grad_out, first), block, width)
+        for j in range(width):
+            out[j] = store(block[j])
+
+
+# ---------------------------------------------------------------- RNN
+def rnn(hidden, walk):
+    """hidden = tanh(hidden) or relu(hidden)."""
+    squash_row(hidden, walk[0] * walk[1])
+
+
+def rnn_grad(later, grad_out, hidden, grad_sums, walk):
+    total = local_array(T, 256)
+    n = walk[0] * walk[1]
+    for first in range(0, n, BLOCK):
+        width = min(int64(BLOCK), n - first)
+        y = offset(hidden, first)
+        out = offset(grad_sums, first)
+        gather_gradient(moved(later, first), moved(grad_out, first), total, width)
+        for j in range(width):
+            out[j] = store(total[j] * slope(load(y[j])))
+
+
+# ---------------------------------------------------------------- LSTM
+def lstm(gates, before, cell, hidden, walk):
+    """cell = forget * before + input * candidate; hidden = output * tanh(cell)."""
+    n = walk[1]
+    for row in range(walk[0]):
+        enter = offset(gates, row * 4 * n)
+        forget = offset(enter, n)
+        candidate = offset(enter, 2 * n)
+        show = offset(enter, 3 * n)
+        old = offset(before, row * n)
+        new = offset(cell, row * n)
+        out = offset(hidden, row * n)
+        sigmoid_row(enter, 2 * n)
+        tanh_row(candidate, n)
+        sigmoid_row(show, n)
+        for j in range(n):
+            new[j] = store(load(forget[j]) * load(old[j]) + load(enter[j]) * load(candidate[j]))
+        for j in range(n):
+            out[j] = store(load(show[j]) * tanh(load(new[j])))
+
+
+def lstm_grad(later, grad_out, later_cell, gates, before, cell, grad_gates, grad_before, walk):
+    """The gates' gradients before activation; grad_before (which may be later_cell) is that of the cell state before."""
+    n = walk[1]
+    total = local_array(T, 256)
+    squashed = local_array(T, 256)
+    for row in range(walk[0]):
+        for first in range(0, n, BLOCK):
+            width = min(int64(BLOCK), n - first)
+            at = row * n + first
+            base = row * 4 * n + first
+            enter = offset(gates, base)
+            forget = offset(enter, n)
+            candidate = offset(enter, 2 * n)
+            show = offset(enter, 3 * n)
+            old = offset(before, at)
+            new = offset(cell, at)
+            to_enter = offset(grad_gates, base)
+            to_forget = offset(to_enter, n)
+            to_candidate = offset(to_enter, 2 * n)
+            to_show = offset(to_enter, 3 * n)
+            from_cell = offset(later_cell, at)
+            to_cell = offset(grad_before, at)
+            gather_gradient(moved(later, at), moved(grad_out, at), total, width)
+            for j in range(width):
+                squashed[j] = tanh(load(new[j]))
+            for j in range(width):
+                o = load(show[j])
+                to_show[j] = store(total[j] * squashed[j] * o * (T(1) - o))
+            if address_of(later_cell) != 0:
+                for j in range(width):
+                    total[j] = total[j] * load(show[j]) * (T(1) - squashed[j] * squashed[j]) + load(from_cell[j])
+            else:
+                for j in range(width):
+                    total[j] = total[j] * load(show[j]) * (T(1) - squashed[j] * squashed[j])
+            for j in range(width):
+                i = load(enter[j])
+                to_enter[j] = store(total[j] * load(candidate[j]) * i * (T(1) - i))
+            for j in range(width):
+                g = load(candidate[j])
+                to_candidate[j] = store(total[j] * load(enter[j]) * (T(1) - g * g))
+            for j in range(width):
+                f = load(forget[j])
+                to_forget[j] = store(total[j] * load(old[j]) * f * (T(1) - f))
+            if address_of(grad_before) != 0:
+                for j in range(width):
+                    to_cell[j] = store(total[j] * load(forget[j]))
+
+
+# ---------------------------------------------------------------- GRU
+def gru(gates, products, before, hidden, kept, walk):
+    """hidden = candidate + update * (before - candidate), where candidate = tanh(input part + reset * hidden part).
+
+    `gates` holds the input's part of the sums and `products` the hidden state's, whose last third goes to `kept` for backward, where
+    that is not null.
+    """
+    n = walk[1]
+    gate = local_array(T, 256)
+    fresh = local_array(T, 256)
+    for row in range(walk[0]):
+        for first in range(0, n, BLOCK):
+            width = min(int64(BLOCK), n - first)
+            at = row * n + first
+            base = row * 3 * n + first
+            reset = offset(gates, base)
+            update = offset(reset, n)
+            candidate = offset(reset, 2 * n)
+            product = offset(products, base)
+            middle = offset(product, n)
+            inner = offset(product, 2 * n)
+            old = offset(before, at)
+            out = offset(hidden, at)
+            for j in range(width):
+                gate[j] = T(1) / (T(1) + exp(-(load(reset[j]) + load(product[j]))))
+            for j in range(width):
+                reset[j] = store(gate[j])
+            for j in range(width):
+                fresh[j] = tanh(load(candidate[j]) + gate[j] * load(inner[j]))
+            for j in range(width):
+                candidate[j] = store(fresh[j])
+            for j in range(width):
+                gate[j] = T(1) / (T(1) + exp(-(load(update[j]) + load(middle[j]))))
+            for j in range(width):
+                update[j] = store(gate[j])
+            for j in range(width):
+                out[j] = store(fresh[j] + gate[j] * (load(old[j]) - fresh[j]))
+            if address_of(kept) != 0:
+                keep = offset(kept, at)
+                for j in range(width):
+                    keep[j] = inner[j]
+
+
+def gru_grad(later, grad_out, gates, kept, before, grad_gates, grad_products, grad_before, walk):
+    """Gradients of both parts of the sums, and in grad_before (which may be `later`) what goes past the products."""
+    n = walk[1]
+    total = local_array(T, 256)
+    inside = local_array(T, 256)
+    for row in range(walk[0]):
+        for first in range(0, n, BLOCK):
+            width = min(int64(BLOCK), n - first)
+            at = row * n + first
+            base = row * 3 * n + first
+            reset = offset(gates, base)
+            update = offset(reset, n)
+            candidate = offset(reset, 2 * n)
+            inner = offset(kept, at)
+            old = offset(before, at)
+            to_reset = offset(grad_gates, base)
+            to_update = offset(to_reset, n)
+            to_candidate = offset(to_reset, 2 * n)
+            product = offset(grad_products, base)
+            to_old = offset(grad_before, at)
+            gather_gradient(moved(later, at), moved(grad_out, at), total, width)
+            for j in range(width):
+                c = load(candidate[j])
+                inside[j] = total[j] * (T(1) - load(update[j])) * (T(1) - c * c)
+            for j in range(width):
+                z = load(update[j])
+                to_update[j] = store(total[j] * (load(old[j]) - load(candidate[j])) * z * (T(1) - z))
+            for j in range(width):
+                r = load(reset[j])
+                to_reset[j] = store(inside[j] * load(inner[j]) * r * (T(1) - r))
+            for j in range(width):
+                to_candidate[j] = store(inside[j])
+            middle = offset(product, n)
+            last = offset(product, 2 * n)
+            for j in range(width):
+                product[j] = to_reset[j]
+            for j in range(width):
+                middle[j] = to_update[j]
+            for j in range(width):
+                last[j] = store(inside[j] * load(reset[j]))
+            if address_of(grad_before) != 0:
+                for j in range(width):
+                    to_old[j] = store(total[j] * load(update[j]))
+
+
+# ---------------------------------------------------------------- planning
+# The kernel, the widths of its arrays in multiples of the hidden size, and names bound in it.
+KINDS = {
+    "sum": (sum_of_gradients, (1, 1, 1), {}),
+    "rnn_tanh": (rnn, (1,), {"squash_row": tanh_row}),
+    "rnn_relu": (rnn, (1,), {"squash_row": relu_row}),
+    "rnn_tanh_grad": (rnn_grad, (1, 1, 1, 1), {"slope": slope_of_tanh}),
+    "rnn_relu_grad": (rnn_grad, (1, 1, 1, 1), {"slope": slope_of_relu}),
+    "lstm": (lstm, (4, 1, 1, 1), {}),
+    "lstm_grad": (lstm_grad, (1, 1, 1, 4, 1, 1, 4, 1), {}),
+    "gru": (gru, (3, 3, 1, 1, 1), {}),
+    "gru_grad": (gru_grad, (1, 1, 3, 1, 1, 3, 3, 1), {}),
+}
+
+
+def plan_gates(kind: str, dtype: str, rows: int, hidden_size: int, present=None, threaded: bool = True):
+    """Plan the elementwise part of a step on `rows` sequences.
+
+    Args:
+        kind: `"lstm"`, `"gru"`, `"rnn_tanh"`, `"rnn_relu"`, or one of these with `"_grad"`; the addresses are the kernel's arguments.
+        present: for each array whether it is there; null ones must not be moved on.
+        threaded: whether the rows may be split over threads.
+    """
+    function, widths, names = KINDS[kind]
+    kernel = typed(function, dtype, ("element*",) * len(widths) + ("int64*",), **names)
+    work = rows * hidden_size
+    parts = shares(rows, work, GRAIN) if threaded else [(0, rows)]
+    step = hidden_size * itemsize(dtype)
+    present = present or (True,) * len(widths)
+    offsets = [tuple(start * width * step if there else 0 for width, there in zip(widths, present)) for start, _ in parts]
+    return prepare_parts(kernel, [(stop - start, hidden_size) for start, stop in parts], offsets, work)

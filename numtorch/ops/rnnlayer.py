@@ -1,0 +1,304 @@
+"""One direction of one layer of an RNN, LSTM or GRU, over all its steps: an op with a fused time loop forward and backward.
+
+Rows stand step after step: step t has `sizes[t]` of them, falling or equal (as a PackedSequence lies in memory; without padding all
+sizes are the same), and row i of every step belongs to sequence i. A cell is a layer of one step.
+
+Forward is one product of all inputs with the input weights, then the loop (kernels/cpu/rnn.py). Backward is the loop in the other
+direction, then one product for each weight over all steps. Where a gradient is itself to be differentiated, and where there is
+no kernel (other devices, no elements), the same layer is written in ops (`formula`).
+"""
+from __future__ import annotations
+
+from ..autograd.api import grad as gradients
+from ..autograd.graph import GraphNode, attach_outputs, recording
+from ..autograd.modes import modes
+from ..devices import cpu
+from ..dtypes import uint8
+from ..layout import Layout
+from ..tensor import empty, wrap
+from . import creation, reduce
+from .activation import relu, sigmoid
+from .arithmetic import mul, sub
+from .backends import kernels
+from .contract import linear, mm
+from .copy import clone, contiguous
+from .elementary import tanh
+from .gather import index_select
+from .join import cat
+from .op import new_plan_table
+from .operators import add
+from .view import narrow, transpose, view_as
+
+GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+_plans = new_plan_table()
+
+
+def run_layer(kind, x, sizes, reverse, before, cell_before, w_ih, w_hh, b_ih=None, b_hh=None, w_hr=None):
+    """Run a layer.
+
+    Args:
+        kind: `"lstm"`, `"gru"`, `"rnn_tanh"` or `"rnn_relu"`.
+        x: (rows, input_size), all steps.
+        sizes: tuple of the rows in each step.
+        reverse: whether time runs backwards.
+        before: (sizes[0], out_size), the initial hidden state.
+        cell_before: (sizes[0], hidden_size), LSTM only, else None.
+        w_ih, w_hh, b_ih, b_hh: (gates * hidden_size, input_size), (gates * hidden_size, out_size) and two of (gates * hidden_size).
+        w_hr: LSTM's projection, (out_size, hidden_size).
+
+    Returns:
+        Hidden states (rows, out_size), the final hidden state and the LSTM's final cell state (else None).
+    """
+    if not before.layout.contiguous:
+        before = contiguous(before)
+    if cell_before is not None and not cell_before.layout.contiguous:
+        cell_before = contiguous(cell_before)
+    inputs = (x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr)
+    recorded = recording(*inputs)
+    key = (kind, sizes, reverse, recorded, x.layout, before.layout, w_ih.layout, w_hh.layout,
+           None if cell_before is None else cell_before.layout, None if b_ih is None else b_ih.layout,
+           None if b_hh is None else b_hh.layout, None if w_hr is None else w_hr.layout)
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _plans.keep(key, _Layer(kind, sizes, reverse, recorded, [None if t is None else t.layout for t in inputs]))
+    if plan.loop is None:
+        return formula(kind, x, sizes, reverse, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr)
+    hidden, gates, cell, raw, kept = plan.run(x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr)
+    if plan.single:
+        outputs = (hidden,) if cell is None else (hidden, cell)
+    else:
+        last = plan.last_rows()
+        outputs = (hidden, _rows(hidden, last)) if cell is None else (hidden, _rows(hidden, last), _rows(cell, last))
+    if recorded:
+        saved = inputs + (_apart(hidden), gates, None if cell is None else _apart(cell), raw, kept)
+        node = GraphNode(kind, tuple([None if t is None else t.node for t in inputs]), saved, _layer_vjp, plan, len(outputs))
+        if len(outputs) == 1:
+            hidden.node = node
+        else:
+            attach_outputs(node, outputs)
+    if plan.single:
+        return hidden, hidden, cell
+    return hidden, outputs[1], outputs[2] if cell is not None else None
+
+
+def _apart(tensor):
+    """The memory of a result without the tensor, which would lead from its node to itself."""
+    return wrap(tensor.storage, tensor.address, tensor.layout)
+
+
+def _rows(x, index):
+    """Rows by number, or, where `index` is a pair, from one to another."""
+    x = _apart(x)
+    return clone(narrow(x, 0, *index)) if isinstance(index, tuple) else index_select(x, 0, index)
+
+
+class _Scratch:
+    """A prepared kernel and the layout of the memory that it works in."""
+
+    __slots__ = ("call", "walk", "layout", "prepared")
+
+    def __init__(self, prepared, device):
+        self.prepared, self.call, self.walk = prepared, prepared.call, prepared.walk
+        self.layout = Layout.of(uint8, (prepared.workspace,), None, device) if prepared.workspace else None
+
+
+class _Layer:
+    """What a layer's call must know once the layouts are known."""
+
+    def __init__(self, kind, sizes, reverse, keeping, layouts):
+        x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr = layouts
+        self.kind, self.sizes, self.reverse, self.keeping = kind, sizes, reverse, keeping
+        self.single, self.uniform = len(sizes) == 1, sizes[-1] == sizes[0]
+        self.rows, self.batch = x.shape[0], sizes[0]
+        self.width, self.out_size = w_ih.shape[0], w_hh.shape[1]
+        self.hidden_size = self.width // GATES[kind]
+        self.loop = self.index = self.previous = None
+        self.weight, self.projection = w_hh, w_hr
+        self.backward_plans = {}
+        if x.device is not cpu or not (self.rows and self.hidden_size) or not x.dtype.is_floating_point:
+            return
+        dtype, family = x.dtype, kernels(cpu, "rnn")
+        layout = lambda *shape: Layout.of(dtype, shape, None, cpu)
+        self.hidden = layout(self.rows, self.out_size)
+        self.gates = layout(self.rows, self.width) if GATES[kind] > 1 else None
+        self.cell = layout(self.rows, self.hidden_size) if kind == "lstm" else None
+        self.raw = layout(self.rows, self.hidden_size) if w_hr is not None else None
+        self.kept = layout(self.rows, self.hidden_size) if kind == "gru" and keeping else None
+        self.products = layout(self.batch, self.width) if kind == "gru" else None
+        self.state, self.cell_state = layout(self.batch, self.out_size), layout(self.batch, self.hidden_size)
+        self.input = _Scratch(kernels(cpu, "gemm").plan_gemm(
+            self.rows, self.width, x.shape[1], dtype.kernel, x.strides, w_ih.strides[::-1], (self.width, 1),
+            bias=None if b_ih is None else "column", bias_stride=1 if b_ih is None else b_ih.strides[0]), cpu)
+        # turned over once, the hidden weight is read by rows in every step
+        strides = w_hh.strides[::-1] if self.single else (self.width, 1)
+        self.loop = _Scratch(family.plan_forward(
+            kind, dtype.kernel, sizes, reverse, self.hidden_size, self.out_size, strides, None if w_hr is None else w_hr.strides[::-1],
+            0 if b_hh is None else b_hh.strides[0], self.kept is not None), cpu)
+
+    def run(self, x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr):
+        """Hidden states, and what backward wants: gates, cell states, hidden states before the projection, GRU's hidden products."""
+        hidden = empty(self.hidden)
+        gates = hidden if self.gates is None else empty(self.gates)
+        cell = None if self.cell is None else empty(self.cell)
+        raw = None if self.raw is None else empty(self.raw)
+        kept = None if self.kept is None else empty(self.kept)
+        products = None if self.products is None else empty(self.products)
+        plan = self.input
+        scratch = None if plan.layout is None else empty(plan.layout)
+        plan.call(x.address, w_ih.address, gates.address, 0 if b_ih is None else b_ih.address, 0 if scratch is None else scratch.address,
+                  plan.walk)
+        weight = w_hh if self.single else contiguous(transpose(_apart(w_hh), 0, 1))
+        plan = self.loop
+        if plan.layout is not None:
+            scratch = empty(plan.layout)
+        plan.call(gates.address, before.address, _address(cell_before), weight.address, _address(b_hh), _address(w_hr), hidden.address,
+                  _address(cell), _address(raw), _address(products), _address(kept), _address(scratch), 0, 0, 0, 0, plan.walk)
+        return hidden, None if self.gates is None else gates, cell, raw, kept
+
+    def last_rows(self):
+        """The row of each sequence's last step."""
+        if self.index is None:
+            if self.uniform:
+                self.index = (0 if self.reverse else self.rows - self.batch, self.batch)
+            else:
+                last = [0] * self.batch
+                for rows, at, _, state in kernels(cpu, "rnn").steps_of(self.sizes, 0, self.batch, self.reverse):
+                    last[state:state + rows] = range(at, at + rows)
+                self.index = creation.tensor(last)
+        return self.index
+
+    def states_before(self, before, hidden):
+        """The hidden state before each row."""
+        if self.single:
+            return before
+        if self.uniform:
+            between = narrow(hidden, 0, self.batch if self.reverse else 0, self.rows - self.batch)
+            return cat((between, before)) if self.reverse else cat((before, between))
+        if self.previous is None:
+            rows_before = [0] * self.rows
+            for rows, at, begin, state in kernels(cpu, "rnn").steps_of(self.sizes, 0, self.batch, self.reverse):
+                start = self.rows + state if begin is None else begin
+                rows_before[at:at + rows] = range(start, start + rows)
+            self.previous = creation.tensor(rows_before)
+        return index_select(cat((hidden, before)), 0, self.previous)
+
+    def backward(self, has, to_before):
+        """The loop backwards, for those gradients that come and are wanted."""
+        plan = self.backward_plans.get((has, to_before))
+        if plan is None:
+            plan = self.backward_plans[has, to_before] = _Scratch(kernels(cpu, "rnn").plan_backward(
+                self.kind, self.hidden.dtype.kernel, self.sizes, self.reverse, self.hidden_size, self.out_size, self.weight.strides,
+                None if self.projection is None else self.projection.strides, has, to_before), cpu)
+        return plan
+
+
+def _address(tensor):
+    return 0 if tensor is None else tensor.address
+
+
+# ---------------------------------------------------------------- backward
+def _layer_vjp(node, grads):
+    grads = grads if isinstance(grads, list) else [grads]
+    if modes.grad:
+        return _formula_vjp(node, grads)
+    plan = node.constants
+    x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr, hidden, gates, cell, raw, kept = node.tensors()
+    for_x, for_before, for_cell, for_input, for_hidden, for_b_ih, for_b_hh, for_projection = [e is not None for e in node.edges]
+    grad_out, later, later_cell = grads[0], None, None
+    if plan.single:
+        later_cell = grads[1] if cell is not None else None
+    else:
+        later, later_cell = grads[1], grads[2] if cell is not None else None
+    if grad_out is not None:
+        grad_out = contiguous(grad_out)
+    to_before = for_before or for_cell or not plan.single
+    if not plan.single:
+        later = clone(contiguous(later)) if later is not None else creation.zeros(plan.state.shape, dtype=hidden.layout.dtype)
+        has_later = True
+    else:
+        later, has_later = empty(plan.state) if to_before else None, False
+    has_cell = later_cell is not None or (cell is not None and not plan.single)
+    if cell is not None and (to_before or has_cell):
+        if later_cell is not None:
+            later_cell = clone(contiguous(later_cell)) if to_before else contiguous(later_cell)
+        else:
+            later_cell = creation.zeros(plan.cell_state.shape, dtype=hidden.layout.dtype) if has_cell else empty(plan.cell_state)
+    loop = plan.backward((has_later, has_cell, grad_out is not None), to_before)
+    grad_gates = empty(plan.gates if plan.gates is not None else plan.hidden)
+    grad_products = empty(plan.gates) if plan.kind == "gru" else grad_gates
+    grad_hidden, grad_raw = (empty(plan.hidden), empty(plan.cell_state)) if w_hr is not None else (None, None)
+    scratch = None if loop.layout is None else empty(loop.layout)
+    loop.call(_address(later), _address(later_cell), _address(grad_out), _address(gates), before.address, _address(cell_before),
+              hidden.address, _address(cell), _address(kept), w_hh.address, _address(w_hr), grad_gates.address, grad_products.address,
+              _address(grad_hidden), _address(grad_raw), _address(scratch), loop.walk)
+    by_bias = reduce.SUM.run(grad_gates, 0) if for_b_ih else None
+    by_hidden_bias = None
+    if for_b_hh:
+        by_hidden_bias = by_bias if by_bias is not None and grad_products is grad_gates else reduce.SUM.run(grad_products, 0)
+    return (mm(grad_gates, w_ih) if for_x else None,
+            later if for_before else None,
+            later_cell if for_cell else None,
+            mm(transpose(grad_gates, 0, 1), x) if for_input else None,
+            mm(transpose(grad_products, 0, 1), plan.states_before(before, hidden)) if for_hidden else None,
+            by_bias, by_hidden_bias,
+            mm(transpose(grad_hidden, 0, 1), raw) if for_projection else None)
+
+
+def _formula_vjp(node, grads):
+    """Gradients that can be differentiated: those of the formula, run again."""
+    plan = node.constants
+    inputs = [None if t is None else view_as(t, t) for t in node.tensors()[:8]]       # the walk back ends at these
+    x, before, cell_before, *weights = inputs
+    hidden, last, cell = formula(plan.kind, x, plan.sizes, plan.reverse, before, cell_before, *weights)
+    outputs = [o for o in ((hidden, cell) if plan.single else (hidden, last, cell)) if o is not None]
+    pairs = [(out, grad) for out, grad in zip(outputs, grads) if grad is not None]
+    wanted = [t for t, edge in zip(inputs, node.edges) if edge is not None]
+    found = iter(gradients([out for out, _ in pairs], wanted, [grad for _, grad in pairs], create_graph=True, allow_unused=True))
+    return tuple([None if edge is None else next(found) for edge in node.edges])
+
+
+# ---------------------------------------------------------------- the same in ops
+def formula(kind, x, sizes, reverse, before, cell_before, w_ih, w_hh, b_ih=None, b_hh=None, w_hr=None):
+    """What `run_layer` computes, written in ops: differentiable any number of times, on any device."""
+    sums, starts = linear(x, w_ih, b_ih), [0]
+    for size in sizes:
+        starts.append(starts[-1] + size)
+    steps = range(len(sizes) - 1, -1, -1) if reverse else range(len(sizes))
+    outputs, ended = [None] * len(sizes), []
+    running = 0 if reverse else sizes[0]
+    state = [None if s is None else narrow(s, 0, 0, running) for s in (before, cell_before)]
+    for t in steps:
+        size = sizes[t]
+        if size < running:                               # sequences that ended at the step before
+            ended.append([None if s is None else narrow(s, 0, size, running - size) for s in state])
+            state = [None if s is None else narrow(s, 0, 0, size) for s in state]
+        elif size > running:                             # backwards in time, sequences whose last step this is
+            state = [None if s is None else cat((s, narrow(new, 0, running, size - running)))
+                     for s, new in zip(state, (before, cell_before))]
+        running = size
+        state = _step(kind, narrow(sums, 0, starts[t], size), state, w_hh, b_hh, w_hr)
+        outputs[t] = state[0]
+    if len(sizes) == 1:
+        return outputs[0], outputs[0], state[1]
+    final = [None if part[0] is None else cat(part) if len(part) > 1 else part[0] for part in zip(state, *reversed(ended))]
+    return cat(outputs), final[0], final[1]
+
+
+def _step(kind, sums, state, w_hh, b_hh, w_hr):
+    """One step: the new hidden and cell state."""
+    hidden, cell = state
+    product = linear(hidden, w_hh, b_hh)
+    if kind == "gru":
+        size = hidden.layout.shape[1]
+        part = lambda x, index: narrow(x, 1, index * size, size)
+        reset, update = (sigmoid(add(part(sums, i), part(product, i))) for i in (0, 1))
+        candidate = tanh(add(part(sums, 2), mul(reset, part(product, 2))))
+        return [add(candidate, mul(update, sub(hidden, candidate))), None]
+    total = add(sums, product)
+    if kind != "lstm":
+        return [(relu if kind == "rnn_relu" else tanh)(total), None]
+    size = cell.layout.shape[1]
+    enter, forget, candidate, show = (narrow(total, 1, i * size, size) for i in range(4))
+    cell = add(mul(sigmoid(forget), cell), mul(sigmoid(enter), tanh(candidate)))
+    hidden = mul(sigmoid(show), tanh(cell))
+    return [hidden if w_hr is None else linear(hidden, w_hr), cell]
