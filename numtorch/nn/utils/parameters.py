@@ -1,11 +1,11 @@
 """What training loops do with all parameters or gradients at once."""
 from __future__ import annotations
 
-from ..autograd.modes import no_grad
-from ..exchange import make
-from ..ops import creation, reduce
-from ..ops.join import cat
-from ..tensor import Tensor
+from ...autograd.modes import no_grad
+from ...exchange import make
+from ...ops import creation, reduce
+from ...ops.join import cat
+from ...tensor import Tensor
 
 
 def _gradients(parameters):

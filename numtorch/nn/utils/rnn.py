@@ -1,0 +1,214 @@
+"""Sequences of different lengths as one tensor: padded to the longest, or packed step after step without padding.
+
+Both ways are a mask over (step, sequence): packing takes the elements where it holds, padding puts them back there.
+"""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...devices import cpu
+from ...dtypes import int64
+from ...ops import creation
+from ...ops.comparison import lt
+from ...ops.gather import index_copy, index_select
+from ...ops.join import stack
+from ...ops.mask import nonzero
+from ...ops.order import sort
+from ...ops.parts import unbind
+from ...ops.reduce import sum as total
+from ...ops.scatter import scatter
+from ...ops.view import narrow, reshape, transpose, unsqueeze
+from ...tensor import Tensor
+
+
+class _Fields(NamedTuple):
+    data: Tensor
+    batch_sizes: Tensor
+    sorted_indices: Tensor | None
+    unsorted_indices: Tensor | None
+
+
+class PackedSequence(_Fields):
+    """Sequences without padding: all first elements, longest sequence first, then all second ones, and so on. Made by
+    `pack_padded_sequence` and `pack_sequence`.
+
+    Attributes:
+        data: (sum of lengths, *).
+        batch_sizes: how many sequences reach each step, an int64 tensor on the CPU.
+        sorted_indices: for each place in a step, the sequence that has it; None when they came in order.
+        unsorted_indices: the inverse.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
+        if batch_sizes is None:
+            if not (isinstance(data, (list, tuple)) and len(data) == 2):
+                raise AssertionError("Expected data to be a list or tuple of length 2")
+            data, batch_sizes = data
+        if batch_sizes.layout.device is not cpu:
+            raise ValueError("batch_sizes should always be on CPU. Make PackedSequences with pack_sequence or pack_padded_sequence.")
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args, **kwargs) -> PackedSequence:
+        """With the data converted as by `Tensor.to`; itself when nothing changes."""
+        data = self.data.to(*args, **kwargs)
+        if data is self.data:
+            return self
+        sides = [None if x is None else x.to(data.layout.device) for x in (self.sorted_indices, self.unsorted_indices)]
+        return type(self)(data, self.batch_sizes, *sides)
+
+    def cpu(self) -> PackedSequence:
+        return self.to("cpu")
+
+    def cuda(self, device=None) -> PackedSequence:
+        return self.to("cuda" if device is None else device)
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.data.is_cuda
+
+
+def _converter(name):
+    def convert(self):
+        return self.to(getattr(self.data, name)().dtype)
+    convert.__name__, convert.__doc__ = name, f"With the data converted as by `Tensor.{name}`."
+    return convert
+
+
+for _name in ("double", "float", "half", "long", "int", "short"):
+    setattr(PackedSequence, _name, _converter(_name))
+
+
+def invert_permutation(permutation):
+    """The permutation that undoes one; None for None."""
+    if permutation is None:
+        return None
+    count = permutation.layout.shape[0]
+    places = creation.arange(count, device=permutation.layout.device)
+    return scatter(creation.empty(count, dtype=int64, device=permutation.layout.device), 0, permutation, places)
+
+
+def _places(mask, device):
+    """The numbers of the elements of a (step, sequence) mask that hold, in that order."""
+    return reshape(nonzero(reshape(mask, (-1,))), (-1,)).to(device)
+
+
+def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sorted: bool = True) -> PackedSequence:
+    """Pack padded sequences.
+
+    Args:
+        input: (L, N, *), or (N, L, *) with `batch_first`.
+        lengths: the length of each sequence, a list or a tensor on the CPU.
+        enforce_sorted: expect lengths that never rise; otherwise the sequences are sorted.
+
+    Raises:
+        RuntimeError: lengths that do not match the input, are not positive, or rise although they must not.
+    """
+    lengths = lengths.to(int64) if isinstance(lengths, Tensor) else creation.tensor(list(lengths), dtype=int64)
+    if batch_first:
+        input = transpose(input, 0, 1)
+    sorted_indices = None
+    if not enforce_sorted:
+        lengths, order = sort(lengths, descending=True)
+        sorted_indices = order.to(input.layout.device)
+        input = index_select(input, 1, sorted_indices)
+    shape, values = input.layout.shape, lengths.tolist()
+    if not input.layout.numel:
+        raise RuntimeError("Cannot pack empty tensors.")
+    if len(values) != shape[1]:
+        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(values)} (batch_size={shape[1]})")
+    if min(values) <= 0:
+        raise RuntimeError(f"Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0: {values}")
+    if any(a < b for a, b in zip(values, values[1:])):
+        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+                           "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do "
+                           "not need ONNX exportability.")
+    if values[0] > shape[0]:
+        raise RuntimeError(f"pack_padded_sequence: expected lengths of at most {shape[0]}, the input's steps, got {values[0]}")
+    steps = creation.arange(values[0])
+    mask = lt(unsqueeze(steps, 1), unsqueeze(lengths, 0))
+    rows = reshape(narrow(input, 0, 0, values[0]), (values[0] * shape[1], *shape[2:]))
+    return PackedSequence(index_select(rows, 0, _places(mask, input.layout.device)), total(mask, 1), sorted_indices, None)
+
+
+def pad_packed_sequence(sequence, batch_first: bool = False, padding_value: float = 0.0, total_length=None) -> tuple:
+    """The inverse of `pack_padded_sequence`.
+
+    Args:
+        batch_first: give (N, L, *) instead of (L, N, *).
+        padding_value: what stands after the end of a sequence.
+        total_length: pad to this many steps instead of to the longest sequence.
+
+    Returns:
+        The padded sequences in their first order, and their lengths.
+
+    Raises:
+        ValueError: `total_length` is less than the longest sequence.
+    """
+    data, sizes = sequence.data, sequence.batch_sizes
+    steps, batch = sizes.layout.shape[0], int(sizes[0])
+    if total_length is not None and total_length < steps:
+        raise ValueError(f"Expected total_length to be at least the length of the longest sequence in input, but got "
+                         f"total_length={total_length} and max sequence length being {steps}")
+    mask = lt(unsqueeze(creation.arange(batch), 0), unsqueeze(sizes, 1))
+    shape, device = data.layout.shape[1:], data.layout.device
+    length = total_length or steps
+    filled = creation.full((length * batch, *shape), padding_value, dtype=data.layout.dtype, device=device)
+    padded = reshape(index_copy(filled, 0, _places(mask, device), data), (length, batch, *shape))
+    lengths = total(mask, 0)
+    if sequence.unsorted_indices is not None:
+        padded = index_select(padded, 1, sequence.unsorted_indices)
+        lengths = index_select(lengths, 0, sequence.unsorted_indices.to(cpu))
+    return transpose(padded, 0, 1) if batch_first else padded, lengths
+
+
+def pad_sequence(sequences, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Tensor:
+    """Sequences (L_i, *) as one tensor (L, N, *), or (N, L, *) with `batch_first`, where L is the longest.
+
+    Args:
+        padding_value: what fills up the others.
+        padding_side: `"right"` or `"left"`: at which end.
+
+    Raises:
+        RuntimeError: no sequences, not an iterable, or another side.
+    """
+    if not hasattr(sequences, "__iter__"):
+        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
+    sequences = unbind(sequences, 0) if isinstance(sequences, Tensor) else tuple(sequences)
+    if not sequences:
+        raise RuntimeError("received an empty list of sequences")
+    if padding_side not in ("right", "left"):
+        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    longest = max(s.layout.shape[0] for s in sequences)
+    padded = []
+    for sequence in sequences:
+        count, *rest = sequence.layout.shape
+        if count < longest:
+            filled = creation.full((longest, *rest), padding_value, dtype=sequence.layout.dtype, device=sequence.layout.device)
+            start = longest - count if padding_side == "left" else 0
+            places = creation.arange(start, start + count, device=sequence.layout.device)
+            sequence = index_copy(filled, 0, places, sequence)
+        padded.append(sequence)
+    return stack(padded, 0 if batch_first else 1)
+
+
+def unpad_sequence(padded_sequences, lengths, batch_first: bool = False) -> list:
+    """The inverse of `pad_sequence`: a list of sequences of the given lengths."""
+    if not batch_first:
+        padded_sequences = transpose(padded_sequences, 0, 1)
+    values = lengths.tolist() if isinstance(lengths, Tensor) else list(lengths)
+    return [narrow(sequence, 0, 0, length) for sequence, length in zip(unbind(padded_sequences, 0), values, strict=True)]
+
+
+def pack_sequence(sequences, enforce_sorted: bool = True) -> PackedSequence:
+    """Pack a list of sequences (L_i, *); with `enforce_sorted` they must come longest first."""
+    return pack_padded_sequence(pad_sequence(sequences), [s.layout.shape[0] for s in sequences], enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences) -> list:
+    """The inverse of `pack_sequence`."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)

@@ -1,0 +1,227 @@
+"""Recurrent cells and networks as functions: lstm_cell, gru_cell, rnn_tanh_cell, rnn_relu_cell; lstm, gru, rnn_tanh, rnn_relu.
+
+A cell is a layer of one step (`rnnlayer.py`). A network is layers in one or two directions, with dropout between them.
+"""
+from __future__ import annotations
+
+from ..tensor import Tensor
+from .copy import contiguous
+from .dropout import dropout as drop
+from .join import cat, stack
+from .rnnlayer import GATES, run_layer
+from .view import reshape, select, transpose
+
+
+# ---------------------------------------------------------------- cells
+def _check_cell(kind, x, hidden, cell, w_ih, w_hh, b_ih, b_hh):
+    """Raise what PyTorch raises for shapes and dtypes that do not fit."""
+    if w_hh.ndim != 2 or w_ih.ndim != 2 or x.ndim != 2:
+        raise RuntimeError(f"{kind}_cell: expected a 2D input and 2D weights, got {x.ndim}D, {w_ih.ndim}D and {w_hh.ndim}D")
+    if x.shape[1] != w_ih.shape[1]:
+        raise RuntimeError(f"input has inconsistent input_size: got {x.shape[1]} expected {w_ih.shape[1]}")
+    width = GATES[kind] * w_hh.shape[1]
+    for place, state in enumerate((hidden, cell)):
+        if state is None:
+            continue
+        if state.ndim != 2:
+            raise RuntimeError(f"{kind}_cell: expected hidden{place} to be 2D, got {state.ndim}D")
+        if state.shape[0] != x.shape[0]:
+            raise RuntimeError(f"Input batch size {x.shape[0]} doesn't match hidden{place} batch size {state.shape[0]}")
+        if state.shape[1] != w_hh.shape[1]:
+            raise RuntimeError(f"hidden{place} has inconsistent hidden_size: got {state.shape[1]}, expected {w_hh.shape[1]}")
+    for name, layout, shape in (("weight_ih", w_ih, (width, w_ih.shape[1])), ("weight_hh", w_hh, (width, w_hh.shape[1])),
+                                ("bias_ih", b_ih, (width,)), ("bias_hh", b_hh, (width,))):
+        if layout is not None and layout.shape != shape:
+            raise RuntimeError(f"{kind}_cell: expected {name} of shape {list(shape)}, got {list(layout.shape)}")
+    _check_dtypes(kind + "_cell", (x, hidden, cell, w_ih, w_hh, b_ih, b_hh))
+
+
+def _check_dtypes(name, layouts):
+    first = layouts[0]
+    for layout in layouts:
+        if layout is not None and layout.dtype is not first.dtype:
+            raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {_title(first.dtype)} and {_title(layout.dtype)} "
+                               f"({name})")
+        if layout is not None and layout.device is not first.device:
+            raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {first.device} and "
+                               f"{layout.device}! (when checking arguments for {name})")
+
+
+def _title(dtype):
+    return {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16"}.get(dtype.name, dtype.name.capitalize())
+
+
+_checked: set = set()                                    # combinations of layouts that have been found right
+
+
+def _run_cell(kind, x, hidden, cell, w_ih, w_hh, b_ih, b_hh):
+    key = (kind, x.layout, hidden.layout, None if cell is None else cell.layout, w_ih.layout, w_hh.layout,
+           None if b_ih is None else b_ih.layout, None if b_hh is None else b_hh.layout)
+    if key not in _checked:
+        _check_cell(*key)
+        if len(_checked) > 1000:
+            _checked.clear()
+        _checked.add(key)
+    hidden, _, cell = run_layer(kind, x, (x.layout.shape[0],), False, hidden, cell, w_ih, w_hh, b_ih, b_hh)
+    return hidden if cell is None else (hidden, cell)
+
+
+def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> tuple:
+    """One step of an LSTM, all four gates in one kernel after the products.
+
+    Args:
+        input: (N, input_size).
+        hx: hidden and cell state, both (N, hidden_size).
+        w_ih, w_hh: (4 * hidden_size, input_size) and (4 * hidden_size, hidden_size): input, forget, candidate, output gate.
+        b_ih, b_hh: (4 * hidden_size), or None.
+
+    Returns:
+        The new hidden and cell state.
+
+    Raises:
+        RuntimeError: sizes or dtypes that do not match.
+    """
+    if len(hx) != 2:
+        raise RuntimeError("lstm_cell expects two hidden states")
+    return _run_cell("lstm", input, hx[0], hx[1], w_ih, w_hh, b_ih, b_hh)
+
+
+def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Tensor:
+    """One step of a GRU: arguments as for `lstm_cell`, with one state `hx` (N, hidden_size) and three gates (reset, update, candidate)."""
+    return _run_cell("gru", input, hx, None, w_ih, w_hh, b_ih, b_hh)
+
+
+def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Tensor:
+    """tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh), from (N, input_size) and (N, hidden_size)."""
+    return _run_cell("rnn_tanh", input, hx, None, w_ih, w_hh, b_ih, b_hh)
+
+
+def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Tensor:
+    """relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh), from (N, input_size) and (N, hidden_size)."""
+    return _run_cell("rnn_relu", input, hx, None, w_ih, w_hh, b_ih, b_hh)
+
+
+# ---------------------------------------------------------------- networks
+def _parameters_of(params, has_biases, projected, layers, directions):
+    """The weights of each layer's directions, as `run_layer` takes them."""
+    each = 2 + 2 * has_biases + projected
+    if len(params) != each * layers * directions:
+        raise RuntimeError(f"expected {each * layers * directions} weights for {layers} layers in {directions} directions, got "
+                           f"{len(params)}")
+    found = []
+    for start in range(0, len(params), each):
+        part = params[start:start + each]
+        found.append((*part[:2], *(part[2:4] if has_biases else (None, None)), part[-1] if projected else None))
+    return found
+
+
+def _network(kind, rows, sizes, states, params, has_biases, num_layers, dropout, train, bidirectional):
+    """All layers over rows of all steps: outputs (rows, directions * out_size), final hidden and (LSTM) cell states stacked."""
+    directions = 2 if bidirectional else 1
+    hidden, cell = states
+    out_size, width = hidden.layout.shape[2], params[0].layout.shape[0]
+    projected = kind == "lstm" and out_size * GATES[kind] != width
+    weights = _parameters_of(params, has_biases, projected, num_layers, directions)
+    _check_network(kind, rows.layout, hidden.layout, None if cell is None else cell.layout, weights, directions)
+    ends, cell_ends = [], []
+    for layer in range(num_layers):
+        outputs = []
+        for direction in range(directions):
+            index = layer * directions + direction
+            out, end, cell_end = run_layer(kind, rows, sizes, direction == 1, select(hidden, 0, index),
+                                           None if cell is None else select(cell, 0, index), *weights[index])
+            outputs.append(out)
+            ends.append(end)
+            cell_ends.append(cell_end)
+        rows = cat(outputs, 1) if directions == 2 else outputs[0]
+        if dropout and train and layer + 1 < num_layers:
+            rows = drop(rows, dropout, True)
+    return rows, stack(ends), None if cell is None else stack(cell_ends)
+
+
+def _check_network(kind, rows, hidden, cell, weights, directions):
+    """Raise for weights and states that do not fit: kernels check nothing."""
+    count, hidden_size = len(weights), weights[0][0].layout.shape[0] // GATES[kind]
+    out_size, features, batch = hidden.shape[2], rows.shape[1], hidden.shape[1]
+    if hidden.shape[0] != count:
+        raise RuntimeError(f"Expected hidden size {(count, batch, out_size)}, got {list(hidden.shape)}")
+    if cell is not None and cell.shape != (count, batch, hidden_size):
+        raise RuntimeError(f"Expected hidden[1] size {(count, batch, hidden_size)}, got {list(cell.shape)}")
+    for index, (w_ih, w_hh, b_ih, b_hh, w_hr) in enumerate(weights):
+        width = GATES[kind] * hidden_size
+        wanted = features if index < directions else directions * out_size
+        for title, weight, shape in (("input weight", w_ih, (width, wanted)), ("hidden weight", w_hh, (width, out_size)),
+                                     ("input bias", b_ih, (width,)), ("hidden bias", b_hh, (width,)),
+                                     ("projection", w_hr, (out_size, hidden_size))):
+            if weight is not None and weight.layout.shape != shape:
+                raise RuntimeError(f"{kind}: expected a {title} of shape {list(shape)}, got {list(weight.layout.shape)}")
+    _check_dtypes(kind, [rows, hidden, cell, *(w.layout for part in weights for w in part if w is not None)])
+
+
+def _padded(kind, input, states, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    if input.layout.ndim != 3:
+        raise RuntimeError(f"{kind}: expected a 3D input, got {input.layout.ndim}D")
+    if batch_first:
+        input = transpose(input, 0, 1)
+    length, batch, features = input.layout.shape
+    if length == 0:
+        raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+    if states[0].layout.shape[1] != batch:
+        raise RuntimeError(f"{kind}: expected hidden states of {batch} sequences, got {states[0].layout.shape[1]}")
+    rows = reshape(contiguous(input), (length * batch, features))
+    rows, hidden, cell = _network(kind, rows, (batch,) * length, states, params, has_biases, num_layers, dropout, train, bidirectional)
+    out = reshape(rows, (length, batch, rows.layout.shape[1]))
+    return transpose(out, 0, 1) if batch_first else out, hidden, cell
+
+
+def _packed(kind, data, batch_sizes, states, params, has_biases, num_layers, dropout, train, bidirectional):
+    sizes = tuple(batch_sizes.tolist() if isinstance(batch_sizes, Tensor) else batch_sizes)
+    falling = all(a >= b for a, b in zip(sizes, sizes[1:])) and bool(sizes) and sizes[-1] > 0
+    if not falling or sum(sizes) != data.layout.shape[0] or sizes[0] != states[0].layout.shape[1]:
+        raise RuntimeError(f"{kind}: expected batch_sizes that never rise and sum to the {data.layout.shape[0]} rows of data, for hidden "
+                           f"states of {states[0].layout.shape[1]} sequences, got {list(sizes)}")
+    return _network(kind, data, sizes, states, params, has_biases, num_layers, dropout, train, bidirectional)
+
+
+def _run(kind, arguments):
+    """PyTorch's two forms: (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) and the packed one
+    (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)."""
+    packed = kind != "lstm" and isinstance(arguments[2], Tensor) or kind == "lstm" and isinstance(arguments[1], Tensor)
+    states = arguments[2 if packed else 1]
+    states = tuple(states) if kind == "lstm" else (states, None)
+    if packed:
+        return _packed(kind, arguments[0], arguments[1], states, *arguments[3:])
+    return _padded(kind, arguments[0], states, *arguments[2:])
+
+
+def lstm(*arguments) -> tuple:
+    """An LSTM network over whole sequences.
+
+    Args:
+        arguments: either `input` (L, N, input_size), `hx` (hidden (layers * directions, N, out_size), cell (layers * directions, N,
+            hidden_size)), `params` (for each layer and direction w_ih, w_hh, b_ih, b_hh, and the projection where there is one),
+            `has_biases`, `num_layers`, `dropout`, `train`, `bidirectional`, `batch_first`; or for packed sequences `data`,
+            `batch_sizes`, `hx`, `params`, `has_biases`, `num_layers`, `dropout`, `train`, `bidirectional`.
+
+    Returns:
+        Outputs of all steps, final hidden states, final cell states.
+
+    Raises:
+        RuntimeError: no steps, or sizes or dtypes that do not match.
+    """
+    return _run("lstm", arguments)
+
+
+def gru(*arguments) -> tuple:
+    """A GRU network over whole sequences: arguments as for `lstm`, with one state; outputs of all steps and final hidden states."""
+    return _run("gru", arguments)[:2]
+
+
+def rnn_tanh(*arguments) -> tuple:
+    """A network of `rnn_tanh_cell` over whole sequences: arguments and results as for `gru`."""
+    return _run("rnn_tanh", arguments)[:2]
+
+
+def rnn_relu(*arguments) -> tuple:
+    """A network of `rnn_relu_cell` over whole sequences: arguments and results as for `gru`."""
+    return _run("rnn_relu", arguments)[:2]
