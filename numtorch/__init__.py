@@ -49,6 +49,7 @@ from .ops.query import (allclose, broadcast_shapes, broadcast_tensors, equal, is
                         numel)
 from .ops.random import (Generator, bernoulli, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, multinomial,
                          normal, rand, rand_like, randint, randint_like, randn, randn_like, randperm, seed, set_rng_state)
+from .ops.rnn import gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell
 from .ops.reduce import (all, amax, amin, aminmax, any, argmax, argmin, count_nonzero, logsumexp, max, mean, min, nanmean, nansum,
                          norm, prod, std, std_mean, sum, var, var_mean)
 from .ops.scatter import gather, scatter, scatter_add, scatter_reduce, take_along_dim
