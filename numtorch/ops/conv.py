@@ -1,20 +1,19 @@
-"""Convolution of (N, C, L) and (N, C, H, W), its transpose, and constant padding.
+"""Convolution over one, two and three dimensions, its transpose, and constant padding.
 
 A convolution, its gradient for the input and its gradient for the weight are three ops, each linear in both arguments, so the
-derivatives of each are the two others and gradients of any order need no more code. One dimension runs as two with
-a height of 1.
+derivatives of each are the two others and gradients of any order need no more code.
 """
 from __future__ import annotations
 
 from ..autograd.graph import GraphNode, recording
-from ..dtypes import uint8
+from ..dtypes import float32, uint8
 from ..layout import Layout
 from ..tensor import Tensor, empty
 from .backends import kernels
-from .copy import register
+from .copy import copy_elements, register
 from .op import new_plan_table, registry
 from .reduce import SUM
-from .view import narrow, place, reshape, squeeze, unsqueeze
+from .view import narrow, place, squeeze
 from .window import batched, dense, pair
 
 _plans = new_plan_table()
@@ -30,7 +29,7 @@ def _scratch(prepared, device):
 
 # ---------------------------------------------------------------- convolution
 class Window(tuple):
-    """(stride, padding, dilation, groups) of a convolution, the first three as (height, width)."""
+    """(stride, padding, dilation, groups) of a convolution, the first three a number for each dimension."""
 
     __slots__ = ()
 
@@ -74,90 +73,111 @@ def _check_convolution(name, x, w, bias, window):
                            f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size")
 
 
-def _sizes(x_shape, w_shape, window):
-    """The arguments every convolution's planner takes."""
-    return (*x_shape, w_shape[0], *w_shape[2:], *window)
-
-
 def _output_shape(x_shape, w_shape, window):
     stride, padding, dilation, _ = window
     return (x_shape[0], w_shape[0], *[(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, p, d, k, s in
                                       zip(x_shape[2:], padding, dilation, w_shape[2:], stride)])
 
 
+class _Plan:
+    """A kernel and its result's layout. 16-bit floats are widened, computed in float32 and rounded once."""
+
+    __slots__ = ("out", "prepared", "result", "widened")
+
+    def __init__(self, planner, dtype, device, shape, *arguments):
+        self.widened = dtype.itemsize == 2
+        compute = float32 if self.widened else dtype
+        self.result = Layout.of(dtype, shape, None, device)
+        self.out = Layout.of(compute, shape, None, device)
+        self.prepared = getattr(kernels(device, "conv"), planner)(compute.kernel, *arguments) if self.result.numel else None
+
+    def run(self, first, second, bias=None, with_bias=True):
+        out = empty(self.out)
+        prepared = self.prepared
+        if prepared is not None:
+            first, second = self.operand(first), self.operand(second)
+            memory, address = _scratch(prepared, self.out.device)
+            if with_bias:
+                bias = None if bias is None else self.operand(bias)
+                prepared.call(first.address, second.address, 0 if bias is None else bias.address, out.address, address,
+                              prepared.walk)
+            else:
+                prepared.call(first.address, second.address, out.address, address, prepared.walk)
+        if self.widened:
+            rounded = empty(self.result)
+            copy_elements(out, rounded)
+            return rounded
+        return out
+
+    def operand(self, x):
+        if self.widened:
+            wide = empty(x.layout.dense(float32))
+            copy_elements(x, wide)
+            return wide
+        return dense(x)
+
+
 def _convolve(x, w, bias, window):
-    """The convolution op, of (N, C, H, W) with (O, C / groups, KH, KW)."""
+    """The convolution op, of (N, C, *sizes) with (O, C / groups, *kernel)."""
     key = (x.layout, w.layout, None if bias is None else bias.layout, window)
     plan = _plans.get(key)
     if plan is None:
         layout = x.layout
-        _check_convolution("conv2d", layout, w.layout, None if bias is None else bias.layout, window)
-        prepared = kernels(layout.device, "conv").plan_conv2d(
-            layout.dtype.kernel, *_sizes(layout.shape, w.layout.shape, window), bias=bias is not None)
-        plan = _plans.keep(key, (prepared, Layout.of(layout.dtype, _output_shape(layout.shape, w.layout.shape, window), None,
-                                                     layout.device)))
-    prepared, layout = plan
-    out = empty(layout)
-    if layout.numel:
-        source, weight = dense(x), dense(w)
-        shift = None if bias is None else dense(bias)
-        memory, address = _scratch(prepared, layout.device)
-        prepared.call(source.address, weight.address, 0 if shift is None else shift.address, out.address, address, prepared.walk)
+        _check_convolution(f"conv{layout.ndim - 2}d", layout, w.layout, None if bias is None else bias.layout, window)
+        plan = _plans.keep(key, _Plan("plan_convolution", layout.dtype, layout.device,
+                                      _output_shape(layout.shape, w.layout.shape, window), layout.shape, w.layout.shape, *window,
+                                      bias is not None))
+    out = plan.run(x, w, bias)
     if recording(x, w, bias):
-        if bias is None:
-            out.node = GraphNode("convolution", (x.node, w.node), (x, w), _convolve_vjp, window)
-        else:
-            out.node = GraphNode("convolution", (x.node, w.node, bias.node), (x, w), _convolve_vjp, window)
+        edges = (x.node, w.node) if bias is None else (x.node, w.node, bias.node)
+        out.node = GraphNode("convolution", edges, (x, w), _convolve_vjp, window)
     return out
 
 
 def _convolve_vjp(node, grad):
     x, w = node.tensors()
     window = node.constants
-    by_x = conv2d_input_grad(grad, w, x.layout.shape, window) if node.needs(0) else None
-    by_w = conv2d_weight_grad(grad, x, w.layout.shape, window) if node.needs(1) else None
-    if len(node.edges) == 2:
-        return by_x, by_w
-    return by_x, by_w, SUM.run(grad, (0, 2, 3)) if node.needs(2) else None
+    by_x = convolution_input_grad(grad, w, x.layout.shape, window) if node.needs(0) else None
+    by_w = convolution_weight_grad(grad, x, w.layout.shape, window) if node.needs(1) else None
+    return (by_x, by_w) if len(node.edges) == 2 else (by_x, by_w, _bias_grad(grad) if node.needs(2) else None)
 
 
-def _run_gradient(kind, planner, grad, other, shape, sizes):
-    """A gradient's kernel: (grad, other) -> a tensor of `shape`."""
-    key = (kind, grad.layout, other.layout, sizes)
+def _bias_grad(grad):
+    return SUM.run(grad, (0, *range(2, grad.layout.ndim)))
+
+
+def convolution_input_grad(grad, w, x_shape, window, bias=None) -> Tensor:
+    """The gradient of a convolution for its input, of shape `x_shape`: also the transposed convolution of `grad` with w."""
+    key = ("input", grad.layout, w.layout, None if bias is None else bias.layout, x_shape, window)
     plan = _plans.get(key)
     if plan is None:
-        layout = Layout.of(other.layout.dtype, shape, None, other.layout.device)
-        prepared = getattr(kernels(layout.device, "conv"), planner)(layout.dtype.kernel, *sizes)
-        plan = _plans.keep(key, (prepared, layout))
-    prepared, layout = plan
-    out = empty(layout)
-    if layout.numel:
-        incoming, second = dense(grad), dense(other)
-        memory, address = _scratch(prepared, layout.device)
-        prepared.call(incoming.address, second.address, out.address, address, prepared.walk)
-    return out
-
-
-def conv2d_input_grad(grad, w, x_shape, window) -> Tensor:
-    """The gradient of a convolution for its input, of shape `x_shape`: also the transposed convolution of `grad` with w."""
-    out = _run_gradient("input", "plan_conv2d_input_grad", grad, w, x_shape, _sizes(x_shape, w.layout.shape, window))
-    if recording(grad, w):
-        out.node = GraphNode("conv2d_input_grad", (grad.node, w.node), (grad, w), _input_grad_vjp, window)
+        plan = _plans.keep(key, _Plan("plan_convolution_input_grad", grad.layout.dtype, grad.layout.device, x_shape, x_shape,
+                                      w.layout.shape, *window, bias is not None))
+    out = plan.run(grad, w, bias)
+    if recording(grad, w, bias):
+        edges = (grad.node, w.node) if bias is None else (grad.node, w.node, bias.node)
+        out.node = GraphNode("convolution_input_grad", edges, (grad, w), _input_grad_vjp, window)
     return out
 
 
 def _input_grad_vjp(node, u):
     grad, w = node.tensors()
     window = node.constants
-    return (_convolve(u, w, None, window) if node.needs(0) else None,
-            conv2d_weight_grad(grad, u, w.layout.shape, window) if node.needs(1) else None)
+    by_grad = _convolve(u, w, None, window) if node.needs(0) else None
+    by_w = convolution_weight_grad(grad, u, w.layout.shape, window) if node.needs(1) else None
+    return (by_grad, by_w) if len(node.edges) == 2 else (by_grad, by_w, _bias_grad(u) if node.needs(2) else None)
 
 
-def conv2d_weight_grad(grad, x, w_shape, window) -> Tensor:
+def convolution_weight_grad(grad, x, w_shape, window) -> Tensor:
     """The gradient of a convolution for its weight, of shape `w_shape`."""
-    out = _run_gradient("weight", "plan_conv2d_weight_grad", grad, x, w_shape, _sizes(x.layout.shape, w_shape, window))
+    key = ("weight", grad.layout, x.layout, w_shape, window)
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _plans.keep(key, _Plan("plan_convolution_weight_grad", grad.layout.dtype, grad.layout.device, w_shape,
+                                      x.layout.shape, w_shape, *window))
+    out = plan.run(grad, x, with_bias=False)
     if recording(grad, x):
-        out.node = GraphNode("conv2d_weight_grad", (grad.node, x.node), (grad, x), _weight_grad_vjp, window)
+        out.node = GraphNode("convolution_weight_grad", (grad.node, x.node), (grad, x), _weight_grad_vjp, window)
     return out
 
 
@@ -165,7 +185,7 @@ def _weight_grad_vjp(node, u):
     grad, x = node.tensors()
     window = node.constants
     return (_convolve(x, u, None, window) if node.needs(0) else None,
-            conv2d_input_grad(grad, u, x.layout.shape, window) if node.needs(1) else None)
+            convolution_input_grad(grad, u, x.layout.shape, window) if node.needs(1) else None)
 
 
 def _padding(name, padding, input, weight, stride, dilation, dims):
@@ -182,6 +202,21 @@ def _padding(name, padding, input, weight, stride, dilation, dims):
     if any(t % 2 for t in totals):
         input = constant_pad(input, [(0, 0)] * (input.layout.ndim - dims) + [(0, t % 2) for t in totals])
     return tuple(t // 2 for t in totals), input
+
+
+def _convolution(name, dims, input, weight, bias, stride, padding, dilation, groups):
+    if weight.layout.ndim != dims + 2:
+        raise RuntimeError(f"{name}: expected a weight of {dims + 2} dimensions, got {list(weight.layout.shape)}")
+    x, unbatched = batched(name, input, dims)
+    stride, dilation = pair(stride, name + ": stride", dims), pair(dilation, name + ": dilation", dims)
+    padding, x = _padding(name, padding, x, weight, stride, dilation, dims)
+    out = _convolve(x, weight, bias, Window((stride, padding, dilation, groups)))
+    return squeeze(out, 0) if unbatched else out
+
+
+def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
+    """One-dimensional cross-correlation of (N, C, L) or (C, L) with (O, C / groups, K). Arguments as for `conv2d`."""
+    return _convolution("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
@@ -201,49 +236,67 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: in
     Raises:
         RuntimeError: shapes, dtypes or options that do not fit.
     """
-    if weight.layout.ndim != 4:
-        raise RuntimeError(f"conv2d: expected a weight of 4 dimensions, got {list(weight.layout.shape)}")
-    x, unbatched = batched("conv2d", input, 2)
-    stride, dilation = pair(stride, "conv2d: stride"), pair(dilation, "conv2d: dilation")
-    padding, x = _padding("conv2d", padding, x, weight, stride, dilation, 2)
-    out = _convolve(x, weight, bias, Window((stride, padding, dilation, groups)))
-    return squeeze(out, 0) if unbatched else out
+    return _convolution("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
-    """One-dimensional cross-correlation of (N, C, L) or (C, L) with (O, C / groups, K). Arguments as for `conv2d`."""
-    if weight.layout.ndim != 3:
-        raise RuntimeError(f"conv1d: expected a weight of 3 dimensions, got {list(weight.layout.shape)}")
-    x, unbatched = batched("conv1d", input, 1)
-    stride, dilation = pair(stride, "conv1d: stride", 1), pair(dilation, "conv1d: dilation", 1)
-    padding, x = _padding("conv1d", padding, x, weight, stride, dilation, 1)
-    window = Window(((1, *stride), (0, *padding), (1, *dilation), groups))
-    out = squeeze(_convolve(unsqueeze(x, 2), unsqueeze(weight, 2), bias, window), 2)
-    return squeeze(out, 0) if unbatched else out
+def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
+    """Three-dimensional cross-correlation of (N, C, D, H, W) or (C, D, H, W) with (O, C / groups, KD, KH, KW). Arguments as
+    for `conv2d`, tuples in the order (depth, height, width)."""
+    return _convolution("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
-def _transposed(x, weight, bias, window, output_padding):
+def _check_transposed(name, x, w, bias, window, output_padding):
     stride, padding, dilation, groups = window
-    layout, w = x.layout, weight.layout
-    if layout.shape[1] != w.shape[0]:
-        raise RuntimeError(f"Given transposed=1, weight of size {list(w.shape)}, expected input{list(layout.shape)} to have "
-                           f"{w.shape[0]} "
-                           f"channels, but got {layout.shape[1]} channels instead")
-    if layout.dtype is not w.dtype:
-        raise RuntimeError(f"Input type ({layout.dtype.name}) and weight type ({w.dtype.name}) should be the same "
-                           f"(conv_transpose2d)")
+    if not x.dtype.is_floating_point:
+        raise RuntimeError(f'"{name}" not implemented for \'{x.dtype.name.capitalize()}\': expected a floating-point dtype')
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    if min(stride) <= 0:
+        raise RuntimeError("non-positive stride is not supported")
+    if min(padding) < 0:
+        raise RuntimeError("negative padding is not supported")
+    if min(output_padding) < 0:
+        raise RuntimeError("negative output_padding is not supported")
+    if min(dilation) <= 0:
+        raise RuntimeError("dilation should be greater than zero")
+    if x.shape[1] != w.shape[0] or w.shape[0] % groups:
+        raise RuntimeError(f"Given transposed=1, weight of size {list(w.shape)}, expected input{list(x.shape)} to have "
+                           f"{w.shape[0]} channels, but got {x.shape[1]} channels instead")
+    for other, title in ((w, "weight"), (bias, "bias")):
+        if other is not None and other.dtype is not x.dtype:
+            raise RuntimeError(f"Input type ({x.dtype.name}) and {title} type ({other.dtype.name}) should be the same ({name})")
+        if other is not None and other.device is not x.device:
+            raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {x.device} and "
+                               f"{other.device}! (when checking arguments for {name})")
+    if bias is not None and bias.shape != (w.shape[1] * groups,):
+        raise RuntimeError(f"Given transposed=1, weight of size {list(w.shape)}, expected bias to be 1-dimensional with "
+                           f"{w.shape[1] * groups} elements, but got bias of size {list(bias.shape)} instead")
     if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation)):
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got output_padding: "
-                           f"{output_padding}, "
-                           f"stride: {stride}, dilation: {dilation}")
+                           f"{output_padding}, stride: {stride}, dilation: {dilation}")
+
+
+def _transposed(name, dims, input, weight, bias, stride, padding, output_padding, groups, dilation):
+    if weight.layout.ndim != dims + 2:
+        raise RuntimeError(f"{name}: expected a weight of {dims + 2} dimensions, got {list(weight.layout.shape)}")
+    x, unbatched = batched(name, input, dims)
+    stride, padding = pair(stride, name + ": stride", dims), pair(padding, name + ": padding", dims)
+    dilation, output_padding = pair(dilation, name + ": dilation", dims), pair(output_padding, name + ": output_padding", dims)
+    window = Window((stride, padding, dilation, groups))
+    layout, w = x.layout, weight.layout
+    _check_transposed(name, layout, w, None if bias is None else bias.layout, window, output_padding)
     sizes = [(n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, s, p, d, k, o in
              zip(layout.shape[2:], stride, padding, dilation, w.shape[2:], output_padding)]
     if min(sizes) < 1:
         raise RuntimeError(f"Given input size per channel: {list(layout.shape[2:])}. Calculated output size per channel: {sizes}. "
-                           f"Output "
-                           f"size is too small")
-    out = conv2d_input_grad(x, weight, (layout.shape[0], w.shape[1] * groups, *sizes), window)
-    return out if bias is None else out + reshape(bias, (1, -1, 1, 1))
+                           f"Output size is too small")
+    out = convolution_input_grad(x, weight, (layout.shape[0], w.shape[1] * groups, *sizes), window, bias)
+    return squeeze(out, 0) if unbatched else out
+
+
+def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1) -> Tensor:
+    """The transpose of `conv1d`, of (N, C, L) or (C, L) with (C, O / groups, K). Arguments as for `conv_transpose2d`."""
+    return _transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1) -> Tensor:
@@ -253,22 +306,21 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
         input: (N, C, H, W) or (C, H, W).
         weight: (C, O / groups, KH, KW).
         output_padding: rows and columns added to the result, to choose among the sizes that convolve to the input's.
+        bias, stride, padding, groups, dilation: as for `conv2d`.
+
+    Returns:
+        (N, O, OH, OW) with OH = (H - 1) stride - 2 padding + dilation (KH - 1) + output_padding + 1.
+
+    Raises:
+        RuntimeError: shapes, dtypes or options that do not fit.
     """
-    x, unbatched = batched("conv_transpose2d", input, 2)
-    window = Window((pair(stride, "conv_transpose2d: stride"), pair(padding, "conv_transpose2d: padding"),
-                     pair(dilation, "conv_transpose2d: dilation"), groups))
-    out = _transposed(x, weight, bias, window, pair(output_padding, "conv_transpose2d: output_padding"))
-    return squeeze(out, 0) if unbatched else out
+    return _transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1) -> Tensor:
-    """The transpose of `conv1d`, of (N, C, L) or (C, L) with (C, O / groups, K). Arguments as for `conv_transpose2d`."""
-    x, unbatched = batched("conv_transpose1d", input, 1)
-    window = Window(((1, *pair(stride, "conv_transpose1d: stride", 1)), (0, *pair(padding, "conv_transpose1d: padding", 1)),
-                     (1, *pair(dilation, "conv_transpose1d: dilation", 1)), groups))
-    output_padding = (0, *pair(output_padding, "conv_transpose1d: output_padding", 1))
-    out = squeeze(_transposed(unsqueeze(x, 2), unsqueeze(weight, 2), bias, window, output_padding), 2)
-    return squeeze(out, 0) if unbatched else out
+def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1) -> Tensor:
+    """The transpose of `conv3d`, of (N, C, D, H, W) or (C, D, H, W) with (C, O / groups, KD, KH, KW). Arguments as for
+    `conv_transpose2d`."""
+    return _transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 # ---------------------------------------------------------------- padding

@@ -1,133 +1,149 @@
 """Convolution as a matrix product whose panels are packed straight from a padded image: no im2col buffer.
 
-One image and group is copied into a zero-padded buffer whose columns are split by stride phase, so that neighbouring
-outputs read neighbouring elements whatever the stride. Then the right operand at (k, position) is
-`image[offsets[k] + position_row * step + position_column]`, where k counts channel and tap. `correlate` packs panels of
-it for the register tile of `tile.py`. It is the forward pass; and, over the gradient of the output with the weight's
-roles exchanged, the gradient for the input, once for each stride phase of the input. `weight_totals` multiplies the
-same image, read in place through the offsets, by the transposed gradient.
+The right operand at (k, place) is `image[offsets[k] + row_sources[row] + column]`, where k counts channel and tap, and the
+places of several small images can lie side by side. `correlate` packs panels of it for the register tile of `tile.py`,
+in the order of loops of Goto and van de Geijn ("Anatomy of high-performance matrix multiplication", 2008). It is the
+forward pass; and, over the gradient of the output with the weight's roles exchanged, the gradient for the input, once
+for each stride phase of the input.
 
-float32 and float64. The planners here take a `Geometry`; `conv.py` chooses between these and direct loops.
+float32 and float64. The planners here take a `Geometry`; `conv.py` chooses.
 """
 from __future__ import annotations
 
-import functools
+import math
 from itertools import pairwise
 
 import numpy as np
 from numpy import float32, int64
 
 from .. import threads
-from ..compiler import compile_kernel
-from ..intrinsics import Intrinsic, as_pointer, local_array, offset
-from .tile import ACCUMULATE, RELU, ROW_BIAS, host_tile, host_vector, multiply_tile, transpose_tile
-from .window import end_inside, first_inside
+from ..intrinsics import as_pointer, local_array, offset
+from .convimage import (
+    CHANNELS,
+    X_COLUMNS,
+    X_DEPTH,
+    X_IMAGE,
+    X_ROWS,
+    Image,
+    aligned,
+    clear,
+    copy_vector,
+    forward_image,
+    index_table,
+    kernel_for,
+    pad_images,
+    tile_names,
+)
+from .tile import ACCUMULATE, RELU, ROW_BIAS, multiply_tile, transpose_tile
 
-T = float32                                              # these are bound by `_names`
+T = float32                                              # these are bound by `tile_names`
 ROWS, VECTORS, WIDTH, MASKED, COLUMNS = 14, 2, 16, 1, 32
-WIDE_VECTORS, WIDE_ROWS, NARROW_ROWS = 4, 6, 12
-CHUNK, PLANE = 256, 4160
 
-DEPTH = 256                                              # of a packed panel: 32 KB with 32 float32 columns
-FEW_PANELS = 8                                           # up to here threads share rows, and the weight is not packed
+DEPTH = 288                                              # of a packed panel: 36 KB with 32 float32 columns
+FEW_PANELS = 4                                           # up to here a weight is used in place
+GROUP_PANELS = 16                                        # of a weight that exceeds the cache: read once for so many panels
+GROUP_BLOCKS = 8                                         # and packed so many blocks of rows at a time
+PACK_INSIDE_BYTES = 600_000                              # such a weight is packed inside the loops, at a block's first use
+IMAGE_BYTES = 1 << 20                                    # images side by side stay in the second-level cache
 SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win, some 20 µs
 
+# The descriptor.
+FIRST, END, FIRST_BLOCK, END_BLOCK, BLOCKS, M, OUT_PLANE, GROUPS, IMAGES, SIDE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+IMAGE_TABLE, PHASE_TABLE, PHASES, PANELS, FLAGS, SCATTER = 10, 11, 12, 13, 14, 15
+CHUNK, UNIT, GROUPED_PANELS, GROUPED_BLOCKS = 16, 17, 18, 19
+W_PLACE, W_ROW, W_GROUP, W_RUN, W_LIMIT, W_PACKED = 20, 21, 22, 23, 24, 25
+PANEL_SPACE, TILE_SPACE, LEFT_SPACE, SCRATCH, ROWS_AN_IMAGE = 26, 27, 28, 29, 30
+IN_PLACE, PACKED_BEFORE, PACKED_INSIDE = 0, 1, 2         # where the weight is taken from
 
-def _copy_vector(width, source, out):
-    """Copy `width` (a literal) elements with one load and one store."""
-    for i, value in enumerate([source[i] for i in range(width)]):
-        out[i] = value
-
-
-def _multiply_indirect(max_rows, vectors, width, plane, rows, depth, left, row_offsets, column_offsets, right, out,
-                       out_row):
-    """out[rows, vectors * width] += left @ right; max_rows, vectors, width and plane are literals, depth at least 1.
-
-    Element (i, k) of left is left[row_offsets[i] + column_offsets[k]]; element (k, j * width + l) of right is
-    right[j * plane + k * width + l].
-    """
-    for i in range(rows):
-        for j in range(vectors * width):
-            total = out[i * out_row + j]
-            for k in range(depth):
-                total += left[row_offsets[i] + column_offsets[k]] * right[j // width * plane + k * width + j % width]
-            out[i * out_row + j] = total
+# A phase's words: its first panel, the depth, offsets and places in the weight of each k, where its packed weight starts,
+# rows of places and their width, where each row starts in the image and in the output, and the output's column step.
+P_PANEL, P_DEPTH, P_OFFSETS, P_TAPS, P_PACKED, P_ROWS, P_WIDTH, P_SOURCES, P_TARGETS, P_STEP, P_WORDS = range(11)
 
 
-def _micro(twin, name):
-    twin.__name__ = name
-    return Intrinsic(twin, module="numtorch.kernels.cpu.convtile")
+# ---------------------------------------------------------------- the weight
+def _block_start(block, blocks, rows):
+    """Blocks of rows are of even heights, which the register tile computes without repeating a row."""
+    return min((rows + 1) // 2 * block // blocks * 2, rows)
 
 
-copy_vector = _micro(_copy_vector, "copy_vector")
-multiply_indirect = _micro(_multiply_indirect, "multiply_indirect")
+def _pack_block(source, row_stride, limit, height, taps, run, first, end, out):
+    """out[(k - first) * ROWS + r] = source[r * row_stride + taps[k]]; taps lie side by side in runs of `run`, and `limit`
+    elements may be read."""
+    k = first
+    while k < end:
+        inside = min(run - k % run, end - k)
+        back = WIDTH - inside
+        if back > 0 and k - first >= back and k % run >= back:
+            k -= back                                    # the last vector of a run overlaps the one before
+            inside = int64(WIDTH)
+        to = offset(out, (k - first) * ROWS)
+        if end - k >= WIDTH and taps[k] + (height - 1) * row_stride + WIDTH <= limit and inside * 2 >= WIDTH:
+            transpose_tile(ROWS, WIDTH, offset(source, taps[k]), row_stride, height, to)
+            k += min(inside, int64(WIDTH))
+        else:
+            for i in range(inside):
+                tap = taps[k + i]
+                for row in range(height):
+                    to[i * ROWS + row] = source[row * row_stride + tap]
+            k += inside
 
 
-# ---------------------------------------------------------------- the padded image
-def _copy_row(source, out, count):
-    if count >= WIDTH:
-        for i in range(0, count - WIDTH + 1, WIDTH):
-            copy_vector(WIDTH, offset(source, i), offset(out, i))
-        copy_vector(WIDTH, offset(source, count - WIDTH), offset(out, count - WIDTH))
-    else:
-        for i in range(count):
-            out[i] = source[i]
-
-
-def _pad(x, image, walk):
-    """Copy channels into the interior of a zeroed (channels, padded rows, phases, padded columns) buffer."""
-    first_channel, end_channel, height, width = walk[2], walk[3], walk[4], walk[5]
-    pad_top, pad_left, padded_rows, phases, padded_columns = walk[6], walk[7], walk[8], walk[9], walk[10]
-    first_row, end_row = first_inside(-pad_top, 1), end_inside(-pad_top, 1, height, padded_rows)
-    for channel in range(first_channel, end_channel):
-        for row in range(first_row, end_row):
-            source = offset(x, (channel * height + row - pad_top) * width)
-            out = offset(image, (channel * padded_rows + row) * phases * padded_columns)
-            for phase in range(phases):
-                shift = phase - pad_left
-                first = first_inside(shift, phases)
-                count = end_inside(shift, phases, width, padded_columns) - first
-                if phases == 1:
-                    _copy_row(offset(source, first + shift), offset(out, first), count)
-                else:
-                    start, to = first * phases + shift, phase * padded_columns + first
-                    for i in range(count):
-                        out[to + i] = source[start + i * phases]
-
-
-def _clear(pointer, count):
-    for i in range(count):
-        pointer[i] = T(0)
-
-
-# ---------------------------------------------------------------- forward, and the gradient for the input
 def pack_weight(weight, packed, walk):
     """Row blocks first..end of groups * blocks, each as (k, ROWS), for every phase."""
-    rows, row_stride, group_stride, block_rows, blocks = walk[2], walk[3], walk[4], walk[5], walk[6]
-    group_size, phases = walk[7], as_pointer(walk[8], walk)
-    for at in range(walk[0], walk[1]):
+    rows, blocks = walk[M], walk[BLOCKS]
+    phases = as_pointer(walk[PHASE_TABLE], walk)
+    for at in range(walk[FIRST], walk[END]):
         group, block = at // blocks, at % blocks
-        source = offset(weight, group * group_stride + block * block_rows * row_stride)
-        height = min(block_rows, rows - block * block_rows)
-        for phase in range(walk[9]):
-            depth = phases[phase * 8 + 1]
-            taps = as_pointer(phases[phase * 8 + 7], walk)
-            out = offset(packed, group * group_size + phases[phase * 8 + 5] + block * ROWS * depth)
-            for k in range(depth):
-                tap = taps[k]
-                for row in range(height):
-                    out[k * ROWS + row] = source[row * row_stride + tap]
+        start = _block_start(block, blocks, rows)
+        height = _block_start(block + 1, blocks, rows) - start
+        skipped = group * walk[W_GROUP] + start * walk[W_ROW]
+        for number in range(walk[PHASES]):
+            phase = offset(phases, number * P_WORDS)
+            depth = phase[P_DEPTH]
+            _pack_block(offset(weight, skipped), walk[W_ROW], walk[W_LIMIT] - skipped, height, as_pointer(phase[P_TAPS], walk),
+                        walk[W_RUN], int64(0), depth,
+                        offset(packed, group * walk[W_PACKED] + phase[P_PACKED] + block * (ROWS * depth + WIDTH)))
+
+
+# ---------------------------------------------------------------- panels
+def _locate(phase, first, count, sources, targets, walk):
+    """Cut places first..first + count where their rows end. Returns how many vectors are to be copied; into `sources` and
+    `targets` goes from where and to which column."""
+    width, row_sources = phase[P_WIDTH], as_pointer(phase[P_SOURCES], walk)
+    copies, column = int64(0), int64(0)
+    row, start = first // width, first % width
+    while column < count:
+        length = min(width - start, count - column)
+        source = row_sources[row] + start
+        for i in range(0, length, WIDTH):
+            sources[copies], targets[copies] = source + i, column + i
+            copies += 1
+        column += length
+        row += 1
+        start = int64(0)
+    return copies
 
 
 def _pack_panel(image, offsets, first, end, sources, targets, copies, panel):
     """Pack rows first..end. Each copy is a whole vector; what it writes beyond its share, the next copy overwrites."""
-    if copies == 2:
-        source, to = offset(image, sources[1]), targets[1]
-        start = offset(image, sources[0])
+    start = offset(image, sources[0])
+    if copies == 1:
         for k in range(first, end):
-            row = offset(panel, (k - first) * COLUMNS)
-            copy_vector(WIDTH, offset(start, offsets[k]), row)
-            copy_vector(WIDTH, offset(source, offsets[k]), offset(row, to))
+            copy_vector(WIDTH, offset(start, offsets[k]), offset(panel, (k - first) * COLUMNS))
+    elif copies == 2:
+        second, to = offset(image, sources[1]), targets[1]
+        for k in range(first, end):
+            row, at = offset(panel, (k - first) * COLUMNS), offsets[k]
+            copy_vector(WIDTH, offset(start, at), row)
+            copy_vector(WIDTH, offset(second, at), offset(row, to))
+    elif copies == 3:
+        second, to = offset(image, sources[1]), targets[1]
+        third, there = offset(image, sources[2]), targets[2]
+        for k in range(first, end):
+            row, at = offset(panel, (k - first) * COLUMNS), offsets[k]
+            copy_vector(WIDTH, offset(start, at), row)
+            copy_vector(WIDTH, offset(second, at), offset(row, to))
+            copy_vector(WIDTH, offset(third, at), offset(row, there))
     else:
         for k in range(first, end):
             row = offset(panel, (k - first) * COLUMNS)
@@ -136,275 +152,255 @@ def _pack_panel(image, offsets, first, end, sources, targets, copies, panel):
                 copy_vector(WIDTH, offset(source, sources[i]), offset(row, targets[i]))
 
 
+def _store_panel(tile, first_row, end_row, out, out_plane, phase, first, count, walk):
+    """Bring a panel's sums from its own buffer to their places in the output."""
+    width, step, row_targets = phase[P_WIDTH], phase[P_STEP], as_pointer(phase[P_TARGETS], walk)
+    column, row, start = int64(0), first // width, first % width
+    while column < count:
+        length = min(width - start, count - column)
+        place = row_targets[row] + start * step
+        for i in range(first_row, end_row):
+            source, to = offset(tile, i * COLUMNS + column), offset(out, i * out_plane + place)
+            if step == 1:
+                for j in range(length):
+                    to[j] = source[j]
+            elif step == 2:
+                for j in range(length):
+                    to[j * 2] = source[j]
+            else:
+                for j in range(length):
+                    to[j * step] = source[j]
+        column += length
+        row += 1
+        start = int64(0)
+
+
 def correlate(x, weight, bias, out, workspace, walk):
-    """Panels first..end over images, groups, phases and positions; of each, row blocks first_block..end_block."""
-    panels, rows, step = walk[11], walk[12], walk[13]
-    groups, out_plane, to_row, to_column, flags, scattered = walk[14], walk[15], walk[16], walk[17], walk[18], walk[19]
-    scratch, group_size = offset(workspace, walk[25]), walk[22]
-    panel, tile = offset(scratch, walk[20]), offset(scratch, walk[21])
-    block_rows, phases = walk[23], as_pointer(walk[24], walk)
-    first_block, end_block, in_place, row_stride, group_stride = walk[26], walk[27], walk[28], walk[29], walk[30]
-    first_row, end_row = first_block * block_rows, min(end_block * block_rows, rows)
-    channels = walk[3]
+    """Panels first..end over items (blocks of images, groups), phases and places; of each, row blocks
+    first_block..end_block."""
+    rows, blocks, groups, panels, out_plane = walk[M], walk[BLOCKS], walk[GROUPS], walk[PANELS], walk[OUT_PLANE]
+    table, phases = as_pointer(walk[IMAGE_TABLE], walk), as_pointer(walk[PHASE_TABLE], walk)
+    scratch = offset(workspace, walk[SCRATCH])
+    panel, tiles = offset(scratch, walk[PANEL_SPACE]), offset(scratch, walk[TILE_SPACE])
+    packed_left = offset(scratch, walk[LEFT_SPACE])
+    first_block, end_block, weight_place = walk[FIRST_BLOCK], walk[END_BLOCK], walk[W_PLACE]
+    first_row, end_row = _block_start(first_block, blocks, rows), _block_start(end_block, blocks, rows)
     sources, targets = local_array(int64, 64), local_array(int64, 64)
-    places = local_array(int64, 64)
-    _clear(scratch, walk[20])
-    held, phase = int64(-1), int64(0)
-    for at in range(walk[0], walk[1]):
+    channel_size = table[CHANNELS] * table[X_DEPTH] * table[X_ROWS] * table[X_COLUMNS]
+    clear(scratch, walk[PANEL_SPACE])
+    held, number_of_phase = int64(-1), int64(0)
+    at = walk[FIRST]
+    while at < walk[END]:
         item, number = at // panels, at % panels
+        group, image = item % groups, item // groups * walk[SIDE]
+        images = min(walk[SIDE], walk[IMAGES] - image)
         if item != held:
-            _pad(offset(x, item * channels * walk[4] * walk[5]), scratch, walk)
-            held, phase = item, int64(0)
-        while number >= phases[phase * 8 + 8]:
-            phase += 1
-        group = item % groups
-        depth, height, width = phases[phase * 8 + 1], phases[phase * 8 + 2], phases[phase * 8 + 3]
-        offsets = as_pointer(phases[phase * 8 + 4], walk)
-        if in_place != 0:
-            left, left_row, left_column = offset(weight, group * group_stride), row_stride, int64(1)
-            block_step = block_rows * row_stride
-        else:
-            left = offset(workspace, group * group_size + phases[phase * 8 + 5])
-            left_row, left_column, block_step = int64(1), int64(ROWS), ROWS * depth
-        first = (number - phases[phase * 8]) * COLUMNS
-        count = min(height * width - first, COLUMNS)
+            pad_images(offset(x, image * table[X_IMAGE] + group * channel_size), scratch, table, images, int64(0), table[CHANNELS])
+            held, number_of_phase = item, int64(0)
+        while number >= phases[(number_of_phase + 1) * P_WORDS + P_PANEL]:
+            number_of_phase += 1
+        phase = offset(phases, number_of_phase * P_WORDS)
+        number -= phase[P_PANEL]
+        depth, width = phase[P_DEPTH], phase[P_WIDTH]
+        image_rows = phase[P_ROWS] * width               # places of one image
+        total = images * image_rows
+        offsets, taps, row_targets = as_pointer(phase[P_OFFSETS], walk), as_pointer(phase[P_TAPS], walk), \
+            as_pointer(phase[P_TARGETS], walk)
+        together = min(walk[GROUPED_PANELS], phase[P_WORDS + P_PANEL] - phase[P_PANEL] - number, walk[END] - at)
+        group_weight = offset(weight, group * walk[W_GROUP])
+        group_out = offset(out, (image * groups + group) * rows * out_plane)
 
-        copies, column = int64(0), int64(0)
-        while column < count:                            # cut the panel's columns where a row of positions ends
-            y, z = (first + column) // width, (first + column) % width
-            length = min(width - z, count - column)
-            for i in range(0, length, WIDTH):
-                sources[copies], targets[copies] = y * step + z + i, column + i
-                copies += 1
-            if scattered != 0:
-                for i in range(length):
-                    places[column + i] = phases[phase * 8 + 6] + y * to_row + (z + i) * to_column
-            column += length
+        k = int64(0)
+        while k == 0 or k < depth:
+            end = min(k + walk[CHUNK], depth)
+            for p in range(together):
+                first = (number + p) * COLUMNS
+                if first < total:
+                    copies = _locate(phase, first, min(total - first, COLUMNS), sources, targets, walk)
+                    _pack_panel(scratch, offsets, k, end, sources, targets, copies, offset(panel, p * walk[CHUNK] * COLUMNS))
+            mode = (ACCUMULATE if k > 0 else 0) | (walk[FLAGS] if end == depth else 0)
+            for block_group in range(first_block, end_block, walk[GROUPED_BLOCKS]):
+                last_block = min(block_group + walk[GROUPED_BLOCKS], end_block)
+                if weight_place == PACKED_INSIDE:
+                    for block in range(block_group, last_block):
+                        row = _block_start(block, blocks, rows)
+                        skipped = group * walk[W_GROUP] + row * walk[W_ROW]
+                        _pack_block(offset(weight, skipped), walk[W_ROW], walk[W_LIMIT] - skipped,
+                                    _block_start(block + 1, blocks, rows) - row, taps, walk[W_RUN], k, end,
+                                    offset(packed_left, (block - block_group) * (ROWS * walk[CHUNK] + WIDTH)))
+                for p in range(together):
+                    first = (number + p) * COLUMNS
+                    count = min(total - first, COLUMNS)
+                    last = first + max(count, 1) - 1
+                    to, pitch = offset(group_out, row_targets[first // width] + first % width), out_plane
+                    if walk[SCATTER] != 0 or first // image_rows != last // image_rows or (MASKED == 0 and count < COLUMNS):
+                        to, pitch = offset(tiles, p * rows * COLUMNS), int64(COLUMNS)
+                    right = offset(panel, p * walk[CHUNK] * COLUMNS)
+                    for block in range(block_group, last_block if count > 0 else block_group):
+                        row = _block_start(block, blocks, rows)
+                        height = _block_start(block + 1, blocks, rows) - row
+                        left, left_row, left_column = offset(group_weight, row * walk[W_ROW] + k), walk[W_ROW], int64(1)
+                        if weight_place != IN_PLACE:
+                            left_row, left_column = int64(1), int64(ROWS)
+                            if weight_place == PACKED_BEFORE:
+                                left = offset(workspace, group * walk[W_PACKED] + phase[P_PACKED]
+                                              + block * (ROWS * depth + WIDTH) + k * ROWS)
+                            else:
+                                left = offset(packed_left, (block - block_group) * (ROWS * walk[CHUNK] + WIDTH))
+                        multiply_tile(ROWS, VECTORS, WIDTH, MASKED, height, end - k, left, left_row, left_column, right, COLUMNS,
+                                      offset(to, row * pitch), pitch, count, T(1), T(1), offset(bias, group * rows + row), mode)
+            k = max(end, int64(1))
 
-        image_out = offset(out, item * rows * out_plane)
-        to, pitch = offset(image_out, first), out_plane
-        if scattered != 0 or (MASKED == 0 and count < COLUMNS):
-            to, pitch = tile, int64(COLUMNS)
-        chunks = max(1, (depth + DEPTH // 2) // DEPTH)
-        chunk = (depth + chunks - 1) // chunks
-        for k in range(0, max(depth, 1), max(chunk, 1)):
-            end = min(k + chunk, depth)
-            _pack_panel(scratch, offsets, k, end, sources, targets, copies, panel)
-            mode = (ACCUMULATE if k > 0 else 0) | (flags if end == depth else 0)
-            for block in range(first_block, end_block):
-                row = block * block_rows
-                multiply_tile(ROWS, VECTORS, WIDTH, MASKED, min(block_rows, rows - row), end - k,
-                              offset(left, block * block_step + k * left_column), left_row, left_column, panel, COLUMNS,
-                              offset(to, row * pitch), pitch, count, T(1), T(1), offset(bias, group * rows + row), mode)
-        if scattered != 0:
-            for row in range(first_row, end_row):
-                for i in range(count):
-                    image_out[row * out_plane + places[i]] = tile[row * COLUMNS + i]
-        elif MASKED == 0 and count < COLUMNS:
-            for row in range(first_row, end_row):
-                for i in range(count):
-                    image_out[row * out_plane + first + i] = tile[row * COLUMNS + i]
-
-
-# ---------------------------------------------------------------- the gradient for the weight
-def _transpose_gradient(grad, positions, rows, first, count, panel):
-    """panel[p * WIDTH + r] = grad[r * positions + first + p], where rows that are absent repeat row 0."""
-    whole = count - count % WIDTH
-    for p in range(0, whole, WIDTH):
-        transpose_tile(WIDTH, WIDTH, offset(grad, first + p), positions, rows, offset(panel, p * WIDTH))
-    for p in range(whole, count):
-        for r in range(WIDTH):
-            panel[p * WIDTH + r] = grad[(r if r < rows else 0) * positions + first + p]
-
-
-def weight_totals(grad_out, x, workspace, walk):
-    """totals[group, k, feature] over items first..end of images * groups, for k of first_tap..end_tap."""
-    channels, height, width = walk[11], walk[4], walk[5]
-    rows, groups, positions, depth, first_tap, end_tap = walk[12], walk[13], walk[14], walk[15], walk[16], walk[17]
-    columns = walk[18]
-    row_offsets, column_offsets = as_pointer(walk[19], walk), as_pointer(walk[20], walk)
-    totals, scratch = offset(workspace, walk[22]), offset(workspace, walk[23])
-    panel = offset(scratch, walk[21])
-    _clear(scratch, walk[21])
-    for group in range(groups):
-        _clear(offset(totals, (group * depth + first_tap) * columns), (end_tap - first_tap) * columns)
-    for item in range(walk[0], walk[1]):
-        _pad(offset(x, item * channels * height * width), scratch, walk)
-        out = offset(totals, item % groups * depth * columns)
-        grad = offset(grad_out, item * rows * positions)
-        for first in range(0, positions, CHUNK):
-            count = min(CHUNK, positions - first)
-            places = offset(column_offsets, first)
-            column = int64(0)
-            while column < columns:
-                vectors = WIDE_VECTORS if columns - column >= WIDE_VECTORS * WIDTH else 1
-                for v in range(vectors):
-                    at = column + v * WIDTH
-                    if at < rows:
-                        present = min(rows - at, WIDTH)
-                        _transpose_gradient(offset(grad, at * positions), positions, present, first, count,
-                                            offset(panel, v * PLANE))
-                most = WIDE_ROWS if vectors > 1 else NARROW_ROWS
-                blocks = (end_tap - first_tap + most - 1) // most
-                block = (end_tap - first_tap + blocks - 1) // blocks
-                for k in range(first_tap, end_tap, block):
-                    target, height_of_block = offset(out, k * columns + column), min(block, end_tap - k)
-                    if vectors > 1:
-                        multiply_indirect(WIDE_ROWS, WIDE_VECTORS, WIDTH, PLANE, height_of_block, count, scratch,
-                                          offset(row_offsets, k), places, panel, target, columns)
-                    else:
-                        multiply_indirect(NARROW_ROWS, 1, WIDTH, PLANE, height_of_block, count, scratch,
-                                          offset(row_offsets, k), places, panel, target, columns)
-                column += vectors * WIDTH
+        for p in range(together):
+            first = (number + p) * COLUMNS
+            count = min(total - first, COLUMNS)
+            last = first + max(count, 1) - 1
+            if walk[SCATTER] != 0 or first // image_rows != last // image_rows or (MASKED == 0 and count < COLUMNS):
+                _store_panel(offset(tiles, p * rows * COLUMNS), first_row, end_row, group_out, out_plane, phase, first, count,
+                             walk)
+        at += together
 
 
-def weight_grad(totals, grad_weight, walk):
-    """Add up the parts' totals, from (part, group, k, feature) to (group, feature, k), for feature blocks first..end of
-    all groups. A block is as wide as a cache line, so that each line is read once."""
-    rows, depth, columns, copies, size, blocks = walk[2], walk[3], walk[4], walk[5], walk[6], walk[7]
-    for at in range(walk[0], walk[1]):
-        group, first = at // blocks, at % blocks * WIDTH
-        count = min(rows - first, WIDTH)
-        source = offset(totals, group * depth * columns + first)
-        out = offset(grad_weight, (group * rows + first) * depth)
-        for k in range(depth):
-            for row in range(count):
-                total = source[k * columns + row]
-                for copy in range(1, copies):
-                    total += source[copy * size + k * columns + row]
-                out[row * depth + k] = total
-
-
-# ---------------------------------------------------------------- planners
-@functools.lru_cache(None)
-def _names(dtype):
-    tile = host_tile(np.dtype(dtype).itemsize)
-    wide = 4 if host_vector()[1] == 32 else 2
-    return dict(T=np.dtype(dtype).type, ROWS=tile.rows, VECTORS=tile.vectors, WIDTH=tile.width, MASKED=int(tile.masked),
-                COLUMNS=tile.columns, WIDE_VECTORS=wide, WIDE_ROWS=6, NARROW_ROWS=12, PLANE=(CHUNK + 4) * tile.width)
-
-
-@functools.lru_cache(None)
-def _kernel(function, dtype):
-    pointers = function.__code__.co_argcount - 1
-    return compile_kernel(function, (dtype + "*",) * pointers + ("int64*",), _names(dtype))
-
-
-def _edges(total, parts):
+# ---------------------------------------------------------------- planning
+def edges(total, parts):
     return [total * part // parts for part in range(parts + 1)]
 
 
-def _aligned(elements):
-    return -(-elements // 16) * 16
-
-
-def _table(values):
-    return np.ascontiguousarray(values, np.int64).ravel()
-
-
-class _Image:
-    """The padded, phase-split buffer of one image and group: its sizes and how much scratch it takes."""
-
-    def __init__(self, channels, height, width, pad_top, pad_left, rows, phases, columns, width_of_vector):
-        self.channels = channels
-        self.row_step = phases * columns
-        self.sizes = (height, width, pad_top, pad_left, rows, phases, columns)
-        self.plane = rows * phases * columns
-        self.elements = _aligned(channels * self.plane + width_of_vector)            # a vector may reach beyond the end
-
-
-def _forward_image(shape, dtype):
-    """The image that taps and positions of the forward pass index, and the offset of each k = (channel, tap)."""
-    tap_rows = np.arange(shape.kernel_h) * shape.dilation_h
-    tap_columns = np.arange(shape.kernel_w) * shape.dilation_w
-    channels = shape.channels // shape.groups
-    image = _Image(channels, shape.height, shape.width, shape.pad_h, shape.pad_w,
-                   (shape.rows - 1) * shape.stride_h + tap_rows[-1] + 1, shape.stride_w,
-                   shape.columns + tap_columns[-1] // shape.stride_w, _names(dtype)["WIDTH"])
-    columns = image.sizes[-1]
-    taps = (tap_rows[:, None] * image.row_step + tap_columns % shape.stride_w * columns + tap_columns // shape.stride_w)
-    return image, _table(np.arange(channels)[:, None] * image.plane + taps.ravel())
-
-
-def _sequence(first, second, arguments, workspace, keep):
+def sequence(first, second, arguments, workspace, keep):
     """Two launches, one after the other. `arguments` picks each launch's addresses from the caller's."""
-    first_call, first_walk, second_call, second_walk = first.call, first.walk, second.call, second.walk
-    scope = dict(first=first_call, second=second_call, a=first_walk, b=second_walk)
+    scope = dict(first=first.call, second=second.call, a=first.walk, b=second.walk)
     exec(f"def call({arguments[0]}, walk):\n    first({arguments[1]}, a)\n    second({arguments[2]}, b)\n", scope)
     return threads.Prepared(scope["call"], 0, workspace, (first, second, keep))
 
 
-def _plan_correlation(dtype, shape, image, step, phases, rows, row_stride, group_stride, out_plane, to, flags,
-                      contiguous, arguments):
+def _images_side_by_side(shape, places, bytes_an_image, columns):
+    """Small images share panels: as few as leave less than a twentieth of the columns empty, or as many as fit the cache."""
+    def waste(images):
+        return -(-places * images // columns) * columns / (places * images)
+    best = 1
+    for images in range(1, min(shape.images, max(IMAGE_BYTES // bytes_an_image, 1)) + 1):
+        if waste(images) < waste(best) - 0.01:
+            best = images
+        if waste(best) < 1.03:
+            break
+    return best
+
+
+class Phase:
+    """One correlation of stride 1: the places of an image, what each k reads, and where results go.
+
+    Args:
+        out: (depth, height, width) of its places.
+        offsets, taps: of each k, in the image and in the weight.
+        source_steps: how far apart in the image neighbouring planes and rows of places are; `target_steps` in the output,
+            columns too; `target` is the first place there.
+    """
+
+    def __init__(self, out, offsets, taps, source_steps, target_steps, target):
+        self.out, self.offsets, self.taps = out, offsets, taps
+        self.source_steps, self.target_steps, self.target = source_steps, target_steps, target
+        self.places = math.prod(out)
+
+    def rows(self, images, image_steps):
+        """Where each row of places of `images` starts in the image and in the output."""
+        tables = []
+        for steps, image_step, start in ((self.source_steps, image_steps[0], 0), (self.target_steps, image_steps[1], self.target)):
+            tables.append(index_table(start + np.arange(images)[:, None, None] * image_step
+                                      + np.arange(self.out[0])[:, None] * steps[0] + np.arange(self.out[1]) * steps[1]))
+        return tables
+
+
+def _plan_correlation(dtype, shape, image, phases, rows, weight, out_plane, flags, contiguous, arguments):
     """Launches that pack the weight, then multiply.
 
     Args:
-        step: how far apart in the image neighbouring rows of positions are.
-        phases: for each, the positions' height and width, offsets in the image and in the weight, and the first place
-            in the output.
-        rows: of the weight's matrix in a group; row i of group g starts at i * row_stride + g * group_stride.
-        out_plane: elements of the output a row; `to` is how far apart its places are, down and across, or None.
+        rows: of the weight's matrix in a group.
+        weight: row stride, group stride and run of the weight's matrix.
+        out_plane: elements of the output a row.
         contiguous: whether a row of the weight's matrix is contiguous, so that it can be used in place.
     """
-    names, size = _names(dtype), np.dtype(dtype).itemsize
-    items, groups = shape.images * shape.groups, shape.groups
+    names, size = tile_names(dtype), np.dtype(dtype).itemsize
+    columns, row_stride, group_stride, run = names["COLUMNS"], *weight
+    groups, side = shape.groups, image.images
+    items = -(-shape.images // side) * groups
     threaded = shape.multiply_adds > SPLIT_WORK
     parts = threads.get_num_threads() if threaded else 1
-    panels = sum(-(-p[0] * p[1] // names["COLUMNS"]) for p in phases)
-    by_rows = items * panels < FEW_PANELS * parts and rows >= parts * names["ROWS"]
+    scattered = any(p.target_steps[2] != 1 or p.target_steps[1] != p.out[2] or p.places != out_plane for p in phases)
     blocks = -(-rows // names["ROWS"])
-    block_rows = -(-rows // (-(-blocks // parts) * parts if by_rows else blocks))
-    blocks = -(-rows // block_rows)
-    table, keep, panels, packed = [], [], 0, 0
-    for height, width, offsets, taps, place in phases:
-        depth = len(offsets)
-        table += [panels, depth, height, width, offsets.ctypes.data, packed, place, taps.ctypes.data]
-        keep += [offsets, taps]
-        panels += -(-height * width // names["COLUMNS"])
-        packed += _aligned(blocks * names["ROWS"] * depth)
-    table = _table([*table, panels])
-    scattered = int(to is not None)
-    deepest = min(max((len(p[2]) for p in phases), default=0), 2 * DEPTH)
-    panel_at = image.elements
-    tile_at = panel_at + _aligned(deepest * names["COLUMNS"] + names["WIDTH"])
-    scratch = tile_at + _aligned(rows * names["COLUMNS"])
-    in_place = int(contiguous and items * panels <= FEW_PANELS * groups)
-    if in_place:
-        packed = 0
-    if by_rows:
-        cuts = [(0, items * panels, *blocks_of_part) for blocks_of_part in pairwise(_edges(blocks, parts))]
+    deepest = max((len(p.offsets) for p in phases), default=0)
+    chunks = max(1, -(-deepest * size * columns // (DEPTH * 128)))
+    chunk = max(-(-deepest // chunks), 1)
+    chunk = min(-(-chunk // run) * run, deepest) if not contiguous and deepest else chunk
+    words, keep, panels, packed = [], [], 0, 0
+    for phase in phases:
+        depth = len(phase.offsets)
+        sources, targets = phase.rows(side, (image.image_step, groups * rows * out_plane))
+        words += [panels, depth, phase.offsets.ctypes.data, phase.taps.ctypes.data, packed, phase.out[0] * phase.out[1],
+                  phase.out[2], sources.ctypes.data, targets.ctypes.data, phase.target_steps[2]]
+        keep += [phase.offsets, phase.taps, sources, targets]
+        panels += -(-phase.places * side // columns)
+        packed += aligned(blocks * (names["ROWS"] * depth + names["WIDTH"]))
+    table = index_table([*words, panels, *[0] * (P_WORDS - 1)])
+
+    heavy = rows * deepest * size > PACK_INSIDE_BYTES
+    if contiguous and panels <= FEW_PANELS and items * panels <= FEW_PANELS * groups:
+        place, together, blocks_together = IN_PLACE, panels, blocks
+    elif heavy:
+        place, together, blocks_together = PACKED_INSIDE, min(GROUP_PANELS, panels), min(GROUP_BLOCKS, blocks)
     else:
-        parts = min(parts, items * panels)
-        cuts = [(*panels_of_part, 0, blocks) for panels_of_part in pairwise(_edges(items * panels, parts))]
-    common = (0, image.channels, *image.sizes, panels, rows, step, groups, out_plane, *(to or (0, 0)), flags, scattered,
-              panel_at, tile_at, packed, block_rows, table.ctypes.data)
-    descriptors = [(first, end, *common, packed * groups + part * scratch, first_block, end_block, in_place, row_stride,
-                    group_stride)
-                   for part, (first, end, first_block, end_block) in enumerate(cuts)]
-    multiply = threads.prepare(_kernel(correlate, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
+        place, together, blocks_together = PACKED_BEFORE, 1, blocks
+    if place != PACKED_BEFORE:
+        packed = 0
+    work = items * panels
+    by_rows = parts > 1 and blocks >= parts and (heavy or work < 8 * parts) and \
+        (blocks % parts == 0 or work % parts or blocks >= 8 * parts)
+    if by_rows:
+        cuts = [(0, work, *cut) for cut in pairwise(edges(blocks, parts))]
+    else:
+        parts = min(parts, work)
+        cuts = [(*cut, 0, blocks) for cut in pairwise(edges(work, parts))]
+    panel_at = image.elements
+    tile_at = panel_at + aligned(together * chunk * columns + names["WIDTH"])
+    left_at = tile_at + (aligned(together * rows * columns) if scattered or side > 1 or not names["MASKED"] else 0)
+    scratch = left_at + (aligned(blocks_together * (names["ROWS"] * chunk + names["WIDTH"])) if place == PACKED_INSIDE else 0)
+    descriptors = []
+    for part, (first, end, first_block, end_block) in enumerate(cuts):
+        descriptors.append((first, end, first_block, end_block, blocks, rows, out_plane, groups, shape.images, side,
+                            image.table.ctypes.data, table.ctypes.data, len(phases), panels, flags, int(scattered),
+                            chunk, 0, together, blocks_together, place, row_stride, group_stride, run,
+                            math.prod(shape.kernel) * shape.features * shape.channels // groups, packed,
+                            panel_at, tile_at, left_at, packed * groups + part * scratch, 0))
+    keep = (keep, table, image)
+    multiply = threads.prepare(kernel_for(correlate, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
     workspace = (packed * groups + parts * scratch) * size
-    if in_place:
-        return threads.Prepared(multiply.call, multiply.walk, workspace, (multiply, table, keep))
-    pack_parts = parts if packed * groups > 50_000 else 1
-    pack = threads.prepare(_kernel(pack_weight, dtype), [
-        (first, end, rows, row_stride, group_stride, block_rows, blocks, packed, table.ctypes.data, len(phases))
-        for first, end in pairwise(_edges(groups * blocks, pack_parts))], [(0, 0)] * pack_parts)
-    return _sequence(pack, multiply, arguments, workspace, (table, keep))
+    if not packed:
+        return threads.Prepared(multiply.call, multiply.walk, workspace, (multiply, keep))
+    pack_parts = min(parts, groups * blocks) if packed * groups > 100_000 else 1
+    pack = threads.prepare(kernel_for(pack_weight, dtype), [(first, end, *descriptors[0][2:])
+                                                            for first, end in pairwise(edges(groups * blocks, pack_parts))],
+                           [(0, 0)] * pack_parts)
+    return sequence(pack, multiply, arguments, workspace, keep)
+
+
+def forward_phases(dtype, shape, side=1):
+    """The image of the forward pass, its one phase, and the weight's row and group strides."""
+    image, offsets, steps = forward_image(shape, dtype, side)
+    depth = len(offsets)
+    phase = Phase(shape.out, offsets, index_table(np.arange(depth)), steps, (shape.out[1] * shape.out[2], shape.out[2], 1), 0)
+    return image, [phase], (depth, shape.features // shape.groups * depth)
 
 
 def plan_forward(dtype, shape, bias, relu):
-    image, offsets = _forward_image(shape, dtype)
-    depth = len(offsets)
-    rows = shape.features // shape.groups
-    phases = [(shape.rows, shape.columns, offsets, _table(np.arange(depth)), 0)]
+    image, _, weight = forward_phases(dtype, shape)
+    side = _images_side_by_side(shape, shape.places, image.elements * np.dtype(dtype).itemsize, tile_names(dtype)["COLUMNS"])
+    image, phases, weight = forward_phases(dtype, shape, side)
     flags = (ROW_BIAS if bias else 0) | (RELU if relu else 0)
     return _plan_correlation(
-        dtype, shape, image, shape.stride_h * image.row_step, phases, rows, depth, rows * depth,
-        shape.rows * shape.columns, None, flags, True,
+        dtype, shape, image, phases, shape.features // shape.groups, (*weight, weight[0]), shape.places, flags, True,
         ("x, weight, bias, out, workspace", "weight, workspace", "x, weight, bias, out, workspace"))
 
 
-def _input_phases(size, kernel, stride, padding, dilation):
+def _remainders(size, kernel, stride, padding, dilation):
     """For each remainder of an input place by the stride: it, how many such places, its taps, and their shifts."""
     phases = []
     for remainder in range(min(stride, size)):
@@ -414,62 +410,39 @@ def _input_phases(size, kernel, stride, padding, dilation):
     return phases
 
 
-def plan_input_grad(dtype, shape):
+def input_phases(dtype, shape, side=1):
     """Input place stride * q + r meets output place q + (r + padding - tap * dilation) / stride, where that is whole: a
-    correlation of stride 1 for each r."""
-    down = _input_phases(shape.height, shape.kernel_h, shape.stride_h, shape.pad_h, shape.dilation_h)
-    across = _input_phases(shape.width, shape.kernel_w, shape.stride_w, shape.pad_w, shape.dilation_w)
-    top = max([0, *(-p[3].min() for p in down if len(p[2]))])
-    left = max([0, *(-p[3].min() for p in across if len(p[2]))])
-    rows = top + max([1, *(p[3].max() + p[1] for p in down if len(p[2]))])
-    columns = left + max([1, *(p[3].max() + p[1] for p in across if len(p[2]))])
+    correlation of stride 1 for each r. The image of the output's gradient, the phases, and the weight's row and group
+    strides."""
+    axes = [_remainders(*axis) for axis in zip(shape.size, shape.kernel, shape.stride, shape.padding, shape.dilation)]
+    before = [int(max([0, *(-p[3].min() for p in axis if len(p[2]))])) for axis in axes]
+    padded = [margin + max([1, *(int(p[3].max()) + p[1] for p in axis if len(p[2]))]) for axis, margin in zip(axes, before)]
     features, channels = shape.features // shape.groups, shape.channels // shape.groups
-    image = _Image(features, shape.rows, shape.columns, int(top), int(left), int(rows), 1, int(columns),
-                   _names(dtype)["WIDTH"])
-    taps = shape.kernel_h * shape.kernel_w
-    feature = np.arange(features)[:, None, None]
+    image = Image(dtype, features, shape.features * shape.places, shape.out, before, padded, (1, 1, 1), 1, side)
+    feature = np.arange(features)[:, None, None, None] * channels * shape.taps
+    row, plane = shape.size[2], shape.size[1] * shape.size[2]
+    steps = (shape.stride[0] * plane, shape.stride[1] * row, shape.stride[2])
     phases = []
-    for row, height, tap_h, shift_h in down:
-        for column, width, tap_w, shift_w in across:
-            offsets = feature * image.plane + (shift_h[:, None] + top) * image.row_step + shift_w + left
-            where = feature * channels * taps + tap_h[:, None] * shape.kernel_w + tap_w
-            phases.append((height, width, _table(offsets), _table(where), row * shape.width + column))
-    to = None if shape.stride_h == shape.stride_w == 1 else (shape.stride_h * shape.width, shape.stride_w)
-    return _plan_correlation(
-        dtype, shape, image, image.row_step, phases, channels, taps, features * channels * taps,
-        shape.height * shape.width, to, 0, False,
-        ("grad_out, weight, grad_x, workspace", "weight, workspace", "grad_out, weight, 0, grad_x, workspace"))
+    for z, depth, tap_d, shift_d in axes[0]:
+        for y, height, tap_h, shift_h in axes[1]:
+            for x, width, tap_w, shift_w in axes[2]:
+                offsets = (np.arange(features)[:, None, None, None] * image.channel_step
+                           + (shift_d[:, None, None] + before[0]) * image.depth_step
+                           + (shift_h[:, None] + before[1]) * image.row_step + shift_w + before[2])
+                taps = feature + (tap_d[:, None, None] * shape.kernel[1] + tap_h[:, None]) * shape.kernel[2] + tap_w
+                phases.append(Phase((depth, height, width), index_table(offsets), index_table(taps),
+                                    (image.depth_step, image.row_step), steps, z * plane + y * row + x))
+    return image, phases, (shape.taps, features * channels * shape.taps)
 
 
-def plan_weight_grad(dtype, shape):
-    names, size = _names(dtype), np.dtype(dtype).itemsize
-    image, offsets = _forward_image(shape, dtype)
-    places = _table(np.arange(shape.rows)[:, None] * shape.stride_h * image.row_step + np.arange(shape.columns))
-    depth, rows, groups, items = len(offsets), shape.features // shape.groups, shape.groups, shape.images * shape.groups
-    taps = shape.kernel_h * shape.kernel_w
-    vectors = -(-rows // names["WIDTH"])
-    if vectors % names["WIDE_VECTORS"] == names["WIDE_VECTORS"] - 1:
-        vectors += 1
-    columns = vectors * names["WIDTH"]
-    total = _aligned(groups * depth * columns)
-    scratch = image.elements + _aligned(names["WIDE_VECTORS"] * names["PLANE"] + names["WIDTH"])
-    threaded = shape.multiply_adds > SPLIT_WORK
-    parts = threads.get_num_threads() if threaded else 1
-    if items >= parts:
-        cuts, copies = [(a, b, 0, depth) for a, b in pairwise(_edges(items, parts))], parts
-    else:
-        parts, copies = min(parts, depth), 1
-        cuts = [(0, items, a, b) for a, b in pairwise(_edges(depth, parts))]
-    positions = shape.rows * shape.columns
-    descriptors = [(first, end, low // taps, -(-high // taps), *image.sizes, image.channels, rows, groups, positions,
-                    depth, low, high, columns, offsets.ctypes.data, places.ctypes.data, image.elements,
-                    part * total if copies > 1 else 0, copies * total + part * scratch)
-                   for part, (first, end, low, high) in enumerate(cuts)]
-    sums = threads.prepare(_kernel(weight_totals, dtype), descriptors, [(0, 0, 0)] * parts, release_lock=threaded)
-    blocks = -(-rows // names["WIDTH"])
-    add_parts = min(parts, groups * blocks) if rows * groups * depth > 20_000 else 1
-    add = threads.prepare(_kernel(weight_grad, dtype), [(first, end, rows, depth, columns, copies, total, blocks)
-                                                        for first, end in pairwise(_edges(groups * blocks, add_parts))],
-                          [(0, 0)] * add_parts)
-    arguments = ("grad_out, x, grad_weight, workspace", "grad_out, x, workspace", "workspace, grad_weight")
-    return _sequence(sums, add, arguments, (copies * total + parts * scratch) * size, (offsets, places))
+def plan_input_grad(dtype, shape, bias=False):
+    """The gradient for the input, which with a bias is a transposed convolution."""
+    unstrided, places = shape.stride == (1, 1, 1), math.prod(shape.size)
+    image, phases, weight = input_phases(dtype, shape)
+    side = _images_side_by_side(shape, places, image.elements * np.dtype(dtype).itemsize,
+                                tile_names(dtype)["COLUMNS"]) if unstrided else 1
+    if side > 1:
+        image, phases, weight = input_phases(dtype, shape, side)
+    arguments = "grad_out, weight, bias, grad_x, workspace"
+    return _plan_correlation(dtype, shape, image, phases, shape.channels // shape.groups, (*weight, shape.taps if unstrided else 1),
+                             places, ROW_BIAS if bias else 0, False, (arguments, "weight, workspace", arguments))

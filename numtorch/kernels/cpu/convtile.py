@@ -1,6 +1,6 @@
 """The LLVM vector IR that convolution needs beside the matrix micro-kernel of `microkernel.py`.
 
-The Python twins are in `convpanel.py`. Imported only when a kernel must be compiled.
+The Python twins are in `convimage.py` and `convweight.py`. Imported only when a kernel must be compiled.
 """
 from __future__ import annotations
 
@@ -19,6 +19,19 @@ def copy_vector(typing_context, width, source, out):
         v.store(v.load(values[1]), values[2])
         return context.get_dummy_value()
     return types.void(width, source, out), codegen
+
+
+def _for_each_height(builder, value, tallest, emit):
+    """A switch over `value`, 1 to `tallest`, with code of its own for each."""
+    done = builder.append_basic_block("tile_done")
+    switch = builder.switch(value, done)
+    for height in range(1, tallest + 1):
+        block = builder.append_basic_block(f"rows{height}")
+        switch.add_case(_index(height), block)
+        builder.position_at_end(block)
+        emit(height)
+        builder.branch(done)
+    builder.position_at_end(done)
 
 
 def _emit_indirect(b, v, rows, vectors, plane, operands):
@@ -61,18 +74,102 @@ def multiply_indirect(typing_context, max_rows, vectors, width, plane, rows, dep
     tallest = max_rows.literal_value
 
     def codegen(context, builder, signature, values):
-        element = context.get_value_type(out.dtype)
-        done = builder.append_basic_block("tile_done")
-        switch = builder.switch(values[4], done)
-        for height in range(1, tallest + 1):
-            block = builder.append_basic_block(f"rows{height}")
-            switch.add_case(_index(height), block)
-            builder.position_at_end(block)
-            _emit_indirect(builder, _Vectors(builder, element, lanes), height, count, distance, values[5:])
-            builder.branch(done)
-        builder.position_at_end(done)
+        v = _Vectors(builder, context.get_value_type(out.dtype), lanes)
+        _for_each_height(builder, values[4], tallest,
+                         lambda height: _emit_indirect(builder, v, height, count, distance, values[5:]))
         return context.get_dummy_value()
 
     integer = types.int64
     return types.void(max_rows, vectors, width, plane, integer, integer, left, row_offsets, column_offsets, right, out,
                       integer), codegen
+
+
+def _loop(b, count, name):
+    """Open a loop k = 0, 1, ... while k < count, at least once: returns k's phi, the blocks before, of and after it."""
+    before, loop, done = b.block, b.append_basic_block(name), b.append_basic_block(name + "_done")
+    b.branch(loop)
+    b.position_at_end(loop)
+    k = b.phi(I64)
+    k.add_incoming(_index(0), before)
+    return k, before, loop, done
+
+
+def _next(b, k, count, loop, done):
+    following = b.add(k, _index(1))
+    k.add_incoming(following, loop)
+    b.cbranch(b.icmp_signed("<", following, count), loop, done)
+    b.position_at_end(done)
+
+
+def _emit_window(b, v, features, lines, most, operands):
+    depth, image, distance, offsets, weights, starts, lowest, out, out_feature, out_distance, count = operands
+    bases = [b.gep(image, [b.mul(distance, _index(i))]) for i in range(lines)]
+    first = [v.splat(b.load(b.gep(starts, [_index(f)]))) for f in range(features)]
+    k, before, loop, done = _loop(b, depth, "window")
+    sums = [[b.phi(v.type) for _ in range(lines)] for _ in range(features)]
+    at = b.load(b.gep(offsets, [k]))
+    row = [v.load(b.gep(base, [at])) for base in bases]
+    factors = b.gep(weights, [b.mul(k, _index(most))])
+    new = []
+    for f, old in enumerate(sums):
+        factor = v.splat(b.load(b.gep(factors, [_index(f)])))
+        new.append([v.fma(factor, x, y) for x, y in zip(row, old)])
+    for start, old_row, new_row in zip(first, sums, new):
+        for old, value in zip(old_row, new_row):
+            old.add_incoming(start, before)
+            old.add_incoming(value, loop)
+    _next(b, k, depth, loop, done)
+    mask, floor = v.first(count, 0), v.splat(lowest)
+    for f, new_row in enumerate(new):
+        start = b.gep(out, [b.mul(out_feature, _index(f))])
+        for i, value in enumerate(new_row):
+            value = b.select(b.fcmp_ordered("<", value, floor), v.zero, value)       # NaN passes through
+            v.store(value, b.gep(start, [b.mul(out_distance, _index(i))]), mask)
+
+
+@intrinsic(prefer_literal=True)
+def multiply_window(typing_context, most, lines, width, features, depth, image, distance, offsets, weights, starts, lowest, out,
+                    out_feature, out_distance, count):
+    tallest, number, lanes = [t.literal_value for t in (most, lines, width)]
+
+    def codegen(context, builder, signature, values):
+        v = _Vectors(builder, context.get_value_type(out.dtype), lanes)
+        _for_each_height(builder, values[3], tallest,
+                         lambda height: _emit_window(builder, v, height, number, tallest, values[4:]))
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(most, lines, width, integer, integer, image, integer, offsets, weights, starts, out.dtype, out, integer,
+                      integer, integer), codegen
+
+
+def _emit_dots(b, v, taps, operands):
+    segments, number, grad, image, offsets, sums = operands
+    bases = [b.gep(image, [b.load(b.gep(offsets, [_index(t)]))]) for t in range(taps)]
+    places = [b.gep(sums, [_index(t * v.width)]) for t in range(taps)]
+    first = [v.load(place) for place in places]
+    k, before, loop, done = _loop(b, number, "dots")
+    totals = [b.phi(v.type) for _ in range(taps)]
+    words = [b.load(b.gep(segments, [b.add(b.mul(k, _index(3)), _index(i))])) for i in range(3)]
+    mask = v.first(words[2], 0)
+    factor = v.load(b.gep(grad, [words[0]]), mask)
+    new = [v.fma(factor, v.load(b.gep(base, [words[1]]), mask), old) for base, old in zip(bases, totals)]
+    for start, old, value in zip(first, totals, new):
+        old.add_incoming(start, before)
+        old.add_incoming(value, loop)
+    _next(b, k, number, loop, done)
+    for place, value in zip(places, new):
+        v.store(value, place)
+
+
+@intrinsic(prefer_literal=True)
+def multiply_dots(typing_context, most, width, taps, segments, number, grad, image, offsets, sums):
+    tallest, lanes = most.literal_value, width.literal_value
+
+    def codegen(context, builder, signature, values):
+        v = _Vectors(builder, context.get_value_type(sums.dtype), lanes)
+        _for_each_height(builder, values[2], tallest, lambda height: _emit_dots(builder, v, height, values[3:]))
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(most, width, integer, segments, integer, grad, image, offsets, sums), codegen

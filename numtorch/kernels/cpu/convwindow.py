@@ -1,0 +1,274 @@
+"""Direct convolution for few features a group, depthwise above all: nothing is packed but the weight.
+
+A register tile is a few features by four vectors of places, one in each of four rows of the output (or side by side in one
+row); for every k = (channel, tap) it loads its vectors from the padded image and multiplies each by every feature's
+weight. With few features that beats packing a panel, whose elements would be used too seldom. The gradient for a
+depthwise weight is a dot product for every tap, all taps at once.
+
+float32 and float64. The planners here take a `Geometry`; `conv.py` chooses.
+"""
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+from numpy import float32, inf, int64
+
+from .. import threads
+from ..intrinsics import as_pointer, offset
+from .convimage import (
+    CHANNELS,
+    X_COLUMNS,
+    X_DEPTH,
+    X_IMAGE,
+    X_ROWS,
+    aligned,
+    clear,
+    forward_image,
+    index_table,
+    kernel_for,
+    micro,
+    pad_images,
+    tile_names,
+)
+from .convpanel import edges, forward_phases, input_phases
+
+T = float32                                              # these are bound by `tile_names`
+WIDTH = 16
+FEATURES, LINES, DOTS = 6, 4, 12                         # of a register tile; `FEATURES * LINES` sums
+
+SPLIT_WORK = 400_000                                     # multiply-adds above which two threads win, some 20 µs
+
+
+def _multiply_window(most, lines, width, features, depth, image, distance, offsets, weights, starts, lowest, out, out_feature,
+                     out_distance, count):
+    """out[f * out_feature + v * out_distance + i] = rectify(starts[f] + sum over k of weights[k * most + f] *
+    image[offsets[k] + v * distance + i]) for i < count, for `features` f and `lines` v; what is below `lowest` becomes 0.
+
+    most, lines and width are literals; depth is at least 1.
+    """
+    for f in range(features):
+        for v in range(lines):
+            for i in range(min(count, width)):
+                total = starts[f]
+                for k in range(depth):
+                    total += weights[k * most + f] * image[offsets[k] + v * distance + i]
+                out[f * out_feature + v * out_distance + i] = type(total)(0) if total < lowest else total
+
+
+def _multiply_dots(most, width, taps, segments, number, grad, image, offsets, sums):
+    """sums[t * width + i] += grad[a + i] * image[b + offsets[t] + i] over segments (a, b, count), for i < count.
+
+    most and width are literals; taps and number are at least 1.
+    """
+    for s in range(number):
+        for t in range(taps):
+            for i in range(min(segments[s * 3 + 2], width)):
+                sums[t * width + i] += grad[segments[s * 3] + i] * image[segments[s * 3 + 1] + offsets[t] + i]
+
+
+multiply_window = micro(_multiply_window, "multiply_window")
+multiply_dots = micro(_multiply_dots, "multiply_dots")
+
+# The descriptor.
+FIRST, END, IMAGES, GROUPS, ROWS_OF_WEIGHT, W_ROW, W_GROUP, OUT_PLANE, HAS_BIAS, RELU_FLAG = range(10)
+IMAGE_TABLE, PHASE_TABLE, PHASES, WEIGHT_SPACE, STARTS_SPACE, ROW_SPACE, SCRATCH = range(10, 17)
+
+# A phase's words: the depth, offsets and places in the weight of each k, where its packed weight starts, its planes, rows
+# and columns, how far apart planes and rows are in the image and planes, rows and columns in the output, its first place.
+P_DEPTH, P_OFFSETS, P_TAPS, P_PACKED, P_PLANES, P_ROWS, P_COLUMNS, P_X_PLANE, P_X_ROW = range(9)
+P_PLANE, P_ROW, P_COLUMN, P_PLACE, P_WORDS = range(9, 14)
+
+
+def _fill_rows(out, features, out_plane, planes, rows, columns, phase, starts, lowest):
+    """A phase without taps: its places are the bias."""
+    for f in range(features):
+        value = T(0) if starts[f] < lowest else starts[f]
+        for plane in range(planes):
+            for row in range(rows):
+                to = offset(out, f * out_plane + plane * phase[P_PLANE] + row * phase[P_ROW])
+                for i in range(columns):
+                    to[i * phase[P_COLUMN]] = value
+
+
+def _scatter_rows(source, features, lines, count, out, out_plane, out_row, step):
+    """Bring a register tile's sums, (features, lines, WIDTH), to columns that do not lie side by side."""
+    for f in range(features):
+        for line in range(lines):
+            row, to = offset(source, (f * LINES + line) * WIDTH), offset(out, f * out_plane + line * out_row)
+            if step == 2:
+                for i in range(count):
+                    to[i * 2] = row[i]
+            else:
+                for i in range(count):
+                    to[i * step] = row[i]
+
+
+def _window_plane(features, depth, image, x_row, offsets, weights, starts, lowest, out, out_plane, out_row, step, rows, columns,
+                  spare):
+    """One plane of places for up to FEATURES features."""
+    row = int64(0)
+    while row < rows:
+        if rows >= LINES:
+            row = min(row, rows - LINES)                 # the last four rows overlap those before
+        for column in range(0, columns, WIDTH):
+            count = min(columns - column, WIDTH)
+            source = offset(image, row * x_row + column)
+            to, to_feature, to_line = offset(out, row * out_row + column * step), out_plane, out_row
+            if step != 1:
+                to, to_feature, to_line = spare, int64(LINES * WIDTH), int64(WIDTH)
+            if rows >= LINES:
+                multiply_window(FEATURES, LINES, WIDTH, features, depth, source, x_row, offsets, weights, starts, lowest, to,
+                                to_feature, to_line, count)
+            else:
+                multiply_window(FEATURES, 1, WIDTH, features, depth, source, x_row, offsets, weights, starts, lowest, to,
+                                to_feature, to_line, count)
+            if step != 1:
+                _scatter_rows(spare, features, LINES if rows >= LINES else 1, count,
+                              offset(out, row * out_row + column * step), out_plane, out_row, step)
+        row += LINES if rows >= LINES else 1
+
+
+def _window_line(features, depth, image, offsets, weights, starts, lowest, out, out_plane, columns):
+    """One long row of places for up to FEATURES features."""
+    column = int64(0)
+    while column < columns:
+        if columns >= LINES * WIDTH:
+            column = min(column, columns - LINES * WIDTH)
+            multiply_window(FEATURES, LINES, WIDTH, features, depth, offset(image, column), int64(WIDTH), offsets, weights, starts,
+                            lowest, offset(out, column), out_plane, int64(WIDTH), int64(WIDTH))
+            column += LINES * WIDTH
+        else:
+            multiply_window(FEATURES, 1, WIDTH, features, depth, offset(image, column), int64(WIDTH), offsets, weights, starts,
+                            lowest, offset(out, column), out_plane, int64(WIDTH), min(columns - column, WIDTH))
+            column += WIDTH
+
+
+def _pack_weights(weight, rows, row_stride, phases, number, walk, packed):
+    """Blocks of FEATURES rows as (k, FEATURES), for every phase."""
+    for p in range(number):
+        phase = offset(phases, p * P_WORDS)
+        depth, taps = phase[P_DEPTH], as_pointer(phase[P_TAPS], walk)
+        for first in range(0, rows, FEATURES):
+            height = min(rows - first, FEATURES)
+            out = offset(packed, phase[P_PACKED] + first * depth)
+            for f in range(height):
+                source = offset(weight, (first + f) * row_stride)
+                for k in range(depth):
+                    out[k * FEATURES + f] = source[taps[k]]
+
+
+def windows(x, weight, bias, out, workspace, walk):
+    """Items first..end of (group, image)."""
+    images, groups, rows, out_plane = walk[IMAGES], walk[GROUPS], walk[ROWS_OF_WEIGHT], walk[OUT_PLANE]
+    table, phases = as_pointer(walk[IMAGE_TABLE], walk), as_pointer(walk[PHASE_TABLE], walk)
+    image = offset(workspace, walk[SCRATCH])
+    packed, starts, spare = offset(image, walk[WEIGHT_SPACE]), offset(image, walk[STARTS_SPACE]), offset(image, walk[ROW_SPACE])
+    channel_size = table[CHANNELS] * table[X_DEPTH] * table[X_ROWS] * table[X_COLUMNS]
+    lowest = T(0) if walk[RELU_FLAG] != 0 else T(-inf)
+    clear(image, walk[WEIGHT_SPACE])
+    held = int64(-1)
+    for item in range(walk[FIRST], walk[END]):
+        group, number = item // images, item % images
+        if group != held:
+            _pack_weights(offset(weight, group * walk[W_GROUP]), rows, walk[W_ROW], phases, walk[PHASES], walk, packed)
+            for f in range(rows):
+                starts[f] = bias[group * rows + f] if walk[HAS_BIAS] != 0 else T(0)
+            held = group
+        pad_images(offset(x, number * table[X_IMAGE] + group * channel_size), image, table, int64(1), int64(0), table[CHANNELS])
+        for p in range(walk[PHASES]):
+            phase = offset(phases, p * P_WORDS)
+            depth, offsets = phase[P_DEPTH], as_pointer(phase[P_OFFSETS], walk)
+            for first in range(0, rows, FEATURES):
+                features = min(rows - first, FEATURES)
+                weights = offset(packed, phase[P_PACKED] + first * depth)
+                to = offset(out, ((number * groups + group) * rows + first) * out_plane + phase[P_PLACE])
+                if depth == 0:
+                    _fill_rows(to, features, out_plane, phase[P_PLANES], phase[P_ROWS], phase[P_COLUMNS], phase,
+                               offset(starts, first), lowest)
+                else:
+                    for plane in range(phase[P_PLANES]):
+                        source, there = offset(image, plane * phase[P_X_PLANE]), offset(to, plane * phase[P_PLANE])
+                        if phase[P_ROWS] == 1 and phase[P_COLUMN] == 1:
+                            _window_line(features, depth, source, offsets, weights, offset(starts, first), lowest, there, out_plane,
+                                         phase[P_COLUMNS])
+                        else:
+                            _window_plane(features, depth, source, phase[P_X_ROW], offsets, weights, offset(starts, first), lowest,
+                                          there, out_plane, phase[P_ROW], phase[P_COLUMN], phase[P_ROWS], phase[P_COLUMNS], spare)
+
+
+def depthwise_weight(grad_out, x, grad_weight, workspace, walk):
+    """The gradient for the weights of features first..end, where every feature has one channel."""
+    images, features, spread, taps, places, number = walk[2], walk[3], walk[4], walk[5], walk[6], walk[7]
+    table, offsets, segments = as_pointer(walk[8], walk), as_pointer(walk[9], walk), as_pointer(walk[10], walk)
+    image = offset(workspace, walk[11])
+    sums = offset(image, walk[12])
+    channel_size = table[X_DEPTH] * table[X_ROWS] * table[X_COLUMNS]
+    clear(image, walk[12])
+    for feature in range(walk[0], walk[1]):
+        clear(sums, taps * WIDTH)
+        for n in range(images):
+            pad_images(offset(x, n * table[X_IMAGE] + feature // spread * channel_size), image, table, int64(1), int64(0), int64(1))
+            for tap in range(0, taps, DOTS):
+                multiply_dots(DOTS, WIDTH, min(taps - tap, DOTS), segments, number,
+                              offset(grad_out, (n * features + feature) * places), image, offset(offsets, tap),
+                              offset(sums, tap * WIDTH))
+        for tap in range(taps):
+            total = T(0)
+            for i in range(WIDTH):
+                total += sums[tap * WIDTH + i]
+            grad_weight[feature * taps + tap] = total
+
+
+# ---------------------------------------------------------------- planning
+def _plan_windows(dtype, shape, image, phases, rows, weight, out_plane, bias, relu):
+    names, size = tile_names(dtype), np.dtype(dtype).itemsize
+    words, keep, packed = [], [], 0
+    for phase in phases:
+        depth = len(phase.offsets)
+        words.append((depth, phase.offsets.ctypes.data, phase.taps.ctypes.data, packed, *phase.out, *phase.source_steps,
+                      *phase.target_steps, phase.target))
+        keep.append(phase)
+        packed += aligned(-(-rows // FEATURES) * FEATURES * depth)
+    table = index_table(words)
+    items = shape.images * shape.groups
+    threaded = shape.multiply_adds > SPLIT_WORK
+    parts = min(threads.get_num_threads() if threaded else 1, items)
+    starts = image.elements + packed
+    spare = starts + aligned(rows)
+    scratch = spare + FEATURES * LINES * names["WIDTH"]
+    descriptors = [(first, end, shape.images, shape.groups, rows, weight[0], weight[1], out_plane, int(bias), int(relu),
+                    image.table.ctypes.data, table.ctypes.data, len(phases), image.elements, starts, spare, part * scratch)
+                   for part, (first, end) in enumerate(pairwise(edges(items, parts)))]
+    prepared = threads.prepare(kernel_for(windows, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
+    return threads.Prepared(prepared.call, prepared.walk, parts * scratch * size, (prepared, image, table, keep))
+
+
+def plan_forward(dtype, shape, bias, relu):
+    image, phases, weight = forward_phases(dtype, shape)
+    return _plan_windows(dtype, shape, image, phases, shape.features // shape.groups, weight, shape.places, bias, relu)
+
+
+def plan_input_grad(dtype, shape, bias=False):
+    image, phases, weight = input_phases(dtype, shape)
+    return _plan_windows(dtype, shape, image, phases, shape.channels // shape.groups, weight, math.prod(shape.size), bias, False)
+
+
+def plan_depthwise_weight(dtype, shape):
+    names, size = tile_names(dtype), np.dtype(dtype).itemsize
+    width = names["WIDTH"]
+    image, offsets, steps = forward_image(shape, dtype)
+    planes, rows, columns = shape.out
+    z, y, c = np.meshgrid(np.arange(planes), np.arange(rows), np.arange(0, columns, width), indexing="ij")
+    segments = index_table(np.stack([((z * rows + y) * columns + c).ravel(), (z * steps[0] + y * steps[1] + c).ravel(),
+                                     np.minimum(columns - c, width).ravel()], 1))
+    threaded = shape.multiply_adds > SPLIT_WORK
+    parts = min(threads.get_num_threads() if threaded else 1, shape.features)
+    scratch = image.elements + aligned(shape.taps * width)
+    descriptors = [(first, end, shape.images, shape.features, shape.features // shape.groups, shape.taps, shape.places,
+                    len(segments) // 3, image.table.ctypes.data, offsets.ctypes.data, segments.ctypes.data, part * scratch,
+                    image.elements)
+                   for part, (first, end) in enumerate(pairwise(edges(shape.features, parts)))]
+    prepared = threads.prepare(kernel_for(depthwise_weight, dtype), descriptors, [(0,) * 4] * parts, release_lock=threaded)
+    return threads.Prepared(prepared.call, prepared.walk, parts * scratch * size, (prepared, image, offsets, segments))
