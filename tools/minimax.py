@@ -104,6 +104,9 @@ SQRT2 = mp.sqrt(2)
 S_MAX = (SQRT2 - 1) / (SQRT2 + 1)                            # |f / (2 + f)| over 1 + f in [sqrt(1/2), sqrt(2)]
 
 
+LOG_LOW, LOG_HIGH = (-0.0164, -0.0315), (1 / 32, 1 / 16)    # m / c - 1 over all entries of the log tables
+
+
 def series(f, value_at_zero):
     """f, with its limit at a removable singularity at 0."""
     return lambda x: mp.mpf(value_at_zero) if x == 0 else f(x)
@@ -142,8 +145,15 @@ def digamma_rest(z):
     return (mp.log(x) - 1 / (2 * x) - mp.digamma(x)) / z
 
 
-# name: (f, weight, low, high (or one for each type), float32 count, float64 count)
+# name: (f, weight, low, high (either may be one for each type), float32 count, float64 count)
 FITS = {
+    # exp(r) = 1 + r + r**2 * EXP_SHORT(r), |r| <= ln(2)/32
+    "EXP_SHORT": (series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), lambda r: r ** 2, -LN2 / 32 * 1.001, LN2 / 32 * 1.001, 2, 5),
+    # 2**r = 1 + r * EXP2_SHORT(r), |r| <= 1/32
+    "EXP2_SHORT": (series(lambda r: mp.expm1(r * LN2) / r, LN2), abs, -mp.mpf(1) / 31.9, mp.mpf(1) / 31.9, 3, 6),
+    # log(1 + r) = r + r**2 * LOG_SHORT(r), log2(1 + r) = r / ln(2) + r**2 * LOG2_SHORT(r), within an entry of the log tables
+    "LOG_SHORT": (series(lambda r: (mp.log1p(r) - r) / r ** 2, -0.5), abs, LOG_LOW, LOG_HIGH, 3, 9),
+    "LOG2_SHORT": (series(lambda r: (mp.log1p(r) - r) / r ** 2 / LN2, -0.5 / LN2), abs, LOG_LOW, LOG_HIGH, 3, 9),
     # exp(r) = 1 + r + r**2 * EXPM1(r), |r| <= ln(2)/2
     "EXPM1": (series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), lambda r: abs(r) + 1e-30, -LN2 / 2, LN2 / 2, 5, 10),
     # 2**r = 1 + ln(2) r + r**2 * EXP2M1(r), |r| <= 1/2
@@ -195,6 +205,58 @@ FITS = {
 }
 
 
+# ---------------------------------------------------------------- tables for processors that look values up in registers
+LOG_BITS = {np.float32: 5, np.float64: 4}                    # leading bits of the mantissa that choose the entry
+
+
+def exp_table(dtype):
+    """2**(j / 16)."""
+    return [float(dtype(float(mp.mpf(2) ** (mp.mpf(j) / 16)))) for j in range(16)]
+
+
+def log_tables(dtype, log):
+    """(1/c, log(c)) for each interval of mantissas, 1 for the first and 1/2 for the last: near 1 nothing is looked up.
+
+    Each 1/c is the one of many neighbours whose logarithm is closest to a float (Gal, "Computing elementary functions", 1986).
+    The upper half is used with exponent -1 near 1, so there it is log(c) - log(2) + float(log(2)) that is close.
+    """
+    count = 1 << LOG_BITS[dtype]
+    two = dtype(float(log(mp.mpf(2))))
+    inverses, values = [1.0], [0.0]
+    step = 2.0 ** (-16 if dtype is np.float32 else -32)
+    for j in range(1, count - 1):
+        middle = float(1 / (1 + (mp.mpf(j) + mp.mpf(1) / 2) / count))
+        best = None
+        for trial in range(-200, 200):
+            inverse = float(dtype(middle + trial * step))
+            exact = -log(mp.mpf(inverse)) + (mp.mpf(float(two)) - log(mp.mpf(2)) if j >= count // 2 else 0)
+            value = float(dtype(float(exact)))
+            error = abs(exact - mp.mpf(value))
+            if best is None or error < best[0]:
+                best = (error, inverse, value)
+        inverses.append(best[1])
+        values.append(best[2])
+    return [*inverses, 0.5], [*values, float(two)]
+
+
+def log_range(dtype):
+    """The bounds of m / c - 1."""
+    count = 1 << LOG_BITS[dtype]
+    inverses = log_tables(dtype, mp.log)[0]
+    ends = [(1 + mp.mpf(j + side) / count) * mp.mpf(inverses[j]) - 1 for j in range(count) for side in (0, 1)]
+    return min(ends), max(ends)
+
+
+def tables():
+    """Name, values and type of each table."""
+    for dtype in (np.float32, np.float64):
+        yield "EXP_TABLE", exp_table(dtype), dtype
+        for name, log in (("LOG", mp.log), ("LOG2", lambda x: mp.log(x, 2))):
+            inverses, values = log_tables(dtype, log)
+            yield name + "_INVERSE", inverses, dtype
+            yield name + "_TABLE", values, dtype
+
+
 def row(name, coefficients, dtype):
     text = [repr(float(c)) for c in coefficients]
     lines, line = [], "   "
@@ -213,11 +275,12 @@ def main(names):
             continue
         for count, dtype in ((count32, np.float32), (count64, np.float64)):
             if count:
-                top = high[dtype is np.float64] if isinstance(high, tuple) else high
-                coefficients, error = fit(f, weight, low, top, count, dtype)
+                ends = [end[dtype is np.float64] if isinstance(end, tuple) else end for end in (low, high)]
+                coefficients, error = fit(f, weight, *ends, count, dtype)
                 print(f"{name:10} {dtype.__name__} {count:3} error {float(error):.3g}")
                 out.append(row(name, coefficients, dtype))
     if not names:
+        out += [row(*table) for table in tables()]
         with open(OUTPUT, "w") as file:
             file.write("\n".join(out))
 

@@ -188,6 +188,8 @@ def _bind_value(value, names, compute, target):
     if isinstance(value, Intrinsic):
         return target.intrinsic(value)
     scalar = isinstance(value, ScalarBody)
+    if scalar and target is not HOST:
+        value = getattr(value, "portable", value)        # a body may have a form for this processor's own instructions
     if not scalar and not isinstance(value, pytypes.FunctionType):
         return value
     key = (value, compute, tuple(sorted((k, v if isinstance(v, (ScalarBody, type, int, str)) else id(v))
@@ -274,7 +276,7 @@ class _Machine:
             cpu=self.cpu, features=self.features, opt=3, reloc="pic", codemodel="jitdefault", jit=True)
         self.jit = llvm.create_lljit_compiler()
         atexit.register(self.jit.detach)                 # code stays until the process ends: destructors may still call it
-        self.toolchain = repr((2, _installed_version("numba"), llvmlite.__version__, sys.implementation.cache_tag,
+        self.toolchain = repr((3, _installed_version("numba"), llvmlite.__version__, sys.implementation.cache_tag,
                                getattr(sys, "abiflags", ""), llvm.get_process_triple(), self.cpu, self.features))
 
     def load(self, object_code, symbol):
@@ -391,6 +393,7 @@ def _optimised_once(numba):
         for options in (dict(loop_vectorize=codegen._loopvect, slp_vectorize=False, opt=codegen._opt_level, cost="cheap"), {}):
             passes, tuned = module_passes(**options)
             passes.run(module, tuned)
+        _inline_variants(module, builder)
 
     with global_compiler_lock:
         codegen._module_pass_manager = codegen._function_pass_manager = lambda **ignored: (nothing, builder)
@@ -398,6 +401,19 @@ def _optimised_once(numba):
             yield optimise
         finally:
             del codegen._module_pass_manager, codegen._function_pass_manager
+
+
+def _inline_variants(module, builder):
+    """Put the vector variants that the loop vectoriser called (vectormath/avx512.py) where they are called, after it."""
+    variants = [f for f in module.functions if not f.is_declaration and any(b"alwaysinline" in a for a in f.attributes)]
+    if variants:
+        passes = machine().llvm.create_new_module_pass_manager()
+        passes.add_always_inliner_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_dead_code_elimination_pass()
+        passes.run(module, builder)
+        for variant in variants:
+            variant.linkage = "available_externally"     # no machine code: nothing calls it any more
 
 
 def inspect_ir(function, signature, names=None, compute=None, fastmath=KERNEL_MATH) -> str:

@@ -76,6 +76,40 @@ def both(function) -> ByPrecision:
     return ByPrecision(body32(function), body64(function))
 
 
+class MachineBody(ScalarBody):
+    """A body for the host's instruction set; `portable` is what other targets compile."""
+
+    __slots__ = ("portable",)
+
+    def __init__(self, body, portable):
+        super().__init__(body.function, body.compute, body.literals)
+        self.portable = portable
+
+
+def has_avx512() -> bool:
+    return not DISABLE_JIT and {"+avx512f", "+avx512vl", "+avx512dq"} <= set(machine().features.split(","))
+
+
+class ByMachine(ByPrecision):
+    """A body that has another form where the processor has AVX-512 (see instructions.py).
+
+    Args:
+        portable: the form for every processor, CUDA and Python.
+        avx512: the form with AVX-512's instructions; either may have one precision only (None for the other).
+    """
+
+    __slots__ = ("avx512",)
+
+    def __init__(self, portable, avx512):
+        super().__init__(portable.float32, portable.float64)
+        self.avx512 = avx512
+
+    def scalar(self, compute):
+        portable = super().scalar(compute)
+        special = self.avx512.scalar(compute) if has_avx512() else None
+        return portable if special is None else MachineBody(special, portable)
+
+
 def constant(float32, float64=None) -> ByPrecision:
     return ByPrecision(np.float32(float32), float(float32 if float64 is None else float64))
 
@@ -113,6 +147,25 @@ def _polynomial_function(name, coefficients):
     scope = {"fma": fma, "__name__": __name__}
     exec(f"def {name}(x):\n" + "\n".join(lines), scope)
     return scope[name]
+
+
+def _split_polynomial_function(name, coefficients):
+    """A function of x and its square: even and odd terms by themselves, which halves the depth and costs nothing."""
+    def horner(terms):
+        expression = repr(float(terms[-1]))
+        for c in terms[-2::-1]:
+            expression = f"fma({expression}, square, {float(c)!r})"
+        return expression
+
+    scope = {"fma": fma, "__name__": __name__}
+    exec(f"def {name}(x, square):\n    return fma({horner(coefficients[1::2])}, x, {horner(coefficients[::2])})\n", scope)
+    return scope[name]
+
+
+def split_polynomial(name, coefficients32, coefficients64) -> ByPrecision:
+    """The polynomial with the given coefficients, as a function of its argument and the argument's square."""
+    return ByPrecision(body32(_split_polynomial_function(name + "32", coefficients32)),
+                       body64(_split_polynomial_function(name + "64", coefficients64)))
 
 
 def polynomial(name, coefficients32, coefficients64) -> ByPrecision:
@@ -153,7 +206,7 @@ class _Scale(ByPrecision):
     """x * 2**n. AVX-512 has an instruction for it; without it `llvm.ldexp` becomes slow code or a library call."""
 
     def scalar(self, compute):
-        if not DISABLE_JIT and "+avx512f" in machine().features and "+avx512vl" in machine().features:
+        if has_avx512():
             return scale_by_power
         return super().scalar(compute)
 

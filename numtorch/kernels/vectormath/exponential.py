@@ -11,6 +11,7 @@ import numpy as np
 
 from ..intrinsics import bits_of, copysign, fabs, float_of, fma, select, sqrt
 from . import coefficients as c
+from . import tabled
 from .elementary import (
     FRACTION_BITS,
     INFINITY,
@@ -20,6 +21,7 @@ from .elementary import (
     ROUND_MAGIC,
     ROUND_MAGIC_BITS,
     SMALLEST_NORMAL,
+    ByMachine,
     ByPrecision,
     Elementary,
     Float,
@@ -258,13 +260,13 @@ def _atanh(x):
     return select(a < ASINH_TINY, x, copysign(0.5 * log1p((a + a) / (1.0 - a)), x))
 
 
-exp = Elementary("exp", np.exp, _exp)
-exp2 = Elementary("exp2", np.exp2, _exp2)
+exp = Elementary("exp", np.exp, ByMachine(both(_exp), tabled.exp))
+exp2 = Elementary("exp2", np.exp2, ByMachine(both(_exp2), tabled.exp2))
 expm1 = Elementary("expm1", np.expm1, _expm1)
-log = Elementary("log", np.log, _log)
-log2 = Elementary("log2", np.log2, _log2)
-log10 = Elementary("log10", np.log10, _log10)
-log1p = Elementary("log1p", np.log1p, _log1p)
+log = Elementary("log", np.log, ByMachine(both(_log), tabled.log))
+log2 = Elementary("log2", np.log2, ByMachine(both(_log2), tabled.log2))
+log10 = Elementary("log10", np.log10, ByMachine(both(_log10), tabled.log10))
+log1p = Elementary("log1p", np.log1p, ByMachine(both(_log1p), tabled.log1p))
 sinh = Elementary("sinh", np.sinh, _sinh)
 cosh = Elementary("cosh", np.cosh, _cosh)
 tanh = Elementary("tanh", np.tanh, _tanh)

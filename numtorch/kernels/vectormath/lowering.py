@@ -12,11 +12,11 @@ from numba.extending import intrinsic
 from .ranges import LIMIT32, LIMIT64, QUOTIENT32, QUOTIENT64
 
 _DOUBLE, _FLOAT = ir.DoubleType(), ir.FloatType()
-_PURE = ("nounwind", "readnone", "willreturn", "noinline")
-_WIDTHS = {_FLOAT: (2, 4, 8, 16), _DOUBLE: (2, 4, 8)}
+PURE = ("nounwind", "readnone", "willreturn", "noinline")
+WIDTHS = {_FLOAT: (2, 4, 8, 16), _DOUBLE: (2, 4, 8)}
 
 
-def _attribute(function, *texts):
+def attribute(function, *texts):
     for text in texts:
         set.add(function.attributes, text)               # llvmlite's own list of attributes lacks some
 
@@ -55,7 +55,7 @@ def _vector_function(module, scalar, ty, width, limit):
     vector = ir.VectorType(ty, width)
     function = ir.Function(module, ir.FunctionType(vector, [vector] * len(scalar.args)), f"{scalar.name}_v{width}")
     function.linkage = "linkonce_odr"
-    _attribute(function, *_PURE)
+    attribute(function, *PURE)
     builder = ir.IRBuilder(function.append_basic_block())
     *arguments, settled = function.args
     lanes = _exceeds(module, builder, arguments, vector([ty(limit)] * width))
@@ -80,16 +80,16 @@ def _settle(library_name, arity, limit32, limit64):
         scalar = module.globals.get(name)
         if scalar is None:
             scalar = _scalar_function(module, name, library_name + ("f" if single else ""), ty, arity, limit)
-            variants = [_vector_function(module, scalar, ty, width, limit) for width in _WIDTHS[ty]]
+            variants = [_vector_function(module, scalar, ty, width, limit) for width in WIDTHS[ty]]
             arguments = "v" * (arity + 1)
             mapping = ",".join(f"_ZGV_LLVM_N{v.args[0].type.count}{arguments}_{name}({v.name})" for v in variants)
-            _attribute(scalar, *_PURE, f'"vector-function-abi-variant"="{mapping}"')
-            _keep(module, variants)
+            attribute(scalar, *PURE, f'"vector-function-abi-variant"="{mapping}"')
+            keep(module, variants)
         return builder.call(scalar, values)
     return settle
 
 
-def _keep(module, functions):
+def keep(module, functions):
     """Nothing calls the variants until the vectoriser has run."""
     pointer = ir.IntType(8).as_pointer()
     kept = [f.bitcast(pointer) for f in functions]

@@ -1,0 +1,125 @@
+"""Exponentials and logarithms from tables in registers, for processors with AVX-512.
+
+Tables of 16 or 32 entries leave so small an argument that the polynomials have half the terms (Tang, "Table-driven
+implementation of the exponential function", 1989, and "... of the logarithm function", 1990). The instructions that split
+and scale floats also do what the portable forms in exponential.py must do by comparing: infinities, zeros, denormals and
+NaN need no code of their own. A float32 exp is 11 instructions where the portable one has 17.
+"""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..intrinsics import bits_of, copysign, fma
+from . import coefficients as c
+from .elementary import LN2_HIGH, LN2_LOW, ByPrecision, Int, both, constant, polynomial, split_polynomial
+from .instructions import exponent_of, mantissa_of, scale_by_floor, table, within
+
+LOG2_E = constant(math.log2(math.e))
+SIXTEENTHS_MAGIC = constant(786432.0, 422212465065984.0)     # 1.5 * 2**19, 1.5 * 2**48: adding it rounds to 1/16
+WITHIN_ENTRY = constant(0.035)                               # above every |r| that a finite x leaves
+
+
+def tables(name, values32, values64) -> ByPrecision:
+    return ByPrecision(table(name + "32", values32, np.float32), table(name + "64", values64, np.float64))
+
+
+# ---------------------------------------------------------------- exponentials
+exp_entry = tables("exp_entry", c.EXP_TABLE32, c.EXP_TABLE64)
+exp_short = polynomial("exp_short", c.EXP_SHORT32, c.EXP_SHORT64)
+exp2_short = polynomial("exp2_short", c.EXP2_SHORT32, c.EXP2_SHORT64)
+
+
+def _exp(x):
+    """e**x = 2**k (1 + (exp(r) - 1)) with k in sixteenths. Where x is out of range, so is k, and r is made harmless."""
+    shifted = fma(x, LOG2_E, SIXTEENTHS_MAGIC)
+    k = shifted - SIXTEENTHS_MAGIC
+    r = within(fma(k, -LN2_LOW, fma(k, -LN2_HIGH, x)), WITHIN_ENTRY)
+    p = fma(exp_short(r), r * r, r)
+    root = exp_entry(bits_of(shifted))
+    return scale_by_floor(fma(root, p, root), k)
+
+
+def _exp2(x):
+    """2**x, exact for whole x."""
+    shifted = x + SIXTEENTHS_MAGIC
+    k = shifted - SIXTEENTHS_MAGIC
+    r = within(x - k, WITHIN_ENTRY)
+    root = exp_entry(bits_of(shifted))
+    return scale_by_floor(fma(root, r * exp2_short(r), root), k)
+
+
+# ---------------------------------------------------------------- logarithms
+ENTRY_SHIFT = ByPrecision(np.int32(18), np.int64(48))        # moves the mantissa's first bits to the lowest places
+LN2 = constant(np.float32(math.log(2)), math.log(2))
+log_inverse = tables("log_inverse", c.LOG_INVERSE32, c.LOG_INVERSE64)
+log_entry = tables("log_entry", c.LOG_TABLE32, c.LOG_TABLE64)
+log_short = split_polynomial("log_short", c.LOG_SHORT32, c.LOG_SHORT64)
+log2_inverse = tables("log2_inverse", c.LOG2_INVERSE32, c.LOG2_INVERSE64)
+log2_entry = tables("log2_entry", c.LOG2_TABLE32, c.LOG2_TABLE64)
+log2_short = split_polynomial("log2_short", c.LOG2_SHORT32, c.LOG2_SHORT64)
+
+
+def _log_parts(x):
+    """(s, r) with log(x) = s + log(1 + r)."""
+    m = mantissa_of(x)
+    entry = Int(bits_of(m) >> ENTRY_SHIFT)
+    return fma(exponent_of(x), LN2, log_entry(entry)), fma(m, log_inverse(entry), -1.0)
+
+
+def _log1p_short(r):
+    square = r * r
+    return fma(log_short(r, square), square, r)
+
+
+log_parts, log1p_short = both(_log_parts), both(_log1p_short)
+
+
+def _log(x):
+    """Natural logarithm."""
+    s, r = log_parts(x)
+    return s + log1p_short(r)
+
+
+LOG2_E_HIGH = constant(np.float32(math.log2(math.e)), math.log2(math.e))
+LOG2_E_LOW = constant(1.925963e-08, 2.0355273740931033e-17)
+LOG10_E_HIGH = constant(np.float32(math.log10(math.e)), math.log10(math.e))
+LOG10_E_LOW = constant(-1.010305e-08, 1.098319650216765e-17)
+
+
+def _log2(x):
+    """Base-2 logarithm, exact for powers of two."""
+    m = mantissa_of(x)
+    entry = Int(bits_of(m) >> ENTRY_SHIFT)
+    r = fma(m, log2_inverse(entry), -1.0)
+    square = r * r
+    low = fma(log2_short(r, square), square, r * LOG2_E_LOW)
+    return (exponent_of(x) + log2_entry(entry)) + fma(r, LOG2_E_HIGH, low)
+
+
+def _log10(x):
+    """Base-10 logarithm: the natural one in two floats, times log10(e)."""
+    s, r = log_parts(x)
+    tail = log1p_short(r)
+    high = s + tail
+    low = within(tail - (high - s), 1.0)                     # not NaN where s is infinite
+    return fma(high, LOG10_E_HIGH, fma(within(high, 1000.0), LOG10_E_LOW, low * LOG10_E_HIGH))
+
+
+LARGEST_SHIFT = constant(160.0, 1100.0)
+
+
+def _log1p(x):
+    """log(1 + x), accurate near 0: what rounding 1 + x lost is added to r."""
+    u = 1.0 + x
+    back = u - 1.0
+    lost = within((1.0 - (u - back)) + (x - back), 1.0)
+    s, r = log_parts(u)
+    m = mantissa_of(u)
+    inverse = log_inverse(Int(bits_of(m) >> ENTRY_SHIFT))
+    lost = scale_by_floor(lost, within(-exponent_of(u), LARGEST_SHIFT))
+    return copysign(s + log1p_short(fma(lost, inverse, r)), x)
+
+
+exp, exp2, log, log2, log10, log1p = both(_exp), both(_exp2), both(_log), both(_log2), both(_log10), both(_log1p)
