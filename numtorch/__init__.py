@@ -39,7 +39,7 @@ from .ops.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, 
                        flip, fliplr, flipud, hstack, meshgrid, repeat_interleave, roll, rot90, stack, tile, tril, tril_indices,
                        triu, triu_indices, vstack)
 from .ops.mask import masked_scatter, masked_select, nonzero
-from .ops.norm import log_softmax, softmax
+from .ops.softmax import log_softmax, softmax
 from .ops.op import result_type
 from .ops.operators import add, clamp, conj, div, imag, masked_fill, real, sub, where
 from .ops.order import (argsort, bincount, cumprod, cumsum, kthvalue, median, nanmedian, sort, topk, unique, unique_consecutive)

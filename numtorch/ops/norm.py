@@ -1,141 +1,434 @@
-"""Softmax and log-softmax along one dimension, with gradients of any order."""
+"""Batch, layer, group, instance and root-mean-square norm: a kernel forward and a kernel backward.
+
+Forward keeps the mean and 1 / deviation of whatever shares them; backward is one walk for all gradients. Gradients of gradients,
+and devices without these kernels, take the formula over other ops that stands first here.
+"""
 from __future__ import annotations
 
-from ..autograd.graph import GraphNode, recording
-from ..dtypes import as_dtype
-from ..layout import wrap_dim
+import math
+from typing import NamedTuple
+
+from ..autograd.graph import GraphNode, mark_written, recording
+from ..autograd.modes import no_grad
+from ..devices import cpu
+from ..dtypes import dtype as named
+from ..dtypes import float64
+from ..layout import Layout
 from ..tensor import Tensor, empty
-from .arithmetic import mul, sub
+from .arithmetic import add, mul, sub
 from .backends import kernels
-from .copy import contiguous, register, to_dtype
-from .elementary import exp
-from .op import method, new_plan_table
-from .reduce import SUM
+from .copy import contiguous, to_dtype
+from .elementary import rsqrt
+from .op import common_device, new_plan_table
+from .reduce import MEAN, SUM, mean, var
+from .view import reshape
+
+float32 = named.by_name["float32"]
+
+
+# ---------------------------------------------------------------- the formula
+class _Form(NamedTuple):
+    """How a norm sees its data: as `view`, with one mean over `dims`, and weights of shape `affine` that span all but `spread`."""
+
+    view: tuple
+    affine: tuple
+    dims: tuple
+    spread: tuple
+    eps: float
+    centred: bool = True
+
+
+def _standardised(x, form, running=None):
+    """The standardised data and 1 / deviation, from the data's own or from running statistics."""
+    if running is not None:
+        scale = rsqrt(add(reshape(running[1], form.affine), form.eps))
+        return mul(sub(x, reshape(running[0], form.affine)), scale), scale
+    if form.centred:
+        x = sub(x, MEAN.run(x, form.dims, True))
+    scale = rsqrt(add(MEAN.run(mul(x, x), form.dims, True), form.eps))
+    return mul(x, scale), scale
+
+
+def _composed(form, input, weight, bias, running=None):
+    out, _ = _standardised(reshape(input, form.view), form, running)
+    if weight is not None:
+        out = mul(out, reshape(weight, form.affine))
+    if bias is not None:
+        out = add(out, reshape(bias, form.affine))
+    return reshape(out, input.layout.shape)
+
+
+def _composed_gradients(node, form, grad, input, weight, running=None):
+    """The gradients that the kernels compute, out of ops that can be differentiated again."""
+    grad = reshape(grad, form.view)
+    out, scale = _standardised(reshape(input, form.view), form, running)
+    by_input = by_weight = by_bias = None
+    if node.needs(0):
+        slope = grad if weight is None else mul(grad, reshape(weight, form.affine))
+        if running is None:
+            along = mul(out, MEAN.run(mul(slope, out), form.dims, True))
+            slope = sub(sub(slope, MEAN.run(slope, form.dims, True)) if form.centred else slope, along)
+        by_input = reshape(mul(slope, scale), input.layout.shape)
+    if node.needs(1):
+        by_weight = reshape(SUM.run(mul(grad, out), form.spread), weight.layout.shape)
+    if node.needs(2):
+        by_bias = reshape(SUM.run(grad, form.spread), node.constants.vector.shape)
+    return by_input, by_weight, by_bias
+
+
+# ---------------------------------------------------------------- plans
+class _Plan:
+    """A norm's kernels for one combination of layouts.
+
+    Attributes:
+        forward: the kernel, or None where the formula serves.
+        stats: the layout of what forward keeps.
+        backward: kernels by which gradients are wanted.
+        vector: the layout of weight and bias.
+    """
+
+    __slots__ = ("form", "out", "stats", "forward", "backward", "vector", "weighted", "batch", "make_backward", "plain")
+
+    def __init__(self, form, layout, vectors, groups, vector_shape):
+        self.form, self.out, self.backward = form, layout.dense(), {}
+        self.weighted = vectors[0] is not None
+        self.stats = Layout.of(named.by_name[layout.dtype.compute], (groups, 2), None, layout.device)
+        self.vector = Layout.of(layout.dtype, vector_shape, None, layout.device)
+        self.forward = None
+        self.plain = layout.contiguous and all(v is None or v.contiguous for v in vectors)
+        self.batch = False
+
+    @property
+    def fused(self):
+        return self.out.device is cpu and self.out.numel > 0
+
 
 _plans = new_plan_table()
 
 
-def _plan(kind, layout, dim):
-    """The row-major layout of the result, and the kernel over (outer, extent of dim, inner); None for no elements."""
-    key = (kind, layout, dim)
-    found = _plans.get(key)
-    if found is None:
-        if not layout.dtype.is_floating_point:
-            raise RuntimeError(f'"{kind}" not implemented for \'{layout.dtype.name.capitalize()}\': expected a floating-point '
-                               f'dtype; '
-                               f"pass dtype= to convert first")
-        axis = wrap_dim(dim, layout.ndim)
-        outer, inner = 1, 1
-        for extent in layout.shape[:axis]:
-            outer *= extent
-        for extent in layout.shape[axis + 1:]:
-            inner *= extent
-        prepared = None
-        if layout.numel:
-            planner = getattr(kernels(layout.device, "norm"), f"plan_{kind}")
-            prepared = planner(layout.dtype.kernel, outer, layout.shape[axis] if layout.ndim else 1, inner)
-        found = _plans.keep(key, (layout.dense(), prepared))
-    return found
+def _dense(tensor):
+    return tensor if tensor is None or tensor.layout.contiguous else contiguous(tensor.detach())
 
 
-def _run(kind, x, dim, vjp):
-    layout, prepared = _plan(kind, x.layout, dim)
-    out = empty(layout)
-    if prepared is not None:
-        source = x if x.layout.contiguous else contiguous(x.detach())
-        prepared.call(source.address, out.address, prepared.walk)
-    if x.node is not None and recording(x):
-        node = out.node = GraphNode(kind, (x.node,), (), vjp, dim)
-        node.save_results((out,))
+def _address(tensor):
+    return 0 if tensor is None else tensor.address
+
+
+def _run(plan, title, input, weight, bias):
+    """Forward of the norms without running statistics."""
+    forward = plan.forward
+    if forward is None:
+        return _composed(plan.form, input, weight, bias)
+    x, w, b = (input, weight, bias) if plan.plain else (_dense(input), _dense(weight), _dense(bias))
+    out, stats = empty(plan.out), empty(plan.stats)
+    forward.call(x.address, 0 if w is None else w.address, 0 if b is None else b.address, out.address, stats.address, forward.walk)
+    if recording(input, weight, bias):
+        edges = (input.node, None if weight is None else weight.node, None if bias is None else bias.node)
+        out.node = GraphNode(title, edges, (input, weight, stats), _vjp, plan)
     return out
 
 
-def _run_gradient(kind, grad, out, dim, vjp):
-    """A gradient's kernel, itself an op of the gradient that came and of the forward result."""
-    layout, prepared = _plan(kind, out.layout, dim)
-    result = empty(layout)
-    if prepared is not None:
-        incoming = grad if grad.layout.contiguous else contiguous(grad.detach())
-        outgoing = out if out.layout.contiguous else contiguous(out.detach())
-        prepared.call(incoming.address, outgoing.address, result.address, prepared.walk)
-    if recording(grad, out):
-        result.node = GraphNode(kind, (grad.node, out.node), (grad, out), vjp, dim)
-    return result
+def _vjp(node, grad):
+    input, weight, stats = node.tensors()
+    plan = node.constants
+    if recording(input, weight, grad):
+        return _composed_gradients(node, plan.form, grad, input, weight)
+    wanted = node.needs(0), node.needs(1), node.needs(2)
+    found = plan.backward.get(wanted)
+    if found is None:
+        found = plan.backward[wanted] = plan.make_backward(*wanted)
+    prepared, merge, workspace = found
+    x, w, g = _dense(input), _dense(weight), _dense(grad)
+    by_input = empty(plan.out) if wanted[0] else None
+    sums = None if workspace is None else empty(workspace)
+    prepared.call(g.address, x.address, stats.address, _address(w), _address(by_input), _address(sums), prepared.walk)
+    if merge is None:
+        return by_input, None, None
+    by_weight = empty(plan.vector) if wanted[1] else None
+    by_bias = empty(plan.vector) if wanted[2] else None
+    merge.call(sums.address, _address(by_weight), _address(by_bias), merge.walk)
+    return by_input, by_weight, by_bias
 
 
-# ---------------------------------------------------------------- softmax
-@register
-@method
-def softmax(input, dim, dtype=None) -> Tensor:
-    """exp(x) / sum(exp(x)) along a dimension.
+def _with_merge(plan, prepared, parts, by_weight, by_bias):
+    if not (by_weight or by_bias):
+        return prepared, None, None
+    n, device = plan.vector.numel, plan.out.device
+    merge = kernels(device, "norm").plan_merge_sums(plan.out.dtype.kernel, parts, n, by_weight, by_bias)
+    return prepared, merge, Layout.of(float64, (parts, 2, n), None, device)
+
+
+def _check_dtypes(name, layout, vectors):
+    """Whether the input must be widened to its weights' dtype. Raises for dtypes that do not go together."""
+    if not layout.dtype.is_floating_point:
+        raise RuntimeError(f"{name}: expected a floating point input, got {layout.dtype}")
+    found = {v.dtype for v in vectors if v is not None}
+    if not found or found == {layout.dtype}:
+        return False
+    if found == {float32} and layout.dtype.itemsize == 2:
+        return True
+    other = next(d for d in found if d is not layout.dtype)
+    raise RuntimeError(f"{name}: expected scalar type {layout.dtype.title} but found {other.title}")
+
+
+def _layouts(*tensors):
+    return tuple([None if t is None else t.layout for t in tensors])
+
+
+# ---------------------------------------------------------------- rows: layer norm, RMS norm
+def _row_plan(name, layout, shape, vectors, eps, centred):
+    if not shape:
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+                           "normalized_shape = []")
+    for label, vector in zip(("weight", "bias"), vectors):
+        if vector is not None and vector.shape != shape:
+            raise RuntimeError(f"Expected {label} to be of same shape as normalized_shape, but got {label} of shape "
+                               f"{list(vector.shape)} and normalized_shape = {list(shape)}")
+    if layout.shape[-len(shape):] != shape:
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
+                           f"but got input of size{list(layout.shape)}")
+    common_device(name, [layout, *[v for v in vectors if v is not None]])
+    if _check_dtypes(name, layout, vectors):
+        return None
+    n = math.prod(shape)
+    rows = math.prod(layout.shape[:layout.ndim - len(shape)])
+    plan = _Plan(_Form((rows, n), (1, n), (1,), (0,), eps, centred), layout, vectors, rows, shape)
+    if plan.fused:
+        module, dtype = kernels(cpu, "norm"), layout.dtype.kernel
+        plan.forward = module.plan_row_norm(dtype, rows, n, eps, plan.weighted, vectors[1] is not None, centred)
+
+        def make_backward(by_input, by_weight, by_bias):
+            prepared, parts = module.plan_row_norm_grad(dtype, rows, n, plan.weighted, centred, by_input, by_weight or by_bias)
+            return _with_merge(plan, prepared, parts, by_weight, by_bias)
+        plan.make_backward = make_backward
+    return plan
+
+
+def _row_norm(name, input, shape, weight, bias, eps, centred):
+    key = (name, input.layout, shape, None if weight is None else weight.layout, None if bias is None else bias.layout, eps)
+    try:
+        plan = _plans[key]
+    except (KeyError, TypeError):
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        key = (name, input.layout, shape, *key[3:])
+        plan = _plans.get(key, key)
+        if plan is key:
+            plan = _plans.keep(key, _row_plan(name, input.layout, shape, key[3:5], eps, centred))
+    if plan is None:
+        return to_dtype(_row_norm(name, to_dtype(input, float32), shape, weight, bias, eps, centred), input.layout.dtype)
+    return _run(plan, name, input, weight, bias)
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions (Ba et al. 2016).
 
     Args:
-        dim: the dimension along which the results sum to 1.
-        dtype: convert to this first.
+        normalized_shape: the extents of the dimensions that share a mean.
+        weight, bias: of that shape, or None.
 
     Raises:
-        RuntimeError: the dtype is not floating-point.
-        IndexError: `dim` is out of range.
+        RuntimeError: the input's last extents are others, or a weight's shape or dtype.
 
     Example:
         >>> import numtorch as torch
-        >>> torch.softmax(torch.tensor([0., 0.]), dim=0)
-        tensor([0.5000, 0.5000])
+        >>> torch.nn.functional.layer_norm(torch.tensor([[1., 3.]]), (2,), eps=0.0)
+        tensor([[-1.,  1.]])
     """
-    if dtype is not None:
-        input = to_dtype(input, as_dtype(dtype))
-    return _run("softmax", input, dim, _softmax_vjp)
+    return _row_norm("layer_norm", input, normalized_shape, weight, bias, eps, True)
 
 
-def _softmax_vjp(node, grad):
-    out, = node.result_tensors()
-    return (softmax_grad(grad, out, node.constants),)
+def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
+    """x / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019); without `eps` the compute type's.
+
+    Raises:
+        RuntimeError: the input's last extents are others, or the weight's shape or dtype.
+    """
+    if eps is None:
+        eps = 2.0 ** -52 if input.layout.dtype is float64 else 2.0 ** -23
+    return _row_norm("rms_norm", input, normalized_shape, weight, None, eps, False)
 
 
-def softmax_grad(grad, out, dim) -> Tensor:
-    """out * (grad - sum(grad * out)): the gradient of softmax, from its result."""
-    return _run_gradient("softmax_grad", grad, out, dim, _softmax_grad_vjp)
+# ---------------------------------------------------------------- groups of channels
+def _group_plan(name, layout, groups, vectors, eps):
+    shape = layout.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
+    batch, channels = shape[:2]
+    if groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {groups}")
+    if channels % groups:
+        raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
+                           f"{list(shape)} and num_groups={groups}")
+    for label, vector in zip(("weight", "bias"), vectors):
+        if vector is not None and vector.shape != (channels,):
+            raise RuntimeError(f"Expected {label} to be a vector of size equal to the number of channels in input, but got {label} "
+                               f"of shape {list(vector.shape)} and input of shape {list(shape)}")
+    common_device(name, [layout, *[v for v in vectors if v is not None]])
+    if _check_dtypes(name, layout, vectors):
+        return None
+    size, own = math.prod(shape[2:]), channels // groups
+    form = _Form((batch, groups, own, size), (1, groups, own, 1), (2, 3), (0, 3), eps)
+    plan = _Plan(form, layout, vectors, batch * groups, (channels,))
+    if plan.fused:
+        module, dtype = kernels(cpu, "channelnorm"), layout.dtype.kernel
+        plan.forward = module.plan_group_norm(dtype, batch, groups, own, size, eps, plan.weighted, vectors[1] is not None)
+
+        def make_backward(by_input, by_weight, by_bias):
+            prepared, parts = module.plan_group_norm_grad(dtype, batch, groups, own, size, plan.weighted, by_input,
+                                                          by_weight or by_bias)
+            return _with_merge(plan, prepared, parts, by_weight, by_bias)
+        plan.make_backward = make_backward
+    return plan
 
 
-def _softmax_grad_vjp(node, u):
-    grad, out = node.tensors()
-    dim = node.constants
-    by_out = None
-    if node.needs(1):
-        by_out = sub(mul(u, sub(grad, SUM.run(mul(grad, out), dim, True))), mul(grad, SUM.run(mul(u, out), dim, True)))
-    return softmax_grad(u, out, dim) if node.needs(0) else None, by_out
+def _group_norm(name, input, groups, weight, bias, eps):
+    key = (name, input.layout, groups, None if weight is None else weight.layout, None if bias is None else bias.layout, eps)
+    plan = _plans.get(key, key)
+    if plan is key:
+        plan = _plans.keep(key, _group_plan(name, input.layout, groups, key[3:5], eps))
+    if plan is None:
+        return to_dtype(_group_norm(name, to_dtype(input, float32), groups, weight, bias, eps), input.layout.dtype)
+    return _run(plan, name, input, weight, bias)
 
 
-# ---------------------------------------------------------------- log-softmax
-@register
-@method
-def log_softmax(input, dim, dtype=None) -> Tensor:
-    """log(softmax(x)) along a dimension, exact where softmax underflows. Arguments as for `softmax`."""
-    if dtype is not None:
-        input = to_dtype(input, as_dtype(dtype))
-    return _run("log_softmax", input, dim, _log_softmax_vjp)
+def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
+    """Standardised over each of `num_groups` groups of channels of (N, C, ...), then scaled and shifted by channel (Wu, He 2018).
+
+    Raises:
+        RuntimeError: the groups do not divide the channels, or a weight is no vector over channels.
+        ValueError: a group of a single value.
+    """
+    shape = input.layout.shape
+    if len(shape) > 1 and num_groups > 0 and shape[0] * shape[1] // num_groups * math.prod(shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size "
+                         f"{[shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]}")
+    return _group_norm("group_norm", input, num_groups, weight, bias, eps)
 
 
-def _log_softmax_vjp(node, grad):
-    out, = node.result_tensors()
-    return (log_softmax_grad(grad, out, node.constants),)
+def _blend(running, value, share):
+    running.copy_(running * (1 - share) + value.reshape(running.layout.shape) * share)
 
 
-def log_softmax_grad(grad, out, dim) -> Tensor:
-    """grad - exp(out) * sum(grad): the gradient of log-softmax, from its result."""
-    return _run_gradient("log_softmax_grad", grad, out, dim, _log_softmax_grad_vjp)
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats: bool = True,
+                  momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    """Standardised over each channel of each example of (N, C, ...), then scaled and shifted by channel (Ulyanov et al. 2016).
+
+    Args:
+        running_mean, running_var: statistics over time, (C) or None; moved by `momentum` towards the batch's, or used when not
+            `use_input_stats`.
+
+    Raises:
+        ValueError: a single element for each channel.
+    """
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    shape = input.layout.shape
+    if math.prod(shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+    if running_mean is not None:
+        dims = tuple(range(2, len(shape)))
+        with no_grad():
+            _blend(running_mean, mean(mean(input, dims), 0), momentum)
+            _blend(running_var, mean(var(input, dims), 0), momentum)
+    return _group_norm("instance_norm", input, shape[1], weight, bias, eps)
 
 
-def _log_softmax_grad_vjp(node, u):
-    grad, out = node.tensors()
-    dim = node.constants
-    probability = exp(out)
-    by_grad = sub(u, SUM.run(mul(probability, u), dim, True)) if node.needs(0) else None
-    by_out = mul(mul(u, probability), mul(SUM.run(grad, dim, True), -1)) if node.needs(1) else None
-    return by_grad, by_out
+# ---------------------------------------------------------------- batch norm
+def _batch_plan(layout, vectors, training, share, eps):
+    shape = layout.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {list(shape)}")
+    channels = shape[1]
+    for name, vector in zip(("weight", "bias", "running_mean", "running_var"), vectors):
+        if vector is not None and vector.numel != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {vector.numel}")
+    running = vectors[2] is not None and vectors[3] is not None
+    if not training and not running:
+        raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+    count = layout.numel // max(channels, 1)
+    if training and count == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})")
+    common_device("batch_norm", [layout, *[v for v in vectors if v is not None]])
+    if _check_dtypes("batch_norm", layout, vectors):
+        return None
+    batch, size = shape[0], math.prod(shape[2:])
+    plan = _Plan(_Form((batch, channels, size), (1, channels, 1), (0, 2), (0, 2), eps), layout, vectors, channels, (channels,))
+    plan.batch = training
+    if plan.fused:
+        module, dtype = kernels(cpu, "channelnorm"), layout.dtype.kernel
+        plan.forward = module.plan_batch_norm(dtype, batch, channels, size, eps, share, training, plan.weighted,
+                                              vectors[1] is not None, running)
+        plan.make_backward = lambda *wanted: module.plan_batch_norm_grad(dtype, batch, channels, size, training, plan.weighted,
+                                                                         *wanted)
+    return plan
 
 
-def softmin(input, dim, dtype=None) -> Tensor:
-    """softmax(-x) along a dimension."""
-    return softmax(mul(input, -1), dim, dtype)
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training: bool = False, momentum: float = 0.1,
+               eps: float = 1e-5) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel (dimension 1) of (N, C, ...) (Ioffe and Szegedy 2015).
 
+    Args:
+        running_mean, running_var: statistics over time, (C) or None; used when not `training`, updated when it is.
+        weight, bias: (C) or None.
+        training: take the statistics of this batch.
+        momentum: the share of this batch in the running statistics.
+
+    Raises:
+        ValueError: a channel of a single value in training.
+        RuntimeError: vectors of another length than C.
+    """
+    key = (input.layout, _layouts(weight, bias, running_mean, running_var), training, momentum, eps)
+    plan = _plans.get(key, key)
+    if plan is key:
+        plan = _plans.keep(key, _batch_plan(input.layout, key[1], training, momentum, eps))
+    if plan is None:
+        out = batch_norm(to_dtype(input, float32), running_mean, running_var, weight, bias, training, momentum, eps)
+        return to_dtype(out, input.layout.dtype)
+    if plan.forward is None:
+        return _batch_norm_of_ops(plan, input, running_mean, running_var, weight, bias, training, momentum)
+    moved = training and running_mean is not None and running_var is not None
+    if plan.plain:
+        x, w, b, m, v = input, weight, bias, running_mean, running_var
+    else:
+        x, w, b, m, v = [_dense(t) for t in (input, weight, bias, running_mean, running_var)]
+    out, stats = empty(plan.out), empty(plan.stats)
+    plan.forward.call(x.address, _address(w), _address(b), _address(m), _address(v), out.address, stats.address, plan.forward.walk)
+    if moved:
+        for ours, theirs in ((m, running_mean), (v, running_var)):
+            if ours is theirs or ours.storage is theirs.storage:
+                mark_written(theirs.storage, "batch_norm")
+            else:
+                theirs.copy_(ours)
+    if recording(input, weight, bias):
+        edges = (input.node, None if weight is None else weight.node, None if bias is None else bias.node)
+        kept = (running_mean, running_var) if not training else (None, None)
+        out.node = GraphNode("batch_norm", edges, (input, weight, stats, *kept), _batch_vjp, plan)
+    return out
+
+
+def _batch_norm_of_ops(plan, input, running_mean, running_var, weight, bias, training, share):
+    if not training:
+        return _composed(plan.form, input, weight, bias, (running_mean, running_var))
+    if running_mean is not None and running_var is not None:
+        count = input.layout.numel // max(input.layout.shape[1], 1)
+        with no_grad():
+            data = reshape(input, plan.form.view)
+            _blend(running_mean, mean(data, (0, 2)), share)
+            _blend(running_var, var(data, (0, 2), correction=1 if count > 1 else 0), share)
+    return _composed(plan.form, input, weight, bias)
+
+
+def _batch_vjp(node, grad):
+    input, weight, stats, running_mean, running_var = node.tensors()
+    plan = node.constants
+    if recording(input, weight, grad):
+        running = None if plan.batch else (running_mean, running_var)
+        return _composed_gradients(node, plan.form, grad, input, weight, running)
+    wanted = node.needs(0), node.needs(1), node.needs(2)
+    prepared = plan.backward.get(wanted)
+    if prepared is None:
+        prepared = plan.backward[wanted] = plan.make_backward(*wanted)
+    x, w, g = _dense(input), _dense(weight), _dense(grad)
+    found = [empty(layout) if want else None for layout, want in zip((plan.out, plan.vector, plan.vector), wanted)]
+    prepared.call(g.address, x.address, stats.address, _address(w), *[_address(t) for t in found], prepared.walk)
+    return found

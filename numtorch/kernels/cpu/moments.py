@@ -78,6 +78,24 @@ def block_deviations(x, n, step, mean):
     return squares, residual
 
 
+def block_moments(x, n, step):
+    """Mean and squared deviations of a block, from the rounded mean and what rounding took from it."""
+    center = block_sum(x, n, step) * (T(1) / T(n))
+    spread, residual = block_deviations(x, n, step, center)
+    shift = W(residual) * (W(1) / W(n))
+    return W(center) + shift, W(spread) - shift * W(residual)
+
+
+def contiguous_moments(x, n):
+    """Mean and squared deviations of n > 0 numbers one after another."""
+    mean, squares = block_moments(x, min(n, BLOCK), 1)
+    for i in range(BLOCK, n, BLOCK):
+        size = min(n - i, BLOCK)
+        more_mean, more_squares = block_moments(offset(x, i), size, 1)
+        _, mean, squares = merge_moments(W(i), mean, squares, W(size), more_mean, more_squares)
+    return mean, squares
+
+
 def moments_rows(x, out, walk):
     n, step, columns, x_step, out_step = walk[0], walk[1], walk[2], walk[3], walk[4]
     kept, kept_dims, reduced, reduced_dims = walk[5], walk[6], walk[7], walk[8]
@@ -92,11 +110,8 @@ def moments_rows(x, out, walk):
                 for i in range(0, n, BLOCK):
                     b = offset(a, i * step)
                     size = min(n - i, BLOCK)
-                    center = T(W(block_sum(b, size, step)) / W(size))
-                    spread, residual = block_deviations(b, size, step, center)
-                    shift = W(residual) / W(size)
-                    count, mean, squares = merge_moments(count, mean, squares, W(size), W(center) + shift,
-                                                         W(spread) - shift * W(residual))
+                    block_mean, block_squares = block_moments(b, size, step)
+                    count, mean, squares = merge_moments(count, mean, squares, W(size), block_mean, block_squares)
             write(out, target + j * out_step, count, mean, squares, correction)
 
 

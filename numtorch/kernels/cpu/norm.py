@@ -1,369 +1,219 @@
-"""Softmax, log-softmax and cross entropy, forward and backward, over the middle axis of contiguous (outer, R, inner) data.
+"""Layer norm and RMS norm: each row of contiguous (rows, n) data standardised, then scaled and shifted element by element.
 
-A row is shifted by its maximum before it is exponentiated, so that nothing overflows. Three walks of one idea:
+Forward reads a row three times while it is in L1: for its mean, for the deviations from it (moments.py says why) and for the
+result. RMS norm is the same with a mean of 0.
 
-- `inner == 1`, the usual case, runs along rows: a vector maximum, then one loop that exponentiates, stores and sums.
-- `inner > 1` runs along `inner`, 256 columns at a time, with the columns' maxima and sums on the stack.
-- Cross entropy keeps two numbers a row, the maximum and 1 / sum, instead of (N, C) log-probabilities: its gradient
-  exponentiates again, which costs less than writing and reading them back.
+Backward is one walk over blocks of 32 rows. With w the weight, h the standardised row and r = 1 / deviation (Ba et al. 2016):
 
-Sums are in the compute type: a row's sum runs over many vector lanes, so its error does not grow with every element.
+    grad_x = r * (w * grad - mean(w * grad) - h * mean(w * grad * h))
+
+and the block, still in L2, is then summed down its columns for the weight's and the bias's gradients: in the compute type within
+a block and in float64 across blocks. Each part of a threaded call has sums of its own; `merge_sums` adds them up.
 """
 from __future__ import annotations
 
-from numpy import float32, int64
+import struct
 
-from ..intrinsics import address_of, fmax, local_array, offset
-from ..vectormath import exp, log
-from ..vectormath.elementary import both
-from .elements import itemsize, prepare_parts, same, shares, typed
+import numpy as np
+from numpy import float32, float64
+
+from ..intrinsics import float_of, local_array, offset, sqrt
+from .elements import compute_type, itemsize, prepare_parts, same, shares, typed
+from .moments import contiguous_moments
 
 T = float32
+W = float64
 load = store = same
-RECOMPUTE = False                # 16-bit outputs would round exp before it is scaled, so it is computed twice
-GRAIN = 16_000                   # elements that make a thread worth waking (about 8 µs of exp)
+CENTRED = True
+ROWS = 32                        # rows of a block: 128 KiB of float32 at a width of 512, twice
+GRAIN = 30_000                   # elements that make a thread worth waking
 
 
-def subtract_twice(x, shift, log_total):
-    return (x - shift) - log_total
-
-
-# A kernel's own arithmetic may be regrouped, and x - (shift + log_total) has lost log_total where shift is large.
-log_probability = both(subtract_twice)
-
-
-# ---------------------------------------------------------------- rows
-def row_maximum(x, n):
-    largest = load(x[0])
-    for i in range(n):
-        largest = fmax(largest, load(x[i]))
-    return largest
-
-
-def row_exp_sum(x, n, shift):
-    total = T(0)
-    for i in range(n):
-        total += exp(load(x[i]) - shift)
+def squares_of(x, n):
+    """The sum of squares of n contiguous numbers, in blocks."""
+    total = W(0)
+    for i in range(0, n, 2048):
+        block = offset(x, i)
+        part = T(0)
+        for j in range(min(n - i, 2048)):
+            value = load(block[j])
+            part += value * value
+        total += W(part)
     return total
 
 
-def softmax_rows(x, out, walk):
-    """walk: rows, length of a row."""
+def normalize_row(x, out, weight, bias, n, mean, scale, weighted, biased):
+    """(x - mean) * scale * weight + bias, elementwise."""
+    if weighted != 0 and biased != 0:
+        for i in range(n):
+            out[i] = store((load(x[i]) - mean) * scale * load(weight[i]) + load(bias[i]))
+    elif weighted != 0:
+        for i in range(n):
+            out[i] = store((load(x[i]) - mean) * scale * load(weight[i]))
+    elif biased != 0:
+        for i in range(n):
+            out[i] = store((load(x[i]) - mean) * scale + load(bias[i]))
+    else:
+        for i in range(n):
+            out[i] = store((load(x[i]) - mean) * scale)
+
+
+def norm_rows(x, weight, bias, out, stats, walk):
+    """walk: rows, n, eps, whether there is a weight, a bias. stats gets (mean, 1 / deviation) of each row."""
     rows, n = walk[0], walk[1]
-    if n == 0:
-        return
+    eps = float_of(walk[2])
+    share = W(1) / W(max(n, 1))
     for row in range(rows):
         a = offset(x, row * n)
-        b = offset(out, row * n)
-        shift = row_maximum(a, n)
-        if RECOMPUTE:
-            scale = T(1) / row_exp_sum(a, n, shift)
-            for i in range(n):
-                b[i] = store(exp(load(a[i]) - shift) * scale)
+        mean = W(0)
+        if CENTRED:
+            mean, squares = contiguous_moments(a, n)
         else:
-            total = T(0)
-            for i in range(n):
-                e = exp(load(a[i]) - shift)
-                b[i] = store(e)
-                total += e
-            scale = T(1) / total
-            for i in range(n):
-                b[i] = store(load(b[i]) * scale)
+            squares = squares_of(a, n)
+        scale = W(1) / sqrt(squares * share + eps)
+        stats[2 * row] = T(mean)
+        stats[2 * row + 1] = T(scale)
+        normalize_row(a, offset(out, row * n), weight, bias, n, T(mean), T(scale), walk[3], walk[4])
 
 
-def log_softmax_rows(x, out, walk):
-    rows, n = walk[0], walk[1]
-    if n == 0:
-        return
-    for row in range(rows):
-        a = offset(x, row * n)
-        b = offset(out, row * n)
-        shift = row_maximum(a, n)
-        log_total = log(row_exp_sum(a, n, shift))
+# ---------------------------------------------------------------- backward
+def projections(grad, x, weight, n, mean, weighted):
+    """The sums of w * grad and of w * grad * (x - mean)."""
+    plain = W(0)
+    along = W(0)
+    for i in range(0, n, 2048):
+        g = offset(grad, i)
+        a = offset(x, i)
+        w = offset(weight, i)
+        part = T(0)
+        part_along = T(0)
+        if weighted != 0:
+            for j in range(min(n - i, 2048)):
+                value = load(g[j]) * load(w[j])
+                part += value
+                part_along += value * (load(a[j]) - mean)
+        else:
+            for j in range(min(n - i, 2048)):
+                value = load(g[j])
+                part += value
+                part_along += value * (load(a[j]) - mean)
+        plain += W(part)
+        along += W(part_along)
+    return plain, along
+
+
+def grad_row(grad, x, weight, grad_x, n, mean, scale, weighted):
+    plain, along = projections(grad, x, weight, n, mean, weighted)
+    slope = T(along * W(scale) * W(scale) * W(scale) / W(n))
+    constant = T(0)
+    if CENTRED:
+        constant = T(plain * W(scale) / W(n))
+    if weighted != 0:
         for i in range(n):
-            b[i] = store(log_probability(load(a[i]), shift, log_total))
-
-
-def softmax_grad_rows(grad, out, grad_x, walk):
-    """grad_x = out * (grad - sum(grad * out))"""
-    rows, n = walk[0], walk[1]
-    for row in range(rows):
-        g = offset(grad, row * n)
-        y = offset(out, row * n)
-        gx = offset(grad_x, row * n)
-        total = T(0)
+            grad_x[i] = store(load(grad[i]) * load(weight[i]) * scale - (load(x[i]) - mean) * slope - constant)
+    else:
         for i in range(n):
-            total += load(g[i]) * load(y[i])
-        for i in range(n):
-            gx[i] = store(load(y[i]) * (load(g[i]) - total))
+            grad_x[i] = store(load(grad[i]) * scale - (load(x[i]) - mean) * slope - constant)
 
 
-def log_softmax_grad_rows(grad, out, grad_x, walk):
-    """grad_x = grad - exp(out) * sum(grad)"""
-    rows, n = walk[0], walk[1]
-    for row in range(rows):
-        g = offset(grad, row * n)
-        y = offset(out, row * n)
-        gx = offset(grad_x, row * n)
-        total = T(0)
-        for i in range(n):
-            total += load(g[i])
-        for i in range(n):
-            gx[i] = store(load(g[i]) - exp(load(y[i])) * total)
-
-
-# ---------------------------------------------------------------- columns: inner > 1
-# walk: outer, R, columns, step of R, step of outer. Blocks of 256 columns keep the two accumulators in L1.
-def columns_shift_and_total(x, shift, total, n, width, step):
-    """Per column: the maximum, and the sum of exponentials below it."""
-    for j in range(width):
-        shift[j] = load(x[j])
-        total[j] = T(0)
-    for r in range(1, n):
-        row = offset(x, r * step)
+def add_columns(grad, x, stats, sums, rows, n):
+    """sums[:n] += sum over rows of grad * h; sums[n:] += sum over rows of grad."""
+    by_weight = local_array(T, 512)
+    by_bias = local_array(T, 512)
+    for c in range(0, n, 512):
+        width = min(n - c, 512)
         for j in range(width):
-            shift[j] = fmax(shift[j], load(row[j]))
-    for r in range(n):
-        row = offset(x, r * step)
+            by_weight[j] = T(0)
+            by_bias[j] = T(0)
+        for row in range(rows):
+            g = offset(grad, row * n + c)
+            a = offset(x, row * n + c)
+            mean, scale = stats[2 * row], stats[2 * row + 1]
+            for j in range(width):
+                value = load(g[j])
+                by_weight[j] += value * ((load(a[j]) - mean) * scale)
+                by_bias[j] += value
+        weight_sums = offset(sums, c)
+        bias_sums = offset(sums, n + c)
         for j in range(width):
-            total[j] += exp(load(row[j]) - shift[j])
+            weight_sums[j] += W(by_weight[j])
+        for j in range(width):
+            bias_sums[j] += W(by_bias[j])
 
 
-def softmax_columns(x, out, walk):
-    outer, n, columns, step, outer_step = walk[0], walk[1], walk[2], walk[3], walk[4]
-    shift = local_array(T, 256)
-    total = local_array(T, 256)
-    if n == 0:
-        return
-    for o in range(outer):
-        for first in range(0, columns, 256):
-            width = min(int64(256), columns - first)
-            a = offset(x, o * outer_step + first)
-            b = offset(out, o * outer_step + first)
-            columns_shift_and_total(a, shift, total, n, width, step)
-            for j in range(width):
-                total[j] = T(1) / total[j]
-            for r in range(n):
-                row = offset(a, r * step)
-                result = offset(b, r * step)
-                for j in range(width):
-                    result[j] = store(exp(load(row[j]) - shift[j]) * total[j])
+def norm_grad_rows(grad, x, stats, weight, grad_x, sums, walk):
+    """walk: rows, n, whether there is a weight, whether grad_x is wanted, whether the sums (2, n) are."""
+    rows, n = walk[0], walk[1]
+    if walk[4] != 0:
+        for i in range(2 * n):
+            sums[i] = W(0)
+    for first in range(0, rows, ROWS):
+        count = min(rows - first, ROWS)
+        g = offset(grad, first * n)
+        a = offset(x, first * n)
+        s = offset(stats, 2 * first)
+        if walk[3] != 0:
+            for row in range(count):
+                grad_row(offset(g, row * n), offset(a, row * n), weight, offset(grad_x, (first + row) * n), n, s[2 * row],
+                         s[2 * row + 1], walk[2])
+        if walk[4] != 0:
+            add_columns(g, a, s, sums, count, n)
 
 
-def log_softmax_columns(x, out, walk):
-    outer, n, columns, step, outer_step = walk[0], walk[1], walk[2], walk[3], walk[4]
-    shift = local_array(T, 256)
-    total = local_array(T, 256)
-    if n == 0:
-        return
-    for o in range(outer):
-        for first in range(0, columns, 256):
-            width = min(int64(256), columns - first)
-            a = offset(x, o * outer_step + first)
-            b = offset(out, o * outer_step + first)
-            columns_shift_and_total(a, shift, total, n, width, step)
-            for j in range(width):
-                total[j] = log(total[j])
-            for r in range(n):
-                row = offset(a, r * step)
-                result = offset(b, r * step)
-                for j in range(width):
-                    result[j] = store(log_probability(load(row[j]), shift[j], total[j]))
-
-
-def softmax_grad_columns(grad, out, grad_x, walk):
-    outer, n, columns, step, outer_step = walk[0], walk[1], walk[2], walk[3], walk[4]
-    total = local_array(T, 256)
-    for o in range(outer):
-        for first in range(0, columns, 256):
-            width = min(int64(256), columns - first)
-            base = o * outer_step + first
-            for j in range(width):
-                total[j] = T(0)
-            for r in range(n):
-                g = offset(grad, base + r * step)
-                y = offset(out, base + r * step)
-                for j in range(width):
-                    total[j] += load(g[j]) * load(y[j])
-            for r in range(n):
-                g = offset(grad, base + r * step)
-                y = offset(out, base + r * step)
-                gx = offset(grad_x, base + r * step)
-                for j in range(width):
-                    gx[j] = store(load(y[j]) * (load(g[j]) - total[j]))
-
-
-def log_softmax_grad_columns(grad, out, grad_x, walk):
-    outer, n, columns, step, outer_step = walk[0], walk[1], walk[2], walk[3], walk[4]
-    total = local_array(T, 256)
-    for o in range(outer):
-        for first in range(0, columns, 256):
-            width = min(int64(256), columns - first)
-            base = o * outer_step + first
-            for j in range(width):
-                total[j] = T(0)
-            for r in range(n):
-                g = offset(grad, base + r * step)
-                for j in range(width):
-                    total[j] += load(g[j])
-            for r in range(n):
-                g = offset(grad, base + r * step)
-                y = offset(out, base + r * step)
-                gx = offset(grad_x, base + r * step)
-                for j in range(width):
-                    gx[j] = store(load(g[j]) - exp(load(y[j])) * total[j])
-
-
-# ---------------------------------------------------------------- cross entropy
-def cross_entropy_rows(logits, target, weight, losses, saved, status, walk):
-    """losses[i] = weight[t] * (log(sum(exp(logits[i]))) - logits[i, t]); saved[i] = maximum, 1 / sum, weight.
-
-    walk: rows, classes, ignore_index, number of the first row.
-    """
-    rows, n, ignored, first = walk[0], walk[1], walk[2], walk[3]
-    weighted = address_of(weight) != 0
-    for row in range(rows):
-        t = target[row]
-        keep = offset(saved, 3 * row)
-        keep[0] = T(0)
-        keep[1] = T(0)
-        keep[2] = T(0)
-        losses[row] = store(T(0))
-        if t == ignored:
-            continue
-        if t < 0 or t >= n:
-            status[0] = first + row + 1
-            continue
-        a = offset(logits, row * n)
-        shift = row_maximum(a, n)
-        total = row_exp_sum(a, n, shift)
-        factor = T(1)
-        if weighted:
-            factor = load(weight[t])
-        keep[0] = shift
-        keep[1] = T(1) / total
-        keep[2] = factor
-        losses[row] = store(-factor * log_probability(load(a[t]), shift, log(total)))
-
-
-def cross_entropy_total(losses, saved, total, weights, walk):
-    """total = sum(losses) / sum(weights) (mean) or sum(losses); weights = what it was divided by. walk: rows, mean."""
-    loss = 0.0
-    weight = 0.0
-    for row in range(walk[0]):
-        loss += load(losses[row])
-        weight += saved[3 * row + 2]
-    if walk[1] == 0:
-        weight = 1.0
-    weights[0] = T(weight)
-    total[0] = store(T(loss / weight))
-
-
-def cross_entropy_grad_rows(logits, saved, target, grad, weights, grad_logits, walk):
-    """grad_logits[i] = grad[i] * weight / divisor * (softmax(logits[i]) - onehot(target[i])).
-
-    walk: rows, classes, step of grad (0 where one number serves every row).
-    """
-    rows, n, grad_step = walk[0], walk[1], walk[2]
-    divided = address_of(weights) != 0
-    for row in range(rows):
-        keep = offset(saved, 3 * row)
-        a = offset(logits, row * n)
-        out = offset(grad_logits, row * n)
-        if keep[1] == T(0) and keep[2] == T(0):          # an ignored row
-            for i in range(n):
-                out[i] = store(T(0))
-            continue
-        factor = load(grad[row * grad_step]) * keep[2]
-        if divided:
-            factor = factor / weights[0]
-        shift = keep[0]
-        scale = keep[1] * factor
+def merge_sums(sums, grad_weight, grad_bias, walk):
+    """walk: parts, n, whether the weight's gradient is wanted, whether the bias's is."""
+    parts, n = walk[0], walk[1]
+    for part in range(1, parts):
+        more = offset(sums, 2 * n * part)
+        for i in range(2 * n):
+            sums[i] += more[i]
+    if walk[2] != 0:
         for i in range(n):
-            out[i] = store(exp(load(a[i]) - shift) * scale)
-        t = target[row]
-        out[t] = store(exp(load(a[t]) - shift) * scale - factor)
+            grad_weight[i] = store(T(sums[i]))
+    if walk[3] != 0:
+        bias_sums = offset(sums, n)
+        for i in range(n):
+            grad_bias[i] = store(T(bias_sums[i]))
 
 
 # ---------------------------------------------------------------- planners
-def _plan(rows_kernel, columns_kernel, arrays, dtype, outer, R, inner, **names):
-    """A row kernel splits over rows; a column kernel over outer, or over columns where there is a single outer."""
-    work, size = outer * R * inner, itemsize(dtype)
-    signature = ("element*",) * arrays + ("int64*",)
-    if inner == 1:
-        kernel = typed(rows_kernel, dtype, signature, **names)
-        parts = shares(outer, work, GRAIN)
-        rows = [(stop - start, R) for start, stop in parts]
-        offsets = [(start * R * size,) * arrays for start, _ in parts]
-        return prepare_parts(kernel, rows, offsets, work)
-    kernel = typed(columns_kernel, dtype, signature)
-    if outer > 1:
-        parts = shares(outer, work, GRAIN)
-        rows = [(stop - start, R, inner, inner, R * inner) for start, stop in parts]
-        offsets = [(start * R * inner * size,) * arrays for start, _ in parts]
-    else:
-        parts = shares(inner, work, GRAIN, multiple=64)
-        rows = [(outer, R, stop - start, inner, R * inner) for start, stop in parts]
-        offsets = [(start * size,) * arrays for start, _ in parts]
-    return prepare_parts(kernel, rows, offsets, work)
+def bits(value: float) -> int:
+    """A float64 as the integer that a descriptor holds."""
+    return struct.unpack("<q", struct.pack("<d", value))[0]
 
 
-def plan_softmax(dtype: str, outer: int, R: int, inner: int):
-    """Softmax over R of contiguous (outer, R, inner). Addresses: x, out (may be x)."""
-    return _plan(softmax_rows, softmax_columns, 2, dtype, outer, R, inner, RECOMPUTE=itemsize(dtype) == 2)
+def wide(dtype: str) -> int:
+    """Bytes of the type that elements are computed in."""
+    return np.dtype(compute_type(dtype)).itemsize
 
 
-def plan_log_softmax(dtype: str, outer: int, R: int, inner: int):
-    """Log-softmax over R of contiguous (outer, R, inner). Addresses: x, out (may be x)."""
-    return _plan(log_softmax_rows, log_softmax_columns, 2, dtype, outer, R, inner)
+def plan_row_norm(dtype: str, rows: int, n: int, eps: float, weighted: bool, biased: bool, centred: bool):
+    """Layer norm, or RMS norm where not `centred`, of contiguous (rows, n).
 
-
-def plan_softmax_grad(dtype: str, outer: int, R: int, inner: int):
-    """Gradient of softmax from its result. Addresses: grad, out, grad_x (may be grad)."""
-    return _plan(softmax_grad_rows, softmax_grad_columns, 3, dtype, outer, R, inner)
-
-
-def plan_log_softmax_grad(dtype: str, outer: int, R: int, inner: int):
-    """Gradient of log-softmax from its result. Addresses: grad, out, grad_x (may be grad)."""
-    return _plan(log_softmax_grad_rows, log_softmax_grad_columns, 3, dtype, outer, R, inner)
-
-
-def plan_cross_entropy(dtype: str, N: int, C: int, ignore_index: int = -100):
-    """Cross entropy of contiguous (N, C) logits with class indices, a loss a row.
-
-    Addresses: logits (N, C), target (N) int64, weight (C) or 0, losses (N), saved (N, 3) of the compute type, status int64.
-    A target outside [0, C) that is not `ignore_index` is never used as an index; 1 + its position goes to `status`,
-    which the caller has set to 0.
+    Addresses: x, weight (n), bias (n), out, stats (rows, 2) of the compute type.
     """
-    signature = ("element*", "int64*", "element*", "element*", "compute*", "int64*", "int64*")
-    kernel = typed(cross_entropy_rows, dtype, signature)
-    parts = shares(N, N * C, GRAIN)
-    size, wide = itemsize(dtype), max(4, itemsize(dtype))
-    rows = [(stop - start, C, ignore_index, start) for start, stop in parts]
-    offsets = [(start * C * size, start * 8, 0, start * size, start * 3 * wide, 0) for start, _ in parts]
-    return prepare_parts(kernel, rows, offsets, N * C)
+    kernel = typed(norm_rows, dtype, ("element*",) * 4 + ("compute*", "int64*"), CENTRED=centred)
+    parts, size = shares(rows, rows * n, GRAIN), itemsize(dtype)
+    descriptors = [(stop - start, n, bits(eps), int(weighted), int(biased)) for start, stop in parts]
+    offsets = [(start * n * size, 0, 0, start * n * size, 2 * start * wide(dtype)) for start, _ in parts]
+    return prepare_parts(kernel, descriptors, offsets, rows * n)
 
 
-def plan_cross_entropy_total(dtype: str, N: int, mean: bool):
-    """The mean (divided by the targets' weights) or the sum of the losses.
+def plan_row_norm_grad(dtype: str, rows: int, n: int, weighted: bool, centred: bool, wants_x: bool, wants_sums: bool):
+    """Gradients of the row norms. Returns (prepared, parts).
 
-    Addresses: losses (N), saved (N, 3), total (1), divisor (1) of the compute type. The mean of nothing is NaN.
+    Addresses: grad, x, stats of the forward call, weight, grad_x, sums: float64 (parts, 2, n) for `plan_merge_sums`.
     """
-    kernel = typed(cross_entropy_total, dtype, ("element*", "compute*", "element*", "compute*", "int64*"))
-    return prepare_parts(kernel, [(N, int(mean))], None, N)
+    signature = ("element*", "element*", "compute*", "element*", "element*", "float64*", "int64*")
+    kernel = typed(norm_grad_rows, dtype, signature, CENTRED=centred)
+    parts, size = shares(rows, 2 * rows * n, GRAIN, multiple=min(ROWS, max(1, rows // 8))), itemsize(dtype)
+    descriptors = [(stop - start, n, int(weighted), int(wants_x), int(wants_sums)) for start, stop in parts]
+    offsets = [(start * n * size, start * n * size, 2 * start * wide(dtype), 0, start * n * size * wants_x, part * 16 * n)
+               for part, (start, _) in enumerate(parts)]
+    return prepare_parts(kernel, descriptors, offsets, rows * n), len(parts)
 
 
-def plan_cross_entropy_grad(dtype: str, N: int, C: int, grad_stride: int):
-    """Gradient of cross entropy with respect to the logits.
-
-    Addresses: logits, saved and target as in the forward call, grad (N, or one number with `grad_stride` 0), divisor
-    from `plan_cross_entropy_total` or 0, grad_logits (N, C). The forward call must have left its status at 0.
-    """
-    signature = ("element*", "compute*", "int64*", "element*", "compute*", "element*", "int64*")
-    kernel = typed(cross_entropy_grad_rows, dtype, signature)
-    parts = shares(N, N * C, GRAIN)
-    size, wide = itemsize(dtype), max(4, itemsize(dtype))
-    rows = [(stop - start, C, grad_stride) for start, stop in parts]
-    offsets = [(start * C * size, start * 3 * wide, start * 8, start * grad_stride * size, 0, start * C * size)
-               for start, _ in parts]
-    return prepare_parts(kernel, rows, offsets, N * C)
+def plan_merge_sums(dtype: str, parts: int, n: int, wants_weight: bool, wants_bias: bool):
+    """The gradients of weight and bias from each part's sums. Addresses: sums (parts, 2, n), grad_weight, grad_bias."""
+    kernel = typed(merge_sums, dtype, ("float64*", "element*", "element*", "int64*"))
+    return prepare_parts(kernel, [(parts, n, int(wants_weight), int(wants_bias))], None, n)

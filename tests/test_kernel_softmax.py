@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from numtorch.kernels.cpu import norm
+from numtorch.kernels.cpu import crossentropy
+from numtorch.kernels.cpu import softmax as softmax_kernels
 
 TOLERANCE = {"float32": 3e-6, "float64": 1e-13, "float16": 2e-3, "bfloat16": 2e-2}
 SHAPES = [(1, 1, 1), (3, 1, 1), (5, 10, 1), (7, 129, 1), (2, 2500, 1), (3, 7, 5), (2, 10, 300), (1, 13, 1000), (0, 4, 1),
@@ -55,14 +56,14 @@ def test_softmax_and_gradients(dtype):
         x, grad = to_words(rng.normal(size=shape) * 5, dtype), to_words(rng.normal(size=shape), dtype)
         exact, g = from_words(x, dtype), from_words(grad, dtype)
         for name, reference in (("softmax", softmax), ("log_softmax", log_softmax)):
-            _, out = run(getattr(norm, f"plan_{name}")(dtype, *shape), x, np.zeros_like(x))
+            _, out = run(getattr(softmax_kernels, f"plan_{name}")(dtype, *shape), x, np.zeros_like(x))
             expected = reference(exact, axis=1) if shape[1] else exact
             tolerance = TOLERANCE[dtype]
             np.testing.assert_allclose(from_words(out, dtype), expected, tolerance, tolerance, err_msg=f"{name} {shape}")
             y = from_words(out, dtype)
             total = (g * y).sum(1, keepdims=True) if name == "softmax" else g.sum(1, keepdims=True)
             expected = y * (g - total) if name == "softmax" else g - np.exp(y) * total
-            *_, gx = run(getattr(norm, f"plan_{name}_grad")(dtype, *shape), grad, out, np.zeros_like(x))
+            *_, gx = run(getattr(softmax_kernels, f"plan_{name}_grad")(dtype, *shape), grad, out, np.zeros_like(x))
             scale = tolerance * max(1, np.abs(total).max(initial=0))
             np.testing.assert_allclose(from_words(gx, dtype), expected, tolerance, scale, err_msg=f"{name} grad {shape}")
 
@@ -74,7 +75,7 @@ def test_softmax_of_extremes(inner):
         expected = softmax(rows, axis=1), log_softmax(rows.astype(float), axis=1)
     expected[1][1] = np.nan                              # inf - inf, as in PyTorch
     x = np.ascontiguousarray(np.repeat(rows[:, :, None], inner, 2))
-    for plan, value in zip((norm.plan_softmax, norm.plan_log_softmax), expected):
+    for plan, value in zip((softmax_kernels.plan_softmax, softmax_kernels.plan_log_softmax), expected):
         out = run(plan("float32", 5, 3, inner), x, np.zeros_like(x))[1]
         np.testing.assert_allclose(out, np.repeat(value[:, :, None], inner, 2), 1e-6)
 
@@ -82,7 +83,7 @@ def test_softmax_of_extremes(inner):
 def test_softmax_in_place():
     x = np.random.default_rng(1).normal(size=(6, 50)).astype(np.float32)
     guarded, expected = Guarded(x), softmax(x, axis=1)
-    plan = norm.plan_softmax("float32", 6, 50, 1)
+    plan = softmax_kernels.plan_softmax("float32", 6, 50, 1)
     plan.call(guarded.address, guarded.address, plan.walk)
     np.testing.assert_allclose(guarded.check(), expected, 1e-5)
 
@@ -109,18 +110,18 @@ def test_cross_entropy(dtype):
         weight = to_words(rng.uniform(0.5, 2, c), dtype) if weighted else None
         factors = from_words(weight, dtype) if weighted else np.ones(c)
         losses, gradient, factor = reference_cross_entropy(from_words(logits, dtype), target, factors, -100)
-        _, _, _, out, saved, status = run(norm.plan_cross_entropy(dtype, n, c), logits, target, weight,
+        _, _, _, out, saved, status = run(crossentropy.plan_cross_entropy(dtype, n, c), logits, target, weight,
                                           np.zeros(n, logits.dtype), np.zeros((n, 3), wide), np.zeros(1, np.int64))
         tolerance = TOLERANCE[dtype]
         assert status[0] == 0
         np.testing.assert_allclose(from_words(out, dtype), losses, tolerance, tolerance)
         divisor = factor.sum() if mean else 1.0
-        *_, total, divided = run(norm.plan_cross_entropy_total(dtype, n, mean), out, saved, np.zeros(1, logits.dtype),
+        *_, total, divided = run(crossentropy.plan_cross_entropy_total(dtype, n, mean), out, saved, np.zeros(1, logits.dtype),
                                  np.zeros(1, wide))
         np.testing.assert_allclose(from_words(total, dtype), losses.sum() / divisor, 4 * tolerance)
         np.testing.assert_allclose(divided, divisor, 1e-5)
         grad = to_words(rng.normal(size=1 if mean else n), dtype)
-        *_, result = run(norm.plan_cross_entropy_grad(dtype, n, c, 0 if mean else 1), logits, saved, target, grad,
+        *_, result = run(crossentropy.plan_cross_entropy_grad(dtype, n, c, 0 if mean else 1), logits, saved, target, grad,
                          divided if mean else None, np.zeros_like(logits))
         expected = gradient * from_words(grad, dtype)[:, None] / divisor
         np.testing.assert_allclose(from_words(result, dtype), expected, 4 * tolerance, tolerance)
@@ -129,7 +130,7 @@ def test_cross_entropy(dtype):
 @pytest.mark.parametrize("bad", [-1, 5, -101, 2**62, -2**63])
 def test_cross_entropy_reports_bad_targets(bad):
     target = np.array([0, 1, bad, 4])
-    *_, losses, _, status = run(norm.plan_cross_entropy("float32", 4, 5), np.zeros((4, 5), np.float32), target, None,
+    *_, losses, _, status = run(crossentropy.plan_cross_entropy("float32", 4, 5), np.zeros((4, 5), np.float32), target, None,
                                     np.ones(4, np.float32), np.zeros((4, 3), np.float32), np.zeros(1, np.int64))
     assert status[0] == 3 and losses[2] == 0
 
@@ -139,7 +140,8 @@ def test_float32_kernels_stay_in_float32():
     from numtorch.kernels.cpu.elements import same
     if DISABLE_JIT:
         pytest.skip("nothing is compiled")
-    kernels = [(norm.softmax_rows, 2), (norm.log_softmax_columns, 2), (norm.softmax_grad_rows, 3), (norm.log_softmax_grad_columns, 3)]
+    kernels = [(softmax_kernels.softmax_rows, 2), (softmax_kernels.log_softmax_columns, 2), (softmax_kernels.softmax_grad_rows, 3),
+               (softmax_kernels.log_softmax_grad_columns, 3)]
     for function, arrays in kernels:
         text = inspect_ir(function, ("float32*",) * arrays + ("int64*",),
                           {"T": np.float32, "load": same, "store": same, "RECOMPUTE": False}, "float32")

@@ -1,0 +1,255 @@
+"""Softmax, log-softmax and logsumexp, forward and backward, over the middle axis of contiguous (outer, R, inner) data.
+
+A row is shifted by its maximum before it is exponentiated, so that nothing overflows. Two walks of one idea:
+
+- `inner == 1`, the usual case, runs along rows: a vector maximum, then one loop that exponentiates, stores and sums.
+- `inner > 1` runs along `inner`, 256 columns at a time, with the columns' maxima and sums on the stack.
+
+Sums are in the compute type: a row's sum runs over many vector lanes, so its error does not grow with every element.
+"""
+from __future__ import annotations
+
+from numpy import float32, int64
+
+from ..intrinsics import fmax, local_array, offset
+from ..vectormath import exp, log
+from ..vectormath.elementary import both
+from .elements import itemsize, prepare_parts, same, shares, typed
+
+T = float32
+load = store = same
+RECOMPUTE = False                # 16-bit outputs would round exp before it is scaled, so it is computed twice
+GRAIN = 16_000                   # elements that make a thread worth waking (about 8 µs of exp)
+
+
+def subtract_twice(x, shift, log_total):
+    return (x - shift) - log_total
+
+
+# A kernel's own arithmetic may be regrouped, and x - (shift + log_total) has lost log_total where shift is large.
+log_probability = both(subtract_twice)
+
+
+# ---------------------------------------------------------------- rows
+def row_maximum(x, n):
+    largest = load(x[0])
+    for i in range(n):
+        largest = fmax(largest, load(x[i]))
+    return largest
+
+
+def row_exp_sum(x, n, shift):
+    total = T(0)
+    for i in range(n):
+        total += exp(load(x[i]) - shift)
+    return total
+
+
+def softmax_rows(x, out, walk):
+    """walk: rows, length of a row."""
+    rows, n = walk[0], walk[1]
+    if n == 0:
+        return
+    for row in range(rows):
+        a = offset(x, row * n)
+        b = offset(out, row * n)
+        shift = row_maximum(a, n)
+        if RECOMPUTE:
+            scale = T(1) / row_exp_sum(a, n, shift)
+            for i in range(n):
+                b[i] = store(exp(load(a[i]) - shift) * scale)
+        else:
+            total = T(0)
+            for i in range(n):
+                e = exp(load(a[i]) - shift)
+                b[i] = store(e)
+                total += e
+            scale = T(1) / total
+            for i in range(n):
+                b[i] = store(load(b[i]) * scale)
+
+
+def log_softmax_rows(x, out, walk):
+    rows, n = walk[0], walk[1]
+    if n == 0:
+        return
+    for row in range(rows):
+        a = offset(x, row * n)
+        b = offset(out, row * n)
+        shift = row_maximum(a, n)
+        log_total = log(row_exp_sum(a, n, shift))
+        for i in range(n):
+            b[i] = store(log_probability(load(a[i]), shift, log_total))
+
+
+def softmax_grad_rows(grad, out, grad_x, walk):
+    """grad_x = out * (grad - sum(grad * out))"""
+    rows, n = walk[0], walk[1]
+    for row in range(rows):
+        g = offset(grad, row * n)
+        y = offset(out, row * n)
+        gx = offset(grad_x, row * n)
+        total = T(0)
+        for i in range(n):
+            total += load(g[i]) * load(y[i])
+        for i in range(n):
+            gx[i] = store(load(y[i]) * (load(g[i]) - total))
+
+
+def log_softmax_grad_rows(grad, out, grad_x, walk):
+    """grad_x = grad - exp(out) * sum(grad)"""
+    rows, n = walk[0], walk[1]
+    for row in range(rows):
+        g = offset(grad, row * n)
+        y = offset(out, row * n)
+        gx = offset(grad_x, row * n)
+        total = T(0)
+        for i in range(n):
+            total += load(g[i])
+        for i in range(n):
+            gx[i] = store(load(g[i]) - exp(load(y[i])) * total)
+
+
+# ---------------------------------------------------------------- columns: inner > 1
+# walk: outer, R, columns, step of R, step of outer. Blocks of 256 columns keep the two accumulators in L1.
+def columns_shift_and_total(x, shift, total, n, width, step):
+    """Per column: the maximum, and the sum of exponentials below it."""
+    for j in range(width):
+        shift[j] = load(x[j])
+        total[j] = T(0)
+    for r in range(1, n):
+        row = offset(x, r * step)
+        for j in range(width):
+            shift[j] = fmax(shift[j], load(row[j]))
+    for r in range(n):
+        row = offset(x, r * step)
+        for j in range(width):
+            total[j] += exp(load(row[j]) - shift[j])
+
+
+def softmax_columns(x, out, walk):
+    outer, n, columns, step, outer_step = walk[0], walk[1], walk[2], walk[3], walk[4]
+    shift = local_array(T, 256)
+    total = local_array(T, 256)
+    if n == 0:
+        return
+    for o in range(outer):
+        for first in range(0, columns, 256):
+            width = min(int64(256), columns - first)
+            a = offset(x, o * outer_step + first)
+            b = offset(out, o * outer_step + first)
+            columns_shift_and_total(a, shift, total, n, width, step)
+            for j in range(width):
+                total[j] = T(1) / total[j]
+            for r in range(n):
+                row = offset(a, r * step)
+                result = offset(b, r * step)
+                for j in range(width):
+                    result[j] = store(exp(load(row[j]) - shift[j]) * total[j])
+
+
+def log_softmax_columns(x, out, walk):
+    outer, n, columns, step, outer_step = walk[0], walk[1], walk[2], walk[3], walk[4]
+    shift = local_array(T, 256)
+    total = local_array(T, 256)
+    if n == 0:
+        return
+    for o in range(outer):
+        for first in range(0, columns, 256):
+            width = min(int64(256), columns - first)
+            a = offset(x, o * outer_step + first)
+            b = offset(out, o * outer_step + first)
+            columns_shift_and_total(a, shift, total, n, width, step)
+            for j in range(width):
+                total[j] = log(total[j])
+            for r in range(n):
+                row = offset(a, r * step)
+                result = offset(b, r * step)
+                for j in range(width):
+                    result[j] = store(log_probability(load(row[j]), shift[j], total[j]))
+
+
+def softmax_grad_columns(grad, out, grad_x, walk):
+    outer, n, columns, step, outer_step = walk[0], walk[1], walk[2], walk[3], walk[4]
+    total = local_array(T, 256)
+    for o in range(outer):
+        for first in range(0, columns, 256):
+            width = min(int64(256), columns - first)
+            base = o * outer_step + first
+            for j in range(width):
+                total[j] = T(0)
+            for r in range(n):
+                g = offset(grad, base + r * step)
+                y = offset(out, base + r * step)
+                for j in range(width):
+                    total[j] += load(g[j]) * load(y[j])
+            for r in range(n):
+                g = offset(grad, base + r * step)
+                y = offset(out, base + r * step)
+                gx = offset(grad_x, base + r * step)
+                for j in range(width):
+                    gx[j] = store(load(y[j]) * (load(g[j]) - total[j]))
+
+
+def log_softmax_grad_columns(grad, out, grad_x, walk):
+    outer, n, columns, step, outer_step = walk[0], walk[1], walk[2], walk[3], walk[4]
+    total = local_array(T, 256)
+    for o in range(outer):
+        for first in range(0, columns, 256):
+            width = min(int64(256), columns - first)
+            base = o * outer_step + first
+            for j in range(width):
+                total[j] = T(0)
+            for r in range(n):
+                g = offset(grad, base + r * step)
+                for j in range(width):
+                    total[j] += load(g[j])
+            for r in range(n):
+                g = offset(grad, base + r * step)
+                y = offset(out, base + r * step)
+                gx = offset(grad_x, base + r * step)
+                for j in range(width):
+                    gx[j] = store(load(g[j]) - exp(load(y[j])) * total[j])
+
+
+# ---------------------------------------------------------------- planners
+def _plan(rows_kernel, columns_kernel, arrays, dtype, outer, R, inner, **names):
+    """A row kernel splits over rows; a column kernel over outer, or over columns where there is a single outer."""
+    work, size = outer * R * inner, itemsize(dtype)
+    signature = ("element*",) * arrays + ("int64*",)
+    if inner == 1:
+        kernel = typed(rows_kernel, dtype, signature, **names)
+        parts = shares(outer, work, GRAIN)
+        rows = [(stop - start, R) for start, stop in parts]
+        offsets = [(start * R * size,) * arrays for start, _ in parts]
+        return prepare_parts(kernel, rows, offsets, work)
+    kernel = typed(columns_kernel, dtype, signature)
+    if outer > 1:
+        parts = shares(outer, work, GRAIN)
+        rows = [(stop - start, R, inner, inner, R * inner) for start, stop in parts]
+        offsets = [(start * R * inner * size,) * arrays for start, _ in parts]
+    else:
+        parts = shares(inner, work, GRAIN, multiple=64)
+        rows = [(outer, R, stop - start, inner, R * inner) for start, stop in parts]
+        offsets = [(start * size,) * arrays for start, _ in parts]
+    return prepare_parts(kernel, rows, offsets, work)
+
+
+def plan_softmax(dtype: str, outer: int, R: int, inner: int):
+    """Softmax over R of contiguous (outer, R, inner). Addresses: x, out (may be x)."""
+    return _plan(softmax_rows, softmax_columns, 2, dtype, outer, R, inner, RECOMPUTE=itemsize(dtype) == 2)
+
+
+def plan_log_softmax(dtype: str, outer: int, R: int, inner: int):
+    """Log-softmax over R of contiguous (outer, R, inner). Addresses: x, out (may be x)."""
+    return _plan(log_softmax_rows, log_softmax_columns, 2, dtype, outer, R, inner)
+
+
+def plan_softmax_grad(dtype: str, outer: int, R: int, inner: int):
+    """Gradient of softmax from its result. Addresses: grad, out, grad_x (may be grad)."""
+    return _plan(softmax_grad_rows, softmax_grad_columns, 3, dtype, outer, R, inner)
+
+
+def plan_log_softmax_grad(dtype: str, outer: int, R: int, inner: int):
+    """Gradient of log-softmax from its result. Addresses: grad, out, grad_x (may be grad)."""
+    return _plan(log_softmax_grad_rows, log_softmax_grad_columns, 3, dtype, outer, R, inner)
