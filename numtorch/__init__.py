@@ -24,7 +24,7 @@ from .ops.arithmetic import (abs, addcdiv, addcmul, conj_physical, floor_divide,
 from .ops.comparison import (bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, eq, ge, gt,
                              isfinite, isinf, isnan, le, logical_and, logical_not, logical_or, logical_xor, lt, ne, signbit)
 from .ops.contract import (addmm, addmv, addr, baddbmm, bmm, chain_matmul, dot, einsum, matmul, mm, mv, outer, tensordot)
-from .ops.conv import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from .ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from .ops.copy import clone, detach
 from .ops.creation import (arange, as_tensor, asarray, empty, empty_like, eye, full, full_like, linspace, logspace, ones, ones_like,
                            range_inclusive as range, scalar_tensor, tensor, zeros, zeros_like)
@@ -42,7 +42,9 @@ from .ops.mask import masked_scatter, masked_select, nonzero
 from .ops.softmax import log_softmax, softmax
 from .ops.op import result_type
 from .ops.operators import add, clamp, conj, div, imag, masked_fill, real, sub, where
-from .ops.order import (argsort, bincount, cumprod, cumsum, kthvalue, median, nanmedian, sort, topk, unique, unique_consecutive)
+from .ops.distinct import bincount, histc, histogram, isin, mode, unique, unique_consecutive
+from .ops.order import (argsort, bucketize, kthvalue, median, msort, nanmedian, nanquantile, quantile, searchsorted, sort, topk)
+from .ops.scan import cummax, cummin, cumprod, cumsum, cumulative_trapezoid, diff, logcumsumexp, trapezoid, trapz
 from .ops.pointwise import pointwise
 from .ops.power import pow
 from .ops.query import (allclose, broadcast_shapes, broadcast_tensors, equal, is_complex, is_floating_point, is_tensor, isclose,

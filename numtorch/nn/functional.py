@@ -11,13 +11,14 @@ from ..ops import activation, loss, reduce, window
 from ..ops import softmax as softmax_ops
 from ..ops.arithmetic import clamp_low, div, mul, where
 from ..ops.comparison import eq
-from ..ops.contract import linear, matmul
-from ..ops.conv import constant_pad, conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from ..ops.contract import matmul
+from ..ops.conv import constant_pad, conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from ..ops.copy import copy_, to_dtype
 from ..ops.creation import arange
 from ..ops.dropout import alpha_dropout, dropout, feature_dropout
 from ..ops.elementary import tanh
 from ..ops.gather import embedding as _embedding
+from ..ops.linear import linear
 from ..ops.loss import broadcast_pair, reduced
 from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from ..ops.random import rand
@@ -504,7 +505,8 @@ def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6,
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "alpha_dropout", "avg_pool1d",
     "avg_pool2d", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "conv1d",
-    "conv2d", "conv_transpose1d", "conv_transpose2d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout",
+    "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity",
+    "cross_entropy", "dropout",
     "dropout1d", "dropout2d", "dropout3d", "elu", "embedding", "feature_dropout", "gaussian_nll_loss", "gelu", "glu",
     "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss",
     "instance_norm", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid",

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 
 from ...ops import creation
-from ...ops.conv import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from ...ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from ...ops.window import pair
 from .. import functional as F
 from .. import init
@@ -126,6 +126,17 @@ class Conv2d(_Convolution):
                          dtype)
 
 
+class Conv3d(_Convolution):
+    """Convolution of (N, C, D, H, W) or (C, D, H, W). Arguments as for `Conv2d`, tuples in the order (depth, height, width)."""
+
+    dims, function = 3, staticmethod(conv3d)
+
+    def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, dilation=1, groups: int = 1,
+                 bias: bool = True, padding_mode: str = "zeros", device=None, dtype=None):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device,
+                         dtype)
+
+
 class _Transposed(_Convolution):
     transposed = True
 
@@ -134,8 +145,7 @@ class _Transposed(_Convolution):
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device,
-                         dtype,
-                         output_padding)
+                         dtype, output_padding)
 
     def forward(self, input, output_size=None):
         weight, bias = self._own()
@@ -167,3 +177,10 @@ class ConvTranspose2d(_Transposed):
     """
 
     dims, function = 2, staticmethod(conv_transpose2d)
+
+
+class ConvTranspose3d(_Transposed):
+    """The transpose of `Conv3d`: it takes a convolution's output shape to its input shape. Arguments as for
+    `ConvTranspose2d`."""
+
+    dims, function = 3, staticmethod(conv_transpose3d)
