@@ -1,10 +1,10 @@
-"""Sort and top-k against NumPy's stable sort."""
+"""Sort, top-k and the k-th element against NumPy's stable sort."""
 import numpy as np
 import pytest
 
-from numtorch.kernels.cpu import sort
+from numtorch.kernels.cpu import choose, sort
 
-SHAPES = [(1, 1, 1), (0, 5, 1), (2, 0, 3), (3, 31, 1), (3, 33, 1), (2, 100, 3), (1, 5000, 1), (9, 1500, 1)]
+SHAPES = [(1, 1, 1), (0, 5, 1), (2, 0, 3), (3, 31, 1), (3, 96, 1), (2, 100, 11), (1, 9000, 1), (9, 1500, 1)]
 
 
 def run(plan, x, shape):
@@ -40,7 +40,37 @@ def test_sort_and_topk(dtype):
             values, indices = run(sort.plan_sort(dtype, *shape, descending), x, shape)
             np.testing.assert_array_equal(indices, order)
             np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))
-            for k in {0, min(1, shape[1]), shape[1] // 3, max(0, shape[1] - 1)}:
-                values, indices = run(sort.plan_topk(dtype, *shape, k, descending), x, (shape[0], k, shape[2]))
+            for k in {min(1, shape[1]), shape[1] // 3, max(0, shape[1] - 1)} - {0}:
+                values, indices = run(choose.plan_topk(dtype, *shape, k, descending), x, (shape[0], k, shape[2]))
                 np.testing.assert_array_equal(indices, order[:, :k])
                 np.testing.assert_array_equal(values, np.take_along_axis(x, order[:, :k], 1))
+        for k in {0, shape[1] // 2, shape[1] - 1} if shape[1] else ():
+            order = stable_order(x, False)[:, k]
+            values, indices = run(choose.plan_kth(dtype, *shape, k), x, (shape[0], shape[2]))
+            np.testing.assert_array_equal(indices, order)
+            np.testing.assert_array_equal(values, np.take_along_axis(x, order[:, None], 1)[:, 0])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64"])
+def test_keys_that_agree_in_their_leading_bits(dtype):
+    """Far outliers leave too few bits to tell the others apart, which are then sorted by the rest."""
+    rng = np.random.default_rng(0)
+    near = rng.integers(0, 50, 3000)
+    x = np.where(rng.random(3000) < 0.3, near * 2**10, near) if dtype == "int64" else 1 + near * np.finfo(float).eps
+    x = x.astype(dtype)
+    x[[5, 70]] = (-2**62, 2**62) if dtype == "int64" else (-1e300, 1e300)
+    x = x.reshape(1, -1, 1)
+    values, indices = run(sort.plan_sort(dtype, *x.shape), x, x.shape)
+    np.testing.assert_array_equal(indices, np.argsort(x, 1, kind="stable"))
+    for k in (3, 40, 2900):
+        _, indices = run(choose.plan_topk(dtype, 1, 3000, 1, k, False), x, (1, k, 1))
+        np.testing.assert_array_equal(indices, np.argsort(x, 1, kind="stable")[:, :k])
+
+
+def test_median():
+    nan = np.nan
+    x = np.array([[3, nan, 1, nan, 2], [5, 4, 3, 2, 1], [nan] * 5])[..., None]
+    for skip, wanted in ((False, (1, 2, 0)), (True, (4, 2, 0))):
+        values, indices = run(choose.plan_median("float64", 3, 5, 1, skip), x, (3, 1))
+        assert indices.ravel().tolist() == list(wanted)
+        np.testing.assert_array_equal(values, np.take_along_axis(x, indices[:, None], 1)[:, 0])

@@ -1,11 +1,11 @@
-"""Sorting, medians, distinct values, counts, running sums and products, against NumPy."""
+"""Sorting, medians, quantiles and search, against NumPy; gradients of these and of what runs along a dimension."""
 import numpy as np
 import pytest
 
 from numtorch import dtypes
 from numtorch.autograd.api import grad as gradients
 from numtorch.exchange import make as tensor
-from numtorch.ops import index, operators, order  # noqa: F401  (they attach methods to tensors)
+from numtorch.ops import distinct, index, operators, order, scan  # noqa: F401  (they attach methods to tensors)
 from numtorch.ops.creation import arange, ones, zeros
 
 SHAPES = [((7,), 0), ((4, 5), 1), ((4, 5), 0), ((2, 33, 3), 1), ((3, 1, 2), 1), ((0, 3), 1), ((3, 0), 1), ((2, 100), -1)]
@@ -53,8 +53,11 @@ def test_topk_and_kthvalue(shape, dim):
 
 
 ORDERED = [lambda x: x.sort(0).values, lambda x: x.sort(1, True)[0], lambda x: x.topk(2, 1)[0], lambda x: x.kthvalue(2, 0)[0],
-           lambda x: x.median(1).values]
-RUNNING = [lambda x: x.cumsum(0), lambda x: x.cumsum(-1), lambda x: x.cumprod(0), lambda x: x.cumprod(1)]
+           lambda x: x.median(1).values, lambda x: x.median(), lambda x: x.quantile(0.3, 1), lambda x: x.nanquantile(0.6),
+           lambda x: x.mode(1).values, lambda x: x.msort(), lambda x: x.cummax(1)[0], lambda x: x.cummin(0).values]
+RUNNING = [lambda x: x.cumsum(0), lambda x: x.cumsum(-1), lambda x: x.cumprod(0), lambda x: x.cumprod(1), lambda x: x.diff(2, 1),
+           lambda x: x.logcumsumexp(0), lambda x: x.logcumsumexp(1),
+           lambda x: scan.trapezoid(x, dx=0.5), lambda x: scan.cumulative_trapezoid(x, dim=0)]
 ZEROS = [(), ((0, 1),), ((1, 1), (2, 1), (1, 3))]
 
 
@@ -90,20 +93,6 @@ def test_scalars():
     assert gradients(x.sort().values * 2, x)[0].item() == 2
 
 
-@pytest.mark.parametrize("shape, dim", SHAPES)
-@pytest.mark.parametrize("kind", ["float64", "int32", "bool"])
-def test_cumsum_and_cumprod(shape, dim, kind):
-    array = sample(shape, kind)
-    for ours, numpys in (("cumsum", np.cumsum), ("cumprod", np.cumprod)):
-        out = getattr(tensor(array), ours)(dim)
-        expected = numpys(array, dim, dtype=np.float64 if kind == "float64" else np.int64)
-        assert out.dtype is (dtypes.float64 if kind == "float64" else dtypes.int64)
-        np.testing.assert_allclose(out.numpy(), expected)
-    assert ones(3).cumsum(0, dtype=dtypes.float64).dtype is dtypes.float64
-    half = ones(5, dtype=dtypes.bfloat16).cumsum(0)
-    assert half.dtype is dtypes.bfloat16 and half.tolist() == [1, 2, 3, 4, 5]
-
-
 def test_median():
     for shape, dim in [((7,), 0), ((4, 6), 1), ((5, 6), 0)]:
         array = RNG.normal(size=shape)
@@ -120,48 +109,54 @@ def test_median():
     assert np.isnan(zeros(0).median().item())
 
 
-@pytest.mark.parametrize("array", [np.array([3, 1, 1, 2, 3, 3]), np.array([[1.5, 0.0], [-0.0, 1.5]]), np.zeros(0), np.array([7]),
-                                   RNG.integers(0, 50, 999), np.array([True, False, True])], ids=range(6))
-def test_unique(array):
-    values, inverse, counts = tensor(array).unique(return_inverse=True, return_counts=True)
-    expected = np.unique(array, return_inverse=True, return_counts=True)
-    np.testing.assert_array_equal(values.numpy(), expected[0])
-    np.testing.assert_array_equal(inverse.numpy(), expected[1].reshape(array.shape))
-    np.testing.assert_array_equal(counts.numpy(), expected[2])
-    np.testing.assert_array_equal(tensor(array).unique().numpy(), expected[0])
+@pytest.mark.parametrize("interpolation", ["linear", "lower", "higher", "midpoint", "nearest"])
+@pytest.mark.parametrize("shape, dim", [((7,), 0), ((4, 6), 1), ((5, 6), 0), ((3, 4, 5), None)])
+def test_quantile(shape, dim, interpolation):
+    array, qs = RNG.normal(size=shape), [0.0, 0.21, 0.5, 1.0]
+    options = dict(interpolation=interpolation)
+    for keepdim in (False, True):
+        for q in (0.37, np.array(qs)):
+            expected = np.quantile(array, q, axis=dim, keepdims=keepdim, method=interpolation)
+            found = tensor(array).quantile(tensor(q) if isinstance(q, np.ndarray) else q, dim, keepdim, **options)
+            np.testing.assert_allclose(found.numpy(), expected)
+            assert found.shape == expected.shape
+    array[..., :1, 1] = np.nan if array.ndim > 1 else 0
+    array.ravel()[1] = np.nan
+    assert np.isnan(tensor(array).quantile(0.5, dim, **options).numpy()).any()
+    expected = np.nanquantile(array, 0.5, axis=dim, method=interpolation)
+    np.testing.assert_allclose(tensor(array).nanquantile(0.5, dim, **options).numpy(), expected)
 
 
-def test_unique_slices():
-    array = RNG.integers(0, 2, (12, 3))
-    for dim, a in ((0, array), (1, array.T), (-1, array.T)):
-        values, inverse, counts = tensor(np.ascontiguousarray(a)).unique(return_inverse=True, return_counts=True, dim=dim)
-        expected = np.unique(a, return_inverse=True, return_counts=True, axis=dim)
-        np.testing.assert_array_equal(values.numpy(), expected[0])
-        np.testing.assert_array_equal(inverse.numpy(), expected[1].ravel())
-        np.testing.assert_array_equal(counts.numpy(), expected[2])
-    assert len(tensor([1.0, float("nan"), float("nan")]).unique().tolist()) == 3
+@pytest.mark.parametrize("kind", ["float64", "float32", "int64", "uint8", "float16"])
+@pytest.mark.parametrize("right", [False, True])
+def test_search(kind, right):
+    edges, array = np.sort(RNG.integers(0, 9, 20)).astype(kind), RNG.integers(0, 11, (4, 5)).astype(kind)
+    expected = np.searchsorted(edges, array, "right" if right else "left")
+    np.testing.assert_array_equal(order.searchsorted(tensor(edges), tensor(array), right=right).numpy(), expected)
+    np.testing.assert_array_equal(order.bucketize(tensor(array), tensor(edges), right=right, out_int32=True).numpy(), expected)
+    assert order.bucketize(tensor(array), tensor(edges), out_int32=True).dtype is dtypes.int32
+    rows = np.sort(RNG.integers(0, 9, (4, 6)), 1).astype(kind)
+    found = order.searchsorted(tensor(rows), tensor(array), side="right" if right else "left")
+    expected = [np.searchsorted(r, a, "right" if right else "left") for r, a in zip(rows, array)]
+    np.testing.assert_array_equal(found.numpy(), expected)
+    mixed = RNG.permutation(20)
+    unsorted = np.empty_like(edges)
+    unsorted[mixed] = edges
+    found = order.searchsorted(tensor(unsorted), tensor(array), sorter=tensor(mixed), right=right)
+    np.testing.assert_array_equal(found.numpy(), np.searchsorted(edges, array, "right" if right else "left"))
+    assert order.searchsorted(tensor([1, 3]), 3).item() == 1
 
 
-def test_unique_consecutive():
-    x = tensor([1, 1, 2, 2, 2, 1])
-    values, inverse, counts = x.unique_consecutive(True, True)
-    assert values.tolist() == [1, 2, 1] and inverse.tolist() == [0, 0, 1, 1, 1, 2] and counts.tolist() == [2, 3, 1]
-    assert tensor([[1, 2], [1, 2], [0, 2]]).unique_consecutive(dim=0).tolist() == [[1, 2], [0, 2]]
-
-
-def test_bincount():
-    array, weights = RNG.integers(0, 9, 50), RNG.normal(size=50)
-    np.testing.assert_array_equal(tensor(array).bincount().numpy(), np.bincount(array))
-    np.testing.assert_allclose(tensor(array).bincount(tensor(weights), 20).numpy(), np.bincount(array, weights, 20))
-    assert tensor(array).bincount(tensor(weights.astype(np.float32))).dtype is dtypes.float32
-    assert zeros(0, dtype=dtypes.int64).bincount(minlength=2).tolist() == [0, 0]
+def test_nan_is_behind_everything():
+    x = tensor([1.0, 2.0, float("nan")])
+    assert order.searchsorted(x, x).tolist() == [0, 1, 3] and order.searchsorted(x, x, right=True).tolist() == [1, 3, 3]
 
 
 def test_out():
     values, indices = zeros(3), zeros(3, dtype=dtypes.int64)
     order.sort(tensor([3.0, 1.0, 2.0]), out=(values, indices))
     assert values.tolist() == [1, 2, 3] and indices.tolist() == [1, 2, 0]
-    assert order.cumsum(arange(3), 0, out=indices) is indices and indices.tolist() == [0, 1, 3]
+    assert scan.cumsum(arange(3), 0, out=indices) is indices and indices.tolist() == [0, 1, 3]
 
 
 ERRORS = [
@@ -172,9 +167,14 @@ ERRORS = [
     (lambda: ones(3).kthvalue(0), RuntimeError, "selected number k out of range for dimension 0"),
     (lambda: ones(2, 0).median(1), IndexError, "non-zero size"),
     (lambda: ones(3).cumsum(1), IndexError, "Dimension out of range"),
-    (lambda: tensor([-1]).bincount(), RuntimeError, "1-d non-negative integral"),
-    (lambda: ones(2).bincount(), RuntimeError, "1-d non-negative integral"),
-    (lambda: tensor([1]).bincount(ones(2)), RuntimeError, "same length"),
+    (lambda: ones(3).quantile(1.5), RuntimeError, "q must be in the range"),
+    (lambda: ones(3, dtype=dtypes.int64).quantile(0.5), RuntimeError, "either float or double"),
+    (lambda: zeros(0).quantile(0.5), RuntimeError, "non-empty"),
+    (lambda: ones(3).quantile(0.5, interpolation="cubic"), RuntimeError, "interpolation must be one of"),
+    (lambda: order.searchsorted(ones(3), ones(3), side="left", right=True), RuntimeError, "opposites"),
+    (lambda: order.searchsorted(ones(2, 3), ones(3, 3)), RuntimeError, "must match"),
+    (lambda: order.searchsorted(ones(3), ones(3, dtype=dtypes.float64)), RuntimeError, "same dtype"),
+    (lambda: order.bucketize(ones(3), ones(3, 1)), RuntimeError, "must be 1 dimension"),
 ]
 
 

@@ -65,6 +65,16 @@ def run_counting(prepared, mask) -> int:
     return count
 
 
+def run_measuring(prepared, x):
+    """Run a kernel that leaves two integers, and return these."""
+    desk = _desk
+    prepared.call(x.address, desk.status, prepared.walk)
+    words = desk.words
+    found = words[0], words[1]
+    words[0] = 0
+    return found
+
+
 def _bad_index(indices, bounds):
     for index, (dim, size) in zip(indices, bounds):
         values = index.numpy().ravel()

@@ -1,27 +1,24 @@
-"""Order along a dimension: sort, topk, medians, distinct values, counts, running sums and products."""
+"""Order along a dimension: sort, topk, the k-th element, medians and quantiles, and search in what is sorted."""
 from __future__ import annotations
 
 from collections import namedtuple
 
 from ..autograd.graph import GraphNode, recording
-from ..dtypes import as_dtype, bool_, float32, float64, int64, uint8
+from ..dtypes import float32, float64, int32, int64, uint8
 from ..layout import Layout, wrap_dim
 from ..tensor import Tensor, empty
-from . import arithmetic, comparison, reduce
+from . import arithmetic, comparison, elementary, reduce
 from .backends import kernels
-from .copy import contiguous, copy_, copy_elements, filled, to_dtype
-from .creation import arange, zeros
-from .gather import index_values, put_values
-from .join import cat
-from .mask import nonzero
-from .op import method, new_plan_table
-from .scatter import gather, scatter_, value_selecting_backward
-from .view import narrow, reshape, select, transpose
+from .copy import contiguous, copy_, filled, to_dtype
+from .creation import as_tensor
+from .op import method, new_plan_table, result_dtype
+from .scatter import gather, value_selecting_backward
+from .view import movedim, reshape, squeeze
 
 _Pair = {name: namedtuple(name, ["values", "indices"]) for name in ("sort", "topk", "kthvalue", "median", "nanmedian")}
 
 
-def _around(shape, dim):
+def around(shape, dim):
     """A shape as (outer, R, inner) around a dimension."""
     outer = inner = 1
     for n in shape[:dim]:
@@ -31,56 +28,53 @@ def _around(shape, dim):
     return outer, shape[dim], inner
 
 
-# ---------------------------------------------------------------- sorting
-_sort_plans = new_plan_table()
+# ---------------------------------------------------------------- elements with their places
+_plans = new_plan_table()
 
 
-def _plan_sort(layout, dim, keep, descending):
-    """(prepared, values' layout, indices' layout, workspace's layout)"""
-    shape = layout.shape[:dim] + (keep,) + layout.shape[dim + 1:]
-    values, indices = Layout.of(layout.dtype, shape, None, layout.device), Layout.of(int64, shape, None, layout.device)
-    if not values.numel:
-        return None, values, indices, None
-    family, (outer, size, inner) = kernels(layout.device, "sort"), _around(layout.shape, dim)
-    if keep == size:
-        prepared = family.plan_sort(layout.dtype.kernel, outer, size, inner, descending)
-    else:
-        prepared = family.plan_topk(layout.dtype.kernel, outer, size, inner, keep, descending)
-    return prepared, values, indices, Layout.of(uint8, (prepared.workspace,), None, layout.device)
+class _OrderPlan:
+    """The kernel, the layouts of values, indices and workspace, and how the values' gradient finds its way back."""
+
+    __slots__ = ("prepared", "values", "indices", "workspace", "way_back")
 
 
-def _sorted(name, x, dim, keep, descending):
-    """The first `keep` of x in order along a dimension, and where they were."""
-    if x.layout.dtype.is_complex:
+def _plan(name, family, kind, layout, dim, keep, keepdim, arguments):
+    """`keep` elements along a dimension; a single one drops the dimension unless `keepdim`."""
+    if layout.dtype.is_complex:
         raise RuntimeError(f"{name}: Sort does not support complex dtypes on CPU")
-    whole = x
-    if not x.layout.ndim:
-        x = reshape(x, 1)
-    dim = wrap_dim(dim, x.layout.ndim)
-    size = x.layout.shape[dim]
-    keep = size if keep is None else keep
-    if not 0 <= keep <= size:
-        raise RuntimeError("selected index k out of range")
-    x = contiguous(x)
-    key = (x.layout, dim, keep, descending)
-    plan = _sort_plans.get(key)
+    shape = layout.shape[:dim] + ((keep,) if keepdim else ()) + layout.shape[dim + 1:]
+    final = shape if layout.ndim else ()
+    plan = _OrderPlan()
+    plan.values, plan.indices = Layout.of(layout.dtype, final, None, layout.device), Layout.of(int64, final, None, layout.device)
+    plan.prepared, plan.way_back = None, (dim, layout.shape, keepdim)
+    if plan.values.numel:
+        around_dim = around(layout.shape, dim) if layout.ndim else (1, 1, 1)
+        plan.prepared = getattr(kernels(layout.device, family), "plan_" + kind)(layout.dtype.kernel, *around_dim, *arguments)
+        plan.workspace = Layout.of(uint8, (plan.prepared.workspace,), None, layout.device)
+    return plan
+
+
+def _ordered(name, family, kind, x, dim, keep, keepdim, *arguments):
+    """The elements that a kernel picks along a dimension, and where they were."""
+    if not x.layout.contiguous:
+        x = contiguous(x)
+    key = (name, x.layout, dim, keep, keepdim, arguments)
+    plan = _plans.get(key)
     if plan is None:
-        plan = _sort_plans.keep(key, _plan_sort(x.layout, dim, keep, descending))
-    prepared, of_values, of_indices, of_workspace = plan
-    values, indices = empty(of_values), empty(of_indices)
+        plan = _plans.keep(key, _plan(name, family, kind, x.layout, dim, keep, keepdim, arguments))
+    values, indices = empty(plan.values), empty(plan.indices)
+    prepared = plan.prepared
     if prepared is not None:
-        workspace = empty(of_workspace)
+        workspace = empty(plan.workspace)
         prepared.call(x.address, values.address, indices.address, workspace.address, prepared.walk)
     if x.node is not None and recording(x) and x.layout.dtype.category >= 2:
-        values.node = GraphNode(name, (x.node,), (indices,), _sorted_vjp, (dim, x.layout.shape))
-    if not whole.layout.ndim:
-        values, indices = reshape(values, ()), reshape(indices, ())
+        values.node = GraphNode(name, (x.node,), (indices,), _picked_vjp, plan.way_back)
     return _Pair[name](values, indices)
 
 
-def _sorted_vjp(node, grad):
-    dim, shape = node.constants
-    return (value_selecting_backward(grad, dim, node.tensors()[0], shape, True),)
+def _picked_vjp(node, grad):
+    dim, shape, keepdim = node.constants
+    return (value_selecting_backward(grad, dim, node.tensors()[0], shape, keepdim),)
 
 
 def _into(out, pair):
@@ -89,6 +83,12 @@ def _into(out, pair):
     copy_(out[0], pair[0].detach())
     copy_(out[1], pair[1])
     return type(pair)(*out)
+
+
+def _size(x, dim):
+    """A dimension made positive, and its extent; a 0-dim tensor has one of extent 1."""
+    dim = wrap_dim(dim, x.layout.ndim)
+    return dim, x.layout.shape[dim] if x.layout.ndim else 1
 
 
 @method
@@ -100,13 +100,21 @@ def sort(input, dim: int = -1, descending: bool = False, stable: bool = False, *
         >>> torch.tensor([3, 1, 2]).sort().indices
         tensor([1, 2, 0])
     """
-    return _into(out, _sorted("sort", input, dim, None, bool(descending)))
+    dim, size = _size(input, dim)
+    return _into(out, _ordered("sort", "sort", "sort", input, dim, size, True, bool(descending)))
 
 
 @method
 def argsort(input, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that put a dimension in order. Always stable; NaN counts as greatest."""
-    return _sorted("sort", input.detach(), dim, None, bool(descending)).indices
+    return sort(input.detach(), dim, descending).indices
+
+
+@method
+def msort(input, *, out=None) -> Tensor:
+    """Elements in order along the first dimension."""
+    result = sort(input, 0).values
+    return result if out is None else copy_(out, result.detach())
 
 
 @method
@@ -116,7 +124,11 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
     Raises:
         RuntimeError: k is negative or more than there are.
     """
-    return _into(out, _sorted("topk", input, dim, int(k), bool(largest)))
+    dim, size = _size(input, dim)
+    k = int(k)
+    if not 0 <= k <= size:
+        raise RuntimeError("selected index k out of range")
+    return _into(out, _ordered("topk", "choose", "topk", input, dim, k, True, k, bool(largest)))
 
 
 @method
@@ -126,250 +138,196 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None):
     Raises:
         RuntimeError: k is not between 1 and the size of the dimension.
     """
-    x = input if input.layout.ndim else reshape(input, 1)
-    dim = wrap_dim(dim, x.layout.ndim)
-    if not 1 <= k <= x.layout.shape[dim]:
+    dim, size = _size(input, dim)
+    if not 1 <= k <= size:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
-    values, indices = _sorted("topk", x, dim, k, False)
-    return _into(out, _Pair["kthvalue"](*[_one(t, dim, k - 1, keepdim and input.layout.ndim) for t in (values, indices)]))
+    return _into(out, _ordered("kthvalue", "choose", "kth", input, dim, 1, bool(keepdim), int(k) - 1))
 
 
-def _one(x, dim, index, keepdim):
-    return narrow(x, dim, index, 1) if keepdim else select(x, dim, index)
-
-
-def _median(name, input, dim, keepdim, skip_nan):
+def _median(name, input, dim, keepdim, skip_nan, out):
     if dim is None:
-        flat = reshape(input, -1)
-        if not flat.layout.numel:
-            return filled(Layout.of(flat.layout.dtype, (), None, flat.layout.device), float("nan"))
-        return _median(name, flat, 0, False, skip_nan).values
-    x = input if input.layout.ndim else reshape(input, 1)
-    dim = wrap_dim(dim, x.layout.ndim)
-    size = x.layout.shape[dim]
+        if not input.layout.numel:
+            return filled(Layout.of(input.layout.dtype, (), None, input.layout.device), float("nan"))
+        return _ordered(name, "choose", "median", reshape(input, -1), 0, 1, False, skip_nan).values
+    dim, size = _size(input, dim)
     if not size:
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
-    values, indices = _sorted("sort", x, dim, None, False)
-    if x.layout.dtype.category == 2:                     # NaN are last: the median is the middle of the rest, or one of them
-        numbers = reduce.sum(to_dtype(comparison.logical_not(comparison.isnan(values.detach())), int64), dim, True)
-        if skip_nan:
-            middle = arithmetic.clamp_low(arithmetic.floor_divide(numbers - 1, 2), 0)
-        else:
-            middle = arithmetic.where(comparison.eq(numbers, size), (size - 1) // 2, size - 1)
-        values, indices = gather(values, dim, middle), gather(indices, dim, middle)
-        if keepdim and input.layout.ndim:
-            return _Pair[name](values, indices)
-        return _Pair[name](select(values, dim, 0), select(indices, dim, 0))
-    return _Pair[name](*[_one(t, dim, (size - 1) // 2, keepdim and input.layout.ndim) for t in (values, indices)])
+    return _into(out, _ordered(name, "choose", "median", input, dim, 1, bool(keepdim), skip_nan))
 
 
 @method
-def median(input, dim=None, keepdim: bool = False):
+def median(input, dim=None, keepdim: bool = False, *, out=None):
     """The middle element, the lower of two; with a dimension, (values, indices) along it. NaN where there is one."""
-    return _median("median", input, dim, keepdim, False)
+    return _median("median", input, dim, keepdim, False, out)
 
 
 @method
-def nanmedian(input, dim=None, keepdim: bool = False):
+def nanmedian(input, dim=None, keepdim: bool = False, *, out=None):
     """Like `median`, with NaN left out."""
-    return _median("nanmedian", input, dim, keepdim, True)
+    return _median("nanmedian", input, dim, keepdim, True, out)
 
 
-# ---------------------------------------------------------------- distinct values
-def _runs(differs, count):
-    """Where runs of equal neighbours start, from whether each element but the first differs from the one before it."""
-    start = filled(Layout.of(bool_, (min(count, 1),), None, differs.layout.device), True)
-    return cat([start, differs])
+# ---------------------------------------------------------------- quantiles
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _distinct(rows, order, compare, return_inverse, return_counts):
-    """Runs of `rows`, already in order: (first of each, run of each original row, lengths)."""
-    count = rows.layout.shape[0]
-    differs = compare(narrow(rows, 0, 1, count - 1), narrow(rows, 0, 0, count - 1)) if count else zeros(0, dtype=bool_)
-    starts = _runs(differs, count)
-    places, = nonzero(starts, as_tuple=True)
-    values = index_values(rows, (0,), (places,))
-    inverse = counts = None
-    if return_inverse:
-        inverse = cumsum(starts, 0) - 1
-        if order is not None:
-            inverse = scatter_(filled(inverse.layout, 0), 0, order, inverse)
-    if return_counts:
-        stops = filled(Layout.of(int64, (min(count, 1),), None, places.layout.device), count)
-        counts = cat([narrow(places, 0, 1, places.layout.numel - 1), stops]) - places if count else contiguous(places)
-    return values, inverse, counts
+def _probabilities(name, input, q):
+    if input.layout.dtype not in (float32, float64):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if not isinstance(q, Tensor):
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
+        return as_tensor(q, dtype=input.layout.dtype, device=input.layout.device)
+    if q.layout.ndim > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+    if q.layout.dtype is not input.layout.dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    if not bool(reduce.all(comparison.logical_and(comparison.ge(q, 0), comparison.le(q, 1)))):
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    return q
 
 
-def _rows_differ(a, b):
-    return reduce.any(comparison.ne(a, b), 1)
-
-
-def _as_rows(x, dim):
-    """The slices of a dimension as rows of a matrix, and how to make slices of such rows again."""
-    dim = wrap_dim(dim, x.layout.ndim)
-    moved = transpose(x, 0, dim)
-    rest = moved.layout.shape[1:]
-    return reshape(moved, x.layout.shape[dim], -1), lambda rows: transpose(reshape(rows, rows.layout.shape[0], *rest), 0, dim)
-
-
-def _rows_in_order(rows):
-    """The order of rows by their first column, then the second, ...: stable sorts from the last column on."""
-    order = arange(rows.layout.shape[0], device=rows.layout.device)
-    for column in reversed(range(rows.layout.shape[1])):
-        keys = index_values(select(rows, 1, column), (0,), (order,))
-        order = index_values(order, (0,), (argsort(keys, 0),))
-    return order
-
-
-def _results(values, inverse, counts, return_inverse, return_counts):
-    if not (return_inverse or return_counts):
-        return values
-    return (values, *([inverse] if return_inverse else []), *([counts] if return_counts else []))
-
-
-@method
-def unique(input, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim=None):
-    """The distinct elements in order; with `dim`, the distinct slices along it. Every NaN is distinct.
-
-    Args:
-        return_inverse: also where each element (slice) is in the result.
-        return_counts: also how often each occurs.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.tensor([3, 1, 3]).unique(return_counts=True)
-        (tensor([1, 3]), tensor([1, 2]))
-    """
-    x = input.detach()
-    if dim is None:
-        rows, order = _sorted("sort", reshape(x, -1), 0, None, False)
-        values, inverse, counts = _distinct(rows, order, comparison.ne, return_inverse, return_counts)
-        inverse = reshape(inverse, x.layout.shape) if return_inverse else None
+def _quantile(name, input, q, dim, keepdim, interpolation, skip_nan, out):
+    q = _probabilities(name, input, q)
+    if interpolation not in _INTERPOLATIONS:
+        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+                           f"{interpolation}")
+    if not input.layout.numel:
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    kept = (1,) * input.layout.ndim
+    if dim is not None:
+        axis = wrap_dim(dim, input.layout.ndim)
+        kept = (*input.layout.shape[:axis], 1, *input.layout.shape[axis + 1:]) if input.layout.ndim else ()
+    x = reshape(input, -1) if dim is None or not input.layout.ndim else movedim(input, axis, -1)
+    size = x.layout.shape[-1]
+    x = sort(x).values
+    missing = comparison.isnan(x.detach())
+    if skip_nan:
+        last = arithmetic.clamp_low(reduce.sum(comparison.logical_not(missing), -1, True) - 1, 0)
+        ranks = q * to_dtype(last, q.layout.dtype)
     else:
-        rows, back = _as_rows(x, dim)
-        order = _rows_in_order(rows)
-        values, inverse, counts = _distinct(index_values(rows, (0,), (order,)), order, _rows_differ, return_inverse, return_counts)
-        values = contiguous(back(values))
-    return _results(values, inverse, counts, return_inverse, return_counts)
-
-
-@method
-def unique_consecutive(input, return_inverse: bool = False, return_counts: bool = False, dim=None):
-    """One element (or slice along `dim`) of each run of equal neighbours. Arguments as for `unique`."""
-    x = input.detach()
-    if dim is None:
-        values, inverse, counts = _distinct(reshape(x, -1), None, comparison.ne, return_inverse, return_counts)
-        inverse = reshape(inverse, x.layout.shape) if return_inverse else None
+        ranks = arithmetic.where(reduce.any(missing, -1, True), size - 1, q * (size - 1))
+    ranks = arithmetic.where(comparison.lt(ranks, 0), 0, ranks)
+    if interpolation in ("lower", "higher", "nearest"):
+        rounded = {"lower": elementary.floor, "higher": elementary.ceil, "nearest": elementary.round_to_even}[interpolation]
+        result = gather(x, -1, to_dtype(rounded(ranks), int64))
     else:
-        rows, back = _as_rows(x, dim)
-        values, inverse, counts = _distinct(rows, None, _rows_differ, return_inverse, return_counts)
-        values = contiguous(back(values))
-    return _results(values, inverse, counts, return_inverse, return_counts)
-
-
-@method
-def bincount(input, weights=None, minlength: int = 0) -> Tensor:
-    """How often each integer from 0 on occurs, or the sum of the weights where it does.
-
-    Raises:
-        RuntimeError: not a vector of non-negative integers, or weights of another length.
-    """
-    if input.layout.ndim != 1 or input.layout.dtype.category > 1:
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    if minlength < 0:
-        raise RuntimeError("minlength should be >= 0")
-    if weights is not None and weights.layout.shape != input.layout.shape:
-        raise RuntimeError("weights should be 1-d and have the same length as input")
-    places = to_dtype(input, int64)
-    size = minlength
-    if places.layout.numel:
-        low, high = (extreme.item() for extreme in reduce.aminmax(places))
-        if low < 0:
-            raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-        size = high + 1 if high >= minlength else minlength
-    kind = int64 if weights is None else float32 if weights.layout.dtype is float32 else float64
-    out = zeros(size, dtype=kind, device=input.layout.device)
-    if not places.layout.numel:
-        return out
-    added = filled(Layout.of(kind, (), None, input.layout.device), 1) if weights is None else to_dtype(weights.detach(), kind)
-    return put_values(out, (0,), (places,), added, True)
-
-
-# ---------------------------------------------------------------- running sums and products
-_scan_plans = new_plan_table()
-
-
-def _scan(kind, x, dim, reverse=False):
-    """A running `kind` ("cumsum", "cumprod") of a tensor of the result's dtype."""
-    dim = wrap_dim(dim, x.layout.ndim)
-    x = contiguous(x)
-    layout = x.layout
-    out = empty(layout)
-    if not layout.numel or not layout.ndim:
-        copy_elements(x, out)
+        low = elementary.floor(ranks)
+        weight = 0.5 if interpolation == "midpoint" else ranks - low
+        result = arithmetic.lerp(gather(x, -1, to_dtype(low, int64)), gather(x, -1, to_dtype(elementary.ceil(ranks), int64)),
+                                 weight)
+    if not q.layout.ndim:
+        result = reshape(result, kept) if keepdim else squeeze(result, -1)
     else:
-        key = (kind, layout, dim, reverse)
-        prepared = _scan_plans.get(key)
-        if prepared is None:
-            planner = getattr(kernels(layout.device, "scan"), "plan_" + kind)
-            prepared = _scan_plans.keep(key, planner(layout.dtype.kernel, *_around(layout.shape, dim), reverse))
-        prepared.call(x.address, out.address, prepared.walk)
-    if recording(x) and layout.dtype.category >= 2:
-        if kind == "cumsum":
-            out.node = GraphNode(kind, (x.node,), (), _cumsum_vjp, (dim, reverse))
-        else:
-            out.node = GraphNode(kind, (x.node,), (x,), _cumprod_vjp, dim)
-            out.node.save_results([out])
-    return out
-
-
-def _cumsum_vjp(node, grad):
-    dim, reverse = node.constants
-    return (_scan("cumsum", grad, dim, not reverse),)
-
-
-def _cumprod_vjp(node, grad):
-    """d out[j] / d x[i] = out[j] / x[i] for j >= i. At the first 0 of a row it is the product of the others, behind it 0."""
-    x, = node.tensors()
-    out, = node.result_tensors()
-    dim = node.constants
-    conj = arithmetic.conj_physical if x.layout.dtype.is_complex else lambda t: t
-    is_zero = comparison.eq(x, 0)
-    zeros_so_far = _scan("cumsum", to_dtype(is_zero, int64), dim)
-    first = comparison.logical_and(is_zero, comparison.eq(zeros_so_far, 1))
-    others = arithmetic.where(first, _like(x, 1), x)
-    safe = arithmetic.where(is_zero, _like(x, 1), x)
-    before = _scan("cumsum", grad * conj(out), dim, True) / conj(safe)
-    at = _scan("cumsum", grad * conj(_scan("cumprod", others, dim)), dim, True)
-    return (arithmetic.where(first, at, arithmetic.where(comparison.eq(zeros_so_far, 0), before, _like(x, 0))),)
-
-
-def _like(x, value):
-    return filled(Layout.of(x.layout.dtype, (), None, x.layout.device), value)
-
-
-def _accumulated(kind, input, dim, dtype, out):
-    wanted = as_dtype(dtype) if dtype is not None else int64 if input.layout.dtype.category < 2 else input.layout.dtype
-    result = _scan(kind, to_dtype(input, wanted), dim)
+        result = movedim(result, -1, 0)
+        if keepdim:
+            result = reshape(result, (q.layout.numel, *kept))
     return result if out is None else copy_(out, result.detach())
 
 
 @method
-def cumsum(input, dim, *, dtype=None, out=None) -> Tensor:
-    """Running sums along a dimension. Integers and bools sum as int64 unless a dtype is given.
+def quantile(input, q, dim=None, keepdim: bool = False, *, interpolation: str = "linear", out=None) -> Tensor:
+    """The q-th quantiles along a dimension (of all elements, without one); NaN where there is one.
+
+    Args:
+        q: a number in [0, 1], or a vector of them, which then is the first dimension of the result.
+        interpolation: between the two nearest elements: "linear", "lower", "higher", "midpoint" or "nearest".
 
     Raises:
-        IndexError: a dimension out of range.
+        RuntimeError: not float32 or float64, nothing to take quantiles of, or a q outside [0, 1].
 
     Example:
         >>> import numtorch as torch
-        >>> torch.tensor([1, 2, 3]).cumsum(0)
-        tensor([1, 3, 6])
+        >>> torch.tensor([0., 1., 2., 3.]).quantile(0.5)
+        tensor(1.5000)
     """
-    return _accumulated("cumsum", input, dim, dtype, out)
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, False, out)
 
 
 @method
-def cumprod(input, dim, *, dtype=None, out=None) -> Tensor:
-    """Running products along a dimension. Integers and bools multiply as int64 unless a dtype is given."""
-    return _accumulated("cumprod", input, dim, dtype, out)
+def nanquantile(input, q, dim=None, keepdim: bool = False, *, interpolation: str = "linear", out=None) -> Tensor:
+    """Like `quantile`, with NaN left out."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True, out)
+
+
+# ---------------------------------------------------------------- search in what is sorted
+def _plan_search(edges, x, right, out_int32):
+    rows, shared = 1, edges.ndim == 1
+    for n in edges.shape[:-1]:
+        rows *= n
+    per_row = x.numel // rows if rows else 0
+    return kernels(x.device, "runs").plan_places(x.dtype.kernel, rows, per_row, edges.shape[-1], shared, right, out_int32)
+
+
+def _search(name, edges, x, out_int32, right):
+    if edges.layout.dtype is not x.layout.dtype:
+        if not x.layout.weak and x.layout.ndim:
+            raise RuntimeError(f"torch.{name}(): boundary tensor and input value tensor should have same dtype, but got boundary "
+                               f"tensor dtype {edges.layout.dtype.title} and input value tensor dtype {x.layout.dtype.title}")
+        common = result_dtype([edges.layout, x.layout])
+        edges, x = to_dtype(edges, common), to_dtype(x, common)
+    if edges.layout.dtype.is_complex:
+        raise NotImplementedError(f'"{name}" not implemented for \'{edges.layout.dtype.title}\': complex numbers have no order')
+    edges, x = contiguous(edges.detach()), contiguous(x.detach())
+    out = empty(Layout.of(int32 if out_int32 else int64, x.layout.shape, None, x.layout.device))
+    if out.layout.numel:
+        key = ("search", edges.layout, x.layout, right, out_int32)
+        prepared = _plans.get(key)
+        if prepared is None:
+            prepared = _plans.keep(key, _plan_search(edges.layout, x.layout, right, out_int32))
+        prepared.call(edges.address, x.address, out.address, prepared.walk)
+    return out
+
+
+def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side=None, sorter=None,
+                 out=None) -> Tensor:
+    """Where elements would be inserted into sorted ones to keep these sorted: before equal ones, or behind them.
+
+    Args:
+        sorted_sequence: sorted along the last dimension: a vector, or with the leading dimensions of `input`.
+        input: a tensor or a number.
+        right, side: behind equal elements, with `right=True` or `side="right"`.
+        sorter: indices that sort an unsorted `sorted_sequence`.
+
+    Raises:
+        RuntimeError: the shapes or dtypes do not fit, or `side` and `right` disagree.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
+        tensor([1, 3])
+    """
+    if side is not None:
+        if side not in ("left", "right"):
+            raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+        if right and side == "left":
+            raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was "
+                               "True")
+        right = side == "right"
+    x = input if isinstance(input, Tensor) else as_tensor(input)
+    if not sorted_sequence.layout.ndim:
+        raise RuntimeError("torch.searchsorted(): sorted_sequence should have at least 1 dimension, but got a 0-dim tensor")
+    if sorter is not None:
+        if sorter.layout.shape != sorted_sequence.layout.shape:
+            raise RuntimeError("torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+                               f"{list(sorted_sequence.layout.shape)} and got sorter tensor {list(sorter.layout.shape)}")
+        sorted_sequence = gather(sorted_sequence.detach(), -1, sorter)
+    if sorted_sequence.layout.ndim > 1 and sorted_sequence.layout.shape[:-1] != x.layout.shape[:-1]:
+        raise RuntimeError(f"torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+                           f"boundaries tensor and input value tensor must match, but we got boundaries tensor "
+                           f"{list(sorted_sequence.layout.shape)} and input value tensor {list(x.layout.shape)}")
+    result = _search("searchsorted", sorted_sequence, x, bool(out_int32), bool(right))
+    return result if out is None else copy_(out, result)
+
+
+def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False, out=None) -> Tensor:
+    """The number of the bucket that each element belongs to, between a vector of sorted boundaries.
+
+    Args:
+        right: whether a bucket contains its lower boundary rather than its upper one.
+    """
+    if boundaries.layout.ndim != 1:
+        raise RuntimeError(f"torch.bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.layout.ndim})")
+    x = input if isinstance(input, Tensor) else as_tensor(input)
+    result = _search("bucketize", boundaries, x, bool(out_int32), bool(right))
+    return result if out is None else copy_(out, result)

@@ -1,14 +1,17 @@
-"""Running sums and products over the middle axis of contiguous (outer, R, inner) data, forwards or backwards.
+"""Running sums, products, extremes and log-sums over the middle axis of contiguous (outer, R, inner) data.
 
-Accumulators are wider than the elements: float64 for floats, int64 for integers. Along a row the sum is one chain of
-additions; with `inner > 1` the chains of 256 columns run side by side.
+Sums and products run forwards or backwards, in accumulators wider than the elements: float64 for floats, int64 for integers.
+Along a row the sum is one chain of additions; with `inner > 1` the chains of 256 columns run side by side.
+A running log-sum keeps the largest element so far and the sum of exponentials below it (Milakov and Gimelshein, Online
+normalizer calculation for softmax, 2018), so that nothing overflows.
 """
 from __future__ import annotations
 
 import numpy as np
 from numpy import float32, float64, int64
 
-from ..intrinsics import local_array, offset
+from ..intrinsics import local_array, offset, select
+from ..vectormath import exp, log
 from .elements import compute_type, itemsize, prepare_parts, same, shares, typed
 
 T = float32
@@ -55,30 +58,153 @@ def scan(x, out, walk):
                     result[j] = store(T(running[j]))
 
 
+# ---------------------------------------------------------------- extremes with their places
+def not_below(x, best):
+    return x >= best
+
+
+def not_above(x, best):
+    return x <= best
+
+
+reaches = not_below
+
+
+def running_extreme(x, values, indices, walk):
+    """The extreme so far and the last place where it was met; a NaN is one from where it stands on."""
+    outer, n, columns, stride, outer_stride = walk[0], walk[1], walk[2], walk[3], walk[4]
+    best = local_array(T, 256)
+    place = local_array(int64, 256)
+    if n == 0:
+        return
+    for o in range(outer):
+        base = o * outer_stride
+        if columns == 1:
+            here = T(load(x[base]))
+            at = int64(0)
+            for r in range(n):
+                v = T(load(x[base + r * stride]))
+                better = (v != v) | ((here == here) & reaches(v, here))
+                here = select(better, v, here)
+                at = select(better, int64(r), at)
+                values[base + r * stride] = store(here)
+                indices[base + r * stride] = at
+            continue
+        for left in range(0, columns, 256):
+            width = min(int64(256), columns - left)
+            for j in range(width):
+                best[j] = T(load(x[base + left + j]))
+                place[j] = 0
+            for r in range(n):
+                row = offset(x, base + left + r * stride)
+                value = offset(values, base + left + r * stride)
+                index = offset(indices, base + left + r * stride)
+                for j in range(width):
+                    v, here = T(load(row[j])), best[j]
+                    better = (v != v) | ((here == here) & reaches(v, here))
+                    here = select(better, v, here)
+                    at = select(better, int64(r), place[j])
+                    best[j] = here
+                    place[j] = at
+                    value[j] = store(here)
+                    index[j] = at
+
+
+# ---------------------------------------------------------------- log-sums
+LOWEST = -float("inf")
+
+
+def log_step(v, shift, total):
+    """The shift, and the sum of exponentials below it, after one more element."""
+    larger = select(v > shift, v, shift)
+    larger = select(v != v, v, larger)
+    fixed = select(larger == T(LOWEST), T(0), larger)     # -inf - -inf is NaN
+    added = select(v == larger, T(1), exp(v - fixed))
+    kept = select(shift == larger, total, total * exp(shift - fixed))
+    return larger, select(larger == T(LOWEST), T(0), kept + added)
+
+
+def log_scan(x, out, walk):
+    outer, n, columns, stride, outer_stride = walk[0], walk[1], walk[2], walk[3], walk[4]
+    shifts = local_array(T, 256)
+    totals = local_array(T, 256)
+    first, move = int64(0), stride
+    if walk[5] != 0:
+        first, move = (n - 1) * stride, -stride
+    for o in range(outer):
+        base = o * outer_stride + first
+        if columns == 1:
+            shift, total = T(LOWEST), T(0)
+            for r in range(n):
+                shift, total = log_step(T(load(x[base + r * move])), shift, total)
+                out[base + r * move] = store(shift + log(total))
+            continue
+        for left in range(0, columns, 256):
+            width = min(int64(256), columns - left)
+            for j in range(width):
+                shifts[j] = T(LOWEST)
+                totals[j] = T(0)
+            for r in range(n):
+                row = offset(x, base + left + r * move)
+                result = offset(out, base + left + r * move)
+                for j in range(width):
+                    shift, total = log_step(T(load(row[j])), shifts[j], totals[j])
+                    shifts[j] = shift
+                    totals[j] = total
+                    result[j] = store(shift + log(total))
+
+
+# ---------------------------------------------------------------- planners
 def _accumulator(dtype):
     kind = np.dtype(compute_type(dtype)).kind
     return {"f": np.float64, "c": np.complex128}.get(kind, np.int64)
 
 
-def _plan(step_function, start, dtype, outer, R, inner, reverse):
-    kernel = typed(scan, dtype, ("element*", "element*", "int64*"), A=_accumulator(dtype), step=step_function, START=start)
-    work, size, tail = outer * R * inner, itemsize(dtype), (inner, R * inner, int(reverse))
+def _plan(kernel, dtype, outputs, outer, R, inner, reverse, cost=1):
+    """outputs: the bytes of an element of each of the outputs, which are laid out as x."""
+    work, size, tail = outer * R * inner * cost, (itemsize(dtype), *outputs), (inner, R * inner, int(reverse))
     if outer > 1 or inner == 1:
         parts = shares(outer, work, GRAIN)
         rows = [(stop - begin, R, inner, *tail) for begin, stop in parts]
-        offsets = [(begin * R * inner * size,) * 2 for begin, _ in parts]
+        starts = [begin * R * inner for begin, _ in parts]
     else:
         parts = shares(inner, work, GRAIN, multiple=64)
         rows = [(outer, R, stop - begin, *tail) for begin, stop in parts]
-        offsets = [(begin * size,) * 2 for begin, _ in parts]
-    return prepare_parts(kernel, rows, offsets, work)
+        starts = [begin for begin, _ in parts]
+    return prepare_parts(kernel, rows, [tuple(start * bytes for bytes in size) for start in starts], work)
+
+
+def _plan_running(step_function, start, dtype, outer, R, inner, reverse):
+    kernel = typed(scan, dtype, ("element*", "element*", "int64*"), A=_accumulator(dtype), step=step_function, START=start)
+    return _plan(kernel, dtype, (itemsize(dtype),), outer, R, inner, reverse)
 
 
 def plan_cumsum(dtype: str, outer: int, R: int, inner: int, reverse: bool = False):
     """Running sums over R of contiguous (outer, R, inner), from the end if `reverse`. Addresses: x, out (may be x)."""
-    return _plan(add, 0, dtype, outer, R, inner, reverse)
+    return _plan_running(add, 0, dtype, outer, R, inner, reverse)
 
 
 def plan_cumprod(dtype: str, outer: int, R: int, inner: int, reverse: bool = False):
     """Running products over R of contiguous (outer, R, inner), from the end if `reverse`. Addresses: x, out (may be x)."""
-    return _plan(multiply, 1, dtype, outer, R, inner, reverse)
+    return _plan_running(multiply, 1, dtype, outer, R, inner, reverse)
+
+
+def plan_logcumsumexp(dtype: str, outer: int, R: int, inner: int, reverse: bool = False):
+    """log of the running sums of exponentials, of floats. Addresses: x, out (may be x)."""
+    kernel = typed(log_scan, dtype, ("element*", "element*", "int64*"))
+    return _plan(kernel, dtype, (itemsize(dtype),), outer, R, inner, reverse, cost=10)
+
+
+def _plan_extreme(test, dtype, outer, R, inner):
+    kernel = typed(running_extreme, dtype, ("element*", "element*", "int64*", "int64*"), reaches=test)
+    return _plan(kernel, dtype, (itemsize(dtype), 8), outer, R, inner, False)
+
+
+def plan_cummax(dtype: str, outer: int, R: int, inner: int):
+    """Running maxima and their last places over R of contiguous (outer, R, inner). Addresses: x, values, indices (int64)."""
+    return _plan_extreme(not_below, dtype, outer, R, inner)
+
+
+def plan_cummin(dtype: str, outer: int, R: int, inner: int):
+    """Running minima and their last places over R of contiguous (outer, R, inner). Addresses: x, values, indices (int64)."""
+    return _plan_extreme(not_above, dtype, outer, R, inner)

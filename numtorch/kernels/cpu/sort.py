@@ -1,22 +1,28 @@
-"""Stable sort, argsort and top-k over the middle axis of contiguous (outer, R, inner) data.
+"""Stable sort and argsort over the middle axis of (outer, R, inner) data; choosing among elements is in choose.py.
 
-Each row's elements become unsigned keys whose order is the wanted one (NaN greatest, -0.0 equal to 0.0; complemented to
-descend). Keys and positions then go through a least-significant-digit radix sort, 8 bits a pass, which is stable and
-linear; a digit that all keys share costs nothing. Up to 32 elements are sorted by insertion. Top-k of up to 32 keeps the best
-in order while it reads; a larger one first finds the k-th key by counting digits from the top, and sorts only what is not
-above it.
+Each element becomes an unsigned key whose order is the wanted one (NaN greatest, -0.0 equal to 0.0; complemented to
+descend). Up to 96 keys are ranked: a key's place is how many are smaller, which compares every pair, but sixteen at a time and
+without a branch. More go through a least-significant-digit radix sort of words: the upper half of a word is the key's leading 32
+significant bits below the row's range, the lower half its position. So a digit that all keys share costs nothing, integers
+of a small range take one or two passes, and float64 as many as float32; the few keys that agree in these 32 bits are
+then sorted by the rest.
+
+Columns (inner > 1) are copied eight at a time to scratch memory, and are rows there.
 """
 from __future__ import annotations
 
 import numpy as np
 from numpy import float32, int64, uint32, uint64
 
-from ..intrinsics import bits_of, local_array, offset
+from ..intrinsics import address_of, as_pointer, bits_of, local_array, offset
 from .elements import compute_type, itemsize, prepare_parts, same, shares, typed
 
 T = float32
 load = store = same
 GRAIN = 4_000
+RANKED = 96                      # keys up to which comparing all pairs wins
+TILE = 8                         # columns that are copied to scratch memory together: half a cache line of float32
+LOW = uint64(0xFFFFFFFF)
 
 
 # ---------------------------------------------------------------- keys
@@ -42,51 +48,66 @@ def key_int64(x):
     return uint64(x) ^ uint64(0x8000000000000000)
 
 
+def key_uint64(x):
+    return uint64(x)
+
+
 key = key_float32
 
 
-# ---------------------------------------------------------------- sorting keys with their positions
-def insertion_sort(keys, positions, n):
-    for i in range(1, n):
-        moving = keys[i]
-        position = positions[i]
-        j = int64(i)
-        while j > 0 and keys[j - 1] > moving:
-            keys[j] = keys[j - 1]
-            positions[j] = positions[j - 1]
-            j -= 1
-        keys[j] = moving
-        positions[j] = position
+def make_keys(row, keys, n, mask):
+    for i in range(n):
+        keys[i] = key(load(row[i])) ^ mask
 
 
-def insert_smallest(keys, positions, n, k):
-    """The k smallest of n keys in order, equal ones by position, to the front of both. 0 < k < n."""
+def column_tile(x, scratch, n, inner, width):
+    """The first `width` columns of x (n, inner), one after another."""
+    for i in range(n):
+        row = offset(x, i * inner)
+        for c in range(width):
+            scratch[c * n + i] = row[c]
+
+
+# ---------------------------------------------------------------- the order of keys
+def key_range(keys, n):
+    """The least key, and how many bits the others are above it."""
+    least = keys[0]
+    greatest = keys[0]
+    for i in range(n):
+        least = min(least, keys[i])
+        greatest = max(greatest, keys[i])
+    span = greatest - least
+    bits = int64(0)
+    while bits < 64 and (span >> uint64(bits)) != uint64(0):
+        bits += 1
+    return least, bits
+
+
+def rank_sort(keys, order, n):
     for i in range(n):
         moving = keys[i]
-        if i >= k and moving >= keys[k - 1]:
-            continue
-        j = min(int64(i), k - 1)                         # the last of the k makes room
-        while j > 0 and keys[j - 1] > moving:
-            keys[j] = keys[j - 1]
-            positions[j] = positions[j - 1]
-            j -= 1
-        keys[j] = moving
-        positions[j] = uint64(i)
+        place = int64(0)
+        for j in range(i):
+            place += int64(keys[j] <= moving)
+        behind = offset(keys, i + 1)
+        for j in range(n - 1 - i):
+            place += int64(behind[j] < moving)
+        order[place] = uint64(i)
 
 
-def radix_sort(keys, positions, other_keys, other_positions, counts, n, digits):
-    """Sorts into `keys` and `positions` (returns 0) or into the other two (returns 1)."""
+def radix_sort(words, other, counts, n, digits):
+    """Sorts by that many bytes above bit 32, into `words` (returns 0) or into `other` (returns 1)."""
     for i in range(digits * 256):
         counts[i] = 0
     for i in range(n):
-        word = keys[i]
+        word = words[i] >> uint64(32)
         for d in range(digits):
             counts[d * 256 + int64((word >> uint64(8 * d)) & uint64(255))] += 1
     swapped = int64(0)
     for d in range(digits):
-        shift = uint64(8 * d)
+        shift = uint64(32 + 8 * d)
         count = offset(counts, d * 256)
-        if count[int64((keys[0] >> shift) & uint64(255))] == n:
+        if count[int64((words[0] >> shift) & uint64(255))] == n:
             continue
         total = int64(0)
         for digit in range(256):
@@ -94,105 +115,139 @@ def radix_sort(keys, positions, other_keys, other_positions, counts, n, digits):
             count[digit] = total
             total += here
         for i in range(n):
-            digit = int64((keys[i] >> shift) & uint64(255))
+            word = words[i]
+            digit = int64((word >> shift) & uint64(255))
             place = count[digit]
             count[digit] = place + 1
-            other_keys[place] = keys[i]
-            other_positions[place] = positions[i]
-        keys, other_keys = other_keys, keys
-        positions, other_positions = other_positions, positions
+            other[place] = word
+        words, other = other, words
         swapped = int64(1) - swapped
     return swapped
 
 
-def keep_smallest(keys, positions, counts, n, k, digits):
-    """Moves the k smallest keys to the front, equal ones by position. 0 < k < n."""
-    prefix = uint64(0)
-    left = k                                             # how many are still wanted among the keys with this prefix
-    for back in range(digits):
-        shift = uint64(8 * (digits - 1 - back))
-        for digit in range(256):
-            counts[digit] = 0
-        for i in range(n):
-            word = keys[i] >> shift
-            if word >> uint64(8) == prefix:
-                counts[int64(word & uint64(255))] += 1
-        digit = int64(0)
-        while counts[digit] < left:
-            left -= counts[digit]
-            digit += 1
-        prefix = (prefix << uint64(8)) | uint64(digit)
-    kept = int64(0)
+def insertion_sort(words, n):
+    for i in range(1, n):
+        moving = words[i]
+        j = int64(i)
+        while j > 0 and words[j - 1] > moving:
+            words[j] = words[j - 1]
+            j -= 1
+        words[j] = moving
+
+
+def settle(keys, order, other, counts, n, least, mask):
+    """Sorts the runs of words whose keys agree above `mask` by what is below it."""
+    i = int64(0)
+    while i < n:
+        upper = order[i] >> uint64(32)
+        stop = i + 1
+        while stop < n and order[stop] >> uint64(32) == upper:
+            stop += 1
+        size = stop - i
+        if size > 1:
+            run = offset(order, i)
+            for r in range(size):
+                position = run[r] & LOW
+                run[r] = (((keys[int64(position)] - least) & mask) << uint64(32)) | position
+            if size <= 32:
+                insertion_sort(run, size)
+            elif radix_sort(run, other, counts, size, 4) == 1:
+                for r in range(size):
+                    run[r] = other[r]
+        i = stop
+
+
+def order_of(keys, words, other, counts, n):
+    """Sorts: where the keys' positions, in order, stand in the lower halves of words."""
+    if n <= RANKED:
+        rank_sort(keys, words, n)
+        return words
+    least, bits = key_range(keys, n)
+    shift = max(bits - 32, int64(0))
     for i in range(n):
-        word = keys[i]
-        if word < prefix or (word == prefix and left > 0):
-            if word == prefix:
-                left -= 1
-            positions[kept] = positions[i]
-            keys[kept] = word
-            kept += 1
+        words[i] = (((keys[i] - least) >> uint64(shift)) << uint64(32)) | uint64(i)
+    order, spare = words, other
+    if radix_sort(words, other, counts, n, min((bits + 7) // 8, int64(4))) == 1:
+        order, spare = other, words
+    if shift > 0:
+        settle(keys, order, spare, counts, n, least, (uint64(1) << uint64(shift)) - uint64(1))
+    return order
+
+
+# ---------------------------------------------------------------- kernels
+# walk: outer, R, inner, columns, mask that complements the keys. The workspace holds three words an element of a row, and
+# with columns a tile of elements.
+def sort_row(row, values, indices, keys, counts, n, step, mask):
+    make_keys(row, keys, n, mask)
+    order = order_of(keys, offset(keys, n), offset(keys, 2 * n), counts, n)
+    for i in range(n):
+        position = int64(order[i] & LOW)
+        values[i * step] = row[position]
+        indices[i * step] = position
 
 
 def sort(x, values, indices, workspace, walk):
-    """walk: outer, R, inner, how many to keep, digits, mask that complements the keys."""
-    outer, n, inner, k, digits = walk[0], walk[1], walk[2], walk[3], walk[4]
-    mask = uint64(walk[5])
-    counts = local_array(int64, 2048)
-    other_keys = offset(workspace, n)
-    positions = offset(workspace, 2 * n)
-    other_positions = offset(workspace, 3 * n)
-    if n == 0 or k == 0:
-        return
+    outer, n, inner, columns, mask = walk[0], walk[1], walk[2], walk[3], uint64(walk[4])
+    counts = local_array(int64, 1024)
+    tile = as_pointer(address_of(workspace) + 24 * n, x)
     for o in range(outer):
-        for column in range(inner):
-            source = offset(x, o * n * inner + column)
-            out = o * k * inner + column
-            for i in range(n):
-                workspace[i] = key(load(source[i * inner])) ^ mask
-                positions[i] = uint64(i)
-            swapped = int64(0)
-            if k < n and k > 32:
-                keep_smallest(workspace, positions, counts, n, k, digits)
-            if k < n and k <= 32:
-                insert_smallest(workspace, positions, n, k)
-            elif k <= 32:
-                insertion_sort(workspace, positions, k)
+        for first in range(0, columns, TILE):
+            start = o * n * inner + first
+            width = min(columns - first, int64(TILE))
+            if inner == 1:
+                sort_row(offset(x, start), offset(values, start), offset(indices, start), workspace, counts, n, inner, mask)
             else:
-                swapped = radix_sort(workspace, positions, other_keys, other_positions, counts, k, digits)
-            final = other_positions if swapped == 1 else positions
-            for i in range(k):
-                position = int64(final[i])
-                values[out + i * inner] = source[position * inner]
-                indices[out + i * inner] = position
+                column_tile(offset(x, start), tile, n, inner, width)
+                for c in range(width):
+                    sort_row(offset(tile, c * n), offset(values, start + c), offset(indices, start + c), workspace, counts, n,
+                             inner, mask)
 
 
 # ---------------------------------------------------------------- planners
-def _key_of(dtype):
+def key_of(dtype):
+    """The function that makes keys of a dtype's elements, and the bytes of a key."""
     compute = np.dtype(compute_type(dtype))
     if compute.kind == "f":
         return (key_float64, 8) if compute.itemsize == 8 else (key_float32, 4)
-    return (key_int64, 8) if compute.itemsize == 8 else (key_small_integer, 4)
+    if compute.itemsize == 8:
+        return (key_int64, 8) if compute.kind == "i" else (key_uint64, 8)
+    return key_small_integer, 8
 
 
-def plan_topk(dtype: str, outer: int, R: int, inner: int, k: int, descending: bool = True):
-    """The k largest (or smallest) over R in order, equal ones in order of position.
-
-    Addresses: x (outer, R, inner), values (outer, k, inner), indices (outer, k, inner) int64, workspace.
-    """
-    function, digits = _key_of(dtype)
-    kernel = typed(sort, dtype, ("element*", "element*", "int64*", "uint64*", "int64*"), key=function)
-    mask = 0 if not descending else 0xFFFFFFFF if digits == 4 else -1
-    work, size = outer * R * inner, itemsize(dtype)
-    parts = shares(outer, work, GRAIN)
-    rows = [(stop - start, R, inner, k, digits, mask) for start, stop in parts]
-    offsets = [(start * R * inner * size, start * k * inner * size, start * k * inner * 8, part * 32 * R)
-               for part, (start, _) in enumerate(parts)]
-    return prepare_parts(kernel, rows, offsets, work, worth_releasing=3_000, workspace=32 * R * len(parts))
+def complement(digits, descending):
+    """The mask that turns the order of keys round."""
+    return 0 if not descending else 0xFFFFFFFF if digits == 4 else -1
 
 
-def plan_sort(dtype: str, outer: int, R: int, inner: int, descending: bool = False, stable: bool = True):
-    """Sorted values and where they were. Always stable; NaN is the greatest.
+def split_rows(outer, R, inner, grain):
+    """Rows of (outer, R, inner) data split among threads: each part's outer rows and columns, and the first of both."""
+    work = outer * R * inner
+    if outer > 1 or inner == 1:
+        return [(stop - start, inner, start, 0) for start, stop in shares(outer, work, grain)]
+    return [(outer, stop - start, 0, start) for start, stop in shares(inner, work, grain, multiple=TILE)]
+
+
+def scratch_bytes(R, inner, words, size):
+    """What one part needs: 64-bit words for each element of a row, and a tile where rows are columns."""
+    return -(-(8 * words + (TILE * R * size if inner > 1 else 0)) // 64) * 64
+
+
+def plan_sort(dtype: str, outer: int, R: int, inner: int, descending: bool = False):
+    """Sorted values and where they were, stable; NaN is the greatest.
 
     Addresses: x (outer, R, inner), values and indices (int64) of the same shape, workspace. Values must not be x.
+
+    Raises:
+        RuntimeError: more than 2**32 elements in a row.
     """
-    return plan_topk(dtype, outer, R, inner, R, descending)
+    if R >= 2**32:
+        raise RuntimeError(f"sort: expected fewer than 2**32 elements along the dimension, got {R}")
+    function, digits = key_of(dtype)
+    kernel = typed(sort, dtype, ("element*", "element*", "int64*", "uint64*", "int64*"), key=function)
+    size, mask = itemsize(dtype), complement(digits, descending)
+    scratch = scratch_bytes(R, inner, 3 * R, size)
+    parts = split_rows(outer, R, inner, GRAIN)
+    rows = [(count, R, inner, columns, mask) for count, columns, *_ in parts]
+    starts = [row * R * inner + column for *_, row, column in parts]
+    offsets = [(start * size, start * size, start * 8, part * scratch) for part, start in enumerate(starts)]
+    return prepare_parts(kernel, rows, offsets, outer * R * inner, worth_releasing=3_000, workspace=scratch * len(parts))

@@ -1,0 +1,289 @@
+"""Distinct values and how often they occur: unique, mode, bincount, histograms, membership."""
+from __future__ import annotations
+
+from collections import namedtuple
+
+from ..autograd.graph import GraphNode, recording
+from ..dtypes import bool_, float32, float64, int64
+from ..layout import Layout, wrap_dim
+from ..tensor import Tensor, empty
+from . import arithmetic, comparison, reduce
+from .backends import kernels
+from .copy import clone, contiguous, copy_, filled, to_dtype
+from .creation import arange, as_tensor, linspace, zeros
+from .gather import index_values, run_counting, run_measuring
+from .join import cat
+from .mask import nonzero
+from .op import method, new_plan_table
+from .order import argsort, searchsorted, sort
+from .scan import cumsum, diff
+from .scatter import scatter_, value_selecting_backward
+from .view import movedim, narrow, reshape, select, transpose
+
+_run_plans = new_plan_table()
+
+
+def _plan(kind, device, *arguments):
+    key = (kind, device, *arguments)
+    found = _run_plans.get(key)
+    return found if found is not None else _run_plans.keep(key, getattr(kernels(device, "runs"), "plan_" + kind)(*arguments))
+
+
+# ---------------------------------------------------------------- distinct values
+def _distinct(x, order, return_inverse, return_counts):
+    """The runs of a vector: (their values, for each element its run, their lengths). `order`: where its elements were."""
+    layout = x.layout
+    count, name, device = layout.numel, layout.dtype.kernel, layout.device
+    number = run_counting(_plan("count_runs", device, name, count), x) if count else 0
+    values = empty(Layout.of(layout.dtype, (number,), None, device))
+    inverse = empty(Layout.of(int64, (count,), None, device)) if return_inverse else None
+    counts = empty(Layout.of(int64, (number,), None, device)) if return_counts else None
+    if count:
+        prepared = _plan("write_runs", device, name, count, return_inverse, return_counts, order is not None)
+        prepared.call(x.address, order.address if order is not None else 0, values.address,
+                      inverse.address if return_inverse else 0, counts.address if return_counts else 0, prepared.walk)
+    return values, inverse, counts
+
+
+def _distinct_rows(rows, order, return_inverse, return_counts):
+    """As `_distinct`, for the rows of a matrix."""
+    count = rows.layout.shape[0]
+    start = filled(Layout.of(bool_, (min(count, 1),), None, rows.layout.device), True)
+    differs = _rows_differ(narrow(rows, 0, 1, count - 1), narrow(rows, 0, 0, count - 1)) if count else zeros(0, dtype=bool_)
+    starts = cat([start, differs])
+    places, = nonzero(starts, as_tuple=True)
+    values = index_values(rows, (0,), (places,))
+    inverse = counts = None
+    if return_inverse:
+        inverse = cumsum(starts, 0) - 1
+        if order is not None:
+            inverse = scatter_(filled(inverse.layout, 0), 0, order, inverse)
+    if return_counts:
+        stops = filled(Layout.of(int64, (min(count, 1),), None, places.layout.device), count)
+        counts = cat([narrow(places, 0, 1, places.layout.numel - 1), stops]) - places if count else contiguous(places)
+    return values, inverse, counts
+
+
+def _rows_differ(a, b):
+    return reduce.any(comparison.ne(a, b), 1)
+
+
+def _as_rows(x, dim):
+    """The slices of a dimension as rows of a matrix, and how to make slices of such rows again."""
+    dim = wrap_dim(dim, x.layout.ndim)
+    moved = transpose(x, 0, dim)
+    rest = moved.layout.shape[1:]
+    return reshape(moved, x.layout.shape[dim], -1), lambda rows: transpose(reshape(rows, rows.layout.shape[0], *rest), 0, dim)
+
+
+def _rows_in_order(rows):
+    """The order of rows by their first column, then the second, ...: stable sorts from the last column on."""
+    order = arange(rows.layout.shape[0], device=rows.layout.device)
+    for column in reversed(range(rows.layout.shape[1])):
+        keys = index_values(select(rows, 1, column), (0,), (order,))
+        order = index_values(order, (0,), (argsort(keys, 0),))
+    return order
+
+
+def _results(values, inverse, counts, return_inverse, return_counts):
+    if not (return_inverse or return_counts):
+        return values
+    return (values, *([inverse] if return_inverse else []), *([counts] if return_counts else []))
+
+
+@method
+def unique(input, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim=None):
+    """The distinct elements in order; with `dim`, the distinct slices along it. Every NaN is distinct.
+
+    Args:
+        return_inverse: also where each element (slice) is in the result.
+        return_counts: also how often each occurs.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([3, 1, 3]).unique(return_counts=True)
+        (tensor([1, 3]), tensor([1, 2]))
+    """
+    x = input.detach()
+    if dim is None:
+        if x.layout.dtype.is_complex:
+            raise NotImplementedError(f'"unique" not implemented for \'{x.layout.dtype.title}\': complex numbers have no order')
+        ordered, order = sort(reshape(x, -1))
+        values, inverse, counts = _distinct(ordered, order, return_inverse, return_counts)
+        inverse = reshape(inverse, x.layout.shape) if return_inverse else None
+    else:
+        rows, back = _as_rows(x, dim)
+        order = _rows_in_order(rows)
+        values, inverse, counts = _distinct_rows(index_values(rows, (0,), (order,)), order, return_inverse,
+                                                 return_counts)
+        values = contiguous(back(values))
+    return _results(values, inverse, counts, return_inverse, return_counts)
+
+
+@method
+def unique_consecutive(input, return_inverse: bool = False, return_counts: bool = False, dim=None):
+    """One element (or slice along `dim`) of each run of equal neighbours. Arguments as for `unique`."""
+    x = input.detach()
+    if dim is None:
+        values, inverse, counts = _distinct(contiguous(reshape(x, -1)), None, return_inverse, return_counts)
+        inverse = reshape(inverse, x.layout.shape) if return_inverse else None
+    else:
+        rows, back = _as_rows(x, dim)
+        values, inverse, counts = _distinct_rows(rows, None, return_inverse, return_counts)
+        values = contiguous(back(values))
+    return _results(values, inverse, counts, return_inverse, return_counts)
+
+
+# ---------------------------------------------------------------- the commonest value
+_Mode = namedtuple("mode", ["values", "indices"])
+
+
+@method
+def mode(input, dim: int = -1, keepdim: bool = False, *, out=None):
+    """The commonest element along a dimension, the smallest of several, and the last place of it, as (values, indices)."""
+    dim = wrap_dim(dim, input.layout.ndim)
+    if input.layout.ndim and not input.layout.shape[dim]:
+        raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
+    moved = movedim(input.detach(), dim, -1) if input.layout.ndim else reshape(input.detach(), 1)
+    ordered, order = sort(moved)
+    rows = moved.layout.shape[:-1]
+    device, count = ordered.layout.device, 1
+    for n in rows:
+        count *= n
+    values = empty(Layout.of(input.layout.dtype, rows, None, device))
+    indices = empty(Layout.of(int64, rows, None, device))
+    if count:
+        prepared = _plan("longest_run", device, input.layout.dtype.kernel, count, moved.layout.shape[-1])
+        prepared.call(ordered.address, order.address, values.address, indices.address, prepared.walk)
+    if keepdim and input.layout.ndim:
+        kept = (*input.layout.shape[:dim], 1, *input.layout.shape[dim + 1:])
+        values, indices = reshape(values, kept), reshape(indices, kept)
+    if recording(input) and input.layout.dtype.category >= 2:
+        values.node = GraphNode("mode", (input.node,), (indices,), _mode_vjp, (dim, input.layout.shape, keepdim))
+    if out is None:
+        return _Mode(values, indices)
+    return _Mode(copy_(out[0], values.detach()), copy_(out[1], indices))
+
+
+def _mode_vjp(node, grad):
+    dim, shape, keepdim = node.constants
+    return (value_selecting_backward(grad, dim, node.tensors()[0], shape, keepdim),)
+
+
+# ---------------------------------------------------------------- counts
+@method
+def bincount(input, weights=None, minlength: int = 0) -> Tensor:
+    """How often each integer from 0 on occurs, or the sum of the weights where it does.
+
+    Raises:
+        RuntimeError: not a vector of non-negative integers, or weights of another length.
+    """
+    if input.layout.ndim != 1 or input.layout.dtype.category > 1:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if weights is not None and weights.layout.shape != input.layout.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    places = contiguous(input)
+    kind = int64 if weights is None else float32 if weights.layout.dtype is float32 else float64
+    count, name, device = places.layout.numel, places.layout.dtype.kernel, places.layout.device
+    if not count:
+        return zeros(minlength, dtype=kind, device=device)
+    low, high = run_measuring(_plan("limits", device, name, count), places)
+    if low < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    size = max(high + 1, minlength)
+    out = empty(Layout.of(kind, (size,), None, device))
+    if weights is None:
+        prepared = _plan("count_integers", device, name, count, size)
+        prepared.call(places.address, out.address, prepared.walk)
+    else:
+        added = contiguous(to_dtype(weights.detach(), kind))
+        prepared = _plan("add_weights", device, name, kind.kernel, count, size)
+        prepared.call(places.address, added.address, out.address, prepared.walk)
+    return out
+
+
+def _range_of(name, x, low, high):
+    """The given range of a histogram, or the data's own where it is empty; never of width 0."""
+    if low == high:
+        low, high = (limit.item() for limit in reduce.aminmax(x)) if x.layout.numel else (0.0, 1.0)
+    finite = low - low == 0 and high - high == 0
+    if not finite:
+        raise RuntimeError(f"{name}: range of [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError(f"{name}: max must be larger than min, got [{low}, {high}]")
+    return (low - 1.0, high + 1.0) if low == high else (float(low), float(high))
+
+
+@method
+def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None) -> Tensor:
+    """How many elements fall into each of equal bins between `min` and `max` (the data's own range where these are equal).
+
+    Raises:
+        RuntimeError: no bins, or an empty or infinite range. NotImplementedError: not floating point.
+    """
+    if input.layout.dtype.category != 2:
+        raise NotImplementedError(f'"histogram_cpu" not implemented for \'{input.layout.dtype.title}\': expected floating point')
+    if bins <= 0:
+        raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
+    x = contiguous(input.detach())
+    low, high = _range_of("torch.histc", x, min, max)
+    counts = empty(Layout.of(x.layout.dtype, (int(bins),), None, x.layout.device))
+    prepared = _plan("count_bins", x.layout.device, x.layout.dtype.kernel, x.layout.numel, int(bins), low, high)
+    prepared.call(x.address, counts.address, prepared.walk)
+    return counts if out is None else copy_(out, counts)
+
+
+_Histogram = namedtuple("histogram", ["hist", "bin_edges"])
+
+
+@method
+def histogram(input, bins, *, range=None, weight=None, density: bool = False):
+    """Counts (or summed weights) of elements between bin edges, as (hist, bin_edges). The last bin is closed.
+
+    Args:
+        bins: how many equal bins, or a vector of increasing edges.
+        range: the outer edges of equal bins; the data's own range when None.
+        density: divide by the total and the bins' widths.
+    """
+    if input.layout.dtype not in (float32, float64):
+        raise NotImplementedError(f'"histogram_cpu" not implemented for \'{input.layout.dtype.title}\': expected float32 or '
+                                  f'float64')
+    x = contiguous(reshape(input.detach(), -1))
+    kind = x.layout.dtype
+    if isinstance(bins, Tensor):
+        edges = bins.detach()
+    else:
+        low, high = _range_of("torch.histogram", x, *((0, 0) if range is None else range))
+        edges = linspace(low, high, int(bins) + 1, dtype=kind, device=x.layout.device)
+    number = edges.layout.numel - 1
+    last = comparison.eq(x, select(edges, 0, number))
+    places = searchsorted(edges, x, right=True) - 1 - to_dtype(last, int64)
+    inside = comparison.logical_and(comparison.ge(places, 0), comparison.lt(places, number))
+    weights = arithmetic.where(inside, 1 if weight is None else reshape(weight.detach(), -1), 0)
+    hist = bincount(arithmetic.where(inside, places, 0), to_dtype(weights, kind), number)
+    if density:
+        hist = hist / reduce.sum(hist) / diff(edges)
+    return _Histogram(hist, clone(edges))
+
+
+def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is one of `test_elements`; either may be a number.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 3]))
+        tensor([False, True, True])
+    """
+    elements, tests = (t if isinstance(t, Tensor) else as_tensor(t) for t in (elements, test_elements))
+    if elements.layout.dtype is not tests.layout.dtype:
+        kind = arithmetic.mul(elements.detach(), tests.detach().reshape(-1)[:0].sum()).layout.dtype
+        elements, tests = to_dtype(elements.detach(), kind), to_dtype(tests.detach(), kind)
+    ordered = sort(reshape(tests.detach(), -1)).values
+    if not ordered.layout.numel:
+        return filled(elements.layout.dense(bool_), bool(invert))
+    places = arithmetic.minimum(searchsorted(ordered, elements.detach()), ordered.layout.numel - 1)
+    found = comparison.eq(index_values(ordered, (0,), (places,)), elements.detach()) if places.layout.ndim else \
+        comparison.eq(reshape(index_values(ordered, (0,), (reshape(places, 1),)), ()), elements.detach())
+    return comparison.logical_not(found) if invert else found

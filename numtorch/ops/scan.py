@@ -1,0 +1,254 @@
+"""Running sums, products, extremes and log-sums along a dimension, and what is made of neighbours: differences, areas."""
+from __future__ import annotations
+
+from collections import namedtuple
+
+from ..autograd.graph import GraphNode, recording
+from ..dtypes import as_dtype, bool_, int64
+from ..layout import Layout, wrap_dim
+from ..tensor import Tensor, empty
+from . import arithmetic, comparison, elementary
+from .backends import kernels
+from .copy import contiguous, copy_, copy_elements, filled, to_dtype
+from .join import cat
+from .op import method, new_plan_table
+from .order import around
+from .reduce import sum
+from .scatter import scatter_add_
+from .view import narrow, reshape
+
+# ---------------------------------------------------------------- sums and products
+_scan_plans = new_plan_table()
+
+
+def _prepared(kind, layout, dim, *arguments):
+    key = (kind, layout, dim, *arguments)
+    prepared = _scan_plans.get(key)
+    if prepared is None:
+        planner = getattr(kernels(layout.device, "scan"), "plan_" + kind)
+        prepared = _scan_plans.keep(key, planner(layout.dtype.kernel, *around(layout.shape, dim), *arguments))
+    return prepared
+
+
+def _scan(kind, x, dim, reverse=False):
+    """A running `kind` ("cumsum", "cumprod", "logcumsumexp") of a tensor of the result's dtype."""
+    dim = wrap_dim(dim, x.layout.ndim)
+    x = contiguous(x)
+    layout = x.layout
+    out = empty(layout)
+    if not layout.numel or not layout.ndim:
+        copy_elements(x, out)
+    else:
+        prepared = _prepared(kind, layout, dim, reverse)
+        prepared.call(x.address, out.address, prepared.walk)
+    if x.node is not None and recording(x) and layout.dtype.category >= 2:
+        if kind == "cumsum":
+            out.node = GraphNode(kind, (x.node,), (), _cumsum_vjp, (dim, reverse))
+        else:
+            vjp = _cumprod_vjp if kind == "cumprod" else _logcumsumexp_vjp
+            out.node = GraphNode(kind, (x.node,), (x,), vjp, (dim, reverse))
+            out.node.save_results([out])
+    return out
+
+
+def _cumsum_vjp(node, grad):
+    dim, reverse = node.constants
+    return (_scan("cumsum", grad, dim, not reverse),)
+
+
+def _cumprod_vjp(node, grad):
+    """d out[j] / d x[i] = out[j] / x[i] for j >= i. At the first 0 of a row it is the product of the others, behind it 0."""
+    x, = node.tensors()
+    out, = node.result_tensors()
+    dim, _ = node.constants
+    conj = arithmetic.conj_physical if x.layout.dtype.is_complex else lambda t: t
+    is_zero = comparison.eq(x, 0)
+    zeros_so_far = _scan("cumsum", to_dtype(is_zero, int64), dim)
+    first = comparison.logical_and(is_zero, comparison.eq(zeros_so_far, 1))
+    others = arithmetic.where(first, _constant(x, 1), x)
+    safe = arithmetic.where(is_zero, _constant(x, 1), x)
+    before = _scan("cumsum", grad * conj(out), dim, True) / conj(safe)
+    at = _scan("cumsum", grad * conj(_scan("cumprod", others, dim)), dim, True)
+    return (arithmetic.where(first, at, arithmetic.where(comparison.eq(zeros_so_far, 0), before, _constant(x, 0))),)
+
+
+def _constant(x, value):
+    return filled(Layout.of(x.layout.dtype, (), None, x.layout.device), value)
+
+
+def _accumulated(kind, input, dim, dtype, out):
+    wanted = as_dtype(dtype) if dtype is not None else int64 if input.layout.dtype.category < 2 else input.layout.dtype
+    result = _scan(kind, to_dtype(input, wanted), dim)
+    return result if out is None else copy_(out, result.detach())
+
+
+@method
+def cumsum(input, dim, *, dtype=None, out=None) -> Tensor:
+    """Running sums along a dimension. Integers and bools sum as int64 unless a dtype is given.
+
+    Raises:
+        IndexError: a dimension out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2, 3]).cumsum(0)
+        tensor([1, 3, 6])
+    """
+    return _accumulated("cumsum", input, dim, dtype, out)
+
+
+@method
+def cumprod(input, dim, *, dtype=None, out=None) -> Tensor:
+    """Running products along a dimension. Integers and bools multiply as int64 unless a dtype is given."""
+    return _accumulated("cumprod", input, dim, dtype, out)
+
+
+def _in_place(function):
+    def inplace(self, dim, *, dtype=None):
+        if dtype is not None and as_dtype(dtype) is not self.layout.dtype:
+            raise RuntimeError(f"Bad in-place call: input tensor dtype {self.layout.dtype.name} and output tensor dtype "
+                               f"{as_dtype(dtype).name} should match")
+        return copy_(self, function(self, dim, dtype=self.layout.dtype))
+    inplace.__doc__ = f"In-place form of `{function.__name__}`."
+    method(inplace, function.__name__ + "_")
+
+
+_in_place(cumsum)
+_in_place(cumprod)
+
+
+# ---------------------------------------------------------------- log-sums
+@method
+def logcumsumexp(input, dim, *, out=None) -> Tensor:
+    """log of the running sums of exponentials along a dimension, shifted so that nothing overflows.
+
+    Raises:
+        NotImplementedError: not a real floating-point tensor.
+    """
+    if input.layout.dtype.category != 2:
+        raise NotImplementedError(f'"logcumsumexp" not implemented for \'{input.layout.dtype.title}\': expected floating point')
+    result = _scan("logcumsumexp", input, dim)
+    return result if out is None else copy_(out, result.detach())
+
+
+def _logcumsumexp_vjp(node, grad):
+    """d out[j] / d x[i] = exp(x[i] - out[j]) for j >= i. The sums over j are taken as logarithms too, so that they neither
+    overflow nor vanish: those of positive and of negative gradients apart."""
+    x, = node.tensors()
+    out, = node.result_tensors()
+    dim, reverse = node.constants
+    none = _constant(x, -1e30 if x.layout.dtype.itemsize > 2 else -3e4)      # not -inf: its gradients would be NaN
+    result = None
+    for sign in (1, -1):
+        size = arithmetic.where(comparison.gt(grad * sign, 0), elementary.log(grad * sign), none)
+        part = elementary.exp(_scan("logcumsumexp", size - out, dim, not reverse) + x)
+        result = part if result is None else result - part
+    return (result,)
+
+
+# ---------------------------------------------------------------- extremes
+_Pair = {name: namedtuple(name, ["values", "indices"]) for name in ("cummax", "cummin")}
+
+
+def _running_extreme(kind, input, dim, out):
+    if input.layout.dtype.is_complex:
+        raise NotImplementedError(f'"{kind}" not implemented for \'{input.layout.dtype.title}\': complex numbers have no order')
+    dim = wrap_dim(dim, input.layout.ndim)
+    x = contiguous(input)
+    layout = x.layout
+    values, indices = empty(layout), empty(layout.dense(int64))
+    if not layout.ndim:
+        copy_elements(x, values)
+        indices = filled(indices.layout, 0)
+    elif layout.numel:
+        prepared = _prepared(kind, layout, dim)
+        prepared.call(x.address, values.address, indices.address, prepared.walk)
+    if recording(x) and layout.dtype.category >= 2:
+        values.node = GraphNode(kind, (x.node,), (indices,), _running_extreme_vjp, dim)
+    if out is None:
+        return _Pair[kind](values, indices)
+    return _Pair[kind](copy_(out[0], values.detach()), copy_(out[1], indices))
+
+
+def _running_extreme_vjp(node, grad):
+    indices, = node.tensors()
+    if not grad.layout.ndim:
+        return (grad,)
+    return (scatter_add_(filled(grad.layout.dense(), 0), node.constants, indices, grad),)
+
+
+@method
+def cummax(input, dim, *, out=None):
+    """The largest element so far along a dimension and where it was met last, as (values, indices). NaN counts as largest.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 3, 2, 3]).cummax(0).indices
+        tensor([0, 1, 1, 3])
+    """
+    return _running_extreme("cummax", input, dim, out)
+
+
+@method
+def cummin(input, dim, *, out=None):
+    """The smallest element so far along a dimension and where it was met last, as (values, indices). NaN counts as smallest."""
+    return _running_extreme("cummin", input, dim, out)
+
+
+# ---------------------------------------------------------------- neighbours
+@method
+def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=None) -> Tensor:
+    """Differences of neighbours along a dimension, taken n times; bools differ or not.
+
+    Args:
+        prepend, append: tensors to be joined to the ends first.
+
+    Raises:
+        RuntimeError: a 0-dim tensor, or a negative n.
+    """
+    if not input.layout.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    dim = wrap_dim(dim, input.layout.ndim)
+    ends = [t for t in (prepend, input, append) if t is not None]
+    x = cat(ends, dim) if len(ends) > 1 else input
+    for _ in range(n):
+        size = x.layout.shape[dim]
+        right, left = narrow(x, dim, min(1, size), max(0, size - 1)), narrow(x, dim, 0, max(0, size - 1))
+        x = comparison.ne(right, left) if x.layout.dtype is bool_ else right - left
+    return x if out is None else copy_(out, x.detach())
+
+
+def _areas(name, y, x, dx, dim):
+    """The area between each pair of neighbours."""
+    dim = wrap_dim(dim, y.layout.ndim)
+    size = y.layout.shape[dim]
+    heights = narrow(y, dim, min(1, size), max(0, size - 1)) + narrow(y, dim, 0, max(0, size - 1))
+    if x is None:
+        return heights * (dx / 2.0)
+    if x.layout.ndim == 1:
+        if x.layout.shape[0] != size:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point, got {x.layout.shape[0]} and {size}")
+        x = reshape(x, *[size if d == dim else 1 for d in range(y.layout.ndim)])
+        return heights * diff(x, 1, dim) / 2.0
+    return heights * diff(x, 1, dim - y.layout.ndim) / 2.0
+
+
+def trapezoid(y, x=None, *, dx: float = 1, dim: int = -1) -> Tensor:
+    """The area below samples along a dimension, by the trapezoidal rule.
+
+    Args:
+        x: where the samples were taken, a vector or of y's shape; else they are `dx` apart.
+    """
+    if not y.layout.shape[dim]:
+        return sum(y, dim)
+    return sum(_areas("trapezoid", y, x, dx, dim), dim)
+
+
+trapz = trapezoid
+
+
+def cumulative_trapezoid(y, x=None, *, dx: float = 1, dim: int = -1) -> Tensor:
+    """The running area below samples along a dimension, by the trapezoidal rule. Arguments as for `trapezoid`."""
+    return cumsum(_areas("cumulative_trapezoid", y, x, dx, dim), dim)

@@ -1,0 +1,87 @@
+"""Running sums, products, extremes and log-sums, differences and areas, against NumPy."""
+import numpy as np
+import pytest
+from test_order import RNG, SHAPES, sample
+
+from numtorch import dtypes
+from numtorch.exchange import make as tensor
+from numtorch.ops import index, operators, reduce, scan  # noqa: F401  (they attach methods to tensors)
+from numtorch.ops.creation import ones
+
+
+@pytest.mark.parametrize("shape, dim", SHAPES)
+@pytest.mark.parametrize("kind", ["float64", "int32", "bool"])
+def test_cumsum_and_cumprod(shape, dim, kind):
+    array = sample(shape, kind)
+    for ours, numpys in (("cumsum", np.cumsum), ("cumprod", np.cumprod)):
+        out = getattr(tensor(array), ours)(dim)
+        expected = numpys(array, dim, dtype=np.float64 if kind == "float64" else np.int64)
+        assert out.dtype is (dtypes.float64 if kind == "float64" else dtypes.int64)
+        np.testing.assert_allclose(out.numpy(), expected)
+    assert ones(3).cumsum(0, dtype=dtypes.float64).dtype is dtypes.float64
+    half = ones(5, dtype=dtypes.bfloat16).cumsum(0)
+    assert half.dtype is dtypes.bfloat16 and half.tolist() == [1, 2, 3, 4, 5]
+    running = tensor(sample((4,), "float64"))
+    expected = running.cumsum(0)
+    assert running.cumsum_(0) is running and running.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "int64", "nan", "bool"])
+@pytest.mark.parametrize("shape, dim", SHAPES)
+def test_cummax_and_cummin(shape, dim, kind):
+    array = sample(shape, kind)
+    for name, ufunc, reaches in (("cummax", np.maximum, np.greater_equal), ("cummin", np.minimum, np.less_equal)):
+        values, indices = getattr(tensor(array), name)(dim)
+        expected = ufunc.accumulate(array, dim)
+        np.testing.assert_array_equal(values.numpy(), expected)
+        if array.size:                                   # the last place that reaches the extreme so far
+            places = np.expand_dims(np.arange(shape[dim]), [d for d in range(len(shape)) if d != dim % len(shape)])
+            hit = np.isnan(array) | reaches(array, expected) if kind == "nan" else reaches(array, expected)
+            np.testing.assert_array_equal(indices.numpy(), np.maximum.accumulate(np.where(hit, places, 0), dim))
+    assert tensor(3.0).cummax(0).indices.item() == 0
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32"])
+@pytest.mark.parametrize("shape, dim", [*SHAPES, ((2, 9, 300), 1)])
+def test_logcumsumexp(shape, dim, kind):
+    array = RNG.normal(size=shape).astype(kind) * 300
+    if array.size:
+        array[RNG.random(shape) < 0.2] = -np.inf
+    expected = np.logaddexp.accumulate(array.astype(np.float64), dim)
+    np.testing.assert_allclose(tensor(array).logcumsumexp(dim).numpy(), expected, 2e-6 if kind == "float32" else 1e-13)
+    special = tensor([-np.inf, 1.0, np.inf, 2.0, np.nan, 3.0]).logcumsumexp(0).tolist()
+    assert special[:4] == [-np.inf, 1, np.inf, np.inf] and np.isnan(special[4:]).all()
+
+
+def test_neighbours():
+    array = RNG.normal(size=(4, 5))
+    for n in (0, 1, 3, 6):
+        for dim in (0, 1):
+            np.testing.assert_allclose(tensor(array).diff(n, dim).numpy(), np.diff(array, n, dim))
+    ends = RNG.normal(size=(4, 2))
+    found = scan.diff(tensor(array), prepend=tensor(ends), append=tensor(ends))
+    np.testing.assert_allclose(found.numpy(), np.diff(array, prepend=ends, append=ends))
+    assert tensor([True, True, False]).diff().tolist() == [False, True]
+    x = np.sort(RNG.normal(size=5))
+    area = ((array[:, 1:] + array[:, :-1]) / 2 * np.diff(x))
+    np.testing.assert_allclose(scan.trapezoid(tensor(array), tensor(x)).numpy(), area.sum(1))
+    np.testing.assert_allclose(scan.cumulative_trapezoid(tensor(array), tensor(x)).numpy(), area.cumsum(1))
+    np.testing.assert_allclose(scan.trapezoid(tensor(array), dx=0.5, dim=0).numpy(), (array[1:] + array[:-1]).sum(0) / 4)
+
+
+ERRORS = [
+    (lambda: ones(3, dtype=dtypes.int64).logcumsumexp(0), NotImplementedError, "not implemented for"),
+    (lambda: ones(3).cummax(1), IndexError, "Dimension out of range"),
+    (lambda: ones(3, dtype=dtypes.complex64).cummin(0), NotImplementedError, "no order"),
+    (lambda: tensor(1.0).diff(), RuntimeError, "at least one-dimensional"),
+    (lambda: ones(3).diff(-1), RuntimeError, "non-negative"),
+    (lambda: scan.trapezoid(ones(3), ones(2)), RuntimeError, "one `x` value"),
+    (lambda: ones(3).cumsum_(0, dtype=dtypes.float64), RuntimeError, "should match"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(ERRORS)))
+def test_errors(number):
+    call, kind, text = ERRORS[number]
+    with pytest.raises(kind, match=text):
+        call()
