@@ -7,13 +7,11 @@ import numpy as np
 
 from ..exchange import make
 from ..layout import Layout, wrap_dim
-from ..ops import activation, loss, reduce, window
-from ..ops import softmax as softmax_ops
+from ..ops import activation, loss, norm, reduce, window
 from ..ops.arithmetic import clamp_low, div, mul, where
-from ..ops.attention import scaled_dot_product_attention  # noqa: F401
 from ..ops.comparison import eq
 from ..ops.contract import matmul
-from ..ops.conv import constant_pad, conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from ..ops.conv import constant_pad, conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from ..ops.copy import copy_, to_dtype
 from ..ops.creation import arange
 from ..ops.dropout import alpha_dropout, dropout, feature_dropout
@@ -21,11 +19,11 @@ from ..ops.elementary import tanh
 from ..ops.gather import embedding as _embedding
 from ..ops.linear import linear
 from ..ops.loss import broadcast_pair, reduced
-from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from ..ops.random import rand
 from ..ops.view import make_view, reshape, squeeze, transpose, unsqueeze
 from ..ops.window import avg_pool1d, avg_pool2d, max_pool1d_with_indices, max_pool2d_with_indices
 from ..tensor import Tensor
+from .normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 
 dropout1d = dropout2d = dropout3d = feature_dropout
 sigmoid = activation.sigmoid
@@ -159,23 +157,23 @@ def _default_dim(name, dim, ndim):
 
 def softmax(input, dim=None, _stacklevel: int = 3, dtype=None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension."""
-    return softmax_ops.softmax(input, _default_dim("softmax", dim, input.layout.ndim), dtype)
+    return norm.softmax(input, _default_dim("softmax", dim, input.layout.ndim), dtype)
 
 
 def log_softmax(input, dim=None, _stacklevel: int = 3, dtype=None) -> Tensor:
     """log(softmax(x)) along a dimension."""
-    return softmax_ops.log_softmax(input, _default_dim("log_softmax", dim, input.layout.ndim), dtype)
+    return norm.log_softmax(input, _default_dim("log_softmax", dim, input.layout.ndim), dtype)
 
 
 def softmin(input, dim=None, _stacklevel: int = 3, dtype=None) -> Tensor:
     """softmax(-x) along a dimension."""
-    return softmax_ops.softmin(input, _default_dim("softmin", dim, input.layout.ndim), dtype)
+    return norm.softmin(input, _default_dim("softmin", dim, input.layout.ndim), dtype)
 
 
 def gumbel_softmax(logits, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A differentiable sample of a class: softmax of (logits + Gumbel noise) / tau, one-hot in value with `hard`."""
     noise = mul(rand(logits.layout.shape, dtype=logits.layout.dtype).clamp(min=1e-30).log().mul(-1).log(), -1)
-    soft = softmax_ops.softmax(div(logits + noise, tau), dim)
+    soft = norm.softmax(div(logits + noise, tau), dim)
     if not hard:
         return soft
     chosen = to_dtype(eq(soft, reduce.amax(soft, dim, keepdim=True)), soft.layout.dtype)
@@ -506,8 +504,7 @@ def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6,
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "alpha_dropout", "avg_pool1d",
     "avg_pool2d", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "conv1d",
-    "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity",
-    "cross_entropy", "dropout",
+    "conv2d", "conv_transpose1d", "conv_transpose2d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout",
     "dropout1d", "dropout2d", "dropout3d", "elu", "embedding", "feature_dropout", "gaussian_nll_loss", "gelu", "glu",
     "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss",
     "instance_norm", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid",

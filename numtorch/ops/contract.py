@@ -1,20 +1,18 @@
-"""Matrix products: mm, bmm, matmul with broadcasting, linear with its bias fused, and what is made of them."""
+"""Matrix products: mm, bmm, matmul with broadcasting, and what is made of them."""
 from __future__ import annotations
 
-from .. import layout as algebra
 from ..autograd.graph import GraphNode, recording
-from ..autograd.modes import modes
 from ..dtypes import uint8
 from ..layout import Layout, broadcast_shapes
 from ..tensor import Tensor, empty
 from . import arithmetic, reduce
 from .backends import kernels
-from .copy import contiguous, register
+from .copy import register
 from .op import method, new_plan_table, registry
 from .view import expand, permute, reshape, transpose, unsqueeze
 
 
-class _Product:
+class Product:
     """A planned product: its result's layout, the kernel, and scratch memory to hand it."""
 
     __slots__ = ("out", "call", "walk", "workspace", "prepared")
@@ -34,7 +32,7 @@ class _Product:
 _plans = new_plan_table()
 
 
-def _check(name, a, b):
+def check_operands(name, a, b):
     if a.layout.device is not b.layout.device:
         raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {a.layout.device} and "
                            f"{b.layout.device}! (when checking arguments for {name})")
@@ -43,7 +41,7 @@ def _check(name, a, b):
                            f"{_c_name(b.layout.dtype)} ({name})")
 
 
-def _layouts(name, x, y):
+def operand_layouts(name, x, y):
     """The operands' layouts. Raises TypeError for what is no tensor."""
     try:
         return x.layout, y.layout
@@ -57,7 +55,7 @@ def _c_name(dtype):
             "bfloat16": "c10::BFloat16"}.get(dtype.name, dtype.name)
 
 
-def _kernel_dtype(layout):
+def kernel_dtype(layout):
     return "uint8" if layout.dtype.name == "bool" else layout.dtype.kernel
 
 
@@ -66,9 +64,9 @@ def _plan_mm(a, b, alpha=1.0):
     if a.shape[1] != b.shape[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})")
     out = Layout.of(a.dtype, (a.shape[0], b.shape[1]), None, a.device)
-    prepared = kernels(a.device, "gemm").plan_gemm(a.shape[0], b.shape[1], a.shape[1], _kernel_dtype(a), a.strides, b.strides,
+    prepared = kernels(a.device, "gemm").plan_gemm(a.shape[0], b.shape[1], a.shape[1], kernel_dtype(a), a.strides, b.strides,
                                                    out.strides, alpha=alpha)
-    return _Product(out, prepared)
+    return Product(out, prepared)
 
 
 @method
@@ -85,13 +83,13 @@ def mm(input, mat2, *, out=None) -> Tensor:
     Raises:
         RuntimeError: not matrices, inner sizes that differ, or different dtypes.
     """
-    a, b = _layouts("mm", input, mat2)
+    a, b = operand_layouts("mm", input, mat2)
     plan = _plans.get((a, b))
     if plan is None:
         for position, layout in (("self", a), ("mat2", b)):
             if layout.ndim != 2:
                 raise RuntimeError(f"{position} must be a matrix (mm: expected 2 dimensions, got {layout.ndim})")
-        _check("mm", input, mat2)
+        check_operands("mm", input, mat2)
         plan = _plans.keep((a, b), _plan_mm(a, b))
     result = plan.run(input, mat2)
     if (input.node is not None or mat2.node is not None) and recording(input, mat2) and a.dtype.category >= 2:
@@ -117,9 +115,9 @@ def _plan_bmm(a, b):
                            f"[{b.shape[0]}, {b.shape[1]}].")
     out = Layout.of(a.dtype, (a.shape[0], a.shape[1], b.shape[2]), None, a.device)
     prepared = kernels(a.device, "gemm").plan_gemm(
-        a.shape[1], b.shape[2], a.shape[2], _kernel_dtype(a), a.strides[1:], b.strides[1:], out.strides[1:], batch=a.shape[0],
+        a.shape[1], b.shape[2], a.shape[2], kernel_dtype(a), a.strides[1:], b.strides[1:], out.strides[1:], batch=a.shape[0],
         batch_strides=(a.strides[0], b.strides[0], out.strides[0]))
-    return _Product(out, prepared)
+    return Product(out, prepared)
 
 
 _batched = new_plan_table()
@@ -128,7 +126,7 @@ _batched = new_plan_table()
 @method
 def bmm(input, mat2, *, out=None) -> Tensor:
     """Products of two batches of matrices: (b, n, m) and (b, m, p) give (b, n, p)."""
-    a, b = _layouts("bmm", input, mat2)
+    a, b = operand_layouts("bmm", input, mat2)
     plan = _batched.get((a, b))
     if plan is None:
         for position, layout in (("batch1", a), ("batch2", b)):
@@ -137,7 +135,7 @@ def bmm(input, mat2, *, out=None) -> Tensor:
         if a.shape[0] != b.shape[0]:
             raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, "
                                f"{a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}].")
-        _check("bmm", input, mat2)
+        check_operands("bmm", input, mat2)
         plan = _batched.keep((a, b), _plan_bmm(a, b))
     result = plan.run(input, mat2)
     if recording(input, mat2) and a.dtype.category >= 2:
@@ -281,101 +279,11 @@ def chain_matmul(*matrices) -> Tensor:
     return result
 
 
-# ---------------------------------------------------------------- linear
-_linear_plans = new_plan_table()
-
-
-def _plan_linear(x, weight, bias):
-    if weight.ndim != 2:
-        raise RuntimeError(f"linear(): expected a weight of 2 dimensions, got {weight.ndim}")
-    if x.shape[-1:] != weight.shape[1:]:
-        rows = x.numel // x.shape[-1] if x.ndim and x.shape[-1] else 0
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1] if x.ndim else 1} and "
-                           f"{weight.shape[1]}x{weight.shape[0]})")
-    if bias is not None and (bias.ndim != 1 or bias.shape[0] != weight.shape[0]):
-        raise RuntimeError(f"linear(): expected a bias of shape [{weight.shape[0]}], got {list(bias.shape)}")
-    rows = x.numel // x.shape[-1] if x.shape[-1] else _product(x.shape[:-1])
-    out = Layout.of(x.dtype, (*x.shape[:-1], weight.shape[0]), None, x.device)
-    step = x.strides[0] if x.ndim == 2 else x.shape[-1]
-    prepared = kernels(x.device, "gemm").plan_gemm(
-        rows, weight.shape[0], weight.shape[1], _kernel_dtype(x), (step, x.strides[-1]), weight.strides[::-1],
-        (weight.shape[0], 1), bias=None if bias is None else "column", bias_stride=1 if bias is None else bias.strides[0])
-    return _Product(out, prepared)
-
-
 def _product(shape):
     size = 1
     for extent in shape:
         size *= extent
     return size
-
-
-@register
-def linear(input, weight, bias=None) -> Tensor:
-    """input @ weight.T + bias, in one kernel.
-
-    Args:
-        input: (*, in_features).
-        weight: (out_features, in_features).
-        bias: (out_features), or None.
-
-    Returns:
-        (*, out_features).
-
-    Raises:
-        RuntimeError: sizes that do not match, or different dtypes.
-    """
-    x, w = _layouts("linear", input, weight)
-    if x.ndim > 2:
-        input = contiguous(input)
-        x = input.layout
-    b = None if bias is None else bias.layout
-    plan = _linear_plans.get((x, w, b))
-    if plan is None:
-        if x.ndim == 0:
-            raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D and 2D")
-        _check("linear", input, weight)
-        if bias is not None:
-            _check("linear", input, bias)
-        plan = _linear_plans.keep((x, w, b), _plan_linear(x, w, b))
-    out = plan.run(input, weight, bias)
-    if recording(input, weight, bias) and x.dtype.category >= 2:
-        out.node = GraphNode("linear", (input.node, weight.node, None if bias is None else bias.node),
-                             (input if weight.node is not None else None, weight if input.node is not None else None), _linear_vjp,
-                             x.ndim)
-    return out
-
-
-_transposed_plans = new_plan_table()
-
-
-def _transposed_product(a, b):
-    """a.T @ conj(b). Outside recording the transpose is a matter of the plan: making the view took as long as the product."""
-    if modes.recording or a.layout.dtype.is_complex:
-        return mm(transpose(a, 0, 1), arithmetic.conj(b))
-    key = (a.layout, b.layout)
-    plan = _transposed_plans.get(key)
-    if plan is None:
-        plan = _transposed_plans.keep(key, _plan_mm(algebra.transpose(a.layout, 0, 1)[0], b.layout))
-    return plan.run(a, b)
-
-
-def _linear_vjp(node, grad):
-    x, weight = node.tensors()
-    by_input, by_weight, by_bias = node.edges
-    if grad.layout.ndim == 2:
-        flat = grad
-    else:
-        flat = reshape(grad, (-1, grad.layout.shape[-1]) if grad.layout.numel else (0, grad.layout.shape[-1]))
-    if by_input is not None:
-        factor = arithmetic.conj_physical(weight) if weight.layout.dtype.is_complex else weight
-        by_input = mm(grad, factor) if grad is flat else matmul(grad, factor)
-    if by_weight is not None:
-        rows = x if node.constants == 2 else reshape(x, (flat.layout.shape[0], x.layout.shape[-1]))
-        by_weight = _transposed_product(flat, rows)
-    if by_bias is not None:
-        by_bias = reduce.SUM.run(flat, 0)
-    return by_input, by_weight, by_bias
 
 
 Tensor.__matmul__ = matmul

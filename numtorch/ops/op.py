@@ -36,11 +36,11 @@ class Plan:
         self.op, self.inputs, self.out, self.extra = op, inputs, out, extra
         self.ring = ring_for(out.nbytes, out.device)
         self.prepared = prepared
-        self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (_nothing_to_do, 0)
+        self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (nothing_to_do, 0)
         self.recipes = {}
 
 
-def _nothing_to_do(*words):
+def nothing_to_do(*words):
     """The kernel of a call on no elements."""
 
 

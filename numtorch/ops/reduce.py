@@ -13,7 +13,7 @@ from ..tensor import Tensor, empty, view_of
 from . import arithmetic, comparison, elementary
 from .backends import kernels
 from .copy import register, to_dtype
-from .op import Op, method, new_plan_table, registry
+from .op import Op, method, new_plan_table, nothing_to_do, registry
 from .power import pow
 from .view import expand, reshape
 
@@ -21,7 +21,7 @@ from .view import expand, reshape
 class _ReducePlan:
     """What a reduction must know once its input's layout and its dimensions are known."""
 
-    __slots__ = ("out", "prepared", "axes", "kept_shape", "final", "count", "spread", "differentiable")
+    __slots__ = ("out", "prepared", "call", "walk", "axes", "kept_shape", "final", "count", "spread", "differentiable")
 
 
 class ReduceOp(Op):
@@ -53,24 +53,28 @@ class ReduceOp(Op):
         kept = Layout.of(out_dtype, plan.kept_shape, None, layout.device)
         strides = tuple(0 if i in plan.axes else s for i, s in enumerate(kept.strides))
         plan.differentiable = self.vjp is not None and out_dtype.category >= 2
-        plan.prepared = None
+        plan.prepared, plan.call, plan.walk = None, nothing_to_do, 0
         if plan.out.numel:
-            plan.prepared = kernels(layout.device, "reduce").plan_reduce(
+            prepared = plan.prepared = kernels(layout.device, "reduce").plan_reduce(
                 self.kind, layout.dtype.kernel, out_dtype.kernel, layout.shape,
                 layout.strides, plan.axes, strides, **dict(options))
+            plan.call, plan.walk = prepared.call, prepared.walk
+        return plan
+
+    def plan(self, layout, dims=None, keepdim=False, options=()):
+        """How a layout is reduced over dims (all, when None)."""
+        key = layout if dims is None and not keepdim and not options else (layout, dims, keepdim, options)
+        plan = self.plans.get(key)
+        if plan is None:
+            plan = self.plans.keep(key, self._plan(layout, dims, keepdim, options))
         return plan
 
     def run(self, x, dims=None, keepdim=False, options=()):
         """Reduce x over dims (all, when None)."""
         layout = _layout(self.name, x)
-        key = layout if dims is None and not keepdim and not options else (layout, dims, keepdim, options)
-        plan = self.plans.get(key)
-        if plan is None:
-            plan = self.plans.keep(key, self._plan(layout, dims, keepdim, options))
+        plan = self.plan(layout, dims, keepdim, options)
         out = empty(plan.out)
-        prepared = plan.prepared
-        if prepared is not None:
-            prepared.call(x.address, out.address, prepared.walk)
+        plan.call(x.address, out.address, plan.walk)
         if x.node is not None and plan.differentiable and modes.recording:
             node = out.node = GraphNode(self.name, (x.node,), (x,) if self.saves_input else (), self.vjp,
                                         (layout, plan, options))
@@ -125,6 +129,10 @@ def _typed(node, grad):
 
 
 def _sum_vjp(node, grad):
+    if not modes.recording:
+        known = node.constants[1].spread.get(grad.layout)    # without going through `_spread`: 0.3 µs less
+        if known is not None and known.dtype is node.constants[0].dtype:
+            return view_of(grad, known, 0),
     return (_typed(node, _spread(node, grad)),)
 
 

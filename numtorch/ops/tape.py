@@ -16,7 +16,7 @@ from ..storage import FREE, ring_for, take
 from ..tensor import Tensor, empty, new, wrap
 from .expression import evaluate
 from .generate import allocation, make
-from .op import registry
+from .op import nothing_to_do, registry
 
 
 class Recipe:
@@ -53,11 +53,7 @@ class BackwardPlan:
     def __init__(self, prepared, outs):
         self.prepared, self.outs = prepared, outs
         self.places = tuple((ring_for(layout.nbytes, layout.device), layout) for layout in outs)
-        self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (_no_elements, 0)
-
-
-def _no_elements(*words):
-    """The kernel of a gradient without elements."""
+        self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (nothing_to_do, 0)
 
 
 class PointwiseNode(Node):

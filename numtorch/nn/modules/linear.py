@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 
 from ...ops import creation
-from ...ops.contract import linear
+from ...ops.linear import linear
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
