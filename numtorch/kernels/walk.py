@@ -35,6 +35,22 @@ def pattern_of(steps, output) -> str:
     return "s" * len(letters) if "s" in letters or letters[output] == "b" else letters
 
 
+def transposed(extents, steps, output, least) -> tuple | None:
+    """The walk with the dimension along which some operands are contiguous, and the output is not, second to last.
+
+    Returns:
+        The extents, the strides and the pattern, with `t` for those operands; None where some operand steps otherwise along both
+        dimensions, or either is shorter than `least`.
+    """
+    last = steps[-1]
+    for axis in range(len(extents) - 1):
+        letters = "".join("c" if s == 1 else "b" if s == 0 else "t" if a == 1 else "s" for s, a in zip(last, steps[axis]))
+        if "t" in letters and "s" not in letters and letters[output] == "c" and min(extents[axis], extents[-1]) >= least:
+            order = [i for i in range(len(extents) - 1) if i != axis] + [axis, len(extents) - 1]
+            return [extents[i] for i in order], [steps[i] for i in order], letters
+    return None
+
+
 def descriptor(extents, strides, operands) -> list:
     """The pointwise kernels' descriptor of a merged walk (see kernels/cpu/pointwise.py)."""
     extents, strides = list(extents), list(strides)

@@ -1,0 +1,106 @@
+"""The pointwise loop's forms: direct, in blocks, in tiles; every layout gives what NumPy gives, bit for bit like a contiguous run."""
+import itertools
+
+import numpy as np
+import pytest
+
+import numtorch as torch
+from numtorch.kernels.compiler import DISABLE_JIT
+from numtorch.kernels.walk import merge, pattern_of, transposed
+
+SIZES = [1, 2, 7] if DISABLE_JIT else [1, 2, 7, 8, 15, 16, 17, 33, 64, 65, 100, 257, 300]
+
+
+def strided(array):
+    """Layouts of one array's values: contiguous, every other element of a wider one, transposed, reversed rows of a wider one."""
+    rows, columns = array.shape
+    wide = np.zeros((rows, 2 * columns + 1), array.dtype)
+    wide[:, 1::2] = array
+    padded = np.zeros((rows, columns + 3), array.dtype)
+    padded[:, :columns] = array
+    return {"contiguous": torch.tensor(array), "stepped": torch.tensor(wide)[:, 1::2],
+            "transposed": torch.tensor(np.ascontiguousarray(array.T)).t(), "padded": torch.tensor(padded)[:, :columns]}
+
+
+@pytest.mark.parametrize("columns", SIZES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_long_bodies_on_every_layout(columns, dtype):
+    rng = np.random.default_rng(columns)
+    x = rng.uniform(0.1, 3, (5, columns)).astype(dtype)
+    expected = None
+    for kind, tensor in strided(x).items():
+        got = torch.log(tensor).numpy()
+        expected = got if expected is None else expected
+        assert (got == expected).all(), kind
+    np.testing.assert_allclose(expected, np.log(x), rtol=1e-6 if dtype == "float32" else 1e-15, atol=1e-7)
+
+
+@pytest.mark.parametrize("rows, columns", list(itertools.product([1, 8, 31, 33, 70], [1, 9, 32, 65])))
+def test_transposed_operands(rows, columns):
+    x = np.arange(rows * columns, dtype=np.float32).reshape(columns, rows)
+    y = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns) * 3
+    a, b = torch.tensor(x), torch.tensor(y)
+    assert (torch.add(a.t(), b).numpy() == x.T + y).all()
+    assert (a.t().contiguous().numpy() == x.T).all()
+    assert ((a.t() + b + b[:, :1]).numpy() == x.T + y + y[:, :1]).all()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float64", "bool", "float16", "bfloat16"])
+def test_transposed_copies_of_each_size_of_element(dtype):
+    values = (np.arange(40 * 70) % 2).reshape(40, 70)
+    source = torch.tensor(values.tolist()).to(getattr(torch, dtype))
+    assert source.t().contiguous().to(torch.int64).tolist() == values.T.tolist()
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_permuted_copies(order):
+    x = np.arange(9 * 33 * 70, dtype=np.float32).reshape(9, 33, 70)
+    assert (torch.tensor(x).permute(*order).contiguous().numpy() == x.transpose(order)).all()
+
+
+@pytest.mark.parametrize("columns", SIZES)
+def test_written_in_place_on_strided_memory(columns):
+    base = np.linspace(0.5, 2, 6 * columns * 2).reshape(6, columns * 2).astype(np.float32)
+    whole = torch.tensor(base.copy())
+    whole[:, ::2].exp_()
+    expected = base.copy()
+    expected[:, ::2] = torch.exp(torch.tensor(np.ascontiguousarray(base[:, ::2]))).numpy()
+    assert (whole.numpy() == expected).all()                 # what lies between the strides is untouched
+
+
+@pytest.mark.parametrize("columns", SIZES)
+def test_broadcast_operands_of_long_bodies(columns):
+    rng = np.random.default_rng(3)
+    x, row, column = rng.uniform(0.5, 2, (4, columns)), rng.uniform(0.5, 2, columns), rng.uniform(0.5, 2, (4, 1))
+    for first, second in itertools.permutations((x, row, column), 2):
+        got = torch.pow(torch.tensor(first), torch.tensor(second)).numpy()
+        np.testing.assert_allclose(got, first ** second, rtol=1e-14)
+
+
+@pytest.mark.parametrize("columns", [1, 5, 16, 21, 300])
+def test_results_into_strided_memory_leave_the_rest_alone(columns):
+    x = np.linspace(0.1, 1, 3 * columns).reshape(3, columns).astype(np.float32)
+    out = torch.full((3, 2 * columns), 7.0)
+    torch.exp(torch.tensor(x), out=out[:, ::2])
+    assert (out[:, 1::2].numpy() == 7).all()
+    assert (out[:, ::2].numpy() == torch.exp(torch.tensor(x)).numpy()).all()
+
+
+def test_gradients_of_long_bodies_on_transposed_inputs():
+    x = torch.tensor(np.linspace(0.1, 1, 35).reshape(5, 7), requires_grad=True)
+    torch.exp(x.t()).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.exp(x.detach().numpy()), rtol=1e-14)
+
+
+def test_which_walks_are_tiled():
+    def form(shape, *strides):
+        extents, steps = merge(shape, [*strides])
+        output = len(strides) - 1
+        return transposed(extents, steps, output, 8)
+
+    assert form((64, 32), (1, 64), (32, 1))[2] == "tc"
+    assert form((64, 32), (1, 64), (0, 1), (32, 1))[2] == "tcc"
+    assert form((16, 8, 32), (1, 16, 128), (256, 32, 1)) == ([8, 16, 32], [(16, 32), (1, 256), (128, 1)], "tc")
+    assert form((64, 32), (2, 128), (32, 1)) is None             # contiguous along neither
+    assert form((64, 4), (1, 64), (4, 1)) is None                # too narrow
+    assert pattern_of((64, 1), 1) == "ss"
