@@ -20,7 +20,8 @@ from . import creation, reduce
 from .activation import relu, sigmoid
 from .arithmetic import mul, sub
 from .backends import kernels
-from .contract import linear, mm
+from .contract import mm
+from .linear import linear
 from .copy import clone, contiguous
 from .elementary import tanh
 from .gather import index_select
@@ -126,14 +127,24 @@ class _Layer:
         self.kept = layout(self.rows, self.hidden_size) if kind == "gru" and keeping else None
         self.products = layout(self.batch, self.width) if kind == "gru" else None
         self.state, self.cell_state = layout(self.batch, self.out_size), layout(self.batch, self.hidden_size)
+        # the sums' bias: GRU adds the hidden one to the hidden product alone
+        self.two_biases = kind != "gru" and b_ih is not None and b_hh is not None
+        bias = b_ih if b_ih is not None or kind == "gru" else b_hh
         self.input = _Scratch(kernels(cpu, "gemm").plan_gemm(
             self.rows, self.width, x.shape[1], dtype.kernel, x.strides, w_ih.strides[::-1], (self.width, 1),
-            bias=None if b_ih is None else "column", bias_stride=1 if b_ih is None else b_ih.strides[0]), cpu)
-        # turned over once, the hidden weight is read by rows in every step
-        strides = w_hh.strides[::-1] if self.single else (self.width, 1)
-        self.loop = _Scratch(family.plan_forward(
-            kind, dtype.kernel, sizes, reverse, self.hidden_size, self.out_size, strides, None if w_hr is None else w_hr.strides[::-1],
-            0 if b_hh is None else b_hh.strides[0], self.kept is not None), cpu)
+            bias=None if bias is None else "column", bias_stride=1 if bias is None or self.two_biases else bias.strides[0]), cpu)
+        turned = [None if w is None else w.strides[::-1] for w in (w_hh, w_hr)]
+        self.loop = _Scratch(family.plan_forward(kind, dtype.kernel, sizes, reverse, self.hidden_size, self.out_size, *turned,
+                                                 self.kept is not None), cpu)
+        self.laid = family.worth_laying(dtype.kernel, len(sizes))
+        self.forward_panels = [self._panels(w, strides, w.shape[::-1]) for w, strides in zip((w_hh, w_hr), turned) if w is not None]
+        self.backward_panels = [self._panels(w, w.strides, w.shape) for w in (w_hh, w_hr) if w is not None and keeping]
+
+    def _panels(self, weight, strides, shape):
+        """The kernel that lays a weight into panels, and their layout; None where it is used as it lies."""
+        if not self.laid:
+            return None
+        return (kernels(cpu, "rnn").plan_panels(weight.dtype.kernel, *shape, strides), Layout.of(weight.dtype, shape, None, cpu))
 
     def run(self, x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr):
         """Hidden states, and what backward wants: gates, cell states, hidden states before the projection, GRU's hidden products."""
@@ -145,14 +156,21 @@ class _Layer:
         products = None if self.products is None else empty(self.products)
         plan = self.input
         scratch = None if plan.layout is None else empty(plan.layout)
-        plan.call(x.address, w_ih.address, gates.address, 0 if b_ih is None else b_ih.address, 0 if scratch is None else scratch.address,
-                  plan.walk)
-        weight = w_hh if self.single else contiguous(transpose(_apart(w_hh), 0, 1))
+        if self.kind == "gru":
+            bias, inner_bias = b_ih, None if b_hh is None else contiguous(_apart(b_hh))
+        else:
+            bias = add(_apart(b_ih), _apart(b_hh)) if self.two_biases else b_hh if b_ih is None else b_ih
+            inner_bias = None
+        plan.call(x.address, w_ih.address, gates.address, _address(bias), _address(scratch), plan.walk)
+        weights = w_hh, w_hr
+        if self.laid:
+            weights = _laid(self.forward_panels, weights)
         plan = self.loop
         if plan.layout is not None:
             scratch = empty(plan.layout)
-        plan.call(gates.address, before.address, _address(cell_before), weight.address, _address(b_hh), _address(w_hr), hidden.address,
-                  _address(cell), _address(raw), _address(products), _address(kept), _address(scratch), 0, 0, 0, 0, plan.walk)
+        plan.call(gates.address, before.address, _address(cell_before), weights[0].address, _address(inner_bias), _address(weights[1]),
+                  hidden.address, _address(cell), _address(raw), _address(products), _address(kept), _address(scratch), 0, 0, 0, 0,
+                  plan.walk)
         return hidden, None if self.gates is None else gates, cell, raw, kept
 
     def last_rows(self):
@@ -192,6 +210,17 @@ class _Layer:
         return plan
 
 
+def _laid(panels, weights):
+    """Weights in panels; None stays None."""
+    found = []
+    for plan, weight in zip(panels, weights):
+        prepared, layout = plan
+        out = empty(layout)
+        prepared.call(weight.address, out.address, prepared.walk)
+        found.append(out)
+    return found if len(found) == 2 else (found[0], None)
+
+
 def _address(tensor):
     return 0 if tensor is None else tensor.address
 
@@ -228,9 +257,10 @@ def _layer_vjp(node, grads):
     grad_products = empty(plan.gates) if plan.kind == "gru" else grad_gates
     grad_hidden, grad_raw = (empty(plan.hidden), empty(plan.cell_state)) if w_hr is not None else (None, None)
     scratch = None if loop.layout is None else empty(loop.layout)
+    weights = _laid(plan.backward_panels, (w_hh, w_hr)) if plan.laid else (w_hh, w_hr)
     loop.call(_address(later), _address(later_cell), _address(grad_out), _address(gates), before.address, _address(cell_before),
-              hidden.address, _address(cell), _address(kept), w_hh.address, _address(w_hr), grad_gates.address, grad_products.address,
-              _address(grad_hidden), _address(grad_raw), _address(scratch), loop.walk)
+              hidden.address, _address(cell), _address(kept), weights[0].address, _address(weights[1]), grad_gates.address,
+              grad_products.address, _address(grad_hidden), _address(grad_raw), _address(scratch), loop.walk)
     by_bias = reduce.SUM.run(grad_gates, 0) if for_b_ih else None
     by_hidden_bias = None
     if for_b_hh:

@@ -18,6 +18,8 @@ from ..intrinsics import call_native, local_like
 from .elements import itemsize
 from .gemm import plan_gemm
 from .rnngates import plan_gates
+from .rnnpanels import plan_panels as plan_panels
+from .rnnpanels import plan_products, worth_laying
 
 ADDRESSES = 16
 
@@ -94,14 +96,23 @@ class _Program:
         """Argument `name` moved on by rows of `width` elements."""
         return [self.names[name], row * width * self.item, 0]
 
+    def nothing(self):
+        """A null address."""
+        return [-1, 0, 0]
+
     def call(self, prepared, *words):
-        """A call of a prepared kernel; the words but the workspace's and the descriptor's are given."""
+        """A call of a prepared kernel; the words but the descriptor's are given."""
         self.keep.append(prepared)
         self.scratch = max(self.scratch, prepared.workspace)
-        return [prepared.entry.address, *(words or ()), [-1, prepared.walk, 0]]
+        return [prepared.entry.address, *words, [-1, prepared.walk, 0]]
 
-    def scratch_word(self):
-        return [self.names["workspace"], self.workspace, 0]
+    def multiply(self, products, left, weight, out):
+        """The calls of a step's products with one weight."""
+        return [self.call(prepared, left[:], self._moved(weight, by_weight), self._moved(out, by_out), self.nothing(),
+                          [self.names["workspace"], self.workspace, 0]) for prepared, by_weight, by_out in products]
+
+    def _moved(self, word, elements):
+        return [word[0], word[1] + elements * self.item, word[2]]
 
     def add(self, calls):
         """Append a step; it joins the last segment when it is the same calls one stride further on."""
@@ -173,8 +184,8 @@ def _prepare(dtype, names, parts, build, release):
     return threads.Prepared(prepared.call, prepared.walk, space, (prepared, [p.keep for p in programs]), prepared.entry)
 
 
-class _Products(dict):
-    """Matrix products of a step by their number of rows."""
+class _ByRows(dict):
+    """What is planned for a step, by its number of rows."""
 
     def __init__(self, plan):
         self.plan = plan
@@ -192,8 +203,17 @@ BACKWARD = ("later", "later_cell", "grad_out", "gates", "before", "cell_before",
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 
 
+def _products(dtype, steps, columns, depth, strides, **options):
+    """A step's products with a weight seen as (depth, columns), by the number of rows."""
+    if strides is None:
+        return None
+    if worth_laying(dtype, steps):
+        return _ByRows(lambda rows: plan_products(dtype, rows, columns, depth, **options))
+    return _ByRows(lambda rows: [(plan_gemm(rows, columns, depth, dtype, (depth, 1), strides, (columns, 1), **options), 0, 0)])
+
+
 def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, out_size: int, weight_strides, projection_strides,
-                 bias_stride: int, keeping: bool):
+                 keeping: bool):
     """Plan a layer's loop, from the input's part of the gates' sums to hidden states.
 
     Args:
@@ -202,47 +222,42 @@ def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, 
         reverse: run from the last step to the first.
         weight_strides: (row, column) strides of the hidden weight seen as (out_size, gates * hidden_size).
         projection_strides: the same of the projection, seen as (hidden_size, out_size), or None where there is none.
-        bias_stride: elements from one element of `hidden_bias` to the next; 0 where there is none.
         keeping: whether `kept` (GRU) is written for backward.
 
     Addresses, in the order of `FORWARD`, 0 for what is not used: gates (rows, gates * hidden_size; RNN: `hidden` holds them, and gates is
-    not used), before and cell_before (the initial states), hidden_weight, hidden_bias, projection, hidden (rows, out_size), cell (rows,
-    hidden_size), raw (rows, hidden_size; before the projection), products (batch, 3 * hidden_size; GRU), kept (rows, hidden_size; GRU).
+    not used), before and cell_before (the initial states), hidden_weight and projection (in panels where `worth_laying` says so), hidden_bias
+    (contiguous; GRU only, the others' is among the sums), hidden (rows, out_size), cell (rows, hidden_size), raw (rows, hidden_size; before
+    the projection), products (batch, 3 * hidden_size; GRU), kept (rows, hidden_size; GRU).
     """
-    count = GATES[kind]
-    width = count * hidden_size
-    parts = _parts(sizes, sum(sizes) * out_size * width)
+    width = GATES[kind] * hidden_size
+    work = sum(sizes) * out_size * width
+    parts = _parts(sizes, work)
     alone = len(parts) == 1
     limit = None if alone else 1
-    products = _Products(lambda rows: plan_gemm(
-        rows, width, out_size, dtype, (out_size, 1), weight_strides, (width, 1), bias="column" if bias_stride else None,
-        bias_stride=bias_stride, beta=0.0 if kind == "gru" else 1.0, max_parts=limit))
-    projections = _Products(lambda rows: plan_gemm(rows, out_size, hidden_size, dtype, (hidden_size, 1), projection_strides,
-                                                   (out_size, 1), max_parts=limit))
-    gates = _Products(lambda rows: plan_gates(kind, dtype, rows, hidden_size, (True,) * 4 + (keeping,), alone))
+    products = _products(dtype, len(sizes), width, out_size, weight_strides, beta=0.0 if kind == "gru" else 1.0, max_parts=limit)
+    projections = _products(dtype, len(sizes), out_size, hidden_size, projection_strides, max_parts=limit)
+    gates = _ByRows(lambda rows: plan_gates(kind, dtype, rows, hidden_size, alone, absent=() if keeping else ("kept",)))
 
     def build(program, low, high):
-        word, scratch, nothing = program.word, program.scratch_word, [-1, 0, 0]
+        word, nothing = program.word, program.nothing
         for rows, at, before, state in steps_of(sizes, low, high, reverse):
             old = word("before", state, out_size) if before is None else word("hidden", before, out_size)
-            sums = (word("products", low, width) if kind == "gru" else word("gates", at, width) if kind == "lstm"
-                    else word("hidden", at, width))
-            calls = [program.call(products[rows], old, word("hidden_weight"), sums, word("hidden_bias") if bias_stride else nothing, scratch())]
+            sums = {"gru": ("products", low, width), "lstm": ("gates", at, width)}.get(kind, ("hidden", at, width))
+            calls = program.multiply(products[rows], old, word("hidden_weight"), word(*sums))
             if kind == "lstm":
                 old_cell = word("cell_before", state, hidden_size) if before is None else word("cell", before, hidden_size)
-                calls.append(program.call(gates[rows], sums[:], old_cell, word("cell", at, hidden_size),
-                                          word("raw" if projection_strides else "hidden", at, hidden_size)))
-                if projection_strides:
-                    calls.append(program.call(projections[rows], word("raw", at, hidden_size), word("projection"),
-                                              word("hidden", at, out_size), nothing[:], scratch()))
+                raw = "raw" if projection_strides else "hidden"
+                calls.append(program.call(gates[rows], word(*sums), old_cell, word("cell", at, hidden_size), word(raw, at, hidden_size)))
             elif kind == "gru":
-                calls.append(program.call(gates[rows], word("gates", at, width), sums[:], old[:], word("hidden", at, hidden_size),
-                                          word("kept", at, hidden_size) if keeping else nothing[:]))
+                calls.append(program.call(gates[rows], word("gates", at, width), word(*sums), word("hidden_bias"), old[:],
+                                          word("hidden", at, hidden_size), word("kept", at, hidden_size) if keeping else nothing()))
             else:
-                calls.append(program.call(gates[rows], sums[:]))
+                calls.append(program.call(gates[rows], word(*sums)))
+            if projection_strides:
+                calls += program.multiply(projections[rows], word("raw", at, hidden_size), word("projection"), word("hidden", at, out_size))
             program.add(calls)
 
-    return _prepare(dtype, FORWARD, parts, build, sum(sizes) * out_size * width > 1 << 20)
+    return _prepare(dtype, FORWARD, parts, build, work > 1 << 20)
 
 
 def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, out_size: int, weight_strides, projection_strides,
@@ -257,57 +272,53 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
         to_before: whether the initial states' gradients are wanted; with several steps, they come in any case.
 
     Addresses, in the order of `BACKWARD`, 0 for what is not used: later (batch, out_size) and later_cell (batch, hidden_size), which hold the
-    gradients of the final states and then those of the initial ones; grad_out (rows, out_size); what forward left; the weights;
-    grad_gates and (GRU) grad_products (rows, gates * hidden_size), the gradients of the input's and the hidden state's part of
-    the sums; grad_hidden (rows, out_size) and grad_raw (batch, hidden_size) where there is a projection. 'grad_hidden' is the whole
-    gradient of the hidden states.
+    gradients of the final states and then those of the initial ones; grad_out (rows, out_size); what forward left; the weights, in
+    panels where `worth_laying` says so; grad_gates and (GRU) grad_products (rows, gates * hidden_size), the gradients of the input's
+    and the hidden state's part of the sums; where there is a projection, grad_hidden (rows, out_size), the whole gradient of the
+    hidden states, and grad_raw (batch, hidden_size).
     """
-    count = GATES[kind]
-    width = count * hidden_size
-    parts = _parts(sizes, sum(sizes) * out_size * width)
+    width = GATES[kind] * hidden_size
+    work = sum(sizes) * out_size * width
+    parts = _parts(sizes, work)
     alone = len(parts) == 1
     limit = None if alone else 1
     has_later, has_later_cell, has_grad = has
     to_before = to_before or len(sizes) > 1
-    products = _Products(lambda rows: plan_gemm(rows, out_size, width, dtype, (width, 1), weight_strides, (out_size, 1),
-                                                beta=1.0 if kind == "gru" else 0.0, max_parts=limit))
-    projections = _Products(lambda rows: plan_gemm(rows, hidden_size, out_size, dtype, (out_size, 1), projection_strides,
-                                                   (hidden_size, 1), max_parts=limit))
     projected = projection_strides is not None
-    present = {"lstm": (has_later or projected, has_grad and not projected, has_later_cell, True, True, True, True, to_before),
-               "gru": (has_later, has_grad, True, True, True, True, True, to_before)}.get(kind, (has_later, has_grad, True, True))
-    gates = _Products(lambda rows: plan_gates(kind + "_grad", dtype, rows, hidden_size, present, alone))
-    sums = _Products(lambda rows: plan_gates("sum", dtype, rows, out_size, (has_later, has_grad, True), alone))
+    products = _products(dtype, len(sizes), out_size, width, weight_strides, beta=1.0 if kind == "gru" else 0.0, max_parts=limit)
+    projections = _products(dtype, len(sizes), hidden_size, out_size, projection_strides, max_parts=limit)
+    there = {"later": has_later or projected, "grad_out": has_grad and not projected, "later_cell": has_later_cell, "grad_before": to_before}
+    gates = _ByRows(lambda rows: plan_gates(kind + "_grad", dtype, rows, hidden_size, alone, [name for name in there if not there[name]]))
+    totals = _ByRows(lambda rows: plan_gates("total", dtype, rows, out_size, alone,
+                                             [name for name, has_it in (("later", has_later), ("grad_out", has_grad)) if not has_it]))
 
     def build(program, low, high):
-        word, scratch, nothing = program.word, program.scratch_word, [-1, 0, 0]
+        word, nothing = program.word, program.nothing
         for rows, at, before, state in reversed(steps_of(sizes, low, high, reverse)):
-            later = word("later", state, out_size) if has_later else nothing[:]
-            grad = word("grad_out", at, out_size) if has_grad else nothing[:]
-            grad_sums = word("grad_gates", at, width)
+            later = word("later", state, out_size) if has_later else nothing()
+            grad = word("grad_out", at, out_size) if has_grad else nothing()
+            to_later = word("later", state, out_size) if to_before else nothing()
+            sums = ("grad_products" if kind == "gru" else "grad_gates", at, width)
             calls = []
             if projected:
-                whole, raw = word("grad_hidden", at, out_size), word("grad_raw", low, hidden_size)
-                calls.append(program.call(sums[rows], later, grad, whole))
-                calls.append(program.call(projections[rows], whole[:], word("projection"), raw, nothing[:], scratch()))
-                later, grad = raw[:], nothing[:]
+                calls.append(program.call(totals[rows], later, grad, word("grad_hidden", at, out_size)))
+                calls += program.multiply(projections[rows], word("grad_hidden", at, out_size), word("projection"),
+                                          word("grad_raw", low, hidden_size))
+                later, grad = word("grad_raw", low, hidden_size), nothing()
             if kind == "lstm":
-                old_cell = word("cell_before", state, hidden_size) if before is None else word("cell", before, hidden_size)
+                old = word("cell_before", state, hidden_size) if before is None else word("cell", before, hidden_size)
                 later_cell = word("later_cell", state, hidden_size)
                 calls.append(program.call(
-                    gates[rows], later, grad, later_cell if has_later_cell else nothing[:], word("gates", at, width), old_cell,
-                    word("cell", at, hidden_size), grad_sums, later_cell[:] if to_before else nothing[:]))
+                    gates[rows], later, grad, later_cell if has_later_cell else nothing(), word("gates", at, width), old,
+                    word("cell", at, hidden_size), word(*sums), later_cell[:] if to_before else nothing()))
             elif kind == "gru":
                 old = word("before", state, out_size) if before is None else word("hidden", before, out_size)
-                grad_sums = word("grad_products", at, width)
-                calls.append(program.call(
-                    gates[rows], later, grad, word("gates", at, width), word("kept", at, hidden_size), old,
-                    word("grad_gates", at, width), grad_sums, word("later", state, out_size) if to_before else nothing[:]))
+                calls.append(program.call(gates[rows], later, grad, word("gates", at, width), word("kept", at, hidden_size), old,
+                                          word("grad_gates", at, width), word(*sums), to_later[:]))
             else:
-                calls.append(program.call(gates[rows], later, grad, word("hidden", at, out_size), grad_sums))
+                calls.append(program.call(gates[rows], later, grad, word("hidden", at, out_size), word(*sums)))
             if to_before:
-                calls.append(program.call(products[rows], grad_sums[:], word("hidden_weight"), word("later", state, out_size), nothing[:],
-                                          scratch()))
+                calls += program.multiply(products[rows], word(*sums), word("hidden_weight"), to_later)
             program.add(calls)
 
-    return _prepare(dtype, BACKWARD, parts, build, sum(sizes) * out_size * width > 1 << 20)
+    return _prepare(dtype, BACKWARD, parts, build, work > 1 << 20)

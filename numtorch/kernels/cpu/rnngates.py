@@ -69,7 +69,7 @@ def moved(pointer, elements):
     return offset(pointer, elements if address_of(pointer) != 0 else int64(0))
 
 
-def sum_of_gradients(later, grad_out, total, walk):
+def total_gradient(later, grad_out, total, walk):
     """total = later + grad_out, either of which may be absent."""
     n = walk[0] * walk[1]
     block = local_array(T, 256)
@@ -169,11 +169,22 @@ def lstm_grad(later, grad_out, later_cell, gates, before, cell, grad_gates, grad
 
 
 # ---------------------------------------------------------------- GRU
-def gru(gates, products, before, hidden, kept, walk):
+def add_bias(product, bias, first, total, n):
+    """total = product + bias[first:], or the product where there is no bias."""
+    if address_of(bias) != 0:
+        part = offset(bias, first)
+        for j in range(n):
+            total[j] = load(product[j]) + load(part[j])
+    else:
+        for j in range(n):
+            total[j] = load(product[j])
+
+
+def gru(gates, products, bias, before, hidden, kept, walk):
     """hidden = candidate + update * (before - candidate), where candidate = tanh(input part + reset * hidden part).
 
-    `gates` holds the input's part of the sums and `products` the hidden state's, whose last third goes to `kept` for backward, where
-    that is not null.
+    `gates` holds the input's part of the sums, `products` and `bias` (or null) the hidden state's, whose last third goes to `kept` for
+    backward where that is not null.
     """
     n = walk[1]
     gate = local_array(T, 256)
@@ -187,28 +198,29 @@ def gru(gates, products, before, hidden, kept, walk):
             update = offset(reset, n)
             candidate = offset(reset, 2 * n)
             product = offset(products, base)
-            middle = offset(product, n)
-            inner = offset(product, 2 * n)
             old = offset(before, at)
             out = offset(hidden, at)
+            add_bias(product, bias, first, gate, width)
             for j in range(width):
-                gate[j] = T(1) / (T(1) + exp(-(load(reset[j]) + load(product[j]))))
+                gate[j] = T(1) / (T(1) + exp(-(load(reset[j]) + gate[j])))
             for j in range(width):
                 reset[j] = store(gate[j])
+            add_bias(offset(product, 2 * n), bias, first + 2 * n, fresh, width)
+            if address_of(kept) != 0:
+                keep = offset(kept, at)
+                for j in range(width):
+                    keep[j] = store(fresh[j])
             for j in range(width):
-                fresh[j] = tanh(load(candidate[j]) + gate[j] * load(inner[j]))
+                fresh[j] = tanh(load(candidate[j]) + gate[j] * fresh[j])
             for j in range(width):
                 candidate[j] = store(fresh[j])
+            add_bias(offset(product, n), bias, first + n, gate, width)
             for j in range(width):
-                gate[j] = T(1) / (T(1) + exp(-(load(update[j]) + load(middle[j]))))
+                gate[j] = T(1) / (T(1) + exp(-(load(update[j]) + gate[j])))
             for j in range(width):
                 update[j] = store(gate[j])
             for j in range(width):
                 out[j] = store(fresh[j] + gate[j] * (load(old[j]) - fresh[j]))
-            if address_of(kept) != 0:
-                keep = offset(kept, at)
-                for j in range(width):
-                    keep[j] = inner[j]
 
 
 def gru_grad(later, grad_out, gates, kept, before, grad_gates, grad_products, grad_before, walk):
@@ -257,33 +269,33 @@ def gru_grad(later, grad_out, gates, kept, before, grad_gates, grad_products, gr
 
 
 # ---------------------------------------------------------------- planning
-# The kernel, the widths of its arrays in multiples of the hidden size, and names bound in it.
+# The kernel, its arrays with their widths in multiples of the hidden size (0: one row for all), and names bound in it.
+_GRADS = {"later": 1, "grad_out": 1}
 KINDS = {
-    "sum": (sum_of_gradients, (1, 1, 1), {}),
-    "rnn_tanh": (rnn, (1,), {"squash_row": tanh_row}),
-    "rnn_relu": (rnn, (1,), {"squash_row": relu_row}),
-    "rnn_tanh_grad": (rnn_grad, (1, 1, 1, 1), {"slope": slope_of_tanh}),
-    "rnn_relu_grad": (rnn_grad, (1, 1, 1, 1), {"slope": slope_of_relu}),
-    "lstm": (lstm, (4, 1, 1, 1), {}),
-    "lstm_grad": (lstm_grad, (1, 1, 1, 4, 1, 1, 4, 1), {}),
-    "gru": (gru, (3, 3, 1, 1, 1), {}),
-    "gru_grad": (gru_grad, (1, 1, 3, 1, 1, 3, 3, 1), {}),
+    "total": (total_gradient, {**_GRADS, "total": 1}, {}),
+    "rnn_tanh": (rnn, {"hidden": 1}, {"squash_row": tanh_row}),
+    "rnn_relu": (rnn, {"hidden": 1}, {"squash_row": relu_row}),
+    "rnn_tanh_grad": (rnn_grad, {**_GRADS, "hidden": 1, "grad_sums": 1}, {"slope": slope_of_tanh}),
+    "rnn_relu_grad": (rnn_grad, {**_GRADS, "hidden": 1, "grad_sums": 1}, {"slope": slope_of_relu}),
+    "lstm": (lstm, {"gates": 4, "before": 1, "cell": 1, "hidden": 1}, {}),
+    "lstm_grad": (lstm_grad, {**_GRADS, "later_cell": 1, "gates": 4, "before": 1, "cell": 1, "grad_gates": 4, "grad_before": 1}, {}),
+    "gru": (gru, {"gates": 3, "products": 3, "bias": 0, "before": 1, "hidden": 1, "kept": 1}, {}),
+    "gru_grad": (gru_grad, {**_GRADS, "gates": 3, "kept": 1, "before": 1, "grad_gates": 3, "grad_products": 3, "grad_before": 1}, {}),
 }
 
 
-def plan_gates(kind: str, dtype: str, rows: int, hidden_size: int, present=None, threaded: bool = True):
+def plan_gates(kind: str, dtype: str, rows: int, hidden_size: int, threaded: bool = True, absent=()):
     """Plan the elementwise part of a step on `rows` sequences.
 
     Args:
-        kind: `"lstm"`, `"gru"`, `"rnn_tanh"`, `"rnn_relu"`, or one of these with `"_grad"`; the addresses are the kernel's arguments.
-        present: for each array whether it is there; null ones must not be moved on.
+        kind: `"lstm"`, `"gru"`, `"rnn_tanh"`, `"rnn_relu"`, one of these with `"_grad"`, or `"total"`; the addresses are the kernel's arguments.
         threaded: whether the rows may be split over threads.
+        absent: names of arrays whose addresses are null, which no part must move on.
     """
-    function, widths, names = KINDS[kind]
-    kernel = typed(function, dtype, ("element*",) * len(widths) + ("int64*",), **names)
+    function, arrays, names = KINDS[kind]
+    kernel = typed(function, dtype, ("element*",) * len(arrays) + ("int64*",), **names)
     work = rows * hidden_size
     parts = shares(rows, work, GRAIN) if threaded else [(0, rows)]
     step = hidden_size * itemsize(dtype)
-    present = present or (True,) * len(widths)
-    offsets = [tuple(start * width * step if there else 0 for width, there in zip(widths, present)) for start, _ in parts]
+    offsets = [tuple(0 if name in absent else start * width * step for name, width in arrays.items()) for start, _ in parts]
     return prepare_parts(kernel, [(stop - start, hidden_size) for start, stop in parts], offsets, work)
