@@ -7,7 +7,8 @@ import numpy as np
 
 from ..exchange import make
 from ..layout import Layout, wrap_dim
-from ..ops import activation, loss, norm, reduce, window
+from ..ops import activation, crossentropy, loss, reduce, window
+from ..ops import softmax as softmax_ops
 from ..ops.arithmetic import clamp_low, div, mul, where
 from ..ops.comparison import eq
 from ..ops.contract import matmul
@@ -19,11 +20,11 @@ from ..ops.elementary import tanh
 from ..ops.gather import embedding as _embedding
 from ..ops.linear import linear
 from ..ops.loss import broadcast_pair, reduced
+from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from ..ops.random import rand
 from ..ops.view import make_view, reshape, squeeze, transpose, unsqueeze
 from ..ops.window import avg_pool1d, avg_pool2d, max_pool1d_with_indices, max_pool2d_with_indices
 from ..tensor import Tensor
-from .normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 
 dropout1d = dropout2d = dropout3d = feature_dropout
 sigmoid = activation.sigmoid
@@ -157,23 +158,23 @@ def _default_dim(name, dim, ndim):
 
 def softmax(input, dim=None, _stacklevel: int = 3, dtype=None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension."""
-    return norm.softmax(input, _default_dim("softmax", dim, input.layout.ndim), dtype)
+    return softmax_ops.softmax(input, _default_dim("softmax", dim, input.layout.ndim), dtype)
 
 
 def log_softmax(input, dim=None, _stacklevel: int = 3, dtype=None) -> Tensor:
     """log(softmax(x)) along a dimension."""
-    return norm.log_softmax(input, _default_dim("log_softmax", dim, input.layout.ndim), dtype)
+    return softmax_ops.log_softmax(input, _default_dim("log_softmax", dim, input.layout.ndim), dtype)
 
 
 def softmin(input, dim=None, _stacklevel: int = 3, dtype=None) -> Tensor:
     """softmax(-x) along a dimension."""
-    return norm.softmin(input, _default_dim("softmin", dim, input.layout.ndim), dtype)
+    return softmax_ops.softmin(input, _default_dim("softmin", dim, input.layout.ndim), dtype)
 
 
 def gumbel_softmax(logits, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A differentiable sample of a class: softmax of (logits + Gumbel noise) / tau, one-hot in value with `hard`."""
     noise = mul(rand(logits.layout.shape, dtype=logits.layout.dtype).clamp(min=1e-30).log().mul(-1).log(), -1)
-    soft = norm.softmax(div(logits + noise, tau), dim)
+    soft = softmax_ops.softmax(div(logits + noise, tau), dim)
     if not hard:
         return soft
     chosen = to_dtype(eq(soft, reduce.amax(soft, dim, keepdim=True)), soft.layout.dtype)
@@ -383,16 +384,16 @@ def _legacy_reduction(size_average, reduce, reduction):
 
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index: int = -100, reduce=None, reduction: str = "mean",
                   label_smoothing: float = 0.0) -> Tensor:
-    """-log softmax(input)[target]; see `numtorch.ops.loss.cross_entropy` for shapes and options."""
+    """-log softmax(input)[target]; see `numtorch.ops.crossentropy.cross_entropy` for shapes and options."""
     if size_average is not None or reduce is not None:
         reduction = _legacy_reduction(size_average, reduce, reduction)
-    return loss.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+    return crossentropy.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
 def nll_loss(input, target, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
              reduction: str = "mean") -> Tensor:
     """-weight[target] * input[target] for log-probabilities (N, C, ...) and class indices (N, ...)."""
-    return loss.nll_loss(input, target, weight, ignore_index, _legacy_reduction(size_average, reduce, reduction))
+    return crossentropy.nll_loss(input, target, weight, ignore_index, _legacy_reduction(size_average, reduce, reduction))
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None) -> Tensor:

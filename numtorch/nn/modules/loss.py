@@ -1,7 +1,7 @@
 """Losses as modules: the functions of `functional`, with their options kept."""
 from __future__ import annotations
 
-from ...ops.loss import cross_entropy
+from ...ops.crossentropy import cross_entropy
 from .. import functional as F
 from .module import Module
 
