@@ -1,12 +1,11 @@
 """Matrix products: C = act(alpha * A @ B + beta * C + bias), batched, for every dtype.
 
 The structure is that of GotoBLAS and BLIS (Goto, van de Geijn, "Anatomy of high-performance matrix multiplication", 2008):
-a register tile of C, panels of B that stay in the first-level cache, blocks of A that stay in the second. Four kernels
-share it, and a plan compiles only the one it takes:
+a register tile of C, and blocks of A and B that stay in the caches. Three kernels share it, and a plan compiles only the
+one it takes:
 
-- `_in_place`: nothing is packed as long as B fits the second-level cache; a B without unit column stride is turned
-  over a panel at a time.
-- `_packed`: both operands are packed block by block.
+- `_blocked`: float32 and float64. What is packed, which blocks are made and in which order tiles come is decided by the
+  plan (`_wide_blocking`): often nothing is packed, or only panels of B.
 - `_staged`: 16-bit operands are widened while they are packed, sums are kept in float32 and rounded once; also for a C
   without a unit stride.
 - `_loops`: integers and complex numbers, as plain loops.
@@ -15,6 +14,8 @@ Matrix times vector is in `gemv.py`, the register tile in `tile.py` and `microke
 its share of the batch, the rows or the columns.
 """
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy import float32, int64
@@ -40,6 +41,7 @@ from .product import (
     DEPTH_BLOCK,
     FLAGS,
     LEFT_SPACE,
+    PACKING,
     RIGHT_SPACE,
     ROW_BLOCK,
     SUM_SPACE,
@@ -60,19 +62,29 @@ from .product import (
     space,
     split,
 )
-from .tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, copy_row, host_tile, multiply_tile, transpose_tile
+from .tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, SCALE, copy_row, host_tile, multiply_tile, transpose_tile
 
 T = float32                                              # bound by compile_kernel, like the names below
 MR, LV, NV, W, NR, MASKED = 14, 1, 2, 16, 32, 1
 NARROW = 0                                               # 1: panels of one vector have tiles of their own
+EDGE = 16                                                # what the columns read in place must be a multiple of
+PACK_LEFT, PACK_RIGHT, ALONG_ROWS = 1, 2, 4              # bits of the descriptor's PACKING
+WHOLE_ROWS = 1                                           # 0: elements are widened one by one while they are packed
 load = store = same                                      # 16-bit words are widened and rounded by these
 scalar = float_scalar
 
 # ---------------------------------------------------------------- packing
+def _even_share(remaining, tiles):
+    return min(((remaining + tiles - 1) // tiles + 1) // 2 * 2, remaining)
+
+
 def _height(remaining):
     """Rows of the next tile, even while there are: what remains is shared, 15 = 8 + 7 and not 14 + 1."""
-    tiles = (remaining + MR - 1) // MR
-    return min(((remaining + tiles - 1) // tiles + 1) // 2 * 2, remaining)
+    if remaining <= MR:
+        return remaining
+    if remaining <= 2 * MR:
+        return _even_share(remaining, 2)
+    return _even_share(remaining, 3) if remaining <= 3 * MR else int64(MR)
 
 
 def _pack(source, stride, step, present, pitch_rows, depth, out):
@@ -166,60 +178,11 @@ def _blocks(depth, block):
 def _block_flags(flags, start, thick, depth):
     """The epilogue of one block of the depth: all but the first add to C, bias and activation belong to the last."""
     if start + thick < depth:
-        flags &= ACCUMULATE
+        flags &= ACCUMULATE | SCALE
     return flags | ACCUMULATE if start > 0 else flags
 
 
-# ---------------------------------------------------------------- nothing packed, or panels of B
-def _in_place(a, b, c, bias, workspace, walk):
-    rows, columns, depth = walk[M], walk[N], walk[K]
-    a_row, a_column, b_row, b_column, c_row = walk[A_ROW], walk[A_COLUMN], walk[B_ROW], walk[B_COLUMN], walk[C_ROW]
-    flags, alpha, beta = walk[FLAGS], scalar(walk, ALPHA), scalar(walk, BETA)
-    left, right = (b, a) if walk[SWAP] else (a, b)
-    copy_bias(walk, bias, workspace)
-    packed = offset(workspace, walk[RIGHT_SPACE])
-    sums = offset(workspace, walk[SUM_SPACE])
-    for index in range(walk[BATCH]):
-        this_left = offset(left, index * walk[A_BATCH])
-        this_right = offset(right, index * walk[B_BATCH])
-        out = offset(c, index * walk[C_BATCH])
-        pc = int64(0)
-        while pc == 0 or pc < depth:
-            thick = _blocks(depth - pc, walk[DEPTH_BLOCK])
-            block_beta = beta if pc == 0 else T(1)
-            block_flags = _block_flags(flags, pc, thick, depth)
-            for j in range(0, columns, NR):
-                present = min(columns - j, int64(NR))
-                panel, panel_row = offset(this_right, pc * b_row + j * b_column), b_row
-                if b_column != 1 or present < NR:
-                    _pack_right(panel, b_row, b_column, present, thick, packed)
-                    panel, panel_row = packed, int64(NR)
-                i = int64(0)
-                while i < rows:
-                    height = _height(rows - i)
-                    this_bias = offset(workspace, i if flags & ROW_BIAS else j)
-                    _tile(height, thick, offset(this_left, i * a_row + pc * a_column), a_row, a_column, panel, panel_row,
-                          offset(out, i * c_row + j), c_row, present, alpha, block_beta, this_bias, block_flags, sums)
-                    i += height
-            pc += max(thick, int64(1))
-
-
-# ---------------------------------------------------------------- both operands packed
-def _multiply_block(rows, columns, depth, left, right, out, out_row, alpha, beta, bias, flags, sums):
-    """Packed rows of A times panels of B."""
-    for j in range(0, columns, NR):
-        panel = offset(right, j * depth)
-        i = int64(0)
-        tile = int64(0)
-        while i < rows:
-            height = _height(rows - i)
-            this_bias = offset(bias, i if flags & ROW_BIAS else j)
-            _tile(height, depth, offset(left, tile * MR * depth), int64(1), int64(MR), panel, int64(NR),
-                  offset(out, i * out_row + j), out_row, columns - j, alpha, beta, this_bias, flags, sums)
-            i += height
-            tile += 1
-
-
+# ---------------------------------------------------------------- blocks
 def _pack_rows(left, a_row, a_column, rows, depth, out):
     i = int64(0)
     tile = int64(0)
@@ -231,6 +194,13 @@ def _pack_rows(left, a_row, a_column, rows, depth, out):
 
 
 def _pack_columns(right, b_row, b_column, columns, depth, out):
+    if MASKED and WHOLE_ROWS and b_column == 1 and columns > NR:     # four panels at a time: rows of B are read in long runs
+        for first in range(0, columns, 4 * NR):
+            last = min(columns, first + 4 * NR)
+            for k in range(depth):
+                for j in range(first, last, NR):
+                    copy_row(NV, W, MASKED, offset(right, k * b_row + j), columns - j, offset(out, j * depth + k * NR))
+        return
     for j in range(0, columns, NR):
         pack_right(offset(right, j * b_column), b_row, b_column, min(columns - j, int64(NR)), depth,
                    offset(out, j * depth))
@@ -247,7 +217,31 @@ def _pack_right_words(source, row, column, present, depth, out):
 pack_left, pack_right = _pack_left, _pack_right
 
 
-def _packed(a, b, c, bias, workspace, walk):
+def _multiply_block(packing, rows, columns, depth, left, left_row, left_column, right, right_row, out, out_row, alpha, beta,
+                    bias, flags, sums):
+    """A block of rows of A times a block of columns of B, tile by tile: down the panels, or along the rows."""
+    left_packed, right_packed, along_rows = packing & PACK_LEFT, packing & PACK_RIGHT, packing & ALONG_ROWS
+    i, j, tile = int64(0), int64(0), int64(0)
+    height = _height(rows)
+    while i < rows and j < columns:
+        next_i, next_j, next_tile = i, j, tile           # decided before the tile: after it, the processor would wait for it
+        if along_rows:
+            next_j += NR
+            if next_j >= columns:
+                next_i, next_j, next_tile = i + height, int64(0), tile + 1
+        else:
+            next_i, next_tile = i + height, tile + 1
+            if next_i >= rows:
+                next_i, next_j, next_tile = int64(0), j + NR, int64(0)
+        next_height = height if next_i == i else _height(rows - next_i)
+        _tile(height, depth, offset(left, tile * MR * depth if left_packed else i * left_row),
+              int64(1) if left_packed else left_row, int64(MR) if left_packed else left_column,
+              offset(right, j * depth if right_packed else j), int64(NR) if right_packed else right_row, offset(out, i * out_row + j), out_row, columns - j, alpha, beta,
+              offset(bias, i if flags & ROW_BIAS else j), flags, sums)
+        i, j, tile, height = next_i, next_j, next_tile, next_height
+
+
+def _blocked(a, b, c, bias, workspace, walk):
     rows, columns, depth = walk[M], walk[N], walk[K]
     a_row, a_column, b_row, b_column, c_row = walk[A_ROW], walk[A_COLUMN], walk[B_ROW], walk[B_COLUMN], walk[C_ROW]
     flags, alpha, beta = walk[FLAGS], scalar(walk, ALPHA), scalar(walk, BETA)
@@ -260,21 +254,35 @@ def _packed(a, b, c, bias, workspace, walk):
         this_left = offset(left, index * walk[A_BATCH])
         this_right = offset(right, index * walk[B_BATCH])
         out = offset(c, index * walk[C_BATCH])
-        for jc in range(0, columns, walk[COLUMN_BLOCK]):
+        jc = int64(0)
+        while jc < columns:
             width = min(columns - jc, walk[COLUMN_BLOCK])
+            packing = walk[PACKING]
+            if not packing & PACK_RIGHT and width % EDGE != 0:
+                if width > NR:
+                    width -= width % NR                  # whole panels are read in place, then
+                else:
+                    packing |= PACK_RIGHT                # the last one is packed: a vector must not read beyond a row
             pc = int64(0)
-            while pc < depth:
+            while pc == 0 or pc < depth:
                 thick = _blocks(depth - pc, walk[DEPTH_BLOCK])
                 block_beta = beta if pc == 0 else T(1)
                 block_flags = _block_flags(flags, pc, thick, depth)
-                _pack_columns(offset(this_right, pc * b_row + jc * b_column), b_row, b_column, width, thick, packed_right)
+                right_block = offset(this_right, pc * b_row + jc * b_column)
+                if packing & PACK_RIGHT:
+                    _pack_columns(right_block, b_row, b_column, width, thick, packed_right)
+                    right_block = packed_right
                 for ic in range(0, rows, walk[ROW_BLOCK]):
                     high = min(rows - ic, walk[ROW_BLOCK])
-                    _pack_rows(offset(this_left, ic * a_row + pc * a_column), a_row, a_column, high, thick, packed_left)
+                    left_block = offset(this_left, ic * a_row + pc * a_column)
+                    if packing & PACK_LEFT:
+                        _pack_rows(left_block, a_row, a_column, high, thick, packed_left)
+                        left_block = packed_left
                     this_bias = offset(workspace, ic if flags & ROW_BIAS else jc)
-                    _multiply_block(high, width, thick, packed_left, packed_right,
+                    _multiply_block(packing, high, width, thick, left_block, a_row, a_column, right_block, b_row,
                                     offset(out, ic * c_row + jc), c_row, alpha, block_beta, this_bias, block_flags, sums)
-                pc += thick
+                pc += max(thick, int64(1))
+            jc += width
 
 
 def _staged(a, b, c, bias, workspace, walk):
@@ -301,8 +309,8 @@ def _staged(a, b, c, bias, workspace, walk):
                 for ic in range(0, rows, walk[ROW_BLOCK]):
                     high = min(rows - ic, walk[ROW_BLOCK])
                     _pack_rows(offset(this_left, ic * a_row + pc * a_column), a_row, a_column, high, thick, packed_left)
-                    _multiply_block(high, whole, thick, packed_left, packed_right,
-                                    offset(sums, ic * pitch), pitch, T(1), T(1), workspace,
+                    _multiply_block(int64(PACK_LEFT | PACK_RIGHT), high, whole, thick, packed_left, int64(1), int64(MR),
+                                    packed_right, int64(NR), offset(sums, ic * pitch), pitch, T(1), T(1), workspace,
                                     int64(ACCUMULATE if pc > 0 else 0), sums)
                 pc += max(thick, int64(1))
             this_bias = offset(workspace, jc if flags & COLUMN_BIAS else 0)
@@ -358,46 +366,84 @@ def _nothing(a, b, c, bias, workspace, walk):
 
 
 # ---------------------------------------------------------------- planning
-# Depth of a block in bytes, tiles of rows in a block, columns in a block, by whether vectors have 64 bytes. Deep blocks
-# pass over C less often, and such processors have 1 MB or more of second-level cache: 2048^3 157 GF/s against 147 at 1536.
-_BLOCKS = {True: (3072, 10, 2048), False: (1536, 16, 2048)}
 _STAGED_COLUMNS = 512                                    # the sums of a staged product are rows x columns of a block
 
 
-def _plan_in_place(problem, tile):
-    parts = split(problem, 1, tile.columns if problem.n > tile.columns else 1)
-    turned = problem.b[1] != 1 or problem.n % tile.columns != 0 or len(parts) > 1
-    depth = min(_BLOCKS[tile.masked][0] // problem.item, max(problem.k, 1))
+_STREAMED_BYTES = 1 << 20                                # a B as large as this comes from the L3 cache or memory
+
+
+class _Blocking(NamedTuple):
+    """What is packed and in which order tiles come, and the blocks: bytes of the depth, tiles of rows, columns."""
+
+    packing: int
+    depth: int
+    row_tiles: int
+    columns: int
+
+
+_ALL = 1 << 30                                           # one block
+
+
+def _wide_blocking(problem, tile):
+    """The blocking for vectors of 64 bytes. Measured on 2 MB of second-level cache; ratios of times are to MKL's.
+
+    Unpacked rows of A, tile after tile along them, keep A's rows in the first-level cache and write C in order: 2000x2000x8
+    took half as long as down the panels.
+    """
+    rows, right_bytes = problem.m, problem.k * problem.n * problem.item
+    if problem.b[1] != 1:
+        if rows <= 128:                                  # a panel turned over is used at once, while it is in the L1 cache
+            return _Blocking(PACK_RIGHT, 1024 if rows <= 16 else 4096, 1, tile.columns)
+    elif rows <= 70 and right_bytes > _STREAMED_BYTES:   # B is used a few times: thin slices, so that it is read in order and
+        columns = max(1 << 19, tile.columns * rows * problem.item) // (rows * problem.item)          # C stays in the cache
+        return _Blocking(ALONG_ROWS, 32 * problem.item if rows <= 28 else 256, 1, columns // tile.columns * tile.columns)
+    elif right_bytes <= (_STREAMED_BYTES if rows <= 128 else _STREAMED_BYTES // 4) and (
+            problem.a[1] == 1 or problem.n < 16 * tile.columns):
+        return _Blocking(ALONG_ROWS, 2048, 1, _ALL)
+    turned = problem.a[1] != 1 and problem.n >= 16 * tile.columns
+    return _Blocking(PACK_RIGHT | ALONG_ROWS | (PACK_LEFT if turned else 0), 2048, 5, 512)
+
+
+def _narrow_blocking(problem, tile):
+    """The blocking for shorter vectors, whose lanes cannot be masked."""
+    if problem.k * problem.n * problem.item <= _STREAMED_BYTES or problem.m <= 4 * tile.rows:
+        ragged = problem.b[1] != 1 or problem.n % tile.columns != 0
+        return _Blocking(PACK_RIGHT if ragged else 0, 1536, 1, tile.columns if ragged else _ALL)
+    return _Blocking(PACK_LEFT | PACK_RIGHT, 1536, 16, 2048)
+
+
+def _plan_blocked(problem, tile):
+    packing, depth, row_tiles, columns = (_wide_blocking if tile.masked else _narrow_blocking)(problem, tile)
+    depth = min(depth // problem.item, max(problem.k, 1))
+    parts = split(problem, 1 if problem.m < 8 * tile.rows else tile.rows, tile.columns if problem.n > tile.columns else 1)
+    height = max(bottom - top for _, (top, bottom), _ in parts)
+    width = round_up(max(right - left for _, _, (left, right) in parts), tile.columns)
+    rows = min(row_tiles * tile.rows, height) if packing & PACK_LEFT else height
+    columns = min(columns, width)
     bias = max(problem.m, problem.n) if problem.bias else 0
-    spaces = space(bias, turned * (depth * tile.columns + tile.width),
-                    0 if tile.masked else tile.rows * tile.columns)
-    return prepare(compile_for(_in_place, problem, NARROW=int(tile.masked)), problem, parts, (depth, 0, 0),
-                   (0, spaces[1], spaces[2]), spaces[3])
+    left = (round_up(rows, tile.rows) + tile.rows) * depth + tile.width if packing & PACK_LEFT else 0
+    right = (columns if packing & PACK_RIGHT else tile.columns) * depth + tile.width
+    spaces = space(bias, left, right, 0 if tile.masked else tile.rows * tile.columns)
+    kernel = compile_for(_blocked, problem, copy_left=_copy_masked if tile.masked else _copy_exactly, NARROW=int(tile.masked),
+                         EDGE=tile.width if tile.masked else tile.columns)
+    return prepare(kernel, problem, parts, (depth, rows, columns, packing), spaces[1:4], spaces[4])
 
 
-
-
-def _plan_packed(problem, tile, staged):
+def _plan_staged(problem, tile):
     item = np.dtype(problem.compute).itemsize
-    depth_bytes, row_tiles, column_block = _BLOCKS[tile.masked]
-    depth = min(depth_bytes // item, max(problem.k, 1))
+    depth = min(2048 // item, max(problem.k, 1))
     parts = split(problem, 1 if problem.m < 8 * tile.rows else tile.rows, tile.columns)
     height = max(bottom - top for _, (top, bottom), _ in parts)
     width = max(right - left for _, _, (left, right) in parts)
-    rows = min(row_tiles * tile.rows, height)
-    columns = min(_STAGED_COLUMNS if staged else column_block, round_up(width, tile.columns))
+    rows = min(5 * tile.rows, height)
+    columns = min(_STAGED_COLUMNS, round_up(width, tile.columns))
     bias = max(problem.m, problem.n) if problem.bias else 0
-    sums = height * columns if staged else 0 if tile.masked else tile.rows * tile.columns
-    spaces = space(bias, (round_up(rows, tile.rows) + tile.rows) * depth + tile.width,
-                    columns * depth + tile.width, sums)
-    blocks = depth, rows, columns
-    if staged:
-        load, store = WORDS.get(problem.dtype, (same, same))
-        kernel = compile_for(_staged, problem, load=load, store=store, pack_left=_pack_left_words,
-                          pack_right=_pack_right_words)
-    else:
-        kernel = compile_for(_packed, problem, copy_left=_copy_masked if tile.masked else _copy_exactly)
-    return prepare(kernel, problem, parts, blocks, spaces[1:4], spaces[4])
+    spaces = space(bias, (round_up(rows, tile.rows) + tile.rows) * depth + tile.width, columns * depth + tile.width,
+                   height * columns)
+    load, store = WORDS.get(problem.dtype, (same, same))
+    kernel = compile_for(_staged, problem, load=load, store=store, pack_left=_pack_left_words, pack_right=_pack_right_words,
+                         WHOLE_ROWS=0)
+    return prepare(kernel, problem, parts, (depth, rows, columns, 0), spaces[1:4], spaces[4])
 
 
 def _plan_loops(problem):
@@ -406,11 +452,7 @@ def _plan_loops(problem):
         names["rectify"] = same
     parts = split(problem, 1, 1)
     block = 1024
-    return prepare(compile_for(_loops, problem, **names), problem, parts, (0, 0, block), (0, 0, 0), block)
-
-
-_IN_PLACE_BYTES = 1 << 20                                # of B, which every tile of rows reads from the L2 cache; a transposed
-                                                         # A, read a page a step, is better packed a little earlier
+    return prepare(compile_for(_loops, problem, **names), problem, parts, (0, 0, block, 0), (0, 0, 0), block)
 
 
 def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch_strides=(0, 0, 0), bias=None, bias_stride=1,
@@ -448,8 +490,5 @@ def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch
     problem.normalise()
     tile = host_tile(np.dtype(problem.compute).itemsize)
     if dtype in WORDS or problem.c[1] != 1:
-        return _plan_packed(problem, tile, True)
-    limit = _IN_PLACE_BYTES if problem.a[1] == 1 else _IN_PLACE_BYTES * 3 // 4
-    if K * problem.n * problem.item <= limit or problem.m <= 4 * tile.rows:
-        return _plan_in_place(problem, tile)
-    return _plan_packed(problem, tile, False)
+        return _plan_staged(problem, tile)
+    return _plan_blocked(problem, tile)

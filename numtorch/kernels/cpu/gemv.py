@@ -153,4 +153,4 @@ def plan(problem):
     spaces = space(max(problem.m, problem.n) if problem.bias else 0, problem.k, block)
     load, store = WORDS.get(problem.dtype, (same, same))
     kernel = compile_for(_along_columns if dot else _along_rows, problem, load=load, store=store)
-    return prepare(kernel, problem, parts, (0, 0, block), (0, spaces[1], spaces[2]), spaces[3])
+    return prepare(kernel, problem, parts, (0, 0, block, 0), (0, spaces[1], spaces[2]), spaces[3])

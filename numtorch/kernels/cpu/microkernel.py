@@ -11,7 +11,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS
+from .tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, SCALE
 
 I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 
@@ -77,9 +77,10 @@ class _Vectors:
 
 
 # ---------------------------------------------------------------- the register tile
-_PREFETCH_DEPTH = 128                                    # from here on C is asked for before the sums begin: from the L3
-                                                         # cache it takes as long to come as a tenth of the products
-_PREFETCH_ROWS = 16                                      # of B; in place, each is in another page than the one before
+_PREFETCH_CYCLES = 400                                   # B is asked for so long before it is used: the L3 cache's latency
+_SHORT_PANEL = 96                                        # steps
+_STRIDE = 32                                             # steps between which rows of C are asked for
+_PREFETCH_DEPTH = 64                                     # shorter sums are over before C comes
 
 
 class _Tile:
@@ -95,13 +96,7 @@ class _Tile:
 
     def emit(self):
         self.out_rows = [self.b.gep(self.out, [self.b.mul(self.out_row, self._row(i))]) for i in range(self.rows)]
-        with self.b.if_then(self.b.icmp_signed(">=", self.depth, _index(_PREFETCH_DEPTH))):
-            for i in range(self.rows):
-                for j in range(self.vectors):
-                    self._prefetch(self._out(i, j), 1)
         sums = self._products()
-        alpha = self.v.splat(self.alpha)
-        sums = [[self.b.fmul(alpha, x) for x in row] for row in sums]
         plain = self.b.append_basic_block("plain")
         more = self.b.append_basic_block("more")
         done = self.b.append_basic_block("stored")
@@ -142,68 +137,111 @@ class _Tile:
         return self.v.splat(self.b.load(self.b.bitcast(at, self.v.element.as_pointer())))
 
     def _products(self):
-        """The sums over the depth: one broadcast of A and `vectors` multiply-adds a row and step."""
+        """The sums over the depth, in strides of a few steps: before each, two rows of C are asked for, which would otherwise
+        come as late as a tenth of the products take."""
+        b = self.b
+        self.offsets, bases = self._row_addresses()
+        self.step = b.mul(self.left_column, _index(self.v.bytes))
+        self.ahead = self._panel_to_come()
+        start = [*bases, self.right, *[self.v.zero] * (self.rows * self.vectors), self.depth, _index(0)]
+        sums = self._if(b.icmp_signed(">", self.depth, _index(0)), start, lambda: self._strides(start))[len(bases) + 1:-2]
+        return [sums[i * self.vectors:(i + 1) * self.vectors] for i in range(self.rows)]
+
+    def _strides(self, start):
+        b = self.b
+        entry, loop, done = b.block, b.append_basic_block("stride"), b.append_basic_block("strides")
+        b.branch(loop)
+        b.position_at_end(loop)
+        phis = [b.phi(value.type) for value in start]
+        *state, remaining, asked = phis
+        with b.if_then(b.icmp_signed(">=", self.depth, _index(_PREFETCH_DEPTH))):
+            for i in range(4):
+                row = b.gep(self.out, [b.mul(b.add(asked, _index(i)), self.out_row)])
+                for j in range(self.vectors):
+                    self._prefetch(b.gep(row, [_index(j * self.width)]), 1)
+        count = b.select(b.icmp_signed("<", remaining, _index(_STRIDE)), remaining, _index(_STRIDE))
+        ends = self._steps(count, state)
+        after = b.sub(remaining, count)
+        more = b.select(b.icmp_signed("<", asked, _index(self.rows - 4)), b.add(asked, _index(4)), asked)
+        for phi, first, value in zip(phis, start, [*ends, after, more]):
+            phi.add_incoming(first, entry)
+            phi.add_incoming(value, b.block)
+        b.cbranch(b.icmp_signed(">", after, _index(0)), loop, done)
+        b.position_at_end(done)
+        return [*ends, after, more]
+
+    def _steps(self, count, start):
+        """`count` steps of the depth: one broadcast of A and `vectors` multiply-adds a row and step."""
         b, v = self.b, self.v
         entry, loop, done = b.block, b.append_basic_block("depth"), b.append_basic_block("summed")
-        offsets, starts = self._row_addresses()
-        step = b.mul(self.left_column, _index(v.bytes))
-        b.cbranch(b.icmp_signed(">", self.depth, _index(0)), loop, done)
+        b.branch(loop)
         b.position_at_end(loop)
-        bases, right, count = [b.phi(I64) for _ in starts], b.phi(self.right.type), b.phi(I64)
-        sums = [[b.phi(v.type) for _ in range(self.vectors)] for _ in range(self.rows)]
+        start = [*start, count]
+        phis = [b.phi(value.type) for value in start]
+        groups = (self.rows + 2) // 3
+        bases, right, sums, remaining = phis[:groups], phis[groups], phis[groups + 1:-1], phis[-1]
         row = [v.load(b.gep(right, [_index(j * self.width)])) for j in range(self.vectors)]
         for j in range(self.vectors):
-            self._prefetch(b.gep(right, [b.add(b.mul(self.right_row, _index(_PREFETCH_ROWS)), _index(j * self.width))]), 0)
+            self._prefetch(b.gep(right, [b.add(self.ahead, _index(j * self.width))]), 0)
         new = []
         for i in range(self.rows):
-            factor = self._broadcast(bases[i // 3], offsets[i])
-            new.append([v.fma(factor, row[j], sums[i][j]) for j in range(self.vectors)])
-        following = b.sub(count, _index(1))
-        phis = [(right, self.right, b.gep(right, [self.right_row])), (count, self.depth, following)]
-        for phi, start, value in [*phis, *((base, start, b.add(base, step)) for base, start in zip(bases, starts))]:
-            phi.add_incoming(start, entry)
+            factor = self._broadcast(bases[i // 3], self.offsets[i])
+            new += [v.fma(factor, row[j], sums[i * self.vectors + j]) for j in range(self.vectors)]
+        following = b.sub(remaining, _index(1))
+        ends = [*(b.add(base, self.step) for base in bases), b.gep(right, [self.right_row]), *new, following]
+        for phi, first, value in zip(phis, start, ends):
+            phi.add_incoming(first, entry)
             phi.add_incoming(value, loop)
         again = b.cbranch(b.icmp_signed(">", following, _index(0)), loop, done)
         again.set_metadata("llvm.loop", _no_unrolling(b.module))
         b.position_at_end(done)
-        results = []
-        for i in range(self.rows):
-            results.append([])
-            for j in range(self.vectors):
-                sums[i][j].add_incoming(v.zero, entry)
-                sums[i][j].add_incoming(new[i][j], loop)
-                result = b.phi(v.type)
-                result.add_incoming(v.zero, entry)
-                result.add_incoming(new[i][j], loop)
-                results[i].append(result)
-        return results
+        return ends[:-1]
+
+    def _if(self, condition, values, change):
+        """`change()` where the condition holds, `values` where it does not."""
+        b = self.b
+        before, there, after = b.block, b.append_basic_block("when"), b.append_basic_block("after")
+        b.cbranch(condition, there, after)
+        b.position_at_end(there)
+        changed = change()
+        last = b.block
+        b.branch(after)
+        b.position_at_end(after)
+        merged = [b.phi(value.type) for value in values]
+        for phi, old, new in zip(merged, values, changed):
+            phi.add_incoming(old, before)
+            phi.add_incoming(new, last)
+        return merged
+
+    def _panel_to_come(self):
+        """How far ahead in B to ask: some steps of this panel, or the same step of the panel to the right when this one is short.
+        In place, one row is in another page than the next. A packed panel is followed by the next."""
+        b = self.b
+        far = b.mul(_index(_PREFETCH_CYCLES // self.rows), self.right_row)
+        short = b.icmp_signed("<", self.depth, _index(_SHORT_PANEL))
+        packed = b.icmp_signed("==", self.right_row, _index(self.vectors * self.width))
+        return b.select(b.and_(short, b.not_(packed)), _index(self.vectors * self.width), far)
 
     def _epilogue(self, sums):
+        sums = self._when(SCALE, sums, self._scale)
         sums = self._when(ACCUMULATE, sums, self._add_output)
         sums = self._when(COLUMN_BIAS, sums, self._add_column_bias)
         sums = self._when(ROW_BIAS, sums, self._add_row_bias)
         return self._when(RELU, sums, self._rectify)
 
     def _when(self, flag, sums, change):
-        b = self.b
-        before, there, after = b.block, b.append_basic_block("when"), b.append_basic_block("after")
-        b.cbranch(b.icmp_signed("!=", b.and_(self.flags, _index(flag)), _index(0)), there, after)
-        b.position_at_end(there)
-        changed = change(sums)
-        b.branch(after)
-        b.position_at_end(after)
-        merged = []
-        for old_row, new_row in zip(sums, changed):
-            merged.append([])
-            for old, new in zip(old_row, new_row):
-                phi = b.phi(self.v.type)
-                phi.add_incoming(old, before)
-                phi.add_incoming(new, there)
-                merged[-1].append(phi)
-        return merged
+        def flat(rows):
+            return [x for row in rows for x in row]
+        there = self.b.icmp_signed("!=", self.b.and_(self.flags, _index(flag)), _index(0))
+        merged = self._if(there, flat(sums), lambda: flat(change(sums)))
+        return [merged[i * self.vectors:(i + 1) * self.vectors] for i in range(self.rows)]
 
     def _out(self, i, j):
         return self.b.gep(self.out_rows[i], [_index(j * self.width)])
+
+    def _scale(self, sums):
+        alpha = self.v.splat(self.alpha)
+        return [[self.b.fmul(alpha, x) for x in row] for row in sums]
 
     def _add_output(self, sums):
         beta = self.v.splat(self.beta)

@@ -11,7 +11,7 @@ from numpy import complex128, float32, int64
 
 from .. import compiler, threads
 from ..intrinsics import bfloat16_to_float, float_of, float_to_bfloat16, float_to_half, half_to_float
-from .tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, host_tile
+from .tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, SCALE, host_tile
 
 T = float32                                              # the compute type; bound by compile_kernel
 
@@ -19,8 +19,8 @@ T = float32                                              # the compute type; bou
 BATCH, A_BATCH, B_BATCH, C_BATCH = 0, 1, 2, 3
 M, N, K, A_ROW, A_COLUMN, B_ROW, B_COLUMN, C_ROW, C_COLUMN = 4, 5, 6, 7, 8, 9, 10, 11, 12
 SWAP, FLAGS, ALPHA, BETA, BIAS_STRIDE = 13, 14, 15, 17, 19       # alpha and beta are two words: real, imaginary
-DEPTH_BLOCK, ROW_BLOCK, COLUMN_BLOCK = 20, 21, 22
-LEFT_SPACE, RIGHT_SPACE, SUM_SPACE = 23, 24, 25
+DEPTH_BLOCK, ROW_BLOCK, COLUMN_BLOCK, PACKING = 20, 21, 22, 23
+LEFT_SPACE, RIGHT_SPACE, SUM_SPACE = 24, 25, 26
 
 
 # ---------------------------------------------------------------- how elements are read and written
@@ -85,7 +85,7 @@ class Problem:
         self.batch_strides = tuple(batch_strides)
         self.bias, self.bias_stride = bias, bias_stride if bias else 0
         self.swap = 0
-        self.flags = ((ACCUMULATE if beta != 0 else 0) | (RELU if activation == "relu" else 0))
+        self.flags = ((SCALE if alpha != 1 else 0) | (ACCUMULATE if beta != 0 else 0) | (RELU if activation == "relu" else 0))
         self.alpha, self.beta = _bits(alpha, self.kind), _bits(beta, self.kind)
         self.max_parts = None                            # at most so many threads; None: as many as there are
 

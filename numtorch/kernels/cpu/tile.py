@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..intrinsics import Intrinsic
 
-ACCUMULATE, COLUMN_BIAS, ROW_BIAS, RELU = 1, 2, 4, 8     # flags of the epilogue, applied in this order
+SCALE, ACCUMULATE, COLUMN_BIAS, ROW_BIAS, RELU = 16, 1, 2, 4, 8  # flags of the epilogue, applied in this order
 
 
 class Tile(NamedTuple):
@@ -53,7 +53,7 @@ def host_tile(item_bytes: int) -> Tile:
 
 def _multiply_tile(max_rows, vectors, width, masked, rows, depth, left, left_row, left_column, right, right_row, out, out_row,
                    columns, alpha, beta, bias, flags):
-    """out[rows, vectors * width] = relu(alpha * left @ right + beta * out + bias), each part but the product by its flag.
+    """out[rows, vectors * width] = relu(alpha * left @ right + beta * out + bias), all but the product by their flags.
 
     Args:
         max_rows, vectors, width, masked: literals, the fields of a `Tile`.
@@ -68,7 +68,8 @@ def _multiply_tile(max_rows, vectors, width, masked, rows, depth, left, left_row
             total = type(alpha)(0)
             for k in range(depth):
                 total += left[i * left_row + k * left_column] * right[k * right_row + j]
-            total = alpha * total
+            if flags & SCALE:
+                total = alpha * total
             if flags & ACCUMULATE:
                 total += beta * out[i * out_row + j]
             if flags & COLUMN_BIAS:
