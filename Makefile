@@ -1,7 +1,7 @@
 # Needs Python 3.10-3.14, make and a package index; everything lands in .venv.
 #   make demo    set up, then train two networks on handwritten digits
 #   make test    set up, then run the tests (ARGS="tests/test_layout.py -x" to choose)
-#   make bench   the tables of README.md, measured here
+#   make bench   the tables of README.md and docs/benchmarks.md, measured here (needs some ten minutes and an idle machine)
 #   make lint    ruff and mypy
 #   make clean   remove .venv and what builds and tests leave
 PYTHON ?= python3
@@ -21,8 +21,11 @@ demo: $(VENV)/examples.stamp
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
+# PyTorch is measured too where it is installed: $(PIP) install torch.
 bench: $(VENV)/dev.stamp
-	$(BIN)/python -m bench core --readme README.md
+	@mkdir -p build
+	$(BIN)/python -m bench --json build/bench.json --plot build/bench.png $(ARGS)
+	$(BIN)/python -m bench --from build/bench.json --readme README.md --readme docs/benchmarks.md >build/bench.txt
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/python -m ruff check .

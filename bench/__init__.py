@@ -1,5 +1,6 @@
-"""Benchmarks: `python -m bench core`.
+"""Benchmarks: `python -m bench` in a checkout, `python -m numtorch.bench` where the wheel is installed.
 
-`core.py` holds the cases, `measure.py` how they are timed, `report.py` how results are shown, `__main__.py` the command line.
-PyTorch is measured beside numtorch, interleaved, on the same inputs, where it is installed; it is never needed.
+One file a family: what is measured, a case in a few lines. How it is measured and shown is in `runner/`; the command line is
+`__main__.py`. PyTorch and NumPy are measured beside numtorch, interleaved, on the same inputs, where they are installed;
+they are never needed.
 """

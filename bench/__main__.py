@@ -1,106 +1,202 @@
-"""The command line: `python -m bench core [--json out.json] [--readme README.md] [--threads N] [--filter text]`."""
+"""The command line: `python -m bench [families] [options]`."""
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
-import statistics
 import sys
 
+from .runner import compare, readme, report
+from .runner.session import OURS, Session, available_threads
 
-def arguments():
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure numtorch, beside PyTorch where it is installed.")
-    parser.add_argument("family", choices=["core"], help="which cases to measure")
-    parser.add_argument("--json", metavar="FILE", help="write the results there")
-    parser.add_argument("--readme", metavar="FILE", help="put the tables between the marks in that file")
-    parser.add_argument("--threads", type=int, metavar="N", help="threads for both sides (default: this machine's processors)")
-    parser.add_argument("--filter", default="", metavar="TEXT", help="only cases whose name contains this")
-    parser.add_argument("--seconds", type=float, default=0.5, help="time to spend on a case (default 0.5)")
-    return parser.parse_args()
+FAMILIES = ("core", "pointwise", "reduce", "gemm", "conv", "norm", "gather", "random", "optim", "autograd", "models", "growth",
+            "start", "memory")
+DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 
-def measure_case(case, ours, peer, seconds):
-    """A row: both sides' results compared, then both timed in turns."""
-    import numpy as np
-
-    from .measure import interleaved
-    sides = [ours, *([peer] if peer else [])]
-    row = {"name": case.name, "group": case.group, "budget": case.budget, "min": None, "median": None, "peer_min": None,
-           "peer_median": None, "ratio": None}
-    inputs = case.inputs(np.random.default_rng(0))
-    try:
-        functions = [case.make(side, inputs) for side in sides]
-        results = [f().detach().numpy() for f in functions]
-    except (AttributeError, NotImplementedError, ModuleNotFoundError) as error:
-        row["missing"] = f"not there yet ({error})"
-        return row
-    if peer:
-        scale = float(np.abs(results[1]).max()) or 1.0
-        difference = float(np.abs(results[0] - results[1]).max()) / scale
-        if not difference <= case.tolerance:
-            row["missing"] = f"wrong: differs from PyTorch by {difference:.1e}"
-            return row
-    timings = interleaved(functions, seconds)
-    row.update(min=timings[0].minimum, median=timings[0].median)
-    if peer:
-        row.update(peer_min=timings[1].minimum, peer_median=timings[1].median, ratio=timings[0].minimum / timings[1].minimum)
-    if case.flops:
-        row["gflops"] = case.flops / timings[0].minimum / 1e9
-    return row
-
-
-def start_row(threads, peer):
-    from .core import START_BUDGET, start_up
-    ours = start_up("numtorch", threads)
-    theirs = start_up("torch", threads) if peer else None
-    return {"name": "import and first sum, warm store", "group": "start", "budget": START_BUDGET, "min": min(ours),
-            "median": statistics.median(ours), "peer_min": min(theirs) if peer else None,
-            "peer_median": statistics.median(theirs) if peer else None, "ratio": min(ours) / min(theirs) if peer else None}
+def arguments(words=None):
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {__package__}",
+        description="Measure numtorch, beside PyTorch and NumPy where they are installed.",
+        epilog="The exit status is 1 where a result is wrong, a case fails, or --compare finds a regression.")
+    several = lambda kind, known=None: (lambda text: [_one_of(kind(word), known) for word in text.split(",") if word])
+    parser.add_argument("families", nargs="*", metavar="FAMILY", help=f"what to measure, of {', '.join(FAMILIES)} (default: all)")
+    parser.add_argument("--family", type=several(str, FAMILIES), default=[], metavar="A,B", help="the same as an option")
+    parser.add_argument("--filter", default="", metavar="TEXT", help="only cases whose family, group or name contains this")
+    parser.add_argument("--peers", type=several(str, tuple(report.PEERS)), default=None, metavar="A,B",
+                        help="whom to measure beside numtorch, of torch, numpy (default: both, as installed; '' for none)")
+    parser.add_argument("--threads", type=several(_count), default=None, metavar="N,M",
+                        help="thread counts of all sides (default: this machine's processors); several show the gain")
+    parser.add_argument("--dtype", type=several(str, DTYPES), default=None, metavar="A,B", help="only these dtypes")
+    parser.add_argument("--seconds", type=float, default=None, metavar="S",
+                        help="time a row may take, all sides together (default 0.25)")
+    parser.add_argument("--quick", action="store_true", help="the smallest useful run: 0.02 s a row, float32, no limits, no epochs")
+    parser.add_argument("--json", metavar="FILE", help="write the result there")
+    parser.add_argument("--from", dest="source", metavar="FILE", help="show, draw, compare this result instead of measuring")
+    parser.add_argument("--compare", metavar="FILE",
+                        help="name what became slower than in this result; exit with 1 if anything did")
+    parser.add_argument("--plot", metavar="FILE", help="draw the roofline, growth with size, and all ratios (PNG, PDF, SVG)")
+    parser.add_argument("--readme", metavar="FILE", action="append", default=[],
+                        help="refresh the tables between the marks in that Markdown file (may be repeated)")
+    options = parser.parse_args(words)
+    for name in options.families:
+        if name not in FAMILIES:
+            parser.error(f"there is no family {name!r}; there are {', '.join(FAMILIES)}")
+    options.families = [f for f in FAMILIES if f in {*options.families, *options.family}] or list(FAMILIES)
+    options.seconds = options.seconds if options.seconds is not None else 0.02 if options.quick else 0.25
+    options.dtype = options.dtype or (["float32"] if options.quick else None)
+    return options
 
 
-def progress(text):
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+def _count(word):
+    if not word.isdigit() or int(word) < 1:
+        raise argparse.ArgumentTypeError(f"expected positive numbers, got {word!r}")
+    return int(word)
 
 
-def main():
-    options = arguments()
-    threads = options.threads or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
-    os.environ.setdefault("OMP_NUM_THREADS", str(threads))           # before either side starts its threads
+def _one_of(word, known):
+    if known and word not in known:
+        raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(known)}")
+    return word
 
-    import numtorch
-    try:
-        import torch
-        torch.set_num_threads(threads)
-    except ImportError:
-        torch = None
-    numtorch.set_num_threads(threads)
 
-    from . import report
-    from .core import CASES
-    from .measure import Calibration
-    calibration = Calibration(threads)
+# ---------------------------------------------------------------- measuring
+def load_sides(peers):
+    """Modules by package name, numtorch first, and the peers that were wanted but are not installed."""
+    modules, absent = {OURS: importlib.import_module(OURS)}, []
+    for peer in report.PEERS if peers is None else peers:
+        try:
+            modules[peer] = importlib.import_module(peer)
+        except ModuleNotFoundError:
+            absent.append(peer)
+    return modules, absent
+
+
+def chosen(families, text):
+    """(family, cases that match) for each family that has any."""
+    for family in families:
+        cases = [c for c in importlib.import_module(f".{family}", __package__).CASES
+                 if text.lower() in " ".join([family, c.group, c.name, *(row[0] for row in getattr(c, "rows", ()))]).lower()]
+        if cases:
+            yield family, cases
+
+
+def measure(options) -> dict:
+    threads = sorted(set(options.threads or [available_threads()]))
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMTORCH_NUM_THREADS"):
+        os.environ[name] = str(max(threads))             # before any side starts its threads
+    modules, absent = load_sides(options.peers)
+    for peer in absent:
+        say(f"{report.PEERS[peer]} is not installed: nothing is compared with it")
+    interpreted = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    if interpreted:
+        say("NUMBA_DISABLE_JIT is set: kernels run as Python, and the machine's limits are not measured")
+    session = Session(modules, threads, options.dtype, options.seconds, with_limits=not options.quick and not interpreted)
+    if session.contention.check() > 1.3:
+        say("the machine is busy with something else: figures taken now are not to be relied on")
+    jobs = [job for family, cases in chosen(options.families, options.filter) for job in session.jobs(family, cases)]
+    if options.quick:
+        for _, case, *_ in jobs:
+            if getattr(case, "long", False):
+                say(f"left out of a quick run: {case.name}")
+        jobs = [job for job in jobs if not getattr(job[1], "long", False)]
     rows = []
-    chosen = [c for c in CASES if options.filter.lower() in f"{c.group} {c.name}".lower()]
-    for number, case in enumerate(chosen, 1):
-        progress(f"[{number}/{len(chosen)}] {case.group}: {case.name}")
-        rows.append(measure_case(case, numtorch, torch, options.seconds))
-        calibration.check()
-    if options.filter.lower() in "start up import":
-        progress("starting processes")
-        rows.append(start_row(threads, torch))
-        calibration.check()
-    progress("")
-    result = {"family": options.family, "machine": report.machine(threads, torch and torch.__version__), "rows": rows,
-              "slowdown": calibration.slowdown, "contended": calibration.contended}
+    with Progress(len(jobs)) as progress:
+        for family, case, dtype, count in jobs:
+            progress.show(f"{family}: {case.name}")
+            rows += session.rows(family, case, dtype, count)
+    return {"format": report.FORMAT, "machine": report.machine(modules, absent), "threads": threads, "rows": rows,
+            "limits": {str(t): limit for t, limit in session.limits.items()},
+            "contention": {"waiting": session.contention.waiting, "unsteadiness": session.contention.unsteadiness,
+                           "notes": session.contention.notes()}}
+
+
+class Progress:
+    """A bar on the terminal (with rich where it is installed, else a line), nothing in a pipe."""
+
+    def __init__(self, total):
+        self.total, self.done, self.bar = total, 0, None
+        self.terminal = sys.stderr.isatty()
+
+    def __enter__(self):
+        if self.terminal:
+            try:
+                from rich.console import Console
+                from rich.progress import Progress as Bar
+                from rich.progress import TimeRemainingColumn
+            except ImportError:
+                return self
+            self.bar = Bar(*Bar.get_default_columns()[:-1], TimeRemainingColumn(), console=Console(stderr=True), transient=True,
+                           auto_refresh=False)           # a refreshing thread would share the processors with what is measured
+            self.bar.start()
+            self.task = self.bar.add_task("", total=self.total)
+        return self
+
+    def show(self, text):
+        self.done += 1
+        if self.bar:
+            self.bar.update(self.task, description=text[:48].ljust(48), completed=self.done - 1, refresh=True)
+        elif self.terminal:
+            print(f"\r\033[K[{self.done}/{self.total}] {text}", end="", file=sys.stderr, flush=True)
+
+    def __exit__(self, *ignored):
+        if self.bar:
+            self.bar.stop()
+        elif self.terminal:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def say(text):
+    print(f"bench: {text}", file=sys.stderr)
+
+
+# ---------------------------------------------------------------- what to do with a result
+def main(words=None) -> int:
+    options = arguments(words)
+    try:
+        old = report.load(options.compare) if options.compare else None
+        result = report.load(options.source) if options.source else measure(options)
+    except (OSError, ValueError) as error:
+        say(error)
+        return 2
+    if not result["rows"]:
+        say("no case matches")
+        return 2
     report.show(result)
     if options.json:
         report.save(result, options.json)
-    if options.readme:
-        report.fill_readme(result, options.readme, options.family)
-    wrong = [r["name"] for r in rows if str(r.get("missing", "")).startswith("wrong")]
-    if wrong:
-        print(f"wrong results: {', '.join(wrong)}", file=sys.stderr)
-    return 1 if wrong else 0
+    for path in options.readme:
+        for line in readme.fill(result, path, FAMILIES):
+            say(line)
+    if options.plot:
+        draw(result, options.plot)
+    status = 0
+    problems = [(r, report.verdict(r)) for r in result["rows"] if "wrong" in r or "failed" in r]
+    for row, text in problems:
+        say(f"{row['family']}: {report.label(row)}: {text}")
+        status = 1
+    return 1 if old and compared(old, result) else status
+
+
+def draw(result, path):
+    try:
+        from .runner import plot
+        plot.draw(result, path)
+    except ModuleNotFoundError as error:
+        say(f"no picture: {error.name} is not installed")
+
+
+def compared(old, new) -> bool:
+    """Name the regressions; whether there are any."""
+    for line in compare.remarks(old, new):
+        say(line)
+    found = compare.changes(old, new)
+    slower = [c.text for c in found if c.regression] + compare.broken(old, new)
+    for line in slower:
+        say(f"REGRESSION: {line}")
+    faster = sum(1 / c.factor > c.allowed for c in found)
+    say(f"{len(found)} rows compared: {len(slower)} regressions, {faster} faster beyond the spread")
+    return bool(slower)
 
 
 if __name__ == "__main__":

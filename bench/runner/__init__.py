@@ -1,0 +1,1 @@
+"""What measures the families' cases: the files beside this folder only say what to measure."""

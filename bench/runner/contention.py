@@ -1,0 +1,77 @@
+"""Is the machine busy with something else? A calibration loop that every thread runs between cases.
+
+Each thread does a fixed piece of work and reads two clocks around it: the wall's, and its own of processor time. Alone they
+agree; where others want the same processors, the thread waits while only the wall's clock runs. What it does *not* do is
+compare with the fastest time seen: clocks that turbo up and down, a cold thread pool and the starting of threads make the
+same work take 1.1 to 1.7 times its best on a machine that nobody else uses. How far the processor's own speed varied is
+kept apart from it.
+"""
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+PIECES, PIECE_BYTES = 4, 1 << 20                         # about a millisecond each, longer than what is left of a time slice
+REST_SECONDS = 2e-3                                      # the idle threads of OpenMP's and TBB's pools spin for up to 1 ms
+BUSY, UNSTEADY = 1.15, 1.5
+
+
+class Contention:
+    """What `threads` threads lost to others, over all checks so far.
+
+    Attributes:
+        wall, processor: seconds the work took by the two clocks.
+        speeds: seconds of processor time of each piece.
+    """
+
+    def __init__(self, threads):
+        self.threads = threads
+        self.wall = self.processor = 0.0
+        self.speeds = []
+        self._block = bytes(PIECE_BYTES)
+        self._pool = ThreadPoolExecutor(threads)
+        self._together = threading.Barrier(threads)
+
+    def _work(self, ignored):
+        self._together.wait()
+        pieces = []
+        for _ in range(PIECES):
+            wall, processor = time.perf_counter(), time.thread_time()
+            hashlib.sha256(self._block).digest()         # without the interpreter's lock
+            pieces.append((time.perf_counter() - wall, time.thread_time() - processor))
+        return pieces
+
+    def check(self) -> float:
+        """Do the work on every thread; how many times the processor time it took by the wall's clock."""
+        time.sleep(REST_SECONDS)
+        pieces = [p for done in self._pool.map(self._work, range(self.threads)) for p in done]
+        wall, processor = (sum(p[i] for p in pieces) for i in (0, 1))
+        self.wall += wall
+        self.processor += processor
+        self.speeds += [p[1] for p in pieces]
+        return wall / processor
+
+    @property
+    def waiting(self) -> float:
+        """Wall time over processor time: 1 on a machine of one's own."""
+        return self.wall / self.processor if self.processor else 1.0
+
+    @property
+    def unsteadiness(self) -> float:
+        """The median piece's processor time over the fastest's: how far the processor was from its best."""
+        return float(np.median(self.speeds) / min(self.speeds)) if self.speeds else 1.0
+
+    def notes(self) -> list[str]:
+        """What must be said, if anything."""
+        lines = []
+        if self.waiting > BUSY:
+            lines.append("**The machine was busy with something else meanwhile** (a calibration loop took "
+                         f"{self.waiting:.2f} times its processor time): the figures are not to be relied on.")
+        if self.unsteadiness > UNSTEADY:
+            lines.append(f"The processor ran unsteadily (a fixed loop took {self.unsteadiness:.1f} times its best in the median, "
+                         "by processor time): clocks that turbo, or neighbours on the same host. Ratios suffer less than times.")
+        return lines

@@ -1,0 +1,108 @@
+"""A picture of a result: the roofline, how cost grows with size, and the ratio of every row. Needs matplotlib."""
+from __future__ import annotations
+
+import numpy as np
+
+from .report import OURS, SHORT, grouped, label, ratio, verdict
+
+INK, FAINT = "#222222", "#bbbbbb"
+COLORS = {"met": "#2a7f62", "missed": "#c8453b", "": "#8a8a8a"}
+LINES = ["#2a7f62", "#c8453b", "#3b6fb6", "#b8860b", "#7b4fa3", "#444444", "#d17ab0", "#5aa5a5"]
+ROW_INCHES, FEWEST_INCHES, BARS_A_COLUMN = 0.14, 3.0, 90
+
+
+def draw(result, path):
+    """Write the picture; the ending of `path` says its format."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    compared = [r for r in result["rows"] if ratio(r) is not None]
+    columns = max(1, -(-len(compared) // BARS_A_COLUMN))
+    tall = max(FEWEST_INCHES, ROW_INCHES * -(-len(compared) // columns))
+    figure = Figure(figsize=(max(14, 7 * columns), 6.5 + tall), layout="constrained")
+    FigureCanvasAgg(figure)
+    top, bottom = figure.subfigures(2, 1, height_ratios=[6, tall])
+    roofline, growth = top.subplots(1, 2)
+    draw_roofline(roofline, result)
+    draw_growth(growth, result)
+    draw_ratios(np.atleast_1d(bottom.subplots(1, columns)), compared, columns)
+    figure.savefig(path, dpi=110)
+
+
+# ---------------------------------------------------------------- the roofline
+def draw_roofline(axes, result):
+    """Arithmetic intensity against speed, under what memory, caches and multiply-add units allow (Williams et al., 2009)."""
+    points = [r for r in result["rows"] if "gflops" in r and r.get("bytes")]
+    axes.set(xscale="log", yscale="log", xlabel="floating-point operations a byte", ylabel="GFLOP/s", title="Roofline")
+    x = np.logspace(-2, 3.5, 200)
+    for count, limit in result["limits"].items():
+        threads = f"{count} thread{'s' if int(count) > 1 else ''}"
+        peak = limit["flops"]["float32"] / 1e9
+        for curve, style in ((limit["copy"][0], ":"), (limit["copy"][-1], "-")):
+            axes.plot(x, np.minimum(peak, x * curve[1] / 1e9), style, color=INK, linewidth=0.9)
+        axes.plot(x, np.full_like(x, limit["flops"]["float64"] / 1e9), "--", color=FAINT, linewidth=0.9)
+        axes.text(x[-1], peak, f"{threads}, f32 ", ha="right", va="bottom", fontsize=7)
+        axes.text(x[-1], limit["flops"]["float64"] / 1e9, "f64 ", ha="right", va="bottom", fontsize=7, color="#888888")
+    families = list(dict.fromkeys(r["family"] for r in points))
+    for i, family in enumerate(families):
+        mine = [r for r in points if r["family"] == family]
+        axes.scatter([r["flops"] / r["bytes"] for r in mine], [r["gflops"] for r in mine], s=14, color=LINES[i % len(LINES)],
+                     label=family, zorder=3)
+    if families:
+        axes.legend(fontsize=7, loc="lower right", title="roofs: memory, first cache (dotted)", title_fontsize=7)
+    elif not result["limits"]:
+        axes.text(0.5, 0.5, "no case with operations and bytes was measured", ha="center", transform=axes.transAxes)
+
+
+# ---------------------------------------------------------------- growth
+def series(rows) -> dict:
+    """Rows that differ in size alone: {(group, dtype, threads): [(size, seconds), ...]} by size."""
+    found: dict = {}
+    for row in rows:
+        if row["size"] and OURS in row:
+            found.setdefault((row["group"], row["dtype"], row["threads"]), []).append((row["size"], row[OURS]["min"]))
+    return {name: sorted(points) for name, points in found.items() if len(points) > 1}
+
+
+def exponent(points) -> float:
+    """The slope of time over size, both in logarithms, over the largest three sizes: 1 is linear."""
+    size, seconds = np.log(np.array(points[-3:])).T
+    return float(np.polyfit(size, seconds, 1)[0])
+
+
+def draw_growth(axes, result):
+    """Time over the amount of work; a straight line at 45° is linear cost, what lies flat at its left end is a call's overhead."""
+    axes.set(xscale="log", yscale="log", xlabel="work (elements, or operations of products and convolutions)", ylabel="seconds",
+             title="Cost by size (slope over the largest three sizes)")
+    for i, ((group, dtype, threads), points) in enumerate(series(result["rows"]).items()):
+        size, seconds = np.array(points).T
+        name = f"{group} {SHORT.get(dtype, dtype)}" + (f", {threads} threads" if threads > 1 else "")
+        axes.plot(size, seconds, "o-", color=LINES[i % len(LINES)], markersize=3, linewidth=1,
+                  label=f"{name}: {exponent(points):.2f}")
+        axes.plot(size, seconds[-1] * size / size[-1], ":", color=LINES[i % len(LINES)], linewidth=0.7)
+    if series(result["rows"]):
+        axes.legend(fontsize=7)
+    else:
+        axes.text(0.5, 0.5, "the growth family was not measured", ha="center", transform=axes.transAxes)
+
+
+# ---------------------------------------------------------------- ratios
+def draw_ratios(all_axes, rows, columns):
+    """A bar for each row, from 1 to its ratio to PyTorch; a tick where its budget is."""
+    ordered = [r for groups in grouped(rows).values() for group in groups.values() for r in group]
+    share = max(1, -(-len(ordered) // columns))
+    for i, axes in enumerate(all_axes):
+        mine = ordered[i * share:(i + 1) * share]
+        places = np.arange(len(mine))
+        values = [ratio(r) for r in mine]
+        colors = [COLORS.get(verdict(r), COLORS["missed"]) for r in mine]
+        axes.barh(places, [v - 1 for v in values], left=1, color=colors, height=0.7)
+        marked = [(p, r["budget"]) for p, r in zip(places, mine) if r["budget"] is not None]
+        axes.plot([b for _, b in marked], [p for p, _ in marked], "|", color=INK, markersize=5)
+        names = [f"{r['family']}: {label(r)}" + (f" ({r['threads']})" if r["threads"] > 1 else "") for r in mine]
+        axes.set_yticks(places, names, fontsize=6)
+        axes.set(xscale="log", xlabel="numtorch / PyTorch", ylim=(max(len(mine), 1) - 0.4, -0.6))
+        axes.axvline(1, color=INK, linewidth=0.8)
+        ticks = [t for t in (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10) if not values or min(values) / 2 < t < max(values) * 2 or t == 1]
+        axes.set_xticks(ticks, [f"{t:g}" for t in ticks], fontsize=7)
+        axes.minorticks_off()
+    all_axes[0].set_title("Ratio to PyTorch: left of 1 numtorch is faster; the tick is the budget", loc="left", fontsize=10)

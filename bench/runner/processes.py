@@ -1,0 +1,76 @@
+"""Cases that need a process of their own: starting up, and peak memory."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+# What a case's source may use. The peak is the kernel's high-water mark of this process image: `ru_maxrss` also remembers
+# the parent's, which is what was resident before `exec`.
+PRELUDE = """
+import json, time
+start = time.perf_counter()
+def peak_bytes():
+    try:
+        with open("/proc/self/status") as file:
+            return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM"))
+    except OSError:
+        import resource, sys
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+def report(*numbers):
+    print(json.dumps(numbers))
+"""
+
+
+def _environment(threads, cache):
+    import numtorch
+    root = os.path.dirname(os.path.dirname(os.path.abspath(numtorch.__file__)))
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "NUMTORCH_NUM_THREADS": str(threads),
+                   "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)}
+    return {**environment, "NUMTORCH_CACHE_DIR": cache} if cache else environment
+
+
+def _run(case, side, threads):
+    """The numbers one process printed. Raises RuntimeError with its last words where it failed."""
+    with tempfile.TemporaryDirectory() as empty:
+        done = subprocess.run([sys.executable, "-c", PRELUDE + case.source.replace("{module}", side)],
+                              capture_output=True, text=True,
+                              env=_environment(threads, empty if case.cold and side == "numtorch" else None))
+    if done.returncode:
+        raise RuntimeError((done.stderr.strip() or f"exit status {done.returncode}").splitlines()[-1])
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def process_rows(family, case, sides, threads, seconds) -> list[dict]:
+    """A row for each number the processes print. A quarter of a second a case means `case.rounds` processes a side."""
+    rounds = max(1, min(case.rounds, round(case.rounds * seconds / 0.25)))
+    runs = {side: [] for side in sides}
+    problems = {}
+    for turn in range(rounds):
+        for side in sides if turn % 2 == 0 else reversed(sides):
+            if side not in problems:
+                try:
+                    runs[side].append(_run(case, side, threads))
+                except RuntimeError as error:
+                    problems[side] = str(error)[:300]
+    rows = []
+    for i, (name, unit, budget) in enumerate(case.rows):
+        row = {"family": family, "group": case.group or family, "name": name, "dtype": None, "threads": threads, "unit": unit,
+               "budget": budget, "size": 0.0}
+        for side in sides:
+            values = [run[i] for run in runs[side][1 if len(runs[side]) > 1 else 0:]]
+            if side in problems and side == "numtorch":
+                absent = problems[side].startswith(("AttributeError", "ModuleNotFoundError", "NotImplementedError"))
+                row["missing" if absent else "failed"] = problems[side]
+            elif side in problems:
+                row.setdefault("peers_without", {})[side] = problems[side]
+            else:
+                low, middle, high = np.percentile(values, [25, 50, 75])
+                row[side] = {"min": float(min(values)), "median": float(middle), "spread": float((high - low) / middle),
+                             "samples": len(values)}
+        rows.append(row)
+    return rows

@@ -1,0 +1,236 @@
+"""Results as text: what a row says, tables on a terminal, and what must be said with them."""
+from __future__ import annotations
+
+import json
+import math
+import platform
+import statistics
+
+OURS = "numtorch"
+PEERS = {"torch": "PyTorch", "numpy": "NumPy"}
+SHORT = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
+
+
+# ---------------------------------------------------------------- rows
+def ratio(row, peer="torch"):
+    """Our time (or bytes) over a peer's, of the minima; None where one of them is not there."""
+    return row[OURS]["min"] / row[peer]["min"] if OURS in row and peer in row else None
+
+
+def verdict(row) -> str:
+    """`met`, `missed`, a problem, or nothing where there is no budget or no PyTorch."""
+    for problem in ("wrong", "failed"):
+        if problem in row:
+            return f"{problem.upper()}: {row[problem]}"
+    if "missing" in row:
+        return f"not there: {row['missing']}"
+    value = ratio(row)
+    if value is None or row["budget"] is None:
+        return ""
+    return "met" if value <= row["budget"] else "missed"
+
+
+def label(row) -> str:
+    """The case's name with its dtype."""
+    return f"{row['name']} {SHORT.get(row['dtype'], row['dtype'])}" if row["dtype"] else row["name"]
+
+
+def key(row) -> tuple:
+    """What makes a row the same one in two results."""
+    return row["family"], row["group"], row["name"], row["dtype"], row["threads"]
+
+
+def speed_ups(rows) -> dict:
+    """For each row measured with more threads than one: our time on one thread over its time."""
+    alone = {key(r)[:-1]: r[OURS]["min"] for r in rows if r["threads"] == 1 and OURS in r}
+    return {key(r): alone[key(r)[:-1]] / r[OURS]["min"] for r in rows
+            if r["threads"] > 1 and OURS in r and r["unit"] == "s" and key(r)[:-1] in alone}
+
+
+# ---------------------------------------------------------------- cells
+def figures(value, unit="s") -> str:
+    """Three figures and a unit."""
+    scales = [("s", 1), ("ms", 1e3), ("µs", 1e6), ("ns", 1e9)] if unit == "s" else [
+        ("GB", 1e-9), ("MB", 1e-6), ("kB", 1e-3), ("B", 1)]
+    for name, scale in scales:
+        if value * scale >= 0.9995 or name == scales[-1][0]:
+            return f"{value * scale:.0f} {name}" if value * scale >= 100 else f"{value * scale:.3g} {name}"
+    return ""
+
+
+def _times(row, side):
+    return f"{figures(row[side]['min'], row['unit'])} / {figures(row[side]['median'], row['unit'])}" if side in row else "–"
+
+
+def _number(value, form="{:.2f}"):
+    return "–" if value is None else form.format(value)
+
+
+def _speed(row):
+    if "gflops" in row:
+        return f"{row['gflops']:.0f} GFLOP/s" if row["gflops"] >= 10 else f"{row['gflops']:.1f} GFLOP/s"
+    if "gbytes" in row:
+        return f"{row['gbytes']:.0f} GB/s" if row["gbytes"] >= 10 else f"{row['gbytes']:.1f} GB/s"
+    return "–"
+
+
+def columns(result) -> list:
+    """(heading, row -> text, whether it is text) of the columns that this result needs."""
+    rows, sides = result["rows"], result["machine"]["sides"]
+    several = len(result["threads"]) > 1
+    gains = speed_ups(rows) if several else {}
+    found = [("", label, True)]
+    if several:
+        found.append(("threads", lambda r: str(r["threads"]), False))
+    found.append(("numtorch min / median", lambda r: _times(r, OURS), False))
+    found.append(("spread", lambda r: _number(r.get(OURS, {}).get("spread"), "{:.0%}"), False))
+    found.append(("speed", _speed, False))
+    if result["limits"]:
+        found.append(("of limit", lambda r: _number(r.get("of_limit"), "{:.0%}"), False))
+    for peer in PEERS:
+        if peer in sides and any(peer in r for r in rows):
+            found.append((f"{PEERS[peer]} min / median", lambda r, p=peer: _times(r, p), False))
+            found.append(("ratio" if peer == "torch" else f"to {PEERS[peer]}", lambda r, p=peer: _number(ratio(r, p)), False))
+    if several:
+        found.append(("gain", lambda r: _number(gains.get(key(r)), "{:.2f}×"), False))
+    if any(r["budget"] is not None for r in rows) and "torch" in sides:
+        found.append(("budget", lambda r: _number(r["budget"], "≤ {:g}"), False))
+    found.append(("", verdict, True))
+    return found
+
+
+def grouped(rows) -> dict:
+    """Rows by family, then group, in their order."""
+    groups: dict = {}
+    for row in rows:
+        groups.setdefault(row["family"], {}).setdefault(row["group"], []).append(row)
+    return groups
+
+
+def summary(rows) -> list[list[str]]:
+    """A line a family: rows, budgets met, missed, not there, wrong, the ratios' geometric mean, and the worst row."""
+    lines = []
+    for family, groups in grouped(rows).items():
+        mine = [r for group in groups.values() for r in group]
+        ratios = [(ratio(r), r) for r in mine if ratio(r) is not None]
+        said = [verdict(r).split(":")[0] for r in mine]
+        worst = max(ratios, key=lambda pair: pair[0] / (pair[1]["budget"] or math.inf), default=None)
+        lines.append([family, str(len(mine)), *[str(said.count(s)) for s in ("met", "missed", "not there")],
+                      str(said.count("WRONG") + said.count("FAILED")),
+                      f"{statistics.geometric_mean(r for r, _ in ratios):.2f}" if ratios else "–",
+                      f"{label(worst[1])}: {worst[0]:.2f}" if worst else "–"])
+    return lines
+
+
+SUMMARY_HEADINGS = ["family", "rows", "met", "missed", "not there", "wrong", "mean ratio", "furthest from its budget"]
+
+
+# ---------------------------------------------------------------- what must be said
+def machine(modules, missing) -> dict:
+    """What the figures were measured on, and with what."""
+    import numba
+    name = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo") as file:
+            name = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), name)
+    except OSError:
+        pass
+    return {"processor": name, "system": platform.system(), "python": platform.python_version(), "numba": numba.__version__,
+            "sides": {side: module.__version__ for side, module in modules.items()}, "absent": missing}
+
+
+def notes(result, limits=True) -> list[str]:
+    """What the figures were measured on, with the machine's limits or without, and what is wrong with them."""
+    said, sides = result["machine"], result["machine"]["sides"]
+    threads = ", ".join(map(str, result["threads"])) + (" thread" if result["threads"] == [1] else " threads")
+    versions = [f"{PEERS[p]} {sides[p]}" for p in PEERS if p in sides]
+    lines = [f"{said['processor']}, {threads}, Python {said['python']}, numba {said['numba']}"
+             + "".join(f", {v}" for v in versions) + ". Ratios are of the minima; below 1, numtorch is faster."]
+    lines += [f"{PEERS.get(p, p)} is not installed: nothing to compare with." for p in said["absent"]]
+    for count, limit in result["limits"].items() if limits else ():
+        peaks = ", ".join(f"{rate / 1e9:.0f} GFLOP/s {SHORT[dtype]}" for dtype, rate in limit["flops"].items())
+        cache, memory = (limit["copy"][i][1] / 1e9 for i in (0, -1))
+        lines.append(f"Limits measured on {count} thread{'s' if int(count) > 1 else ''}: {peaks}; copying {cache:.0f} GB/s in the "
+                     f"first cache, {memory:.0f} GB/s in memory.")
+    without = {(side, text) for r in result["rows"] for side, text in r.get("peers_without", {}).items()}
+    lines += [f"{PEERS[side]} could not run a case: {text}" for side, text in sorted(without)]
+    busy = [r for r in result["rows"] if r.get("busy", 1) > 1.3]
+    lines += result["contention"]["notes"]
+    if busy and result["contention"]["notes"]:
+        lines.append(f"{len(busy)} of {len(result['rows'])} rows were measured while others used the processors.")
+    return lines
+
+
+# ---------------------------------------------------------------- on a terminal
+def show(result, out=None):
+    """Print the tables, with rich where it is installed."""
+    try:
+        from rich.console import Console
+    except ImportError:
+        _show_plainly(result, out)
+        return
+    console = Console(file=out)
+    if not console.is_terminal:                          # a pipe has no width: lines are as long as they are
+        _show_plainly(result, out)
+        return
+    _show_richly(result, console)
+
+
+def _tables(result):
+    """(title, headings, rows of texts, verdicts) of every table."""
+    for family, groups in grouped(result["rows"]).items():
+        for group, rows in groups.items():
+            wanted = columns({**result, "rows": rows})
+            title = group if group == family else f"{family}: {group}"
+            yield title, wanted, [[text(r) for _, text, _ in wanted] for r in rows]
+
+
+def _show_richly(result, console):
+    from rich.markup import escape
+    from rich.table import Table
+    for title, wanted, lines in _tables(result):
+        table = Table(title=title, title_justify="left")
+        for heading, _, is_text in wanted:
+            table.add_column(heading, justify="left" if is_text else "right", overflow="fold")
+        for line in lines:
+            color = {"met": "green", "missed": "red", "": "default"}.get(line[-1], "yellow")
+            color = "bold red" if line[-1].startswith(("WRONG", "FAILED")) else color
+            table.add_row(*map(escape, line[:-1]), f"[{color}]{escape(line[-1])}[/]")
+        console.print(table)
+    table = Table(*SUMMARY_HEADINGS, title="All", title_justify="left")
+    for line in summary(result["rows"]):
+        table.add_row(*map(escape, line))
+    console.print(table)
+    for line in notes(result):
+        console.print(escape(line.replace("**", "")), highlight=False)
+
+
+def _show_plainly(result, out):
+    tables = [(title, [h for h, _, _ in wanted], lines) for title, wanted, lines in _tables(result)]
+    for title, headings, lines in [*tables, ("all", SUMMARY_HEADINGS, summary(result["rows"]))]:
+        widths = [max(len(line[i]) for line in [headings, *lines]) for i in range(len(headings))]
+        print(f"\n{title}", file=out)
+        for line in [headings, *lines]:
+            print("  ".join(text.ljust(w) for text, w in zip(line, widths)).rstrip(), file=out)
+    print(file=out)
+    print("\n".join(line.replace("**", "") for line in notes(result)), file=out)
+
+
+# ---------------------------------------------------------------- files
+def save(result, path):
+    """Write the result as JSON."""
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(result, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+
+
+def load(path) -> dict:
+    """A result that `save` wrote. Raises ValueError where the file holds something else."""
+    with open(path, encoding="utf-8") as file:
+        result = json.load(file)
+    if not isinstance(result, dict) or result.get("format") != FORMAT:
+        raise ValueError(f"{path} is not a result of this benchmark (format {FORMAT} was expected)")
+    return result
+
+
+FORMAT = 1
