@@ -20,6 +20,7 @@ from ..ops.elementary import tanh
 from ..ops.gather import embedding as _embedding
 from ..ops.linear import linear
 from ..ops.loss import broadcast_pair, reduced
+from ..ops.multihead import multi_head_attention_forward
 from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from ..ops.random import rand
 from ..ops.view import make_view, reshape, squeeze, transpose, unsqueeze
@@ -513,4 +514,5 @@ __all__ = [
     "pairwise_distance", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "selu", "sigmoid", "silu",
     "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
     "threshold", "triplet_margin_loss", "unfold",
+    "multi_head_attention_forward", "scaled_dot_product_attention",
 ]

@@ -88,7 +88,9 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p: f
     except (AttributeError, TypeError):
         found = plan = None
     if plan is None:
-        plan = _make_plan(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+        if attn_mask is not None and is_causal:
+            raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+        plan = make_plan(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
         _plans.keep(found, plan)
     if plan.forward is None or (attn_mask is not None and recording(attn_mask)):
         query, key, value = plan.same_batch(query, key, value)
@@ -134,23 +136,21 @@ class _Plan:
         self.counters = module.counters_used(q.dtype.kernel, shape[0] * shape[1], shape[2], keys) if self.dropout else 0
         self.backward = {}
 
-    def plan_backward(self, q, k, v, grad):
-        """The backward kernel, its workspace and the gradients' layouts, for one layout of the incoming gradient."""
+    def plan_backward(self, q, k, v, grad, *grads):
+        """The backward kernel and its workspace, for one layout of the incoming gradient."""
         found = self.backward.get(grad)
         if found is None:
-            layouts = [_result_layout(x, x.shape[-1]) for x in (q, k, v)]
             prepared = kernels(q.device, "attention").plan_attention_grad(
-                *self.sizes, _steps(q, k, v, self.out, grad, *layouts), **self.arguments)
+                *self.sizes, _steps(q, k, v, self.out, grad, *grads), **self.arguments)
             if len(self.backward) >= 8:
                 self.backward.clear()
-            found = self.backward[grad] = prepared, _bytes(prepared.workspace, q.device), layouts
+            found = self.backward[grad] = prepared, _bytes(prepared.workspace, q.device)
         return found
 
 
-def _make_plan(query, key, value, mask, dropout_p, is_causal, scale, enable_gqa):
+def make_plan(query, key, value, mask, dropout_p, is_causal, scale=None, enable_gqa=False):
+    """Check the inputs and plan their attention. A mask and `is_causal` hold both."""
     _check(query, key, value, mask, dropout_p)
-    if mask is not None and is_causal:
-        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     q, k, v = query.layout, key.layout, value.layout
     plan = _Plan()
     plan.scale = (1.0 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0) if scale is None else float(scale)
@@ -185,12 +185,14 @@ def _steps(*layouts):
 
 
 def _result_layout(like, width):
-    """Dense, the heads within a row where they are so in `like`: what was split into heads is joined again without a copy."""
+    """Dense, in the order of dimensions that `like` has: what was split into heads is joined again without a copy."""
     shape = (*like.shape[:-1], width)
-    if like.ndim == 4 and shape[1] > 1 and like.strides[1] < like.strides[2]:
-        _, heads, rows, _ = shape
-        return Layout.of(like.dtype, shape, (rows * heads * width, width, heads * width, 1), like.device)
-    return Layout.of(like.dtype, shape, None, like.device)
+    order = sorted(range(like.ndim - 1), key=lambda d: -like.strides[d])
+    strides, step = [1] * like.ndim, width
+    for d in reversed(order):
+        strides[d] = step
+        step *= shape[d]
+    return Layout.of(like.dtype, shape, tuple(strides), like.device)
 
 
 def _has_rows(layout):
@@ -204,10 +206,7 @@ def _rows(x):
 
 # ---------------------------------------------------------------- the kernels
 def _attend(plan, query, key, value, mask):
-    state = default_generator._advance(plan.counters) if plan.counters else None
-    out, lse, workspace = empty(plan.out), empty(plan.lse), empty(plan.workspace)
-    plan.forward.call(query.address, key.address, value.address, 0 if mask is None else mask.address,
-                      0 if state is None else state.ctypes.data, out.address, lse.address, workspace.address, plan.forward.walk)
+    out, lse, state = run_forward(plan, query, key, value, mask)
     if recording(query, key, value):
         out.node = node = GraphNode("scaled_dot_product_attention", (query.node, key.node, value.node),
                                     (query, key, value, mask, lse), _attend_vjp, (plan, state))
@@ -215,19 +214,33 @@ def _attend(plan, query, key, value, mask):
     return out
 
 
+def run_forward(plan, query, key, value, mask):
+    """The result, the logarithms of the sums of exponentials, and the generator's state where weights were dropped."""
+    state = default_generator._advance(plan.counters) if plan.counters else None
+    out, lse, workspace = empty(plan.out), empty(plan.lse), empty(plan.workspace)
+    plan.forward.call(query.address, key.address, value.address, 0 if mask is None else mask.address,
+                      0 if state is None else state.ctypes.data, out.address, lse.address, workspace.address, plan.forward.walk)
+    return out, lse, state
+
+
 def _attend_vjp(node, grad):
     query, key, value, mask, lse = node.tensors()
     plan, state = node.constants
     if modes.grad:
-        return _gradient_formula(node, query, key, value, mask, grad)
+        return gradient_formula(plan, state, [node.needs(i) for i in range(3)], query, key, value, mask, grad)
     out, = node.result_tensors()
-    grad = _rows(grad)
-    prepared, room, layouts = plan.plan_backward(query.layout, key.layout, value.layout, grad.layout)
-    grads, workspace = [empty(layout) for layout in layouts], empty(room)
+    grads = [empty(_result_layout(x.layout, x.layout.shape[-1])) for x in (query, key, value)]
+    run_backward(plan, state, query, key, value, mask, out, lse, _rows(grad), grads)
+    return tuple([g if node.needs(i) else None for i, g in enumerate(grads)])
+
+
+def run_backward(plan, state, query, key, value, mask, out, lse, grad, grads):
+    """Write the gradients of query, key and value."""
+    prepared, room = plan.plan_backward(query.layout, key.layout, value.layout, grad.layout, *[g.layout for g in grads])
+    workspace = empty(room)
     prepared.call(query.address, key.address, value.address, 0 if mask is None else mask.address,
                   0 if state is None else state.ctypes.data, out.address, lse.address, grad.address, *[g.address for g in grads],
                   workspace.address, prepared.walk)
-    return tuple([g if node.needs(i) else None for i, g in enumerate(grads)])
 
 
 # ---------------------------------------------------------------- the formula
@@ -236,7 +249,7 @@ def _weights(plan, query, key, mask):
     scores = mul(matmul(query, transpose(key, -2, -1)), plan.scale)
     if plan.causal:
         seen = tril(ones(*scores.layout.shape[-2:], dtype=bool_, device=scores.layout.device))
-        return registry["softmax"].function(masked_fill(scores, seen.logical_not(), -math.inf), -1)
+        scores = masked_fill(scores, seen.logical_not(), -math.inf)
     if mask is None:
         return registry["softmax"].function(scores, -1)
     scores = masked_fill(scores, mask.logical_not(), -math.inf) if mask.layout.dtype is bool_ else add(scores, mask)
@@ -254,9 +267,8 @@ def _formula(plan, query, key, value, mask):
     return matmul(dropout(weights, plan.dropout) if plan.dropout else weights, _shared_heads(plan, value))
 
 
-def _gradient_formula(node, query, key, value, mask, grad):
+def gradient_formula(plan, state, wanted, query, key, value, mask, grad):
     """The gradients of other ops, which record themselves."""
-    plan, state = node.constants
     keys, values = _shared_heads(plan, key), _shared_heads(plan, value)
     weights = _weights(plan, query, keys, mask)
     dropped, slopes = weights, matmul(grad, transpose(values, -2, -1))
@@ -264,9 +276,9 @@ def _gradient_formula(node, query, key, value, mask, grad):
         kept = _kept(plan, weights.layout, state)
         dropped, slopes = mul(weights, kept), mul(slopes, kept)
     slopes = mul(mul(weights, sub(slopes, total(mul(slopes, weights), -1, keepdim=True))), plan.scale)
-    by_query = matmul(slopes, keys) if node.needs(0) else None
-    by_key = _summed_heads(plan, matmul(transpose(slopes, -2, -1), query)) if node.needs(1) else None
-    return by_query, by_key, _summed_heads(plan, matmul(transpose(dropped, -2, -1), grad)) if node.needs(2) else None
+    by_query = matmul(slopes, keys) if wanted[0] else None
+    by_key = _summed_heads(plan, matmul(transpose(slopes, -2, -1), query)) if wanted[1] else None
+    return by_query, by_key, _summed_heads(plan, matmul(transpose(dropped, -2, -1), grad)) if wanted[2] else None
 
 
 def _summed_heads(plan, grad):

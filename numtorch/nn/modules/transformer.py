@@ -1,0 +1,245 @@
+"""The Transformer: encoder and decoder layers, stacks of them, and both together (Vaswani et al. 2017)."""
+from __future__ import annotations
+
+import copy
+import math
+
+from ...dtypes import bool_
+from ...ops.creation import full, zeros
+from ...ops.join import triu
+from ...ops.operators import masked_fill
+from .. import functional as F
+from .. import init
+from .attention import MultiheadAttention
+from .container import ModuleList
+from .dropout import Dropout
+from .linear import Linear
+from .module import Module
+from .normalization import LayerNorm
+
+
+def _activation(activation):
+    """The function for `"relu"`, `"gelu"` or a callable."""
+    if not isinstance(activation, str):
+        return activation
+    if activation not in ("relu", "gelu"):
+        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    return F.relu if activation == "relu" else F.gelu
+
+
+def _additive(mask, name, dtype):
+    """A mask as what is added to scores: of a bool one, True hides."""
+    if mask is None or mask.layout.dtype.is_floating_point:
+        return mask
+    if mask.layout.dtype is not bool_:
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+    return masked_fill(zeros(*mask.layout.shape, dtype=dtype, device=mask.layout.device), mask, -math.inf)
+
+
+def _causal_mask(size, device=None, dtype=None):
+    """-inf above the diagonal, 0 elsewhere."""
+    return triu(full((size, size), -math.inf, dtype=dtype, device=device), diagonal=1)
+
+
+def _is_causal(mask, promised, size):
+    """Whether a mask hides the future and nothing else: as promised, or found out where nothing (None) was."""
+    if promised is not None or mask is None:
+        return promised is True
+    if mask.layout.shape != (size, size):
+        return False
+    return bool(mask.eq(_causal_mask(size, mask.layout.device, mask.layout.dtype)).all())
+
+
+def _length(x, batch_first):
+    return x.layout.shape[1 if batch_first and x.layout.ndim == 3 else 0]
+
+
+class _Layer(Module):
+    """What encoder and decoder layers share: self-attention, the feed-forward network, their norms and dropouts."""
+
+    norms = 2
+
+    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation=F.relu,
+                 layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True, device=None,
+                 dtype=None):
+        super().__init__()
+        where = {"device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **where)
+        if self.norms == 3:
+            self.multihead_attn = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **where)
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **where)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **where)
+        self.norm_first = norm_first
+        for i in range(1, self.norms + 1):
+            setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **where))
+        for i in range(1, self.norms + 1):
+            setattr(self, f"dropout{i}", Dropout(dropout))
+        self.activation = _activation(activation)
+
+    def _self_attention(self, x, mask, padding, is_causal):
+        return self.dropout1(self.self_attn(x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False,
+                                            is_causal=is_causal)[0])
+
+    def _feed_forward(self, x, last):
+        return last(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention and a feed-forward network, each with a residual connection and a layer norm.
+
+    Args:
+        d_model: the extent of inputs and results.
+        nhead: heads of the attention.
+        dim_feedforward: the extent between the two linear layers.
+        dropout: applied to attention weights and to what each part adds.
+        activation: `"relu"`, `"gelu"` or a function.
+        layer_norm_eps: added to the variance in the norms.
+        batch_first: (N, S, E) instead of (S, N, E).
+        norm_first: normalise before each part instead of after it (Xiong et al. 2020).
+        bias: whether linear layers and norms have one.
+    """
+
+    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal: bool = False):
+        """src (S, N, E), or (N, S, E) with `batch_first`, or (S, E); masks as for `MultiheadAttention`."""
+        if src_mask is not None and src_key_padding_mask is not None:
+            src_mask = _additive(src_mask, "src_mask", src.layout.dtype)
+            src_key_padding_mask = _additive(src_key_padding_mask, "src_key_padding_mask", src.layout.dtype)
+        if self.norm_first:
+            src = src + self._self_attention(self.norm1(src), src_mask, src_key_padding_mask, is_causal)
+            return src + self._feed_forward(self.norm2(src), self.dropout2)
+        src = self.norm1(src + self._self_attention(src, src_mask, src_key_padding_mask, is_causal))
+        return self.norm2(src + self._feed_forward(src, self.dropout2))
+
+
+class TransformerDecoderLayer(_Layer):
+    """Self-attention, attention to an encoder's result, and a feed-forward network. Arguments as for the encoder's layer."""
+
+    norms = 3
+
+    def _cross_attention(self, x, memory, mask, padding, is_causal):
+        return self.dropout2(self.multihead_attn(x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False,
+                                                 is_causal=is_causal)[0])
+
+    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
+                tgt_is_causal: bool = False, memory_is_causal: bool = False):
+        """tgt (T, N, E) and memory (S, N, E), or (N, T, E) and (N, S, E) with `batch_first`, or without N."""
+        x = tgt
+        if self.norm_first:
+            x = x + self._self_attention(self.norm1(x), tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+            x = x + self._cross_attention(self.norm2(x), memory, memory_mask, memory_key_padding_mask, memory_is_causal)
+            return x + self._feed_forward(self.norm3(x), self.dropout3)
+        x = self.norm1(x + self._self_attention(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal))
+        x = self.norm2(x + self._cross_attention(x, memory, memory_mask, memory_key_padding_mask, memory_is_causal))
+        return self.norm3(x + self._feed_forward(x, self.dropout3))
+
+
+def _copies(layer, count):
+    return ModuleList([copy.deepcopy(layer) for _ in range(count)])
+
+
+class TransformerEncoder(Module):
+    """A stack of copies of an encoder layer.
+
+    Args:
+        encoder_layer: copied `num_layers` times.
+        norm: applied to the result, or None.
+        enable_nested_tensor, mask_check: accepted; there are no nested tensors here.
+    """
+
+    def __init__(self, encoder_layer, num_layers: int, norm=None, enable_nested_tensor: bool = True, mask_check: bool = True):
+        super().__init__()
+        self.layers = _copies(encoder_layer, num_layers)
+        self.num_layers, self.norm = num_layers, norm
+        self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+
+    def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
+        """Each layer in turn. `is_causal` says that `mask` hides the future and nothing else; None finds out."""
+        src_key_padding_mask = _additive(src_key_padding_mask, "src_key_padding_mask", src.layout.dtype)
+        mask = _additive(mask, "mask", src.layout.dtype)
+        is_causal = _is_causal(mask, is_causal, _length(src, self.layers[0].self_attn.batch_first))
+        for layer in self.layers:
+            src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=is_causal)
+        return src if self.norm is None else self.norm(src)
+
+
+class TransformerDecoder(Module):
+    """A stack of copies of a decoder layer, and a norm of the result (or None)."""
+
+    def __init__(self, decoder_layer, num_layers: int, norm=None):
+        super().__init__()
+        self.layers = _copies(decoder_layer, num_layers)
+        self.num_layers, self.norm = num_layers, norm
+
+    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
+                tgt_is_causal=None, memory_is_causal: bool = False):
+        """Each layer in turn. `tgt_is_causal` says that `tgt_mask` hides the future and nothing else; None finds out."""
+        tgt_is_causal = _is_causal(tgt_mask, tgt_is_causal, _length(tgt, self.layers[0].self_attn.batch_first))
+        for layer in self.layers:
+            tgt = layer(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
+                        memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
+                        memory_is_causal=memory_is_causal)
+        return tgt if self.norm is None else self.norm(tgt)
+
+
+class Transformer(Module):
+    """An encoder and a decoder.
+
+    Args:
+        d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias: of the layers.
+        num_encoder_layers, num_decoder_layers: how many.
+        custom_encoder, custom_decoder: used instead of ones made here.
+
+    Example:
+        >>> import numtorch as torch
+        >>> model = torch.nn.Transformer(8, 2, 1, 1, 16)
+        >>> model(torch.randn(5, 1, 8), torch.randn(3, 1, 8)).shape
+        torch.Size([3, 1, 8])
+    """
+
+    def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
+                 dim_feedforward: int = 2048, dropout: float = 0.1, activation=F.relu, custom_encoder=None, custom_decoder=None,
+                 layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True, device=None,
+                 dtype=None):
+        super().__init__()
+        sizes = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
+
+        def norm():
+            return LayerNorm(d_model, eps=layer_norm_eps, bias=bias, device=device, dtype=dtype)
+
+        self.encoder = custom_encoder
+        if custom_encoder is None:
+            self.encoder = TransformerEncoder(TransformerEncoderLayer(*sizes), num_encoder_layers, norm())
+        self.decoder = custom_decoder
+        if custom_decoder is None:
+            self.decoder = TransformerDecoder(TransformerDecoderLayer(*sizes), num_decoder_layers, norm())
+        self._reset_parameters()
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+
+    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None,
+                tgt_key_padding_mask=None, memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None,
+                memory_is_causal: bool = False):
+        """src (S, N, E) and tgt (T, N, E), or (N, S, E) and (N, T, E) with `batch_first`, or without N; masks as in the layers.
+
+        Raises:
+            RuntimeError: batches differ, or the last dimension is not d_model.
+        """
+        batch = 0 if self.batch_first else 1
+        if src.layout.ndim == 3 and src.layout.shape[batch] != tgt.layout.shape[batch]:
+            raise RuntimeError("the batch number of src and tgt must be equal")
+        if src.layout.shape[-1] != self.d_model or tgt.layout.shape[-1] != self.d_model:
+            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
+        return self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
+                            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
+                            memory_is_causal=memory_is_causal)
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device=None, dtype=None):
+        """The (sz, sz) mask that hides the future: -inf above the diagonal, 0 elsewhere."""
+        return _causal_mask(sz, device, dtype)
+
+    def _reset_parameters(self):
+        for parameter in self.parameters():
+            if parameter.layout.ndim > 1:
+                init.xavier_uniform_(parameter)
