@@ -1,0 +1,258 @@
+"""The kernels of recurrent layers: gates against NumPy in float64, the order of steps, panels, and the loop itself."""
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from numtorch.kernels import threads
+from numtorch.kernels.cpu import rnn
+from numtorch.kernels.cpu.rnngates import KINDS, plan_gates
+from numtorch.kernels.cpu.rnnpanels import plan_panels, plan_products
+
+TOLERANCE = {"float32": 2e-6, "float64": 1e-14, "float16": 4e-3, "bfloat16": 3e-2}
+
+
+def to_words(array, dtype):
+    if dtype == "bfloat16":
+        bits = np.asarray(array, np.float32).view(np.uint32)
+        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    return np.asarray(array).astype(dtype).view(np.uint16 if dtype == "float16" else dtype)
+
+
+def from_words(words, dtype):
+    if dtype == "bfloat16":
+        return (words.astype(np.uint32) << 16).view(np.float32).astype(float)
+    return words.view(dtype).astype(float)
+
+
+class Guarded:
+    """An array between two guard strips that must survive the kernel."""
+
+    def __init__(self, array):
+        array = np.ascontiguousarray(array)
+        edge = 256
+        self.raw = np.full(array.nbytes + 2 * edge, 0xA5, np.uint8)
+        self.array = self.raw[edge:edge + array.nbytes].view(array.dtype).reshape(array.shape)
+        self.array[...] = array
+        self.address = self.array.ctypes.data if array.nbytes else self.raw.ctypes.data + edge
+
+    def check(self):
+        assert (self.raw[:256] == 0xA5).all() and (self.raw[len(self.raw) - 256:] == 0xA5).all()
+        return self.array
+
+
+def run(prepared, *arrays):
+    """Call a prepared kernel on arrays (None: a null address); returns them."""
+    guarded = [None if a is None else Guarded(a) for a in arrays]
+    prepared.call(*[0 if g is None else g.address for g in guarded], prepared.walk)
+    return [None if g is None else g.check() for g in guarded]
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def cell_reference(kind, sums, product, before, cell):
+    """One step in float64: activations, hidden state, cell state."""
+    if kind.startswith("rnn"):
+        hidden = np.tanh(sums) if kind == "rnn_tanh" else np.maximum(sums, 0)
+        return hidden, hidden, None
+    if kind == "lstm":
+        i, f, g, o = np.split(sums, 4, 1)
+        gates = sigmoid(i), sigmoid(f), np.tanh(g), sigmoid(o)
+        cell = gates[1] * cell + gates[0] * gates[2]
+        return np.hstack(gates), gates[3] * np.tanh(cell), cell
+    (r, z, n), (hr, hz, hn) = np.split(sums, 3, 1), np.split(product, 3, 1)
+    r, z = sigmoid(r + hr), sigmoid(z + hz)
+    n = np.tanh(n + r * hn)
+    return np.hstack((r, z, n)), n + z * (before - n), None
+
+
+# ---------------------------------------------------------------- gates
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("kind", ["lstm", "gru", "rnn_tanh", "rnn_relu"])
+def test_gates_forward(kind, dtype):
+    rng = np.random.default_rng(0)
+    count = rnn.GATES[kind]
+    for rows, n in ((1, 1), (3, 7), (2, 16), (5, 300), (0, 4)):
+        draw = lambda width: to_words(rng.normal(size=(rows, width * n)), dtype)
+        exact = lambda words: from_words(words, dtype)
+        gates, before, cell, product = draw(count), draw(1), draw(1), draw(3)
+        bias = to_words(rng.normal(size=3 * n), dtype)
+        zeros = np.zeros((rows, n), gates.dtype)
+        expected = cell_reference(kind, exact(gates), exact(product) + exact(bias), exact(before), exact(cell))
+        plan = plan_gates(kind, dtype, rows, n)
+        if kind == "lstm":
+            gates, _, new, hidden = run(plan, gates, cell, zeros, zeros)
+            np.testing.assert_allclose(exact(new), expected[2], atol=TOLERANCE[dtype] * 4)
+        elif kind == "gru":
+            gates, _, _, _, hidden, kept = run(plan, gates, product, bias, before, zeros, zeros)
+            np.testing.assert_allclose(exact(kept), (exact(product) + exact(bias))[:, 2 * n:], atol=TOLERANCE[dtype] * 4)
+            without = run(plan_gates(kind, dtype, rows, n, absent=("kept",)), draw(3), product, None, before, zeros, None)
+            assert np.isfinite(exact(without[4])).all()
+        else:
+            hidden, = run(plan, gates)
+            gates = hidden
+        np.testing.assert_allclose(exact(gates), expected[0], atol=TOLERANCE[dtype] * 4)
+        np.testing.assert_allclose(exact(hidden), expected[1], atol=TOLERANCE[dtype] * 8)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru", "rnn_tanh", "rnn_relu"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gates_backward_is_the_derivative(kind, dtype):
+    """Along a random direction of everything that goes in, by central differences in float64."""
+    rng = np.random.default_rng(1)
+    count, tolerance = rnn.GATES[kind], 2e-5 if dtype == "float32" else 1e-8
+    for rows, n in ((1, 1), (3, 300), (4, 13)):
+        sums, product, before, cell = (rng.normal(size=(rows, w * n)) for w in (count, 3, 1, 1))
+        later, grad_out, later_cell = (rng.normal(size=(rows, n)) for _ in range(3))
+        step = 1e-6
+        directions = [rng.normal(size=x.shape) for x in (sums, product, before, cell)]
+
+        def loss(sign):
+            _, hidden, new = cell_reference(kind, *(x + sign * step * d for x, d in zip((sums, product, before, cell), directions)))
+            return (hidden * (later + grad_out)).sum() + (0 if new is None else (new * later_cell).sum())
+
+        slope = (loss(1) - loss(-1)) / (2 * step)
+        gates, hidden, new = cell_reference(kind, sums, product, before, cell)
+        words = lambda x: np.asarray(x, dtype)
+        plan, zeros = plan_gates(kind + "_grad", dtype, rows, n), np.zeros((rows, count * n), dtype)
+        if kind == "lstm":
+            out = run(plan, *map(words, (later, grad_out, later_cell, gates, cell, new)), zeros, np.zeros((rows, n), dtype))
+            found = (out[6] * directions[0]).sum() + (out[7] * directions[3]).sum()
+        elif kind == "gru":
+            out = run(plan, *map(words, (later, grad_out, gates, product[:, 2 * n:], before)), zeros, zeros, np.zeros((rows, n), dtype))
+            found = (out[5] * directions[0]).sum() + (out[6] * directions[1]).sum() + (out[7] * directions[2]).sum()
+        else:
+            out = run(plan, *map(words, (later, grad_out, hidden)), zeros)
+            found = (out[3] * directions[0]).sum()
+        assert found == pytest.approx(slope, rel=tolerance, abs=tolerance * rows * n)
+
+
+def test_absent_gradients_count_as_zero():
+    rng = np.random.default_rng(2)
+    y, g = rng.normal(size=(2, 3, 5)).astype(np.float32)
+    zero = np.zeros_like(y)
+    for later, grad_out, absent in ((g, None, ["grad_out"]), (None, g, ["later"]), (None, None, ["later", "grad_out"])):
+        out = run(plan_gates("rnn_tanh_grad", "float32", 3, 5, absent=absent), later, grad_out, y, zero)[3]
+        expected = run(plan_gates("rnn_tanh_grad", "float32", 3, 5), *(zero if x is None else x for x in (later, grad_out)), y, zero)[3]
+        np.testing.assert_array_equal(out, expected)
+        total = run(plan_gates("total", "float32", 3, 5, absent=absent), later, grad_out, zero)[2]
+        np.testing.assert_array_equal(total, zero if later is None and grad_out is None else g)
+
+
+def test_gates_of_extremes():
+    """Gates saturate without overflow, and NaN stays where it is."""
+    sums = np.array([[1e4, -1e4, 1e4, -1e4], [-1e4, 1e4, -1e4, 1e4], [np.nan, 0, 0, 0]], np.float32)
+    cell = np.full((3, 1), 0.5, np.float32)
+    gates, _, new, hidden = run(plan_gates("lstm", "float32", 3, 1), sums, cell, np.zeros_like(cell), np.zeros_like(cell))
+    np.testing.assert_array_equal(gates[:2], [[1, 0, 1, 0], [0, 1, -1, 1]])
+    np.testing.assert_array_equal(new[:2], [[1], [0.5]])
+    np.testing.assert_allclose(hidden[:2], [[0], [np.tanh(0.5)]], 1e-6)
+    assert np.isnan(new[2]) and np.isnan(hidden[2])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_float32_kernels_stay_in_float32_and_vectorise(kind):
+    from numtorch.kernels.compiler import DISABLE_JIT, inspect_ir
+    from numtorch.kernels.cpu.elements import same
+    if DISABLE_JIT:
+        pytest.skip("nothing is compiled")
+    function, arrays, names = KINDS[kind]
+    text = inspect_ir(function, ("float32*",) * len(arrays) + ("int64*",), {"T": np.float32, "load": same, "store": same, **names},
+                      "float32")
+    assert "double" not in text and " x float>" in text
+
+
+# ---------------------------------------------------------------- steps, panels and the loop
+def test_order_of_steps():
+    Step = rnn.Step
+    assert rnn.steps_of((3, 2, 2), 0, 3, False) == [Step(3, 0, None, 0), Step(2, 3, 0, 0), Step(2, 5, 3, 0)]
+    assert rnn.steps_of((3, 2, 2), 0, 3, True) == [Step(2, 5, None, 0), Step(2, 3, 5, 0), Step(2, 0, 3, 0), Step(1, 2, None, 2)]
+    assert rnn.steps_of((3, 2, 2), 2, 3, True) == [Step(1, 2, None, 2)]
+    assert rnn.steps_of((3, 2, 2), 1, 3, False) == [Step(2, 1, None, 1), Step(1, 4, 1, 1), Step(1, 6, 4, 1)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_with_panels(dtype):
+    rng = np.random.default_rng(3)
+    for rows, columns, depth in ((1, 1, 1), (3, 32, 5), (4, 100, 33), (17, 64, 40), (2, 7, 50)):
+        weight, a = rng.normal(size=(depth, columns)).astype(dtype), rng.normal(size=(rows, depth)).astype(dtype)
+        for matrix, strides in ((weight, (columns, 1)), (np.ascontiguousarray(weight.T), (1, depth))):
+            _, panels = run(plan_panels(dtype, depth, columns, strides), matrix, np.zeros(depth * columns, dtype))
+            out, left, item = Guarded(np.zeros((rows, columns), dtype)), Guarded(a), np.dtype(dtype).itemsize
+            for plan, by_weight, by_out in plan_products(dtype, rows, columns, depth):
+                space = np.zeros(plan.workspace + 64, np.uint8)
+                plan.call(left.address, panels.ctypes.data + by_weight * item, out.address + by_out * item, 0,
+                          space.ctypes.data + -space.ctypes.data % 64, plan.walk)
+            np.testing.assert_allclose(out.check(), a.astype(float) @ weight, 1e-5 if dtype == "float32" else 1e-12, 1e-5)
+
+
+def run_loop(kind, sizes, reverse, n, dtype=np.float64):
+    """A loop's hidden states and the same by NumPy, sequence by sequence."""
+    rng = np.random.default_rng(4)
+    count, batch, rows = rnn.GATES[kind], sizes[0], sum(sizes)
+    sums = rng.normal(size=(rows, count * n)).astype(dtype)
+    weight, bias = rng.normal(size=(count * n, n)).astype(dtype) * 0.3, rng.normal(size=count * n).astype(dtype)
+    before, cell_before = rng.normal(size=(2, batch, n)).astype(dtype)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    expected = np.zeros((rows, n))
+    for b in range(batch):
+        hidden, cell = before[b:b + 1], cell_before[b:b + 1]
+        steps = [starts[t] + b for t in range(len(sizes)) if sizes[t] > b]
+        for row in steps[::-1] if reverse else steps:
+            product = hidden @ weight.T
+            total = sums[row:row + 1] + (0 if kind == "gru" else product)
+            _, hidden, cell = cell_reference(kind, total, product + bias, hidden, cell)
+            expected[row] = hidden[0]
+    name = np.dtype(dtype).name
+    plan = rnn.plan_forward(kind, name, sizes, reverse, n, n, (1, n), None, True)
+    laid = weight
+    if rnn.worth_laying(name, len(sizes)):
+        _, laid = run(rnn.plan_panels(name, n, count * n, (1, n)), weight, np.zeros(weight.size, dtype))
+    arrays = {"gates": sums, "before": before, "cell_before": cell_before, "hidden_weight": laid, "hidden_bias": bias,
+              "hidden": sums if kind.startswith("rnn") else np.zeros((rows, n), dtype), "cell": np.zeros((rows, n), dtype),
+              "products": np.zeros((batch, count * n), dtype), "kept": np.zeros((rows, n), dtype),
+              "workspace": np.zeros(plan.workspace // 8 + 16, np.int64)}
+    guarded = {key: Guarded(value) for key, value in arrays.items()}
+    address = {key: g.address + (-g.address % 64 if key == "workspace" else 0) for key, g in guarded.items()}
+    plan.call(*[address.get(name, 0) for name in rnn.FORWARD], plan.walk)
+    for g in guarded.values():
+        g.check()
+    return guarded["hidden"].array, expected
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("sizes", [(3,), (2, 2, 2, 2), (5, 5, 3, 3, 3, 1), (1, 1, 1)])
+@pytest.mark.parametrize("kind", rnn.GATES)
+def test_loop(kind, sizes, reverse):
+    for n in (3, 40):
+        found, expected = run_loop(kind, sizes, reverse, n)
+        np.testing.assert_allclose(found, expected, 1e-10, 1e-10)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_loop_is_shared_by_sequences(reverse):
+    """Enough work for two threads: each takes sequences of about half of the steps."""
+    before = threads.get_num_threads()
+    try:
+        threads.set_num_threads(2)
+        sizes = (9, 9, 9, 9, 4, 4, 4, 2, 1, 1, 1, 1)
+        assert rnn._parts(sizes, 10**9) == [(0, 3), (3, 9)]
+        assert rnn._parts(sizes, 1000) == [(0, 9)]
+        found, expected = run_loop("lstm", sizes, reverse, 256)
+        np.testing.assert_allclose(found, expected, 1e-9, 1e-9)
+    finally:
+        threads.set_num_threads(before)
+
+
+def test_loop_runs_as_python():
+    """The same bodies without the compiler."""
+    code = ("import sys; sys.path.insert(0, 'tests')\nimport numpy as np\nfrom test_kernel_rnn import run_loop\n"
+            "for kind in ('lstm', 'gru', 'rnn_relu'):\n    np.testing.assert_allclose(*run_loop(kind, (2, 2, 1), True, 3), 1e-10)")
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=root, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
