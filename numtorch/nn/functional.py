@@ -10,6 +10,7 @@ from ..layout import Layout, wrap_dim
 from ..ops import activation, crossentropy, loss, reduce, window
 from ..ops import softmax as softmax_ops
 from ..ops.arithmetic import clamp_low, div, mul, where
+from ..ops.attention import scaled_dot_product_attention
 from ..ops.comparison import eq
 from ..ops.contract import matmul
 from ..ops.conv import constant_pad, conv1d, conv2d, conv_transpose1d, conv_transpose2d

@@ -20,10 +20,11 @@ from .copy import contiguous
 from .creation import ones
 from .dropout import dropout
 from .join import repeat_interleave, tril
-from .op import new_plan_table, registry
+from .op import new_plan_table
 from .operators import masked_fill
 from .random import default_generator
 from .reduce import sum as total
+from .softmax import softmax
 from .view import expand, reshape, transpose
 
 _plans = new_plan_table()
@@ -251,10 +252,10 @@ def _weights(plan, query, key, mask):
         seen = tril(ones(*scores.layout.shape[-2:], dtype=bool_, device=scores.layout.device))
         scores = masked_fill(scores, seen.logical_not(), -math.inf)
     if mask is None:
-        return registry["softmax"].function(scores, -1)
+        return softmax(scores, -1)
     scores = masked_fill(scores, mask.logical_not(), -math.inf) if mask.layout.dtype is bool_ else add(scores, mask)
     blind = scores.detach().eq(-math.inf).all(-1, keepdim=True)
-    return masked_fill(registry["softmax"].function(masked_fill(scores, blind, 0.0), -1), blind, 0.0)
+    return masked_fill(softmax(masked_fill(scores, blind, 0.0), -1), blind, 0.0)
 
 
 def _shared_heads(plan, x):

@@ -20,10 +20,12 @@ from .copy import contiguous, register
 from .creation import zeros
 from .dropout import dropout
 from .join import cat
-from .op import new_plan_table, registry
+from .linear import linear
+from .op import new_plan_table
 from .operators import masked_fill
 from .parts import chunk, split
 from .reduce import mean
+from .softmax import softmax
 from .view import expand, permute, reshape, squeeze, transpose, unsqueeze
 
 _plans = new_plan_table()
@@ -207,7 +209,6 @@ def _with_extra_key(packs, extra, batch_dim, width):
 
 def _projected(query, key, value, weight, bias, separate, width):
     """The projections, packed as far as inputs are the same tensor."""
-    linear = registry["linear"].function
     if separate is not None:
         biases = (None,) * 3 if bias is None else chunk(bias, 3)
         return [linear(x, w, b) for x, w, b in zip((query, key, value), separate, biases)]
@@ -295,7 +296,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check: int, num
         weights = mean(weights, 1) if average_attn_weights else weights
     else:
         out = attend_projections(packs, num_heads, batch_dim, mask, dropout_p, is_causal)
-    out = registry["linear"].function(out, out_proj_weight, out_proj_bias)
+    out = linear(out, out_proj_weight, out_proj_bias)
     if batched:
         return out, weights
     return squeeze(out, 1), None if weights is None else squeeze(weights, 0)
@@ -311,7 +312,7 @@ def _with_weights(packs, heads, batch_dim, mask, dropout_p):
     scores = reshape(bmm(flat[0], transpose(flat[1], 1, 2)), batch, heads, targets, sources)
     if mask is not None:
         scores = masked_fill(scores, mask.logical_not(), -math.inf) if mask.layout.dtype is bool_ else add(scores, mask)
-    weights = registry["softmax"].function(scores, -1)
+    weights = softmax(scores, -1)
     if dropout_p:
         weights = dropout(weights, dropout_p)
     out = bmm(reshape(weights, batch * heads, targets, sources), flat[2])
