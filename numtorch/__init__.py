@@ -23,7 +23,8 @@ from .ops.arithmetic import (abs, addcdiv, addcmul, conj_physical, floor_divide,
                              positive, reciprocal, remainder, sgn, sign, square)
 from .ops.comparison import (bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, eq, ge, gt,
                              isfinite, isinf, isnan, le, logical_and, logical_not, logical_or, logical_xor, lt, ne, signbit)
-from .ops.contract import (addmm, addmv, addr, baddbmm, bmm, chain_matmul, dot, einsum, matmul, mm, mv, outer, tensordot)
+from .ops.addmm import addbmm, addmm, addmv, addr, baddbmm
+from .ops.contract import (bmm, chain_matmul, dot, einsum, matmul, mm, mv, outer, tensordot)
 from .ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from .ops.copy import clone, detach
 from .ops.creation import (arange, as_tensor, asarray, empty, empty_like, eye, full, full_like, linspace, logspace, ones, ones_like,
@@ -33,13 +34,14 @@ from .ops.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, ceil,
                              rsqrt, sin,
                              sinh, sqrt, tan, tanh, trunc)
 from .ops.dropout import dropout
-from .ops.gather import index_add, index_copy, index_fill, index_select, take
+from .ops.embedding import embedding, embedding_bag, embedding_renorm_
+from .ops.gather import index_add, index_copy, index_fill, index_select, put, take
 from .ops.index import index_put
 from .ops.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, column_stack, diag, diag_embed, diagflat, dstack,
                        flip, fliplr, flipud, hstack, meshgrid, repeat_interleave, roll, rot90, stack, tile, tril, tril_indices,
                        triu, triu_indices, vstack)
 from .ops.mask import masked_scatter, masked_select, nonzero
-from .ops.softmax import log_softmax, softmax
+from .ops.softmax import log_softmax, logsumexp, softmax
 from .ops.op import result_type
 from .ops.operators import add, clamp, conj, div, imag, masked_fill, real, sub, where
 from .ops.distinct import bincount, histc, histogram, isin, mode, unique, unique_consecutive
@@ -52,9 +54,9 @@ from .ops.query import (allclose, broadcast_shapes, broadcast_tensors, equal, is
 from .ops.random import (Generator, bernoulli, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, multinomial,
                          normal, rand, rand_like, randint, randint_like, randn, randn_like, randperm, seed, set_rng_state)
 from .ops.rnn import gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell
-from .ops.reduce import (all, amax, amin, aminmax, any, argmax, argmin, count_nonzero, logsumexp, max, mean, min, nanmean, nansum,
+from .ops.reduce import (all, amax, amin, aminmax, any, argmax, argmin, count_nonzero, max, mean, min, nanmean, nansum,
                          norm, prod, std, std_mean, sum, var, var_mean)
-from .ops.scatter import gather, scatter, scatter_add, scatter_reduce, take_along_dim
+from .ops.scatter import gather, index_reduce, scatter, scatter_add, scatter_reduce, take_along_dim
 from .ops.parts import chunk, split, tensor_split, unbind
 from .ops.view import (as_strided, broadcast_to, diagonal, expand, flatten, movedim, narrow, permute, ravel, reshape, select,
                        squeeze,

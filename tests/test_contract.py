@@ -159,3 +159,56 @@ X = torch.ones(2, 3)
 def test_messages(attempt, error, message):
     with pytest.raises(error, match=message):
         attempt()
+
+
+# ---------------------------------------------------------------- products added to something
+ADDED = {
+    "addmm": (lambda a, b: a @ b, (3, 4), (4, 5), ((3, 5), (5,), (1, 5), (3, 1), (1,), ())),
+    "addmv": (lambda a, b: a @ b, (3, 4), (4,), ((3,), (1,), ())),
+    "baddbmm": (lambda a, b: a @ b, (2, 3, 4), (2, 4, 5), ((2, 3, 5), (3, 5), (5,), (2, 1, 5), (1, 1, 5), (3, 1), (2, 1, 1), ())),
+    "addbmm": (lambda a, b: (a @ b).sum(0), (2, 3, 4), (2, 4, 5), ((3, 5), (5,), (3, 1))),
+    "addr": (lambda a, b: np.outer(a, b), (3,), (5,), ((3, 5), (5,), (3, 1))),
+}
+
+
+@pytest.mark.parametrize("name", ADDED)
+@pytest.mark.parametrize("beta, alpha", [(1, 1), (0, 1), (2, 3), (1, -1)])
+def test_sums_with_products(name, beta, alpha):
+    product, first, second, shapes = ADDED[name]
+    for dtype in ("float64", "float32", "int32", "complex128"):
+        for shape in shapes:
+            arrays = draw(*shape, dtype=dtype) if shape else draw(1, dtype=dtype)[0], draw(*first, dtype=dtype), draw(*second, dtype=dtype)
+            tensors = [torch.from_numpy(np.asarray(x)) for x in arrays]
+            wanted = (alpha * product(arrays[1], arrays[2]) + beta * arrays[0]).astype(dtype)
+            found = getattr(torch, name)(*tensors, beta=beta, alpha=alpha)
+            close(found, np.asarray(wanted), dtype)
+            target = torch.zeros(found.shape, dtype=found.dtype)
+            assert getattr(torch, name)(*tensors, beta=beta, alpha=alpha, out=target) is target and torch.equal(target, found)
+            if shape == found.shape:
+                assert torch.equal(getattr(tensors[0].clone(), name + "_")(*tensors[1:], beta=beta, alpha=alpha), found)
+            if dtype in ("float64", "complex128"):
+                leaves_of = [t.clone().requires_grad_() for t in tensors]
+                gradcheck(lambda *x: getattr(torch, name)(*x, beta=beta, alpha=alpha), leaves_of, fast_mode=True)  # noqa: B023
+
+
+def test_sum_does_not_read_what_is_scaled_by_zero():
+    nan = torch.full((3, 5), float("nan"))
+    for name, first, second in (("addmm", (3, 4), (4, 5)), ("addr", (3,), (5,)), ("addmm", (3, 0), (0, 5))):
+        assert not torch.isnan(getattr(torch, name)(nan, torch.ones(*first), torch.ones(*second), beta=0)).any()
+    assert torch.addmm(torch.ones(5), torch.ones(3, 0), torch.ones(0, 5)).tolist() == [[1.0] * 5] * 3
+
+
+@pytest.mark.parametrize("attempt, error, message", [
+    (lambda: torch.addmm(torch.ones(2, 2), torch.ones(2, 3), torch.ones(2, 2)), RuntimeError, "cannot be multiplied"),
+    (lambda: torch.addmm(torch.ones(4), torch.ones(2, 3), torch.ones(3, 2)), RuntimeError, "size|match"),
+    (lambda: torch.addmm(torch.ones(2).double(), torch.ones(2, 3), torch.ones(3, 2)), RuntimeError, "dtype"),
+    (lambda: torch.addmm(torch.ones(2, 2).int(), torch.ones(2, 2).int(), torch.ones(2, 2).int(), alpha=0.5), RuntimeError, "integral"),
+    (lambda: torch.addmm(1, torch.ones(2, 3), torch.ones(3, 2)), TypeError, "input"),
+    (lambda: torch.baddbmm(torch.ones(2), torch.ones(2, 3), torch.ones(3, 2)), RuntimeError, "dimensions"),
+    (lambda: torch.addbmm(torch.ones(2), torch.ones(2, 3, 4), torch.ones(3, 4, 2)), RuntimeError, "batches"),
+    (lambda: torch.addr(torch.ones(2), torch.ones(2, 3), torch.ones(3)), RuntimeError, "1-D"),
+    (lambda: torch.mv(torch.ones(2, 3), torch.ones(2)), RuntimeError, "size mismatch"),
+])
+def test_sums_refuse(attempt, error, message):
+    with pytest.raises(error, match=message):
+        attempt()

@@ -1,10 +1,13 @@
 """Matrix products: mm, bmm, matmul with broadcasting, and what is made of them."""
 from __future__ import annotations
 
+from sys import getrefcount
+
 from ..autograd.graph import GraphNode, recording
-from ..dtypes import uint8
+from ..autograd.modes import modes
 from ..layout import Layout, broadcast_shapes
-from ..tensor import Tensor, empty
+from ..storage import FREE, ring_for, take
+from ..tensor import Tensor, new
 from . import arithmetic, reduce
 from .backends import kernels
 from .copy import register
@@ -13,19 +16,40 @@ from .view import expand, permute, reshape, transpose, unsqueeze
 
 
 class Product:
-    """A planned product: its result's layout, the kernel, and scratch memory to hand it."""
+    """A planned product: its result's layout, the kernel, and the ring of scratch memory for it.
 
-    __slots__ = ("out", "call", "walk", "workspace", "prepared")
+    The scratch is a storage held for the call, so that several threads may run one plan; both allocations are in line
+    (`tensor.empty` twice took longer than the product of two small matrices).
+    """
+
+    __slots__ = ("out", "ring", "call", "walk", "scratch", "prepared")
 
     def __init__(self, out, prepared):
-        self.out, self.prepared = out, prepared
+        self.out, self.prepared, self.ring = out, prepared, ring_for(out.nbytes, out.device)
         self.call, self.walk = prepared.call, prepared.walk
-        self.workspace = Layout.of(uint8, (prepared.workspace,), None, out.device) if prepared.workspace else None
+        self.scratch = ring_for(prepared.workspace, out.device) if prepared.workspace else None
 
     def run(self, a, b, bias=None):
-        out = empty(self.out)
-        workspace = empty(self.workspace).address if self.workspace is not None else 0
-        self.call(a.address, b.address, out.address, bias.address if bias is not None else 0, workspace, self.walk)
+        ring = self.ring
+        storage = ring[0]
+        if getrefcount(storage) > FREE:
+            ring.rotate(-1)
+            storage = ring[0]
+            if getrefcount(storage) > FREE:
+                storage = take(ring)
+        out = new(Tensor)
+        out.storage = storage
+        out.address = address = storage.address
+        out.layout = self.out
+        out.node = None
+        scratch = self.scratch
+        if scratch is None:
+            self.call(a.address, b.address, address, 0 if bias is None else bias.address, 0, self.walk)
+            return out
+        workspace = scratch[0]
+        if getrefcount(workspace) > FREE:
+            workspace = take(scratch)
+        self.call(a.address, b.address, address, 0 if bias is None else bias.address, workspace.address, self.walk)
         return out
 
 
@@ -59,13 +83,13 @@ def kernel_dtype(layout):
     return "uint8" if layout.dtype.name == "bool" else layout.dtype.kernel
 
 
-def _plan_mm(a, b, alpha=1.0):
+def _plan_mm(a, b):
     """The product of two matrices' layouts."""
     if a.shape[1] != b.shape[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})")
     out = Layout.of(a.dtype, (a.shape[0], b.shape[1]), None, a.device)
     prepared = kernels(a.device, "gemm").plan_gemm(a.shape[0], b.shape[1], a.shape[1], kernel_dtype(a), a.strides, b.strides,
-                                                   out.strides, alpha=alpha)
+                                                   out.strides)
     return Product(out, prepared)
 
 
@@ -83,27 +107,33 @@ def mm(input, mat2, *, out=None) -> Tensor:
     Raises:
         RuntimeError: not matrices, inner sizes that differ, or different dtypes.
     """
-    a, b = operand_layouts("mm", input, mat2)
-    plan = _plans.get((a, b))
-    if plan is None:
-        for position, layout in (("self", a), ("mat2", b)):
-            if layout.ndim != 2:
-                raise RuntimeError(f"{position} must be a matrix (mm: expected 2 dimensions, got {layout.ndim})")
-        check_operands("mm", input, mat2)
-        plan = _plans.keep((a, b), _plan_mm(a, b))
+    try:
+        plan = _plans[input.layout, mat2.layout]
+    except (KeyError, AttributeError):
+        plan = _first_mm(input, mat2)
     result = plan.run(input, mat2)
-    if (input.node is not None or mat2.node is not None) and recording(input, mat2) and a.dtype.category >= 2:
-        result.node = GraphNode("mm", (input.node, mat2.node), (input if mat2.node is not None else None,
-                                                               mat2 if input.node is not None else None), _mm_vjp)
+    left, right = input.node, mat2.node
+    if (left is not None or right is not None) and modes.grad and plan.out.dtype.category >= 2:
+        result.node = GraphNode("mm", (left, right), (None if right is None else input, None if left is None else mat2), _mm_vjp)
     return result if out is None else registry["copy_"].function(out, result)
+
+
+def _first_mm(input, mat2):
+    a, b = operand_layouts("mm", input, mat2)
+    for position, layout in (("self", a), ("mat2", b)):
+        if layout.ndim != 2:
+            raise RuntimeError(f"{position} must be a matrix (mm: expected 2 dimensions, got {layout.ndim})")
+    check_operands("mm", input, mat2)
+    return _plans.keep((a, b), _plan_mm(a, b))
 
 
 def _mm_vjp(node, grad):
     a, b = node.tensors()
-    return (mm(grad, _adjoint(b)) if node.needs(0) else None, mm(_adjoint(a), grad) if node.needs(1) else None)
+    return (mm(grad, adjoint(b)) if node.needs(0) else None, mm(adjoint(a), grad) if node.needs(1) else None)
 
 
-def _adjoint(x):
+def adjoint(x):
+    """Matrices transposed and conjugated."""
     flipped = transpose(x, -2, -1)
     return arithmetic.conj_physical(flipped) if x.layout.dtype.is_complex else flipped
 
@@ -146,7 +176,7 @@ def bmm(input, mat2, *, out=None) -> Tensor:
 
 def _bmm_vjp(node, grad):
     a, b = node.tensors()
-    return (bmm(grad, _adjoint(b)) if node.needs(0) else None, bmm(_adjoint(a), grad) if node.needs(1) else None)
+    return (bmm(grad, adjoint(b)) if node.needs(0) else None, bmm(adjoint(a), grad) if node.needs(1) else None)
 
 
 @register
@@ -179,6 +209,10 @@ def _matmul(x, y):
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D")
     if m == 1 and n == 1:
         return dot(x, y)
+    if m == 1 and n == 2:
+        return mv(transpose(y, 0, 1), x) if y.layout.shape[0] == x.layout.shape[0] else _drop(mm(unsqueeze(x, 0), y), 0)
+    if m == 2 and n == 1:
+        return mv(x, y)
     if m == 1:
         return _drop(_matmul(unsqueeze(x, 0), y), -2)
     if n == 1:
@@ -206,69 +240,82 @@ def _drop(x, dim):
     return reshape(x, tuple(shape))
 
 
-@method
-def dot(input, other) -> Tensor:
-    """The sum of the products of two vectors."""
-    for layout in (input.layout, other.layout):
+# ---------------------------------------------------------------- vectors
+_vectors = new_plan_table()
+
+
+def _plan_dot(x, y):
+    for layout in (x, y):
         if layout.ndim != 1:
-            raise RuntimeError(f"1D tensors expected, but got {input.layout.ndim}D and {other.layout.ndim}D tensors")
-    if input.layout.shape != other.layout.shape:
-        raise RuntimeError(f"inconsistent tensor size, expected tensor [{input.layout.shape[0]}] and src [{other.layout.shape[0]}] "
-                           f"to have the same number of elements, but got {input.layout.shape[0]} and {other.layout.shape[0]} "
-                           f"elements respectively")
-    return reshape(mm(unsqueeze(input, 0), unsqueeze(other, 1)), ())
+            raise RuntimeError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
+    if x.shape != y.shape:
+        raise RuntimeError(f"inconsistent tensor size, expected tensor [{x.shape[0]}] and src [{y.shape[0]}] to have the same "
+                           f"number of elements, but got {x.shape[0]} and {y.shape[0]} elements respectively")
+    return Product(Layout.of(x.dtype, (), None, x.device), kernels(x.device, "gemm").plan_gemm(
+        1, 1, x.shape[0], kernel_dtype(x), (0, x.strides[0]), (y.strides[0], 0), (1, 1)))
 
 
 @method
-def mv(input, vec) -> Tensor:
-    """The product of a matrix (n, m) and a vector (m)."""
-    if input.layout.ndim != 2 or vec.layout.ndim != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {input.layout.ndim}, {vec.layout.ndim}")
-    return _matmul(input, vec)
-
-
-@method
-def outer(input, vec2) -> Tensor:
-    """The products of every element of one vector with every element of another, as a matrix."""
-    if input.layout.ndim != 1 or vec2.layout.ndim != 1:
-        raise RuntimeError(f"outer: Expected 1-D arguments, but got {input.layout.ndim}-D and {vec2.layout.ndim}-D")
-    return arithmetic.mul(unsqueeze(input, 1), unsqueeze(vec2, 0))
-
-
-method(outer, "ger")
-
-
-def _scaled(x, factor):
-    return x if factor == 1 else arithmetic.mul(x, factor)
-
-
-@method
-def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
-    """beta * input + alpha * (mat1 @ mat2); with beta 0 the input is not read."""
-    product = _scaled(mm(mat1, mat2), alpha)
-    result = product if beta == 0 else arithmetic.add(_scaled(input, beta), product)
+def dot(input, other, *, out=None) -> Tensor:
+    """The sum of the products of two vectors."""
+    x, y = operand_layouts("dot", input, other)
+    plan = _vectors.get((x, y))
+    if plan is None:
+        check_operands("dot", input, other)
+        plan = _vectors.keep((x, y), _plan_dot(x, y))
+    result = plan.run(input, other)
+    if recording(input, other) and x.dtype.category >= 2:
+        result.node = GraphNode("dot", (input.node, other.node), (input if other.node is not None else None,
+                                                                  other if input.node is not None else None), _dot_vjp)
     return result if out is None else registry["copy_"].function(out, result)
 
 
-@method
-def addmv(input, mat, vec, *, beta=1, alpha=1) -> Tensor:
-    """beta * input + alpha * (mat @ vec)."""
-    product = _scaled(mv(mat, vec), alpha)
-    return product if beta == 0 else arithmetic.add(_scaled(input, beta), product)
+def _dot_vjp(node, grad):
+    x, y = node.tensors()
+    return (arithmetic.mul(grad, arithmetic.conj(y)) if node.needs(0) else None,
+            arithmetic.mul(grad, arithmetic.conj(x)) if node.needs(1) else None)
+
+
+def _plan_mv(a, x):
+    if a.ndim != 2 or x.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {a.ndim}, {x.ndim}")
+    if a.shape[1] != x.shape[0]:
+        raise RuntimeError(f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec ({x.shape[0]})")
+    return Product(Layout.of(a.dtype, (a.shape[0],), None, a.device), kernels(a.device, "gemm").plan_gemm(
+        a.shape[0], 1, a.shape[1], kernel_dtype(a), a.strides, (x.strides[0], 1), (1, 1)))
 
 
 @method
-def baddbmm(input, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
-    """beta * input + alpha * (batch1 @ batch2), for batches of matrices."""
-    product = _scaled(bmm(batch1, batch2), alpha)
-    return product if beta == 0 else arithmetic.add(_scaled(input, beta), product)
+def mv(input, vec, *, out=None) -> Tensor:
+    """The product of a matrix (n, m) and a vector (m)."""
+    a, x = operand_layouts("mv", input, vec)
+    plan = _vectors.get((a, x))
+    if plan is None:
+        check_operands("mv", input, vec)
+        plan = _vectors.keep((a, x), _plan_mv(a, x))
+    result = plan.run(input, vec)
+    if recording(input, vec) and a.dtype.category >= 2:
+        result.node = GraphNode("mv", (input.node, vec.node), (input if vec.node is not None else None,
+                                                               vec if input.node is not None else None), _mv_vjp)
+    return result if out is None else registry["copy_"].function(out, result)
+
+
+def _mv_vjp(node, grad):
+    a, x = node.tensors()
+    return (outer(grad, arithmetic.conj(x)) if node.needs(0) else None, mv(adjoint(a), grad) if node.needs(1) else None)
 
 
 @method
-def addr(input, vec1, vec2, *, beta=1, alpha=1) -> Tensor:
-    """beta * input + alpha * outer(vec1, vec2)."""
-    product = _scaled(outer(vec1, vec2), alpha)
-    return product if beta == 0 else arithmetic.add(_scaled(input, beta), product)
+def outer(input, vec2, *, out=None) -> Tensor:
+    """The products of every element of one vector with every element of another, as a matrix."""
+    x, y = operand_layouts("outer", input, vec2)
+    if x.ndim != 1 or y.ndim != 1:
+        raise RuntimeError(f"outer: Expected 1-D arguments, but got {x.ndim}-D and {y.ndim}-D")
+    result = arithmetic.mul(unsqueeze(input, 1), vec2)
+    return result if out is None else registry["copy_"].function(out, result)
+
+
+method(outer, "ger")
 
 
 def chain_matmul(*matrices) -> Tensor:

@@ -236,8 +236,8 @@ def _multiply_block(packing, rows, columns, depth, left, left_row, left_column, 
         next_height = height if next_i == i else _height(rows - next_i)
         _tile(height, depth, offset(left, tile * MR * depth if left_packed else i * left_row),
               int64(1) if left_packed else left_row, int64(MR) if left_packed else left_column,
-              offset(right, j * depth if right_packed else j), int64(NR) if right_packed else right_row, offset(out, i * out_row + j), out_row, columns - j, alpha, beta,
-              offset(bias, i if flags & ROW_BIAS else j), flags, sums)
+              offset(right, j * depth if right_packed else j), int64(NR) if right_packed else right_row,
+              offset(out, i * out_row + j), out_row, columns - j, alpha, beta, offset(bias, i if flags & ROW_BIAS else j), flags, sums)
         i, j, tile, height = next_i, next_j, next_tile, next_height
 
 
