@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numtorch import dtypes
 from numtorch.autograd.api import grad as gradients
 from numtorch.exchange import make as tensor
-from numtorch.ops import gather, index, operators, scatter  # noqa: F401  (they attach methods to tensors)
+from numtorch.ops import embedding, gather, index, operators, scatter  # noqa: F401  (they attach methods to tensors)
 from numtorch.ops.creation import arange, ones, zeros
 from numtorch.tensor import Tensor
 
@@ -253,7 +253,7 @@ ERRORS = [
     (lambda x: x.scatter_(0, zeros(1, 1, 1, dtype=dtypes.int64) + 3, 1.0), IndexError, "index 3 is out of bounds"),
     (lambda x: x.scatter_(0, zeros(2, 2, 2, dtype=dtypes.int64), ones(1, 1, 1)), RuntimeError, "no larger than src"),
     (lambda x: x.masked_scatter_(x == x, ones(3)), RuntimeError, "Number of elements of source"),
-    (lambda x: gather.embedding(ones(3, 2), tensor([3])), IndexError, "index out of range in self"),
+    (lambda x: embedding.embedding(ones(3, 2), tensor([3])), IndexError, "index out of range in self"),
     (lambda x: x.expand(2, 3, 4, 5).index_put_((tensor([0]),), tensor(1.0)), RuntimeError, "single memory location"),
 ]
 
@@ -308,7 +308,7 @@ def test_index_put_accumulates():
 def test_second_derivatives():
     x = tensor([1.0, 2.0, 3.0], requires_grad=True)
     for pick in (lambda v: v[[0, 2, 2]], lambda v: v[v > 1.5], lambda v: v[1:], lambda v: v.gather(0, tensor([2, 2, 1])),
-                 lambda v: gather.embedding(v[:, None], tensor([1, 1])), lambda v: v.index_add(0, tensor([1]), v[:1])):
+                 lambda v: embedding.embedding(v[:, None], tensor([1, 1])), lambda v: v.index_add(0, tensor([1]), v[:1])):
         first, = gradients((pick(x) ** 3).sum(), x, create_graph=True)
         second, = gradients((first * tensor([1.0, 10.0, 100.0])).sum(), x)
         step = 1e-2
@@ -428,10 +428,10 @@ def test_along_a_dimension():
 def test_embedding_with_padding():
     weight = tensor(numbered((4, 3)), requires_grad=True)
     key = tensor([[1, 2], [2, 0]])
-    out = gather.embedding(weight, key, padding_idx=0)
+    out = embedding.embedding(weight, key, padding_idx=0)
     np.testing.assert_array_equal(out.detach().numpy(), numbered((4, 3))[key.numpy()])
     assert gradients(out.sum(), weight)[0].tolist() == [[0] * 3, [1] * 3, [2] * 3, [0] * 3]
-    assert gradients(gather.embedding(weight, key, -1, True).sum(), weight)[0].tolist() == [[1] * 3, [1] * 3, [1] * 3, [0] * 3]
+    assert gradients(embedding.embedding(weight, key, -1, True).sum(), weight)[0].tolist() == [[1] * 3, [1] * 3, [1] * 3, [0] * 3]
 
 
 def test_masks():

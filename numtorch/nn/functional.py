@@ -13,22 +13,23 @@ from ..ops.arithmetic import clamp_low, div, mul, where
 from ..ops.attention import scaled_dot_product_attention
 from ..ops.comparison import eq
 from ..ops.contract import matmul
-from ..ops.conv import constant_pad, conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from ..ops.conv import constant_pad, conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from ..ops.copy import copy_, to_dtype
-from ..ops.creation import arange
-from ..ops.dropout import alpha_dropout, dropout, feature_dropout
+from ..ops.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, feature_dropout
 from ..ops.elementary import tanh
-from ..ops.gather import embedding as _embedding
+from ..ops.embedding import embedding_bag, one_hot
+from ..ops.embedding import lookup as embedding
 from ..ops.linear import linear
-from ..ops.loss import broadcast_pair, reduced
+from ..ops.loss import broadcast_pair, paired_loss, reduced, reduced_terms
 from ..ops.multihead import multi_head_attention_forward
 from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from ..ops.random import rand
+from ..ops.responsenorm import local_response_norm
+from ..ops.unitnorm import normalize
 from ..ops.view import make_view, reshape, squeeze, transpose, unsqueeze
 from ..ops.window import avg_pool1d, avg_pool2d, max_pool1d_with_indices, max_pool2d_with_indices
 from ..tensor import Tensor
 
-dropout1d = dropout2d = dropout3d = feature_dropout
 sigmoid = activation.sigmoid
 logsigmoid, softsign = activation.logsigmoid, activation.softsign
 
@@ -183,11 +184,6 @@ def gumbel_softmax(logits, tau: float = 1, hard: bool = False, eps: float = 1e-1
     return chosen - soft.detach() + soft
 
 
-def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out=None) -> Tensor:
-    """Divided by its p-norm along a dimension (at least eps)."""
-    return div(input, clamp_low(reduce.norm(input, p, dim, keepdim=True), eps), out=out)
-
-
 def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along a dimension."""
     lengths = [clamp_low(reduce.norm(x, 2, dim, keepdim=True), eps) for x in (x1, x2)]
@@ -315,39 +311,6 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
     return input
 
 
-def one_hot(tensor, num_classes: int = -1) -> Tensor:
-    """int64 zeros with a 1 at each index, along a new last dimension of `num_classes` (the largest index + 1 when -1)."""
-    if tensor.layout.dtype.category != 1:
-        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if num_classes < 0:
-        if not tensor.layout.numel:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        num_classes = reduce.max(tensor).item() + 1
-    if tensor.layout.numel and (reduce.min(tensor).item() < 0 or reduce.max(tensor).item() >= num_classes):
-        raise RuntimeError(f"Class values must be non-negative and smaller than num_classes ({num_classes})")
-    return eq(unsqueeze(tensor, -1), arange(num_classes, device=tensor.layout.device)).long()
-
-
-def embedding(input, weight, padding_idx=None, max_norm=None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
-              sparse: bool = False) -> Tensor:
-    """Rows of `weight` (rows, width) at the indices `input` (*), as (*, width).
-
-    Args:
-        padding_idx: a row that receives no gradient.
-
-    Raises:
-        NotImplementedError: `max_norm` or `sparse`.
-    """
-    if max_norm is not None or sparse:
-        raise NotImplementedError("embedding: max_norm and sparse gradients are not supported")
-    rows = weight.layout.shape[0]
-    if padding_idx is not None:
-        if not -rows <= padding_idx < rows:
-            raise AssertionError("Padding_idx must be within num_embeddings")
-        padding_idx = padding_idx % rows
-    return _embedding(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq)
-
-
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
     """The windows of (N, C, H, W) as columns: (N, C * KH * KW, positions)."""
     (kh, kw), (dh, dw), (ph, pw), (sh, sw) = [window.pair(v, "unfold") for v in (kernel_size, dilation, padding, stride)]
@@ -400,14 +363,16 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index: int = 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None) -> Tensor:
     """(input - target)^2, its mean or its sum."""
-    terms = loss.squared_error(*broadcast_pair("mse_loss", input, target))
-    return reduced(terms if weight is None else mul(terms, weight), _legacy_reduction(size_average, reduce, reduction))
+    if size_average is not None or reduce is not None:
+        reduction = _legacy_reduction(size_average, reduce, reduction)
+    return paired_loss("mse_loss", loss.squared_error, input, target, reduction, weight)
 
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None) -> Tensor:
     """|input - target|, its mean or its sum."""
-    terms = loss.absolute_error(*broadcast_pair("l1_loss", input, target))
-    return reduced(terms if weight is None else mul(terms, weight), _legacy_reduction(size_average, reduce, reduction))
+    if size_average is not None or reduce is not None:
+        reduction = _legacy_reduction(size_average, reduce, reduction)
+    return paired_loss("l1_loss", loss.absolute_error, input, target, reduction, weight)
 
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction: str = "mean", beta: float = 1.0) -> Tensor:
@@ -416,16 +381,15 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction: str
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
-    terms = loss.smooth_absolute_error(*broadcast_pair("smooth_l1_loss", input, target), beta)
-    return reduced(terms, _legacy_reduction(size_average, reduce, reduction))
+    reduction = _legacy_reduction(size_average, reduce, reduction)
+    return paired_loss("smooth_l1_loss", loss.smooth_absolute_error, input, target, reduction, None, beta)
 
 
 def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None) -> Tensor:
     """Squared error / 2 below delta, delta * (absolute error - delta / 2) above."""
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    terms = loss.huber_error(*broadcast_pair("huber_loss", input, target), delta)
-    return reduced(terms if weight is None else mul(terms, weight), reduction)
+    return paired_loss("huber_loss", loss.huber_error, input, target, reduction, weight, delta)
 
 
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
@@ -442,20 +406,20 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 
 def kl_div(input, target, size_average=None, reduce=None, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """target * (log target - input), for log-probabilities `input`; "batchmean" divides the sum by the batch size."""
-    terms = (loss.log_divergence_terms if log_target else loss.divergence_terms)(input, target)
+    terms = loss.log_divergence_terms if log_target else loss.divergence_terms
     reduction = _legacy_reduction(size_average, reduce, reduction)
     if reduction == "batchmean":
-        return div(reduced(terms, "sum"), input.layout.shape[0])
+        return div(reduced_terms(terms, input, target, "sum"), input.layout.shape[0])
     if reduction == "mean":
         warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides "
                       "only by "
                       "the batch size, and aligns with the KL div math definition.", stacklevel=2)
-    return reduced(terms, reduction)
+    return reduced_terms(terms, input, target, reduction)
 
 
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target * input)) for targets of 1 and -1."""
-    return reduced(loss.soft_margin_terms(input, target), _legacy_reduction(size_average, reduce, reduction))
+    return reduced_terms(loss.soft_margin_terms, input, target, _legacy_reduction(size_average, reduce, reduction))
 
 
 def hinge_embedding_loss(input, target, margin: float = 1.0, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
@@ -507,10 +471,12 @@ def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6,
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "alpha_dropout", "avg_pool1d",
     "avg_pool2d", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "conv1d",
-    "conv2d", "conv_transpose1d", "conv_transpose2d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout",
-    "dropout1d", "dropout2d", "dropout3d", "elu", "embedding", "feature_dropout", "gaussian_nll_loss", "gelu", "glu",
+    "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity",
+    "cross_entropy", "dropout",
+    "dropout1d", "dropout2d", "dropout3d", "elu", "embedding", "embedding_bag", "feature_alpha_dropout", "feature_dropout",
+    "gaussian_nll_loss", "gelu", "glu",
     "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss",
-    "instance_norm", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid",
+    "instance_norm", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "local_response_norm", "log_softmax", "logsigmoid",
     "margin_ranking_loss", "max_pool1d", "max_pool2d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad",
     "pairwise_distance", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "selu", "sigmoid", "silu",
     "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",

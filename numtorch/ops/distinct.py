@@ -11,7 +11,8 @@ from . import arithmetic, comparison, reduce
 from .backends import kernels
 from .copy import clone, contiguous, copy_, filled, to_dtype
 from .creation import arange, as_tensor, linspace, zeros
-from .gather import index_values, run_counting, run_measuring
+from .gather import index_values
+from .indexed import run_counting, run_measuring
 from .join import cat
 from .mask import nonzero
 from .op import method, new_plan_table

@@ -1,136 +1,19 @@
-"""Reading and writing by index tensors: `index_values` and `put_values`, and index_select and its kin, take and embedding on them.
+"""Reading and writing by index tensors: `index_values` and `put_values`, and index_select and its kin, take and put on them.
 
-`x[...]` itself is in ops/index.py, gather and scatter in ops/scatter.py, masks in ops/mask.py.
-Every kernel call checks every index; a bad one is found again here, to be named in the error.
+`x[...]` itself is in ops/index.py, gather and scatter in ops/scatter.py, embeddings in ops/embedding.py, masks in ops/mask.py.
 """
 from __future__ import annotations
 
-import ctypes
-import threading
-
-from ..autograd.graph import GraphNode, mark_written, recording
+from ..autograd.graph import GraphNode, recording
 from ..autograd.modes import modes
-from ..dtypes import int32, int64
 from ..layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
 from ..tensor import Tensor, empty, number
-from . import arithmetic, comparison
+from . import arithmetic
 from .backends import kernels
-from .copy import clone, copy_, filled, register, to_dtype
+from .copy import clone, copy_, filled, to_dtype
+from .indexed import apart, at_least_1d, begin_write, check_index, end_write, finish, out_of_place, run_indexed, same_dtype
 from .op import as_operand, method, new_plan_table, registry
-from .view import reshape, unsqueeze
-from .writing import check_inplace_allowed, overlap_partly, rebase_history
-
-_MOST_INDICES = 64
-
-
-class _Desk(threading.local):
-    """A thread's words for the call it is making: the status, then the addresses of the second and later index arrays."""
-
-    def __init__(self):
-        self.words = (ctypes.c_int64 * (1 + _MOST_INDICES))()
-        self.status = ctypes.addressof(self.words)
-        self.more = self.status + 8
-
-
-_desk = _Desk()
-
-
-def run_indexed(prepared, x, indices, other, bounds, message=None):
-    """Run an indexing kernel.
-
-    Args:
-        bounds: for each index tensor, the dimension it indexes and that dimension's size.
-        message: what to say of a bad index, when not where it is.
-
-    Raises:
-        IndexError: an index is out of bounds. Nothing has been written then, or only to a result nobody will see.
-    """
-    desk = _desk
-    words, more = desk.words, 0
-    if len(indices) > 1:
-        for place_in_table in range(1, len(indices)):
-            words[place_in_table] = indices[place_in_table].address
-        more = desk.more
-    prepared.call(x.address, indices[0].address, more, other.address, desk.status, prepared.walk)
-    if words[0]:
-        words[0] = 0
-        raise IndexError(message or _bad_index(indices, bounds))
-
-
-def run_counting(prepared, mask) -> int:
-    """Run a kernel that counts, and return the count."""
-    desk = _desk
-    prepared.call(mask.address, desk.status, prepared.walk)
-    count, desk.words[0] = desk.words[0], 0
-    return count
-
-
-def run_measuring(prepared, x):
-    """Run a kernel that leaves two integers, and return these."""
-    desk = _desk
-    prepared.call(x.address, desk.status, prepared.walk)
-    words = desk.words
-    found = words[0], words[1]
-    words[0] = 0
-    return found
-
-
-def _bad_index(indices, bounds):
-    for index, (dim, size) in zip(indices, bounds):
-        values = index.numpy().ravel()
-        wrong = values[(values < -size) | (values >= size)]
-        if wrong.size:
-            return f"index {wrong[0]} is out of bounds for dimension {dim} with size {size}"
-    return "index out of bounds"
-
-
-def check_index(name, index, wanted=(int64, int32)):
-    if not isinstance(index, Tensor):
-        raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
-    if index.layout.dtype not in wanted:
-        raise RuntimeError(f"{name}(): Expected dtype {' or '.join(d.name for d in wanted)} for index, got "
-                           f"{index.layout.dtype.name}")
-    return index
-
-
-def same_dtype(name, self, source):
-    if self.layout.dtype is not source.layout.dtype:
-        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype, got {self.layout.dtype.name} and "
-                           f"{source.layout.dtype.name}")
-
-
-# ---------------------------------------------------------------- writing in place
-def begin_write(name, self, *sources):
-    """The checks of an in-place write. Returns whether it is to be recorded."""
-    if not self.layout.contiguous and self.layout.overlaps_itself():
-        raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers to a single memory "
-                           f"location. Please clone() the tensor before performing the operation. ({name}_)")
-    if recording(self, *sources):
-        check_inplace_allowed(self, name)
-        return True
-    return False
-
-
-def apart(source, target):
-    """`source`, or a copy of it where it shares memory with what is about to be written."""
-    same = source.storage is target.storage
-    return clone(source) if same and (source.address == target.address or overlap_partly(source, target)) else source
-
-
-def end_write(name, self, graph, sources, saved, vjp, constants):
-    mark_written(self.storage, name + "_")
-    if graph and self.layout.dtype.category >= 2:
-        rebase_history(self, GraphNode(name, (self.node, *[s.node for s in sources]), saved, vjp, constants))
-    return self
-
-
-def out_of_place(inplace, name):
-    """The form of an in-place op that writes to a copy."""
-    def function(self, *args, **kwargs):
-        return inplace(clone(self), *args, **kwargs)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"A copy of the tensor after `{name}_`."
-    return register(method(function))
+from .view import reshape, unsqueeze, view
 
 
 # ---------------------------------------------------------------- several index tensors at once
@@ -172,7 +55,7 @@ def _plan_indices(layout, dims, layouts):
     return plan
 
 
-def _index_plan(layout, dims, indices):
+def index_plan(layout, dims, indices):
     key = (layout, dims, indices[0].layout) if len(indices) == 1 else (layout, dims, *[i.layout for i in indices])
     plan = _index_plans.get(key)
     return plan if plan is not None else _index_plans.keep(key, _plan_indices(layout, dims, [i.layout for i in indices]))
@@ -183,7 +66,7 @@ def index_values(x: Tensor, dims: tuple, indices) -> Tensor:
 
     Their dimensions stand where `dims` stood when those are neighbours, else first.
     """
-    plan = _index_plan(x.layout, dims, indices)
+    plan = index_plan(x.layout, dims, indices)
     out = empty(plan.out)
     if plan.prepared is not None:
         run_indexed(plan.prepared, x, indices, out, plan.bounds)
@@ -193,10 +76,10 @@ def index_values(x: Tensor, dims: tuple, indices) -> Tensor:
 
 
 def _index_vjp(node, grad):
-    return (_spread(grad, *node.constants, node.tensors()),)
+    return (spread(grad, *node.constants, node.tensors()),)
 
 
-def _spread(grad, layout, dims, indices):
+def spread(grad, layout, dims, indices):
     """Zeros of the indexed tensor's shape, with `grad` added where the indices point: the gradient of `index_values`."""
     out = filled(layout.dense(grad.layout.dtype), 0)
     _write(out, dims, indices, grad, "add")
@@ -210,36 +93,38 @@ def _spread_vjp(node, grad):
 
 
 def _plan_put(layout, dims, indices, source, reduce):
-    plan = _index_plan(layout, dims, indices)
+    plan = index_plan(layout, dims, indices)
     if 0 in plan.out.shape[plan.first:plan.first + plan.rank]:
-        return None
+        return None, plan.bounds
     family, geometry = kernels(layout.device, "gather"), plan.geometry
     count, width = geometry[0][0] if plan.rank == 1 else 0, layout.strides[0] if layout.ndim else 0
     if reduce == "add" and dims == (0,) and layout.contiguous and source.contiguous and source.numel == count * width \
             and indices[0].layout.contiguous and layout.dtype.category == 2 and source.shape == plan.out.shape:
-        return family.plan_embedding_grad(layout.dtype.kernel, layout.shape[0], width, count, plan.index_dtype)
+        return family.plan_embedding_grad(layout.dtype.kernel, layout.shape[0], width, count, plan.index_dtype), plan.bounds
     return family.plan_index_put(layout.dtype.kernel, *geometry, *plan.split(broadcast_strides(source, plan.out.shape)),
-                                 reduce, plan.index_dtype)
+                                 reduce, plan.index_dtype), plan.bounds
+
+
+def _put_key(x, dims, indices, source, reduce):
+    if len(indices) == 1:
+        return x.layout, dims, source.layout, reduce, indices[0].layout
+    return x.layout, dims, source.layout, reduce, *[i.layout for i in indices]
 
 
 def _write(x, dims, indices, source, reduce):
     """x[indices] = source, or combined with it. No tape, no checks but the indices'."""
-    key = (x.layout, dims, source.layout, reduce, *[i.layout for i in indices])
+    key = _put_key(x, dims, indices, source, reduce)
     found = _put_plans.get(key)
     if found is None:
-        found = _put_plans.keep(key, (_plan_put(x.layout, dims, indices, source.layout, reduce),))
+        found = _put_plans.keep(key, _plan_put(x.layout, dims, indices, source.layout, reduce))
     if found[0] is not None:
-        run_indexed(found[0], x, indices, source, [(d, x.layout.shape[d]) for d in dims])
+        run_indexed(found[0], x, indices, source, found[1])
 
 
-def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool) -> Tensor:
-    """Write `source`, broadcast, to where index tensors point, or add it there; recorded.
-
-    Raises:
-        RuntimeError: `source` does not broadcast to the indexed shape, or has another dtype.
-    """
+def _fitted(x, dims, indices, source):
+    """A source as it can be written: of the target's dtype, without leading dimensions that this lacks."""
     layout = x.layout
-    shape = _index_plan(layout, dims, indices).out.shape
+    shape = index_plan(layout, dims, indices).out.shape
     if source.layout.weak:
         source = to_dtype(source, layout.dtype)
     elif source.layout.dtype is not layout.dtype:
@@ -247,11 +132,28 @@ def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool
                            f"destination and {source.layout.dtype.name} for the source.")
     if source.layout.ndim and source.layout.shape != shape:
         source = fit_value(source, shape, "indexing result")
-    graph = begin_write("index_put", x, source)
-    source = apart(source, x)
-    indices = [apart(i, x) for i in indices]
-    _write(x, dims, indices, source, "add" if accumulate else None)
-    return end_write("index_put", x, graph, (source,), indices, _put_vjp, (dims, source.layout, accumulate))
+    return source
+
+
+def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool, name="index_put") -> Tensor:
+    """Write `source`, broadcast, to where index tensors point, or add it there; recorded.
+
+    Raises:
+        RuntimeError: `source` does not broadcast to the indexed shape, or has another dtype.
+    """
+    reduce = "add" if accumulate else None
+    if _put_key(x, dims, indices, source, reduce) not in _put_plans:
+        source = _fitted(x, dims, indices, source)
+    graph = begin_write(name, x, source)
+    storage = x.storage
+    if source.storage is storage:
+        source = apart(source, x)
+    for each in indices:
+        if each.storage is storage:
+            indices = [apart(i, x) for i in indices]
+            break
+    _write(x, dims, indices, source, reduce)
+    return end_write(name, x, graph, (source,), indices, _put_vjp, (dims, source.layout, accumulate))
 
 
 def _put_vjp(node, grad):
@@ -288,8 +190,7 @@ def _vector(name, index):
     return index if index.layout.ndim else reshape(index, 1)
 
 
-def at_least_1d(x):
-    return x if x.layout.ndim else unsqueeze(x, 0)
+_along = new_plan_table()                                # (dimension,) where nothing about a call is out of the ordinary
 
 
 @method
@@ -299,29 +200,40 @@ def index_select(input, dim, index, *, out=None) -> Tensor:
     Raises:
         IndexError: an index out of bounds, or `index` has more than one dimension.
     """
-    index = _vector("index_select", check_index("index_select", index))
-    dim = wrap_dim(dim, input.layout.ndim)
-    result = index_values(at_least_1d(input), (dim,), (index,))
+    try:
+        return finish(out, index_values(input, _along[input.layout, dim, index.layout], (index,)))
+    except (KeyError, AttributeError, TypeError):
+        pass
+    vector = _vector("index_select", check_index("index_select", index))
+    dims = (wrap_dim(dim, input.layout.ndim),)
+    if input.layout.ndim and vector is index:
+        _along.keep((input.layout, dim, index.layout), dims)
+    result = index_values(at_least_1d(input), dims, (vector,))
     return finish(out, result if input.layout.ndim else reshape(result, ()))
 
 
-def finish(out, result):
-    return result if out is None else copy_(out, result.detach())
-
-
 def _index_write(name, self, dim, index, source, accumulate):
-    index = _vector(name, check_index(name, index))
-    dim = wrap_dim(dim, self.layout.ndim)
+    try:
+        key = name, self.layout, dim, index.layout, source.layout
+        dims = _along.get(key)
+    except (AttributeError, TypeError):
+        key = dims = None
+    if dims is not None:
+        return put_values(self, dims, (index,), source, accumulate, name)
+    vector = _vector(name, check_index(name, index))
+    dims = (wrap_dim(dim, self.layout.ndim),)
     if isinstance(source, Tensor) and not source.layout.weak:
         same_dtype(name, self, source)
-        wanted = (self.layout.shape[:dim] + index.layout.shape + self.layout.shape[dim + 1:]) if self.layout.ndim else ()
+        wanted = (self.layout.shape[:dims[0]] + vector.layout.shape + self.layout.shape[dims[0] + 1:]) if self.layout.ndim else ()
         if source.layout.ndim and source.layout.shape != wanted:
             raise IndexError(f"{name}(): Source/destination tensor must have same slice shapes. Expected source of shape "
                              f"{list(wanted)}, got {list(source.layout.shape)}")
     if self.layout.ndim:
-        put_values(self, (dim,), (index,), source, accumulate)
+        if key is not None and vector is index:
+            _along.keep(key, dims)
+        put_values(self, dims, (vector,), source, accumulate, name)
     else:
-        put_values(unsqueeze(self, 0), (0,), (index,), reshape(source, ()), accumulate)
+        put_values(unsqueeze(self, 0), (0,), (vector,), reshape(source, ()), accumulate, name)
     return self
 
 
@@ -353,45 +265,32 @@ index_fill = out_of_place(index_fill_, "index_fill")
 
 
 @method
-def take(input, index) -> Tensor:
+def take(input, index, *, out=None) -> Tensor:
     """The elements at `index` of the flattened tensor, in the shape of `index`."""
     check_index("take", index)
-    return index_values(reshape(input, -1), (0,), (index,))
+    flat = input if input.layout.ndim == 1 else reshape(input, -1)
+    return finish(out, index_values(flat, (0,), (index,)))
 
 
-# ---------------------------------------------------------------- embedding
-@register
-def embedding(weight, indices, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> Tensor:
-    """Rows of `weight` (V, D) by an integer tensor of any shape (*): (*, D).
-
-    Args:
-        padding_idx: a row that gets no gradient; -1 for none.
-        scale_grad_by_freq: divide a row's gradient by how often it was named.
+@method
+def put_(self, index, source, accumulate: bool = False):
+    """Write the elements of `source` to places in this tensor seen as flattened, or add them there, and return this tensor.
 
     Raises:
-        IndexError: an index that is negative or not below V.
+        RuntimeError: as many elements as indices were expected, or another dtype. IndexError: an index out of bounds.
     """
-    check_index("embedding", indices)
-    layout = weight.layout
-    if layout.ndim != 2:
-        raise RuntimeError(f"'weight' must be 2-D, got {layout.ndim}-D")
-    plan = _index_plan(layout, (0,), (indices,))
-    out = empty(plan.out)
-    if plan.prepared is not None:
-        run_indexed(plan.prepared, weight, (indices,), out, plan.bounds, "index out of range in self")
-    if recording(weight):
-        out.node = GraphNode("embedding", (weight.node,), (indices,), _embedding_vjp, (layout, padding_idx, scale_grad_by_freq))
-    return out
+    check_index("put_", index)
+    same_dtype("put_", self, source)
+    if index.layout.numel != source.layout.numel:
+        raise RuntimeError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+                           f"{source.layout.numel}, index.numel() = {index.layout.numel}")
+    if self.layout.contiguous:
+        put_values(view(self, -1), (0,), (reshape(index, -1),), reshape(source, -1), accumulate, "put")
+        return self
+    return copy_(self, put(self, index, source, accumulate))
 
 
-def _embedding_vjp(node, grad):
-    layout, padding, by_frequency = node.constants
-    indices, = node.tensors()
-    if padding >= 0:
-        grad = arithmetic.where(unsqueeze(comparison.eq(indices, padding), -1), 0, grad)
-    if by_frequency:
-        counts = filled(Layout.of(grad.layout.dtype, layout.shape[:1], None, layout.device), 0)
-        one = filled(Layout.of(grad.layout.dtype, (), None, layout.device), 1)
-        put_values(counts, (0,), (indices,), one, True)
-        grad = grad / unsqueeze(index_values(counts, (0,), (indices,)), -1)
-    return (_spread(grad, layout, (0,), (indices,)),)
+@method
+def put(input, index, source, accumulate: bool = False) -> Tensor:
+    """A copy of the tensor after `put_`."""
+    return put_(clone(input, memory_format="contiguous"), index, source, accumulate)

@@ -10,7 +10,7 @@ from . import comparison
 from .arithmetic import where
 from .backends import kernels
 from .copy import contiguous, copy_, filled, register
-from .gather import apart, begin_write, end_write, finish, out_of_place, run_counting
+from .indexed import apart, begin_write, end_write, finish, out_of_place, run_counting
 from .op import method, new_plan_table
 from .pointwise import pointwise
 from .view import expand, place, reshape, view

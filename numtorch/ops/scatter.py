@@ -1,33 +1,59 @@
-"""gather and scatter: along one dimension, an index for every element."""
+"""gather and scatter: an index for every element along one dimension, read, written, added and reduced; index_reduce."""
 from __future__ import annotations
 
 from ..autograd.graph import GraphNode, recording
 from ..layout import Layout, broadcast_shapes, wrap_dim
 from ..tensor import Tensor, empty, number
-from . import arithmetic
+from . import arithmetic, comparison
 from .backends import kernels
 from .copy import clone, copy_, filled, register, to_dtype
-from .gather import apart, at_least_1d, begin_write, check_index, end_write, finish, out_of_place, run_indexed, same_dtype
+from .indexed import apart, begin_write, check_index, end_write, finish, out_of_place, run_indexed, same_dtype
 from .op import as_operand, method, new_plan_table
-from .view import expand, place, reshape, unsqueeze
+from .view import expand, narrow, place, reshape, unsqueeze
 
 _gather_plans = new_plan_table()
+_scatter_plans = new_plan_table()
 
 
-def _plan_gather(layout, dim, index, out):
-    if not index.numel:
-        return (None,)
-    return (kernels(layout.device, "gather").plan_gather(layout.dtype.itemsize, dim, layout.shape, layout.strides, index.shape,
-                                                         index.strides, out.strides, index.dtype.kernel),)
+class _Plan:
+    """The kernel (None for nothing to do), the dimension, what to say of a bad index, and a gather's result."""
+
+    __slots__ = ("prepared", "dim", "bounds", "out")
 
 
-def _check_gathered(name, shape, index, dim, ndim):
-    if index.layout.ndim != len(shape):
-        raise RuntimeError(f"Index tensor must have the same number of dimensions as {name} tensor")
-    for d, (n, m) in enumerate(zip(index.layout.shape, shape)):
-        if d != dim and n > m:
-            raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.layout.shape)} to be no larger "
-                               f"than self {list(shape)} apart from dimension {dim}")
+def _at_least_1d(layout):
+    """Shape and strides; one element for a 0-dim tensor."""
+    return (layout.shape, layout.strides) if layout.ndim else ((1,), (1,))
+
+
+def _plan_of(name, layout, dim, index):
+    """A plan without its kernel, and the checks that gather and scatter share."""
+    check_index(name, index)
+    plan = _Plan()
+    plan.dim, plan.prepared = wrap_dim(dim, layout.ndim), None
+    shape, wanted = _at_least_1d(layout)[0], _at_least_1d(index.layout)[0]
+    plan.bounds = ((plan.dim, shape[plan.dim]),)
+    if index.layout.numel:
+        if len(wanted) != len(shape):
+            raise RuntimeError(f"Index tensor must have the same number of dimensions as {'input' if name == 'gather' else 'self'} "
+                               f"tensor")
+        for d, (n, m) in enumerate(zip(wanted, shape)):
+            if d != plan.dim and n > m:
+                raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.layout.shape)} to be no "
+                                   f"larger than self {list(shape)} apart from dimension {plan.dim}")
+    return plan
+
+
+# ---------------------------------------------------------------- gather
+def _plan_gather(input, dim, index):
+    layout = input.layout
+    plan = _plan_of("gather", layout, dim, index)
+    plan.out = Layout.of(layout.dtype, index.layout.shape, None, layout.device)
+    if index.layout.numel:
+        plan.prepared = kernels(layout.device, "gather").plan_gather(
+            layout.dtype.itemsize, plan.dim, *_at_least_1d(layout), *_at_least_1d(index.layout), _at_least_1d(plan.out)[1],
+            index.layout.dtype.kernel)
+    return _gather_plans.keep((layout, dim, index.layout), plan)
 
 
 @method
@@ -40,21 +66,16 @@ def gather(input, dim, index, *, sparse_grad: bool = False, out=None) -> Tensor:
     Raises:
         RuntimeError: the shapes do not fit, or a wrong dtype. IndexError: an index out of bounds.
     """
-    check_index("gather", index)
-    dim = wrap_dim(dim, input.layout.ndim)
-    if index.layout.numel == 0:
-        return finish(out, empty(Layout.of(input.layout.dtype, index.layout.shape, None, input.layout.device)))
-    x, places = at_least_1d(input), at_least_1d(index)
-    _check_gathered("input", x.layout.shape, places, dim, x.layout.ndim)
-    key = (x.layout, dim, places.layout)
-    result = empty(Layout.of(x.layout.dtype, places.layout.shape, None, x.layout.device))
-    found = _gather_plans.get(key)
-    if found is None:
-        found = _gather_plans.keep(key, _plan_gather(x.layout, dim, places.layout, result.layout))
-    run_indexed(found[0], x, (places,), result, ((dim, x.layout.shape[dim]),))
-    if recording(x) and x.layout.dtype.category >= 2:
-        result.node = GraphNode("gather", (x.node,), (places,), _gather_vjp, (x.layout, dim))
-    return finish(out, result if index.layout.ndim else reshape(result, ()))
+    try:
+        plan = _gather_plans[input.layout, dim, index.layout]
+    except (KeyError, AttributeError):
+        plan = _plan_gather(input, dim, index)
+    result = empty(plan.out)
+    if plan.prepared is not None:
+        run_indexed(plan.prepared, input, (index,), result, plan.bounds)
+    if input.node is not None and recording(input) and result.layout.dtype.category >= 2:
+        result.node = GraphNode("gather", (input.node,), (index,), _gather_vjp, (input.layout, plan.dim))
+    return finish(out, result)
 
 
 def _gather_vjp(node, grad):
@@ -62,34 +83,37 @@ def _gather_vjp(node, grad):
     return (scatter_add_(filled(layout.dense(grad.layout.dtype), 0), dim, node.tensors()[0], grad),)
 
 
-_scatter_plans = new_plan_table()
+# ---------------------------------------------------------------- scatter
+def _plan_scatter(name, self, dim, index, source, how):
+    plan = _plan_of(name, self.layout, dim, index)
+    same_dtype(name, self, source)
+    if index.layout.numel:
+        layout, places, values = self.layout, _at_least_1d(index.layout), _at_least_1d(source.layout)
+        if source.layout.ndim == 0 and index.layout.ndim:
+            steps = (0,) * index.layout.ndim
+        elif len(values[0]) != len(places[0]) or any(n > m for n, m in zip(places[0], values[0])):
+            raise RuntimeError(f"Expected index {list(index.layout.shape)} to be no larger than src {list(source.layout.shape)}")
+        else:
+            steps = values[1]
+        plan.prepared = kernels(layout.device, "gather").plan_scatter(
+            layout.dtype.kernel, plan.dim, *_at_least_1d(layout), *places, steps, how, index.layout.dtype.kernel)
+    return _scatter_plans.keep((name, self.layout, dim, index.layout, source.layout, how), plan)
 
 
 def _scatter_(name, self, dim, index, source, how):
     """self[index[i][j]][j] = source[i][j], or combined with it, for dim 0."""
-    check_index(name, index)
-    dim = wrap_dim(dim, self.layout.ndim)
-    source = as_operand(name, source)
-    if source.layout.weak or (source.layout.ndim == 0 and index.layout.ndim):
-        source = expand(to_dtype(source, self.layout.dtype), index.layout.shape)
-    same_dtype(name, self, source)
-    if not index.layout.numel:
+    if not isinstance(source, Tensor) or source.layout.weak:
+        source = to_dtype(as_operand(name, source), self.layout.dtype)
+    try:
+        plan = _scatter_plans[name, self.layout, dim, index.layout, source.layout, how]
+    except (KeyError, AttributeError):
+        plan = _plan_scatter(name, self, dim, index, source, how)
+    if plan.prepared is None:
         return self
-    target, places, values = (at_least_1d(t) for t in (self, index, source))
-    _check_gathered("self", target.layout.shape, places, dim, target.layout.ndim)
-    if values.layout.ndim != places.layout.ndim or any(n > m for n, m in zip(places.layout.shape, values.layout.shape)):
-        raise RuntimeError(f"Expected index {list(index.layout.shape)} to be no larger than src {list(source.layout.shape)}")
-    graph = begin_write(name, target, values)
-    places, values = apart(places, target), apart(values, target)
-    key = (target.layout, dim, places.layout, values.layout, how)
-    prepared = _scatter_plans.get(key)
-    if prepared is None:
-        prepared = _scatter_plans.keep(key, kernels(target.layout.device, "gather").plan_scatter(
-            target.layout.dtype.kernel, dim, target.layout.shape, target.layout.strides, places.layout.shape, places.layout.strides,
-            values.layout.strides, how, places.layout.dtype.kernel))
-    run_indexed(prepared, target, (places,), values, ((dim, target.layout.shape[dim]),))
-    end_write(name, target, graph, (values,), (places,), _scatter_vjp, (dim, values.layout, how))
-    return self
+    graph = begin_write(name, self, source)
+    index, source = apart(index, self), apart(source, self)
+    run_indexed(plan.prepared, self, (index,), source, plan.bounds)
+    return end_write(name, self, graph, (source,), (index,), _scatter_vjp, (plan.dim, source.layout, how))
 
 
 def _scatter_vjp(node, grad):
@@ -97,19 +121,26 @@ def _scatter_vjp(node, grad):
     places, = node.tensors()
     by_target = by_source = None
     if how not in (None, "add"):
-        raise NotImplementedError(f"scatter with reduce='{how}' is not differentiable; expected None or 'add'")
+        raise NotImplementedError(f"scatter with reduce='{how}' is not differentiable; expected None or 'add' (or use "
+                                  f"scatter_reduce)")
     if node.needs(0):
         by_target = grad if how == "add" else _scatter_("scatter", clone(grad), dim, places, number(0), None)
     if node.needs(1):
-        by_source = gather(grad, dim, places)
-        if source.shape != places.layout.shape:          # the part of src that was used
-            region = Layout.of(source.dtype, places.layout.shape, source.dense().strides, source.device)
-            by_source = place(by_source, source.dense(), region, 0)
+        by_source = _to_source(gather(grad, dim, places), source, places)
     return by_target, by_source
 
 
+def _to_source(grad, source, places):
+    """The gradient of the part of a source that an index names, as one of the whole source."""
+    if source.shape == places.layout.shape:
+        return grad
+    if not source.ndim:
+        return grad.sum()
+    region = Layout.of(source.dtype, places.layout.shape, source.dense().strides, source.device)
+    return place(grad, source.dense(), region, 0)
+
+
 _SCATTER_REDUCTIONS = {None: None, "add": "add", "multiply": "multiply"}
-_REDUCTIONS = {"sum": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 
 
 @method
@@ -133,26 +164,35 @@ def scatter_add_(self, dim, index, src):
     return _scatter_("scatter_add", self, dim, index, src, "add")
 
 
-@method
-def scatter_reduce_(self, dim, index, src, reduce, *, include_self: bool = True):
-    """Combine `src` into the places along a dimension that `index` names, and return this tensor.
+scatter = out_of_place(scatter_, "scatter")
+scatter_add = out_of_place(scatter_add_, "scatter_add")
 
-    Args:
-        reduce: "sum", "prod", "mean", "amax" or "amin"; only "sum" and "mean" have gradients.
-        include_self: whether the elements that were there before count.
-    """
-    if reduce not in _REDUCTIONS and reduce != "mean":
+
+# ---------------------------------------------------------------- reductions
+_REDUCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
+
+
+def _check_reduction(reduce):
+    if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
+
+
+def _reduced_into(out, dim, index, src, reduce, include_self):
+    """Combine `src` into a tensor that has no history."""
     if not include_self:
-        start = {"prod": 1, "amax": _lowest(self.layout.dtype), "amin": _highest(self.layout.dtype)}.get(reduce, 0)
-        scatter_(self, dim, index, start)
-    _scatter_("scatter_reduce", self, dim, index, src, "add" if reduce == "mean" else _REDUCTIONS[reduce])
+        start = {"prod": 1, "amax": _lowest(out.layout.dtype), "amin": _highest(out.layout.dtype)}.get(reduce, 0)
+        scatter_(out, dim, index, start)
+    _scatter_("scatter_reduce", out, dim, index, src, _REDUCTIONS[reduce])
     if reduce == "mean":
-        ones = filled(self.layout.dense(), 1 if include_self else 0)
-        hits = scatter_add_(ones, dim, index, filled(src.layout.dense(), 1))
-        count = arithmetic.clamp_low(hits, 1)
-        copy_(self, self / count if self.layout.dtype.category >= 2 else arithmetic.floor_divide(self, count))
-    return self
+        count = _contributions(out, dim, index, src, include_self)
+        copy_(out, out / count if out.layout.dtype.category >= 2 else arithmetic.floor_divide(out, count))
+    return out
+
+
+def _contributions(out, dim, index, src, include_self):
+    """How many elements each mean is of; 1 where there are none."""
+    ones = filled(out.layout.dense(), 1 if include_self else 0)
+    return arithmetic.clamp_low(scatter_add_(ones, dim, index, filled(src.layout.dense(), 1)), 1)
 
 
 def _lowest(dtype):
@@ -168,11 +208,111 @@ def _integer_limits(dtype):
     return (-2 ** (bits - 1), 2 ** (bits - 1) - 1) if dtype.is_signed else (0, 2 ** bits - 1)
 
 
-scatter = out_of_place(scatter_, "scatter")
-scatter_add = out_of_place(scatter_add_, "scatter_add")
-scatter_reduce = out_of_place(scatter_reduce_, "scatter_reduce")
+@method
+def scatter_reduce(input, dim, index, src, reduce, *, include_self: bool = True) -> Tensor:
+    """A copy of the tensor, with `src` combined into the places along a dimension that `index` names.
+
+    Args:
+        reduce: "sum", "prod", "mean", "amax" or "amin". Elements that tie for an extreme share its gradient.
+        include_self: whether the elements that were there before count.
+
+    Raises:
+        RuntimeError: another `reduce`; the shapes or dtypes do not fit. IndexError: an index out of bounds.
+    """
+    _check_reduction(reduce)
+    out = _reduced_into(clone(input.detach()), dim, index, src.detach(), reduce, include_self)
+    if recording(input, src) and out.layout.dtype.category >= 2:
+        dim = wrap_dim(dim, input.layout.ndim)
+        out.node = GraphNode("scatter_reduce", (input.node, src.node), (input, index, src), _scatter_reduce_vjp,
+                             (dim, reduce, include_self))
+        out.node.save_results([out])
+    return out
 
 
+def _scatter_reduce_vjp(node, grad):
+    self, index, src = node.tensors()
+    out, = node.result_tensors()
+    dim, reduce, include_self = node.constants
+    whole, used = src, src
+    for d, n in enumerate(index.layout.shape):
+        used = narrow(used, d, 0, n)
+    if reduce == "sum":
+        by_self, by_source = grad, gather(grad, dim, index)
+    elif reduce == "mean":
+        share = grad / _contributions(out, dim, index, src, include_self)
+        by_self, by_source = share, gather(share, dim, index)
+    elif reduce == "prod":
+        by_self, by_source = _product_gradients(self, dim, index, used, include_self, grad, out)
+    else:
+        hits, their = comparison.eq(self, out), comparison.eq(used, gather(out, dim, index))
+        if not include_self:
+            hits = scatter(hits, dim, index, False)
+        kind = grad.layout.dtype
+        number_of = scatter_add(to_dtype(hits, kind), dim, index, to_dtype(their, kind))
+        share = grad / arithmetic.where(comparison.eq(number_of, 0), 1, number_of)
+        by_self, by_source = arithmetic.where(hits, share, 0), arithmetic.where(their, gather(share, dim, index), 0)
+        if not include_self:
+            by_self = arithmetic.where(hits, by_self, grad)
+    if not include_self:
+        by_self = scatter(by_self, dim, index, 0)
+    return by_self if node.needs(0) else None, _to_source(by_source, whole.layout, index) if node.needs(1) else None
+
+
+def _product_gradients(self, dim, index, src, include_self, grad, out):
+    """The product of all the others: by division, and by a product of its own for what is 0."""
+    zero_self, zero_source = comparison.eq(self, 0), comparison.eq(src, 0)
+    kind = grad.layout.dtype
+    nonzero_self = arithmetic.where(zero_self, 1, self)
+    without = scatter_reduce(nonzero_self, dim, index, src, "prod", include_self=include_self)
+    by_self = grad * without / nonzero_self
+    zeros = gather(scatter_add_(filled(self.layout.dense(kind), 0), dim, index, to_dtype(zero_source, kind)), dim, index)
+    single = comparison.logical_and(zero_source, comparison.eq(zeros, 1))
+    others = scatter_reduce(self, dim, index, arithmetic.where(single, 1, src), "prod", include_self=include_self)
+    by_division = gather(grad * out, dim, index) / arithmetic.where(zero_source, 1, src)
+    return by_self, arithmetic.where(single, gather(grad * others, dim, index), by_division)
+
+
+@method
+def scatter_reduce_(self, dim, index, src, reduce, *, include_self: bool = True):
+    """Combine `src` into the places along a dimension that `index` names, and return this tensor. Arguments as for
+    `scatter_reduce`."""
+    if recording(self, src):                             # the gradient wants what was there before
+        return copy_(self, scatter_reduce(clone(self), dim, index, src, reduce, include_self=include_self))
+    _check_reduction(reduce)
+    return _reduced_into(self, dim, index, src, reduce, include_self)
+
+
+@method
+def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True) -> Tensor:
+    """A copy of the tensor, with the slices of `source` combined into the places in a dimension that a vector `index` names.
+
+    Args:
+        reduce: "prod", "mean", "amax" or "amin".
+        include_self: whether the elements that were there before count.
+    """
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax, or amin but got {reduce}.")
+    check_index("index_reduce", index)
+    if index.layout.ndim > 1:
+        raise IndexError("index_reduce(): Index is supposed to be a vector")
+    same_dtype("index_reduce", input, source)
+    dim = wrap_dim(dim, input.layout.ndim)
+    shape = [index.layout.numel if d == dim else 1 for d in range(source.layout.ndim)]
+    if index.layout.numel != (source.layout.shape[dim] if source.layout.ndim else 1):
+        raise IndexError(f"index_reduce(): Number of indices ({index.layout.numel}) should be equal to source.size(dim): "
+                         f"({list(source.layout.shape)}), for dim: {dim}")
+    places = expand(reshape(index, shape), source.layout.shape)
+    return scatter_reduce(input, dim, places, source, reduce, include_self=include_self)
+
+
+@method
+def index_reduce_(self, dim, index, source, reduce, *, include_self: bool = True):
+    """In-place form of `index_reduce`."""
+    before = clone(self) if recording(self, source) else self
+    return copy_(self, index_reduce(before, dim, index, source, reduce, include_self=include_self))
+
+
+# ---------------------------------------------------------------- on top of these
 @register
 def value_selecting_backward(grad, dim, indices, shape, keepdim):
     """The gradient of picking one element along a dimension: `grad` at `indices` in zeros of `shape`."""

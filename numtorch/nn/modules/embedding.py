@@ -1,4 +1,4 @@
-"""Embedding: a table of vectors looked up by index."""
+"""Embedding and EmbeddingBag: a table of vectors looked up by index."""
 from __future__ import annotations
 
 from ...autograd.modes import no_grad
@@ -14,6 +14,7 @@ class Embedding(Module):
 
     Args:
         padding_idx: a row that starts at zero and is not learned.
+        max_norm: rows of a larger norm (of order `norm_type`) are scaled down to it when they are looked up.
         scale_grad_by_freq: divide a row's gradient by how often it was looked up.
 
     Attributes:
@@ -58,7 +59,49 @@ class Embedding(Module):
                            self.sparse)
 
     def extra_repr(self):
-        text = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.padding_idx is not None:
-            text += f", padding_idx={self.padding_idx}"
-        return text + (f", scale_grad_by_freq={self.scale_grad_by_freq}" if self.scale_grad_by_freq else "")
+        return f"{self.num_embeddings}, {self.embedding_dim}" + _options(self)
+
+
+def _options(module, *more):
+    """The arguments that are not at their defaults."""
+    listed = [("padding_idx", None), ("max_norm", None), ("norm_type", 2.0), ("scale_grad_by_freq", False), *more]
+    return "".join(f", {n}={getattr(module, n)!r}" for n, default in listed if getattr(module, n) != default)
+
+
+class EmbeddingBag(Embedding):
+    """Sums, means or maxima of the rows that bags of indices name, of a learned (num_embeddings, embedding_dim) table.
+
+    Called with (B, N) indices, or with (N) and `offsets` (B), it gives (B, embedding_dim).
+
+    Args:
+        mode: "sum", "mean" or "max".
+        include_last_offset: whether `offsets` ends with where the last bag ends.
+        padding_idx: an index that does not count.
+
+    Attributes:
+        weight: normal with standard deviation 1.
+    """
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, max_norm=None, norm_type: float = 2.0,
+                 scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight=None,
+                 include_last_offset: bool = False, padding_idx=None, device=None, dtype=None):
+        super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, _weight,
+                         device=device, dtype=dtype)
+        self.mode, self.include_last_offset = mode, include_last_offset
+
+    @classmethod
+    def from_pretrained(cls, embeddings, freeze: bool = True, **options):
+        """A bag of embeddings over a given table, learned only with `freeze=False`."""
+        if embeddings.layout.ndim != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        count, width = embeddings.layout.shape
+        made = cls(count, width, _weight=embeddings, **options)
+        made.weight.requires_grad = not freeze
+        return made
+
+    def forward(self, input, offsets=None, per_sample_weights=None):
+        return F.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode,
+                               self.sparse, per_sample_weights, self.include_last_offset, self.padding_idx)
+
+    def extra_repr(self):
+        return f"{self.num_embeddings}, {self.embedding_dim}{_options(self)}, mode={self.mode!r}"

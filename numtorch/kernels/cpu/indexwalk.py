@@ -1,0 +1,141 @@
+"""How an indexing kernel walks two arrays by the numbers in index arrays.
+
+A *position* is a point of an index space of any rank; each position has one run of elements in the indexed array x and one
+in the other array. Where a run starts in x is the sum of the position times x's strides, and of index * step for each index
+array (wrapped when negative). A planner says which strides those are:
+
+    gather along dim         every dim is a position; x has stride 0 in `dim`, whose index has that stride as its step
+    index_select, embedding  the dims up to and with the indexed one are positions, the rest is the run
+    x[i, j]                  two index arrays, broadcast over the same positions
+
+Positions are worked off in blocks of 256 whose starts are on the stack.
+
+Descriptor, in elements: first, stop, dims, index arrays, run (length, stride in x, stride in the other); then sizes[dims],
+x_strides[dims], other_strides[dims]; then for each index array its dim's size, its step and strides[dims].
+"""
+from __future__ import annotations
+
+from numpy import int64
+
+from ..intrinsics import as_pointer, local_array, offset
+from .elements import prepare_parts, shares
+
+BLOCK = 256
+HEADER = 7
+GRAIN = 20_000                   # elements that make a thread worth waking
+
+
+# ---------------------------------------------------------------- positions
+def add_starts(starts, first, count, dims, sizes, strides):
+    """starts[i] += the element offset of position first + i in an array of these strides."""
+    last = sizes[dims - 1]
+    stride = strides[dims - 1]
+    done = int64(0)
+    while done < count:
+        position = first + done
+        column = position % last
+        row = position // last
+        base = int64(0)
+        for back in range(1, dims):
+            d = dims - 1 - back
+            base += row % sizes[d] * strides[d]
+            row = row // sizes[d]
+        span = min(count - done, last - column)
+        part = offset(starts, done)
+        for i in range(span):
+            part[i] += base + (column + i) * stride
+        done += span
+
+
+def add_indices(starts, places, index, first, count, dims, sizes, entry):
+    """starts[i] += step * index of position first + i. Returns how many are good before the first bad one."""
+    size = entry[0]
+    step = entry[1]
+    for i in range(count):
+        places[i] = 0
+    add_starts(places, first, count, dims, sizes, offset(entry, 2))
+    for i in range(count):
+        value = int64(index[places[i]])
+        if value < 0:
+            value += size
+        if value < 0 or value >= size:
+            return int64(i)
+        starts[i] += value * step
+    return int64(count)
+
+
+def block_starts(starts, places, index, more, first, count, walk):
+    """Where each position's run starts in x. Returns how many positions are good before the first bad one."""
+    dims = walk[2]
+    sizes = offset(walk, HEADER)
+    for i in range(count):
+        starts[i] = 0
+    add_starts(starts, first, count, dims, sizes, offset(sizes, dims))
+    entry = offset(sizes, 3 * dims)
+    good = add_indices(starts, places, index, first, count, dims, sizes, entry)
+    for k in range(1, walk[3]):
+        entry = offset(entry, 2 + dims)
+        also = add_indices(starts, places, as_pointer(more[k - 1], more), first, count, dims, sizes, entry)
+        good = min(good, also)
+    return good
+
+
+def other_starts(starts, first, count, walk):
+    dims = walk[2]
+    sizes = offset(walk, HEADER)
+    for i in range(count):
+        starts[i] = 0
+    add_starts(starts, first, count, dims, sizes, offset(sizes, 2 * dims))
+
+
+def all_good(index, more, status, walk):
+    """Whether every index is in range; the first position that is not goes to `status`."""
+    starts = local_array(int64, 256)
+    places = local_array(int64, 256)
+    for first in range(walk[0], walk[1], BLOCK):
+        count = min(int64(BLOCK), walk[1] - first)
+        good = block_starts(starts, places, index, more, first, count, walk)
+        if good < count:
+            status[0] = first + good + 1
+            return False
+    return True
+
+
+# ---------------------------------------------------------------- planning the walk
+def merged(sizes, columns):
+    """Dims of size 1 dropped and neighbours joined where every array steps through them as through one."""
+    kept = [(n, strides) for n, strides in zip(sizes, zip(*columns)) if n != 1]
+    merged = []
+    for n, strides in kept:
+        if merged and all(outer == inner * n for outer, inner in zip(merged[-1][1], strides)):
+            merged[-1] = (merged[-1][0] * n, strides)
+        else:
+            merged.append((n, strides))
+    merged = merged or [(1, (0,) * len(columns))]
+    return [n for n, _ in merged], [list(column) for column in zip(*(strides for _, strides in merged))]
+
+
+def plan_walk(kernel, writes, sizes, x_strides, other_strides, run, indices, words):
+    """indices: (size, step, strides over `sizes`) an index array. run: (length, stride in x, stride in other)."""
+    sizes, x_strides, other_strides = list(sizes), list(x_strides), list(other_strides)
+    if words == 2:                                       # the two words of an element are a dim of positions or the run
+        x_strides, other_strides = [2 * s for s in x_strides], [2 * s for s in other_strides]
+        indices = [(size, 2 * step, strides) for size, step, strides in indices]
+        if run[1:] == (1, 1):
+            run = (2 * run[0], 1, 1)
+        else:
+            sizes, x_strides = [*sizes, run[0]], [*x_strides, 2 * run[1]]
+            other_strides, run = [*other_strides, 2 * run[2]], (2, 1, 1)
+            indices = [(size, step, [*strides, 0]) for size, step, strides in indices]
+    total = 1
+    for n in sizes:
+        total *= n
+    columns = [x_strides, other_strides, *(strides for _, _, strides in indices)]
+    sizes, columns = merged(sizes, columns) if total else ([1], [[0]] * len(columns))
+    tail = [len(sizes), len(indices), *run, *sizes, *columns[0], *columns[1]]
+    for (size, step, _), strides in zip(indices, columns[2:]):
+        tail += [size, step, *strides]
+    if writes or total * run[0] < 2 * GRAIN:
+        return prepare_parts(kernel, [[0, total, *tail]], None, total * run[0])
+    parts = shares(total, total * run[0], GRAIN, multiple=sizes[-1] if len(sizes) > 1 else 1)
+    return prepare_parts(kernel, [[start, stop, *tail] for start, stop in parts], [(0,) * 5] * len(parts), total * run[0])

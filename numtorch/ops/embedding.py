@@ -1,0 +1,203 @@
+"""Tables of vectors looked up by index: embeddings, bags of them, and one-hot vectors."""
+from __future__ import annotations
+
+from ..autograd.graph import GraphNode, mark_written, recording
+from ..autograd.modes import modes, no_grad
+from ..dtypes import int64
+from ..layout import Layout
+from ..tensor import Tensor, empty
+from . import arithmetic, comparison, reduce
+from .copy import filled, register, to_dtype
+from .creation import arange
+from .distinct import bincount, unique
+from .gather import index_add, index_plan, index_values, put_values, spread
+from .indexed import check_index, run_indexed
+from .order import searchsorted
+from .scatter import scatter_reduce
+from .view import expand, reshape, unsqueeze
+
+
+# ---------------------------------------------------------------- one vector an index
+@register
+def embedding(weight, indices, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
+    """Rows of `weight` (V, D) by an integer tensor of any shape (*): (*, D).
+
+    Args:
+        padding_idx: a row that gets no gradient; -1 for none.
+        scale_grad_by_freq: divide a row's gradient by how often it was named.
+
+    Raises:
+        IndexError: an index that is negative or not below V.
+    """
+    check_index("embedding", indices)
+    layout = weight.layout
+    if layout.ndim != 2:
+        raise RuntimeError(f"'weight' must be 2-D, got {layout.ndim}-D")
+    _dense_only("embedding", sparse)
+    plan = index_plan(layout, (0,), (indices,))
+    out = empty(plan.out)
+    if plan.prepared is not None:
+        run_indexed(plan.prepared, weight, (indices,), out, plan.bounds, "index out of range in self")
+    if weight.node is not None and recording(weight):
+        out.node = GraphNode("embedding", (weight.node,), (indices,), _embedding_vjp, (layout, padding_idx, scale_grad_by_freq))
+    return out
+
+
+def _dense_only(name, sparse):
+    if sparse:
+        raise NotImplementedError(f"{name}: sparse gradients are not supported; expected sparse=False")
+
+
+def _embedding_vjp(node, grad):
+    layout, padding, by_frequency = node.constants
+    indices, = node.tensors()
+    if by_frequency:
+        counts = to_dtype(bincount(reshape(indices, -1), minlength=layout.shape[0]), grad.layout.dtype)
+        grad = grad / unsqueeze(index_values(counts, (0,), (indices,)), -1)
+    if padding >= 0 and modes.recording:                 # the write below would not be differentiable
+        grad = arithmetic.where(unsqueeze(comparison.eq(indices, padding), -1), 0, grad)
+    out = spread(grad, layout, (0,), (indices,))
+    if padding >= 0 and not modes.recording:
+        put_values(out, (0,), (filled(Layout.of(int64, (1,), None, layout.device), padding),),
+                   filled(Layout.of(layout.dtype, (), None, layout.device), 0), False)
+    return (out,)
+
+
+@no_grad()
+def embedding_renorm_(weight, indices, max_norm: float, norm_type: float = 2.0):
+    """Scale the rows of `weight` that `indices` name and whose norm is above `max_norm` down to it, in place."""
+    rows = unique(reshape(indices, -1))
+    vectors = index_values(weight, (0,), (rows,))
+    size = reduce.norm(vectors, norm_type, 1, True)
+    scale = arithmetic.where(comparison.gt(size, max_norm), max_norm / (size + 1e-7), 1)
+    put_values(weight.detach(), (0,), (rows,), vectors * scale, False)
+    mark_written(weight.storage, "embedding_renorm_")
+    return weight
+
+
+def _padding(rows, padding_idx):
+    """A padding index made positive; -1 for none."""
+    if padding_idx is None:
+        return -1
+    if not -rows <= padding_idx < rows:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    return padding_idx % rows
+
+
+def lookup(input, weight, padding_idx=None, max_norm=None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+           sparse: bool = False) -> Tensor:
+    """Rows of `weight` (rows, width) at the indices `input` (*), as (*, width).
+
+    Args:
+        padding_idx: a row that receives no gradient.
+        max_norm: rows of a larger norm are scaled down to it first, in place.
+        norm_type: which norm.
+        scale_grad_by_freq: divide a row's gradient by how often it is named.
+
+    Raises:
+        IndexError: an index out of range. NotImplementedError: `sparse`.
+    """
+    padding = _padding(weight.layout.shape[0], padding_idx)
+    if max_norm is not None:
+        embedding_renorm_(weight, input, max_norm, norm_type)
+    return embedding(weight, input, padding, scale_grad_by_freq, sparse)
+
+
+# ---------------------------------------------------------------- one vector a bag of indices
+def _bags(input, offsets, include_last_offset):
+    """A vector of indices, the bag of each, and how many bags there are."""
+    if input.layout.ndim == 2:
+        if offsets is not None:
+            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+                             "sequences. However, found offsets of type <class 'numtorch.Tensor'>")
+        count, length = input.layout.shape
+        bags = reshape(expand(unsqueeze(arange(count, device=input.layout.device), 1), count, length), -1)
+        return reshape(input, -1), bags, count
+    if input.layout.ndim != 1:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.layout.ndim}")
+    if offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if offsets.layout.ndim != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    offsets = to_dtype(offsets, int64)
+    count = offsets.layout.numel - (1 if include_last_offset else 0)
+    starts = offsets[:count]
+    if count and offsets[0].item() != 0:
+        raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+                           f"However, got {offsets[0].item()}")
+    if count and offsets[-1].item() > input.layout.numel:
+        raise RuntimeError(f"offsets[-1] can not be greater than input's length({input.layout.numel}) but got offsets[-1] of "
+                           f"{offsets[-1].item()}")
+    places = arange(input.layout.numel, device=input.layout.device)
+    return input, searchsorted(starts, places, right=True) - 1, count
+
+
+def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float = 2, scale_grad_by_freq: bool = False,
+                  mode: str = "mean", sparse: bool = False, per_sample_weights=None, include_last_offset: bool = False,
+                  padding_idx=None) -> Tensor:
+    """Sums, means or maxima of the rows of `weight` (V, D) that bags of indices name, as (B, D).
+
+    Args:
+        input: (B, N) for bags of one size, or (N) with `offsets`.
+        offsets: (B), where each bag starts; with `include_last_offset` (B + 1), the last being where the last bag ends.
+        mode: "sum", "mean" or "max".
+        per_sample_weights: factors of the rows, of input's shape; only for sums.
+        padding_idx: an index that does not count.
+
+    Raises:
+        ValueError: the shapes or the mode do not fit. NotImplementedError: weights with another mode than "sum", or `sparse`.
+    """
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for "
+                                  f"mode='sum' (got mode='{mode}').")
+    if per_sample_weights is not None and per_sample_weights.layout.shape != input.layout.shape:
+        raise ValueError(f"embedding_bag: If per_sample_weights ({list(per_sample_weights.layout.shape)}) is not None, then it "
+                         f"must have the same shape as the input ({list(input.layout.shape)})")
+    padding = _padding(weight.layout.shape[0], padding_idx)
+    indices, bags, count = _bags(input, offsets, include_last_offset)
+    if max_norm is not None:
+        embedding_renorm_(weight, indices, max_norm, norm_type)
+    factors = None if per_sample_weights is None else reshape(per_sample_weights, -1)
+    if padding >= 0:
+        kept, = comparison.ne(indices, padding).nonzero(as_tuple=True)
+        indices, bags = index_values(indices, (0,), (kept,)), index_values(bags, (0,), (kept,))
+        factors = None if factors is None else index_values(factors, (0,), (kept,))
+    vectors = embedding(weight, indices, -1, scale_grad_by_freq, sparse)
+    if factors is not None:
+        vectors = vectors * unsqueeze(factors, 1)
+    start = filled(Layout.of(weight.layout.dtype, (count, weight.layout.shape[1]), None, weight.layout.device), 0)
+    if mode == "max":
+        return scatter_reduce(start, 0, expand(unsqueeze(bags, 1), *vectors.layout.shape), vectors, "amax", include_self=False)
+    total = index_add(start, 0, bags, vectors)
+    if mode == "sum":
+        return total
+    sizes = arithmetic.clamp_low(bincount(bags, minlength=count), 1)
+    return total / unsqueeze(to_dtype(sizes, weight.layout.dtype), 1)
+
+
+# ---------------------------------------------------------------- one-hot
+def one_hot(tensor, num_classes: int = -1) -> Tensor:
+    """int64 zeros with a 1 at each index, along a new last dimension of `num_classes` (the largest index + 1 when -1).
+
+    Raises:
+        RuntimeError: not an integer tensor, or an index that is negative or not below `num_classes`.
+    """
+    if tensor.layout.dtype is not int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if not tensor.layout.numel and num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    low, high = (limit.item() for limit in reduce.aminmax(tensor)) if tensor.layout.numel else (0, 0)
+    if low < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = high + 1
+    elif num_classes < 1:
+        raise RuntimeError("num_classes should be positive")
+    elif high >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    out = filled(Layout.of(int64, (tensor.layout.numel * num_classes,), None, tensor.layout.device), 0)
+    places = arange(tensor.layout.numel, device=tensor.layout.device) * num_classes + reshape(tensor, -1)
+    put_values(out, (0,), (places,), filled(Layout.of(int64, (), None, tensor.layout.device), 1), False)
+    return reshape(out, *tensor.layout.shape, num_classes)

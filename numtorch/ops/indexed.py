@@ -1,0 +1,136 @@
+"""What every op that takes index tensors does around its kernel: the call and its status, checks, and writes in place.
+
+Every kernel call checks every index; a bad one is found again here, to be named in the error.
+"""
+from __future__ import annotations
+
+import ctypes
+import threading
+
+from ..autograd.graph import GraphNode, mark_written, recording
+from ..dtypes import int32, int64
+from ..tensor import Tensor
+from .copy import clone, copy_, register
+from .op import method
+from .view import unsqueeze
+from .writing import check_inplace_allowed, overlap_partly, rebase_history
+
+_MOST_INDICES = 64
+
+
+class _Desk(threading.local):
+    """A thread's words for the call it is making: the status, then the addresses of the second and later index arrays."""
+
+    def __init__(self):
+        words = (ctypes.c_int64 * (1 + _MOST_INDICES))()
+        self.words = words, ctypes.addressof(words)
+
+
+_desk = _Desk()
+
+
+def run_indexed(prepared, x, indices, other, bounds, message=None):
+    """Run an indexing kernel.
+
+    Args:
+        bounds: for each index tensor, the dimension it indexes and that dimension's size.
+        message: what to say of a bad index, when not where it is.
+
+    Raises:
+        IndexError: an index is out of bounds. Nothing has been written then, or only to a result nobody will see.
+    """
+    words, status = _desk.words
+    more = 0
+    if len(indices) > 1:
+        for place_in_table in range(1, len(indices)):
+            words[place_in_table] = indices[place_in_table].address
+        more = status + 8
+    prepared.call(x.address, indices[0].address, more, other.address, status, prepared.walk)
+    if words[0]:
+        words[0] = 0
+        raise IndexError(message or _bad_index(indices, bounds))
+
+
+def run_counting(prepared, x) -> int:
+    """Run a kernel that counts, and return the count."""
+    words, status = _desk.words
+    prepared.call(x.address, status, prepared.walk)
+    count, words[0] = words[0], 0
+    return count
+
+
+def run_measuring(prepared, x):
+    """Run a kernel that leaves two integers, and return these."""
+    words, status = _desk.words
+    prepared.call(x.address, status, prepared.walk)
+    found = words[0], words[1]
+    words[0] = 0
+    return found
+
+
+def _bad_index(indices, bounds):
+    for index, (dim, size) in zip(indices, bounds):
+        values = index.numpy().ravel()
+        wrong = values[(values < -size) | (values >= size)]
+        if wrong.size:
+            return f"index {wrong[0]} is out of bounds for dimension {dim} with size {size}"
+    return "index out of bounds"
+
+
+def check_index(name, index, wanted=(int64, int32)):
+    if not isinstance(index, Tensor):
+        raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
+    if index.layout.dtype not in wanted:
+        raise RuntimeError(f"{name}(): Expected dtype {' or '.join(d.name for d in wanted)} for index, got "
+                           f"{index.layout.dtype.name}")
+    return index
+
+
+def same_dtype(name, self, source):
+    if self.layout.dtype is not source.layout.dtype:
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype, got {self.layout.dtype.name} and "
+                           f"{source.layout.dtype.name}")
+
+
+# ---------------------------------------------------------------- writing in place
+def begin_write(name, self, *sources):
+    """The checks of an in-place write. Returns whether it is to be recorded."""
+    layout = self.layout
+    if not layout.contiguous and layout.overlaps_itself():
+        raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                           f"location. Please clone() the tensor before performing the operation. ({name}_)")
+    if recording(self, *sources):
+        check_inplace_allowed(self, name)
+        return True
+    return False
+
+
+def apart(source, target):
+    """`source`, or a copy of it where it shares memory with what is about to be written."""
+    if source.storage is not target.storage:
+        return source
+    return clone(source) if source.address == target.address or overlap_partly(source, target) else source
+
+
+def end_write(name, self, graph, sources, saved, vjp, constants):
+    mark_written(self.storage, name + "_")
+    if graph and self.layout.dtype.category >= 2:
+        rebase_history(self, GraphNode(name, (self.node, *[s.node for s in sources]), saved, vjp, constants))
+    return self
+
+
+def out_of_place(inplace, name):
+    """The form of an in-place op that writes to a copy."""
+    def function(self, *args, **kwargs):
+        return inplace(clone(self), *args, **kwargs)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"A copy of the tensor after `{name}_`."
+    return register(method(function))
+
+
+def at_least_1d(x):
+    return x if x.layout.ndim else unsqueeze(x, 0)
+
+
+def finish(out, result):
+    return result if out is None else copy_(out, result.detach())
