@@ -398,7 +398,7 @@ ERRORS = [
     (lambda: torch.gru(zeros(5, 2, 3), zeros(1, 2, 4), [zeros(12, 3)], True, 1, 0.0, True, False, False), RuntimeError,
      "expected 4 weights"),
     (lambda: torch.gru(zeros(5, 2, 3), zeros(1, 2, 4), [zeros(12, 2), zeros(12, 4)], False, 1, 0.0, True, False, False), RuntimeError,
-     "expected a input weight of shape"),
+     "expected weight_ih of shape"),
     (lambda: torch.gru(zeros(5, 3), torch.tensor([2, 3]), zeros(1, 2, 4), [zeros(12, 3), zeros(12, 4)], False, 1, 0.0, True, False),
      RuntimeError, "never rise"),
     (lambda: pack_padded_sequence(zeros(3, 2, 1), [2, 3]), RuntimeError, "must be sorted in decreasing order"),

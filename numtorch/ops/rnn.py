@@ -4,12 +4,15 @@ A cell is a layer of one step (`rnnlayer.py`). A network is layers in one or two
 """
 from __future__ import annotations
 
+from ..layout import Layout
 from ..tensor import Tensor
+from . import creation
 from .copy import contiguous
 from .dropout import dropout as drop
 from .join import cat, stack
+from .op import new_plan_table
 from .rnnlayer import GATES, run_layer
-from .view import reshape, select, transpose
+from .view import reshape, select, transpose, unsqueeze
 
 
 # ---------------------------------------------------------------- cells
@@ -54,14 +57,18 @@ def _title(dtype):
 _checked: set = set()                                    # combinations of layouts that have been found right
 
 
+def _remember(key):
+    if len(_checked) > 1000:
+        _checked.clear()
+    _checked.add(key)
+
+
 def _run_cell(kind, x, hidden, cell, w_ih, w_hh, b_ih, b_hh):
     key = (kind, x.layout, hidden.layout, None if cell is None else cell.layout, w_ih.layout, w_hh.layout,
            None if b_ih is None else b_ih.layout, None if b_hh is None else b_hh.layout)
     if key not in _checked:
         _check_cell(*key)
-        if len(_checked) > 1000:
-            _checked.clear()
-        _checked.add(key)
+        _remember(key)
     hidden, _, cell = run_layer(kind, x, (x.layout.shape[0],), False, hidden, cell, w_ih, w_hh, b_ih, b_hh)
     return hidden if cell is None else (hidden, cell)
 
@@ -102,8 +109,9 @@ def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Tensor:
 
 
 # ---------------------------------------------------------------- networks
-def _parameters_of(params, has_biases, projected, layers, directions):
+def _parameters_of(kind, params, has_biases, layers, directions):
     """The weights of each layer's directions, as `run_layer` takes them."""
+    projected = kind == "lstm" and len(params) > 1 and params[1].layout.shape[1] * GATES[kind] != params[0].layout.shape[0]
     each = 2 + 2 * has_biases + projected
     if len(params) != each * layers * directions:
         raise RuntimeError(f"expected {each * layers * directions} weights for {layers} layers in {directions} directions, got "
@@ -115,47 +123,73 @@ def _parameters_of(params, has_biases, projected, layers, directions):
     return found
 
 
+_zeros = new_plan_table()                                # initial states by their layout; nobody writes to them, or sees them
+_KEPT_BYTES = 1 << 16
+
+
+def _zero_state(layout, *shape):
+    """Zeros of a shape, of the dtype and on the device of `layout`."""
+    wanted = Layout.of(layout.dtype, shape, None, layout.device)
+    found = _zeros.get(wanted)
+    if found is None:
+        found = creation.zeros(*shape, dtype=layout.dtype, device=layout.device)
+        if wanted.nbytes <= _KEPT_BYTES:
+            _zeros.keep(wanted, found)
+    return found
+
+
 def _network(kind, rows, sizes, states, params, has_biases, num_layers, dropout, train, bidirectional):
     """All layers over rows of all steps: outputs (rows, directions * out_size), final hidden and (LSTM) cell states stacked."""
     directions = 2 if bidirectional else 1
     hidden, cell = states
-    out_size, width = hidden.layout.shape[2], params[0].layout.shape[0]
-    projected = kind == "lstm" and out_size * GATES[kind] != width
-    weights = _parameters_of(params, has_biases, projected, num_layers, directions)
-    _check_network(kind, rows.layout, hidden.layout, None if cell is None else cell.layout, weights, directions)
+    weights = _parameters_of(kind, params, has_biases, num_layers, directions)
+    w_ih, w_hh = params[0].layout, params[1].layout
+    key = (kind, directions, sizes[0], rows.layout, *[None if s is None else s.layout for s in states], *[w.layout for w in params])
+    if key not in _checked:
+        _check_network(kind, rows.layout, sizes[0], [None if s is None else s.layout for s in states], weights, directions)
+        _remember(key)
+    zeros = zero_cell = None
+    if hidden is None:
+        zeros = _zero_state(rows.layout, sizes[0], w_hh.shape[1])
+        zero_cell = _zero_state(rows.layout, sizes[0], w_ih.shape[0] // 4) if kind == "lstm" else None
     ends, cell_ends = [], []
     for layer in range(num_layers):
         outputs = []
         for direction in range(directions):
             index = layer * directions + direction
-            out, end, cell_end = run_layer(kind, rows, sizes, direction == 1, select(hidden, 0, index),
-                                           None if cell is None else select(cell, 0, index), *weights[index])
+            out, end, cell_end = run_layer(kind, rows, sizes, direction == 1, zeros if hidden is None else select(hidden, 0, index),
+                                           zero_cell if cell is None else select(cell, 0, index), *weights[index])
             outputs.append(out)
             ends.append(end)
             cell_ends.append(cell_end)
         rows = cat(outputs, 1) if directions == 2 else outputs[0]
         if dropout and train and layer + 1 < num_layers:
             rows = drop(rows, dropout, True)
-    return rows, stack(ends), None if cell is None else stack(cell_ends)
+    together = _stack_of_one if len(ends) == 1 and len(sizes) > 1 else stack       # the end of a single step is the output itself
+    return rows, together(ends), together(cell_ends) if kind == "lstm" else None
 
 
-def _check_network(kind, rows, hidden, cell, weights, directions):
+def _stack_of_one(tensors):
+    """The one tensor of a list as a stack of one, without a copy."""
+    return unsqueeze(tensors[0], 0)
+
+
+def _check_network(kind, rows, batch, states, weights, directions):
     """Raise for weights and states that do not fit: kernels check nothing."""
     count, hidden_size = len(weights), weights[0][0].layout.shape[0] // GATES[kind]
-    out_size, features, batch = hidden.shape[2], rows.shape[1], hidden.shape[1]
-    if hidden.shape[0] != count:
-        raise RuntimeError(f"Expected hidden size {(count, batch, out_size)}, got {list(hidden.shape)}")
-    if cell is not None and cell.shape != (count, batch, hidden_size):
-        raise RuntimeError(f"Expected hidden[1] size {(count, batch, hidden_size)}, got {list(cell.shape)}")
+    out_size, features = weights[0][1].layout.shape[1], rows.shape[1]
+    for place, (state, size) in enumerate(zip(states, (out_size, hidden_size))):
+        if state is not None and state.shape != (count, batch, size):
+            raise RuntimeError(f"Expected hidden[{place}] size {(count, batch, size)}, got {list(state.shape)}")
     for index, (w_ih, w_hh, b_ih, b_hh, w_hr) in enumerate(weights):
         width = GATES[kind] * hidden_size
         wanted = features if index < directions else directions * out_size
-        for title, weight, shape in (("input weight", w_ih, (width, wanted)), ("hidden weight", w_hh, (width, out_size)),
-                                     ("input bias", b_ih, (width,)), ("hidden bias", b_hh, (width,)),
-                                     ("projection", w_hr, (out_size, hidden_size))):
+        for title, weight, shape in (("weight_ih", w_ih, (width, wanted)), ("weight_hh", w_hh, (width, out_size)),
+                                     ("bias_ih", b_ih, (width,)), ("bias_hh", b_hh, (width,)),
+                                     ("weight_hr", w_hr, (out_size, hidden_size))):
             if weight is not None and weight.layout.shape != shape:
-                raise RuntimeError(f"{kind}: expected a {title} of shape {list(shape)}, got {list(weight.layout.shape)}")
-    _check_dtypes(kind, [rows, hidden, cell, *(w.layout for part in weights for w in part if w is not None)])
+                raise RuntimeError(f"{kind}: expected {title} of shape {list(shape)}, got {list(weight.layout.shape)}")
+    _check_dtypes(kind, [rows, *states, *(w.layout for part in weights for w in part if w is not None)])
 
 
 def _padded(kind, input, states, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
@@ -166,8 +200,6 @@ def _padded(kind, input, states, params, has_biases, num_layers, dropout, train,
     length, batch, features = input.layout.shape
     if length == 0:
         raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-    if states[0].layout.shape[1] != batch:
-        raise RuntimeError(f"{kind}: expected hidden states of {batch} sequences, got {states[0].layout.shape[1]}")
     rows = reshape(contiguous(input), (length * batch, features))
     rows, hidden, cell = _network(kind, rows, (batch,) * length, states, params, has_biases, num_layers, dropout, train, bidirectional)
     out = reshape(rows, (length, batch, rows.layout.shape[1]))
@@ -177,18 +209,18 @@ def _padded(kind, input, states, params, has_biases, num_layers, dropout, train,
 def _packed(kind, data, batch_sizes, states, params, has_biases, num_layers, dropout, train, bidirectional):
     sizes = tuple(batch_sizes.tolist() if isinstance(batch_sizes, Tensor) else batch_sizes)
     falling = all(a >= b for a, b in zip(sizes, sizes[1:])) and bool(sizes) and sizes[-1] > 0
-    if not falling or sum(sizes) != data.layout.shape[0] or sizes[0] != states[0].layout.shape[1]:
-        raise RuntimeError(f"{kind}: expected batch_sizes that never rise and sum to the {data.layout.shape[0]} rows of data, for hidden "
-                           f"states of {states[0].layout.shape[1]} sequences, got {list(sizes)}")
+    if not falling or sum(sizes) != data.layout.shape[0]:
+        raise RuntimeError(f"{kind}: expected batch_sizes that never rise and sum to the {data.layout.shape[0]} rows of data, got "
+                           f"{list(sizes)}")
     return _network(kind, data, sizes, states, params, has_biases, num_layers, dropout, train, bidirectional)
 
 
 def _run(kind, arguments):
     """PyTorch's two forms: (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) and the packed one
     (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)."""
-    packed = kind != "lstm" and isinstance(arguments[2], Tensor) or kind == "lstm" and isinstance(arguments[1], Tensor)
+    packed = isinstance(arguments[4], bool)              # there, `has_biases`; else the number of layers
     states = arguments[2 if packed else 1]
-    states = tuple(states) if kind == "lstm" else (states, None)
+    states = (states, None) if kind != "lstm" or states is None else tuple(states)
     if packed:
         return _packed(kind, arguments[0], arguments[1], states, *arguments[3:])
     return _padded(kind, arguments[0], states, *arguments[2:])

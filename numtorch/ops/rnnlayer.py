@@ -22,7 +22,6 @@ from .arithmetic import mul, sub
 from .backends import kernels
 from .contract import mm
 from .linear import linear
-from .linear import linear
 from .copy import clone, contiguous
 from .elementary import tanh
 from .gather import index_select

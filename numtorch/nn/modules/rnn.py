@@ -133,22 +133,20 @@ class RNNBase(Module):
                 data = unsqueeze(data, 0 if self.batch_first else 1)
             batch = data.layout.shape[0 if self.batch_first else 1]
         self.check_input(data, batch_sizes)
-        shapes = self._state_shapes(batch)[:2 if self.mode == "LSTM" else 1]
-        if hx is None:
-            states = tuple([creation.zeros(*shape, dtype=data.layout.dtype, device=data.layout.device) for shape in shapes])
-        else:
+        states = None
+        if hx is not None:
             states = tuple(hx) if self.mode == "LSTM" else (hx,)
             if not packed:
                 self._check_dimensions(states, unbatched)
                 if unbatched:
                     states = tuple([unsqueeze(state, 1) for state in states])
-            for place, (state, shape) in enumerate(zip(states, shapes)):
+            for place, (state, shape) in enumerate(zip(states, self._state_shapes(batch))):
                 self.check_hidden_size(state, shape, f"Expected hidden[{place}] size {{}}, got {{}}" if len(states) == 2 else
                                        "Expected hidden size {}, got {}")
             states = self.permute_hidden(states, sorted_indices)
         own = self._parameters
         weights = [own[name] if name in own else getattr(self, name) for names in self._all_weights for name in names]
-        arguments = (states if self.mode == "LSTM" else states[0], weights, self.bias, self.num_layers, self.dropout, self.training,
+        arguments = (states if self.mode == "LSTM" or states is None else states[0], weights, self.bias, self.num_layers, self.dropout, self.training,
                      self.bidirectional)
         if packed:
             out, *ends = NETWORKS[self.mode](data, batch_sizes, *arguments)
