@@ -5,6 +5,7 @@ each element's bits depend on its index alone, so splitting the work changes not
 """
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 
@@ -17,12 +18,14 @@ from ..dtypes import as_dtype, float32, float64, get_default_dtype, int64
 from ..exchange import make
 from ..kernels.forks import survive_fork
 from ..layout import Layout, broadcast_shapes
-from ..tensor import Tensor, lasting, raw_array
+from ..tensor import Tensor, raw_array
 from ..tensor import empty as empty_tensor
+from . import reduce
 from .backends import kernels
-from .copy import contiguous, copy_elements, register, to_device, to_dtype
+from .copy import contiguous, copy_, copy_elements, register, to_device, to_dtype
 from .creation import _checked_shape, _device, _finish
 from .op import method, new_plan_table
+from .order import topk
 from .writing import check_inplace_allowed, check_writable
 
 
@@ -77,12 +80,16 @@ class Generator:
         return self
 
     def _advance(self, counters):
-        """Claim counters of the stream: a kernel's `state` words, seed and first counter."""
+        """Claim counters of the stream: a kernel's state words in an array of their own."""
+        words = (ctypes.c_int64 * 3)()
+        self._claim(words, counters)
+        return np.frombuffer(words, np.int64)
+
+    def _claim(self, words, counters):
+        """Claim counters of the stream: seed and first counter go to a kernel's state words."""
         with self._lock:
-            offset = self._offset
+            words[0], words[1] = self._seed, self._offset
             self._offset += counters
-            seed = self._seed & (1 << 64) - 1
-        return np.array([seed - (1 << 64) if seed >= 1 << 63 else seed, offset], np.int64)
 
 
 default_generator = Generator()
@@ -129,28 +136,74 @@ class fork_rng:
 
 
 # ---------------------------------------------------------------- filling
+class _State(threading.local):
+    """A thread's words for the kernel it is calling: seed, first counter, status."""
+
+    def __init__(self):
+        words = (ctypes.c_int64 * 3)()
+        self.words = words, ctypes.addressof(words)
+
+
+class _FillPlan:
+    """What is filled, the kernel (None for nothing to do), how many counters it uses, and its scratch memory."""
+
+    __slots__ = ("layout", "prepared", "counters", "scratch")
+
+
+_state = _State()
 _plans = new_plan_table()
 
 
-def _fill(out, kind, parameters, generator, counters_dtype="float32", each=()):
-    """Fill a contiguous CPU tensor from a stream."""
-    n = out.layout.numel
-    if not n:
-        return
-    module = kernels(cpu, "random")
-    name = out.layout.dtype.name
-    key = (kind, name, n, parameters)
-    prepared = _plans.get(key)
+def _plan_fill(layout, kind, parameters, counters_dtype, each=()):
+    key = (layout, kind, parameters, counters_dtype, each)
+    plan = _plans.get(key)
+    if plan is None:
+        plan, module, n = _FillPlan(), kernels(cpu, "random"), layout.numel
+        plan.layout, plan.counters = layout, module.counters_used(n, counters_dtype)
+        planner = getattr(module, f"plan_{kind}")
+        names = () if kind == "randperm" else (*each, layout.dtype.kernel)
+        plan.prepared = planner(*names, n, *parameters) if n else None
+        _plans.keep(key, plan)
+    return plan
+
+
+def _run_fill(plan, out, generator, each=None) -> int:
+    """Fill a contiguous CPU tensor from a stream. Returns the kernel's status."""
+    prepared = plan.prepared
     if prepared is None:
-        prepared = _plans.keep(key, getattr(module, f"plan_{kind}")(*(e.layout.dtype.name for e in each), name, n, *parameters))
-    state = (generator or default_generator)._advance(module.counters_used(n, counters_dtype))
-    prepared.call(*[e.address for e in each], out.address, state.ctypes.data, prepared.walk)
+        return 0
+    words, address = _state.words
+    (generator or default_generator)._claim(words, plan.counters)
+    if each is None:
+        prepared.call(out.address, address, prepared.walk)
+        return 0
+    prepared.call(each.address, out.address, address, prepared.walk)
+    status, words[2] = words[2], 0
+    return status
 
 
-def _drawn(size, kind, parameters, dtype, device, generator, requires_grad, title, counters_dtype=None, into=None):
-    kind_dtype = as_dtype(dtype) if dtype else get_default_dtype()
-    out = lasting(Layout.of(kind_dtype, _checked_shape(size, title)))
-    _fill(out, kind, parameters, generator, counters_dtype or kind_dtype.compute)
+def _fill(out, kind, parameters, generator, counters_dtype="float32"):
+    _run_fill(_plan_fill(out.layout, kind, parameters, counters_dtype), out, generator)
+
+
+_drawn_plans = new_plan_table()
+
+
+def _drawn(size, kind, parameters, dtype, device, generator, requires_grad, title, into=None):
+    try:
+        plan = _drawn_plans.get((size, kind, parameters, dtype))
+    except TypeError:                                    # a size in a list
+        plan = None
+    if plan is None:
+        kind_dtype = as_dtype(dtype) if dtype else get_default_dtype()
+        plan = _plan_fill(Layout.of(kind_dtype, _checked_shape(size, title)), kind, parameters,
+                          "int64" if kind == "randint" else kind_dtype.compute)
+        if all(type(n) in (int, tuple) for n in size):
+            _drawn_plans.keep((size, kind, parameters, dtype), plan)
+    out = empty_tensor(plan.layout)
+    _run_fill(plan, out, generator)
+    if device is None and into is None and not requires_grad:
+        return out
     device = _device(device)
     return _finish(out if device is cpu else to_device(out, device), requires_grad, into)
 
@@ -192,21 +245,21 @@ def randint(low, high=None, size=None, *, generator=None, dtype=None, device=Non
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     kind = as_dtype(dtype) if dtype else int64
-    out = lasting(Layout.of(int64, _checked_shape((size,), "randint")))
-    _fill(out, "randint", (low, high), generator, "int64")
-    return _finish(to_device(to_dtype(out, kind), _device(device)), requires_grad)
+    if kind.category != 1:
+        out = _drawn((size,), "randint", (low, high), int64, None, generator, False, "randint")
+        return _finish(to_device(to_dtype(out, kind), _device(device)), requires_grad)
+    return _drawn((size,), "randint", (low, high), kind, device, generator, requires_grad, "randint")
 
 
 def randperm(n: int, *, generator=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """A random order of 0 .. n-1."""
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
-    out = lasting(Layout.of(int64, (n,)))
-    if n:
-        module = kernels(cpu, "random")
-        prepared = module.plan_randperm(n)
-        state = (generator or default_generator)._advance(module.counters_used(n, "int64"))
-        prepared.call(out.address, state.ctypes.data, prepared.walk)
+    plan = _plan_fill(Layout.of(int64, (n,)), "randperm", (), "int64")
+    out = empty_tensor(plan.layout)
+    _run_fill(plan, out, generator)
+    if dtype is None and device is None:
+        return out
     return to_device(to_dtype(out, as_dtype(dtype) if dtype else int64), _device(device))
 
 
@@ -234,19 +287,20 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
         RuntimeError: a probability outside [0, 1].
     """
     if p is not None:
-        result = lasting(Layout.of(input.layout.dtype, input.layout.shape))
+        result = empty_tensor(input.layout.dense())
         _fill(result, "bernoulli", (_probability(p),), generator)
-        return result
+        return result if out is None else copy_(out, result)
     probabilities = contiguous(input.detach())
-    if not probabilities.layout.dtype.is_floating_point:
-        raise RuntimeError(f"bernoulli: expected floating-point probabilities, got {probabilities.layout.dtype}")
-    if probabilities.layout.dtype not in (float32, float64):
+    kind = probabilities.layout.dtype
+    if not kind.is_floating_point:
+        raise RuntimeError(f"bernoulli: expected floating-point probabilities, got {kind}")
+    if kind not in (float32, float64):
         probabilities = to_dtype(probabilities, float32)
-    if probabilities.layout.numel and not bool(((probabilities >= 0) & (probabilities <= 1)).all()):
+    plan = _plan_fill(input.layout.dense(), "bernoulli_each", (), "float32", (probabilities.layout.dtype.kernel,))
+    result = empty_tensor(plan.layout)
+    if _run_fill(plan, result, generator, probabilities):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    result = lasting(Layout.of(input.layout.dtype, input.layout.shape))
-    _fill(result, "bernoulli_each", (), generator, each=(probabilities,))
-    return result
+    return result if out is None else copy_(out, result)
 
 
 def _probability(p):
@@ -269,30 +323,43 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if not input.layout.dtype.is_floating_point:
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.layout.dtype.name}")
-    weights = contiguous(to_dtype(input.detach(), float64))
+    kind = input.layout.dtype if input.layout.dtype in (float32, float64) else float32
+    weights = contiguous(to_dtype(input if input.node is None else input.detach(), kind))
     classes = weights.layout.shape[-1]
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
-    shape = (*weights.layout.shape[:-1], num_samples)
     if not replacement:
         if num_samples > classes:
             raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-        if not bool(((weights >= 0) & (weights - weights == 0)).all()) or bool((weights.sum(-1) <= 0).any()):
+        least, total = reduce.amin(weights, -1), reduce.sum(weights, -1)
+        if not bool(reduce.all((least >= 0) & (total > 0) & (total < float("inf")))):
             raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
         # the largest of exponential races: draws without replacement in proportion (Efraimidis and Spirakis 2006)
-        race = lasting(weights.layout)
-        _fill(race, "exponential", (1.0,), generator, "float64")
-        return (weights / race).topk(num_samples, -1)[1]
-    rows = weights.layout.numel // classes
-    out, status, workspace = lasting(Layout.of(int64, shape)), np.zeros(1, np.int64), np.empty(classes, np.float64)
-    module = kernels(cpu, "random")
-    prepared = module.plan_multinomial("float64", rows, classes, num_samples)
-    state = (generator or default_generator)._advance(rows * module.counters_used(num_samples, "float64"))
-    prepared.call(weights.address, out.address, state.ctypes.data, workspace.ctypes.data, status.ctypes.data, prepared.walk)
-    if status[0]:
-        raise RuntimeError(f"probability tensor contains either `inf`, `nan` or element < 0, or no positive element (row "
-                           f"{int(status[0]) - 1})")
+        race = empty_tensor(weights.layout)
+        _fill(race, "exponential", (1.0,), generator, kind.kernel)
+        return topk(weights / race, num_samples, -1).indices
+    rows = weights.layout.numel // classes if classes else 0
+    plan = _plan_multinomial(weights.layout, rows, classes, num_samples)
+    out, workspace = empty_tensor(plan.layout), empty_tensor(plan.scratch)
+    words, address = _state.words
+    (generator or default_generator)._claim(words, plan.counters)
+    plan.prepared.call(weights.address, out.address, address, workspace.address, plan.prepared.walk)
+    if words[2]:
+        row, words[2] = words[2] - 1, 0
+        raise RuntimeError(f"probability tensor contains either `inf`, `nan` or element < 0, or no positive element (row {row})")
     return out
+
+
+def _plan_multinomial(layout, rows, classes, draws):
+    key = (layout, "multinomial", draws)
+    plan = _plans.get(key)
+    if plan is None:
+        plan, module = _FillPlan(), kernels(cpu, "random")
+        plan.layout, plan.scratch = Layout.of(int64, (*layout.shape[:-1], draws)), Layout.of(float64, (classes,))
+        plan.counters = rows * module.counters_used(draws, "float64")
+        plan.prepared = module.plan_multinomial(layout.dtype.kernel, rows, classes, draws)
+        _plans.keep(key, plan)
+    return plan
 
 
 # ---------------------------------------------------------------- like another, and in place
@@ -314,19 +381,32 @@ def randint_like(input, low, high=None, *, dtype=None, device=None) -> Tensor:
     return randint(low, high, input.layout.shape, dtype=dtype or input.layout.dtype, device=device or input.layout.device)
 
 
+_refills = new_plan_table()
+
+
+def _plan_refill(tensor, kind, parameters, title, counters_dtype):
+    layout = tensor.layout
+    if kind != "bernoulli" and not layout.dtype.is_floating_point:
+        raise NotImplementedError(f'"{title}_" not implemented for \'{layout.dtype.title}\': expected floating point')
+    check_writable(title, layout, layout.dtype, layout.shape)
+    plan = _plan_fill(layout.dense() if layout.device is cpu else Layout.of(layout.dtype, layout.shape), kind, parameters,
+                      counters_dtype or layout.dtype.compute)
+    return _refills.keep((layout, kind, parameters), plan)
+
+
 def _refill(tensor, kind, parameters, generator, title, counters_dtype=None):
     """Fill a tensor of any layout in place."""
-    if kind != "bernoulli" and not tensor.layout.dtype.is_floating_point:
-        raise NotImplementedError(f'"{title}_" not implemented for \'{tensor.layout.dtype.title}\': expected floating point')
-    check_writable(title, tensor.layout, tensor.layout.dtype, tensor.layout.shape)
-    if modes.grad and tensor.node is not None:
+    plan = _refills.get((tensor.layout, kind, parameters))
+    if plan is None:
+        plan = _plan_refill(tensor, kind, parameters, title, counters_dtype)
+    if tensor.node is not None and modes.grad:
         check_inplace_allowed(tensor, title)
-    layout = tensor.layout
-    direct = layout.contiguous and layout.device is cpu
-    target = tensor if direct else empty_tensor(Layout.of(layout.dtype, layout.shape))
-    _fill(target, kind, parameters, generator, counters_dtype or layout.dtype.compute)
-    if not direct:
-        copy_elements(to_device(target, layout.device), tensor)
+    if plan.layout is tensor.layout:
+        _run_fill(plan, tensor, generator)
+    else:
+        target = empty_tensor(plan.layout)
+        _run_fill(plan, target, generator)
+        copy_elements(to_device(target, tensor.layout.device), tensor)
     mark_written(tensor.storage, title + "_")
     if tensor.node is not None and type(tensor.node) is not Leaf and modes.grad:
         tensor.node = None                               # nothing of what was there before matters any more

@@ -5,7 +5,8 @@ A fill works in chunks of 32 counters, from the generator's offset on: counter `
 gives words `4 * 32` of the chunk in the order word 0 of all lanes, word 1 of all lanes, and so on. Element e of a fill
 therefore depends on seed, offset and e alone, not on threads. `counters_used` says how far a fill moves the offset.
 
-Seed and offset come at call time: `state` is the address of int64 [seed, offset], which kernels only read.
+Seed and offset come at call time: `state` is the address of int64 [seed, offset, status]. Kernels only read the first two; a
+kernel that finds bad probabilities sets the third.
 """
 from __future__ import annotations
 
@@ -181,9 +182,14 @@ def fill(out, state, walk):
 
 
 def bernoulli_each(probabilities, out, state, walk):
-    """out[i] = 1 with probability probabilities[i]. walk: elements, first chunk."""
+    """out[i] = 1 with probability probabilities[i]; status 1 where one is not in [0, 1]. walk: elements, first chunk."""
     words = local_array(uint64, 128)
     n = walk[0]
+    bad = int64(0)
+    for i in range(n):
+        bad += int64(not ((probabilities[i] >= 0) & (probabilities[i] <= 1)))
+    if bad != 0:
+        state[2] = 1
     counter = state[1] + walk[1] * LANES
     for first in range(0, n, 128):
         philox(words, state[0], counter)
@@ -214,7 +220,7 @@ def shuffle(out, state, walk):
         out[j] = kept
 
 
-def categorical(weights, out, state, cumulative, status, walk):
+def categorical(weights, out, state, cumulative, walk):
     """Draws with replacement: the first class whose cumulative weight is above u * total. walk: rows, classes, draws."""
     rows, classes, draws = walk[0], walk[1], walk[2]
     words = local_array(uint64, 128)
@@ -226,14 +232,14 @@ def categorical(weights, out, state, cumulative, status, walk):
         for c in range(classes):
             weight = T(load(weights[row * classes + c]))
             if not (weight >= T(0) and weight < T(np.inf)):
-                status[0] = row + 1
+                state[2] = row + 1
                 return
             if weight > T(0):
                 last = int64(c)
             total += weight
             cumulative[c] = total
         if last < 0:
-            status[0] = row + 1
+            state[2] = row + 1
             return
         for first in range(0, draws, 64):
             philox(words, state[0], counter)
@@ -319,11 +325,11 @@ def plan_randperm(n: int):
 def plan_multinomial(dtype: str, rows: int, classes: int, draws: int):
     """Class indices drawn with replacement, in proportion to weights of float32 or float64.
 
-    Addresses: weights (rows, classes), out (rows, draws) int64, state, workspace of `8 * classes` bytes, status. A row
-    with a negative or non-finite weight or without a positive one sets status to 1 + its number. Moves the offset by
+    Addresses: weights (rows, classes), out (rows, draws) int64, state, workspace of `8 * classes` bytes. A row with a
+    negative or non-finite weight or without a positive one sets the status to 1 + its number. Moves the offset by
     `rows * counters_used(draws, "float64")`.
     """
-    kernel = typed(categorical, "float64", (dtype + "*", "int64*", "int64*", "float64*", "int64*", "int64*"))
+    kernel = typed(categorical, "float64", (dtype + "*", "int64*", "int64*", "float64*", "int64*"))
     return prepare_parts(kernel, [(rows, classes, draws)], None, rows * (classes + draws), workspace=8 * classes)
 
 
