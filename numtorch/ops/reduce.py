@@ -6,7 +6,7 @@ from operator import index as as_index
 
 from ..autograd.graph import GraphNode, recording
 from ..autograd.modes import modes
-from ..dtypes import as_dtype, bool_, get_default_dtype, int64
+from ..dtypes import as_dtype, bool_, int64
 from ..layout import Layout, try_view, wrap_dim, wrap_dims
 from ..layout import expand as expand_layout
 from ..tensor import Tensor, empty, view_of
@@ -380,21 +380,6 @@ def norm(input, p=2, dim=None, keepdim: bool = False, dtype=None) -> Tensor:
                            f"{input.layout.dtype.title}")
     p = 2.0 if p == "fro" or p is None else float(p)
     return NORM.run(input, _none_if_empty(dim), keepdim, (("exponent", p),))
-
-
-@method
-def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
-    """log(sum(exp(x))) along dimensions, shifted by the largest element so that nothing overflows."""
-    dims = _none_if_empty(dim)
-    if input.layout.dtype.category < 2:
-        input = to_dtype(input, get_default_dtype())
-    largest = MAX.run(input.detach(), dims, True)
-    largest = arithmetic.where(comparison.isinf(largest), 0, largest)
-    total = elementary.log(SUM.run(elementary.exp(input - largest), dims, True)) + largest
-    if keepdim:
-        return total
-    kept = set(wrap_dims(dims, input.layout.ndim))
-    return reshape(total, tuple(n for i, n in enumerate(input.layout.shape) if i not in kept))
 
 
 # ---------------------------------------------------------------- broadcasting undone

@@ -1,16 +1,19 @@
-"""Softmax and log-softmax along one dimension, with gradients of any order."""
+"""Softmax and log-softmax along one dimension and logsumexp over several, with gradients of any order."""
 from __future__ import annotations
 
+import math
+
 from ..autograd.graph import GraphNode, recording
-from ..dtypes import as_dtype
-from ..layout import wrap_dim
+from ..dtypes import as_dtype, get_default_dtype
+from ..layout import Layout, wrap_dim, wrap_dims
 from ..tensor import Tensor, empty
 from .arithmetic import mul, sub
 from .backends import kernels
 from .copy import contiguous, register, to_dtype
-from .elementary import exp
+from .elementary import exp, log
 from .op import method, new_plan_table
 from .reduce import SUM
+from .view import permute, reshape
 
 _plans = new_plan_table()
 
@@ -139,3 +142,79 @@ def softmin(input, dim, dtype=None) -> Tensor:
     """softmax(-x) along a dimension."""
     return softmax(mul(input, -1), dim, dtype)
 
+
+# ---------------------------------------------------------------- logsumexp
+class _LogSumExpPlan:
+    """The kernels over (outer, R, inner), and the result's layout with and without the reduced dimensions."""
+
+    __slots__ = ("out", "kept", "forward", "backward", "dense")
+
+    def __init__(self, layout, dims, keepdim):
+        first, last = min(dims), max(dims)
+        shape = layout.shape
+        self.kept = tuple([1 if i in dims else n for i, n in enumerate(shape)])
+        self.out = Layout.of(layout.dtype, self.kept if keepdim else shape[:first] + shape[last + 1:], None, layout.device)
+        self.dense = layout.dense()
+        extents = layout.dtype.kernel, math.prod(shape[:first]), math.prod(shape[first:last + 1]), math.prod(shape[last + 1:])
+        module = kernels(layout.device, "softmax")
+        self.forward = module.plan_logsumexp(*extents)
+        self.backward = module.plan_logsumexp_grad(*extents)
+
+
+@method
+def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
+    """log(sum(exp(x))) along dimensions, shifted by the largest element so that nothing overflows.
+
+    Args:
+        dim: an int, or several.
+        keepdim: keep reduced dimensions with extent 1.
+
+    Raises:
+        IndexError: a dimension out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.logsumexp(torch.tensor([1000., 1000.]), dim=0)
+        tensor(1000.6931)
+    """
+    dim = dim if type(dim) is int else tuple(dim)
+    plan = _sum_plans.get((input.layout, dim, keepdim))
+    if plan is None:
+        if input.layout.dtype.category < 2:
+            input = to_dtype(input, get_default_dtype())
+        layout = input.layout
+        dims = sorted(wrap_dims(None if dim == () else dim, layout.ndim)) if layout.ndim else []
+        if not layout.numel or not dims:
+            return _logsumexp_of_ops(input, dims, keepdim)
+        if dims[-1] - dims[0] >= len(dims):              # others lie between them
+            rest = [i for i in range(layout.ndim) if i not in dims]
+            out = logsumexp(permute(input, rest + dims), tuple(range(len(rest), layout.ndim)))
+            return reshape(out, tuple([1 if i in dims else n for i, n in enumerate(layout.shape)])) if keepdim else out
+        plan = _sum_plans.keep((layout, dim, keepdim), _LogSumExpPlan(layout, dims, keepdim))
+    out = empty(plan.out)
+    source = input if input.layout.contiguous else contiguous(input.detach())
+    plan.forward.call(source.address, out.address, plan.forward.walk)
+    if input.node is not None and recording(input):
+        node = out.node = GraphNode("logsumexp", (input.node,), (input,), _logsumexp_vjp, plan)
+        node.save_results((out,))
+    return out
+
+
+_sum_plans = new_plan_table()
+
+
+def _logsumexp_of_ops(input, dims, keepdim):
+    """Of nothing, -inf; of a single number, itself."""
+    return log(SUM.run(exp(input), tuple(dims), keepdim)) if dims else input * 1
+
+
+def _logsumexp_vjp(node, grad):
+    x, = node.tensors()
+    out, = node.result_tensors()
+    plan = node.constants
+    if recording(x, grad):
+        return (mul(reshape(grad, plan.kept), exp(sub(x, reshape(out, plan.kept)))),)
+    result = empty(plan.dense)
+    x, grad = [t if t.layout.contiguous else contiguous(t) for t in (x, grad)]
+    plan.backward.call(grad.address, x.address, out.address, result.address, plan.backward.walk)
+    return (result,)

@@ -14,7 +14,7 @@ from numpy import float32, float64, int64
 
 from ..intrinsics import float_of, local_array, offset
 from ..vectormath import exp, log
-from .elements import itemsize, prepare_parts, same, shares, typed
+from .elements import image_shares, itemsize, prepare_parts, same, shares, typed
 from .norm import bits, wide
 from .softmax import GRAIN, columns_shift_and_total, log_probability, row_exp_sum, row_maximum
 
@@ -303,13 +303,6 @@ def loss_total(losses, weights, total, divisor, walk):
 
 
 # ---------------------------------------------------------------- planners
-def _parts(batch, size, work):
-    """Shares of the images, or of the columns where there is a single image: (first image, images, first column, columns)."""
-    if batch > 1 or size == 1:
-        return [(start, stop - start, 0, size) for start, stop in shares(batch, work, GRAIN)]
-    return [(0, batch, start, stop - start) for start, stop in shares(size, work, GRAIN, multiple=64)]
-
-
 def _class_walk(part, classes, size, ignored, weighted, smoothing, grad_step, divided):
     image, images, column, columns = part
     return (images, classes, columns, ignored, image * size + column, int(weighted), bits(smoothing), grad_step, int(divided), size)
@@ -326,7 +319,7 @@ def plan_class_loss(dtype: str, batch: int, classes: int, size: int, ignored: in
     kernel = typed(class_loss_rows if size == 1 else class_loss_columns, dtype, signature)
     work, itself, own = batch * classes * size, itemsize(dtype), wide(dtype)
     rows, offsets = [], []
-    for part in _parts(batch, size, work):
+    for part in image_shares(batch, size, work, GRAIN):
         image, _, column, _ = part
         rows.append(_class_walk(part, classes, size, ignored, weighted, smoothing, 0, False))
         position = image * size + column
@@ -346,7 +339,7 @@ def plan_class_loss_grad(dtype: str, batch: int, classes: int, size: int, ignore
     kernel = typed(class_loss_grad_rows if size == 1 else class_loss_grad_columns, dtype, signature)
     work, itself, own = batch * classes * size, itemsize(dtype), wide(dtype)
     rows, offsets = [], []
-    for part in _parts(batch, size, work):
+    for part in image_shares(batch, size, work, GRAIN):
         image, _, column, _ = part
         rows.append(_class_walk(part, classes, size, ignored, weighted, smoothing, int(each), divided))
         position, scores = image * size + column, (image * classes * size + column) * itself

@@ -61,6 +61,17 @@ def shares(count: int, work: int, grain: int, multiple: int = 1) -> list[tuple[i
     return list(zip(edges[:-1], edges[1:]))
 
 
+def image_shares(images: int, columns: int, work: int, grain: int) -> list[tuple[int, int, int, int]]:
+    """(images, channels, columns) cut over images, or over columns where there is a single image, by `shares`.
+
+    Returns:
+        For each part: its first image, how many, its first column, how many.
+    """
+    if images > 1 or columns == 1:
+        return [(start, stop - start, 0, columns) for start, stop in shares(images, work, grain)]
+    return [(0, images, start, stop - start) for start, stop in shares(columns, work, grain, multiple=64)]
+
+
 def prepare_parts(kernel, rows, offsets, work, worth_releasing=30_000, workspace=0):
     """`prepare`, letting other Python threads run when there is more than a little work."""
     return prepare(kernel, rows, offsets, workspace=workspace, release_lock=len(rows) > 1 or work > worth_releasing)

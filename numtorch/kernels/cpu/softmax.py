@@ -9,9 +9,10 @@ Sums are in the compute type: a row's sum runs over many vector lanes, so its er
 """
 from __future__ import annotations
 
+import numpy as np
 from numpy import float32, int64
 
-from ..intrinsics import fmax, local_array, offset
+from ..intrinsics import fabs, fmax, local_array, offset, select
 from ..vectormath import exp, log
 from ..vectormath.elementary import both
 from .elements import itemsize, prepare_parts, same, shares, typed
@@ -212,22 +213,101 @@ def log_softmax_grad_columns(grad, out, grad_x, walk):
                     gx[j] = store(load(g[j]) - exp(load(y[j])) * total[j])
 
 
+# ---------------------------------------------------------------- logsumexp
+def finite(shift):
+    """A maximum to subtract: 0 in the place of an infinite one, whose difference from itself would be NaN."""
+    return select(fabs(shift) == T(np.inf), T(0), shift)
+
+
+def logsumexp_rows(x, out, walk):
+    rows, n = walk[0], walk[1]
+    for row in range(rows):
+        a = offset(x, row * n)
+        shift = finite(row_maximum(a, n))
+        out[row] = store(log(row_exp_sum(a, n, shift)) + shift)
+
+
+def logsumexp_columns(x, out, walk):
+    outer, n, columns, step, outer_step = walk[0], walk[1], walk[2], walk[3], walk[4]
+    shift = local_array(T, 256)
+    total = local_array(T, 256)
+    for o in range(outer):
+        for first in range(0, columns, 256):
+            width = min(int64(256), columns - first)
+            a = offset(x, o * outer_step + first)
+            for j in range(width):
+                shift[j] = load(a[j])
+                total[j] = T(0)
+            for r in range(1, n):
+                row = offset(a, r * step)
+                for j in range(width):
+                    shift[j] = fmax(shift[j], load(row[j]))
+            for j in range(width):
+                shift[j] = finite(shift[j])
+            for r in range(n):
+                row = offset(a, r * step)
+                for j in range(width):
+                    total[j] += exp(load(row[j]) - shift[j])
+            result = offset(out, o * step + first)
+            for j in range(width):
+                result[j] = store(log(total[j]) + shift[j])
+
+
+def logsumexp_grad_rows(grad, x, out, grad_x, walk):
+    """grad_x = grad * exp(x - out), and 0 where nothing was summed but exp(-inf)."""
+    rows, n = walk[0], walk[1]
+    for row in range(rows):
+        a = offset(x, row * n)
+        gx = offset(grad_x, row * n)
+        incoming = load(grad[row])
+        shift = load(out[row])
+        if shift == T(-np.inf):
+            shift = T(0)
+        for i in range(n):
+            gx[i] = store(incoming * exp(load(a[i]) - shift))
+
+
+def logsumexp_grad_columns(grad, x, out, grad_x, walk):
+    outer, n, columns, step, outer_step = walk[0], walk[1], walk[2], walk[3], walk[4]
+    shift = local_array(T, 256)
+    incoming = local_array(T, 256)
+    for o in range(outer):
+        for first in range(0, columns, 256):
+            width = min(int64(256), columns - first)
+            g = offset(grad, o * step + first)
+            y = offset(out, o * step + first)
+            for j in range(width):
+                incoming[j] = load(g[j])
+            for j in range(width):
+                value = load(y[j])
+                shift[j] = select(value == T(-np.inf), T(0), value)
+            for r in range(n):
+                row = offset(x, o * outer_step + r * step + first)
+                gx = offset(grad_x, o * outer_step + r * step + first)
+                for j in range(width):
+                    gx[j] = store(incoming[j] * exp(load(row[j]) - shift[j]))
+
+
 # ---------------------------------------------------------------- planners
-def _plan(rows_kernel, columns_kernel, arrays, dtype, outer, R, inner, **names):
-    """A row kernel splits over rows; a column kernel over outer, or over columns where there is a single outer."""
+def _plan(rows_kernel, columns_kernel, extents, dtype, outer, R, inner, **names):
+    """A row kernel splits over rows; a column kernel over outer, or over columns where there is a single outer.
+
+    `extents`: along the middle axis, for each array: R, or 1 where that axis is reduced.
+    """
+    arrays = len(extents)
     work, size = outer * R * inner, itemsize(dtype)
     signature = ("element*",) * arrays + ("int64*",)
     if inner == 1:
         kernel = typed(rows_kernel, dtype, signature, **names)
         parts = shares(outer, work, GRAIN)
         rows = [(stop - start, R) for start, stop in parts]
-        offsets = [(start * R * size,) * arrays for start, _ in parts]
+        offsets = [tuple([start * extent * size for extent in extents]) for start, _ in parts]
         return prepare_parts(kernel, rows, offsets, work)
     kernel = typed(columns_kernel, dtype, signature)
     if outer > 1:
         parts = shares(outer, work, GRAIN)
         rows = [(stop - start, R, inner, inner, R * inner) for start, stop in parts]
-        offsets = [(start * R * inner * size,) * arrays for start, _ in parts]
+        offsets = [tuple([start * extent * inner * size for extent in extents]) for start, _ in parts]
     else:
         parts = shares(inner, work, GRAIN, multiple=64)
         rows = [(outer, R, stop - start, inner, R * inner) for start, stop in parts]
@@ -237,19 +317,29 @@ def _plan(rows_kernel, columns_kernel, arrays, dtype, outer, R, inner, **names):
 
 def plan_softmax(dtype: str, outer: int, R: int, inner: int):
     """Softmax over R of contiguous (outer, R, inner). Addresses: x, out (may be x)."""
-    return _plan(softmax_rows, softmax_columns, 2, dtype, outer, R, inner, RECOMPUTE=itemsize(dtype) == 2)
+    return _plan(softmax_rows, softmax_columns, (R, R), dtype, outer, R, inner, RECOMPUTE=itemsize(dtype) == 2)
 
 
 def plan_log_softmax(dtype: str, outer: int, R: int, inner: int):
     """Log-softmax over R of contiguous (outer, R, inner). Addresses: x, out (may be x)."""
-    return _plan(log_softmax_rows, log_softmax_columns, 2, dtype, outer, R, inner)
+    return _plan(log_softmax_rows, log_softmax_columns, (R, R), dtype, outer, R, inner)
 
 
 def plan_softmax_grad(dtype: str, outer: int, R: int, inner: int):
     """Gradient of softmax from its result. Addresses: grad, out, grad_x (may be grad)."""
-    return _plan(softmax_grad_rows, softmax_grad_columns, 3, dtype, outer, R, inner)
+    return _plan(softmax_grad_rows, softmax_grad_columns, (R, R, R), dtype, outer, R, inner)
 
 
 def plan_log_softmax_grad(dtype: str, outer: int, R: int, inner: int):
     """Gradient of log-softmax from its result. Addresses: grad, out, grad_x (may be grad)."""
-    return _plan(log_softmax_grad_rows, log_softmax_grad_columns, 3, dtype, outer, R, inner)
+    return _plan(log_softmax_grad_rows, log_softmax_grad_columns, (R, R, R), dtype, outer, R, inner)
+
+
+def plan_logsumexp(dtype: str, outer: int, R: int, inner: int):
+    """log(sum(exp(x))) over R of contiguous (outer, R, inner), R > 0. Addresses: x, out (outer, inner)."""
+    return _plan(logsumexp_rows, logsumexp_columns, (R, 1), dtype, outer, R, inner)
+
+
+def plan_logsumexp_grad(dtype: str, outer: int, R: int, inner: int):
+    """Gradient of logsumexp. Addresses: grad (outer, inner), x, out (outer, inner), grad_x (outer, R, inner)."""
+    return _plan(logsumexp_grad_rows, logsumexp_grad_columns, (1, R, 1, R), dtype, outer, R, inner)

@@ -39,7 +39,19 @@ class Dropout2d(Dropout):
     function = staticmethod(F.dropout2d)
 
 
+class Dropout3d(Dropout):
+    """Dropout of whole channels of (N, C, D, H, W)."""
+
+    function = staticmethod(F.dropout3d)
+
+
 class AlphaDropout(Dropout):
     """Dropout that keeps mean 0 and variance 1, for networks of `SELU`."""
 
     function = staticmethod(F.alpha_dropout)
+
+
+class FeatureAlphaDropout(Dropout):
+    """`AlphaDropout` of whole channels of (N, C, ...)."""
+
+    function = staticmethod(F.feature_alpha_dropout)

@@ -1,6 +1,8 @@
 """Normalisation layers."""
 from __future__ import annotations
 
+import warnings
+
 from ...dtypes import int64
 from ...ops import creation
 from .. import functional as F
@@ -49,6 +51,13 @@ class _Statistics(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args):
+        """Files from before version 2 lack the number of batches."""
+        key = prefix + "num_batches_tracked"
+        if (local_metadata.get("version") or 0) < 2 and self.track_running_stats and key not in state_dict:
+            state_dict[key] = self.num_batches_tracked if self.num_batches_tracked is not None else creation.zeros((), dtype=int64)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
+
     def _check_input_dim(self, input):
         if input.layout.ndim not in self.dims:
             raise ValueError(f"expected {' or '.join(f'{n}D' for n in self.dims)} input (got {input.layout.ndim}D input)")
@@ -93,6 +102,13 @@ class BatchNorm2d(_BatchNorm):
     dims = (4,)
 
 
+class BatchNorm3d(_BatchNorm):
+    """Each channel of (N, C, D, H, W) standardised over the batch (Ioffe and Szegedy 2015)."""
+
+    __doc__ += _Statistics.__doc__[_Statistics.__doc__.index("\n\n"):]
+    dims = (5,)
+
+
 class _InstanceNorm(_Statistics):
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
                  track_running_stats: bool = False, device=None, dtype=None, *, bias: bool = True):
@@ -101,6 +117,14 @@ class _InstanceNorm(_Statistics):
     def forward(self, input):
         self._check_input_dim(input)
         unbatched = input.layout.ndim == self.dims[0]
+        channels = input.layout.shape[0 if unbatched else 1]
+        if channels != self.num_features:
+            message = (f"expected input's size at dim={0 if unbatched else 1} to match num_features ({self.num_features}), but got:"
+                       f" {channels}.")
+            if self.affine:
+                raise ValueError(message)
+            warnings.warn(f"input's size at dim={0 if unbatched else 1} does not match num_features. You can silence this warning "
+                          f"by not passing in num_features, which is not used because affine=False", stacklevel=2)
         x = input.unsqueeze(0) if unbatched else input
         out = F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias,
                               self.training or not self.track_running_stats, self.momentum or 0.0, self.eps)
@@ -117,6 +141,33 @@ class InstanceNorm2d(_InstanceNorm):
     """Each channel of each example of (N, C, H, W) or (C, H, W) standardised (Ulyanov et al. 2016)."""
 
     dims = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Each channel of each example of (N, C, D, H, W) or (C, D, H, W) standardised (Ulyanov et al. 2016)."""
+
+    dims = (4, 5)
+
+
+class LocalResponseNorm(Module):
+    """x / (k + alpha * mean of squares over `size` neighbouring channels)^beta, for (N, C, ...) (Krizhevsky et al. 2012)."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input):
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self):
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(LocalResponseNorm):
+    """`LocalResponseNorm` under the name it had in Lua, with its default of k."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
+        super().__init__(size, alpha, beta, k)
 
 
 class LayerNorm(Module):
@@ -159,8 +210,13 @@ class RMSNorm(Module):
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self.register_parameter("weight", Parameter(creation.ones(self.normalized_shape, device=device, dtype=dtype))
+        self.register_parameter("weight", Parameter(creation.empty(self.normalized_shape, device=device, dtype=dtype))
                                 if elementwise_affine else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        if self.weight is not None:
+            init.ones_(self.weight)
 
     def forward(self, input):
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
@@ -178,9 +234,15 @@ class GroupNorm(Module):
         if num_channels % num_groups:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        self.register_parameter("weight", Parameter(creation.ones(num_channels, device=device, dtype=dtype)) if affine else None)
-        self.register_parameter("bias", Parameter(creation.zeros(num_channels, device=device, dtype=dtype)) if affine and bias
-                                else None)
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, Parameter(creation.empty(num_channels, device=device, dtype=dtype)) if wanted else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
 
     def forward(self, input):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)

@@ -1,0 +1,80 @@
+"""Vectors divided by their length along a dimension: a kernel forward and a kernel backward; other norms than 2 as a formula."""
+from __future__ import annotations
+
+import math
+
+from ..autograd.graph import GraphNode, recording
+from ..devices import cpu
+from ..dtypes import dtype as named
+from ..layout import Layout, wrap_dim
+from ..tensor import Tensor, empty
+from .arithmetic import clamp_low, div
+from .backends import kernels
+from .copy import contiguous
+from .op import new_plan_table
+from .reduce import SUM, norm
+
+_plans = new_plan_table()
+
+
+class _Plan:
+    __slots__ = ("out", "lengths", "forward", "backward", "axis", "eps")
+
+    def __init__(self, layout, dim, eps):
+        axis = self.axis = wrap_dim(dim, layout.ndim)
+        shape = layout.shape
+        outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1:])
+        self.out, self.eps = layout.dense(), eps
+        self.lengths = Layout.of(named.by_name[layout.dtype.compute], (outer, inner), None, layout.device)
+        module = kernels(layout.device, "unitnorm")
+        self.forward = module.plan_unit(layout.dtype.kernel, outer, shape[axis], inner, eps)
+        self.backward = module.plan_unit_grad(layout.dtype.kernel, outer, shape[axis], inner, eps)
+
+
+def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out=None) -> Tensor:
+    """Divided by its p-norm along a dimension (at least eps).
+
+    Args:
+        p: the norm's exponent.
+        dim: a dimension, or several.
+
+    Raises:
+        IndexError: `dim` is out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.normalize(torch.tensor([[3., 4.]]))
+        tensor([[0.6000, 0.8000]])
+    """
+    layout = input.layout
+    fused = p == 2 and out is None and type(dim) is int and layout.numel and layout.ndim
+    if not fused or not layout.dtype.is_floating_point or layout.device is not cpu:
+        return div(input, clamp_low(norm(input, p, dim, keepdim=True), eps), out=out)
+    plan = _plans.get((layout, dim, eps))
+    if plan is None:
+        plan = _plans.keep((layout, dim, eps), _Plan(layout, dim, eps))
+    result, lengths = empty(plan.out), empty(plan.lengths)
+    x = input if layout.contiguous else contiguous(input.detach())
+    plan.forward.call(x.address, result.address, lengths.address, plan.forward.walk)
+    if recording(input):
+        result.node = GraphNode("normalize", (input.node,), (input, lengths), _vjp, plan)
+    return result
+
+
+def _vjp(node, grad):
+    input, lengths = node.tensors()
+    plan = node.constants
+    if recording(input, grad):
+        length = clamp_low(norm(input, 2, plan.axis, keepdim=True), plan.eps)
+        unit = div(input, length)
+        return (_composed_gradient(grad, unit, length, plan),)
+    out = empty(plan.out)
+    x, grad = [t if t.layout.contiguous else contiguous(t) for t in (input.detach(), grad)]
+    plan.backward.call(grad.address, x.address, lengths.address, out.address, plan.backward.walk)
+    return (out,)
+
+
+def _composed_gradient(grad, unit, length, plan):
+    """(grad - unit * sum(grad * unit)) / length; the sum counts where the length is not held at eps."""
+    along = SUM.run(grad * unit, plan.axis, True) * (length.detach() > plan.eps)
+    return div(grad - unit * along, length)
