@@ -247,8 +247,41 @@ def log_range(dtype):
     return min(ends), max(ends)
 
 
+# name: (f, weight, distance between centres, coefficients, slope) for each type: polynomials in r, x less the nearest centre, of
+# f less slope * r, whose coefficient of r then rounds to less
+PIECES = {
+    "ERF_PIECES": {np.float32: (mp.erf, lambda x: 1 / mp.erf(x), mp.mpf(1) / 8, 6, 1),
+                   np.float64: (mp.erf, lambda x: 1 / mp.erf(x), mp.mpf(51) / 128, 13, 1)},
+    "TANH_PIECES": {np.float32: (mp.tanh, lambda x: 1 / mp.tanh(x), mp.mpf(19) / 64, 7, 0)},
+}
+
+
+def pieces(f, weight, step, count, slope, dtype):
+    """For each power of r, its coefficients over the centres k * step; at 0 the function is odd and the constant exactly 0."""
+    columns = []
+    for k in range(32 if dtype is np.float32 else 16):
+        centre = k * step
+        low = step / 1000 if k == 0 else -step / 2
+        if k == 0:
+            powers = list(range(1, count))
+            points = sample(lambda r: f(r), weight, low, step / 2, 24 * count)
+            coefficients = [mp.mpf(0), *remez(powers, points)[0]]
+        else:
+            points = sample(lambda r: f(centre + r), lambda r: weight(centre + r), low, step / 2, 24 * count)
+            coefficients = remez(list(range(count)), points)[0]
+        coefficients[1] -= slope
+        columns.append([float(dtype(float(c))) for c in coefficients])
+        if 0 < 1 - f(centre) < np.finfo(dtype).eps / 2:      # the last piece ends at exactly 1
+            columns[-1][0] = 1.0
+    return [list(row) for row in zip(*columns)]
+
+
 def tables():
     """Name, values and type of each table."""
+    for name, by_type in PIECES.items():
+        for dtype, arguments in by_type.items():
+            for power, values in enumerate(pieces(*arguments, dtype)):
+                yield f"{name}_{power}_", values, dtype
     for dtype in (np.float32, np.float64):
         yield "EXP_TABLE", exp_table(dtype), dtype
         for name, log in (("LOG", mp.log), ("LOG2", lambda x: mp.log(x, 2))):

@@ -1,7 +1,7 @@
 """The compiled form of `settle_*`: a scalar function that LLVM's vectoriser may replace by a vector variant.
 
-The attribute `vector-function-abi-variant` names, for each vector width, a function over whole vectors; it tests all
-lanes together and returns at once when none is out of range. So a loop whose body must call the C library once in a
+The attribute `vector-function-abi-variant` names, for each vector width, a function over whole vectors, which the
+compiler inlines after vectorising; it tests all lanes together and goes on at once when none is out of range. So a loop whose body must call the C library once in a
 million elements is vectorised all the same. Imported only when something must be compiled.
 """
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _vector_function(module, scalar, ty, width, limit):
     vector = ir.VectorType(ty, width)
     function = ir.Function(module, ir.FunctionType(vector, [vector] * len(scalar.args)), f"{scalar.name}_v{width}")
     function.linkage = "linkonce_odr"
-    attribute(function, *PURE)
+    attribute(function, "nounwind", "readnone", "willreturn", "alwaysinline")
     builder = ir.IRBuilder(function.append_basic_block())
     *arguments, settled = function.args
     lanes = _exceeds(module, builder, arguments, vector([ty(limit)] * width))

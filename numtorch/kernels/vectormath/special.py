@@ -5,7 +5,8 @@ import math
 
 from ..intrinsics import copysign, fabs, fma, rint, select, sqrt
 from . import coefficients as c
-from .elementary import INFINITY, NAN, ByPrecision, Elementary, body32, body64, both, constant, polynomial, scale
+from . import tabled
+from .elementary import INFINITY, NAN, ByMachine, ByPrecision, Elementary, body32, body64, both, constant, polynomial, scale
 from .exponential import exp_parts, log
 from .power import exp_two_floats
 from .trigonometric import cos_of, quadrant, sin_of
@@ -143,7 +144,7 @@ def _by_scipy(name):
     return python
 
 
-erf = Elementary("erf", _by_scipy("erf"), _erf)
+erf = Elementary("erf", _by_scipy("erf"), ByMachine(both(_erf), tabled.erf))
 erfc = Elementary("erfc", _by_scipy("erfc"), _erfc)
 erfinv = Elementary("erfinv", _by_scipy("erfinv"), _erfinv)
 lgamma = Elementary("lgamma", _by_scipy("gammaln"), _lgamma)

@@ -8,12 +8,25 @@ NaN need no code of their own. A float32 exp is 11 instructions where the portab
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 
-from ..intrinsics import bits_of, copysign, fma
+from ..intrinsics import bits_of, copysign, fabs, fma, select
 from . import coefficients as c
-from .elementary import LN2_HIGH, LN2_LOW, ByPrecision, Int, both, constant, polynomial, split_polynomial
+from .elementary import (
+    LN2_HIGH,
+    LN2_LOW,
+    ROUND_MAGIC,
+    ByPrecision,
+    Int,
+    body32,
+    body64,
+    both,
+    constant,
+    polynomial,
+    split_polynomial,
+)
 from .instructions import exponent_of, mantissa_of, scale_by_floor, table, within
 
 LOG2_E = constant(math.log2(math.e))
@@ -122,4 +135,62 @@ def _log1p(x):
     return copysign(s + log1p_short(fma(lost, inverse, r)), x)
 
 
+# ---------------------------------------------------------------- polynomials by pieces
+def pieces(name, slope=False) -> ByPrecision:
+    """A function of (bits, r): the polynomial in r whose coefficients are the entries at `bits` of a table for each power.
+
+    Args:
+        name: of the tables in coefficients.py, `<name>_<power>_<32 or 64>`.
+        slope: the tables lack a term r.
+    """
+    return ByPrecision(_pieces_of(name, slope, 32, body32, np.float32), _pieces_of(name, slope, 64, body64, np.float64))
+
+
+def _pieces_of(name, slope, bits, body, dtype):
+    values = [v for n, v in vars(c).items() if re.fullmatch(rf"{name}_[0-9]+_{bits}", n)]
+    if not values:
+        return None
+    scope = {f"c{power}": table(f"{name.lower()}_{power}_{bits}", row, dtype) for power, row in enumerate(values)}
+    expression = f"c{len(values) - 1}(bits)"
+    for power in range(len(values) - 2, 0 if slope else -1, -1):
+        expression = f"fma({expression}, r, c{power}(bits))"
+    if slope:
+        expression = f"fma({expression}, r, r) + c0(bits)"
+    function = name.lower()
+    scope.update(fma=fma, __name__=__name__)
+    exec(f"def {function}(bits, r):\n    return {expression}\n", scope)
+    return body(scope[function])
+
+
+erf_pieces = pieces("ERF_PIECES", slope=True)
+ERF_STEP = constant(1 / 8, 51 / 128)
+ERF_PER_STEP = constant(8.0, 128 / 51)
+ERF_ONE = constant(3.93, 6.1)                              # beyond, erf rounds to 1
+
+
+def _erf(x):
+    """Error function, from the nearest centre's polynomial."""
+    a = fabs(x)
+    a = select(a > ERF_ONE, ERF_ONE, a)
+    shifted = fma(a, ERF_PER_STEP, ROUND_MAGIC)
+    r = fma(shifted - ROUND_MAGIC, -ERF_STEP, a)
+    return copysign(erf_pieces(bits_of(shifted), r), x)
+
+
+# ---------------------------------------------------------------- hyperbolic tangent
+tanh_pieces = pieces("TANH_PIECES").float32
+TANH_STEP, TANH_PER_STEP = 19 / 64, 64 / 19
+TANH_ONE = 9.3                                               # beyond, tanh rounds to 1
+
+
+def _tanh32(x):
+    """Hyperbolic tangent, from the nearest centre's polynomial."""
+    a = fabs(x)
+    a = select(a > TANH_ONE, TANH_ONE, a)
+    shifted = fma(a, TANH_PER_STEP, ROUND_MAGIC)
+    r = fma(shifted - ROUND_MAGIC, -TANH_STEP, a)
+    return copysign(tanh_pieces(bits_of(shifted), r), x)
+
+
 exp, exp2, log, log2, log10, log1p = both(_exp), both(_exp2), both(_log), both(_log2), both(_log10), both(_log1p)
+erf, tanh = both(_erf), ByPrecision(body32(_tanh32), None)

@@ -65,32 +65,43 @@ def _cos_of(r, low):
 quadrant, sin_of, cos_of = both(_quadrant), both(_sin_of), both(_cos_of)
 
 
-def _with_sign(y, quadrant_bits, x_bits):
-    """y, negated for quadrants 2 and 3 and again for negative x."""
-    return float_of(Int(bits_of(y) ^ Int(Int(Int(quadrant_bits & Int(2)) << SIGN_SHIFT) ^ Int(x_bits & SIGN_MASK))))
+def _quadrant_and_parts(x):
+    """(n, sin(r), cos(r)) with x = n pi/2 + r, in one float: 1.5 ulp where `quadrant` gives 1, for two thirds of the work."""
+    shifted = fma(x, TWO_OVER_PI, ROUND_MAGIC)
+    n = shifted - ROUND_MAGIC
+    r = fma(-n, HALF_PI_3, fma(-n, HALF_PI_2, fma(-n, HALF_PI_1, x)))
+    square = r * r
+    sine = fma(sin_polynomial(square) * square, r, r)
+    return bits_of(shifted), sine, fma(square, fma(square, cos_polynomial(square), -0.5), 1.0)
 
 
-with_sign = both(_with_sign)
+quadrant_and_parts = both(_quadrant_and_parts)
+
+
+def _turned(y, bits):
+    """y, negated where bit 1 is set."""
+    return float_of(Int(bits_of(y) ^ Int(Int(bits & Int(2)) << SIGN_SHIFT)))
+
+
+turned = both(_turned)
 
 
 def _sin(x):
     """Sine of x in radians."""
-    n, r, low = quadrant(fabs(x))
-    y = select(Int(n & Int(1)) == Int(0), sin_of(r, low), cos_of(r, low))
-    return settle_sin(x, with_sign(y, n, bits_of(x)))
+    n, sine, cosine = quadrant_and_parts(fabs(x))
+    y = turned(select(Int(n & Int(1)) == Int(0), sine, cosine), n)
+    return settle_sin(x, float_of(Int(bits_of(y) ^ Int(bits_of(x) & SIGN_MASK))))
 
 
 def _cos(x):
     """Cosine of x in radians."""
-    n, r, low = quadrant(fabs(x))
-    y = select(Int(n & Int(1)) == Int(0), cos_of(r, low), sin_of(r, low))
-    return settle_cos(x, with_sign(y, Int(n + Int(n & Int(1))), Int(0)))
+    n, sine, cosine = quadrant_and_parts(x)
+    return settle_cos(x, turned(select(Int(n & Int(1)) == Int(0), cosine, sine), Int(n + Int(1))))
 
 
 def _tan(x):
     """Tangent of x in radians: sine over cosine."""
-    n, r, low = quadrant(fabs(x))
-    sine, cosine = sin_of(r, low), cos_of(r, low)
+    n, sine, cosine = quadrant_and_parts(fabs(x))
     even = Int(n & Int(1)) == Int(0)
     y = select(even, sine, -cosine) / select(even, cosine, sine)
     return settle_tan(x, float_of(Int(bits_of(y) ^ Int(bits_of(x) & SIGN_MASK))))
