@@ -134,7 +134,17 @@ def test_shapes_of_loops(dtype):
     check(3, 2000, 5, dtype)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8"])
+def test_shapes_of_integers(dtype):
+    for m, n, k in itertools.product((1, 15, 29), (1, 33, 64, 130), (0, 1, 33, 67)):
+        check(m, n, k, dtype)
+        check(m, n, k, dtype, "column", "column", bias="row", beta=2)
+        check(m, n, k, dtype, "row", "strided", "column", batch=2, alpha=3, bias="column", bias_stride=2)
+    check(300, 260, 700, dtype, "row", "column")
+    check(20, 700, 900, dtype, "column", "row", bias="column", activation="relu" if dtype in ("int32", "int64") else None)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32"])
 def test_strides(dtype):
     for a, b, c in itertools.product(("row", "column", "strided", "reversed", "repeated"), ("row", "strided", "reversed", "repeated"),
                                      ("row", "column", "strided", "reversed")):
@@ -144,7 +154,7 @@ def test_strides(dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 def test_blocks(dtype):
-    for m, n, k in ((300, 700, 900), (70, 2100, 800), (500, 33, 1100), (1, 1, 5000), (1, 5000, 300), (29, 1500, 1)):
+    for m, n, k in ((300, 700, 900), (70, 2100, 800), (15, 1100, 700), (500, 33, 1100), (1, 1, 5000), (1, 5000, 300), (29, 1500, 1)):
         check(m, n, k, dtype, "row", "column", bias="column", activation="relu", alpha=2, beta=-1)
         check(m, n, k, dtype, "column", "row", bias="row")
 
@@ -206,6 +216,9 @@ def test_narrower_vectors(vector_bytes, monkeypatch):
         sweep(dtype, (1, 5, 6, 13), (3, 8, 15, 17), (0, 7, 17))
         check(300, 530, 800, dtype, "row", "column", bias="column", beta=2)
         check(300, 530, 800, dtype, "column", "row", bias="row", activation="relu")
+    for m, n, k in ((5, 7, 17), (13, 65, 9)):
+        check(m, n, k, "int16", "row", "column", bias="column", beta=2)
+        check(m, n, k, "int16", "column", "row")
     check(60, 90, 70, "float16", "strided", "column")
 
 

@@ -6,9 +6,9 @@ one it takes:
 
 - `_blocked`: float32 and float64. What is packed, which blocks are made and in which order tiles come is decided by the
   plan (`_wide_blocking`): often nothing is packed, or only panels of B.
-- `_staged`: 16-bit operands are widened while they are packed, sums are kept in float32 and rounded once; also for a C
-  without a unit stride.
-- `_loops`: integers and complex numbers, as plain loops.
+- `_staged`: 16-bit floats and 8-bit integers are widened while they are packed, sums are kept in the wider type and rounded
+  once; also for a C without a unit stride.
+- `_loops`: complex numbers, as plain loops.
 
 Matrix times vector is in `gemv.py`, the register tile in `tile.py` and `microkernel.py`. A thread runs the same kernel on
 its share of the batch, the rows or the columns.
@@ -55,7 +55,6 @@ from .product import (
     complex_scalar,
     copy_bias,
     float_scalar,
-    integer_scalar,
     prepare,
     round_up,
     same,
@@ -237,7 +236,8 @@ def _multiply_block(packing, rows, columns, depth, left, left_row, left_column, 
         _tile(height, depth, offset(left, tile * MR * depth if left_packed else i * left_row),
               int64(1) if left_packed else left_row, int64(MR) if left_packed else left_column,
               offset(right, j * depth if right_packed else j), int64(NR) if right_packed else right_row,
-              offset(out, i * out_row + j), out_row, columns - j, alpha, beta, offset(bias, i if flags & ROW_BIAS else j), flags, sums)
+              offset(out, i * out_row + j), out_row, columns - j, alpha, beta,
+              offset(bias, i if flags & ROW_BIAS else j), flags, sums)
         i, j, tile, height = next_i, next_j, next_tile, next_height
 
 
@@ -318,7 +318,7 @@ def _staged(a, b, c, bias, workspace, walk):
                     flags)
 
 
-# ---------------------------------------------------------------- integers and complex numbers
+# ---------------------------------------------------------------- complex numbers
 def _loops(a, b, c, bias, workspace, walk):
     rows, columns, depth = walk[M], walk[N], walk[K]
     a_row, a_column, b_row, b_column = walk[A_ROW], walk[A_COLUMN], walk[B_ROW], walk[B_COLUMN]
@@ -424,8 +424,9 @@ def _plan_blocked(problem, tile):
     left = (round_up(rows, tile.rows) + tile.rows) * depth + tile.width if packing & PACK_LEFT else 0
     right = (columns if packing & PACK_RIGHT else tile.columns) * depth + tile.width
     spaces = space(bias, left, right, 0 if tile.masked else tile.rows * tile.columns)
+    names = {"pack_left": _pack_left_words, "pack_right": _pack_right_words} if problem.item == 2 else {}
     kernel = compile_for(_blocked, problem, copy_left=_copy_masked if tile.masked else _copy_exactly, NARROW=int(tile.masked),
-                         EDGE=tile.width if tile.masked else tile.columns)
+                         EDGE=tile.width if tile.masked else tile.columns, **names)
     return prepare(kernel, problem, parts, (depth, rows, columns, packing), spaces[1:4], spaces[4])
 
 
@@ -447,12 +448,12 @@ def _plan_staged(problem, tile):
 
 
 def _plan_loops(problem):
-    names = {"scalar": complex_scalar if problem.kind == "c" else integer_scalar}
-    if problem.kind == "c":
-        names["rectify"] = same
+    """Complex numbers, and integers with an activation."""
+    problem.compute = problem.dtype
     parts = split(problem, 1, 1)
     block = 1024
-    return prepare(compile_for(_loops, problem, **names), problem, parts, (0, 0, block, 0), (0, 0, 0), block)
+    kernel = compile_for(_loops, problem, **{"scalar": complex_scalar, "rectify": same} if problem.kind == "c" else {})
+    return prepare(kernel, problem, parts, (0, 0, block, 0), (0, 0, 0), block)
 
 
 def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch_strides=(0, 0, 0), bias=None, bias_stride=1,
@@ -483,12 +484,12 @@ def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch
     if not (M and N and batch):
         kernel = compiler.compile_kernel(_nothing, ("int64",) * 5 + ("int64*",))
         return threads.prepare(kernel, [[0]])
-    if problem.kind != "f":
+    if problem.kind == "c" or (problem.kind in "iu" and activation):
         return _plan_loops(problem)
     if (M == 1 or N == 1) and K:
         return gemv.plan(problem)
     problem.normalise()
     tile = host_tile(np.dtype(problem.compute).itemsize)
-    if dtype in WORDS or problem.c[1] != 1:
+    if problem.dtype != problem.compute or problem.c[1] != 1:
         return _plan_staged(problem, tile)
     return _plan_blocked(problem, tile)

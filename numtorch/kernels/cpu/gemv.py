@@ -123,17 +123,17 @@ def _along_columns(a, b, c, bias, workspace, walk):
             s0 = s1 = s2 = s3 = T(0)
             for k in range(depth):
                 factor = x[k]
-                s0 += load(c0[k]) * factor
-                s1 += load(c1[k]) * factor
-                s2 += load(c2[k]) * factor
-                s3 += load(c3[k]) * factor
+                s0 = T(s0 + load(c0[k]) * factor)
+                s1 = T(s1 + load(c1[k]) * factor)
+                s2 = T(s2 + load(c2[k]) * factor)
+                s3 = T(s3 + load(c3[k]) * factor)
             sums[j], sums[j + 1], sums[j + 2], sums[j + 3] = s0, s1, s2, s3
             j += 4
         while j < columns:
             c0 = offset(matrix, j * stride)
             s0 = T(0)
             for k in range(depth):
-                s0 += load(c0[k]) * x[k]
+                s0 = T(s0 + load(c0[k]) * x[k])
             sums[j] = s0
             j += 1
         _finish(sums, columns, offset(c, index * walk[C_BATCH]), walk[C_COLUMN], alpha, beta, workspace, flags)

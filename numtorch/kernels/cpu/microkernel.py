@@ -29,14 +29,15 @@ def _no_unrolling(module):
 
 
 class _Vectors:
-    """Loads, stores and arithmetic on <width x element> at a builder."""
+    """Loads, stores and arithmetic on <width x element> at a builder, of floats or of integers, which wrap around."""
 
     def __init__(self, builder, element, width):
         self.builder, self.element, self.width = builder, element, width
-        self.bytes = 4 if isinstance(element, ir.FloatType) else 8
+        self.integer = isinstance(element, ir.IntType)
+        self.bytes = element.width // 8 if self.integer else 4 if isinstance(element, ir.FloatType) else 8
         self.type = ir.VectorType(element, width)
-        self.zero = ir.Constant(self.type, [0.0] * width)
-        self.suffix = f"v{width}f{8 * self.bytes}"
+        self.zero = ir.Constant(self.type, [0 if self.integer else 0.0] * width)
+        self.suffix = f"v{width}{'i' if self.integer else 'f'}{8 * self.bytes}"
 
     def declare(self, name, result, arguments):
         return cgutils.get_or_insert_function(self.builder.module, ir.FunctionType(result, arguments), name)
@@ -48,7 +49,19 @@ class _Vectors:
         return self.builder.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(I32, self.width), [0] * self.width))
 
     def fma(self, x, y, z):
+        if self.integer:
+            return self.builder.add(self.builder.mul(x, y), z)
         return self.builder.call(self.declare(f"llvm.fma.{self.suffix}", self.type, [self.type] * 3), [x, y, z])
+
+    def multiply(self, x, y):
+        return self.builder.mul(x, y) if self.integer else self.builder.fmul(x, y)
+
+    def add(self, x, y):
+        return self.builder.add(x, y) if self.integer else self.builder.fadd(x, y)
+
+    def negative(self, x):
+        """Whether x < 0: not where it is NaN."""
+        return self.builder.icmp_signed("<", x, self.zero) if self.integer else self.builder.fcmp_ordered("<", x, self.zero)
 
     def first(self, count, start):
         """The mask of the lanes that hold columns below `count`, when lane 0 holds column `start`."""
@@ -241,7 +254,7 @@ class _Tile:
 
     def _scale(self, sums):
         alpha = self.v.splat(self.alpha)
-        return [[self.b.fmul(alpha, x) for x in row] for row in sums]
+        return [[self.v.multiply(alpha, x) for x in row] for row in sums]
 
     def _add_output(self, sums):
         beta = self.v.splat(self.beta)
@@ -250,15 +263,14 @@ class _Tile:
 
     def _add_column_bias(self, sums):
         bias = [self.v.load(self.b.gep(self.bias, [_index(j * self.width)]), self.masks[j]) for j in range(self.vectors)]
-        return [[self.b.fadd(x, y) for x, y in zip(row, bias)] for row in sums]
+        return [[self.v.add(x, y) for x, y in zip(row, bias)] for row in sums]
 
     def _add_row_bias(self, sums):
         bias = [self.v.splat(self.b.load(self.b.gep(self.bias, [self._row(i)]))) for i in range(self.rows)]
-        return [[self.b.fadd(x, bias[i]) for x in row] for i, row in enumerate(sums)]
+        return [[self.v.add(x, bias[i]) for x in row] for i, row in enumerate(sums)]
 
     def _rectify(self, sums):
-        negative = lambda x: self.b.fcmp_ordered("<", x, self.v.zero)            # false for NaN, which passes through
-        return [[self.b.select(negative(x), self.v.zero, x) for x in row] for row in sums]
+        return [[self.b.select(self.v.negative(x), self.v.zero, x) for x in row] for row in sums]
 
     def _store(self, sums):
         for i, row in enumerate(sums):

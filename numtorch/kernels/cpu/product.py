@@ -56,6 +56,7 @@ def copy_bias(walk, bias, workspace):
 
 
 # ---------------------------------------------------------------- planning
+BYTES = "int8", "uint8"                                  # computed in int16: sums agree in the low eight bits
 WORDS = {"float16": (half_to_float, float_to_half), "bfloat16": (bfloat16_to_float, float_to_bfloat16)}
 
 
@@ -79,7 +80,7 @@ class Problem:
         self.m, self.n, self.k = sizes
         self.dtype, self.batch = dtype, batch
         self.item = 2 if dtype in WORDS else np.dtype(dtype).itemsize
-        self.compute = "float32" if dtype in WORDS else dtype
+        self.compute = "float32" if dtype in WORDS else "int16" if dtype in BYTES else dtype
         self.kind = np.dtype(self.compute).kind
         self.a, self.b, self.c = tuple(a_strides), tuple(b_strides), tuple(c_strides)
         self.batch_strides = tuple(batch_strides)
@@ -165,8 +166,10 @@ def prepare(kernel, problem, parts, blocks, spaces, size):
 
 
 def compile_for(function, problem, **names):
-    tile = host_tile(np.dtype(problem.compute).itemsize) if problem.kind == "f" else None
+    tile = host_tile(np.dtype(problem.compute).itemsize) if problem.kind != "c" else None
     names["T"] = np.dtype(problem.compute).type
+    if problem.kind in "iu":
+        names["scalar"] = integer_scalar
     if tile:
         names.update(MR=tile.rows, LV=-(-tile.rows // tile.width), NV=tile.vectors, W=tile.width, NR=tile.columns,
                      MASKED=int(tile.masked))
