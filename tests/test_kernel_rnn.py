@@ -76,10 +76,12 @@ def cell_reference(kind, sums, product, before, cell):
 def test_gates_forward(kind, dtype):
     rng = np.random.default_rng(0)
     count = rnn.GATES[kind]
+
+    def exact(words):
+        return from_words(words, dtype)
+
     for rows, n in ((1, 1), (3, 7), (2, 16), (5, 300), (0, 4)):
-        draw = lambda width: to_words(rng.normal(size=(rows, width * n)), dtype)
-        exact = lambda words: from_words(words, dtype)
-        gates, before, cell, product = draw(count), draw(1), draw(1), draw(3)
+        gates, before, cell, product, other = (to_words(rng.normal(size=(rows, width * n)), dtype) for width in (count, 1, 1, 3, 3))
         bias = to_words(rng.normal(size=3 * n), dtype)
         zeros = np.zeros((rows, n), gates.dtype)
         expected = cell_reference(kind, exact(gates), exact(product) + exact(bias), exact(before), exact(cell))
@@ -90,7 +92,7 @@ def test_gates_forward(kind, dtype):
         elif kind == "gru":
             gates, _, _, _, hidden, kept = run(plan, gates, product, bias, before, zeros, zeros)
             np.testing.assert_allclose(exact(kept), (exact(product) + exact(bias))[:, 2 * n:], atol=TOLERANCE[dtype] * 4)
-            without = run(plan_gates(kind, dtype, rows, n, absent=("kept",)), draw(3), product, None, before, zeros, None)
+            without = run(plan_gates(kind, dtype, rows, n, absent=("kept",)), other, product, None, before, zeros, None)
             assert np.isfinite(exact(without[4])).all()
         else:
             hidden, = run(plan, gates)
@@ -108,14 +110,12 @@ def test_gates_backward_is_the_derivative(kind, dtype):
     for rows, n in ((1, 1), (3, 300), (4, 13)):
         sums, product, before, cell = (rng.normal(size=(rows, w * n)) for w in (count, 3, 1, 1))
         later, grad_out, later_cell = (rng.normal(size=(rows, n)) for _ in range(3))
-        step = 1e-6
         directions = [rng.normal(size=x.shape) for x in (sums, product, before, cell)]
-
-        def loss(sign):
-            _, hidden, new = cell_reference(kind, *(x + sign * step * d for x, d in zip((sums, product, before, cell), directions)))
-            return (hidden * (later + grad_out)).sum() + (0 if new is None else (new * later_cell).sum())
-
-        slope = (loss(1) - loss(-1)) / (2 * step)
+        losses = []
+        for step in (1e-6, -1e-6):
+            _, hidden, new = cell_reference(kind, *(x + step * d for x, d in zip((sums, product, before, cell), directions)))
+            losses.append((hidden * (later + grad_out)).sum() + (0 if new is None else (new * later_cell).sum()))
+        slope = (losses[0] - losses[1]) / 2e-6
         gates, hidden, new = cell_reference(kind, sums, product, before, cell)
         words = lambda x: np.asarray(x, dtype)
         plan, zeros = plan_gates(kind + "_grad", dtype, rows, n), np.zeros((rows, count * n), dtype)

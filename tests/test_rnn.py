@@ -9,8 +9,16 @@ import numtorch as torch
 from numtorch import nn
 from numtorch.autograd import gradcheck, gradgradcheck
 from numtorch.kernels import threads
-from numtorch.nn.utils.rnn import (PackedSequence, invert_permutation, pack_padded_sequence, pack_sequence, pad_packed_sequence,
-                                   pad_sequence, unpack_sequence, unpad_sequence)
+from numtorch.nn.utils.rnn import (
+    PackedSequence,
+    invert_permutation,
+    pack_padded_sequence,
+    pack_sequence,
+    pad_packed_sequence,
+    pad_sequence,
+    unpack_sequence,
+    unpad_sequence,
+)
 from numtorch.ops.rnnlayer import formula, run_layer
 
 GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}

@@ -50,8 +50,11 @@ def _check_dtypes(name, layouts):
                                f"{layout.device}! (when checking arguments for {name})")
 
 
+_TITLES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16"}
+
+
 def _title(dtype):
-    return {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16"}.get(dtype.name, dtype.name.capitalize())
+    return _TITLES.get(dtype.name, dtype.name.capitalize())
 
 
 _checked: set = set()                                    # combinations of layouts that have been found right
@@ -94,7 +97,7 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> tuple:
 
 
 def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Tensor:
-    """One step of a GRU: arguments as for `lstm_cell`, with one state `hx` (N, hidden_size) and three gates (reset, update, candidate)."""
+    """One step of a GRU: arguments as for `lstm_cell`, but one state (N, hidden_size) and three gates: reset, update, candidate."""
     return _run_cell("gru", input, hx, None, w_ih, w_hh, b_ih, b_hh)
 
 
@@ -201,7 +204,8 @@ def _padded(kind, input, states, params, has_biases, num_layers, dropout, train,
     if length == 0:
         raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
     rows = reshape(contiguous(input), (length * batch, features))
-    rows, hidden, cell = _network(kind, rows, (batch,) * length, states, params, has_biases, num_layers, dropout, train, bidirectional)
+    rows, hidden, cell = _network(kind, rows, (batch,) * length, states, params, has_biases, num_layers, dropout, train,
+                                  bidirectional)
     out = reshape(rows, (length, batch, rows.layout.shape[1]))
     return transpose(out, 0, 1) if batch_first else out, hidden, cell
 
@@ -216,8 +220,8 @@ def _packed(kind, data, batch_sizes, states, params, has_biases, num_layers, dro
 
 
 def _run(kind, arguments):
-    """PyTorch's two forms: (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) and the packed one
-    (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)."""
+    """Either of PyTorch's two forms: (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or
+    (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) for packed sequences."""
     packed = isinstance(arguments[4], bool)              # there, `has_biases`; else the number of layers
     states = arguments[2 if packed else 1]
     states = (states, None) if kind != "lstm" or states is None else tuple(states)

@@ -21,11 +21,11 @@ from .activation import relu, sigmoid
 from .arithmetic import mul, sub
 from .backends import kernels
 from .contract import mm
-from .linear import linear
 from .copy import clone, contiguous
 from .elementary import tanh
 from .gather import index_select
 from .join import cat
+from .linear import linear
 from .op import new_plan_table
 from .operators import add
 from .view import narrow, transpose, view_as
@@ -147,7 +147,7 @@ class _Layer:
         return (kernels(cpu, "rnn").plan_panels(weight.dtype.kernel, *shape, strides), Layout.of(weight.dtype, shape, None, cpu))
 
     def run(self, x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr):
-        """Hidden states, and what backward wants: gates, cell states, hidden states before the projection, GRU's hidden products."""
+        """Hidden states, and what backward wants: gates, cell states, states before the projection, GRU's hidden products."""
         hidden = empty(self.hidden)
         gates = hidden if self.gates is None else empty(self.gates)
         cell = None if self.cell is None else empty(self.cell)
@@ -168,9 +168,9 @@ class _Layer:
         plan = self.loop
         if plan.layout is not None:
             scratch = empty(plan.layout)
-        plan.call(gates.address, before.address, _address(cell_before), weights[0].address, _address(inner_bias), _address(weights[1]),
-                  hidden.address, _address(cell), _address(raw), _address(products), _address(kept), _address(scratch), 0, 0, 0, 0,
-                  plan.walk)
+        plan.call(gates.address, before.address, _address(cell_before), weights[0].address, _address(inner_bias),
+                  _address(weights[1]), hidden.address, _address(cell), _address(raw), _address(products), _address(kept),
+                  _address(scratch), 0, 0, 0, 0, plan.walk)
         return hidden, None if self.gates is None else gates, cell, raw, kept
 
     def last_rows(self):

@@ -52,8 +52,8 @@ def run_program(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14,
 
 # ---------------------------------------------------------------- the order of steps
 class Step(NamedTuple):
-    """`rows` sequences from row `at` of all steps' rows on, whose hidden state before is in row `before` of the same, or for those that
-    begin here (None) in row `state` of the initial state."""
+    """`rows` sequences from row `at` of all steps' rows on, whose hidden state before is in row `before` of the same, or for those
+    that begin here (None) in row `state` of the initial state."""
 
     rows: int
     at: int
@@ -64,8 +64,8 @@ class Step(NamedTuple):
 def steps_of(sizes, low, high, reverse) -> list[Step]:
     """The steps, in order, of sequences `low` to `high` when step t has `sizes[t]` sequences, falling or equal.
 
-    Backwards in time, sequences begin when their last step comes: such a step is two, one for those that go on and one for those that
-    begin.
+    Backwards in time, sequences begin when their last step comes: such a step is two, one for those that go on and one for those
+    that begin.
     """
     starts = [0]
     for size in sizes:
@@ -224,10 +224,10 @@ def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, 
         projection_strides: the same of the projection, seen as (hidden_size, out_size), or None where there is none.
         keeping: whether `kept` (GRU) is written for backward.
 
-    Addresses, in the order of `FORWARD`, 0 for what is not used: gates (rows, gates * hidden_size; RNN: `hidden` holds them, and gates is
-    not used), before and cell_before (the initial states), hidden_weight and projection (in panels where `worth_laying` says so), hidden_bias
-    (contiguous; GRU only, the others' is among the sums), hidden (rows, out_size), cell (rows, hidden_size), raw (rows, hidden_size; before
-    the projection), products (batch, 3 * hidden_size; GRU), kept (rows, hidden_size; GRU).
+    Addresses, in the order of `FORWARD`, 0 for what is not used: gates (rows, gates * hidden_size; RNN: `hidden` holds them, and
+    gates is not used), before and cell_before (the initial states), hidden_weight and projection (in panels where `worth_laying`
+    says so), hidden_bias (contiguous; GRU only, the others' is among the sums), hidden (rows, out_size), cell (rows, hidden_size),
+    raw (rows, hidden_size; before the projection), products (batch, 3 * hidden_size; GRU), kept (rows, hidden_size; GRU).
     """
     width = GATES[kind] * hidden_size
     work = sum(sizes) * out_size * width
@@ -247,17 +247,23 @@ def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, 
             if kind == "lstm":
                 old_cell = word("cell_before", state, hidden_size) if before is None else word("cell", before, hidden_size)
                 raw = "raw" if projection_strides else "hidden"
-                calls.append(program.call(gates[rows], word(*sums), old_cell, word("cell", at, hidden_size), word(raw, at, hidden_size)))
+                calls.append(program.call(gates[rows], word(*sums), old_cell, word("cell", at, hidden_size),
+                                          word(raw, at, hidden_size)))
             elif kind == "gru":
                 calls.append(program.call(gates[rows], word("gates", at, width), word(*sums), word("hidden_bias"), old[:],
                                           word("hidden", at, hidden_size), word("kept", at, hidden_size) if keeping else nothing()))
             else:
                 calls.append(program.call(gates[rows], word(*sums)))
             if projection_strides:
-                calls += program.multiply(projections[rows], word("raw", at, hidden_size), word("projection"), word("hidden", at, out_size))
+                calls += program.multiply(projections[rows], word("raw", at, hidden_size), word("projection"),
+                                          word("hidden", at, out_size))
             program.add(calls)
 
     return _prepare(dtype, FORWARD, parts, build, work > 1 << 20)
+
+
+def _absent(**there):
+    return [name for name, is_there in there.items() if not is_there]
 
 
 def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, out_size: int, weight_strides, projection_strides,
@@ -271,11 +277,11 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
         has: which of `later`, `later_cell` and `grad_out` are there. With several steps, the first two must be.
         to_before: whether the initial states' gradients are wanted; with several steps, they come in any case.
 
-    Addresses, in the order of `BACKWARD`, 0 for what is not used: later (batch, out_size) and later_cell (batch, hidden_size), which hold the
-    gradients of the final states and then those of the initial ones; grad_out (rows, out_size); what forward left; the weights, in
-    panels where `worth_laying` says so; grad_gates and (GRU) grad_products (rows, gates * hidden_size), the gradients of the input's
-    and the hidden state's part of the sums; where there is a projection, grad_hidden (rows, out_size), the whole gradient of the
-    hidden states, and grad_raw (batch, hidden_size).
+    Addresses, in the order of `BACKWARD`, 0 for what is not used: later (batch, out_size) and later_cell (batch, hidden_size),
+    which hold the gradients of the final states and then those of the initial ones; grad_out (rows, out_size); what forward left;
+    the weights, in panels where `worth_laying` says so; grad_gates and (GRU) grad_products (rows, gates * hidden_size), the
+    gradients of the input's and the hidden state's part of the sums; where there is a projection, grad_hidden (rows, out_size), the
+    whole gradient of the hidden states, and grad_raw (batch, hidden_size).
     """
     width = GATES[kind] * hidden_size
     work = sum(sizes) * out_size * width
@@ -287,10 +293,10 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
     projected = projection_strides is not None
     products = _products(dtype, len(sizes), out_size, width, weight_strides, beta=1.0 if kind == "gru" else 0.0, max_parts=limit)
     projections = _products(dtype, len(sizes), hidden_size, out_size, projection_strides, max_parts=limit)
-    there = {"later": has_later or projected, "grad_out": has_grad and not projected, "later_cell": has_later_cell, "grad_before": to_before}
-    gates = _ByRows(lambda rows: plan_gates(kind + "_grad", dtype, rows, hidden_size, alone, [name for name in there if not there[name]]))
-    totals = _ByRows(lambda rows: plan_gates("total", dtype, rows, out_size, alone,
-                                             [name for name, has_it in (("later", has_later), ("grad_out", has_grad)) if not has_it]))
+    absent = _absent(later=has_later or projected, grad_out=has_grad and not projected, later_cell=has_later_cell,
+                     grad_before=to_before)
+    gates = _ByRows(lambda rows: plan_gates(kind + "_grad", dtype, rows, hidden_size, alone, absent))
+    totals = _ByRows(lambda rows: plan_gates("total", dtype, rows, out_size, alone, _absent(later=has_later, grad_out=has_grad)))
 
     def build(program, low, high):
         word, nothing = program.word, program.nothing

@@ -1,14 +1,16 @@
 """What RNN, LSTM and GRU do elementwise in a step: a kernel forward and a kernel backward for each kind of cell.
 
 Rows are the sequences of a batch. Forward kernels turn the sums that the matrix products left into activations, in place, and
-those are what backward reads: its kernels give the gradient of the sums before activation. Gates stand in PyTorch's order: input, forget,
-candidate, output (LSTM; Hochreiter and Schmidhuber 1997, Gers et al. 2000); reset, update, candidate (GRU; Cho et al. 2014,
-with the reset gate applied after the product).
+those are what backward reads: its kernels give the gradient of the sums before activation. Gates stand in PyTorch's order: input,
+forget, candidate, output (LSTM; Hochreiter and Schmidhuber 1997, Gers et al. 2000); reset, update, candidate (GRU; Cho et al.
+2014, with the reset gate applied after the product).
 
-Each loop reads a few arrays and writes one: LLVM vectorises a loop that writes two only with more checks for overlap than it is willing
-to make.
+Each loop reads a few arrays and writes one: LLVM vectorises a loop that writes two only with more checks for overlap than it is
+willing to make.
 """
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from numpy import float32, int64
 
@@ -103,21 +105,28 @@ def rnn_grad(later, grad_out, hidden, grad_sums, walk):
 def lstm(gates, before, cell, hidden, walk):
     """cell = forget * before + input * candidate; hidden = output * tanh(cell)."""
     n = walk[1]
+    fresh = local_array(T, 256)
     for row in range(walk[0]):
-        enter = offset(gates, row * 4 * n)
-        forget = offset(enter, n)
-        candidate = offset(enter, 2 * n)
-        show = offset(enter, 3 * n)
-        old = offset(before, row * n)
-        new = offset(cell, row * n)
-        out = offset(hidden, row * n)
-        sigmoid_row(enter, 2 * n)
-        tanh_row(candidate, n)
-        sigmoid_row(show, n)
-        for j in range(n):
-            new[j] = store(load(forget[j]) * load(old[j]) + load(enter[j]) * load(candidate[j]))
-        for j in range(n):
-            out[j] = store(load(show[j]) * tanh(load(new[j])))
+        for first in range(0, n, BLOCK):
+            width = min(int64(BLOCK), n - first)
+            at = row * n + first
+            enter = offset(gates, row * 4 * n + first)
+            forget = offset(enter, n)
+            candidate = offset(enter, 2 * n)
+            show = offset(enter, 3 * n)
+            old = offset(before, at)
+            new = offset(cell, at)
+            out = offset(hidden, at)
+            sigmoid_row(enter, width)
+            sigmoid_row(forget, width)
+            tanh_row(candidate, width)
+            sigmoid_row(show, width)
+            for j in range(width):
+                fresh[j] = load(forget[j]) * load(old[j]) + load(enter[j]) * load(candidate[j])
+            for j in range(width):
+                new[j] = store(fresh[j])
+            for j in range(width):
+                out[j] = store(load(show[j]) * tanh(fresh[j]))
 
 
 def lstm_grad(later, grad_out, later_cell, gates, before, cell, grad_gates, grad_before, walk):
@@ -183,8 +192,8 @@ def add_bias(product, bias, first, total, n):
 def gru(gates, products, bias, before, hidden, kept, walk):
     """hidden = candidate + update * (before - candidate), where candidate = tanh(input part + reset * hidden part).
 
-    `gates` holds the input's part of the sums, `products` and `bias` (or null) the hidden state's, whose last third goes to `kept` for
-    backward where that is not null.
+    `gates` holds the input's part of the sums, `products` and `bias` (or null) the hidden state's, whose last third goes to `kept`
+    for backward where that is not null.
     """
     n = walk[1]
     gate = local_array(T, 256)
@@ -271,16 +280,18 @@ def gru_grad(later, grad_out, gates, kept, before, grad_gates, grad_products, gr
 # ---------------------------------------------------------------- planning
 # The kernel, its arrays with their widths in multiples of the hidden size (0: one row for all), and names bound in it.
 _GRADS = {"later": 1, "grad_out": 1}
-KINDS = {
+KINDS: dict[str, tuple[Callable, dict[str, int], dict]] = {
     "total": (total_gradient, {**_GRADS, "total": 1}, {}),
     "rnn_tanh": (rnn, {"hidden": 1}, {"squash_row": tanh_row}),
     "rnn_relu": (rnn, {"hidden": 1}, {"squash_row": relu_row}),
     "rnn_tanh_grad": (rnn_grad, {**_GRADS, "hidden": 1, "grad_sums": 1}, {"slope": slope_of_tanh}),
     "rnn_relu_grad": (rnn_grad, {**_GRADS, "hidden": 1, "grad_sums": 1}, {"slope": slope_of_relu}),
     "lstm": (lstm, {"gates": 4, "before": 1, "cell": 1, "hidden": 1}, {}),
-    "lstm_grad": (lstm_grad, {**_GRADS, "later_cell": 1, "gates": 4, "before": 1, "cell": 1, "grad_gates": 4, "grad_before": 1}, {}),
+    "lstm_grad": (lstm_grad, {**_GRADS, "later_cell": 1, "gates": 4, "before": 1, "cell": 1, "grad_gates": 4, "grad_before": 1},
+                  {}),
     "gru": (gru, {"gates": 3, "products": 3, "bias": 0, "before": 1, "hidden": 1, "kept": 1}, {}),
-    "gru_grad": (gru_grad, {**_GRADS, "gates": 3, "kept": 1, "before": 1, "grad_gates": 3, "grad_products": 3, "grad_before": 1}, {}),
+    "gru_grad": (gru_grad, {**_GRADS, "gates": 3, "kept": 1, "before": 1, "grad_gates": 3, "grad_products": 3, "grad_before": 1},
+                 {}),
 }
 
 
@@ -288,7 +299,8 @@ def plan_gates(kind: str, dtype: str, rows: int, hidden_size: int, threaded: boo
     """Plan the elementwise part of a step on `rows` sequences.
 
     Args:
-        kind: `"lstm"`, `"gru"`, `"rnn_tanh"`, `"rnn_relu"`, one of these with `"_grad"`, or `"total"`; the addresses are the kernel's arguments.
+        kind: `"lstm"`, `"gru"`, `"rnn_tanh"`, `"rnn_relu"`, one of these with `"_grad"`, or `"total"`; the addresses are the
+            kernel's arguments.
         threaded: whether the rows may be split over threads.
         absent: names of arrays whose addresses are null, which no part must move on.
     """

@@ -1,8 +1,8 @@
 """A weight laid out for products with few rows that are done again and again: panels of as many columns as a register tile has.
 
-A step of a recurrent layer multiplies a handful of rows with a weight that stays the same from step to step. Read as it lies, transposed
-and over as many pages as the weight has rows, that took twice as long as reading panels, one after another, from the second-level
-cache. Turned over once a call, each panel is a matrix of its own to the product, the panels a batch.
+A step of a recurrent layer multiplies a handful of rows with a weight that stays the same from step to step. Read as it lies,
+transposed and over as many pages as the weight has rows, that took twice as long as reading panels, one after another, from the
+second-level cache. Turned over once a call, each panel is a matrix of its own to the product, the panels a batch.
 """
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def lay_panels(weight, panels, walk):
 
 
 def plan_panels(dtype: str, depth: int, columns: int, strides):
-    """Plan laying a weight, seen as (depth, columns) with these strides, into panels. Addresses: weight, panels (as many elements)."""
+    """Plan laying a weight, seen as (depth, columns) with these strides, into panels. Addresses: weight, panels (of its size)."""
     tile = host_tile(itemsize(dtype))
     kernel = typed(lay_panels, dtype, ("element*", "element*", "int64*"), NR=tile.columns, W=tile.width)
     parts = shares(columns, depth * columns, GRAIN, tile.columns)
@@ -61,7 +61,8 @@ def plan_products(dtype: str, rows: int, columns: int, depth: int, **options):
         options: as for `plan_gemm`, but for a bias, which would have to move on with the panels.
 
     Returns:
-        Prepared products, each with what it adds to the addresses of the weight and of C, in elements: the whole panels, and what is left.
+        Prepared products, each with what it adds to the addresses of the weight and of C, in elements: the whole panels, and what
+        is left.
     """
     wide = host_tile(itemsize(dtype)).columns
     panels, rest = divmod(columns, wide)

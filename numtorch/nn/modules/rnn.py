@@ -21,8 +21,8 @@ def _check_options(input_size, hidden_size, num_layers, bias, batch_first, dropo
     if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
         raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being zeroed")
     if dropout > 0 and num_layers == 1:
-        warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers greater "
-                      f"than 1, but got dropout={dropout} and num_layers={num_layers}", UserWarning, stacklevel=4)
+        warnings.warn(f"dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
+                      f"greater than 1, but got dropout={dropout} and num_layers={num_layers}", UserWarning, stacklevel=4)
     for name, value, kind in (("bias", bias, bool), ("batch_first", batch_first, bool), ("input_size", input_size, int),
                               ("hidden_size", hidden_size, int)):
         if not isinstance(value, kind):
@@ -50,13 +50,14 @@ class RNNBase(Module):
         proj_size: project the LSTM's hidden state to this size; 0 for no projection.
 
     Attributes:
-        weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_hr_l0: (gates * hidden_size, input_size), (gates * hidden_size, hidden_size
-            or proj_size), two of (gates * hidden_size), (proj_size, hidden_size); and so on for further layers, with `_reverse` for the
-            second direction. All uniform within 1 / sqrt(hidden_size).
+        weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_hr_l0: (gates * hidden_size, input_size), (gates * hidden_size,
+            hidden_size or proj_size), two of (gates * hidden_size), (proj_size, hidden_size); and so on for further layers, with
+            `_reverse` for the second direction. All uniform within 1 / sqrt(hidden_size).
     """
 
-    def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
-                 dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device=None, dtype=None):
+    def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+                 batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device=None,
+                 dtype=None):
         super().__init__()
         _check_options(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
         if mode not in GATE_COUNTS:
@@ -69,7 +70,7 @@ class RNNBase(Module):
         for layer in range(num_layers):
             features = input_size if layer == 0 else out_size * (2 if bidirectional else 1)
             for suffix in ("", "_reverse") if bidirectional else ("",):
-                shapes = {"weight_ih": (width, features), "weight_hh": (width, out_size)}
+                shapes: dict[str, tuple] = {"weight_ih": (width, features), "weight_hh": (width, out_size)}
                 if bias:
                     shapes.update(bias_ih=(width,), bias_hh=(width,))
                 if proj_size:
@@ -96,14 +97,16 @@ class RNNBase(Module):
     def check_input(self, input, batch_sizes):
         """Raise ValueError for an input of another dtype than the weights, RuntimeError for other sizes than expected."""
         weight = getattr(self, self._all_weights[0][0])
-        if input.layout.dtype is not weight.layout.dtype:
-            raise ValueError(f"RNN input dtype ({input.layout.dtype}) does not match weight dtype ({weight.layout.dtype}). Convert input: "
-                             f"input.to({weight.layout.dtype}), or convert model: model.to({input.layout.dtype})")
+        have, want = input.layout.dtype, weight.layout.dtype
+        if have is not want:
+            raise ValueError(f"RNN input dtype ({have}) does not match weight dtype ({want}). Convert input: input.to({want}), or "
+                             f"convert model: model.to({have})")
         expected = 3 if batch_sizes is None else 2
         if input.layout.ndim != expected:
             raise RuntimeError(f"input must have {expected} dimensions, got {input.layout.ndim}")
-        if input.layout.shape[-1] != self.input_size:
-            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.layout.shape[-1]}")
+        found = input.layout.shape[-1]
+        if found != self.input_size:
+            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {found}")
 
     def _state_shapes(self, batch):
         """The shapes of the hidden and of the LSTM's cell state for so many sequences."""
@@ -146,8 +149,8 @@ class RNNBase(Module):
             states = self.permute_hidden(states, sorted_indices)
         own = self._parameters
         weights = [own[name] if name in own else getattr(self, name) for names in self._all_weights for name in names]
-        arguments = (states if self.mode == "LSTM" or states is None else states[0], weights, self.bias, self.num_layers, self.dropout, self.training,
-                     self.bidirectional)
+        state = states if self.mode == "LSTM" or states is None else states[0]
+        arguments = state, weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional
         if packed:
             out, *ends = NETWORKS[self.mode](data, batch_sizes, *arguments)
             out = PackedSequence(out, batch_sizes, sorted_indices, unsorted_indices)
@@ -188,8 +191,8 @@ class RNN(RNNBase):
         input_size, hidden_size, num_layers, ...: as for `RNNBase`, but there is no `proj_size`.
         nonlinearity: `"tanh"` or `"relu"`.
 
-    Called with (L, N, input_size), (L, input_size) or a PackedSequence, and optionally the initial hidden states (layers * directions, N,
-    hidden_size), it gives the outputs (L, N, directions * hidden_size) and the final hidden states.
+    Called with (L, N, input_size), (L, input_size) or a PackedSequence, and optionally the initial hidden states (layers *
+    directions, N, hidden_size), it gives the outputs (L, N, directions * hidden_size) and the final hidden states.
 
     Raises:
         ValueError: another nonlinearity, or `proj_size`.
@@ -208,8 +211,8 @@ class RNN(RNNBase):
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
-        super().__init__("RNN_" + nonlinearity.upper(), input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
-                         0, device, dtype)
+        super().__init__("RNN_" + nonlinearity.upper(), input_size, hidden_size, num_layers, bias, batch_first, dropout,
+                         bidirectional, 0, device, dtype)
         self.nonlinearity = nonlinearity
 
 
@@ -218,8 +221,9 @@ class LSTM(RNNBase):
 
     Args: as for `RNNBase`.
 
-    Called with (L, N, input_size), (L, input_size) or a PackedSequence, and optionally a pair of initial states (layers * directions, N,
-    proj_size or hidden_size) and (layers * directions, N, hidden_size), it gives the outputs and the pair of final states.
+    Called with (L, N, input_size), (L, input_size) or a PackedSequence, and optionally a pair of initial states (layers *
+    directions, N, proj_size or hidden_size) and (layers * directions, N, hidden_size), it gives the outputs and the pair of final
+    states.
 
     Example:
         >>> import numtorch as torch
@@ -230,7 +234,8 @@ class LSTM(RNNBase):
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
                  dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device=None, dtype=None):
-        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype)
+        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device,
+                         dtype)
 
 
 class GRU(RNNBase):

@@ -1,7 +1,13 @@
-"""Helpers around layers: gradient clipping and parameters as one vector (parameters.py), sequences of different lengths (rnn.py)."""
+"""Helpers around layers: gradient clipping, parameters as one vector (parameters.py), sequences of different lengths (rnn.py)."""
 from . import rnn
-from .parameters import (clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm, parameters_to_vector,
-                         vector_to_parameters)
+from .parameters import (
+                         clip_grad_norm_,
+                         clip_grad_value_,
+                         clip_grads_with_norm_,
+                         get_total_norm,
+                         parameters_to_vector,
+                         vector_to_parameters,
+)
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector", "rnn",
            "vector_to_parameters"]

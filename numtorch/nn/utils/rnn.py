@@ -47,7 +47,8 @@ class PackedSequence(_Fields):
                 raise AssertionError("Expected data to be a list or tuple of length 2")
             data, batch_sizes = data
         if batch_sizes.layout.device is not cpu:
-            raise ValueError("batch_sizes should always be on CPU. Make PackedSequences with pack_sequence or pack_padded_sequence.")
+            raise ValueError("batch_sizes should always be on CPU. Make a PackedSequence with pack_sequence or "
+                             "pack_padded_sequence.")
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
@@ -121,11 +122,12 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
     if len(values) != shape[1]:
         raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(values)} (batch_size={shape[1]})")
     if min(values) <= 0:
-        raise RuntimeError(f"Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0: {values}")
+        raise RuntimeError(f"Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0: "
+                           f"{values}")
     if any(a < b for a, b in zip(values, values[1:])):
         raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-                           "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do "
-                           "not need ONNX exportability.")
+                           "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if "
+                           "you do not need ONNX exportability.")
     if values[0] > shape[0]:
         raise RuntimeError(f"pack_padded_sequence: expected lengths of at most {shape[0]}, the input's steps, got {values[0]}")
     steps = creation.arange(values[0])
