@@ -37,9 +37,9 @@ from .ops.dropout import dropout
 from .ops.embedding import embedding, embedding_bag, embedding_renorm_
 from .ops.gather import index_add, index_copy, index_fill, index_select, put, take
 from .ops.index import index_put
-from .ops.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, column_stack, diag, diag_embed, diagflat, dstack,
-                       flip, fliplr, flipud, hstack, meshgrid, repeat_interleave, roll, rot90, stack, tile, tril, tril_indices,
-                       triu, triu_indices, vstack)
+from .ops.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, column_stack, dstack, hstack, meshgrid, stack, vstack)
+from .ops.rearrange import flip, fliplr, flipud, repeat_interleave, roll, rot90, tile
+from .ops.triangle import block_diag, diag, diag_embed, diagflat, trace, tril, tril_indices, triu, triu_indices
 from .ops.mask import masked_scatter, masked_select, nonzero
 from .ops.softmax import log_softmax, logsumexp, softmax
 from .ops.op import result_type

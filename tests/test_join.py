@@ -5,7 +5,7 @@ import pytest
 from numtorch import dtypes
 from numtorch.autograd.api import grad as gradients
 from numtorch.exchange import make as tensor
-from numtorch.ops import index, join, operators  # noqa: F401  (they attach methods to tensors)
+from numtorch.ops import index, join, operators, rearrange, triangle  # noqa: F401  (they attach methods to tensors)
 from numtorch.ops.creation import arange, ones, zeros
 
 
@@ -122,11 +122,32 @@ def test_dtypes(dtype):
         np.testing.assert_array_equal(np.array(out.tolist()), numpys(plain))
 
 
+def test_words_of_every_size():
+    array = numbered(3, 7)
+    for dtype in ("uint8", "float16", "float32", "int64", "complex128"):
+        x = tensor(array.astype(dtype))
+        np.testing.assert_array_equal(x.flip(1).numpy(), array[:, ::-1].astype(dtype))
+        np.testing.assert_array_equal(x[:, 1:].flip(0, 1).numpy(), array[::-1, :0:-1].astype(dtype))
+        np.testing.assert_array_equal(x.tril(-1).numpy(), np.tril(array, -1).astype(dtype))
+        np.testing.assert_array_equal(x.triu(2).numpy(), np.triu(array, 2).astype(dtype))
+
+
+def test_diagonals_filled_and_put_together():
+    for shape, wrap in (((3, 5), False), ((5, 3), False), ((9, 3), True), ((3, 3, 3), False)):
+        x, array = zeros(*shape), np.zeros(shape)
+        np.fill_diagonal(array, 2, wrap)
+        assert x.fill_diagonal_(2, wrap) is x and x.tolist() == array.tolist()
+    found = triangle.block_diag(tensor([[1.0, 2]]), tensor(3), tensor([4, 5]))
+    assert found.tolist() == [[1, 2, 0, 0, 0], [0, 0, 3, 0, 0], [0, 0, 0, 4, 5]]
+    x = tensor(numbered(2, 3), requires_grad=True)
+    assert x.trace().item() == 6 and gradients(x.trace(), x)[0].tolist() == [[1, 0, 0], [0, 1, 0]]
+
+
 def test_in_place_triangles_and_their_indices():
     x = tensor(numbered(3, 3))
     assert x.tril_() is x
     np.testing.assert_array_equal(x.numpy(), np.tril(numbered(3, 3)))
-    for ours, numpys in ((join.tril_indices, np.tril_indices), (join.triu_indices, np.triu_indices)):
+    for ours, numpys in ((triangle.tril_indices, np.tril_indices), (triangle.triu_indices, np.triu_indices)):
         for k in (-1, 0, 2):
             np.testing.assert_array_equal(ours(3, 4, k).numpy(), np.stack(numpys(3, k, 4)))
 

@@ -19,12 +19,13 @@ from .contract import matmul
 from .copy import contiguous
 from .creation import ones
 from .dropout import dropout
-from .join import repeat_interleave, tril
 from .op import new_plan_table
 from .operators import masked_fill
 from .random import default_generator
+from .rearrange import repeat_interleave
 from .reduce import sum as total
 from .softmax import softmax
+from .triangle import tril
 from .view import expand, reshape, transpose
 
 _plans = new_plan_table()

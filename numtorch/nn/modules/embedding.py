@@ -90,12 +90,12 @@ class EmbeddingBag(Embedding):
         self.mode, self.include_last_offset = mode, include_last_offset
 
     @classmethod
-    def from_pretrained(cls, embeddings, freeze: bool = True, **options):
+    def from_pretrained(cls, embeddings, freeze: bool = True, padding_idx=None, **options):
         """A bag of embeddings over a given table, learned only with `freeze=False`."""
         if embeddings.layout.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         count, width = embeddings.layout.shape
-        made = cls(count, width, _weight=embeddings, **options)
+        made = cls(count, width, padding_idx=padding_idx, _weight=embeddings, **options)
         made.weight.requires_grad = not freeze
         return made
 

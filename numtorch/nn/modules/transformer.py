@@ -6,7 +6,7 @@ import math
 
 from ...dtypes import bool_
 from ...ops.creation import full, zeros
-from ...ops.join import triu
+from ...ops.triangle import triu
 from ...ops.operators import masked_fill
 from .. import functional as F
 from .. import init

@@ -1,0 +1,109 @@
+"""Copies that turn round or cut off rows, and positions that repeat. Elements are words of their size; 16 bytes are two."""
+from __future__ import annotations
+
+from numpy import int64
+
+from ..intrinsics import offset
+from .elements import WORDS, prepare_parts, shares, typed
+
+GRAIN = 60_000
+
+
+def reverse_rows(x, out, walk):
+    """Rows of `out`, one after another, are rows of x back to front. walk: first row, stop, length, words, dims, then for each
+    outer dim of x (innermost first) its extent and stride."""
+    n, words, dims = walk[2], walk[3], walk[4]
+    for row in range(walk[0], walk[1]):
+        rest = row
+        at = int64(0)
+        for d in range(dims):
+            extent = walk[5 + 2 * d]
+            at += rest % extent * walk[6 + 2 * d]
+            rest = rest // extent
+        a = offset(x, at)
+        b = offset(out, row * n * words)
+        if words == 1:
+            last = offset(a, n - 1)
+            for i in range(n):
+                b[i] = last[-i]
+        else:
+            for i in range(n):
+                b[2 * i] = a[2 * (n - 1 - i)]
+                b[2 * i + 1] = a[2 * (n - 1 - i) + 1]
+
+
+def triangle(x, out, walk):
+    """The part of each row on one side of a diagonal; 0 elsewhere. walk: first row, stop, a matrix's rows, words of a row, words of
+    an element, the diagonal, whether the upper part is kept."""
+    rows, n, words, diagonal, upper = walk[2], walk[3], walk[4], walk[5], walk[6]
+    for row in range(walk[0], walk[1]):
+        a = offset(x, row * n)
+        b = offset(out, row * n)
+        cut = min(max((row % rows + diagonal + 1 - upper) * words, int64(0)), n)
+        if upper != 0:
+            for i in range(cut):
+                b[i] = 0
+            behind, to = offset(a, cut), offset(b, cut)
+            for i in range(n - cut):
+                to[i] = behind[i]
+        else:
+            for i in range(cut):
+                b[i] = a[i]
+            to = offset(b, cut)
+            for i in range(n - cut):
+                to[i] = 0
+
+
+def total_of(counts, total, walk):
+    """The sum of counts; -1 where one is negative."""
+    found = negative = int64(0)
+    for i in range(walk[0]):
+        found += int64(counts[i])
+        negative += int64(counts[i] < 0)
+    total[0] = found if negative == 0 else int64(-1)
+
+
+def repeated_positions(counts, out, walk):
+    """Each position as often as its count says."""
+    filled = int64(0)
+    for i in range(walk[0]):
+        for _ in range(int64(counts[i])):
+            out[filled] = i
+            filled += 1
+
+
+# ---------------------------------------------------------------- planners
+def _copying(function, size):
+    return typed(function, WORDS[min(size, 8)], ("element*", "element*", "int64*")), 2 if size == 16 else 1
+
+
+def plan_reverse_rows(size: int, shape: tuple, strides: tuple):
+    """Addresses: x (its last dim, of stride 1, from the lowest address on; other dims as `strides` say), out of `shape`, dense."""
+    kernel, words = _copying(reverse_rows, size)
+    outer, rows = [], 1
+    for n, stride in zip(reversed(shape[:-1]), reversed(strides[:-1])):
+        outer += [n, stride * words]
+        rows *= n
+    work = rows * shape[-1]
+    parts = shares(rows, work, GRAIN)
+    return prepare_parts(kernel, [(start, stop, shape[-1], words, len(shape) - 1, *outer) for start, stop in parts],
+                         [(0, 0)] * len(parts), work)
+
+
+def plan_triangle(size: int, matrices: int, rows: int, columns: int, diagonal: int, upper: bool):
+    """Addresses: x, out, both (matrices, rows, columns) and dense."""
+    kernel, words = _copying(triangle, size)
+    work = matrices * rows * columns
+    parts = shares(matrices * rows, work, GRAIN)
+    return prepare_parts(kernel, [(start, stop, rows, columns * words, words, diagonal, int(upper)) for start, stop in parts],
+                         [(0, 0)] * len(parts), work)
+
+
+def plan_total(dtype: str, n: int):
+    """Addresses: counts (n), total int64."""
+    return prepare_parts(typed(total_of, dtype, ("element*", "int64*", "int64*")), [(n,)], None, n)
+
+
+def plan_repeated_positions(dtype: str, n: int):
+    """Addresses: counts (n), none negative; out int64, as many as the counts say."""
+    return prepare_parts(typed(repeated_positions, dtype, ("element*", "int64*", "int64*")), [(n,)], None, n)

@@ -1,0 +1,244 @@
+"""One tensor rearranged by copying: repeated, turned round, rolled."""
+from __future__ import annotations
+
+from .. import layout as algebra
+from ..autograd.graph import GraphNode, recording
+from ..dtypes import int64
+from ..layout import Layout, as_shape, wrap_dim, wrap_dims
+from ..tensor import Tensor, empty
+from .backends import kernels
+from .copy import clone, contiguous, plan_copy
+from .gather import index_values
+from .indexed import run_counting
+from .op import method, new_plan_table
+from .reduce import sum
+from .view import reshape, transpose
+
+_moves = new_plan_table()
+
+
+class _Move:
+    """The result's layout, and what puts it together: (offset in the source, offset in the result, kernel), in bytes."""
+
+    __slots__ = ("out", "parts", "title", "vjp", "constants")
+
+
+def _plan(key, title, layout, out, parts, vjp, constants):
+    """`parts` are pairs of views (layout, offset), of the source and of the result, of which one is copied to the other."""
+    move, size = _Move(), layout.dtype.itemsize
+    move.out, move.title, move.vjp, move.constants = out, title, vjp, constants
+    move.parts = [(a * size, b * size, plan_copy(source, target)) for (source, a), (target, b) in parts if target.numel]
+    return _moves.keep(key, move) if key is not None else move
+
+
+def _moved(x, move):
+    out = empty(move.out)
+    for a, b, prepared in move.parts:
+        prepared.call(x.address + a, out.address + b, prepared.walk)
+    if x.node is not None and recording(x) and x.layout.dtype.category >= 2:
+        out.node = GraphNode(move.title, (x.node,), (), move.vjp, move.constants)
+    return out
+
+
+# ---------------------------------------------------------------- repeating
+def _plan_repeat(key, layout, before, counts, title):
+    """Each dimension becomes one of (count, extent), or with `before` of (extent, count), seen as one."""
+    shape, strides, wide = [], [], []
+    for n, stride, count in zip(layout.shape, layout.strides, counts):
+        shape.append(n * count)
+        strides += [stride, 0] if before else [0, stride]
+        wide += [n, count] if before else [count, n]
+    source = Layout.of(layout.dtype, tuple(wide), tuple(strides), layout.device)
+    out = Layout.of(layout.dtype, tuple(shape), None, layout.device)
+    dims = tuple(2 * d + (1 if before else 0) for d in range(len(counts)))
+    return _plan(key, title, layout, out, [((source, 0), (source.dense(), 0))], _repeat_vjp, (tuple(wide), dims))
+
+
+def _repeat_vjp(node, grad):
+    wide, dims = node.constants
+    return (sum(reshape(grad, wide), dims) if dims else grad,)
+
+
+@method
+def repeat(self, *repeats):
+    """This tensor `repeats[i]` times along dimension i; extra repeats are new leading dimensions.
+
+    Raises:
+        RuntimeError: fewer repeats than dimensions, or a negative one.
+    """
+    key = ("repeat", self.layout, repeats)
+    try:
+        return _moved(self, _moves[key])
+    except (KeyError, TypeError):
+        pass
+    repeats = as_shape(repeats, "repeat")
+    extra = len(repeats) - self.layout.ndim
+    if extra < 0:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    shape = (1,) * extra + self.layout.shape
+    if any(r < 0 for r in repeats):
+        final = [n * r for n, r in zip(shape, repeats)]
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(final)}: {final}")
+    if extra:
+        return repeat(reshape(self, shape), *repeats)
+    return _moved(self, _plan_repeat(("repeat", self.layout, repeats), self.layout, False, repeats, "repeat"))
+
+
+@method
+def tile(input, *dims):
+    """Like `repeat`, with fewer repeats than dimensions allowed: they are for the last ones."""
+    dims = as_shape(dims, "tile")
+    return repeat(input, *(1,) * (input.layout.ndim - len(dims)), *dims)
+
+
+@method
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None) -> Tensor:
+    """Each element (or each slice of `dim`) several times in a row.
+
+    Args:
+        repeats: how often: an int, or an integer tensor with a count for each. Alone, `input` is such a tensor and what
+            comes back are the positions.
+        dim: the dimension; the tensor is flattened when None.
+
+    Raises:
+        RuntimeError: negative counts, or not one for each slice.
+    """
+    if repeats is None:
+        return _positions(input)
+    if dim is None:
+        input, dim = reshape(input, -1), 0
+    if type(repeats) is int:
+        key = ("repeat_interleave", input.layout, repeats, dim)
+        move = _moves.get(key)
+        if move is not None:
+            return _moved(input, move)
+    dim = wrap_dim(dim, input.layout.ndim)
+    size = input.layout.shape[dim]
+    if not isinstance(repeats, Tensor) or repeats.layout.numel == 1:
+        times = int(repeats)
+        if times < 0:
+            raise RuntimeError("Repeats must be non-negative")
+        counts = [times if d == dim else 1 for d in range(input.layout.ndim)]
+        key = ("repeat_interleave", input.layout, times, dim)
+        return _moved(input, _moves.get(key) or _plan_repeat(key, input.layout, True, counts, "repeat_interleave"))
+    if repeats.layout.numel != size:
+        raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.layout.numel} "
+                           f"and input.size({dim}) = {size}")
+    return index_values(input, (dim,), (_positions(repeats),))
+
+
+def _positions(counts):
+    """Each position as often as a vector of counts says."""
+    if counts.layout.ndim != 1 or counts.layout.dtype.category != 1:
+        raise RuntimeError("repeat_interleave only accepts 1D vector of integers as repeat")
+    counts = contiguous(counts)
+    layout = counts.layout
+    plans = _moves.get(("positions", layout))
+    if plans is None:
+        family = kernels(layout.device, "rearrange")
+        plans = _moves.keep(("positions", layout), [getattr(family, f"plan_{name}")(layout.dtype.kernel, layout.numel)
+                                                    for name in ("total", "repeated_positions")])
+    total = run_counting(plans[0], counts)
+    if total < 0:
+        raise RuntimeError("repeats can not be negative")
+    out = empty(Layout.of(int64, (total,), None, layout.device))
+    plans[1].call(counts.address, out.address, plans[1].walk)
+    return out
+
+
+# ---------------------------------------------------------------- turning round
+@method
+def flip(input, *dims) -> Tensor:
+    """The order of elements reversed along dimensions."""
+    try:
+        return _moved(input, _moves["flip", input.layout, dims])
+    except (KeyError, TypeError, AttributeError):
+        pass
+    return _moved(input, _plan_flip(input.layout, dims))
+
+
+def _plan_flip(layout, dims):
+    source, offset = layout, 0
+    wrapped = wrap_dims(as_shape(dims, "flip"), layout.ndim)
+    for d in wrapped if layout.ndim else ():
+        source, more = algebra.slice_dim(source, d, None, None, -1)
+        offset += more
+    key = ("flip", layout, dims) if all(type(d) in (int, tuple) for d in dims) else None
+    move = _plan(key, "flip", layout, layout.dense(), [((source, offset), (layout.dense(), 0))], _flip_vjp, wrapped)
+    if source.numel and source.ndim and source.strides[-1] == -1 and source.shape[-1] > 1:
+        lowest = (offset - source.shape[-1] + 1) * layout.dtype.itemsize
+        family = kernels(layout.device, "rearrange")
+        move.parts = [(lowest, 0, family.plan_reverse_rows(layout.dtype.itemsize, source.shape, source.strides))]
+    return move
+
+
+def _flip_vjp(node, grad):
+    return (flip(grad, *node.constants),)
+
+
+@method
+def fliplr(input) -> Tensor:
+    """Columns in reverse order."""
+    return flip(input, 1)
+
+
+@method
+def flipud(input) -> Tensor:
+    """Rows in reverse order."""
+    return flip(input, 0)
+
+
+@method
+def rot90(input, k: int = 1, dims=(0, 1)) -> Tensor:
+    """Turned by k quarter turns in the plane of two dimensions, from the first towards the second."""
+    a, b = (wrap_dim(d, input.layout.ndim) for d in dims)
+    k %= 4
+    if k == 0:
+        return clone(input)
+    if k == 2:
+        return flip(input, a, b)
+    return flip(transpose(input, a, b), a) if k == 1 else transpose(flip(input, a), a, b)
+
+
+# ---------------------------------------------------------------- rolling
+@method
+def roll(input, shifts, dims=None) -> Tensor:
+    """Elements moved `shifts` places on along `dims`, those pushed off the end coming in at the start; flattened without dims.
+
+    Raises:
+        RuntimeError: not one shift for each dimension.
+    """
+    if type(shifts) is int and (dims is None or type(dims) is int):
+        move = _moves.get(("roll", input.layout, shifts, dims))
+        if move is not None:
+            return _moved(input, move)
+    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    dims = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    if not dims and len(shifts) == 1:
+        return _roll(input if input.layout.contiguous else contiguous(input), shifts[0], None)
+    if len(shifts) != len(dims) or not shifts:
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    for shift, dim in zip(shifts, dims):
+        input = _roll(input, shift, dim)
+    return input
+
+
+def _roll(x, shift, dim):
+    key = ("roll", x.layout, shift, dim)
+    move = _moves.get(key)
+    if move is None:
+        source, target, axis = x.layout, x.layout.dense(), 0 if dim is None else wrap_dim(dim, x.layout.ndim)
+        if dim is None:
+            source = target = Layout.of(source.dtype, (source.numel,), None, source.device)
+        size = source.shape[axis] if source.ndim else 1
+        parts, step = [((source, 0), (target, 0))], shift % size if size else 0
+        if step:
+            parts = [(algebra.narrow(source, axis, a, n), algebra.narrow(target, axis, b, n))
+                     for a, b, n in ((0, step, size - step), (size - step, 0, step))]
+        move = _plan(key, "roll", x.layout, x.layout.dense(), parts, _roll_vjp, (shift, dim))
+    return _moved(x, move)
+
+
+def _roll_vjp(node, grad):
+    shift, dim = node.constants
+    return (_roll(contiguous(grad), -shift, dim),)

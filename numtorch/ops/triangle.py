@@ -1,0 +1,200 @@
+"""Triangles and diagonals of matrices."""
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+
+from .. import layout as algebra
+from ..autograd.graph import GraphNode, recording
+from ..dtypes import int64, promote_types
+from ..exchange import make
+from ..layout import Layout, wrap_dim
+from ..tensor import Tensor, empty, view_of
+from .backends import kernels
+from .copy import clone, contiguous, copy_, copy_elements, filled
+from .join import _tensors_of
+from .op import method, new_plan_table
+from .reduce import sum
+from .view import diagonal as diagonal_view
+from .view import narrow, reshape
+
+_plans = new_plan_table()
+
+
+# ---------------------------------------------------------------- triangles
+def _plan_triangle(key, name, layout, diagonal, upper):
+    if layout.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+    prepared = None
+    if layout.numel:
+        rows, columns = layout.shape[-2:]
+        prepared = kernels(layout.device, "rearrange").plan_triangle(layout.dtype.itemsize, layout.numel // (rows * columns), rows,
+                                                                     columns, diagonal, upper)
+    return _plans.keep(key, (prepared,))
+
+
+def _triangle(name, x, diagonal, upper):
+    key = (name, x.layout, diagonal)
+    found = _plans.get(key)
+    if found is None:
+        found = _plan_triangle(key, name, x.layout, int(diagonal), upper)
+    prepared, source = found[0], contiguous(x)
+    out = empty(source.layout)
+    if prepared is not None:
+        prepared.call(source.address, out.address, prepared.walk)
+    if x.node is not None and recording(x) and x.layout.dtype.category >= 2:
+        out.node = GraphNode(name, (x.node,), (), _triangle_vjp, (name, diagonal, upper))
+    return out
+
+
+def _triangle_vjp(node, grad):
+    name, diagonal, upper = node.constants
+    return (_triangle(name, grad, diagonal, upper),)
+
+
+def _finish(out, result):
+    return result if out is None else copy_(out, result.detach())
+
+
+@method
+def tril(input, diagonal: int = 0, *, out=None) -> Tensor:
+    """The lower triangle of matrices, 0 above the diagonal `diagonal` above the main one."""
+    return _finish(out, _triangle("tril", input, diagonal, False))
+
+
+@method
+def triu(input, diagonal: int = 0, *, out=None) -> Tensor:
+    """The upper triangle of matrices, 0 below the diagonal `diagonal` above the main one."""
+    return _finish(out, _triangle("triu", input, diagonal, True))
+
+
+def _in_place(function):
+    def inplace(self, diagonal: int = 0):
+        return copy_(self, function(self, diagonal))
+    inplace.__doc__ = f"In-place form of `{function.__name__}`."
+    method(inplace, function.__name__ + "_")
+
+
+_in_place(tril)
+_in_place(triu)
+
+
+def _triangle_indices(keep, row, col, offset, dtype, device):
+    return make(np.stack(np.nonzero(keep(np.arange(col) - np.arange(row)[:, None], offset))), dtype=dtype or int64, device=device)
+
+
+def tril_indices(row, col, offset: int = 0, *, dtype=None, device=None) -> Tensor:
+    """Row and column (2, count) of every element in the lower triangle of a row x col matrix."""
+    return _triangle_indices(np.less_equal, row, col, offset, dtype, device)
+
+
+def triu_indices(row, col, offset: int = 0, *, dtype=None, device=None) -> Tensor:
+    """Row and column (2, count) of every element in the upper triangle of a row x col matrix."""
+    return _triangle_indices(np.greater_equal, row, col, offset, dtype, device)
+
+
+# ---------------------------------------------------------------- diagonals
+def _plan_diagonal(key, layout, offset, dim1, dim2):
+    ndim = layout.ndim + 1
+    a, b = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    size = layout.shape[-1] + (offset if offset >= 0 else -offset)
+    others = iter(layout.shape[:-1])
+    base = Layout.of(layout.dtype, tuple([size if d in (a, b) else next(others) for d in range(ndim)]), None, layout.device)
+    return _plans.keep(key, (base, *algebra.diagonal(base, offset, a, b)))
+
+
+@method
+def diag_embed(input, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Matrices in dimensions dim1 and dim2, zero but for a diagonal, which the last dimension of `input` holds."""
+    key = ("diag_embed", input.layout, offset, dim1, dim2)
+    base, region, start = _plans.get(key) or _plan_diagonal(key, input.layout, offset, dim1, dim2)
+    out = filled(base, 0)
+    copy_elements(input, view_of(out, region, start))
+    if input.node is not None and recording(input) and base.dtype.category >= 2:
+        out.node = GraphNode("diag_embed", (input.node,), (), _diag_embed_vjp, (offset, dim1, dim2))
+    return out
+
+
+def _diag_embed_vjp(node, grad):
+    return (diagonal_view(grad, *node.constants),)
+
+
+@method
+def diag(input, diagonal: int = 0) -> Tensor:
+    """A matrix with a vector as its diagonal, or the diagonal of a matrix.
+
+    Raises:
+        RuntimeError: neither a vector nor a matrix.
+    """
+    if input.layout.ndim == 1:
+        return diag_embed(input, diagonal)
+    if input.layout.ndim == 2:
+        return clone(input.diagonal(diagonal))
+    raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.layout.ndim}D")
+
+
+@method
+def diagflat(input, offset: int = 0) -> Tensor:
+    """A matrix with all elements of a tensor as its diagonal."""
+    return diag_embed(reshape(input, -1), offset)
+
+
+@method
+def trace(input) -> Tensor:
+    """The sum of a matrix's main diagonal."""
+    if input.layout.ndim != 2:
+        raise RuntimeError("trace: expected a matrix")
+    return sum(diagonal_view(input))
+
+
+@method
+def fill_diagonal_(self, fill_value, wrap: bool = False):
+    """Write a number to the main diagonal (of a matrix, or of dimensions that are all of one extent), and return this tensor.
+
+    Args:
+        wrap: begin the diagonal again below the end of a tall matrix.
+    """
+    shape, strides = self.layout.shape, self.layout.strides
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and any(n != shape[0] for n in shape):
+        raise RuntimeError("all dimensions of input must be of equal length")
+    height, width = shape[0], shape[1] if len(shape) == 2 else shape[0]
+    step = 0
+    for stride in strides:
+        step += stride
+    count = height if height < width else width
+    if wrap and len(shape) == 2 and height > width + 1:
+        for first in range(0, height, width + 1):
+            _diagonal_of(self, first * strides[0], step, min(width, height - first)).fill_(fill_value)
+    else:
+        _diagonal_of(self, 0, step, count).fill_(fill_value)
+    return self
+
+
+def _diagonal_of(x, start, step, count):
+    offset = (x.address - x.storage.address) // x.layout.dtype.itemsize
+    return x.as_strided((count,), (step,), offset + start)
+
+
+def block_diag(*tensors) -> Tensor:
+    """A matrix with these (numbers, vectors as rows, matrices) along its diagonal, and 0 elsewhere."""
+    blocks = [reshape(t, (1,) * (2 - t.layout.ndim) + t.layout.shape) for t in _tensors_of("block_diag", list(tensors))]
+    if not blocks:
+        return make([[]])
+    kind = blocks[0].layout.dtype
+    for block in blocks:
+        if block.layout.ndim > 2:
+            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Got {block.layout.ndim}")
+        kind = promote_types(kind, block.layout.dtype)
+    sizes = [b.layout.shape for b in blocks]
+    shape = (builtins.sum(h for h, _ in sizes), builtins.sum(w for _, w in sizes))
+    out = filled(Layout.of(kind, shape, None, blocks[0].layout.device), 0)
+    row = column = 0
+    for block, (height, width) in zip(blocks, sizes):
+        copy_(narrow(narrow(out, 0, row, height), 1, column, width), block)
+        row, column = row + height, column + width
+    return out
