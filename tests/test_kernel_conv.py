@@ -42,23 +42,19 @@ def run(prepared, *addresses):
 
 
 def reference(x, w, stride, padding, dilation, groups):
-    N, C, H, W = x.shape
-    O, depth, KH, KW = w.shape
-    OH, OW = (conv.conv_output_size(*axis) for axis in zip((H, W), (KH, KW), stride, padding, dilation))
-    padded = np.zeros((N, C, H + 2 * padding[0], W + 2 * padding[1]))
-    padded[:, :, padding[0]:padding[0] + H, padding[1]:padding[1] + W] = x
-    out = np.zeros((N, groups, O // groups, OH, OW))
-    grouped = w.reshape(groups, O // groups, depth, KH, KW)
-    for i in range(KH):
-        for j in range(KW):
-            top, left = i * dilation[0], j * dilation[1]
-            part = padded[:, :, top:top + (OH - 1) * stride[0] + 1:stride[0]]
-            part = part[..., left:left + (OW - 1) * stride[1] + 1:stride[1]].reshape(N, groups, depth, OH, OW)
-            out += np.einsum("ngchw,goc->ngohw", part, grouped[..., i, j], optimize=True)
-    return out.reshape(N, O, OH, OW)
+    """Tap by tap, over any number of dimensions."""
+    out = [conv.conv_output_size(*axis) for axis in zip(x.shape[2:], w.shape[2:], stride, padding, dilation)]
+    padded = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
+    grouped = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
+    total = np.zeros((x.shape[0], groups, w.shape[0] // groups, *out))
+    for tap in np.ndindex(*w.shape[2:]):
+        places = [slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, n, s in zip(tap, dilation, out, stride)]
+        part = padded[(..., *places)].reshape(x.shape[0], groups, w.shape[1], *out)
+        total += np.einsum("ngc...,goc->ngo...", part, grouped[(..., *tap)], optimize=True)
+    return total.reshape(x.shape[0], w.shape[0], *out)
 
 
-# (N, C, H, W), (O, KH, KW), stride, padding, dilation, groups
+# (N, C, *sizes), (O, *kernel), stride, padding, dilation, groups
 CASES = [
     ((2, 3, 7, 9), (4, 3, 3), (1, 1), (0, 0), (1, 1), 1),
     ((1, 1, 1, 1), (1, 1, 1), (1, 1), (0, 0), (1, 1), 1),
@@ -82,19 +78,34 @@ CASES = [
     ((4, 16, 14, 14), (32, 1, 1), (2, 2), (0, 0), (1, 1), 1),
     ((1, 64, 20, 20), (64, 3, 3), (1, 1), (1, 1), (1, 1), 1),
     ((0, 3, 5, 5), (2, 3, 3), (1, 1), (0, 0), (1, 1), 1),
+    ((2, 40, 14, 15), (34, 3, 3), (1, 1), (1, 1), (1, 1), 1),                            # Winograd, with tiles that hang over
+    ((3, 64, 9, 13), (64, 3, 3), (1, 1), (0, 2), (1, 1), 2),
+    ((5, 32, 7, 7), (48, 3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((3, 128, 6, 5), (160, 3, 3), (2, 2), (1, 1), (1, 1), 1),                            # a weight beyond the cache
+    ((9, 36, 7, 7), (35, 5, 5), (1, 1), (2, 2), (1, 1), 1),                              # images side by side
+    ((2, 33, 5, 6), (30, 1, 1), (3, 2), (1, 0), (1, 1), 1),
+    ((2, 5, 9, 20), (10, 3, 3), (1, 1), (1, 1), (1, 1), 5),                              # few features
+    ((2, 6, 7, 33), (6, 3, 4), (2, 2), (2, 1), (1, 2), 6),
+    ((1, 3, 19, 70), (3, 5, 5), (1, 3), (2, 0), (2, 1), 3),
+    ((2, 5, 150), (40, 5), (1,), (2,), (1,), 1),
+    ((2, 6, 77), (6, 3), (2,), (4,), (3,), 6),
+    ((2, 30, 40), (31, 4), (1,), (0,), (2,), 1),
+    ((2, 3, 5, 6, 7), (4, 2, 3, 3), (1, 1, 1), (0, 1, 1), (1, 1, 1), 1),
+    ((1, 32, 4, 7, 6), (40, 3, 3, 2), (2, 1, 2), (1, 2, 1), (1, 2, 1), 1),
+    ((2, 4, 5, 5, 9), (8, 3, 3, 3), (2, 2, 2), (1, 1, 1), (1, 1, 1), 4),
 ]
 
 
 def sizes(case):
-    (N, C, H, W), (O, KH, KW), *rest = case
-    return (N, C, H, W), (O, C // rest[-1], KH, KW), *rest
+    x_shape, (features, *kernel), *rest = case
+    return x_shape, (features, x_shape[1] // rest[-1], *kernel), *rest
 
 
 def operands(case, dtype, seed=0):
-    (N, C, H, W), (O, KH, KW), stride, padding, dilation, groups = case
+    x_shape, w_shape, stride, padding, dilation, _ = sizes(case)
     random = np.random.default_rng(seed)
-    out = [conv.conv_output_size(*axis) for axis in zip((H, W), (KH, KW), stride, padding, dilation)]
-    shapes = (N, C, H, W), (O, C // groups, KH, KW), (N, O, *out), (O,)
+    out = [conv.conv_output_size(*axis) for axis in zip(x_shape[2:], w_shape[2:], stride, padding, dilation)]
+    shapes = x_shape, w_shape, (x_shape[0], w_shape[0], *out), (w_shape[0],)
     return [Guarded(dtype, s, random.uniform(-1, 1, s)) for s in shapes]
 
 
@@ -115,7 +126,7 @@ def test_forward(dtype, case, bias, activation):
     run(plan, x.address, w.address, b.address if bias else 0, out.address)
     expected = reference(x.numpy(), w.numpy(), *case[2:])
     if bias:
-        expected = expected + b.numpy()[:, None, None]
+        expected = expected + b.numpy().reshape(-1, *[1] * (len(x.shape) - 2))
     if activation:
         expected = np.maximum(expected, 0)
     close(out.numpy(), expected, dtype, np.prod(w.shape[1:]))
@@ -145,11 +156,22 @@ def test_against_torch(dtype, case):
     run(conv.plan_convolution_input_grad(dtype, *sizes(case)), g.address, w.address, 0, grad_x.address)
     run(conv.plan_convolution_weight_grad(dtype, *sizes(case)), g.address, x.address, grad_w.address)
     tx, tw = (torch.from_numpy(a.numpy()).requires_grad_() for a in (x, w))
-    result = torch.nn.functional.conv2d(tx, tw, None, *case[2:])
+    result = getattr(torch.nn.functional, f"conv{len(x.shape) - 2}d")(tx, tw, None, *case[2:])
     result.backward(torch.from_numpy(g.numpy()))
     close(out.numpy(), result.detach().numpy(), dtype, np.prod(w.shape[1:]))
     close(grad_x.numpy(), tx.grad.numpy(), dtype, w.count // w.shape[1])
     close(grad_w.numpy(), tw.grad.numpy(), dtype, g.count // g.shape[1])
+
+
+@pytest.mark.parametrize("dtype, case", [row for row in TABLE if row[1][0][0]])
+def test_transposed_with_bias(dtype, case):
+    """The gradient for the input with a bias added: what a transposed convolution is."""
+    x, w, g, _ = operands(case, dtype, 4)
+    b = Guarded(dtype, (x.shape[1],), np.random.default_rng(5).uniform(-1, 1, x.shape[1]))
+    plain, shifted = Guarded(dtype, x.shape), Guarded(dtype, x.shape)
+    run(conv.plan_convolution_input_grad(dtype, *sizes(case)), g.address, w.address, 0, plain.address)
+    run(conv.plan_convolution_input_grad(dtype, *sizes(case), True), g.address, w.address, b.address, shifted.address)
+    close(shifted.numpy(), plain.numpy() + b.numpy().reshape(-1, *[1] * (len(x.shape) - 2)), dtype, 1)
 
 
 def test_relu_lets_nan_through():

@@ -1,7 +1,8 @@
 """Convolution of (N, C, *sizes) by (O, C / groups, *kernel) over one to three dimensions, and its two gradients.
 
-Here are the public planners. They choose among the packed matrix form (`convpanel.py`, `convweight.py`), direct windows for
-few features a group (`convwindow.py`), and for a kernel of one element the matrix product itself (`gemm.py`).
+Here are the public planners. They choose among the packed matrix form (`convpanel.py`, `convweight.py`), fewer multiplications
+for kernels of 3 x 3 (`convwinograd.py`), direct windows for few features a group (`convwindow.py`), and for a kernel of one
+element the matrix product itself (`gemm.py`).
 float32 and float64; 16-bit floats are widened by the caller.
 
 A planner returns a `Prepared`, to be run with the addresses it lists; the last is always the workspace's (0 when
@@ -16,7 +17,7 @@ from numpy import float32
 
 from .. import threads
 from ..compiler import compile_kernel
-from . import convpanel, convweight, convwindow
+from . import convpanel, convweight, convwindow, convwinograd
 from .convimage import Geometry, conv_output_size, geometry
 from .gemm import plan_gemm
 from .tile import host_tile
@@ -32,6 +33,13 @@ BLOCK_FEATURES = 14                                      # and channels as lanes
 def _is_product(shape: Geometry) -> bool:
     """A kernel of one element that sees every element once."""
     return shape.taps == 1 and shape.groups == 1 and shape.stride == (1, 1, 1) and not any(shape.padding)
+
+
+def _family(dtype, shape, rows):
+    """Who computes the `rows` results of a group."""
+    if convwinograd.suits(dtype, shape):
+        return convwinograd
+    return convwindow if rows <= WINDOW_FEATURES else convpanel
 
 
 def _fill(bias, out, walk):
@@ -79,7 +87,7 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
     if not shape.multiply_adds:
         return _plan_fill(dtype, shape.images, shape.features, shape.places, bias, activation == "relu",
                           "x, weight, bias, out, workspace")
-    family = convwindow if shape.features // groups <= WINDOW_FEATURES else convpanel
+    family = _family(dtype, shape, shape.features // groups)
     return family.plan_forward(dtype, shape, bias, activation == "relu")
 
 
@@ -95,7 +103,7 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
     if not shape.multiply_adds:
         return _plan_fill(dtype, shape.images, shape.channels, math.prod(shape.size), bias, False,
                           "grad_out, weight, bias, out, workspace")
-    family = convwindow if shape.channels // groups <= WINDOW_FEATURES else convpanel
+    family = _family(dtype, shape, shape.channels // groups)
     return family.plan_input_grad(dtype, shape, bias)
 
 

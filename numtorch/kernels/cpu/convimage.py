@@ -29,6 +29,18 @@ def _copy_vector(width, source, out):
         out[i] = value
 
 
+def _gather_pairs(width, source, out, count):
+    """out[i] = source[2 * i] for i < count, at most `width` (a literal)."""
+    for i in range(min(count, width)):
+        out[i] = source[2 * i]
+
+
+def _scatter_pairs(width, source, out, count):
+    """out[2 * i] = source[i] for i < count, at most `width` (a literal)."""
+    for i in range(min(count, width)):
+        out[2 * i] = source[i]
+
+
 def micro(twin, name):
     """A primitive of `convtile.py`, by its Python twin."""
     twin.__name__ = name
@@ -36,6 +48,8 @@ def micro(twin, name):
 
 
 copy_vector = micro(_copy_vector, "copy_vector")
+gather_pairs = micro(_gather_pairs, "gather_pairs")
+scatter_pairs = micro(_scatter_pairs, "scatter_pairs")
 
 
 # ---------------------------------------------------------------- sizes
@@ -98,51 +112,58 @@ def copy_run(source, out, count):
             out[i] = source[i]
 
 
-def _copy_sampled(source, out, step, count):
-    for i in range(count):
-        out[i] = source[i * step]
+def scatter_run(source, out, step, count):
+    """Copy neighbouring elements to places `step` apart."""
+    if step == 1:
+        copy_run(source, out, count)
+    elif step == 2:
+        for i in range(0, count, WIDTH):
+            scatter_pairs(WIDTH, offset(source, i), offset(out, i * 2), count - i)
+    else:
+        for i in range(count):
+            out[i * step] = source[i]
 
 
-def _pad_row(source, out, table):
-    """One row, split into its phases."""
-    columns, step = table[COLUMNS_PADDED], table[SAMPLE_COLUMNS]
-    for phase in range(table[PHASES]):
-        shift = phase - table[PAD_COLUMNS]
-        first = first_inside(shift, step)
-        count = end_inside(shift, step, table[X_COLUMNS], columns) - first
-        to = offset(out, phase * columns + first)
-        if step == 1 and MASKED != 0:                    # zeros beyond the row fall on padding, or on what comes next
-            for i in range(0, count, WIDTH):
-                copy_row(1, WIDTH, MASKED, offset(source, first + shift + i), count - i, offset(to, i))
-        elif step == 1:
-            copy_run(offset(source, first + shift), to, count)
-        elif step == 2:
-            _copy_sampled(offset(source, first * 2 + shift), to, 2, count)
-        else:
-            _copy_sampled(offset(source, first * step + shift), to, step, count)
-
-
-def pad_channel(source, out, table):
-    """Copy one channel of one image into the interior of its zeroed place."""
+def _pad_phase(source, out, table, channels, phase):
+    """Copy one phase of the columns of every channel of an image."""
     height, width, padded_rows = table[X_ROWS], table[X_COLUMNS], table[ROWS_PADDED]
-    depth_step, row_step = table[SAMPLE_DEPTH], table[SAMPLE_ROWS]
+    depth_step, row_step, step = table[SAMPLE_DEPTH], table[SAMPLE_ROWS], table[SAMPLE_COLUMNS]
     first_row = first_inside(-table[PAD_ROWS], row_step)
     end_row = end_inside(-table[PAD_ROWS], row_step, height, padded_rows)
+    first_plane = first_inside(-table[PAD_DEPTH], depth_step)
+    end_plane = end_inside(-table[PAD_DEPTH], depth_step, table[X_DEPTH], table[DEPTHS])
+    shift = phase - table[PAD_COLUMNS]
+    first = first_inside(shift, step)
+    count = end_inside(shift, step, width, table[COLUMNS_PADDED]) - first
     length = table[PHASES] * table[COLUMNS_PADDED]
-    for z in range(first_inside(-table[PAD_DEPTH], depth_step),
-                   end_inside(-table[PAD_DEPTH], depth_step, table[X_DEPTH], table[DEPTHS])):
-        plane = (z * depth_step - table[PAD_DEPTH]) * height - table[PAD_ROWS]
-        for row in range(first_row, end_row):
-            _pad_row(offset(source, (plane + row * row_step) * width), offset(out, (z * padded_rows + row) * length), table)
+    for channel in range(channels):
+        for z in range(first_plane, end_plane):
+            plane = ((channel * table[X_DEPTH] + z * depth_step - table[PAD_DEPTH]) * height - table[PAD_ROWS]) * width
+            begin = offset(source, plane + first * step + shift)
+            there = offset(out, channel * table[CHANNEL_STEP] + z * padded_rows * length + phase * table[COLUMNS_PADDED] + first)
+            for row in range(first_row, end_row):
+                line, to = offset(begin, row * row_step * width), offset(there, row * length)
+                if step == 1 and MASKED != 0:            # zeros beyond the row fall on padding, or on what comes next
+                    for i in range(0, count, WIDTH):
+                        copy_row(1, WIDTH, MASKED, offset(line, i), count - i, offset(to, i))
+                elif step == 1:
+                    copy_run(line, to, count)
+                elif step == 2:
+                    for i in range(0, count, WIDTH):
+                        gather_pairs(WIDTH, offset(line, i * 2), offset(to, i), count - i)
+                else:
+                    for i in range(count):
+                        to[i] = line[i * step]
 
 
 def pad_images(x, out, table, images, first_channel, end_channel):
     """Copy channels of neighbouring images into the interior of their zeroed places."""
     size = table[X_DEPTH] * table[X_ROWS] * table[X_COLUMNS]
     for image in range(images):
-        for channel in range(first_channel, end_channel):
-            pad_channel(offset(x, image * table[X_IMAGE] + channel * size),
-                        offset(out, image * table[IMAGE_STEP] + channel * table[CHANNEL_STEP]), table)
+        for phase in range(table[PHASES]):
+            _pad_phase(offset(x, image * table[X_IMAGE] + first_channel * size),
+                       offset(out, image * table[IMAGE_STEP] + first_channel * table[CHANNEL_STEP]), table,
+                       end_channel - first_channel, phase)
 
 
 def clear(pointer, count):

@@ -20,6 +20,7 @@ from .. import threads
 from ..intrinsics import as_pointer, local_array, offset
 from .convimage import (
     CHANNELS,
+    IMAGE_STEP,
     X_COLUMNS,
     X_DEPTH,
     X_IMAGE,
@@ -32,27 +33,31 @@ from .convimage import (
     index_table,
     kernel_for,
     pad_images,
+    scatter_run,
     tile_names,
 )
-from .tile import ACCUMULATE, RELU, ROW_BIAS, multiply_tile, transpose_tile
+from .tile import ACCUMULATE, RELU, ROW_BIAS, copy_row, multiply_tile, transpose_tile
 
 T = float32                                              # these are bound by `tile_names`
 ROWS, VECTORS, WIDTH, MASKED, COLUMNS = 14, 2, 16, 1, 32
 
-DEPTH = 288                                              # of a packed panel: 36 KB with 32 float32 columns
+DEPTH = 256                                              # of a packed panel: 32 KB with 32 float32 columns
 FEW_PANELS = 4                                           # up to here a weight is used in place
-GROUP_PANELS = 16                                        # of a weight that exceeds the cache: read once for so many panels
+SMALL_GROUP = 8                                          # panels that follow one another: rows of the output are written so much
+                                                         # at a time, which one panel alone is a cache miss (113 GF/s against 133)
+GROUP_PANELS = 32                                        # of a weight that exceeds the cache: read once for so many panels
 GROUP_BLOCKS = 8                                         # and packed so many blocks of rows at a time
 PACK_INSIDE_BYTES = 600_000                              # such a weight is packed inside the loops, at a block's first use
-IMAGE_BYTES = 1 << 20                                    # images side by side stay in the second-level cache
+IMAGE_BYTES = 2 << 20                                    # images side by side stay in the second-level cache
+MOST_TAPS = 49                                           # of a strided gradient whose weight is turned over at once
 SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win, some 20 µs
 
 # The descriptor.
 FIRST, END, FIRST_BLOCK, END_BLOCK, BLOCKS, M, OUT_PLANE, GROUPS, IMAGES, SIDE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 IMAGE_TABLE, PHASE_TABLE, PHASES, PANELS, FLAGS, SCATTER = 10, 11, 12, 13, 14, 15
-CHUNK, UNIT, GROUPED_PANELS, GROUPED_BLOCKS = 16, 17, 18, 19
+CHUNK, W_FEATURES, GROUPED_PANELS, GROUPED_BLOCKS = 16, 17, 18, 19
 W_PLACE, W_ROW, W_GROUP, W_RUN, W_LIMIT, W_PACKED = 20, 21, 22, 23, 24, 25
-PANEL_SPACE, TILE_SPACE, LEFT_SPACE, SCRATCH, ROWS_AN_IMAGE = 26, 27, 28, 29, 30
+PANEL_SPACE, TILE_SPACE, LEFT_SPACE, SCRATCH, W_FEATURE = 26, 27, 28, 29, 30
 IN_PLACE, PACKED_BEFORE, PACKED_INSIDE = 0, 1, 2         # where the weight is taken from
 
 # A phase's words: its first panel, the depth, offsets and places in the weight of each k, where its packed weight starts,
@@ -61,7 +66,7 @@ P_PANEL, P_DEPTH, P_OFFSETS, P_TAPS, P_PACKED, P_ROWS, P_WIDTH, P_SOURCES, P_TAR
 
 
 # ---------------------------------------------------------------- the weight
-def _block_start(block, blocks, rows):
+def block_start(block, blocks, rows):
     """Blocks of rows are of even heights, which the register tile computes without repeating a row."""
     return min((rows + 1) // 2 * block // blocks * 2, rows)
 
@@ -80,6 +85,11 @@ def _pack_block(source, row_stride, limit, height, taps, run, first, end, out):
         if end - k >= WIDTH and taps[k] + (height - 1) * row_stride + WIDTH <= limit and inside * 2 >= WIDTH:
             transpose_tile(ROWS, WIDTH, offset(source, taps[k]), row_stride, height, to)
             k += min(inside, int64(WIDTH))
+        elif row_stride == 1 and MASKED != 0:
+            for i in range(inside):
+                for row in range(0, height, WIDTH):
+                    copy_row(1, WIDTH, MASKED, offset(source, taps[k + i] + row), height - row, offset(to, i * ROWS + row))
+            k += inside
         else:
             for i in range(inside):
                 tap = taps[k + i]
@@ -88,21 +98,48 @@ def _pack_block(source, row_stride, limit, height, taps, run, first, end, out):
             k += inside
 
 
+def _pack_all_phases(source, limit, height, block, packed, walk):
+    """As `_pack_block` for all of k and every phase, whose taps take turns: a feature's taps are turned over together."""
+    turned = local_array(T, 1024)                        # MOST_TAPS and a vector more, of ROWS each
+    row_stride, features, feature_stride = walk[W_ROW], walk[W_FEATURES], walk[W_FEATURE]
+    phases = as_pointer(walk[PHASE_TABLE], walk)
+    for feature in range(features):
+        start = offset(source, feature * feature_stride)
+        for tap in range(0, row_stride, WIDTH):
+            to = offset(turned, tap * ROWS)
+            if feature * feature_stride + (height - 1) * row_stride + tap + WIDTH <= limit:
+                transpose_tile(ROWS, WIDTH, offset(start, tap), row_stride, height, to)
+            else:
+                for i in range(min(row_stride - tap, WIDTH)):
+                    for row in range(height):
+                        to[i * ROWS + row] = start[row * row_stride + tap + i]
+        for number in range(walk[PHASES]):
+            phase = offset(phases, number * P_WORDS)
+            taps, served = as_pointer(phase[P_TAPS], walk), phase[P_DEPTH] // features
+            out = offset(packed, phase[P_PACKED] + block * (ROWS * phase[P_DEPTH] + WIDTH) + feature * served * ROWS)
+            for i in range(served):
+                for row in range(ROWS):
+                    out[i * ROWS + row] = turned[taps[i] * ROWS + row]
+
+
 def pack_weight(weight, packed, walk):
     """Row blocks first..end of groups * blocks, each as (k, ROWS), for every phase."""
     rows, blocks = walk[M], walk[BLOCKS]
     phases = as_pointer(walk[PHASE_TABLE], walk)
     for at in range(walk[FIRST], walk[END]):
         group, block = at // blocks, at % blocks
-        start = _block_start(block, blocks, rows)
-        height = _block_start(block + 1, blocks, rows) - start
+        start = block_start(block, blocks, rows)
+        height = block_start(block + 1, blocks, rows) - start
         skipped = group * walk[W_GROUP] + start * walk[W_ROW]
-        for number in range(walk[PHASES]):
-            phase = offset(phases, number * P_WORDS)
-            depth = phase[P_DEPTH]
-            _pack_block(offset(weight, skipped), walk[W_ROW], walk[W_LIMIT] - skipped, height, as_pointer(phase[P_TAPS], walk),
-                        walk[W_RUN], int64(0), depth,
-                        offset(packed, group * walk[W_PACKED] + phase[P_PACKED] + block * (ROWS * depth + WIDTH)))
+        out = offset(packed, group * walk[W_PACKED])
+        if walk[W_FEATURES] > 0:
+            _pack_all_phases(offset(weight, skipped), walk[W_LIMIT] - skipped, height, block, out, walk)
+        else:
+            for number in range(walk[PHASES]):
+                phase = offset(phases, number * P_WORDS)
+                depth = phase[P_DEPTH]
+                _pack_block(offset(weight, skipped), walk[W_ROW], walk[W_LIMIT] - skipped, height, as_pointer(phase[P_TAPS], walk),
+                            walk[W_RUN], int64(0), depth, offset(out, phase[P_PACKED] + block * (ROWS * depth + WIDTH)))
 
 
 # ---------------------------------------------------------------- panels
@@ -160,19 +197,15 @@ def _store_panel(tile, first_row, end_row, out, out_plane, phase, first, count, 
         length = min(width - start, count - column)
         place = row_targets[row] + start * step
         for i in range(first_row, end_row):
-            source, to = offset(tile, i * COLUMNS + column), offset(out, i * out_plane + place)
-            if step == 1:
-                for j in range(length):
-                    to[j] = source[j]
-            elif step == 2:
-                for j in range(length):
-                    to[j * 2] = source[j]
-            else:
-                for j in range(length):
-                    to[j * step] = source[j]
+            scatter_run(offset(tile, i * COLUMNS + column), offset(out, i * out_plane + place), step, length)
         column += length
         row += 1
         start = int64(0)
+
+
+def images_of_panels(first, end, places, images):
+    """The range of images whose places are in panels first..end."""
+    return first * COLUMNS // places, min((end * COLUMNS + places - 1) // places, images)
 
 
 def correlate(x, weight, bias, out, workspace, walk):
@@ -184,7 +217,7 @@ def correlate(x, weight, bias, out, workspace, walk):
     panel, tiles = offset(scratch, walk[PANEL_SPACE]), offset(scratch, walk[TILE_SPACE])
     packed_left = offset(scratch, walk[LEFT_SPACE])
     first_block, end_block, weight_place = walk[FIRST_BLOCK], walk[END_BLOCK], walk[W_PLACE]
-    first_row, end_row = _block_start(first_block, blocks, rows), _block_start(end_block, blocks, rows)
+    first_row, end_row = block_start(first_block, blocks, rows), block_start(end_block, blocks, rows)
     sources, targets = local_array(int64, 64), local_array(int64, 64)
     channel_size = table[CHANNELS] * table[X_DEPTH] * table[X_ROWS] * table[X_COLUMNS]
     clear(scratch, walk[PANEL_SPACE])
@@ -195,7 +228,11 @@ def correlate(x, weight, bias, out, workspace, walk):
         group, image = item % groups, item // groups * walk[SIDE]
         images = min(walk[SIDE], walk[IMAGES] - image)
         if item != held:
-            pad_images(offset(x, image * table[X_IMAGE] + group * channel_size), scratch, table, images, int64(0), table[CHANNELS])
+            low, high = int64(0), images
+            if walk[PHASES] == 1:
+                low, high = images_of_panels(number, min(panels, number + walk[END] - at), phases[P_ROWS] * phases[P_WIDTH], images)
+            pad_images(offset(x, (image + low) * table[X_IMAGE] + group * channel_size), offset(scratch, low * table[IMAGE_STEP]),
+                       table, high - low, int64(0), table[CHANNELS])
             held, number_of_phase = item, int64(0)
         while number >= phases[(number_of_phase + 1) * P_WORDS + P_PANEL]:
             number_of_phase += 1
@@ -217,38 +254,42 @@ def correlate(x, weight, bias, out, workspace, walk):
                 first = (number + p) * COLUMNS
                 if first < total:
                     copies = _locate(phase, first, min(total - first, COLUMNS), sources, targets, walk)
-                    _pack_panel(scratch, offsets, k, end, sources, targets, copies, offset(panel, p * walk[CHUNK] * COLUMNS))
+                    to = offset(panel, p * walk[CHUNK] * COLUMNS)
+                    if total - first < COLUMNS:          # what nobody wrote may be subnormal, and then is 50 times as slow
+                        clear(to, walk[CHUNK] * COLUMNS)
+                    _pack_panel(scratch, offsets, k, end, sources, targets, copies, to)
             mode = (ACCUMULATE if k > 0 else 0) | (walk[FLAGS] if end == depth else 0)
             for block_group in range(first_block, end_block, walk[GROUPED_BLOCKS]):
                 last_block = min(block_group + walk[GROUPED_BLOCKS], end_block)
                 if weight_place == PACKED_INSIDE:
                     for block in range(block_group, last_block):
-                        row = _block_start(block, blocks, rows)
+                        row = block_start(block, blocks, rows)
                         skipped = group * walk[W_GROUP] + row * walk[W_ROW]
                         _pack_block(offset(weight, skipped), walk[W_ROW], walk[W_LIMIT] - skipped,
-                                    _block_start(block + 1, blocks, rows) - row, taps, walk[W_RUN], k, end,
+                                    block_start(block + 1, blocks, rows) - row, taps, walk[W_RUN], k, end,
                                     offset(packed_left, (block - block_group) * (ROWS * walk[CHUNK] + WIDTH)))
-                for p in range(together):
-                    first = (number + p) * COLUMNS
-                    count = min(total - first, COLUMNS)
-                    last = first + max(count, 1) - 1
-                    to, pitch = offset(group_out, row_targets[first // width] + first % width), out_plane
-                    if walk[SCATTER] != 0 or first // image_rows != last // image_rows or (MASKED == 0 and count < COLUMNS):
-                        to, pitch = offset(tiles, p * rows * COLUMNS), int64(COLUMNS)
-                    right = offset(panel, p * walk[CHUNK] * COLUMNS)
-                    for block in range(block_group, last_block if count > 0 else block_group):
-                        row = _block_start(block, blocks, rows)
-                        height = _block_start(block + 1, blocks, rows) - row
-                        left, left_row, left_column = offset(group_weight, row * walk[W_ROW] + k), walk[W_ROW], int64(1)
-                        if weight_place != IN_PLACE:
-                            left_row, left_column = int64(1), int64(ROWS)
-                            if weight_place == PACKED_BEFORE:
-                                left = offset(workspace, group * walk[W_PACKED] + phase[P_PACKED]
-                                              + block * (ROWS * depth + WIDTH) + k * ROWS)
-                            else:
-                                left = offset(packed_left, (block - block_group) * (ROWS * walk[CHUNK] + WIDTH))
-                        multiply_tile(ROWS, VECTORS, WIDTH, MASKED, height, end - k, left, left_row, left_column, right, COLUMNS,
-                                      offset(to, row * pitch), pitch, count, T(1), T(1), offset(bias, group * rows + row), mode)
+                for block in range(block_group, last_block):
+                    row = block_start(block, blocks, rows)
+                    height = block_start(block + 1, blocks, rows) - row
+                    left, left_row, left_column = offset(group_weight, row * walk[W_ROW] + k), walk[W_ROW], int64(1)
+                    if weight_place == PACKED_BEFORE:
+                        left_row, left_column = int64(1), int64(ROWS)
+                        left = offset(workspace, group * walk[W_PACKED] + phase[P_PACKED] + block * (ROWS * depth + WIDTH)
+                                      + k * ROWS)
+                    elif weight_place == PACKED_INSIDE:
+                        left_row, left_column = int64(1), int64(ROWS)
+                        left = offset(packed_left, (block - block_group) * (ROWS * walk[CHUNK] + WIDTH))
+                    for p in range(together):
+                        first = (number + p) * COLUMNS
+                        count = min(total - first, COLUMNS)
+                        last = first + count - 1
+                        to, pitch = offset(group_out, row_targets[first // width] + first % width), out_plane
+                        if walk[SCATTER] != 0 or first // image_rows != last // image_rows or (MASKED == 0 and count < COLUMNS):
+                            to, pitch = offset(tiles, p * rows * COLUMNS), int64(COLUMNS)
+                        if count > 0:
+                            multiply_tile(ROWS, VECTORS, WIDTH, MASKED, height, end - k, left, left_row, left_column,
+                                          offset(panel, p * walk[CHUNK] * COLUMNS), COLUMNS, offset(to, row * pitch), pitch, count,
+                                          T(1), T(1), offset(bias, group * rows + row), mode)
             k = max(end, int64(1))
 
         for p in range(together):
@@ -273,17 +314,13 @@ def sequence(first, second, arguments, workspace, keep):
     return threads.Prepared(scope["call"], 0, workspace, (first, second, keep))
 
 
-def _images_side_by_side(shape, places, bytes_an_image, columns):
-    """Small images share panels: as few as leave less than a twentieth of the columns empty, or as many as fit the cache."""
-    def waste(images):
-        return -(-places * images // columns) * columns / (places * images)
-    best = 1
-    for images in range(1, min(shape.images, max(IMAGE_BYTES // bytes_an_image, 1)) + 1):
-        if waste(images) < waste(best) - 0.01:
-            best = images
-        if waste(best) < 1.03:
-            break
-    return best
+def images_side_by_side(shape, places, bytes_an_image, columns, limit=IMAGE_BYTES):
+    """How many small images share panels: so many that the fewest panels are needed, as far as they fit the cache."""
+    def panels(side):
+        whole, rest = divmod(shape.images, side)
+        return whole * -(-places * side // columns) + -(-places * rest // columns)
+    most = min(shape.images, max(limit // bytes_an_image, 1))
+    return min(range(1, most + 1), key=lambda side: (panels(side) > 1.02 * panels(most), side)) if most > 1 else 1
 
 
 class Phase:
@@ -342,13 +379,17 @@ def _plan_correlation(dtype, shape, image, phases, rows, weight, out_plane, flag
         packed += aligned(blocks * (names["ROWS"] * depth + names["WIDTH"]))
     table = index_table([*words, panels, *[0] * (P_WORDS - 1)])
 
+    at_once = len(phases) > 1 and 4 <= shape.taps <= MOST_TAPS
     heavy = rows * deepest * size > PACK_INSIDE_BYTES
     if contiguous and panels <= FEW_PANELS and items * panels <= FEW_PANELS * groups:
         place, together, blocks_together = IN_PLACE, panels, blocks
+    elif heavy and at_once:
+        place, together, blocks_together = PACKED_BEFORE, min(GROUP_PANELS, panels), min(GROUP_BLOCKS, blocks)
     elif heavy:
         place, together, blocks_together = PACKED_INSIDE, min(GROUP_PANELS, panels), min(GROUP_BLOCKS, blocks)
     else:
-        place, together, blocks_together = PACKED_BEFORE, 1, blocks
+        place, together, blocks_together = PACKED_BEFORE, min(SMALL_GROUP, panels), blocks
+    together = -(-panels // -(-panels // together)) if panels else 1
     if place != PACKED_BEFORE:
         packed = 0
     work = items * panels
@@ -367,9 +408,11 @@ def _plan_correlation(dtype, shape, image, phases, rows, weight, out_plane, flag
     for part, (first, end, first_block, end_block) in enumerate(cuts):
         descriptors.append((first, end, first_block, end_block, blocks, rows, out_plane, groups, shape.images, side,
                             image.table.ctypes.data, table.ctypes.data, len(phases), panels, flags, int(scattered),
-                            chunk, 0, together, blocks_together, place, row_stride, group_stride, run,
+                            chunk, shape.features // groups if at_once else 0, together, blocks_together, place,
+                            row_stride, group_stride, run,
                             math.prod(shape.kernel) * shape.features * shape.channels // groups, packed,
-                            panel_at, tile_at, left_at, packed * groups + part * scratch, 0))
+                            panel_at, tile_at, left_at, packed * groups + part * scratch,
+                            shape.channels // groups * shape.taps))
     keep = (keep, table, image)
     multiply = threads.prepare(kernel_for(correlate, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
     workspace = (packed * groups + parts * scratch) * size
@@ -392,7 +435,7 @@ def forward_phases(dtype, shape, side=1):
 
 def plan_forward(dtype, shape, bias, relu):
     image, _, weight = forward_phases(dtype, shape)
-    side = _images_side_by_side(shape, shape.places, image.elements * np.dtype(dtype).itemsize, tile_names(dtype)["COLUMNS"])
+    side = images_side_by_side(shape, shape.places, image.elements * np.dtype(dtype).itemsize, tile_names(dtype)["COLUMNS"])
     image, phases, weight = forward_phases(dtype, shape, side)
     flags = (ROW_BIAS if bias else 0) | (RELU if relu else 0)
     return _plan_correlation(
@@ -439,8 +482,8 @@ def plan_input_grad(dtype, shape, bias=False):
     """The gradient for the input, which with a bias is a transposed convolution."""
     unstrided, places = shape.stride == (1, 1, 1), math.prod(shape.size)
     image, phases, weight = input_phases(dtype, shape)
-    side = _images_side_by_side(shape, places, image.elements * np.dtype(dtype).itemsize,
-                                tile_names(dtype)["COLUMNS"]) if unstrided else 1
+    side = images_side_by_side(shape, max(phases[0].places, 1), image.elements * np.dtype(dtype).itemsize,
+                                tile_names(dtype)["COLUMNS"])
     if side > 1:
         image, phases, weight = input_phases(dtype, shape, side)
     arguments = "grad_out, weight, bias, grad_x, workspace"

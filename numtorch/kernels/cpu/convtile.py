@@ -4,10 +4,11 @@ The Python twins are in `convimage.py` and `convweight.py`. Imported only when a
 """
 from __future__ import annotations
 
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .microkernel import I64, _index, _Vectors
+from .microkernel import I1, I32, I64, _index, _Vectors
 
 
 @intrinsic(prefer_literal=True)
@@ -19,6 +20,40 @@ def copy_vector(typing_context, width, source, out):
         v.store(v.load(values[1]), values[2])
         return context.get_dummy_value()
     return types.void(width, source, out), codegen
+
+
+@intrinsic(prefer_literal=True)
+def gather_pairs(typing_context, width, source, out, count):
+    lanes = width.literal_value
+
+    def codegen(context, builder, signature, values):
+        b, (_, source, out, count) = builder, values
+        v = _Vectors(b, context.get_value_type(signature.args[2].dtype), lanes)
+        present = b.sub(b.mul(count, _index(2)), _index(1))
+        low, high = [v.load(b.gep(source, [_index(start)]), v.first(present, start)) for start in (0, lanes)]
+        evens = ir.Constant(ir.VectorType(I32, lanes), list(range(0, 2 * lanes, 2)))
+        v.store(b.shuffle_vector(low, high, evens), out, v.first(count, 0))
+        return context.get_dummy_value()
+    return types.void(width, source, out, types.int64), codegen
+
+
+@intrinsic(prefer_literal=True)
+def scatter_pairs(typing_context, width, source, out, count):
+    lanes = width.literal_value
+
+    def codegen(context, builder, signature, values):
+        b, (_, source, out, count) = builder, values
+        v = _Vectors(b, context.get_value_type(signature.args[2].dtype), lanes)
+        value = v.load(source, v.first(count, 0))
+        bits = ir.VectorType(I1, lanes)
+        evens = ir.Constant(bits, [lane % 2 == 0 for lane in range(lanes)])
+        present = b.mul(count, _index(2))
+        for start in (0, lanes):
+            picks = ir.Constant(ir.VectorType(I32, lanes), [(start + lane) // 2 for lane in range(lanes)])
+            spread = b.shuffle_vector(value, v.zero, picks)
+            v.store(spread, b.gep(out, [_index(start)]), b.and_(evens, v.first(present, start)))
+        return context.get_dummy_value()
+    return types.void(width, source, out, types.int64), codegen
 
 
 def _for_each_height(builder, value, tallest, emit):
@@ -173,3 +208,97 @@ def multiply_dots(typing_context, most, width, taps, segments, number, grad, ima
 
     integer = types.int64
     return types.void(most, width, integer, segments, integer, grad, image, offsets, sums), codegen
+
+
+# ---------------------------------------------------------------- Winograd's transforms
+def _transform(v, x, matrix):
+    """Rows of a matrix of 0, 1 and -1, and halves, times vectors x."""
+    b, results = v.builder, []
+    for row in matrix:
+        total, scale = None, 1
+        for factor, value in zip(row, x):
+            if factor == 0:
+                continue
+            if abs(factor) != 1:
+                scale = abs(factor)
+            if total is None:
+                total = value if factor > 0 else b.fneg(value)
+            else:
+                total = (b.fadd if factor > 0 else b.fsub)(total, value)
+        if scale != 1:
+            total = b.fmul(total, ir.Constant(v.type, [scale] * v.width))
+        results.append(total)
+    return results
+
+
+def _both_sides(v, matrix, x, columns):
+    """matrix @ X @ matrix^T, where x lists the rows of X, of `columns` elements."""
+    down = [_transform(v, x[c::columns], matrix) for c in range(columns)]
+    return [value for r in range(len(matrix)) for value in _transform(v, [column[r] for column in down], matrix)]
+
+
+_INPUT = ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1))
+_WEIGHT = ((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1))
+_OUTPUT = ((1, 1, 1, 0), (0, 1, -1, -1))
+
+
+@intrinsic(prefer_literal=True)
+def winograd_input(typing_context, width, image, offsets, out, step, count):
+    lanes = width.literal_value
+
+    def codegen(context, builder, signature, values):
+        b, (_, image, offsets, out, step, count) = builder, values
+        v = _Vectors(b, context.get_value_type(signature.args[3].dtype), lanes)
+        mask = v.first(count, 0)
+        x = [v.load(b.gep(image, [b.load(b.gep(offsets, [_index(e)]))])) for e in range(16)]
+        for e, value in enumerate(_both_sides(v, _INPUT, x, 4)):
+            v.store(value, b.gep(out, [b.mul(step, _index(e))]), mask)
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(width, image, offsets, out, integer, integer), codegen
+
+
+@intrinsic(prefer_literal=True)
+def winograd_weight(typing_context, width, source, pitch, turned, out, step):
+    lanes = width.literal_value
+
+    def codegen(context, builder, signature, values):
+        b, (_, source, pitch, turned, out, step) = builder, values
+        v = _Vectors(b, context.get_value_type(signature.args[4].dtype), lanes)
+        round_about = b.icmp_signed("!=", turned, _index(0))
+        x = [v.load(b.gep(source, [b.mul(pitch, b.select(round_about, _index(8 - t), _index(t)))])) for t in range(9)]
+        for e, value in enumerate(_both_sides(v, _WEIGHT, x, 3)):
+            v.store(value, b.gep(out, [b.mul(step, _index(e))]))
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(width, source, integer, integer, out, integer), codegen
+
+
+@intrinsic(prefer_literal=True)
+def winograd_output(typing_context, width, sums, step, bias, lowest, out, out_row, rows, columns):
+    lanes = width.literal_value
+
+    def codegen(context, builder, signature, values):
+        b, (_, sums, step, bias, lowest, out, out_row, rows, columns) = builder, values
+        v = _Vectors(b, context.get_value_type(out_type), lanes)
+        shift, floor = v.splat(bias), v.splat(lowest)
+        masks = [v.first(columns, start) for start in (0, lanes)]
+        x = [v.load(b.gep(sums, [b.mul(step, _index(e))])) for e in range(16)]
+        values = []
+        for value in _both_sides(v, _OUTPUT, x, 4):
+            value = b.fadd(value, shift)
+            values.append(b.select(b.fcmp_ordered("<", value, floor), v.zero, value))
+        for line in range(2):
+            with b.if_then(b.icmp_signed(">", rows, _index(line))):
+                start = b.gep(out, [b.mul(out_row, _index(line))])
+                for half in range(2):
+                    picks = [lane // 2 + lane % 2 * lanes + half * lanes // 2 for lane in range(lanes)]
+                    both = b.shuffle_vector(values[2 * line], values[2 * line + 1],
+                                            ir.Constant(ir.VectorType(I32, lanes), picks))
+                    v.store(both, b.gep(start, [_index(half * lanes)]), masks[half])
+        return context.get_dummy_value()
+
+    integer, out_type = types.int64, out.dtype
+    return types.void(width, sums, integer, out_type, out_type, out, integer, integer, integer), codegen

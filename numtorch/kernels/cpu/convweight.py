@@ -19,7 +19,6 @@ from numpy import float32, int64
 from .. import threads
 from ..intrinsics import as_pointer, offset
 from .convimage import (
-    CHANNEL_STEP,
     CHANNELS,
     X_COLUMNS,
     X_DEPTH,
@@ -31,10 +30,10 @@ from .convimage import (
     index_table,
     kernel_for,
     micro,
-    pad_channel,
+    pad_images,
     tile_names,
 )
-from .convpanel import edges, sequence
+from .convpanel import block_start, edges, sequence
 from .tile import ACCUMULATE, multiply_tile, transpose_tile
 
 T = float32                                              # these are bound by `tile_names`
@@ -88,9 +87,7 @@ def weight_totals(grad_out, x, workspace, walk):
     for group in range(groups):
         clear(offset(totals, (group * depth + first_tap) * columns), (end_tap - first_tap) * columns)
     for item in range(walk[0], walk[1]):
-        for channel in range(walk[2], walk[3]):
-            pad_channel(offset(x, (item * table[CHANNELS] + channel) * channel_size),
-                        offset(scratch, channel * table[CHANNEL_STEP]), table)
+        pad_images(offset(x, item * table[CHANNELS] * channel_size), scratch, table, int64(1), walk[2], walk[3])
         out = offset(totals, item % groups * depth * columns)
         grad = offset(grad_out, item * rows * positions)
         for first in range(0, positions, CHUNK):
@@ -105,6 +102,8 @@ def weight_totals(grad_out, x, workspace, walk):
                         present = min(rows - at, WIDTH)
                         _transpose_gradient(offset(grad, at * positions), positions, present, first, count,
                                             offset(panel, v * PLANE))
+                    else:
+                        clear(offset(panel, v * PLANE), count * WIDTH)
                 most = WIDE_ROWS if vectors > 1 else NARROW_ROWS
                 blocks = (end_tap - first_tap + most - 1) // most
                 block = (end_tap - first_tap + blocks - 1) // blocks
@@ -176,10 +175,6 @@ FIRST, END, UNITS, GROUPS, IMAGES, CHANNELS_A_GROUP, BLOCKS, FEATURES, X_PLACES,
 SIDE, SOURCES, PANEL_SPACE, LEFT_SPACE, TOTALS, SCRATCH, ROW_BLOCKS = range(11, 18)
 
 
-def _block_start(block, blocks, rows):
-    return min((rows + 1) // 2 * block // blocks * 2, rows)
-
-
 def _turn(source, stride, present, count, rows, out):
     """out[p * rows_of_tile + r] = source[r * stride + p] for p < count; `rows` says which of the tile's two heights."""
     p = int64(0)
@@ -221,8 +216,8 @@ def weight_blocks(grad_out, x, grad_weight, workspace, walk):
             for first in range(0, places, CHUNK):
                 count = min(CHUNK, places - first)       # of each image
                 for block in range(row_blocks):
-                    row = _block_start(block, row_blocks, features)
-                    height = _block_start(block + 1, row_blocks, features) - row
+                    row = block_start(block, row_blocks, features)
+                    height = block_start(block + 1, row_blocks, features) - row
                     for i in range(present):
                         _turn(offset(grad_out, (((image + i) * groups + group) * features + row) * places + first), places,
                               height, count, int64(ROWS), offset(left, block * left_size + i * count * ROWS))
@@ -238,8 +233,8 @@ def weight_blocks(grad_out, x, grad_weight, workspace, walk):
                                                 offset(panel, (i * count + p) * COLUMNS + v * WIDTH))
                         out = offset(totals, (block // COLUMNS * taps + tap) * features * COLUMNS)
                         for part in range(row_blocks):
-                            row = _block_start(part, row_blocks, features)
-                            height = _block_start(part + 1, row_blocks, features) - row
+                            row = block_start(part, row_blocks, features)
+                            height = block_start(part + 1, row_blocks, features) - row
                             multiply_tile(ROWS, VECTORS, WIDTH, MASKED, height, present * count, offset(left, part * left_size),
                                           int64(1), int64(ROWS), panel, int64(COLUMNS), offset(out, row * COLUMNS),
                                           int64(COLUMNS), int64(COLUMNS), T(1), T(1), totals,

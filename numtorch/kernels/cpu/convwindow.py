@@ -30,6 +30,7 @@ from .convimage import (
     kernel_for,
     micro,
     pad_images,
+    scatter_run,
     tile_names,
 )
 from .convpanel import edges, forward_phases, input_phases
@@ -96,13 +97,7 @@ def _scatter_rows(source, features, lines, count, out, out_plane, out_row, step)
     """Bring a register tile's sums, (features, lines, WIDTH), to columns that do not lie side by side."""
     for f in range(features):
         for line in range(lines):
-            row, to = offset(source, (f * LINES + line) * WIDTH), offset(out, f * out_plane + line * out_row)
-            if step == 2:
-                for i in range(count):
-                    to[i * 2] = row[i]
-            else:
-                for i in range(count):
-                    to[i * step] = row[i]
+            scatter_run(offset(source, (f * LINES + line) * WIDTH), offset(out, f * out_plane + line * out_row), step, count)
 
 
 def _window_plane(features, depth, image, x_row, offsets, weights, starts, lowest, out, out_plane, out_row, step, rows, columns,
