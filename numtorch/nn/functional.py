@@ -3,11 +3,9 @@ from __future__ import annotations
 
 import warnings
 
-import numpy as np
-
 from ..exchange import make
-from ..layout import Layout, wrap_dim
-from ..ops import activation, crossentropy, loss, reduce, window
+from ..layout import wrap_dim
+from ..ops import activation, crossentropy, loss, reduce
 from ..ops import softmax as softmax_ops
 from ..ops.arithmetic import clamp_low, div, mul, where
 from ..ops.attention import scaled_dot_product_attention
@@ -19,15 +17,35 @@ from ..ops.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3
 from ..ops.elementary import tanh
 from ..ops.embedding import embedding_bag, one_hot
 from ..ops.embedding import lookup as embedding
+from ..ops.gridsample import affine_grid, grid_sample
 from ..ops.linear import linear
-from ..ops.loss import broadcast_pair, paired_loss, reduced, reduced_terms
+from ..ops.loss import paired_loss, reduced, reduced_terms
 from ..ops.multihead import multi_head_attention_forward
 from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from ..ops.random import rand
+from ..ops.regions import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    avg_pool3d,
+    fold,
+    lp_pool1d,
+    lp_pool2d,
+    lp_pool3d,
+    max_pool3d,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+    unfold,
+)
+from ..ops.resample import channel_shuffle, interpolate, pixel_shuffle, pixel_unshuffle
 from ..ops.responsenorm import local_response_norm
 from ..ops.unitnorm import normalize
-from ..ops.view import make_view, reshape, squeeze, transpose, unsqueeze
-from ..ops.window import avg_pool1d, avg_pool2d, max_pool1d_with_indices, max_pool2d_with_indices
+from ..ops.view import reshape, transpose, unsqueeze
+from ..ops.window import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from ..tensor import Tensor
 
 sigmoid = activation.sigmoid
@@ -195,77 +213,6 @@ def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool =
     return reduce.norm(x1 - x2 + eps, p, -1, keepdim)
 
 
-# ---------------------------------------------------------------- pooling
-def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
-    """The largest element of each window; with `return_indices` also where it is."""
-    found = max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return found if return_indices else found[0]
-
-
-def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
-    """The largest element of each window; with `return_indices` also where it is."""
-    found = max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return found if return_indices else found[0]
-
-
-def _adaptive(name, input, output_size, dims):
-    """The window that divides the last dimensions into `output_size` equal parts; None where they do not divide."""
-    given = output_size if hasattr(output_size, "__iter__") else (output_size,) * dims
-    sizes = tuple(n if o is None else o for o, n in zip(given, input.layout.shape[-dims:]))
-    if len(tuple(given)) != dims or min(sizes) < 0:
-        raise RuntimeError(f"{name}: expected {dims} output sizes that are not negative, got {output_size}")
-    even = all(o and n % o == 0 for n, o in zip(input.layout.shape[-dims:], sizes))
-    return sizes, tuple(n // o for n, o in zip(input.layout.shape[-dims:], sizes)) if even else None
-
-
-def _averaging(extent, parts, like):
-    """(parts, extent): row i averages the elements from floor(i n / parts) up to ceil((i + 1) n / parts)."""
-    matrix = np.zeros((parts, extent))
-    for i in range(parts):
-        start, stop = i * extent // parts, -(-(i + 1) * extent // parts)
-        matrix[i, start:stop] = 1.0 / (stop - start)
-    return make(matrix, dtype=like.layout.dtype, device=like.layout.device)
-
-
-def adaptive_avg_pool2d(input, output_size) -> Tensor:
-    """Means of windows chosen so that the result has `output_size` (a number or (height, width); None keeps an extent)."""
-    sizes, kernel = _adaptive("adaptive_avg_pool2d", input, output_size, 2)
-    if kernel is not None:
-        return avg_pool2d(input, kernel, kernel)
-    rows, columns = [_averaging(n, o, input) for n, o in zip(input.layout.shape[-2:], sizes)]
-    return matmul(rows, matmul(input, transpose(columns, 0, 1)))
-
-
-def adaptive_avg_pool1d(input, output_size) -> Tensor:
-    """Means of windows chosen so that the result has `output_size` places."""
-    (size,), kernel = _adaptive("adaptive_avg_pool1d", input, output_size, 1)
-    if kernel is not None:
-        return avg_pool1d(input, kernel, kernel)
-    return matmul(input, transpose(_averaging(input.layout.shape[-1], size, input), 0, 1))
-
-
-def adaptive_max_pool2d(input, output_size, return_indices: bool = False):
-    """Maxima of windows chosen so that the result has `output_size`.
-
-    Raises:
-        NotImplementedError: the input's extents are no multiples of the output's.
-    """
-    _, kernel = _adaptive("adaptive_max_pool2d", input, output_size, 2)
-    if kernel is None:
-        raise NotImplementedError(f"adaptive_max_pool2d: expected extents {list(input.layout.shape[-2:])} to be multiples of "
-                                  f"{output_size}")
-    return max_pool2d(input, kernel, kernel, return_indices=return_indices)
-
-
-def adaptive_max_pool1d(input, output_size, return_indices: bool = False):
-    """Maxima of windows chosen so that the result has `output_size` places. Raises as `adaptive_max_pool2d`."""
-    _, kernel = _adaptive("adaptive_max_pool1d", input, output_size, 1)
-    if kernel is None:
-        raise NotImplementedError(f"adaptive_max_pool1d: expected extent {input.layout.shape[-1]} to be a multiple of "
-                                  f"{output_size}")
-    return max_pool1d(input, kernel, kernel, return_indices=return_indices)
-
-
 # ---------------------------------------------------------------- shapes
 def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
     """Elements added at both ends of the last dimensions.
@@ -309,23 +256,6 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
             places = [min(max(i, 0), extent - 1) for i in places]
         input = input.index_select(dim, make(list(places), device=input.layout.device))
     return input
-
-
-def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
-    """The windows of (N, C, H, W) as columns: (N, C * KH * KW, positions)."""
-    (kh, kw), (dh, dw), (ph, pw), (sh, sw) = [window.pair(v, "unfold") for v in (kernel_size, dilation, padding, stride)]
-    x = constant_pad(input, [(0, 0)] * (input.layout.ndim - 2) + [(ph, ph), (pw, pw)])
-    x = x if x.layout.ndim == 4 else unsqueeze(x, 0)
-    layout = x.layout
-    n, c, height, width = layout.shape
-    rows, columns = (height - dh * (kh - 1) - 1) // sh + 1, (width - dw * (kw - 1) - 1) // sw + 1
-    if rows < 1 or columns < 1:
-        raise RuntimeError(f"unfold: expected windows of {(kh, kw)} with dilation {(dh, dw)} to fit into {[height, width]}")
-    image, channel, down, across = layout.strides
-    windows = Layout.of(layout.dtype, (n, c, kh, kw, rows, columns),
-                        (image, channel, dh * down, dw * across, sh * down, sw * across), layout.device)
-    out = reshape(make_view(x, (windows, 0), "unfold"), n, c * kh * kw, rows * columns)
-    return out if input.layout.ndim == 4 else squeeze(out, 0)
 
 
 def bilinear(input1, input2, weight, bias=None) -> Tensor:
@@ -469,17 +399,17 @@ def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6,
 
 
 __all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "alpha_dropout", "avg_pool1d",
-    "avg_pool2d", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "conv1d",
-    "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity",
-    "cross_entropy", "dropout",
-    "dropout1d", "dropout2d", "dropout3d", "elu", "embedding", "embedding_bag", "feature_alpha_dropout", "feature_dropout",
-    "gaussian_nll_loss", "gelu", "glu",
-    "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss",
-    "instance_norm", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "local_response_norm", "log_softmax", "logsigmoid",
-    "margin_ranking_loss", "max_pool1d", "max_pool2d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad",
-    "pairwise_distance", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "selu", "sigmoid", "silu",
-    "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
-    "threshold", "triplet_margin_loss", "unfold",
-    "multi_head_attention_forward", "scaled_dot_product_attention",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
+    "adaptive_max_pool3d", "affine_grid", "alpha_dropout", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "channel_shuffle", "conv1d", "conv2d", "conv3d",
+    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy",
+    "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "embedding", "embedding_bag", "feature_alpha_dropout",
+    "feature_dropout", "fold", "gaussian_nll_loss", "gelu", "glu", "grid_sample", "group_norm", "gumbel_softmax", "hardshrink",
+    "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div",
+    "l1_loss", "layer_norm", "leaky_relu", "linear", "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d",
+    "lp_pool3d", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
+    "mish", "mse_loss", "multi_head_attention_forward", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance",
+    "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm",
+    "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin",
+    "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss", "unfold",
 ]

@@ -84,13 +84,14 @@ def _pool_plan(kind, layout, options):
         out = _pooled(kind, layout, kernel, stride, padding, dilation, ceil_mode)
         module = kernels(layout.device, "window")
         sizes = (layout.dtype.kernel, *layout.shape, kernel, stride, padding)
-        if kind == "max_pool2d":
+        if kind != "avg_pool2d":
             sizes = (*sizes, dilation, ceil_mode)
         else:
             sizes = (*sizes, ceil_mode, *rest)
         prepared = (None, None)
         if out.numel:
-            prepared = (getattr(module, f"plan_{kind}")(*sizes), getattr(module, f"plan_{kind}_grad")(*sizes))
+            backward = None if kind == "max_pool2d_values" else getattr(module, f"plan_{kind}_grad")(*sizes)
+            prepared = (getattr(module, f"plan_{kind}")(*sizes), backward)
         plan = _plans.keep(key, (out, *prepared))
     return plan
 
@@ -103,6 +104,15 @@ def _max_pool(x, options):
     if recording(x):
         out.node = GraphNode("max_pool2d_with_indices", (x.node,), (indices,), _max_pool_vjp, (x.layout, options))
     return out, indices
+
+
+def _max_values(x, options):
+    """The maxima alone, unrecorded."""
+    out_layout, prepared, _ = _pool_plan("max_pool2d_values", x.layout, options)
+    out = empty(out_layout)
+    if prepared is not None:
+        prepared.call(dense(x).address, out.address, prepared.walk)
+    return out
 
 
 def _max_pool_vjp(node, grad):
@@ -154,33 +164,45 @@ def _avg_pool_grad(grad, x_layout, options):
     return out
 
 
-def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False):
-    """The largest element of each window of (N, C, H, W) or (C, H, W), and where in its plane it is.
+def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
+    """The largest element of each window of (N, C, H, W) or (C, H, W); with `return_indices` also where in its plane it is.
 
     Args:
         kernel_size, stride, padding, dilation: a number or (height, width); the stride is the kernel's size when None.
         ceil_mode: let the last window hang over the edge.
 
     Returns:
-        (values, int64 indices into the flattened plane).
+        values, or (values, int64 indices into the flattened plane).
     """
     x, unbatched = batched("max_pool2d", input, 2)
     kernel = pair(kernel_size, "max_pool2d: kernel_size")
     options = (kernel, pair(stride, "max_pool2d: stride") if stride else kernel, pair(padding, "max_pool2d: padding"),
                pair(dilation, "max_pool2d: dilation"), bool(ceil_mode))
-    out, indices = _max_pool(x, options)
-    return (squeeze(out, 0), squeeze(indices, 0)) if unbatched else (out, indices)
+    return _maxima(x, options, unbatched, return_indices)
 
 
-def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False):
-    """The largest element of each window of (N, C, L) or (C, L), and where it is. Arguments as in two dimensions."""
+def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
+    """The largest element of each window of (N, C, L) or (C, L); with `return_indices` also where it is. Arguments as in two
+    dimensions."""
     x, unbatched = batched("max_pool1d", input, 1)
     kernel = (1, *pair(kernel_size, "max_pool1d: kernel_size", 1))
     options = (kernel, (1, *pair(stride, "max_pool1d: stride", 1)) if stride else kernel,
                (0, *pair(padding, "max_pool1d: padding", 1)),
                (1, *pair(dilation, "max_pool1d: dilation", 1)), bool(ceil_mode))
-    out, indices = [squeeze(t, 2) for t in _max_pool(unsqueeze(x, 2), options)]
-    return (squeeze(out, 0), squeeze(indices, 0)) if unbatched else (out, indices)
+    found = _maxima(unsqueeze(x, 2), options, False, return_indices)
+    found = [squeeze(t, 2) for t in (found if return_indices else (found,))]
+    found = [squeeze(t, 0) for t in found] if unbatched else found
+    return tuple(found) if return_indices else found[0]
+
+
+def _maxima(x, options, unbatched, return_indices):
+    if not return_indices and not recording(x):
+        out = _max_values(x, options)
+        return squeeze(out, 0) if unbatched else out
+    found = _max_pool(x, options)
+    if unbatched:
+        found = squeeze(found[0], 0), squeeze(found[1], 0)
+    return found if return_indices else found[0]
 
 
 def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,

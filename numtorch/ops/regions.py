@@ -1,0 +1,371 @@
+"""Pooling in three dimensions, adaptive pooling, power averages, unpooling and folding.
+
+Means are linear maps along each axis (`resample.py`); maxima have a kernel of their own that is told where regions lie. One and
+two dimensions of equal windows are in `window.py`.
+"""
+from __future__ import annotations
+
+import math
+
+from ..autograd.graph import GraphNode, recording
+from ..dtypes import int64
+from ..layout import Layout
+from ..tensor import Tensor, empty
+from .activation import relu
+from .arithmetic import abs as absolute
+from .arithmetic import mul, sign
+from .backends import kernels
+from .conv import constant_pad
+from .copy import filled
+from .op import new_plan_table, registry
+from .power import pow as power
+from .reduce import mean
+from .resample import region_averages, window_averages
+from .view import make_view, narrow, reshape, squeeze, unsqueeze
+from .window import avg_pool1d, avg_pool2d, dense, max_pool1d, max_pool2d, pair
+
+_plans = new_plan_table()
+
+
+# ---------------------------------------------------------------- maxima
+def _equal_regions(inputs, outputs):
+    return tuple((i * inputs // outputs, -(-(i + 1) * inputs // outputs)) for i in range(outputs))
+
+
+def _window_regions(inputs, outputs, kernel, stride, padding, dilation):
+    """(first, end) of each window within the input."""
+    regions = []
+    for i in range(outputs):
+        start = i * stride - padding
+        end = min(start + (kernel - 1) * dilation + 1, inputs)
+        regions.append((start if start >= 0 else start % dilation, end))
+    return tuple(regions)
+
+
+def _max_regions(x, regions, dilation):
+    """Maxima and their places in a plane, for regions of the last three dimensions of (N, C, D, H, W)."""
+    key = (x.layout, regions, dilation)
+    plan = _plans.get(key)
+    if plan is None:
+        layout = x.layout
+        shape, planes = layout.shape[2:], layout.shape[0] * layout.shape[1]
+        out = Layout.of(layout.dtype, (*layout.shape[:2], *[len(r) for r in regions]), None, layout.device)
+        prepared = None
+        if out.numel:
+            module = kernels(layout.device, "maxregion")
+            counts = math.prod(out.shape[2:])
+            prepared = (module.plan_max_region(layout.dtype.kernel, planes, shape, regions, dilation),
+                        module.plan_max_region_grad(layout.dtype.kernel, planes, math.prod(shape), counts))
+        plan = _plans.keep(key, (out, prepared))
+    layout, prepared = plan
+    out, indices = empty(layout), empty(layout.dense(int64))
+    if prepared is not None:
+        prepared[0].call(dense(x).address, out.address, indices.address, prepared[0].walk)
+    if recording(x):
+        out.node = GraphNode("max_regions", (x.node,), (indices,), _max_vjp, (x.layout, prepared))
+    return out, indices
+
+
+def _max_vjp(node, grad):
+    indices, = node.tensors()
+    return (_max_grad(grad, indices, *node.constants),)
+
+
+def _max_grad(grad, indices, x_layout, prepared):
+    if prepared is None:
+        return filled(x_layout.dense(), 0)
+    out = empty(x_layout.dense())
+    prepared[1].call(dense(grad).address, indices.address, out.address, prepared[1].walk)
+    if recording(grad):
+        out.node = GraphNode("max_regions_grad", (grad.node,), (indices,), _max_grad_vjp)
+    return out
+
+
+def _max_grad_vjp(node, u):
+    """Each output's gradient went to one input, so what comes back is that input's."""
+    indices, = node.tensors()
+    planes = u.layout.shape[:2]
+    flat = reshape(u, *planes, -1)
+    return (reshape(flat.gather(2, reshape(indices, *planes, -1)), indices.layout.shape),)
+
+
+def _batched(name, input, dims):
+    """(N, C, ...) with three dimensions at the end, and a function that gives results the input's dimensions."""
+    ndim = input.layout.ndim
+    if ndim not in (dims + 1, dims + 2):
+        raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got input of size: "
+                           f"{list(input.layout.shape)}")
+    if not input.layout.dtype.is_floating_point:
+        raise RuntimeError(f'"{name}" not implemented for \'{input.layout.dtype.name.capitalize()}\': expected a floating-point '
+                           f"dtype")
+    x = input if ndim == dims + 2 else unsqueeze(input, 0)
+    for _ in range(3 - dims):
+        x = unsqueeze(x, 2)
+
+    def restore(out):
+        for _ in range(3 - dims):
+            out = squeeze(out, 2)
+        return out if ndim == dims + 2 else squeeze(out, 0)
+
+    return x, restore
+
+
+def _adaptive_sizes(name, input, output_size, dims):
+    given = tuple(output_size) if hasattr(output_size, "__iter__") else (output_size,) * dims
+    if len(given) != dims:
+        raise RuntimeError(f"{name}: expected {dims} output sizes, got {list(given)}")
+    sizes = tuple(n if o is None else o for o, n in zip(given, input.layout.shape[-dims:]))
+    if min(sizes) < 0:
+        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, got {list(sizes)}")
+    if min(input.layout.shape[-dims:], default=1) == 0:
+        raise RuntimeError(f"{name}: Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                           f"{list(input.layout.shape)}")
+    return sizes
+
+
+_WINDOW_MAX = {1: max_pool1d, 2: max_pool2d}
+_WINDOW_AVERAGE = {1: avg_pool1d, 2: avg_pool2d}
+
+
+def _divisor_window(input, sizes):
+    """The window that divides the last dimensions into equal parts, or None."""
+    extents = input.layout.shape[-len(sizes):]
+    return tuple(n // o for n, o in zip(extents, sizes)) if all(o and n % o == 0 for n, o in zip(extents, sizes)) else None
+
+
+def _adaptive_max(input, output_size, return_indices, dims):
+    name = f"adaptive_max_pool{dims}d"
+    sizes = _adaptive_sizes(name, input, output_size, dims)
+    kernel = _divisor_window(input, sizes)
+    if kernel is not None and dims < 3:
+        return _WINDOW_MAX[dims](input, kernel, kernel, return_indices=return_indices)
+    x, restore = _batched(name, input, dims)
+    regions = tuple(_equal_regions(n, o) for n, o in zip(x.layout.shape[2:], (1,) * (3 - dims) + sizes))
+    found = tuple(restore(t) for t in _max_regions(x, regions, (1, 1, 1)))
+    return found if return_indices else found[0]
+
+
+def _adaptive_average(input, output_size, dims):
+    name = f"adaptive_avg_pool{dims}d"
+    sizes = _adaptive_sizes(name, input, output_size, dims)
+    if sizes == (1,) * dims:                             # a plain mean: 20 times as fast as one window a plane
+        return mean(input, tuple(range(-dims, 0)), keepdim=True)
+    kernel = _divisor_window(input, sizes)
+    if kernel is not None and dims < 3:
+        return _WINDOW_AVERAGE[dims](input, kernel, kernel)
+    _batched(name, input, dims)                          # raises for what is no image
+    return region_averages(input, sizes)
+
+
+def adaptive_avg_pool1d(input, output_size) -> Tensor:
+    """Means of windows chosen so that the result has `output_size` places."""
+    return _adaptive_average(input, output_size, 1)
+
+
+def adaptive_avg_pool2d(input, output_size) -> Tensor:
+    """Means of windows chosen so that the result has `output_size` (a number or (height, width); None keeps an extent)."""
+    return _adaptive_average(input, output_size, 2)
+
+
+def adaptive_avg_pool3d(input, output_size) -> Tensor:
+    """Means of windows chosen so that the result has `output_size` (a number or (depth, height, width); None keeps an extent)."""
+    return _adaptive_average(input, output_size, 3)
+
+
+def adaptive_max_pool1d(input, output_size, return_indices: bool = False):
+    """Maxima of windows chosen so that the result has `output_size` places; with `return_indices` also where they are."""
+    return _adaptive_max(input, output_size, return_indices, 1)
+
+
+def adaptive_max_pool2d(input, output_size, return_indices: bool = False):
+    """Maxima of windows chosen so that the result has `output_size`; with `return_indices` also where they are."""
+    return _adaptive_max(input, output_size, return_indices, 2)
+
+
+def adaptive_max_pool3d(input, output_size, return_indices: bool = False):
+    """Maxima of windows chosen so that the result has `output_size`; with `return_indices` also where they are."""
+    return _adaptive_max(input, output_size, return_indices, 3)
+
+
+# ---------------------------------------------------------------- windows in three dimensions
+def _window(name, kernel_size, stride, padding, dilation):
+    kernel, padding, dilation = [pair(v, f"{name}: {what}", 3) for v, what in
+                                 ((kernel_size, "kernel_size"), (padding, "padding"), (dilation, "dilation"))]
+    stride = pair(stride, f"{name}: stride", 3) if stride else kernel
+    if min(kernel) <= 0 or min(stride) <= 0 or min(dilation) <= 0:
+        raise RuntimeError(f"{name}: kernel size, stride and dilation should be greater than zero, but got {kernel}, {stride} and "
+                           f"{dilation}")
+    if min(padding) < 0 or any(2 * p > k for p, k in zip(padding, kernel)):
+        raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={max(padding)}, kernel_size={kernel} "
+                           f"({name})")
+    return kernel, stride, padding, dilation
+
+
+def _window_counts(name, x, kernel, stride, padding, dilation, ceil_mode):
+    count = kernels(x.layout.device, "window").pool_output_size
+    counts = tuple(count(*axis, ceil_mode) for axis in zip(x.layout.shape[2:], kernel, stride, padding, dilation))
+    if min(counts) < 1:
+        raise RuntimeError(f"Given input size: ({'x'.join(map(str, x.layout.shape[1:]))}). Calculated output size: "
+                           f"({'x'.join(map(str, (x.layout.shape[1], *counts)))}). Output size is too small ({name})")
+    return counts
+
+
+def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
+    """The largest element of each window of (N, C, D, H, W) or (C, D, H, W); with `return_indices` also where it is.
+
+    Args:
+        kernel_size, stride, padding, dilation: a number or (depth, height, width); the stride is the kernel's size when None.
+        ceil_mode: let the last window hang over the edge.
+    """
+    x, restore = _batched("max_pool3d", input, 3)
+    window = _window("max_pool3d", kernel_size, stride, padding, dilation)
+    counts = _window_counts("max_pool3d", x, *window, bool(ceil_mode))
+    regions = tuple(_window_regions(n, o, *axis) for n, o, *axis in zip(x.layout.shape[2:], counts, *window))
+    found = tuple(restore(t) for t in _max_regions(x, regions, window[3]))
+    return found if return_indices else found[0]
+
+
+def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
+               divisor_override=None) -> Tensor:
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W). Arguments as for `avg_pool2d`."""
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    x, restore = _batched("avg_pool3d", input, 3)
+    kernel, stride, padding, dilation = _window("avg_pool3d", kernel_size, stride, padding, 1)
+    counts = _window_counts("avg_pool3d", x, kernel, stride, padding, dilation, bool(ceil_mode))
+    return restore(window_averages(x, counts, kernel, stride, padding, bool(count_include_pad), divisor_override))
+
+
+# ---------------------------------------------------------------- powers
+def _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, dims):
+    kernel = (kernel_size,) * dims if isinstance(kernel_size, int) else tuple(kernel_size)
+    average = {1: avg_pool1d, 2: avg_pool2d, 3: avg_pool3d}[dims]
+    out = average(power(input, norm_type), kernel, stride or None, 0, ceil_mode)
+    return power(mul(mul(sign(out), relu(absolute(out))), math.prod(kernel)), 1.0 / norm_type)
+
+
+def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode: bool = False) -> Tensor:
+    """(sum x^p)^(1/p) over each window of (N, C, L) or (C, L)."""
+    return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 1)
+
+
+def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode: bool = False) -> Tensor:
+    """(sum x^p)^(1/p) over each window of (N, C, H, W) or (C, H, W)."""
+    return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 2)
+
+
+def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode: bool = False) -> Tensor:
+    """(sum x^p)^(1/p) over each window of (N, C, D, H, W) or (C, D, H, W)."""
+    return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 3)
+
+
+# ---------------------------------------------------------------- unpooling
+def _max_unpool(input, indices, kernel_size, stride, padding, output_size, dims):
+    name = f"max_unpool{dims}d"
+    if indices.layout.dtype is not int64:
+        raise RuntimeError(f"elements in indices should be type int64 but got: {indices.layout.dtype} ({name})")
+    if indices.layout.shape != input.layout.shape or input.layout.ndim not in (dims + 1, dims + 2):
+        raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(input.layout.shape)}) but got "
+                           f"indices tensor with shape: {list(indices.layout.shape)} ({name})")
+    kernel, padding = pair(kernel_size, f"{name}: kernel_size", dims), pair(padding, f"{name}: padding", dims)
+    stride = pair(stride, f"{name}: stride", dims) if stride else kernel
+    extents = input.layout.shape[-dims:]
+    usual = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(extents, stride, padding, kernel)]
+    sizes = tuple(usual)
+    if output_size is not None:
+        sizes = tuple(output_size)[-dims:]
+        if len(tuple(output_size)) not in (dims, input.layout.ndim):
+            raise ValueError(f"output_size should be a sequence containing {dims} or {dims + 2} elements, but it has a length of "
+                             f"'{len(tuple(output_size))}'")
+        for size, middle, step in zip(sizes, usual, stride):
+            if not middle - step < size < middle + step:
+                raise ValueError(f'invalid output_size "{list(sizes)}" (dim must be between {middle - step} and {middle + step})')
+    lead, plane = input.layout.shape[:-dims], math.prod(sizes)
+    places = reshape(indices, *lead, -1)
+    if places.layout.numel and (places.min().item() < 0 or places.max().item() >= plane):
+        raise RuntimeError(f"Found an invalid max index: {places.max().item()} (output volumes are of size {list(sizes)}) ({name})")
+    base = filled(Layout.of(input.layout.dtype, (*lead, plane), None, input.layout.device), 0)
+    return reshape(registry["scatter"].function(base, -1, places, reshape(input, *lead, -1)), *lead, *sizes)
+
+
+def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None) -> Tensor:
+    """Maxima put back to where `max_pool1d` found them, zeros elsewhere."""
+    return _max_unpool(input, indices, kernel_size, stride, padding, output_size, 1)
+
+
+def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None) -> Tensor:
+    """Maxima put back to where `max_pool2d` found them, zeros elsewhere."""
+    return _max_unpool(input, indices, kernel_size, stride, padding, output_size, 2)
+
+
+def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None) -> Tensor:
+    """Maxima put back to where `max_pool3d` found them, zeros elsewhere."""
+    return _max_unpool(input, indices, kernel_size, stride, padding, output_size, 3)
+
+
+# ---------------------------------------------------------------- windows as columns
+def _columns(height, width, kernel, dilation, stride):
+    rows, columns = [(n - d * (k - 1) - 1) // s + 1 for n, k, d, s in zip((height, width), kernel, dilation, stride)]
+    if rows < 1 or columns < 1:
+        raise RuntimeError(f"unfold: expected windows of {kernel} with dilation {dilation} to fit into {[height, width]}")
+    return rows, columns
+
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
+    """The windows of (N, C, H, W) as columns: (N, C * KH * KW, positions)."""
+    (kh, kw), (dh, dw), (ph, pw), (sh, sw) = [pair(v, "unfold") for v in (kernel_size, dilation, padding, stride)]
+    if input.layout.ndim not in (3, 4):
+        raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+                           f"input, but got: {list(input.layout.shape)} (unfold)")
+    x = constant_pad(input, [(0, 0)] * (input.layout.ndim - 2) + [(ph, ph), (pw, pw)])
+    x = x if x.layout.ndim == 4 else unsqueeze(x, 0)
+    layout = x.layout
+    n, c, height, width = layout.shape
+    rows, columns = _columns(height, width, (kh, kw), (dh, dw), (sh, sw))
+    image, channel, down, across = layout.strides
+    windows = Layout.of(layout.dtype, (n, c, kh, kw, rows, columns),
+                        (image, channel, dh * down, dw * across, sh * down, sw * across), layout.device)
+    out = reshape(make_view(x, (windows, 0), "unfold"), n, c * kh * kw, rows * columns)
+    return out if input.layout.ndim == 4 else squeeze(out, 0)
+
+
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
+    """Columns (N, C * KH * KW, positions) added up to (N, C, H, W), each where `unfold` would have taken it from."""
+    options = [pair(v, "fold") for v in (kernel_size, dilation, padding, stride)]
+    size = pair(output_size, "fold: output_size")
+    if input.layout.ndim not in (2, 3):
+        raise RuntimeError(f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
+                           f"dimensions for input, but got: {list(input.layout.shape)} (fold)")
+    kernel, dilation, padding, stride = options
+    taps = kernel[0] * kernel[1]
+    if input.layout.shape[-2] % taps:
+        raise RuntimeError(f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+                           f"input.size(1)={input.layout.shape[-2]} and kernel_size={kernel} (fold)")
+    padded = [n + 2 * p for n, p in zip(size, padding)]
+    rows, columns = _columns(*padded, kernel, dilation, stride)
+    if input.layout.shape[-1] != rows * columns:
+        raise RuntimeError(f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, "
+                           f"stride={stride}, expected size of input's dimension 2 to match the calculated number of sliding "
+                           f"blocks {rows} * {columns} = {rows * columns}, but got input.size(2)={input.layout.shape[-1]}.")
+    x = input if input.layout.ndim == 3 else unsqueeze(input, 0)
+    out = _fold(x, size, options, padded, rows, columns)
+    return out if input.layout.ndim == 3 else squeeze(out, 0)
+
+
+def _fold(x, size, options, padded, rows, columns):
+    (kh, kw), (dh, dw), (ph, pw), (sh, sw) = options
+    source = x.detach()
+    n, c = x.layout.shape[0], x.layout.shape[1] // (kh * kw)
+    source = reshape(source, n, c, kh, kw, rows, columns)
+    total = filled(Layout.of(x.layout.dtype, (n, c, *padded), None, x.layout.device), 0)
+    image, channel, down, _ = total.layout.strides
+    places = Layout.of(x.layout.dtype, (n, c, rows, columns), (image, channel, sh * down, sw), x.layout.device)
+    for i in range(kh):
+        for j in range(kw):
+            make_view(total, (places, i * dh * down + j * dw), "fold").add_(source[:, :, i, j])
+    out = narrow(narrow(total, 2, ph, size[0]), 3, pw, size[1])
+    out = dense(out) if ph or pw else out
+    if recording(x):
+        out.node = GraphNode("fold", (x.node,), (), lambda node, grad: (unfold(grad, *node.constants),), options)
+    return out
+

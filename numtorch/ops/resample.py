@@ -1,0 +1,302 @@
+"""Interpolation, and averages over regions: maps that are linear along each of the last dimensions.
+
+One op serves all of them. It is told the three maps as rows of weights; its gradient is the op with the transposed maps.
+"""
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from ..autograd.graph import GraphNode, recording
+from ..dtypes import uint8
+from ..layout import Layout
+from ..tensor import Tensor, empty
+from .backends import kernels
+from .copy import contiguous, filled
+from .op import new_plan_table
+from .view import reshape
+
+_plans = new_plan_table()
+
+
+class _Maps:
+    """The maps along each of the last dimensions, by what they are made of: a kind, and (inputs, outputs, ...) for each."""
+
+    __slots__ = ("kind", "axes", "transposed", "inputs", "outputs")
+
+    def __init__(self, kind, axes, transposed=False):
+        self.kind, self.axes, self.transposed = kind, tuple(axes), transposed
+        self.inputs, self.outputs = tuple(a[0] for a in self.axes), tuple(a[1] for a in self.axes)
+        if transposed:
+            self.inputs, self.outputs = self.outputs, self.inputs
+
+    def adjoint(self):
+        return _maps(self.kind, self.axes, not self.transposed)
+
+    def matrices(self):
+        """For each axis, (outputs, (places, values))."""
+        made = []
+        for axis, outputs in zip(self.axes, self.outputs):
+            places, values = _KINDS[self.kind](*axis)
+            made.append((outputs, (places[::-1] if self.transposed else places, values)))
+        return made
+
+
+@functools.lru_cache(1024)
+def _maps(kind, axes, transposed=False):
+    return _Maps(kind, axes, transposed)
+
+
+class _Plan:
+    __slots__ = ("out", "call", "tables", "workspace", "walk", "kept")
+
+
+def _plan(layout, maps):
+    key = (layout, maps)
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _Plan()
+        dims = len(maps.inputs)
+        lead = layout.shape[:-dims]
+        plan.out = Layout.of(layout.dtype, (*lead, *maps.outputs), None, layout.device)
+        plan.call = None
+        if plan.out.numel and layout.numel:
+            one = np.zeros((2, 1), np.int64), np.ones(1)
+            matrices = [(1, one)] * (3 - dims) + maps.matrices()
+            kept = kernels(layout.device, "resample").plan_resample(
+                layout.dtype.kernel, math.prod(lead), (1,) * (3 - dims) + maps.inputs, matrices)
+            plan.kept, plan.call, plan.walk = kept, kept.prepared.call, kept.prepared.walk
+            plan.tables = kept.indices.ctypes.data, kept.weights.ctypes.data
+            plan.workspace = Layout.of(uint8, (kept.prepared.workspace,), None, layout.device)
+        _plans.keep(key, plan)
+    return plan
+
+
+def apply(x, maps) -> Tensor:
+    """The maps applied to the last dimensions of x."""
+    source = x if x.layout.contiguous else contiguous(x.detach())
+    plan = _plan(source.layout, maps)
+    if plan.call is None:
+        out = filled(plan.out, 0)
+    else:
+        out, room = empty(plan.out), empty(plan.workspace)
+        plan.call(source.address, out.address, *plan.tables, room.address, plan.walk)
+    if recording(x):
+        out.node = GraphNode("resample", (x.node,), (), _vjp, maps)
+    return out
+
+
+def _vjp(node, grad):
+    return (apply(grad, node.constants.adjoint()),)
+
+
+# ---------------------------------------------------------------- averages
+def _regions(inputs, outputs):
+    """Output i averages the inputs from floor(i n / outputs) up to ceil((i + 1) n / outputs)."""
+    places, values = [], []
+    for i in range(outputs):
+        start, stop = i * inputs // outputs, -(-(i + 1) * inputs // outputs)
+        places += [(i, j) for j in range(start, stop)]
+        values += [1.0 / (stop - start)] * (stop - start)
+    return np.array(places, np.int64).reshape(-1, 2).T, np.array(values)
+
+
+def _windows(inputs, outputs, kernel, stride, padding, include_padding, divide):
+    """Output i averages a window, or sums it where the division is done elsewhere."""
+    places, values = [], []
+    for i in range(outputs):
+        start = i * stride - padding
+        stop = min(start + kernel, inputs + padding)
+        inside = range(max(start, 0), min(stop, inputs))
+        count = stop - start if include_padding else len(inside)
+        places += [(i, j) for j in inside]
+        values += [1.0 / count if divide else 1.0] * len(inside)
+    return np.array(places, np.int64).reshape(-1, 2).T, np.array(values)
+
+
+def region_averages(x, sizes) -> Tensor:
+    """Means over as many equal regions of the last dimensions as `sizes` says; they overlap where extents do not divide."""
+    return apply(x, _maps("regions", tuple(zip(x.layout.shape[-len(sizes):], sizes))))
+
+
+def window_averages(x, outputs, kernel, stride, padding, include_padding, divisor) -> Tensor:
+    """Means over windows of the last dimensions, or their sums divided by `divisor`."""
+    axes = tuple((n, o, k, s, p, include_padding, divisor is None)
+                 for n, o, k, s, p in zip(x.layout.shape[-len(outputs):], outputs, kernel, stride, padding))
+    out = apply(x, _maps("windows", axes))
+    return out if divisor is None else out / divisor
+
+
+# ---------------------------------------------------------------- interpolation
+def _positions(inputs, outputs, align_corners, scale):
+    """Where outputs lie among inputs: corners on corners, or halves of pixels on halves."""
+    if align_corners:
+        return np.arange(outputs) * ((inputs - 1) / (outputs - 1) if outputs > 1 else 0.0)
+    return (np.arange(outputs) + 0.5) * scale - 0.5
+
+
+def _entries(indices, weights, inputs):
+    """Rows of (output, input) and weights; inputs beyond an edge are the edge."""
+    count, taps = indices.shape
+    places = np.stack([np.repeat(np.arange(count), taps), np.clip(indices, 0, inputs - 1).ravel()])
+    return places, weights.ravel()
+
+
+def _nearest(inputs, outputs, scale, exact):
+    """`exact` takes the input whose centre is nearest; the other is PyTorch's old rule, floor(i * scale)."""
+    scale = np.float32(scale)                            # PyTorch computes it in float32, and floor shows the difference
+    i = np.arange(outputs, dtype=np.float32)
+    index = np.minimum(np.floor((i + np.float32(0.5)) * scale if exact else i * scale).astype(np.int64), inputs - 1)
+    return np.stack([np.arange(outputs), index]), np.ones(outputs)
+
+
+def _linear(inputs, outputs, scale, align_corners):
+    position = np.maximum(_positions(inputs, outputs, align_corners, scale), 0)
+    low = np.minimum(np.floor(position).astype(np.int64), inputs - 1)
+    fraction = np.clip(position - low, 0.0, 1.0)
+    high = np.minimum(low + 1, inputs - 1)
+    return _entries(np.stack([low, high], 1), np.stack([1 - fraction, fraction], 1), inputs)
+
+
+def _cubic(inputs, outputs, scale, align_corners):
+    """Keys's cubic convolution with a = -0.75."""
+    position = _positions(inputs, outputs, align_corners, scale)
+    low = np.floor(position).astype(np.int64)
+    t = position - low
+    a = -0.75
+
+    def near(x):
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x):
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    weights = np.stack([far(t + 1), near(t), near(1 - t), far(2 - t)], 1)
+    return _entries(low[:, None] + np.arange(-1, 3), weights, inputs)
+
+
+_KINDS = {"regions": _regions, "windows": _windows, "nearest": _nearest, "linear": _linear, "cubic": _cubic}
+_MODES = {"nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "area": (1, 2, 3), "linear": (1,), "bilinear": (2,), "bicubic": (2,),
+          "trilinear": (3,)}
+
+
+def _output_sizes(input, size, scale_factor, recompute, dims):
+    """The output's extents, and for each the scale that positions use: what was given, or input / output."""
+    extents = input.layout.shape[2:]
+    if (size is None) == (scale_factor is None):
+        raise ValueError("only one of size or scale_factor should be defined" if size is not None else
+                         "either size or scale_factor should be defined")
+    given = size if size is not None else scale_factor
+    if not isinstance(given, (list, tuple)):
+        given = (given,) * dims
+    if len(given) != dims:
+        what = "output" if size is not None else "scale_factor"
+        raise ValueError(f"Input and {what} must have the same number of spatial dimensions, but got input with spatial dimensions "
+                         f"of {list(extents)} and {what} of {list(given)}.")
+    if size is not None:
+        return tuple(int(s) for s in given), None
+    sizes = tuple(math.floor(float(n) * s) for n, s in zip(extents, given))
+    return sizes, None if recompute else tuple(given)
+
+
+@functools.lru_cache(1024)
+def _interpolation(mode, extents, sizes, factors, align_corners):
+    scales = [n / o if f is None else 1.0 / f for n, o, f in zip(extents, sizes, factors or (None,) * len(extents))]
+    kind, extra = {"nearest": ("nearest", False), "nearest-exact": ("nearest", True), "bicubic": ("cubic", align_corners)}.get(
+        mode, ("linear", align_corners))
+    return _maps(kind, tuple((n, o, s, extra) for n, o, s in zip(extents, sizes, scales)))
+
+
+def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", align_corners=None, recompute_scale_factor=None,
+                antialias: bool = False) -> Tensor:
+    """(N, C, ...) with one to three more dimensions, made larger or smaller.
+
+    Args:
+        size: the new extents, or one for all; or
+        scale_factor: what to multiply the extents with.
+        mode: `"nearest"`, `"nearest-exact"`, `"linear"` (3-D input), `"bilinear"`, `"bicubic"` (4-D), `"trilinear"` (5-D) or
+            `"area"` (means).
+        align_corners: whether the centres of the corner pixels stay where they are; else the outer edges do.
+        recompute_scale_factor: compute positions from the extents, and not from `scale_factor`.
+
+    Raises:
+        ValueError: options that do not go together.
+        NotImplementedError: a mode that the input's dimensions do not have, or antialias.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.interpolate(torch.tensor([[[1., 2.]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
+    """
+    if mode not in _MODES:
+        raise NotImplementedError(f"interpolate: unknown mode {mode!r}, expected one of {sorted(_MODES)}")
+    if mode in ("nearest", "nearest-exact", "area"):
+        if align_corners is not None:
+            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
+                             "trilinear")
+    if antialias:
+        raise NotImplementedError("interpolate: antialias is not supported")
+    dims = input.layout.ndim - 2
+    if dims not in _MODES[mode]:
+        raise NotImplementedError(f"Got {input.layout.ndim}D input, but {mode} mode needs "
+                                  f"{' or '.join(f'{d + 2}D' for d in _MODES[mode])} input")
+    if not input.layout.dtype.is_floating_point:
+        raise RuntimeError(f"interpolate: expected a floating-point dtype, got {input.layout.dtype}")
+    if recompute_scale_factor and size is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    sizes, factors = _output_sizes(input, size, scale_factor, recompute_scale_factor, dims)
+    if min(sizes) <= 0 or min(input.layout.shape[1:]) <= 0:
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input (spatial "
+                           f"{list(input.layout.shape[2:])}) output ({list(sizes)})")
+    if mode == "area":
+        return region_averages(input, sizes)
+    return apply(input, _interpolation(mode, input.layout.shape[2:], sizes, factors, bool(align_corners)))
+
+
+def pixel_shuffle(input, upscale_factor: int) -> Tensor:
+    """(*, C r^2, H, W) to (*, C, H r, W r): groups of channels become pixels (Shi et al. 2016)."""
+    *lead, channels, height, width = _image(input, "pixel_shuffle")
+    r = upscale_factor
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    if channels % (r * r):
+        raise RuntimeError(f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+                           f"upscale_factor, but input.size(-3)={channels} is not divisible by {r * r}")
+    n = len(lead)
+    parts = reshape(input, *lead, channels // (r * r), r, r, height, width)
+    moved = parts.permute(*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return reshape(moved, *lead, channels // (r * r), height * r, width * r)
+
+
+def pixel_unshuffle(input, downscale_factor: int) -> Tensor:
+    """(*, C, H r, W r) to (*, C r^2, H, W): the inverse of `pixel_shuffle`."""
+    *lead, channels, height, width = _image(input, "pixel_unshuffle")
+    r = downscale_factor
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    if height % r or width % r:
+        raise RuntimeError(f"pixel_unshuffle expects height and width to be divisible by downscale_factor, but got {height} and "
+                           f"{width} with {r}")
+    n = len(lead)
+    parts = reshape(input, *lead, channels, height // r, r, width // r, r)
+    moved = parts.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3)
+    return reshape(moved, *lead, channels * r * r, height // r, width // r)
+
+
+def channel_shuffle(input, groups: int) -> Tensor:
+    """(N, C, ...) with channels dealt out over groups in turn (Zhang et al. 2018)."""
+    shape = input.layout.shape
+    if len(shape) < 3 or groups <= 0 or shape[1] % groups:
+        raise RuntimeError(f"channel_shuffle expects an input of at least 3 dimensions whose channels are divisible by groups, but "
+                           f"got {list(shape)} and {groups}")
+    parts = reshape(input, shape[0], groups, shape[1] // groups, -1)
+    return reshape(parts.transpose(1, 2), *shape)
+
+
+def _image(input, name):
+    if input.layout.ndim < 3:
+        raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {input.layout.ndim} "
+                           f"dimension(s)")
+    return input.layout.shape
