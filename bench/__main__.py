@@ -4,6 +4,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import sys
 
 from .runner import compare, readme, report
@@ -101,10 +102,14 @@ def measure(options) -> dict:
                 say(f"left out of a quick run: {case.name}")
         jobs = [job for job in jobs if not getattr(job[1], "long", False)]
     rows = []
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with Progress(len(jobs)) as progress:
-        for family, case, dtype, count in jobs:
-            progress.show(f"{family}: {case.name}")
-            rows += session.rows(family, case, dtype, count)
+        try:
+            for family, case, dtype, count in jobs:
+                progress.show(f"{family}: {case.name}")
+                rows += session.rows(family, case, dtype, count)
+        except KeyboardInterrupt:
+            say(f"interrupted: of {len(jobs)} rows, the last ones were not measured")
     return {"format": report.FORMAT, "machine": report.machine(modules, absent), "threads": threads, "rows": rows,
             "limits": {str(t): limit for t, limit in session.limits.items()},
             "contention": {"waiting": session.contention.waiting, "unsteadiness": session.contention.unsteadiness,

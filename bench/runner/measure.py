@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 
 SAMPLE_SECONDS, TURN_SECONDS, SETTLE_SECONDS = 1e-3, 12e-3, 2e-3
-FEWEST_TURNS, FEWEST_SAMPLES = 3, 2
+FEWEST_TURNS = 3
 
 
 @dataclass
@@ -68,8 +68,10 @@ class Call:
     def choose_count(self):
         """How many calls make a sample."""
         self.count = 1
+        start = time.perf_counter()
         self.settle()
-        self.count = max(1, round(SAMPLE_SECONDS / min(self.sample() for _ in range(3))))
+        if time.perf_counter() - start < TURN_SECONDS:   # a longer call is a sample by itself
+            self.count = max(1, round(SAMPLE_SECONDS / min(self.sample() for _ in range(3))))
 
 
 def interleaved(calls, seconds) -> list[Timing]:
@@ -87,7 +89,7 @@ def interleaved(calls, seconds) -> list[Timing]:
             for call, timing in sides if turns % 2 == 0 else reversed(sides):
                 call.settle()
                 end, taken = time.perf_counter() + TURN_SECONDS, 0
-                while taken < FEWEST_SAMPLES or time.perf_counter() < end:
+                while taken < 1 or time.perf_counter() < end:
                     timing.samples.append(call.sample())
                     taken += 1
             turns += 1

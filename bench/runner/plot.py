@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .report import OURS, SHORT, grouped, label, ratio, verdict
+from .report import SHORT, exponent, grouped, label, ratio, series, verdict
 
 INK, FAINT = "#222222", "#bbbbbb"
 COLORS = {"met": "#2a7f62", "missed": "#c8453b", "": "#8a8a8a"}
@@ -24,7 +24,7 @@ def draw(result, path):
     roofline, growth = top.subplots(1, 2)
     draw_roofline(roofline, result)
     draw_growth(growth, result)
-    draw_ratios(np.atleast_1d(bottom.subplots(1, columns)), compared, columns)
+    draw_ratios(np.atleast_1d(bottom.subplots(1, columns)), compared, len(result["threads"]) > 1)
     figure.savefig(path, dpi=110)
 
 
@@ -54,28 +54,13 @@ def draw_roofline(axes, result):
 
 
 # ---------------------------------------------------------------- growth
-def series(rows) -> dict:
-    """Rows that differ in size alone: {(group, dtype, threads): [(size, seconds), ...]} by size."""
-    found: dict = {}
-    for row in rows:
-        if row["size"] and OURS in row:
-            found.setdefault((row["group"], row["dtype"], row["threads"]), []).append((row["size"], row[OURS]["min"]))
-    return {name: sorted(points) for name, points in found.items() if len(points) > 1}
-
-
-def exponent(points) -> float:
-    """The slope of time over size, both in logarithms, over the largest three sizes: 1 is linear."""
-    size, seconds = np.log(np.array(points[-3:])).T
-    return float(np.polyfit(size, seconds, 1)[0])
-
-
 def draw_growth(axes, result):
     """Time over the amount of work; a straight line at 45° is linear cost, what lies flat at its left end is a call's overhead."""
     axes.set(xscale="log", yscale="log", xlabel="work (elements, or operations of products and convolutions)", ylabel="seconds",
              title="Cost by size (slope over the largest three sizes)")
     for i, ((group, dtype, threads), points) in enumerate(series(result["rows"]).items()):
         size, seconds = np.array(points).T
-        name = f"{group} {SHORT.get(dtype, dtype)}" + (f", {threads} threads" if threads > 1 else "")
+        name = f"{group} {SHORT.get(dtype, dtype)}" + (f", {threads} threads" if len(result["threads"]) > 1 else "")
         axes.plot(size, seconds, "o-", color=LINES[i % len(LINES)], markersize=3, linewidth=1,
                   label=f"{name}: {exponent(points):.2f}")
         axes.plot(size, seconds[-1] * size / size[-1], ":", color=LINES[i % len(LINES)], linewidth=0.7)
@@ -86,10 +71,10 @@ def draw_growth(axes, result):
 
 
 # ---------------------------------------------------------------- ratios
-def draw_ratios(all_axes, rows, columns):
+def draw_ratios(all_axes, rows, name_threads):
     """A bar for each row, from 1 to its ratio to PyTorch; a tick where its budget is."""
     ordered = [r for groups in grouped(rows).values() for group in groups.values() for r in group]
-    share = max(1, -(-len(ordered) // columns))
+    share = max(1, -(-len(ordered) // len(all_axes)))
     for i, axes in enumerate(all_axes):
         mine = ordered[i * share:(i + 1) * share]
         places = np.arange(len(mine))
@@ -98,7 +83,7 @@ def draw_ratios(all_axes, rows, columns):
         axes.barh(places, [v - 1 for v in values], left=1, color=colors, height=0.7)
         marked = [(p, r["budget"]) for p, r in zip(places, mine) if r["budget"] is not None]
         axes.plot([b for _, b in marked], [p for p, _ in marked], "|", color=INK, markersize=5)
-        names = [f"{r['family']}: {label(r)}" + (f" ({r['threads']})" if r["threads"] > 1 else "") for r in mine]
+        names = [f"{r['family']}: {label(r)}" + (f" ({r['threads']})" if name_threads else "") for r in mine]
         axes.set_yticks(places, names, fontsize=6)
         axes.set(xscale="log", xlabel="numtorch / PyTorch", ylim=(max(len(mine), 1) - 0.4, -0.6))
         axes.axvline(1, color=INK, linewidth=0.8)

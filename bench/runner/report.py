@@ -6,6 +6,8 @@ import math
 import platform
 import statistics
 
+import numpy as np
+
 OURS = "numtorch"
 PEERS = {"torch": "PyTorch", "numpy": "NumPy"}
 SHORT = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
@@ -45,6 +47,21 @@ def speed_ups(rows) -> dict:
     alone = {key(r)[:-1]: r[OURS]["min"] for r in rows if r["threads"] == 1 and OURS in r}
     return {key(r): alone[key(r)[:-1]] / r[OURS]["min"] for r in rows
             if r["threads"] > 1 and OURS in r and r["unit"] == "s" and key(r)[:-1] in alone}
+
+
+def series(rows) -> dict:
+    """Rows that differ in size alone: {(group, dtype, threads): [(size, seconds), ...]} by size."""
+    found: dict = {}
+    for row in rows:
+        if row["size"] and OURS in row:
+            found.setdefault((row["group"], row["dtype"], row["threads"]), []).append((row["size"], row[OURS]["min"]))
+    return {name: sorted(points) for name, points in found.items() if len(points) > 1}
+
+
+def exponent(points) -> float:
+    """The slope of time over size, both in logarithms, over the largest three sizes: 1 is linear."""
+    size, seconds = np.log(np.array(points[-3:])).T
+    return float(np.polyfit(size, seconds, 1)[0])
 
 
 # ---------------------------------------------------------------- cells
@@ -152,6 +169,10 @@ def notes(result, limits=True) -> list[str]:
         cache, memory = (limit["copy"][i][1] / 1e9 for i in (0, -1))
         lines.append(f"Limits measured on {count} thread{'s' if int(count) > 1 else ''}: {peaks}; copying {cache:.0f} GB/s in the "
                      f"first cache, {memory:.0f} GB/s in memory.")
+    grown = [f"{group} {SHORT.get(dtype, dtype)}" + (f" on {count} threads" if len(result["threads"]) > 1 else "")
+             + f" {exponent(points):.2f}" for (group, dtype, count), points in series(result["rows"]).items()]
+    if grown:
+        lines.append(f"Cost by size, as the slope over the largest three sizes (1 is linear): {', '.join(grown)}.")
     without = {(side, text) for r in result["rows"] for side, text in r.get("peers_without", {}).items()}
     lines += [f"{PEERS[side]} could not run a case: {text}" for side, text in sorted(without)]
     busy = [r for r in result["rows"] if r.get("busy", 1) > 1.3]
