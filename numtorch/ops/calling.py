@@ -30,7 +30,8 @@ def make_function(op):
     test = " and ".join(f"{n} is None" for n in nodes)
     bits = " | ".join(f"({n} is not None)" + (f" << {i}" if i else "") for i, n in enumerate(nodes))
     addresses = ", ".join(f"{n}.address" for n in all_names)
-    everything = ", ".join(all_names) + ("," if len(all_names) == 1 else "")
+    listed_inputs = ", ".join(all_names)
+    everything = listed_inputs + ("," if len(all_names) == 1 else "")
     source = f"""
 def op_call({', '.join(listed)}, *, out=None):
 {convert}    try:
@@ -47,7 +48,7 @@ def op_call({', '.join(listed)}, *, out=None):
     if modes.recording == PLAIN:
         recipe = plan.recipes.get({bits})
         if recipe is not None:
-            result.node = recipe.record(recipe, ({', '.join(nodes)},), ({everything}), result)
+            result.node = recipe.record(recipe, ({', '.join(nodes)},), result, {listed_inputs})
             return result
     result.node = record(plan, {bits}, ({', '.join(nodes)},), ({everything}), result)
     return result

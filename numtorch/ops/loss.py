@@ -12,6 +12,7 @@ from .arithmetic import abs, clamp_low, mul, sign, sub, where
 from .elementary import exp, log, log1p
 from .pointwise import pointwise
 from .reduce import MEAN, SUM
+from .total import total
 from .view import expand
 
 
@@ -143,6 +144,14 @@ def reduced(terms: Tensor, reduction: str) -> Tensor:
     return terms
 
 
+def reduced_terms(function, x, y, reduction: str, weight=None, option=None) -> Tensor:
+    """`reduced` of an elementwise op's terms, each times its weight. Without weights nothing but the result is written."""
+    if weight is None and (reduction == "mean" or reduction == "sum"):
+        return total(function, x, y, option, mean=reduction == "mean")
+    terms = function(x, y) if option is None else function(x, y, option)
+    return reduced(terms if weight is None else mul(terms, weight), reduction)
+
+
 # ---------------------------------------------------------------- targets of the same shape
 def binary_cross_entropy(input, target, weight=None, reduction: str = "mean") -> Tensor:
     """-(y log p + (1 - y) log(1 - p)) of probabilities p (input) and y (target).
@@ -156,8 +165,7 @@ def binary_cross_entropy(input, target, weight=None, reduction: str = "mean") ->
                          f"Please ensure they have the same size.")
     if input.layout.numel and (input.min().item() < 0 or input.max().item() > 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
-    terms = binary_cross_entropy_terms(input, target)
-    return reduced(terms if weight is None else mul(terms, weight), reduction)
+    return reduced_terms(binary_cross_entropy_terms, input, target, reduction, weight)
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, reduction: str = "mean", pos_weight=None) -> Tensor:
@@ -165,10 +173,9 @@ def binary_cross_entropy_with_logits(input, target, weight=None, reduction: str 
     if input.layout.shape != target.layout.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     if pos_weight is None:
-        terms = logistic_terms(input, target)
-    else:                                                # (1 - y) x + (1 + (p - 1) y) (log(1 + exp(-|x|)) + max(-x, 0))
-        softened = logistic_terms(input, 1)
-        terms = (1 - target) * input + ((pos_weight - 1) * target + 1) * softened
+        return reduced_terms(logistic_terms, input, target, reduction, weight)
+    softened = logistic_terms(input, 1)                  # (1 - y) x + (1 + (p - 1) y) (log(1 + exp(-|x|)) + max(-x, 0))
+    terms = (1 - target) * input + ((pos_weight - 1) * target + 1) * softened
     return reduced(terms if weight is None else mul(terms, weight), reduction)
 
 
@@ -181,6 +188,13 @@ def broadcast_pair(name, input, target):
                   f"incorrect results due to broadcasting. Please ensure they have the same size. ({name})", stacklevel=4)
     shape = broadcast_shapes(input.layout.shape, target.layout.shape)
     return expand(input, shape), expand(target, shape)
+
+
+def paired_loss(name, function, input, target, reduction: str, weight=None, option=None) -> Tensor:
+    """`reduced_terms` of two operands that should have one shape."""
+    if input.layout.shape != target.layout.shape:
+        input, target = broadcast_pair(name, input, target)
+    return reduced_terms(function, input, target, reduction, weight, option)
 
 
 def hinge_terms(input, target, margin):

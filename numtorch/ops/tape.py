@@ -28,7 +28,7 @@ class Recipe:
         passed: those of `wanted` whose gradient is the output's gradient itself.
         fits: those of `wanted` whose gradient comes in the input's own shape and dtype.
         plans: backward kernels by the gradient's layout.
-        record: `record(recipe, edges, inputs, out)` makes the node.
+        record: `record(recipe, edges, out, *inputs)` makes the node.
     """
 
     __slots__ = ("wanted", "expressions", "saves", "saves_out", "passed", "computed", "fits", "plans", "shapes", "dtypes",
@@ -42,7 +42,7 @@ class Recipe:
             if not passed:
                 gradient, computed = f"out{computed}", computed + 1
             gradients[index] = gradient if fits else f"fit({gradient}, recipe.shapes[{place}], recipe.dtypes[{place}])"
-        self.record = _recorder(self.saves, self.saves_out, len(self.computed), tuple(gradients))
+        self.record = _recorder(inputs, self.saves, self.saves_out, len(self.computed), tuple(gradients))
 
 
 class BackwardPlan:
@@ -153,7 +153,7 @@ def record(plan, wanted, edges, inputs, out):
             return None
     if recording == RARE:
         return _record_with_modes(recipe, edges, inputs, out)
-    return recipe.record(recipe, edges, inputs, out)
+    return recipe.record(recipe, edges, out, *inputs)
 
 
 def record_call(plan, inputs, out):
@@ -178,23 +178,25 @@ def _record_with_modes(recipe, edges, inputs, out):
 
 # ---------------------------------------------------------------- nodes written for their recipe
 @functools.cache
-def _recorder(saves, saves_out, computed, gradients):
+def _recorder(inputs, saves, saves_out, computed, gradients):
     """The function that records calls of one shape of recipe.
 
     Args:
-        saves: which inputs it keeps; `saves_out`: whether the output too.
+        inputs: how many the op has.
+        saves: which of them it keeps; `saves_out`: whether the output too.
         computed: how many gradients its kernel writes.
         gradients: the source of each edge's gradient.
     """
     node_class = type("PointwiseNode", (PointwiseNode,), {
         "__slots__": (), "backward": _backward(len(saves), saves_out, computed, gradients)})
-    keep = "".join(f"    input{i} = inputs[{i}]\n" for i in saves)
+    keep = ""
     saved = "".join(f"input{i}, input{i}.storage.version, " for i in saves)
     if saves_out:
-        keep += "    storage = out.storage\n"
+        keep = "    storage = out.storage\n"
         saved += "(storage, out.address, out.layout, storage.version), "
+    arguments = ", ".join(f"input{i}" for i in range(inputs))
     return make(f"""
-def record(recipe, edges, inputs, out):
+def record(recipe, edges, out, {arguments}):
 {keep}    node = node_class()
     node.recipe = recipe
     node.edges = edges
