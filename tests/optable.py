@@ -134,7 +134,7 @@ ROWS = {
     "neg": unary(np.negative, kinds="iufc"),
     "positive": unary(np.positive, kinds="iufc"),
     "reciprocal": unary(lambda x: 1 / x, DIVISOR, kinds="biufc"),
-    "square": unary(lambda x: x * x, kinds="biufc"),
+    "square": unary(lambda x: x * x, kinds="biufc"), "cube": unary(lambda x: x * x * x, kinds="iufc"),
     "floor_divide": binary(np.floor_divide, ROUNDED, nonzero(1, 1.01), kinds="iuf"),
     "trunc_divide": binary(truncated_quotient, ROUNDED, nonzero(1, 1.01), kinds="iuf"),
     "remainder": binary(np.remainder, away_from([0], 0.1, 0.9), nonzero(1, 3), kinds="iuf"),

@@ -257,3 +257,67 @@ def test_complex(name, dtype):
 
 def test_calls_on_python_numbers():
     assert vectormath.exp(0.0) == 1 and vectormath.pow(2.0, 3.0) == 8 and vectormath.erf(0.0) == 0
+
+
+# ---------------------------------------------------------------- forms for AVX-512, and those for other processors
+def fast_forms():
+    """The functions that have a form of their own for AVX-512."""
+    from numtorch.kernels.vectormath.elementary import ByMachine
+    return sorted(name for name, f in vectormath.FUNCTIONS.items() if isinstance(f.real, ByMachine))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name", fast_forms())
+def test_portable_forms(name, dtype, monkeypatch):
+    """What processors without AVX-512 run."""
+    from numtorch.kernels.vectormath.elementary import ByMachine, ByPrecision
+    rng = np.random.default_rng(3)
+    x = np.concatenate([rng.uniform(-3, 3, 200), np.exp(rng.uniform(-80, 80, 200)), VALUES]).astype(dtype)
+    here = apply(name, x)
+    monkeypatch.setattr(ByMachine, "scalar", ByPrecision.scalar)
+    there = apply(name, x)
+    assert same(there, here, 4).all(), [p for p in zip(x, there, here) if not same(*p[1:], 4)]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name", fast_forms())
+def test_avx512_forms_as_python(name, dtype):
+    """The forms for AVX-512 over the instructions' Python twins say the same as the function."""
+    from numtorch.kernels.compiler import Target, _bind
+    special = vectormath.FUNCTIONS[name].real.avx512.scalar(dtype)
+    if special is None:
+        return
+
+    class Twins(Target):
+        def intrinsic(self, value):
+            return value
+
+        def helper(self, function, scalar):
+            return function
+
+    body = _bind(special.function, {}, dtype, "float", Twins())
+    x = np.array([0.3, 0.999, 1.0, 1.5, 2.75, 7.0, 100.25, 1e-30, *VALUES], dtype)
+    with np.errstate(all="ignore"):
+        got = np.array([body(v) for v in x], dtype)
+    assert same(got, apply(name, x), 4).all(), list(zip(x, got, apply(name, x)))
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name", fast_forms())
+def test_values_do_not_depend_on_their_place(name, dtype):
+    """Vectors of every width and the scalars after them use one instruction."""
+    x = np.linspace(0.01, 5, 37).astype(dtype)
+    whole = apply(name, x)
+    for count in (1, 2, 3, 5, 9, 17, 31):
+        assert same(apply(name, x[:count]), whole[:count], 0).all()
+
+
+def test_roots_are_correctly_rounded():
+    rng = np.random.default_rng(5)
+    mantissas = rng.uniform(0.5, 2, COUNT)
+    halfway = np.sqrt(mantissas).astype(np.longdouble) * (1 + np.longdouble(2) ** -54)
+    for x in (mantissas, (halfway * halfway).astype(float), np.exp2(rng.uniform(-1074, -900, COUNT))):
+        for dtype in TYPES:
+            values = x.astype(dtype)
+            assert (apply("sqrt", values) == np.sqrt(values)).all()

@@ -264,10 +264,10 @@ def pieces(f, weight, step, count, slope, dtype):
         low = step / 1000 if k == 0 else -step / 2
         if k == 0:
             powers = list(range(1, count))
-            points = sample(lambda r: f(r), weight, low, step / 2, 24 * count)
+            points = sample(f, weight, low, step / 2, 24 * count)
             coefficients = [mp.mpf(0), *remez(powers, points)[0]]
         else:
-            points = sample(lambda r: f(centre + r), lambda r: weight(centre + r), low, step / 2, 24 * count)
+            points = [(x - centre, y, w) for x, y, w in sample(f, weight, centre + low, centre + step / 2, 24 * count)]
             coefficients = remez(list(range(count)), points)[0]
         coefficients[1] -= slope
         columns.append([float(dtype(float(c))) for c in coefficients])

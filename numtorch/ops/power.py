@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..kernels import vectormath
 from ..tensor import Tensor
 from .arithmetic import NOT_BOOL, conj, positive, reciprocal, square, where
-from .elementary import log
+from .elementary import log, rsqrt, sqrt
 from .expression import define_operators
 from .pointwise import pointwise
 
@@ -43,7 +43,19 @@ def _(grad, x, y, out):
     return by_base, by_exponent
 
 
-_EXACT_POWERS = {2: lambda x: square(x), 1: lambda x: positive(x), -1: lambda x: reciprocal(x)}
+@pointwise(name="cube", methods=False, refuses=NOT_BOOL)
+def cube(x):
+    """x * x * x, elementwise."""
+    return x * x * x
+
+
+@cube.derivative
+def _(grad, x):
+    return grad * conj(x * x) * 3
+
+
+_EXACT_POWERS = {1: positive, 2: square, 3: cube}
+_FLOAT_POWERS = {-1: reciprocal, 0.5: sqrt, -0.5: rsqrt}     # PyTorch too takes the root of -0.0 and of -inf here
 
 
 def pow(input, exponent, *, out=None) -> Tensor:
@@ -68,9 +80,10 @@ def pow(input, exponent, *, out=None) -> Tensor:
     if type(exponent) in (int, float) and isinstance(input, Tensor):
         if input.dtype.category < 2 and type(exponent) is int and exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
-        shortcut = _EXACT_POWERS.get(exponent)
-        if shortcut is not None and out is None and (type(exponent) is int or input.dtype.category >= 2) and exponent != -1:
-            return shortcut(input)
+        if out is None and (type(exponent) is int or input.dtype.category >= 2):
+            shortcut = _EXACT_POWERS.get(exponent) or (_FLOAT_POWERS.get(exponent) if input.dtype.category == 2 else None)
+            if shortcut is not None:
+                return shortcut(input)
     return pow_of(input, exponent, out=out)
 
 

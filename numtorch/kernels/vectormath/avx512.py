@@ -116,6 +116,7 @@ def _estimate(operation):
 
 exponent_of = _form("exponent_of", 1, _masked("getexp"))
 mantissa_of = _form("mantissa_of", 1, _masked("getmant", I32(0b1000)))          # in [1, 2), NaN for negative numbers
+root_mantissa_of = _form("root_mantissa_of", 1, _masked("getmant", I32(0b1001)))    # in [1/2, 2)
 scale_by_floor = _form("scale_by_floor", 2, _masked("scalef"))
 within = _form("within", 2, _masked("range", I32(0b0010)))                      # the smaller magnitude, the first one's sign
 reciprocal_estimate = _form("reciprocal_estimate", 1, _estimate("rcp14"))

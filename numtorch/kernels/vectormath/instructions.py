@@ -36,6 +36,13 @@ def mantissa_of(x):
 
 
 @_instruction
+def root_mantissa_of(x):
+    """x divided by an even power of two, in [1/2, 2): by 4**floor((exponent_of(x) + 1) / 2). 1 for 0 and inf, NaN for negative x."""
+    m = mantissa_of(x)
+    return m / 2 if x != 0 and math.isfinite(x) and exponent_of(x) % 2 else m
+
+
+@_instruction
 def scale_by_floor(x, k):
     """x * 2**floor(k) for a float k of any size, rounded once."""
     if not math.isfinite(k):
@@ -46,8 +53,8 @@ def scale_by_floor(x, k):
 
 @_instruction
 def within(x, bound):
-    """x where |x| <= bound, else the bound with x's sign; the bound for NaN."""
-    return bound if x != x else np.copysign(min(abs(x), bound), x)
+    """x where |x| <= bound, else the bound with x's sign; for the NaN of an invalid operation, minus the bound."""
+    return -bound if x != x else np.copysign(min(abs(x), bound), x)
 
 
 def _to_14_bits(x):

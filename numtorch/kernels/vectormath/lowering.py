@@ -1,8 +1,9 @@
 """The compiled form of `settle_*`: a scalar function that LLVM's vectoriser may replace by a vector variant.
 
 The attribute `vector-function-abi-variant` names, for each vector width, a function over whole vectors, which the
-compiler inlines after vectorising; it tests all lanes together and goes on at once when none is out of range. So a loop whose body must call the C library once in a
-million elements is vectorised all the same. Imported only when something must be compiled.
+compiler inlines after vectorising; it tests all lanes together and goes on at once when none is out of range. So a loop
+whose body must call the C library once in a million elements is vectorised all the same. Imported only when something
+must be compiled.
 """
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ import numpy as np
 
 from .. import intrinsics
 from ..intrinsics import Intrinsic, fma, select
-from .elementary import INFINITY, Elementary
+from . import roots
+from .elementary import INFINITY, ByMachine, Elementary, both
 from .ranges import QUOTIENT32, QUOTIENT64
 
 _ceil, _copysign, _fabs, _floor = intrinsics.ceil, intrinsics.copysign, intrinsics.fabs, intrinsics.floor
@@ -82,8 +83,8 @@ def _remainder_body(x, y):
     return select(r == 0.0, _copysign(r, y), select((r < 0.0) != (y < 0.0), r + y, r))
 
 
-sqrt = Elementary("sqrt", np.sqrt, _sqrt_body)
-rsqrt = Elementary("rsqrt", _reciprocal_root, _rsqrt_body)
+sqrt = Elementary("sqrt", np.sqrt, ByMachine(both(_sqrt_body), roots.sqrt))
+rsqrt = Elementary("rsqrt", _reciprocal_root, ByMachine(both(_rsqrt_body), roots.rsqrt))
 floor = Elementary("floor", np.floor, _floor_body)
 ceil = Elementary("ceil", np.ceil, _ceil_body)
 trunc = Elementary("trunc", np.trunc, _trunc_body)
