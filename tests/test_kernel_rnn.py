@@ -210,7 +210,7 @@ def run_loop(kind, sizes, reverse, n, dtype=np.float64):
     name = np.dtype(dtype).name
     plan = rnn.plan_forward(kind, name, sizes, reverse, n, n, (1, n), None, True)
     laid = weight
-    if rnn.worth_laying(name, len(sizes)):
+    if rnn.worth_laying(name, sizes):
         _, laid = run(rnn.plan_panels(name, n, count * n, (1, n)), weight, np.zeros(weight.size, dtype))
     arrays = {"gates": sums, "before": before, "cell_before": cell_before, "hidden_weight": laid, "hidden_bias": bias,
               "hidden": sums if kind.startswith("rnn") else np.zeros((rows, n), dtype), "cell": np.zeros((rows, n), dtype),

@@ -136,7 +136,7 @@ class _Layer:
         turned = [None if w is None else w.strides[::-1] for w in (w_hh, w_hr)]
         self.loop = _Scratch(family.plan_forward(kind, dtype.kernel, sizes, reverse, self.hidden_size, self.out_size, *turned,
                                                  self.kept is not None), cpu)
-        self.laid = family.worth_laying(dtype.kernel, len(sizes))
+        self.laid = family.worth_laying(dtype.kernel, sizes)
         self.forward_panels = [self._panels(w, strides, w.shape[::-1]) for w, strides in zip((w_hh, w_hr), turned) if w is not None]
         self.backward_panels = [self._panels(w, w.strides, w.shape) for w in (w_hh, w_hr) if w is not None and keeping]
 

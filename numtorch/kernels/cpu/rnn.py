@@ -203,11 +203,11 @@ BACKWARD = ("later", "later_cell", "grad_out", "gates", "before", "cell_before",
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 
 
-def _products(dtype, steps, columns, depth, strides, **options):
+def _products(dtype, sizes, columns, depth, strides, **options):
     """A step's products with a weight seen as (depth, columns), by the number of rows."""
     if strides is None:
         return None
-    if worth_laying(dtype, steps):
+    if worth_laying(dtype, sizes):
         return _ByRows(lambda rows: plan_products(dtype, rows, columns, depth, **options))
     return _ByRows(lambda rows: [(plan_gemm(rows, columns, depth, dtype, (depth, 1), strides, (columns, 1), **options), 0, 0)])
 
@@ -234,8 +234,8 @@ def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, 
     parts = _parts(sizes, work)
     alone = len(parts) == 1
     limit = None if alone else 1
-    products = _products(dtype, len(sizes), width, out_size, weight_strides, beta=0.0 if kind == "gru" else 1.0, max_parts=limit)
-    projections = _products(dtype, len(sizes), out_size, hidden_size, projection_strides, max_parts=limit)
+    products = _products(dtype, sizes, width, out_size, weight_strides, beta=0.0 if kind == "gru" else 1.0, max_parts=limit)
+    projections = _products(dtype, sizes, out_size, hidden_size, projection_strides, max_parts=limit)
     gates = _ByRows(lambda rows: plan_gates(kind, dtype, rows, hidden_size, alone, absent=() if keeping else ("kept",)))
 
     def build(program, low, high):
@@ -291,8 +291,8 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
     has_later, has_later_cell, has_grad = has
     to_before = to_before or len(sizes) > 1
     projected = projection_strides is not None
-    products = _products(dtype, len(sizes), out_size, width, weight_strides, beta=1.0 if kind == "gru" else 0.0, max_parts=limit)
-    projections = _products(dtype, len(sizes), hidden_size, out_size, projection_strides, max_parts=limit)
+    products = _products(dtype, sizes, out_size, width, weight_strides, beta=1.0 if kind == "gru" else 0.0, max_parts=limit)
+    projections = _products(dtype, sizes, hidden_size, out_size, projection_strides, max_parts=limit)
     absent = _absent(later=has_later or projected, grad_out=has_grad and not projected, later_cell=has_later_cell,
                      grad_before=to_before)
     gates = _ByRows(lambda rows: plan_gates(kind + "_grad", dtype, rows, hidden_size, alone, absent))

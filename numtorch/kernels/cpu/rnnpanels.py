@@ -76,6 +76,7 @@ def plan_products(dtype: str, rows: int, columns: int, depth: int, **options):
     return found
 
 
-def worth_laying(dtype: str, steps: int) -> bool:
-    """Whether a weight used `steps` times is laid into panels: not once, and 16-bit floats are widened in every product anyway."""
-    return steps > 1 and itemsize(dtype) >= 4
+def worth_laying(dtype: str, sizes) -> bool:
+    """Whether a weight used for steps of so many rows is laid into panels: not for a single step; not for single rows, whose
+    products read it once from end to end as it lies; and 16-bit floats are widened in every product anyway."""
+    return len(sizes) > 1 and sizes[0] > 1 and itemsize(dtype) >= 4
