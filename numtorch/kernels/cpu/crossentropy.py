@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from numpy import float32, float64, int64
 
-from ..intrinsics import float_of, local_array, offset
+from ..intrinsics import float_of, local_array, offset, select
 from ..vectormath import exp, log
 from .elements import image_shares, itemsize, prepare_parts, same, shares, typed
 from .norm import bits, wide
@@ -253,23 +253,41 @@ def probability_loss_grad_rows(logits, saved, target, weight, grad, grad_logits,
 
 
 # ---------------------------------------------------------------- negative log likelihood
+def pick_losses(x, target, weight, losses, weights, count, n, step, class_step, ignored, weighted):
+    """losses[i] = -weight[t] * x[i * step + t * class_step] without a branch, so that it is gathered by vectors.
+
+    Returns the first position whose target is wrong, or `count`.
+    """
+    wrong = count
+    for i in range(count):
+        t = target[i]
+        skipped = t == ignored
+        inside = (t >= 0) & (t < n) & (not skipped)
+        safe = select(inside, t, int64(0))
+        factor = T(1)
+        if weighted != 0:
+            factor = load(weight[safe])
+        weights[i] = select(inside, factor, T(0))
+        losses[i] = store(select(inside, -factor * load(x[i * step + safe * class_step]), T(0)))
+        wrong = min(wrong, select(inside | skipped, count, int64(i)))
+    return wrong
+
+
 def likelihood_losses(x, target, weight, losses, weights, status, walk):
     """losses = -weight[t] * x[t]. The walk of class indices."""
-    n, size = walk[1], walk[2]
-    for image in range(walk[0]):
-        for j in range(size):
-            place = image * size + j
-            t = target[place]
-            weights[place] = T(0)
-            losses[place] = store(T(0))
-            if t == walk[3]:
-                continue
-            if t < 0 or t >= n:
-                status[0] = walk[4] + place + 1
-                continue
-            factor = class_weight(weight, t, walk[5])
-            weights[place] = factor
-            losses[place] = store(-factor * load(x[(image * n + t) * size + j]))
+    images, n, size = walk[0], walk[1], walk[2]
+    count, step, class_step = size, int64(1), size
+    if size == 1:
+        count, step, class_step, images = images, n, int64(1), int64(1)
+    if n == 0:
+        status[0] = int64(images * count > 0)
+        return
+    for image in range(images):
+        place = image * size
+        wrong = pick_losses(offset(x, image * n * size), offset(target, place), weight, offset(losses, place),
+                            offset(weights, place), count, n, step, class_step, walk[3], walk[5])
+        if wrong < count and status[0] == 0:
+            status[0] = place + wrong + 1
 
 
 def likelihood_grad(target, weight, grad, divisor, grad_x, walk):

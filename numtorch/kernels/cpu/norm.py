@@ -125,10 +125,21 @@ def add_columns(grad, x, stats, sums, rows, n):
         for j in range(width):
             by_weight[j] = T(0)
             by_bias[j] = T(0)
-        for row in range(rows):
+        for row in range(0, rows - 1, 2):                # two rows at once: half the traffic of the accumulators
             g = offset(grad, row * n + c)
             a = offset(x, row * n + c)
+            next_g, next_a = offset(g, n), offset(a, n)
             mean, scale = stats[2 * row], stats[2 * row + 1]
+            next_mean, next_scale = stats[2 * row + 2], stats[2 * row + 3]
+            for j in range(width):
+                value = load(g[j])
+                next_value = load(next_g[j])
+                by_weight[j] += value * ((load(a[j]) - mean) * scale) + next_value * ((load(next_a[j]) - next_mean) * next_scale)
+                by_bias[j] += value + next_value
+        if rows % 2 != 0:
+            g = offset(grad, (rows - 1) * n + c)
+            a = offset(x, (rows - 1) * n + c)
+            mean, scale = stats[2 * rows - 2], stats[2 * rows - 1]
             for j in range(width):
                 value = load(g[j])
                 by_weight[j] += value * ((load(a[j]) - mean) * scale)
