@@ -29,6 +29,8 @@ def make_function(op):
     look = "".join(f"    {n} = {m}.node\n" for n, m in zip(nodes, all_names))
     test = " and ".join(f"{n} is None" for n in nodes)
     bits = " | ".join(f"({n} is not None)" + (f" << {i}" if i else "") for i, n in enumerate(nodes))
+    if len(nodes) <= 2:                                  # a comparison costs less than the arithmetic
+        bits = "1" if len(nodes) == 1 else f"1 if {nodes[1]} is None else 2 if {nodes[0]} is None else 3"
     addresses = ", ".join(f"{n}.address" for n in all_names)
     listed_inputs = ", ".join(all_names)
     everything = listed_inputs + ("," if len(all_names) == 1 else "")
@@ -45,12 +47,18 @@ def op_call({', '.join(listed)}, *, out=None):
 {look}    if {test}:
         result.node = None
         return result
+    wanted = {bits}
     if modes.recording == PLAIN:
-        recipe = plan.recipes.get({bits})
+        recipe = plan.recipes.get(wanted)
         if recipe is not None:
-            result.node = recipe.record(recipe, ({', '.join(nodes)},), result, {listed_inputs})
+            node = result.node = recipe.node_class()
+            node.recipe = recipe
+            node.edges = ({', '.join(nodes)},)
+            node.extras = None
+            keep = recipe.keep
+            node.saved = () if keep is None else keep(result, {listed_inputs})
             return result
-    result.node = record(plan, {bits}, ({', '.join(nodes)},), ({everything}), result)
+    result.node = record(plan, wanted, ({', '.join(nodes)},), ({everything}), result)
     return result
 """
     scope = dict(plans=op.plans, op=op, first_call=_first_call, call_into=call_into, getrefcount=getrefcount, FREE=FREE, take=take,

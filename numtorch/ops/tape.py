@@ -28,11 +28,11 @@ class Recipe:
         passed: those of `wanted` whose gradient is the output's gradient itself.
         fits: those of `wanted` whose gradient comes in the input's own shape and dtype.
         plans: backward kernels by the gradient's layout.
-        record: `record(recipe, edges, out, *inputs)` makes the node.
+        node_class: what its calls are recorded as; `keep(out, *inputs)` gives what such a node saves (None: nothing).
     """
 
     __slots__ = ("wanted", "expressions", "saves", "saves_out", "passed", "computed", "fits", "plans", "shapes", "dtypes",
-                 "plan", "record")
+                 "plan", "node_class", "keep")
 
     def finish(self, inputs):
         """Choose the node's class and how it is filled, for an op of so many inputs."""
@@ -42,7 +42,8 @@ class Recipe:
             if not passed:
                 gradient, computed = f"out{computed}", computed + 1
             gradients[index] = gradient if fits else f"fit({gradient}, recipe.shapes[{place}], recipe.dtypes[{place}])"
-        self.record = _recorder(inputs, self.saves, self.saves_out, len(self.computed), tuple(gradients))
+        self.node_class = _node_class(len(self.saves), self.saves_out, len(self.computed), tuple(gradients))
+        self.keep = _keeper(inputs, self.saves, self.saves_out)
 
 
 class BackwardPlan:
@@ -153,7 +154,10 @@ def record(plan, wanted, edges, inputs, out):
             return None
     if recording == RARE:
         return _record_with_modes(recipe, edges, inputs, out)
-    return recipe.record(recipe, edges, out, *inputs)
+    node = recipe.node_class()
+    node.recipe, node.edges, node.extras = recipe, edges, None
+    node.saved = () if recipe.keep is None else recipe.keep(out, *inputs)
+    return node
 
 
 def record_call(plan, inputs, out):
@@ -178,32 +182,32 @@ def _record_with_modes(recipe, edges, inputs, out):
 
 # ---------------------------------------------------------------- nodes written for their recipe
 @functools.cache
-def _recorder(inputs, saves, saves_out, computed, gradients):
-    """The function that records calls of one shape of recipe.
+def _node_class(saves, saves_out, computed, gradients):
+    """The class of the nodes of one shape of recipe.
 
     Args:
-        inputs: how many the op has.
-        saves: which of them it keeps; `saves_out`: whether the output too.
+        saves: how many inputs it keeps; `saves_out`: whether the output too.
         computed: how many gradients its kernel writes.
         gradients: the source of each edge's gradient.
     """
-    node_class = type("PointwiseNode", (PointwiseNode,), {
-        "__slots__": (), "backward": _backward(len(saves), saves_out, computed, gradients)})
-    keep = ""
-    saved = "".join(f"input{i}, input{i}.storage.version, " for i in saves)
-    if saves_out:
-        keep = "    storage = out.storage\n"
-        saved += "(storage, out.address, out.layout, storage.version), "
+    return type("PointwiseNode", (PointwiseNode,), {"__slots__": (), "backward": _backward(saves, saves_out, computed, gradients)})
+
+
+@functools.cache
+def _keeper(inputs, saves, saves_out):
+    """The function that collects what a node saves, of an op of so many inputs; None where that is nothing."""
+    if not saves and not saves_out:
+        return None
     arguments = ", ".join(f"input{i}" for i in range(inputs))
+    saved = "".join(f"input{i}, input{i}.storage.version, " for i in saves)
+    storage = ""
+    if saves_out:
+        storage = "    storage = out.storage\n"
+        saved += "(storage, out.address, out.layout, storage.version), "
     return make(f"""
-def record(recipe, edges, out, {arguments}):
-{keep}    node = node_class()
-    node.recipe = recipe
-    node.edges = edges
-    node.extras = None
-    node.saved = ({saved})
-    return node
-""", dict(node_class=node_class), "record")
+def keep(out, {arguments}):
+{storage}    return ({saved})
+""", {}, "keep")
 
 
 def _backward(saves, saves_out, computed, gradients):
