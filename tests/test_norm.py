@@ -268,3 +268,49 @@ def test_against_pytorch():
                 results.append([out.detach().numpy(), x.grad.numpy(), w.grad.numpy(), b.grad.numpy()])
             for ours, theirs in zip(*results):
                 np.testing.assert_allclose(ours, theirs, tolerance, tolerance * 10, err_msg=f"{name} {shape}")
+
+
+# module, its input's shape, its state_dict keys
+STATISTICS = ["running_mean", "running_var", "num_batches_tracked"]
+MODULES = [
+    ("BatchNorm1d(6)", (5, 6), ["weight", "bias", *STATISTICS]), ("BatchNorm1d(6, momentum=None)", (5, 6, 3), ["weight", "bias", *STATISTICS]),
+    ("BatchNorm2d(6, affine=False)", (5, 6, 3, 2), STATISTICS), ("BatchNorm3d(6)", (5, 6, 3, 2, 2), ["weight", "bias", *STATISTICS]),
+    ("BatchNorm1d(6, track_running_stats=False)", (5, 6), ["weight", "bias"]), ("InstanceNorm1d(6)", (5, 6, 4), []),
+    ("InstanceNorm2d(6, affine=True)", (6, 4, 3), ["weight", "bias"]),
+    ("InstanceNorm3d(6, affine=True, track_running_stats=True)", (2, 6, 4, 3, 2), ["weight", "bias", *STATISTICS]),
+    ("GroupNorm(3, 6)", (5, 6, 2), ["weight", "bias"]), ("GroupNorm(3, 6, affine=False)", (5, 6, 2), []),
+    ("LayerNorm((3, 6))", (5, 3, 6), ["weight", "bias"]), ("LayerNorm(6, bias=False)", (5, 6), ["weight"]), ("RMSNorm(6)", (5, 6), ["weight"]),
+    ("LocalResponseNorm(3)", (2, 6, 4), []),
+]
+
+
+@pytest.mark.parametrize("text, shape, keys", MODULES, ids=[m[0] for m in MODULES])
+def test_modules(text, shape, keys):
+    """Keys, text, and in training and evaluation the same as PyTorch's, statistics over three batches included."""
+    layer = eval("torch.nn." + text)
+    assert list(layer.state_dict()) == keys
+    peer = pytest.importorskip("torch")
+    twin = eval("peer.nn." + text)
+    assert repr(layer) == repr(twin) and list(twin.state_dict()) == keys
+    rng = np.random.default_rng(10)
+    for step in range(4):
+        x = rng.normal(1.0, 2.0, shape).astype(np.float32)
+        if step == 3:
+            layer.eval(), twin.eval()
+        out, wanted = layer(torch.from_numpy(x)), twin(peer.from_numpy(x))
+        np.testing.assert_allclose(out.detach().numpy(), wanted.detach().numpy(), 1e-4, 1e-5)
+    for key in keys:
+        np.testing.assert_allclose(layer.state_dict()[key].numpy(), twin.state_dict()[key].numpy(), 1e-5, 1e-6, err_msg=key)
+
+
+def test_old_files_lack_the_number_of_batches():
+    layer = torch.nn.BatchNorm1d(3)
+    state = {k: v for k, v in layer.state_dict().items() if k != "num_batches_tracked"}
+    assert layer.load_state_dict(state).missing_keys == []
+
+
+def test_instance_norm_counts_its_channels():
+    with pytest.raises(ValueError, match="num_features"):
+        torch.nn.InstanceNorm1d(3, affine=True)(torch.ones(2, 4, 5))
+    with pytest.warns(UserWarning, match="num_features"):
+        torch.nn.InstanceNorm1d(3)(torch.ones(2, 4, 5))
