@@ -33,7 +33,7 @@ from .ops.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, ceil,
                              exp, exp2, expm1, floor, frac, lgamma, log, log1p, log2, log10, polygamma, round_to_even as round,
                              rsqrt, sin,
                              sinh, sqrt, tan, tanh, trunc)
-from .ops.dropout import dropout
+from .ops.dropout import alpha_dropout, dropout, feature_alpha_dropout, feature_dropout
 from .ops.embedding import embedding, embedding_bag, embedding_renorm_
 from .ops.gather import index_add, index_copy, index_fill, index_select, put, take
 from .ops.index import index_put
@@ -45,6 +45,7 @@ from .ops.softmax import log_softmax, logsumexp, softmax
 from .ops.op import result_type
 from .ops.operators import add, clamp, conj, div, imag, masked_fill, real, sub, where
 from .ops.distinct import bincount, histc, histogram, isin, mode, unique, unique_consecutive
+from .ops.norm import group_norm, layer_norm, rms_norm
 from .ops.order import (argsort, bucketize, kthvalue, median, msort, nanmedian, nanquantile, quantile, searchsorted, sort, topk)
 from .ops.scan import cummax, cummin, cumprod, cumsum, cumulative_trapezoid, diff, logcumsumexp, trapezoid, trapz
 from .ops.pointwise import pointwise
