@@ -41,7 +41,7 @@ def _plan(layout, p, alpha):
         dropped = SELU_LIMIT * scale + shift
     else:
         scale, shift, dropped = 1.0 / (1.0 - p), 0.0, 0.0
-    prepared = kernels(cpu, "dropout").plan_dropout(layout.dtype.kernel, layout.numel, 1.0 - p, scale, shift, dropped)
+    prepared = kernels(layout.device, "dropout").plan_dropout(layout.dtype.kernel, layout.numel, 1.0 - p, scale, shift, dropped)
     mask = Layout.of(bool_, layout.shape, None, layout.device)
     return layout.dense(), mask, prepared, kernels(cpu, "random").counters_used(layout.numel), scale
 
