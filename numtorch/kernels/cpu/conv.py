@@ -26,7 +26,7 @@ __all__ = ["conv_output_size", "plan_convolution", "plan_convolution_input_grad"
 
 T = float32                                              # the dtype, bound by `_plan_fill`
 
-WINDOW_FEATURES = 24                                     # up to so many features a group, direct windows need no panels
+WINDOW_FEATURES = 48                                     # beyond, a window's weights exceed the first-level cache
 BLOCK_FEATURES = 14                                      # and channels as lanes pay from here
 
 
@@ -35,11 +35,16 @@ def _is_product(shape: Geometry) -> bool:
     return shape.taps == 1 and shape.groups == 1 and shape.stride == (1, 1, 1) and not any(shape.padding)
 
 
-def _family(dtype, shape, rows):
-    """Who computes the `rows` results of a group."""
+def _family(dtype, shape, rows, lines, columns):
+    """Who computes the `rows` results of a group, whose planes have so many lines and columns.
+
+    Direct windows take 160 GF/s times the lanes that are filled; panels, each packed for all rows, 165 rows / (rows + 9).
+    """
     if convwinograd.suits(dtype, shape):
         return convwinograd
-    return convwindow if rows <= WINDOW_FEATURES else convpanel
+    width = host_tile(4 if dtype == "float32" else 8).width
+    filled = columns / (-(-columns // width) * width) if lines > 1 else 1
+    return convwindow if rows <= WINDOW_FEATURES and 160 * filled > 165 * rows / (rows + 9) else convpanel
 
 
 def _fill(bias, out, walk):
@@ -87,7 +92,7 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
     if not shape.multiply_adds:
         return _plan_fill(dtype, shape.images, shape.features, shape.places, bias, activation == "relu",
                           "x, weight, bias, out, workspace")
-    family = _family(dtype, shape, shape.features // groups)
+    family = _family(dtype, shape, shape.features // groups, *shape.out[1:])
     return family.plan_forward(dtype, shape, bias, activation == "relu")
 
 
@@ -103,7 +108,8 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
     if not shape.multiply_adds:
         return _plan_fill(dtype, shape.images, shape.channels, math.prod(shape.size), bias, False,
                           "grad_out, weight, bias, out, workspace")
-    family = _family(dtype, shape, shape.channels // groups)
+    family = _family(dtype, shape, shape.channels // groups, -(-shape.size[1] // shape.stride[1]),
+                     -(-shape.size[2] // shape.stride[2]))
     return family.plan_input_grad(dtype, shape, bias)
 
 

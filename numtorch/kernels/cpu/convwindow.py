@@ -82,76 +82,85 @@ P_DEPTH, P_OFFSETS, P_TAPS, P_PACKED, P_PLANES, P_ROWS, P_COLUMNS, P_X_PLANE, P_
 P_PLANE, P_ROW, P_COLUMN, P_PLACE, P_WORDS = range(9, 14)
 
 
-def _fill_rows(out, features, out_plane, planes, rows, columns, phase, starts, lowest):
+def _fill_rows(out, features, out_plane, phase, starts, lowest):
     """A phase without taps: its places are the bias."""
     for f in range(features):
         value = T(0) if starts[f] < lowest else starts[f]
-        for plane in range(planes):
-            for row in range(rows):
+        for plane in range(phase[P_PLANES]):
+            for row in range(phase[P_ROWS]):
                 to = offset(out, f * out_plane + plane * phase[P_PLANE] + row * phase[P_ROW])
-                for i in range(columns):
+                for i in range(phase[P_COLUMNS]):
                     to[i * phase[P_COLUMN]] = value
 
 
-def _scatter_rows(source, features, lines, count, out, out_plane, out_row, step):
-    """Bring a register tile's sums, (features, lines, WIDTH), to columns that do not lie side by side."""
-    for f in range(features):
-        for line in range(lines):
-            scatter_run(offset(source, (f * LINES + line) * WIDTH), offset(out, f * out_plane + line * out_row), step, count)
+def _window_block(lines, image, distance, depth, offsets, weights, starts, lowest, rows, height, out, out_plane, out_line, step,
+                  count, spare):
+    """One register tile of every block of features: `lines` (a literal) vectors of `count` places, `distance` apart."""
+    first = int64(0)
+    while first < rows:
+        features, to = min(rows - first, height), offset(out, first * out_plane)
+        if step == 1:
+            multiply_window(FEATURES, lines, WIDTH, features, depth, image, distance, offsets, weights, offset(starts, first),
+                            lowest, to, out_plane, out_line, count)
+        else:
+            multiply_window(FEATURES, lines, WIDTH, features, depth, image, distance, offsets, weights, offset(starts, first),
+                            lowest, spare, int64(LINES * WIDTH), int64(WIDTH), count)
+            for f in range(features):
+                for line in range(lines):
+                    scatter_run(offset(spare, (f * LINES + line) * WIDTH), offset(to, f * out_plane + line * out_line), step, count)
+        weights = offset(weights, depth * FEATURES)
+        first += height
 
 
-def _window_plane(features, depth, image, x_row, offsets, weights, starts, lowest, out, out_plane, out_row, step, rows, columns,
-                  spare):
-    """One plane of places for up to FEATURES features."""
-    row = int64(0)
-    while row < rows:
-        if rows >= LINES:
-            row = min(row, rows - LINES)                 # the last four rows overlap those before
+def _window_plane(image, phase, packed, starts, lowest, rows, height, out, out_plane, spare, walk):
+    """One plane of places, four rows at a time."""
+    lines, columns, x_row, out_line, step = phase[P_ROWS], phase[P_COLUMNS], phase[P_X_ROW], phase[P_ROW], phase[P_COLUMN]
+    depth, offsets, weights = phase[P_DEPTH], as_pointer(phase[P_OFFSETS], walk), offset(packed, phase[P_PACKED])
+    line = int64(0)
+    while line < lines:
+        if lines >= LINES:
+            line = min(line, lines - LINES)              # the last four rows overlap those before
         for column in range(0, columns, WIDTH):
             count = min(columns - column, WIDTH)
-            source = offset(image, row * x_row + column)
-            to, to_feature, to_line = offset(out, row * out_row + column * step), out_plane, out_row
-            if step != 1:
-                to, to_feature, to_line = spare, int64(LINES * WIDTH), int64(WIDTH)
-            if rows >= LINES:
-                multiply_window(FEATURES, LINES, WIDTH, features, depth, source, x_row, offsets, weights, starts, lowest, to,
-                                to_feature, to_line, count)
+            source, to = offset(image, line * x_row + column), offset(out, line * out_line + column * step)
+            if lines >= LINES:
+                _window_block(LINES, source, x_row, depth, offsets, weights, starts, lowest, rows, height, to, out_plane, out_line,
+                              step, count, spare)
             else:
-                multiply_window(FEATURES, 1, WIDTH, features, depth, source, x_row, offsets, weights, starts, lowest, to,
-                                to_feature, to_line, count)
-            if step != 1:
-                _scatter_rows(spare, features, LINES if rows >= LINES else 1, count,
-                              offset(out, row * out_row + column * step), out_plane, out_row, step)
-        row += LINES if rows >= LINES else 1
+                _window_block(1, source, x_row, depth, offsets, weights, starts, lowest, rows, height, to, out_plane, out_line,
+                              step, count, spare)
+        line += LINES if lines >= LINES else 1
 
 
-def _window_line(features, depth, image, offsets, weights, starts, lowest, out, out_plane, columns):
-    """One long row of places for up to FEATURES features."""
+def _window_line(image, phase, packed, starts, lowest, rows, height, out, out_plane, spare, walk):
+    """One long row of places, four vectors at a time."""
+    columns, lane = phase[P_COLUMNS], int64(WIDTH)
+    depth, offsets, weights = phase[P_DEPTH], as_pointer(phase[P_OFFSETS], walk), offset(packed, phase[P_PACKED])
     column = int64(0)
     while column < columns:
         if columns >= LINES * WIDTH:
             column = min(column, columns - LINES * WIDTH)
-            multiply_window(FEATURES, LINES, WIDTH, features, depth, offset(image, column), int64(WIDTH), offsets, weights, starts,
-                            lowest, offset(out, column), out_plane, int64(WIDTH), int64(WIDTH))
+            _window_block(LINES, offset(image, column), lane, depth, offsets, weights, starts, lowest, rows, height,
+                          offset(out, column), out_plane, lane, int64(1), lane, spare)
             column += LINES * WIDTH
         else:
-            multiply_window(FEATURES, 1, WIDTH, features, depth, offset(image, column), int64(WIDTH), offsets, weights, starts,
-                            lowest, offset(out, column), out_plane, int64(WIDTH), min(columns - column, WIDTH))
+            _window_block(1, offset(image, column), lane, depth, offsets, weights, starts, lowest, rows, height,
+                          offset(out, column), out_plane, lane, int64(1), min(columns - column, WIDTH), spare)
             column += WIDTH
 
 
-def _pack_weights(weight, rows, row_stride, phases, number, walk, packed):
-    """Blocks of FEATURES rows as (k, FEATURES), for every phase."""
+def _pack_weights(weight, rows, height, row_stride, phases, number, walk, packed):
+    """Blocks of `height` rows as (k, FEATURES), for every phase."""
     for p in range(number):
         phase = offset(phases, p * P_WORDS)
         depth, taps = phase[P_DEPTH], as_pointer(phase[P_TAPS], walk)
-        for first in range(0, rows, FEATURES):
-            height = min(rows - first, FEATURES)
-            out = offset(packed, phase[P_PACKED] + first * depth)
-            for f in range(height):
+        out = offset(packed, phase[P_PACKED])
+        for first in range(0, rows, height):
+            for f in range(min(rows - first, height)):
                 source = offset(weight, (first + f) * row_stride)
                 for k in range(depth):
                     out[k * FEATURES + f] = source[taps[k]]
+            out = offset(out, depth * FEATURES)
 
 
 def windows(x, weight, bias, out, workspace, walk):
@@ -163,34 +172,29 @@ def windows(x, weight, bias, out, workspace, walk):
     channel_size = table[CHANNELS] * table[X_DEPTH] * table[X_ROWS] * table[X_COLUMNS]
     lowest = T(0) if walk[RELU_FLAG] != 0 else T(-inf)
     clear(image, walk[WEIGHT_SPACE])
+    blocks = (rows + FEATURES - 1) // FEATURES
+    height = (rows + blocks - 1) // blocks               # of a block: 5 and 5 of ten features, not 6 and 4
     held = int64(-1)
     for item in range(walk[FIRST], walk[END]):
         group, number = item // images, item % images
         if group != held:
-            _pack_weights(offset(weight, group * walk[W_GROUP]), rows, walk[W_ROW], phases, walk[PHASES], walk, packed)
+            _pack_weights(offset(weight, group * walk[W_GROUP]), rows, height, walk[W_ROW], phases, walk[PHASES], walk, packed)
             for f in range(rows):
                 starts[f] = bias[group * rows + f] if walk[HAS_BIAS] != 0 else T(0)
             held = group
         pad_images(offset(x, number * table[X_IMAGE] + group * channel_size), image, table, int64(1), int64(0), table[CHANNELS])
         for p in range(walk[PHASES]):
             phase = offset(phases, p * P_WORDS)
-            depth, offsets = phase[P_DEPTH], as_pointer(phase[P_OFFSETS], walk)
-            for first in range(0, rows, FEATURES):
-                features = min(rows - first, FEATURES)
-                weights = offset(packed, phase[P_PACKED] + first * depth)
-                to = offset(out, ((number * groups + group) * rows + first) * out_plane + phase[P_PLACE])
-                if depth == 0:
-                    _fill_rows(to, features, out_plane, phase[P_PLANES], phase[P_ROWS], phase[P_COLUMNS], phase,
-                               offset(starts, first), lowest)
-                else:
-                    for plane in range(phase[P_PLANES]):
-                        source, there = offset(image, plane * phase[P_X_PLANE]), offset(to, plane * phase[P_PLANE])
-                        if phase[P_ROWS] == 1 and phase[P_COLUMN] == 1:
-                            _window_line(features, depth, source, offsets, weights, offset(starts, first), lowest, there, out_plane,
-                                         phase[P_COLUMNS])
-                        else:
-                            _window_plane(features, depth, source, phase[P_X_ROW], offsets, weights, offset(starts, first), lowest,
-                                          there, out_plane, phase[P_ROW], phase[P_COLUMN], phase[P_ROWS], phase[P_COLUMNS], spare)
+            to = offset(out, (number * groups + group) * rows * out_plane + phase[P_PLACE])
+            if phase[P_DEPTH] == 0:
+                _fill_rows(to, rows, out_plane, phase, starts, lowest)
+            else:
+                for plane in range(phase[P_PLANES]):
+                    source, there = offset(image, plane * phase[P_X_PLANE]), offset(to, plane * phase[P_PLANE])
+                    if phase[P_ROWS] == 1 and phase[P_COLUMN] == 1:
+                        _window_line(source, phase, packed, starts, lowest, rows, height, there, out_plane, spare, walk)
+                    else:
+                        _window_plane(source, phase, packed, starts, lowest, rows, height, there, out_plane, spare, walk)
 
 
 def depthwise_weight(grad_out, x, grad_weight, workspace, walk):
