@@ -397,11 +397,10 @@ def _wide_blocking(problem, tile):
     elif rows <= 70 and right_bytes > _STREAMED_BYTES:   # B is used a few times: thin slices, so that it is read in order and
         columns = max(1 << 19, tile.columns * rows * problem.item) // (rows * problem.item)          # C stays in the cache
         return _Blocking(ALONG_ROWS, 32 * problem.item if rows <= 28 else 256, 1, columns // tile.columns * tile.columns)
-    elif right_bytes <= (_STREAMED_BYTES if rows <= 128 else _STREAMED_BYTES // 4) and (
-            problem.a[1] == 1 or problem.n < 16 * tile.columns):
-        return _Blocking(ALONG_ROWS, 2048, 1, _ALL)
-    turned = problem.a[1] != 1 and problem.n >= 16 * tile.columns
-    return _Blocking(PACK_RIGHT | ALONG_ROWS | (PACK_LEFT if turned else 0), 2048, 5, 512)
+    turned = PACK_LEFT if problem.a[1] != 1 and problem.n >= 16 * tile.columns else 0
+    if problem.b[1] == 1 and right_bytes <= (_STREAMED_BYTES if rows <= 128 else _STREAMED_BYTES // 4):
+        return _Blocking(ALONG_ROWS | turned, 2048, 5, _ALL)
+    return _Blocking(PACK_RIGHT | ALONG_ROWS | turned, 2048, 5, 512)
 
 
 def _narrow_blocking(problem, tile):
@@ -425,8 +424,9 @@ def _plan_blocked(problem, tile):
     right = (columns if packing & PACK_RIGHT else tile.columns) * depth + tile.width
     spaces = space(bias, left, right, 0 if tile.masked else tile.rows * tile.columns)
     names = {"pack_left": _pack_left_words, "pack_right": _pack_right_words} if problem.item == 2 else {}
-    kernel = compile_for(_blocked, problem, copy_left=_copy_masked if tile.masked else _copy_exactly, NARROW=int(tile.masked),
-                         EDGE=tile.width if tile.masked else tile.columns, **names)
+    narrow = tile.masked and problem.kind == "f"         # twice the code, which takes as long to compile
+    kernel = compile_for(_blocked, problem, copy_left=_copy_masked if tile.masked else _copy_exactly, NARROW=int(narrow),
+                         EDGE=tile.width if narrow else tile.columns, **names)
     return prepare(kernel, problem, parts, (depth, rows, columns, packing), spaces[1:4], spaces[4])
 
 

@@ -150,7 +150,7 @@ class _Tile:
         return self.v.splat(self.b.load(self.b.bitcast(at, self.v.element.as_pointer())))
 
     def _products(self):
-        """The sums over the depth, in strides of a few steps: before each, two rows of C are asked for, which would otherwise
+        """The sums over the depth, in strides of a few steps: before each, four rows of C are asked for, which would otherwise
         come as late as a tenth of the products take."""
         b = self.b
         self.offsets, bases = self._row_addresses()
