@@ -1,10 +1,10 @@
 """Is the machine busy with something else? A calibration loop that every thread runs between cases.
 
 Each thread does a fixed piece of work and reads two clocks around it: the wall's, and its own of processor time. Alone they
-agree; where others want the same processors, the thread waits while only the wall's clock runs. What it does *not* do is
-compare with the fastest time seen: clocks that turbo up and down, a cold thread pool and the starting of threads make the
-same work take 1.1 to 1.7 times its best on a machine that nobody else uses. How far the processor's own speed varied is
-kept apart from it.
+agree (1.00 was measured); where others want the same processors, the thread waits while only the wall's clock runs. What it
+does *not* do is compare the wall's clock with the fastest time seen: with the processors to itself, starting threads and
+the clocks of one busy core against two made the mean of that 1.25 times the best, and single turns 4. How far the
+processor's own speed varied is kept apart from it.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-PIECES, PIECE_BYTES = 4, 1 << 20                         # about a millisecond each, longer than what is left of a time slice
+PIECES, PIECE_BYTES = 12, 1 << 20                        # 10 ms in all: who has slept may run for a first time slice of some 3 ms
 REST_SECONDS = 2e-3                                      # the idle threads of OpenMP's and TBB's pools spin for up to 1 ms
 BUSY, UNSTEADY = 1.15, 1.5
 
