@@ -37,7 +37,7 @@ def mantissa_of(x):
 
 @_instruction
 def root_mantissa_of(x):
-    """x divided by an even power of two, in [1/2, 2): by 4**floor((exponent_of(x) + 1) / 2). 1 for 0 and inf, NaN for negative x."""
+    """x / 4**floor((exponent_of(x) + 1) / 2), which is in [1/2, 2); 1 for 0 and inf, NaN for negative x."""
     m = mantissa_of(x)
     return m / 2 if x != 0 and math.isfinite(x) and exponent_of(x) % 2 else m
 
