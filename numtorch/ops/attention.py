@@ -98,7 +98,8 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p: f
         query, key, value = plan.same_batch(query, key, value)
         return _formula(plan, query, key, value, attn_mask)
     if plan.prepare is not None:
-        return scaled_dot_product_attention(*plan.prepare(query, key, value), attn_mask, dropout_p, is_causal, scale, enable_gqa)
+        query, key, value = plan.prepare(query, key, value)
+        return scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
     return _attend(plan, query, key, value, attn_mask)
 
 

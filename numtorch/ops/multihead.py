@@ -94,7 +94,8 @@ def attend_projections(packs, heads, batch_dim, mask=None, dropout_p=0.0, is_cau
     if plan.attention.forward is None or (mask is not None and recording(mask)):
         query, key, value = _differentiable_views(packs, heads, batch_dim)
         return _joined(scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal), batch_dim)
-    out, lse, state = run_forward(plan.attention, *plan.views(packs), mask)
+    query, key, value = plan.views(packs)
+    out, lse, state = run_forward(plan.attention, query, key, value, mask)
     result = wrap(out.storage, out.address, plan.out)
     if recording(*packs):
         result.node = node = GraphNode("multi_head_attention", tuple([p.node for p in packs]), (*packs, mask, lse),

@@ -218,10 +218,10 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         ceil_mode: let the last window hang over the edge.
     """
     x, restore = _batched("max_pool3d", input, 3)
-    window = _window("max_pool3d", kernel_size, stride, padding, dilation)
-    counts = _window_counts("max_pool3d", x, *window, bool(ceil_mode))
-    regions = tuple(_window_regions(n, o, *axis) for n, o, *axis in zip(x.layout.shape[2:], counts, *window))
-    found = tuple(restore(t) for t in _max_regions(x, regions, window[3]))
+    kernel, stride, padding, dilation = _window("max_pool3d", kernel_size, stride, padding, dilation)
+    counts = _window_counts("max_pool3d", x, kernel, stride, padding, dilation, bool(ceil_mode))
+    regions = tuple(_window_regions(*axis) for axis in zip(x.layout.shape[2:], counts, kernel, stride, padding, dilation))
+    found = tuple(restore(t) for t in _max_regions(x, regions, dilation))
     return found if return_indices else found[0]
 
 
@@ -341,8 +341,8 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) -> Te
     if input.layout.shape[-2] % taps:
         raise RuntimeError(f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
                            f"input.size(1)={input.layout.shape[-2]} and kernel_size={kernel} (fold)")
-    padded = [n + 2 * p for n, p in zip(size, padding)]
-    rows, columns = _columns(*padded, kernel, dilation, stride)
+    padded = size[0] + 2 * padding[0], size[1] + 2 * padding[1]
+    rows, columns = _columns(padded[0], padded[1], kernel, dilation, stride)
     if input.layout.shape[-1] != rows * columns:
         raise RuntimeError(f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, "
                            f"stride={stride}, expected size of input's dimension 2 to match the calculated number of sliding "

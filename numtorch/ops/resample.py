@@ -35,13 +35,18 @@ class _Maps:
     def adjoint(self):
         return _maps(self.kind, self.axes, not self.transposed)
 
-    def matrices(self):
-        """For each axis, (outputs, (places, values))."""
-        made = []
-        for axis, outputs in zip(self.axes, self.outputs):
-            places, values = _KINDS[self.kind](*axis)
-            made.append((outputs, (places[::-1] if self.transposed else places, values)))
-        return made
+    def rows(self):
+        """For each axis and each output along it, a list of (input, weight) pairs."""
+        made = [_KINDS[self.kind](*axis) for axis in self.axes]
+        return [_transposed(rows, axis[0]) for rows, axis in zip(made, self.axes)] if self.transposed else made
+
+
+def _transposed(rows, inputs):
+    turned = [[] for _ in range(inputs)]
+    for i, row in enumerate(rows):
+        for j, weight in row:
+            turned[j].append((i, weight))
+    return turned
 
 
 @functools.lru_cache(1024)
@@ -63,10 +68,9 @@ def _plan(layout, maps):
         plan.out = Layout.of(layout.dtype, (*lead, *maps.outputs), None, layout.device)
         plan.call = None
         if plan.out.numel and layout.numel:
-            one = np.zeros((2, 1), np.int64), np.ones(1)
-            matrices = [(1, one)] * (3 - dims) + maps.matrices()
+            rows = [[[(0, 1.0)]]] * (3 - dims) + maps.rows()
             kept = kernels(layout.device, "resample").plan_resample(
-                layout.dtype.kernel, math.prod(lead), (1,) * (3 - dims) + maps.inputs, matrices)
+                layout.dtype.kernel, math.prod(lead), (1,) * (3 - dims) + maps.inputs, rows)
             plan.kept, plan.call, plan.walk = kept, kept.prepared.call, kept.prepared.walk
             plan.tables = kept.indices.ctypes.data, kept.weights.ctypes.data
             plan.workspace = Layout.of(uint8, (kept.prepared.workspace,), None, layout.device)
@@ -95,25 +99,23 @@ def _vjp(node, grad):
 # ---------------------------------------------------------------- averages
 def _regions(inputs, outputs):
     """Output i averages the inputs from floor(i n / outputs) up to ceil((i + 1) n / outputs)."""
-    places, values = [], []
+    rows = []
     for i in range(outputs):
-        start, stop = i * inputs // outputs, -(-(i + 1) * inputs // outputs)
-        places += [(i, j) for j in range(start, stop)]
-        values += [1.0 / (stop - start)] * (stop - start)
-    return np.array(places, np.int64).reshape(-1, 2).T, np.array(values)
+        region = range(i * inputs // outputs, -(-(i + 1) * inputs // outputs))
+        rows.append([(j, 1.0 / len(region)) for j in region])
+    return rows
 
 
 def _windows(inputs, outputs, kernel, stride, padding, include_padding, divide):
     """Output i averages a window, or sums it where the division is done elsewhere."""
-    places, values = [], []
+    rows = []
     for i in range(outputs):
         start = i * stride - padding
         stop = min(start + kernel, inputs + padding)
         inside = range(max(start, 0), min(stop, inputs))
         count = stop - start if include_padding else len(inside)
-        places += [(i, j) for j in inside]
-        values += [1.0 / count if divide else 1.0] * len(inside)
-    return np.array(places, np.int64).reshape(-1, 2).T, np.array(values)
+        rows.append([(j, 1.0 / count if divide else 1.0) for j in inside])
+    return rows
 
 
 def region_averages(x, sizes) -> Tensor:
@@ -133,38 +135,29 @@ def window_averages(x, outputs, kernel, stride, padding, include_padding, diviso
 def _positions(inputs, outputs, align_corners, scale):
     """Where outputs lie among inputs: corners on corners, or halves of pixels on halves."""
     if align_corners:
-        return np.arange(outputs) * ((inputs - 1) / (outputs - 1) if outputs > 1 else 0.0)
-    return (np.arange(outputs) + 0.5) * scale - 0.5
-
-
-def _entries(indices, weights, inputs):
-    """Rows of (output, input) and weights; inputs beyond an edge are the edge."""
-    count, taps = indices.shape
-    places = np.stack([np.repeat(np.arange(count), taps), np.clip(indices, 0, inputs - 1).ravel()])
-    return places, weights.ravel()
+        step = (inputs - 1) / (outputs - 1) if outputs > 1 else 0.0
+        return [i * step for i in range(outputs)]
+    return [(i + 0.5) * scale - 0.5 for i in range(outputs)]
 
 
 def _nearest(inputs, outputs, scale, exact):
     """`exact` takes the input whose centre is nearest; the other is PyTorch's old rule, floor(i * scale)."""
-    scale = np.float32(scale)                            # PyTorch computes it in float32, and floor shows the difference
-    i = np.arange(outputs, dtype=np.float32)
-    index = np.minimum(np.floor((i + np.float32(0.5)) * scale if exact else i * scale).astype(np.int64), inputs - 1)
-    return np.stack([np.arange(outputs), index]), np.ones(outputs)
+    scale, half = np.float32(scale), np.float32(0.5 if exact else 0.0)
+    at = [(np.float32(i) + half) * scale for i in range(outputs)]    # as PyTorch: in float32, and floor shows the difference
+    return [[(min(math.floor(x), inputs - 1), 1.0)] for x in at]
 
 
 def _linear(inputs, outputs, scale, align_corners):
-    position = np.maximum(_positions(inputs, outputs, align_corners, scale), 0)
-    low = np.minimum(np.floor(position).astype(np.int64), inputs - 1)
-    fraction = np.clip(position - low, 0.0, 1.0)
-    high = np.minimum(low + 1, inputs - 1)
-    return _entries(np.stack([low, high], 1), np.stack([1 - fraction, fraction], 1), inputs)
+    rows = []
+    for position in _positions(inputs, outputs, align_corners, scale):
+        low = min(math.floor(max(position, 0.0)), inputs - 1)
+        fraction = min(max(position - low, 0.0), 1.0)
+        rows.append([(low, 1.0 - fraction), (min(low + 1, inputs - 1), fraction)])
+    return rows
 
 
 def _cubic(inputs, outputs, scale, align_corners):
-    """Keys's cubic convolution with a = -0.75."""
-    position = _positions(inputs, outputs, align_corners, scale)
-    low = np.floor(position).astype(np.int64)
-    t = position - low
+    """Keys's cubic convolution with a = -0.75; inputs beyond an edge are the edge."""
     a = -0.75
 
     def near(x):
@@ -173,8 +166,13 @@ def _cubic(inputs, outputs, scale, align_corners):
     def far(x):
         return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
 
-    weights = np.stack([far(t + 1), near(t), near(1 - t), far(2 - t)], 1)
-    return _entries(low[:, None] + np.arange(-1, 3), weights, inputs)
+    rows = []
+    for position in _positions(inputs, outputs, align_corners, scale):
+        low = math.floor(position)
+        t = position - low
+        weights = far(t + 1), near(t), near(1 - t), far(2 - t)
+        rows.append([(min(max(low + i, 0), inputs - 1), w) for i, w in zip(range(-1, 3), weights)])
+    return rows
 
 
 _KINDS = {"regions": _regions, "windows": _windows, "nearest": _nearest, "linear": _linear, "cubic": _cubic}

@@ -7,6 +7,8 @@ with the product of the lengths. How a block is laid out stands in `attentionblo
 """
 from __future__ import annotations
 
+import bisect
+import itertools
 import struct
 
 import numpy as np
@@ -353,10 +355,9 @@ class _Problem:
     def blocks(self):
         """Multiply-adds of each block of queries, of all heads."""
         blocks = -(-self.queries // self.lanes)
-        seen = np.full(blocks, self.keys)
-        if self.causal:
-            seen = np.minimum(self.keys, self.lanes * np.arange(1, blocks + 1))
-        return np.tile(seen * (self.lanes * (self.depth + self.width) * (self.item // 4)), self.batch * self.heads)
+        each = self.lanes * (self.depth + self.width) * (self.item // 4)
+        seen = [min(self.keys, self.lanes * (b + 1)) if self.causal else self.keys for b in range(blocks)]
+        return [keys * each for keys in seen] * (self.batch * self.heads)
 
     def prepare(self, function, words, costs, strides, spaces):
         """`words` says what each address points to: x the dtype, c the compute type, b bytes, i int64."""
@@ -371,7 +372,7 @@ class _Problem:
         stride = round_up(spaces[-1] * self.item, 64)
         rows = [(*part, *self.sizes, *(s for each in strides for s in each), *spaces) for part in parts]
         offsets = [(0,) * (len(words) - 1) + (index * stride,) for index in range(len(parts))]
-        return threads.prepare(kernel, rows, offsets, workspace=stride * len(parts), release_lock=costs.sum() > 1 << 20)
+        return threads.prepare(kernel, rows, offsets, workspace=stride * len(parts), release_lock=sum(costs) > 1 << 20)
 
 
 def _bits(value):
@@ -380,10 +381,10 @@ def _bits(value):
 
 def _shares(costs):
     """Ranges of items of about equal cost, one a thread."""
-    ends = np.cumsum(costs)
+    ends = [0, *itertools.accumulate(costs)]
     count = min(threads.get_num_threads(), len(costs)) if ends[-1] >= _SERIAL_WORK else 1
-    cuts = [0, *(int(np.searchsorted(ends, ends[-1] * p / count)) + 1 for p in range(1, count)), len(costs)]
-    return [(a, b) for a, b in zip(cuts, cuts[1:]) if b > a]
+    cuts = [bisect.bisect_left(ends, ends[-1] * p / count) for p in range(count + 1)]
+    return [(a, b) for a, b in itertools.pairwise(cuts) if b > a]
 
 
 def plan_attention(dtype, batch, heads, group, queries, keys, depth, width, scale, causal, strides, mask=None,
@@ -422,7 +423,7 @@ def plan_attention_grad(dtype, batch, heads, group, queries, keys, depth, width,
                    _KEY_BLOCK * lanes, _KEY_BLOCK * lanes, lanes * depth + slack, keys * wide_depth, keys * wide_width,
                    2 * lanes, max(_KEY_BLOCK, lanes) * (depth + width), lanes * _KEY_BLOCK, (slack + 1) * lanes)
     q, k, v, out, grad, *grads = strides
-    costs = problem.blocks().reshape(batch * heads // group, -1).sum(1) * 5 // 2
+    costs = [sum(problem.blocks()) * 5 // 2 // problem.batch // (heads // group)] * (batch * heads // group)
     return problem.prepare(attention_grad, "xxxbixcxxxxc", costs, [q, k, v, out, mask_strides, grad, *grads], spaces)
 
 

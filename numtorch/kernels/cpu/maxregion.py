@@ -6,10 +6,10 @@ one size are faster there.
 """
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from math import isnan
 
-import numpy as np
 from numpy import float32, inf
 
 from .. import threads
@@ -66,8 +66,8 @@ def plan_max_region(dtype, planes, sizes, regions, dilation=(1, 1, 1)):
     counts = [len(r) for r in regions]
     tables = [value for axis in regions for side in (0, 1) for value in (region[side] for region in axis)]
     size, pointer = LAYOUTS[dtype][0], dtype + "*"
-    outputs, inputs = int(np.prod(counts)), int(np.prod(sizes))
-    work = planes * int(np.prod([sum(max(e - f, 1) for f, e in axis) for axis in regions]))
+    outputs, inputs = math.prod(counts), math.prod(sizes)
+    work = planes * math.prod(sum(max(e - f, 1) for f, e in axis) for axis in regions)
     return _prepare(max_region, dtype, (pointer, pointer, "int64*"), planes, (*sizes, *counts, *dilation, *tables),
                     (inputs * size, outputs * size, outputs * 8), work)
 

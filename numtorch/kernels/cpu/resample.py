@@ -7,6 +7,7 @@ along vectors into one row of scratch; that row is then resampled along W.
 from __future__ import annotations
 
 import functools
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -95,24 +96,18 @@ def resample(x, out, indices, weights, scratch, walk):
 
 
 # ---------------------------------------------------------------- tables
-def tables(matrices, dtype):
-    """Indices (int32) and weights of the maps whose matrices (outputs, inputs) are given, and the taps of each.
-
-    Each matrix is a triple (outputs, inputs, entries), entries an array of rows (output, input) and an array of weights.
-    """
+def tables(maps, dtype):
+    """Indices (int32) and weights of maps, one after another, and the taps of each; rows with fewer taps get weights of 0."""
     indices, weights, taps = [], [], []
-    for outputs, (places, values) in matrices:
-        order = np.argsort(places[0], kind="stable")
-        to, source, value = places[0][order], places[1][order], values[order]
-        counts = np.bincount(to, minlength=outputs)
-        k = max(int(counts.max(initial=0)), 1)
-        nth = np.arange(len(to)) - np.repeat(np.cumsum(counts) - counts, counts)
-        index, weight = np.zeros((k, outputs), np.int32), np.zeros((k, outputs), LAYOUTS[dtype][1]["T"])
-        index[nth, to], weight[nth, to] = source, value
-        indices.append(index.ravel())
-        weights.append(weight.ravel())
+    for rows in maps:
+        k = max(1, max(map(len, rows), default=1))
         taps.append(k)
-    return np.concatenate(indices), np.concatenate(weights), taps
+        for tap in range(k):
+            for row in rows:
+                index, weight = row[tap] if tap < len(row) else (0, 0.0)
+                indices.append(index)
+                weights.append(weight)
+    return np.array(indices, np.int32), np.array(weights, LAYOUTS[dtype][1]["T"]), taps
 
 
 @functools.lru_cache(None)
@@ -128,23 +123,23 @@ class Resampling:
     __slots__ = ("prepared", "indices", "weights")
 
 
-def plan_resample(dtype, planes, sizes, matrices) -> Resampling:
+def plan_resample(dtype, planes, sizes, maps) -> Resampling:
     """Resample (planes, *sizes) of three axes.
 
     Args:
         dtype: `"float32"`, `"float64"`, `"float16"` or `"bfloat16"`.
-        matrices: for each axis, (outputs, (places, values)): weights `values` of (output, input) in the rows of `places`.
+        maps: for each axis, and each output along it, a list of (input, weight) pairs.
     """
     plan = Resampling()
-    plan.indices, plan.weights, taps = tables(matrices, dtype)
-    extents = [outputs for outputs, _ in matrices]
+    plan.indices, plan.weights, taps = tables(maps, dtype)
+    extents = [len(rows) for rows in maps]
     lines = planes * extents[0] * extents[1]
     work = lines * (sizes[2] * taps[0] * taps[1] + extents[2] * taps[2] * 2)
     parts = min(threads.get_num_threads(), planes) if work > SPLIT_WORK else 1
     edges = [planes * part // parts for part in range(parts + 1)]
     size, own = LAYOUTS[dtype][0], np.dtype(LAYOUTS[dtype][1]["T"]).itemsize
     room = -(-(sizes[2] + extents[2]) * own // 64) * 64
-    steps = (int(np.prod(sizes)) * size, int(np.prod(extents)) * size)
+    steps = (math.prod(sizes) * size, math.prod(extents) * size)
     rows = [(end - begin, *sizes, *extents, *taps) for begin, end in pairwise(edges)]
     offsets = [(begin * steps[0], begin * steps[1], 0, 0, part * room) for part, begin in enumerate(edges[:-1])]
     plan.prepared = threads.prepare(_kernel(dtype), rows, offsets, workspace=room * parts, release_lock=work > SPLIT_WORK)
