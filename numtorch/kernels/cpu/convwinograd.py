@@ -2,8 +2,9 @@
 
 Winograd's minimal filtering F(2 x 2, 3 x 3) (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2015):
 tiles of 4 x 4 elements, two apart, and the kernels are transformed by additions; their products, summed over channels, are
-16 matrix products; and each is transformed back to 2 x 2 outputs. The transforms only add and halve, so results are as
-accurate as the direct sum's. The gradient for the input is the same with the kernels turned round.
+16 matrix products; and each is transformed back to 2 x 2 outputs. The transforms only add and halve: the error is 1.2 (64
+channels) to 3 times (512) that of the direct sum, of some 2e-7. The gradient for the input is the same with the kernels
+turned round.
 
 Tiles are the places of a convolution by 4 x 4 of stride 2, so they are found and panelled as in `convpanel.py`.
 float32 and float64. The planners here take a `Geometry`; `conv.py` chooses.
