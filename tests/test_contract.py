@@ -188,7 +188,7 @@ def test_sums_with_products(name, beta, alpha):
                 assert torch.equal(getattr(tensors[0].clone(), name + "_")(*tensors[1:], beta=beta, alpha=alpha), found)
             if dtype in ("float64", "complex128"):
                 leaves_of = [t.clone().requires_grad_() for t in tensors]
-                gradcheck(lambda *x: getattr(torch, name)(*x, beta=beta, alpha=alpha), leaves_of, fast_mode=True)  # noqa: B023
+                gradcheck(lambda *x: getattr(torch, name)(*x, beta=beta, alpha=alpha), leaves_of, fast_mode=True)
 
 
 def test_sum_does_not_read_what_is_scaled_by_zero():
