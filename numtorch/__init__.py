@@ -57,11 +57,14 @@ from .ops.random import (Generator, bernoulli, default_generator, fork_rng, get_
 from .ops.rnn import gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell
 from .ops.reduce import (all, amax, amin, aminmax, any, argmax, argmin, count_nonzero, max, mean, min, nanmean, nansum,
                          norm, prod, std, std_mean, sum, var, var_mean)
+from .ops.regions import adaptive_avg_pool1d, adaptive_max_pool1d, max_pool3d
+from .ops.resample import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from .ops.scatter import gather, index_reduce, scatter, scatter_add, scatter_reduce, take_along_dim
 from .ops.parts import chunk, split, tensor_split, unbind
 from .ops.view import (as_strided, broadcast_to, diagonal, expand, flatten, movedim, narrow, permute, ravel, reshape, select,
                        squeeze,
                        swapaxes, swapdims, t, transpose, unflatten, unfold, unsqueeze)
+from .ops.window import avg_pool1d, max_pool1d, max_pool2d
 from .printing import set_printoptions
 from .storage import empty_cache
 from .exchange import from_dlpack, from_numpy, frombuffer
