@@ -37,10 +37,11 @@ from .ops.dropout import alpha_dropout, dropout, feature_alpha_dropout, feature_
 from .ops.embedding import embedding, embedding_bag, embedding_renorm_
 from .ops.gather import index_add, index_copy, index_fill, index_select, put, take
 from .ops.index import index_put
-from .ops.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, column_stack, dstack, hstack, meshgrid, stack, vstack)
+from .ops.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, column_stack, dstack, hstack, meshgrid, stack,
+                       vstack)
 from .ops.rearrange import flip, fliplr, flipud, repeat_interleave, roll, rot90, tile
 from .ops.triangle import block_diag, diag, diag_embed, diagflat, trace, tril, tril_indices, triu, triu_indices
-from .ops.mask import masked_scatter, masked_select, nonzero
+from .ops.mask import argwhere, masked_scatter, masked_select, nonzero, nonzero_static
 from .ops.softmax import log_softmax, logsumexp, softmax
 from .ops.op import result_type
 from .ops.operators import add, clamp, conj, div, imag, masked_fill, real, sub, where
@@ -60,7 +61,10 @@ from .ops.reduce import (all, amax, amin, aminmax, any, argmax, argmin, count_no
 from .ops.regions import adaptive_avg_pool1d, adaptive_max_pool1d, max_pool3d
 from .ops.resample import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from .ops.scatter import gather, index_reduce, scatter, scatter_add, scatter_reduce, take_along_dim
-from .ops.parts import chunk, split, tensor_split, unbind
+from .ops.parts import (chunk, dsplit, hsplit, split, split_with_sizes, tensor_split, unbind, unsafe_chunk, unsafe_split,
+                        unsafe_split_with_sizes, vsplit)
+from .ops.replace import as_strided_scatter, diagonal_scatter, select_scatter, slice_scatter
+from .ops.statistics import corrcoef, cov, dist, renorm
 from .ops.view import (as_strided, broadcast_to, diagonal, expand, flatten, movedim, narrow, permute, ravel, reshape, select,
                        squeeze,
                        swapaxes, swapdims, t, transpose, unflatten, unfold, unsqueeze)

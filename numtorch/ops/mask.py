@@ -13,7 +13,7 @@ from .copy import contiguous, copy_, filled, register
 from .indexed import apart, begin_write, end_write, finish, out_of_place, run_counting
 from .op import method, new_plan_table
 from .pointwise import pointwise
-from .view import expand, place, reshape, view
+from .view import expand, narrow, place, reshape, view
 
 _mask_plans = new_plan_table()
 
@@ -49,6 +49,24 @@ def nonzero(input, *, as_tuple: bool = False):
         return out
     column = Layout.of(int64, out.layout.shape[:1], (len(shape),), mask.layout.device)
     return tuple([view_of(out, column, d) for d in range(len(shape))])
+
+
+@method
+def argwhere(input) -> Tensor:
+    """The indices of elements that are not zero, row-major, as (count, ndim)."""
+    return nonzero(input)
+
+
+def nonzero_static(input, *, size: int, fill_value: int = -1) -> Tensor:
+    """The first `size` rows of `nonzero`, filled up with rows of `fill_value`."""
+    found = nonzero(input)
+    out = filled(Layout.of(int64, (size, found.layout.shape[1]), None, found.layout.device), fill_value)
+    count = min(size, found.layout.shape[0])
+    copy_(narrow(out, 0, 0, count), narrow(found, 0, 0, count))
+    return out
+
+
+method(nonzero_static)
 
 
 def _both(name, input, mask):

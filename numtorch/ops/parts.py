@@ -73,11 +73,44 @@ def tensor_split(self, indices_or_sections, dim: int = 0):
     """Parts of a dimension as NumPy's array_split makes them: a number of parts, or cut before each index."""
     dim = wrap_dim(dim, self.layout.ndim)
     extent = self.layout.shape[dim]
-    if isinstance(indices_or_sections, int):
-        n = indices_or_sections
+    if isinstance(indices_or_sections, int) or (isinstance(indices_or_sections, Tensor) and not indices_or_sections.layout.ndim):
+        n = int(indices_or_sections)
         if n <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {n}")
         cuts = [extent // n * i + min(i, extent % n) for i in range(n + 1)]
     else:
+        if isinstance(indices_or_sections, Tensor):
+            indices_or_sections = indices_or_sections.tolist()
         cuts = [0, *indices_or_sections, extent]
     return tuple([slice_view(self, dim, a, b, 1) for a, b in zip(cuts, cuts[1:])])
+
+
+def _split_along(name, least, dim):
+    def function(self, indices_or_sections):
+        if self.layout.ndim < least:
+            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension{'s' if least > 1 else ''}, but got "
+                               f"a tensor with {self.layout.ndim} dimensions!")
+        along = 0 if name == "hsplit" and self.layout.ndim == 1 else dim
+        extent = self.layout.shape[along]
+        if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or extent % indices_or_sections):
+            raise RuntimeError(f"torch.{name} attempted to split along dimension {along}, but the size of the dimension {extent} "
+                               f"is not divisible by the split_size {indices_or_sections}!")
+        return tensor_split(self, indices_or_sections, along)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (f"Parts of dimension {dim}: a number of equal ones, or cut before each index."
+                        + (" A vector is cut along its only dimension." if name == "hsplit" else ""))
+    return method(function)
+
+
+hsplit, vsplit, dsplit = _split_along("hsplit", 1, 1), _split_along("vsplit", 2, 0), _split_along("dsplit", 3, 2)
+
+
+@method
+def split_with_sizes(self, split_sizes, dim: int = 0):
+    """Views of consecutive parts of a dimension, of the given sizes."""
+    return split(self, list(split_sizes), dim)
+
+
+unsafe_split, unsafe_chunk, unsafe_split_with_sizes = split, chunk, split_with_sizes
+for _name in ("unsafe_split", "unsafe_chunk", "unsafe_split_with_sizes"):
+    method(globals()[_name], _name)

@@ -6,6 +6,7 @@ each element's bits depend on its index alone, so splitting the work changes not
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import threading
 
@@ -442,6 +443,31 @@ def exponential_(self, lambd: float = 1.0, *, generator=None):
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     return _refill(self, "exponential", (float(lambd),), generator, "exponential")
+
+
+@method
+def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None):
+    """Fill with Cauchy numbers."""
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    uniform = uniform_(empty_tensor(self.layout.dense()), 0.0, 1.0, generator=generator)
+    return self.copy_((uniform - 0.5).mul_(math.pi).tan_().mul_(sigma).add_(median))
+
+
+@method
+def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None):
+    """Fill with numbers whose logarithms are normal."""
+    _check_std(std)
+    return self.copy_(normal_(empty_tensor(self.layout.dense()), mean, std, generator=generator).exp_())
+
+
+@method
+def geometric_(self, p, *, generator=None):
+    """Fill with the number of trials up to the first success, each of probability p."""
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    waits = exponential_(empty_tensor(self.layout.dense(float64)), -math.log1p(-p), generator=generator)
+    return self.copy_(waits.ceil_())
 
 
 @method

@@ -230,6 +230,7 @@ COUNT = ReduceOp("count_nonzero", lambda d: int64, None)
 
 
 def _into(out, result):
+    """A result, written to `out` where one is given."""
     if out is None:
         return result
     if out.layout.shape != result.layout.shape:
@@ -263,9 +264,9 @@ def sum(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tens
 
 
 @method
-def nansum(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+def nansum(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
     """The sum with NaN counted as 0."""
-    return sum(arithmetic.where(comparison.isnan(input), 0, input), dim, keepdim, dtype=dtype)
+    return sum(arithmetic.where(comparison.isnan(input), 0, input), dim, keepdim, dtype=dtype, out=out)
 
 
 @method
@@ -284,19 +285,19 @@ def mean(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Ten
 
 
 @method
-def nanmean(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+def nanmean(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
     """The mean of the elements that are not NaN."""
     present = to_dtype(comparison.logical_not(comparison.isnan(input)), input.layout.dtype)
-    return nansum(input, dim, keepdim, dtype=dtype) / sum(present, dim, keepdim)
+    return _into(out, nansum(input, dim, keepdim, dtype=dtype) / sum(present, dim, keepdim))
 
 
 @method
-def prod(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+def prod(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
     """The product of all elements, or along one dimension."""
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
     result = PROD.run(input, _dims(dim), keepdim)
-    return result if dtype is None else to_dtype(result, as_dtype(dtype))
+    return _into(out, result if dtype is None else to_dtype(result, as_dtype(dtype)))
 
 
 @method
@@ -312,24 +313,26 @@ def amin(input, dim=(), keepdim: bool = False, *, out=None) -> Tensor:
 
 
 @method
-def aminmax(input, *, dim=None, keepdim: bool = False):
+def aminmax(input, *, dim=None, keepdim: bool = False, out=None):
     """The smallest and the largest element, as (min, max)."""
-    return _AminMax(amin(input, () if dim is None else dim, keepdim), amax(input, () if dim is None else dim, keepdim))
+    low, high = out or (None, None)
+    dim = () if dim is None else dim
+    return _AminMax(amin(input, dim, keepdim, out=low), amax(input, dim, keepdim, out=high))
 
 
 _AminMax = namedtuple("aminmax", ["min", "max"])
 
 
 @method
-def any(input, dim=None, keepdim: bool = False) -> Tensor:
+def any(input, dim=None, keepdim: bool = False, *, out=None) -> Tensor:
     """Whether any element is non-zero."""
-    return ANY.run(input, _dims(dim), keepdim)
+    return _into(out, ANY.run(input, _dims(dim), keepdim))
 
 
 @method
-def all(input, dim=None, keepdim: bool = False) -> Tensor:
+def all(input, dim=None, keepdim: bool = False, *, out=None) -> Tensor:
     """Whether all elements are non-zero."""
-    return ALL.run(input, _dims(dim), keepdim)
+    return _into(out, ALL.run(input, _dims(dim), keepdim))
 
 
 @method
@@ -345,19 +348,19 @@ def _correction(unbiased, correction):
 
 
 @method
-def var(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> Tensor:
+def var(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None, out=None) -> Tensor:
     """The variance; the divisor is n - correction (1 by default, 0 with `unbiased=False`)."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if _layout("var", input).dtype.category < 2:
         raise RuntimeError("var only support floating point and complex dtypes")
-    return VAR.run(input, _none_if_empty(dim), keepdim, (("correction", _correction(unbiased, correction)),))
+    return _into(out, VAR.run(input, _none_if_empty(dim), keepdim, (("correction", _correction(unbiased, correction)),)))
 
 
 @method
-def std(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> Tensor:
+def std(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None, out=None) -> Tensor:
     """The standard deviation, the square root of `var`."""
-    return elementary.sqrt(var(input, dim, unbiased, keepdim, correction=correction))
+    return _into(out, elementary.sqrt(var(input, dim, unbiased, keepdim, correction=correction)))
 
 
 def var_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None):
@@ -371,7 +374,7 @@ def std_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correctio
 
 
 @method
-def norm(input, p=2, dim=None, keepdim: bool = False, dtype=None) -> Tensor:
+def norm(input, p=2, dim=None, keepdim: bool = False, out=None, dtype=None) -> Tensor:
     """The p-norm (sum |x|^p)^(1/p) over dimensions; "fro" is 2, inf the largest magnitude, 0 the number of non-zeros."""
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
@@ -379,7 +382,7 @@ def norm(input, p=2, dim=None, keepdim: bool = False, dtype=None) -> Tensor:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
                            f"{input.layout.dtype.title}")
     p = 2.0 if p == "fro" or p is None else float(p)
-    return NORM.run(input, _none_if_empty(dim), keepdim, (("exponent", p),))
+    return _into(out, NORM.run(input, _none_if_empty(dim), keepdim, (("exponent", p),)))
 
 
 # ---------------------------------------------------------------- broadcasting undone
@@ -441,15 +444,15 @@ def _arg(kind, x, dim, keepdim):
 
 
 @method
-def argmax(input, dim=None, keepdim: bool = False) -> Tensor:
+def argmax(input, dim=None, keepdim: bool = False, *, out=None) -> Tensor:
     """The index of the first largest element, of all (row-major) or along a dimension. NaN counts as largest."""
-    return _arg("argmax", input, dim, keepdim)
+    return _into(out, _arg("argmax", input, dim, keepdim))
 
 
 @method
-def argmin(input, dim=None, keepdim: bool = False) -> Tensor:
+def argmin(input, dim=None, keepdim: bool = False, *, out=None) -> Tensor:
     """The index of the first smallest element, of all (row-major) or along a dimension. NaN counts as smallest."""
-    return _arg("argmin", input, dim, keepdim)
+    return _into(out, _arg("argmin", input, dim, keepdim))
 
 
 def _extreme_along(kind, x, dim, keepdim):
@@ -477,7 +480,8 @@ def _max_or_min(kind, total, pairwise, input, dim, keepdim, out):
             raise RuntimeError(f"{kind}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
                                f"dim with the 'dim' argument.")
         return _into(out, total.run(input))
-    return _extreme_along(kind, input, dim, keepdim)
+    pair = _extreme_along(kind, input, dim, keepdim)
+    return pair if out is None else type(pair)(*[_into(o, t) for o, t in zip(out, pair)])
 
 
 @method

@@ -333,6 +333,9 @@ def take_along_dim(input, indices, dim=None, *, out=None) -> Tensor:
         raise RuntimeError(f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
                            f"{input.layout.ndim} dimensions for input, and {indices.layout.ndim} dimensions for indices")
     dim = wrap_dim(dim, input.layout.ndim)
+    mine, theirs = input.layout.shape, indices.layout.shape
+    if mine[:dim] == theirs[:dim] and mine[dim + 1:] == theirs[dim + 1:]:
+        return gather(input, dim, indices, out=out)
     common = list(broadcast_shapes(*[s[:dim] + (1,) + s[dim + 1:] for s in (input.layout.shape, indices.layout.shape)]))
     shapes = [(*common[:dim], t.layout.shape[dim], *common[dim + 1:]) for t in (input, indices)]
     return gather(expand(input, shapes[0]), dim, expand(indices, shapes[1]), out=out)

@@ -1,8 +1,9 @@
 """Reading and writing by index: gather, scatter, index_select, embedding, advanced indexing. Masks are in mask.py.
 
 All of them are one walk (indexwalk.py). With a single index array and runs of one element, which gather, scatter and
-`x[:, index]` are, it goes in one pass along the last dim; where all rows share their indices, as in `x[:, index]`, these become
-offsets once, for 256 columns at a time.
+`x[:, index]` are, it goes in one pass along the last dim. Where all rows share their indices, as in `x[:, index]`, these become
+offsets once, for 256 columns at a time. Where indices pick rows, a tile of columns is done for all of them before the next: the
+one cache line of each row that it touches stays near.
 
 Every index is compared with the dim's size before it is used. A write looks at all indices first, so that a bad one leaves
 memory untouched; `status`, which the caller has set to 0, is then 1 + the position of a bad index. Repeated indices are
@@ -14,12 +15,13 @@ from __future__ import annotations
 
 from numpy import float32, int64
 
-from ..intrinsics import local_array, offset, select
+from ..intrinsics import local_array, offset
 from .elements import WORDS, itemsize, prepare_parts, same, shares, typed
 from .indexwalk import BLOCK, GRAIN, HEADER, all_good, block_starts, merged, other_starts, plan_walk
 
 T = float32
 load = store = same
+TILE = 16                        # columns: a cache line of float32
 
 
 # ---------------------------------------------------------------- one index array, runs of one element
@@ -74,10 +76,14 @@ def indices_good(index, status, walk):
     stride = entry[1 + dims]
     position = walk[0]
     stop = min(walk[1], position + last) if shared_rows(walk) else walk[1]
+    if row_major(sizes, offset(entry, 2), dims):
+        last = stop
     while position < stop:
         column = position % last
         span = min(last - column, stop - position)
-        part = offset(index, row_start(position // last, dims, sizes, offset(entry, 2)) + column * stride)
+        part = offset(index, column)
+        if last != stop:
+            part = offset(index, row_start(position // last, dims, sizes, offset(entry, 2)) + column * stride)
         if number_bad(part, span, stride, size) != 0:
             status[0] = position + first_bad(part, span, stride, size) + 1
             return False
@@ -85,24 +91,29 @@ def indices_good(index, status, walk):
     return True
 
 
+def row_major(sizes, strides, dims):
+    expected = int64(1)
+    alike = True
+    for back in range(dims):
+        d = dims - 1 - back
+        alike = alike and strides[d] == expected
+        expected *= sizes[d]
+    return alike
+
+
 def take_span(a, b, c, span, x_stride, out_stride, stride, size, step):
-    """b[i] = a[index i]. A bad index reads element 0; returns how many there were."""
-    wrong = int64(0)
-    if out_stride == 1 and stride == 1 and x_stride == 0 and step == 1:
+    """b[i] = a[index i], where all indices are good. Returns whether they are; they are still in L1 when they are used."""
+    if number_bad(c, span, stride, size) != 0:
+        return False
+    if out_stride == 1 and stride == 1:
         for i in range(span):
             value = int64(c[i])
-            value += (value >> 63) & size
-            bad = (value < 0) | (value >= size)
-            wrong += int64(bad)
-            b[i] = a[select(bad, int64(0), value)]
+            b[i] = a[i * x_stride + (value + ((value >> 63) & size)) * step]
     else:
         for i in range(span):
             value = int64(c[i * stride])
-            value += (value >> 63) & size
-            bad = (value < 0) | (value >= size)
-            wrong += int64(bad)
-            b[i * out_stride] = a[i * x_stride + select(bad, int64(0), value) * step]
-    return wrong
+            b[i * out_stride] = a[i * x_stride + (value + ((value >> 63) & size)) * step]
+    return True
 
 
 def take_elements(x, index, out, status, walk):
@@ -112,21 +123,33 @@ def take_elements(x, index, out, status, walk):
     entry = offset(sizes, 3 * dims)
     size, step = entry[0], entry[1]
     x_stride, out_stride, stride = sizes[2 * dims - 1], sizes[3 * dims - 1], entry[1 + dims]
-    position = walk[0]
     if size == 0:
-        status[0] = position + int64(position < walk[1])
+        status[0] = walk[0] + int64(walk[0] < walk[1])
         return
-    while position < walk[1]:
-        column = position % last
-        row = position // last
-        span = min(last - column, walk[1] - position)
-        a = offset(x, row_start(row, dims, sizes, offset(sizes, dims)) + column * x_stride)
-        b = offset(out, row_start(row, dims, sizes, offset(sizes, 2 * dims)) + column * out_stride)
-        c = offset(index, row_start(row, dims, sizes, offset(entry, 2)) + column * stride)
-        if take_span(a, b, c, span, x_stride, out_stride, stride, size, step) != 0:
-            status[0] = position + first_bad(c, span, stride, size) + 1
-            return
-        position += span
+    if dims == 1:
+        first, span = walk[0], walk[1] - walk[0]
+        c = offset(index, first * stride)
+        if not take_span(offset(x, first * x_stride), offset(out, first * out_stride), c, span, x_stride, out_stride, stride, size,
+                         step):
+            status[0] = first + first_bad(c, span, stride, size) + 1
+        return
+    x_row, out_row, index_row, row_count = sizes[2 * dims - 2], sizes[3 * dims - 2], entry[dims], sizes[dims - 2]
+    tile = TILE if x_stride == 1 and step != 1 and last > TILE else last
+    row = walk[0] // last
+    while row < walk[1] // last:
+        count = min(walk[1] // last - row, row_count - row % row_count)
+        a = offset(x, row_start(row, dims, sizes, offset(sizes, dims)))
+        b = offset(out, row_start(row, dims, sizes, offset(sizes, 2 * dims)))
+        c = offset(index, row_start(row, dims, sizes, offset(entry, 2)))
+        for first in range(0, last, tile):
+            span = min(last - first, tile)
+            for r in range(count):
+                part = offset(c, r * index_row + first * stride)
+                if not take_span(offset(a, r * x_row + first * x_stride), offset(b, r * out_row + first * out_stride), part, span,
+                                 x_stride, out_stride, stride, size, step):
+                    status[0] = (row + r) * last + first + first_bad(part, span, stride, size) + 1
+                    return
+        row += count
 
 
 def column_offsets(places, index, first, width, walk):
@@ -178,6 +201,21 @@ def put_columns(x, index, values, walk):
                 a[places[i]] = put_one(a[places[i]], b[i * stride])
 
 
+def put_span(a, b, c, span, x_stride, value_stride, stride, size, step):
+    if stride == 1 and value_stride == 1:
+        for i in range(span):
+            value = int64(c[i])
+            value += (value >> 63) & size
+            target = offset(a, i * x_stride + value * step)
+            target[0] = put_one(target[0], b[i])
+    else:
+        for i in range(span):
+            value = int64(c[i * stride])
+            value += (value >> 63) & size
+            target = offset(a, i * x_stride + value * step)
+            target[0] = put_one(target[0], b[i * value_stride])
+
+
 def put_elements(x, index, values, walk):
     """x[...] = put_one(x[...], values[...])"""
     dims = walk[2]
@@ -186,27 +224,25 @@ def put_elements(x, index, values, walk):
     entry = offset(sizes, 3 * dims)
     size, step = entry[0], entry[1]
     x_stride, value_stride, stride = sizes[2 * dims - 1], sizes[3 * dims - 1], entry[1 + dims]
-    position = walk[0]
-    while position < walk[1]:
-        column = position % last
-        row = position // last
-        span = min(last - column, walk[1] - position)
-        a = offset(x, row_start(row, dims, sizes, offset(sizes, dims)) + column * x_stride)
-        b = offset(values, row_start(row, dims, sizes, offset(sizes, 2 * dims)) + column * value_stride)
-        c = offset(index, row_start(row, dims, sizes, offset(entry, 2)) + column * stride)
-        if stride == 1 and value_stride == 1:
-            for i in range(span):
-                value = int64(c[i])
-                value += (value >> 63) & size
-                target = offset(a, i * x_stride + value * step)
-                target[0] = put_one(target[0], b[i])
-        else:
-            for i in range(span):
-                value = int64(c[i * stride])
-                value += (value >> 63) & size
-                target = offset(a, i * x_stride + value * step)
-                target[0] = put_one(target[0], b[i * value_stride])
-        position += span
+    if dims == 1:
+        first = walk[0]
+        put_span(offset(x, first * x_stride), offset(values, first * value_stride), offset(index, first * stride), walk[1] - first,
+                 x_stride, value_stride, stride, size, step)
+        return
+    x_row, value_row, index_row, row_count = sizes[2 * dims - 2], sizes[3 * dims - 2], entry[dims], sizes[dims - 2]
+    tile = TILE if x_stride == 1 and step != 1 and last > TILE else last
+    row = walk[0] // last
+    while row < walk[1] // last:
+        count = min(walk[1] // last - row, row_count - row % row_count)
+        a = offset(x, row_start(row, dims, sizes, offset(sizes, dims)))
+        b = offset(values, row_start(row, dims, sizes, offset(sizes, 2 * dims)))
+        c = offset(index, row_start(row, dims, sizes, offset(entry, 2)))
+        for first in range(0, last, tile):
+            for r in range(count):
+                put_span(offset(a, r * x_row + first * x_stride), offset(b, r * value_row + first * value_stride),
+                         offset(c, r * index_row + first * stride), min(last - first, tile), x_stride, value_stride, stride, size,
+                         step)
+        row += count
 
 
 # ---------------------------------------------------------------- what a write does

@@ -1,0 +1,101 @@
+"""Covariances, correlations, distances, and slices held to a norm."""
+from __future__ import annotations
+
+from ..dtypes import get_default_dtype
+from ..layout import wrap_dim
+from ..tensor import Tensor
+from . import arithmetic, comparison, elementary, reduce
+from .copy import copy_, to_dtype
+from .op import method
+from .view import diagonal, reshape, transpose, unsqueeze
+
+
+def _weights(name, weights, count):
+    if weights.layout.ndim > 1:
+        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.layout.ndim} "
+                           f"dimensions")
+    if weights.layout.numel != count:
+        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input, but got "
+                           f"{weights.layout.numel} != {count}")
+    if bool(reduce.any(comparison.lt(weights, 0))):
+        raise RuntimeError(f"cov(): {name} cannot be negative")
+    return reshape(weights, -1)
+
+
+@method
+def cov(input, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
+    """The covariance matrix of variables (rows) from observations (columns); a vector is one variable.
+
+    Args:
+        correction: what is taken from the number of observations to give the divisor.
+        fweights: how often each observation occurred.
+        aweights: how much each observation counts.
+
+    Raises:
+        RuntimeError: more than two dimensions, or weights that do not fit.
+    """
+    if input.layout.ndim > 2:
+        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.layout.ndim} "
+                           f"dimensions")
+    x = to_dtype(input, get_default_dtype()) if input.layout.dtype.category < 2 else input
+    x = reshape(x, 1, -1) if x.layout.ndim < 2 else x
+    count = x.layout.shape[1]
+    weights = None
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
+        if given is not None:
+            checked = to_dtype(_weights(name, given, count), x.layout.dtype)
+            weights = checked if weights is None else weights * checked
+    if weights is None:
+        total, mean, divisor = count, reduce.mean(x, 1, True), count - correction
+        weighted = x - mean
+    else:
+        total = reduce.sum(weights)
+        mean = unsqueeze(reduce.sum(x * weights, 1), 1) / total
+        if aweights is None:
+            divisor = total - correction
+        else:
+            divisor = total - correction * reduce.sum(weights * aweights) / total
+        weighted = (x - mean) * weights
+        divisor = arithmetic.clamp_low(divisor, 0)
+    centred = x - mean
+    product = weighted @ arithmetic.conj(transpose(centred, 0, 1))
+    result = product / (divisor if isinstance(divisor, Tensor) else max(divisor, 0))
+    return result if input.layout.ndim == 2 else reshape(result, ())
+
+
+@method
+def corrcoef(input) -> Tensor:
+    """The correlation coefficients of variables (rows) from observations (columns)."""
+    if input.layout.ndim > 2:
+        raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with "
+                           f"{input.layout.ndim} dimensions")
+    matrix = cov(input)
+    if not matrix.layout.ndim:
+        return matrix / matrix
+    deviation = elementary.sqrt(diagonal(matrix))
+    return arithmetic.maximum(arithmetic.minimum(matrix / unsqueeze(deviation, 1) / unsqueeze(deviation, 0), 1), -1)
+
+
+@method
+def dist(input, other, p: float = 2) -> Tensor:
+    """The p-norm of the difference of two tensors."""
+    return reduce.norm(input - other, p)
+
+
+@method
+def renorm(input, p, dim, maxnorm, *, out=None) -> Tensor:
+    """The tensor with those slices of a dimension whose p-norm is above `maxnorm` scaled down to it."""
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    dim = wrap_dim(dim, input.layout.ndim)
+    size = reduce.norm(input, p, tuple(d for d in range(input.layout.ndim) if d != dim), True)
+    result = input * arithmetic.where(comparison.gt(size, maxnorm), maxnorm / (size + 1e-7), 1)
+    return result if out is None else copy_(out, result.detach())
+
+
+@method
+def renorm_(self, p, dim, maxnorm):
+    """In-place form of `renorm`."""
+    return copy_(self, renorm(self, p, dim, maxnorm))
