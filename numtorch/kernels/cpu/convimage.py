@@ -7,6 +7,7 @@ stride, and no kernel tests for edges.
 from __future__ import annotations
 
 import functools
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -73,11 +74,11 @@ class Geometry(NamedTuple):
 
     @property
     def taps(self):
-        return int(np.prod(self.kernel))
+        return math.prod(self.kernel)
 
     @property
     def places(self):
-        return int(np.prod(self.out))
+        return math.prod(self.out)
 
     @property
     def multiply_adds(self):
@@ -232,7 +233,7 @@ def forward_image(shape, dtype, images=1):
     padded = [(shape.out[axis] - 1) * step[axis] + taps[axis][-1] + 1 for axis in (0, 1)]
     padded.append(shape.out[2] + taps[2][-1] // stride)
     channels = shape.channels // shape.groups
-    image = Image(dtype, channels, shape.channels * int(np.prod(shape.size)), shape.size, shape.padding, padded,
+    image = Image(dtype, channels, shape.channels * math.prod(shape.size), shape.size, shape.padding, padded,
                   (*sample, stride), int((taps[2] % stride).max()) + 1, images)
     offsets = (np.arange(channels)[:, None, None, None] * image.channel_step + taps[0][:, None, None] * image.depth_step
                + taps[1][:, None] * image.row_step + taps[2] % stride * int(padded[2]) + taps[2] // stride)

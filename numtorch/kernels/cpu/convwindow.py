@@ -261,7 +261,7 @@ def plan_depthwise_weight(dtype, shape):
     planes, rows, columns = shape.out
     z, y, c = np.meshgrid(np.arange(planes), np.arange(rows), np.arange(0, columns, width), indexing="ij")
     segments = index_table(np.stack([((z * rows + y) * columns + c).ravel(), (z * steps[0] + y * steps[1] + c).ravel(),
-                                     np.minimum(columns - c, width).ravel()], 1))
+                                     np.where(columns - c < width, columns - c, width).ravel()], 1))
     threaded = shape.multiply_adds > SPLIT_WORK
     parts = min(threads.get_num_threads() if threaded else 1, shape.features)
     scratch = image.elements + aligned(shape.taps * width)
