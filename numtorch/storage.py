@@ -8,7 +8,6 @@ refers to (CPython's reference count says so) is handed out again, 17 ns against
 """
 from __future__ import annotations
 
-import threading
 import weakref
 from collections import deque
 from sys import getrefcount
@@ -16,11 +15,9 @@ from sys import getrefcount
 import numpy as np
 
 from .devices import cpu
-from .kernels.forks import survive_fork
 
 SMALL = 1 << 16                                          # bytes; larger blocks go to the free lists
 ALIGNMENT = 64
-_CACHE_LIMIT = 1 << 30                                   # bytes kept in free lists before they are given back
 
 
 class Storage:
@@ -55,14 +52,20 @@ class Storage:
 
 
 class _LargeStorage(Storage):
-    """Gives its block to a free list when it dies."""
+    """Gives its block back to the list it came from when it dies."""
 
     __slots__ = ("bin",)
 
     def __del__(self):
-        give_back = getattr(self, "bin", None)
-        if give_back is not None and hasattr(self, "owner"):     # an allocation that failed has none
-            give_back(self.owner, self.address)
+        kept = self.bin
+        kept.append((self.owner, self.address))
+        kept.host.count_freed(kept.size)
+
+
+class _Bin(list):
+    """The free blocks of one size, the one used last on top."""
+
+    __slots__ = ("size", "host")
 
 
 def _new_block(nbytes):
@@ -108,49 +111,58 @@ def take(ring: Ring) -> Storage:
 
 # ---------------------------------------------------------------- host memory
 class _HostAllocator:
-    """Blocks of host memory, the large ones recycled last-in-first-out by size."""
+    """Blocks of host memory. Large ones wait in bins by size.
 
-    def __init__(self):
-        self.free: dict[int, list] = {}
-        self.cached = 0
-        self.lock = survive_fork(threading.Lock())
+    There is no lock: a finaliser can run at any point, also inside `allocate`, and list operations are atomic. It is `freed` that
+    may be off where threads count at once, so before anything is thrown away the bins are counted.
+    """
+
+    def __init__(self, limit):
+        self.limit = limit                               # bytes kept in bins before they are given back
+        self.bins: dict[int, _Bin] = {}
+        self.freed = 0                                   # bytes that came back since the last count
 
     def allocate(self, nbytes):
         if nbytes <= SMALL:
             owner, address = _new_block(nbytes)
             return Storage(address, nbytes, owner)
         size = -(-nbytes // 4096) * 4096
-        with self.lock:
-            blocks = self.free.get(size)
-            block = blocks.pop() if blocks else None
-            if block:
-                self.cached -= size
-        storage = object.__new__(_LargeStorage)
-        storage.bin = self.give_back                     # first, so that __del__ is right if the next line fails
-        owner, address = block or _new_block(size)
-        Storage.__init__(storage, address, nbytes, owner)
+        found = self.bins.get(size)
+        if found is None:
+            found = self._new_bin(size)
+        try:
+            owner, address = found.pop()
+        except IndexError:
+            owner, address = _new_block(size)
+        storage = _new_large(_LargeStorage)
+        storage.address, storage.nbytes, storage.owner, storage.device = address, nbytes, owner, cpu
+        storage.version, storage.writer, storage.pooled, storage.bin = 0, None, False, found
         return storage
 
-    def give_back(self, owner, address):
-        size = owner.nbytes - ALIGNMENT
-        if not self.lock.acquire(blocking=False):        # a finaliser can run inside allocate: then let the block go
-            return
-        try:
-            if self.cached + size > _CACHE_LIMIT:
-                self.free.clear()
-                self.cached = 0
-            self.free.setdefault(size, []).append((owner, address))
-            self.cached += size
-        finally:
-            self.lock.release()
+    def _new_bin(self, size):
+        if len(self.bins) >= 4096:                       # dynamic shapes must not grow the table
+            self.empty()
+        fresh = _Bin()
+        fresh.size, fresh.host = size, self
+        return self.bins.setdefault(size, fresh)
+
+    def count_freed(self, nbytes):
+        """Note that a block came back, and throw all free blocks away when they are too many."""
+        self.freed += nbytes
+        if self.freed > self.limit:
+            self.freed = 0
+            if sum(b.size * len(b) for b in list(self.bins.values())) > self.limit:
+                self.empty()
 
     def empty(self):
-        with self.lock:
-            self.free.clear()
-            self.cached = 0
+        """Give every free block back to the system."""
+        for each in list(self.bins.values()):
+            each.clear()
+        self.bins.clear()
 
 
-host = _HostAllocator()
+_new_large = object.__new__
+host = _HostAllocator(1 << 30)
 _allocators: dict = {"cpu": host}
 _rings: dict[tuple, Ring] = {}
 
