@@ -69,7 +69,7 @@ def _encoder_layer(trained):
 def _blocks(trained):
     return module_case("ResNet-18 block, 8×64×56×56", lambda torch: residual_block(torch, 64), (normal(8, 64, 56, 56),),
                        trained=trained, flops=(3 if trained else 1) * 2 * 2.0 * 8 * 56 * 56 * 64 * 64 * 9, tolerance=1e-2,
-                       group="convolutional")            # a value that rounding moves across relu's corner changes its gradient
+                       corners=True, group="convolutional")
 
 
 CASES = [

@@ -53,6 +53,8 @@ class Case:
         numpy: True where NumPy understands the expression; or `numpy(np, *arrays)`, the same in NumPy's words.
         exact: whether both sides must give the same numbers; random ones are compared by shape, mean and deviation.
         tolerance: relative difference allowed between results, where the dtype's own (see `TOLERANCES`) does not fit.
+        corners: whether rounding may move values across a corner such as relu's, which changes single gradients: results are
+            compared by the root of their mean square, not by the largest difference.
         group: the table's heading, where a family has several.
         size: how much work there is, for cases that differ in it alone; they share a `group` and are drawn as one line.
     """
@@ -68,6 +70,7 @@ class Case:
     numpy: bool | Callable = False
     exact: bool = True
     tolerance: float | None = None
+    corners: bool = False
     group: str = ""
     size: float = 0.0
 

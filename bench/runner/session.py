@@ -168,19 +168,24 @@ def disagreement(ours, theirs, case, dtype) -> str:
             difference = max(abs(x.mean() - y.mean()), abs(x.std() - y.std())) / deviation if x.size else 0.0
             allowed = MOMENTS_TOLERANCE / np.sqrt(max(x.size, 1))
         else:
-            difference, allowed = _distance(x, y), case.tolerance or TOLERANCES[dtype]
+            difference, allowed = _distance(x, y, case.corners), case.tolerance or TOLERANCES[dtype]
         if not difference <= allowed:
             return f"relative difference {difference:.1e}, {allowed:.0e} allowed{where}"
     return ""
 
 
-def _distance(x, y):
-    """The largest difference, relative to the largest value; infinities and NaN must be in the same places."""
+def _distance(x, y, mean):
+    """The largest difference relative to the largest value, or, with `mean`, of the roots of their mean squares.
+
+    Infinities and NaN must be in the same places.
+    """
     finite = np.isfinite(x)
     if not np.array_equal(finite, np.isfinite(y)) or not np.array_equal(x[~finite], y[~finite], equal_nan=True):
         return np.inf
     if not finite.any():
         return 0.0
+    if mean:
+        return np.linalg.norm(x[finite] - y[finite]) / (np.linalg.norm(y[finite]) or 1.0)
     return np.abs(x[finite] - y[finite]).max() / (np.abs(y[finite]).max() or 1.0)
 
 
