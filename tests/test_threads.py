@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import numtorch as torch
 from numtorch.kernels import compiler, threads
 from numtorch.kernels.compiler import compile_kernel
+from numtorch.kernels.intrinsics import atomic_add, atomic_load, offset, pause
 
 jit_only = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing runs in threads")
 can_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
@@ -32,6 +34,16 @@ def add_workspace(x, work, walk):
             work[i] = x[i]
         for i in range(n):
             x[i] = work[i] + 1
+
+
+def meet(met, walk):
+    """Say that this part has begun, and wait for the other for up to a few seconds of pauses."""
+    atomic_add(met, 1)
+    for _ in range(200_000_000):
+        if atomic_load(met) >= 2:
+            break
+        pause()
+    atomic_add(offset(met, 1), atomic_load(met) - 1)
 
 
 @pytest.fixture
@@ -70,8 +82,53 @@ def test_parts_have_workspaces_of_their_own():
 
 
 @jit_only
-def test_backend_is_named():
-    assert threads.backend_name() in ("tbb", "omp", "serial")
+def test_workers_help():
+    """Two parts that each wait for the other to begin can only end when two threads run them."""
+    kernel = compile_kernel(meet, ("int64*", "int64*"))
+    prepared = threads.prepare(kernel, [[0], [0]], [[0], [0]])
+    met = np.zeros(2, np.int64)
+    prepared.call(met.ctypes.data, prepared.walk)
+    assert threads.workers() >= 1 and list(met) == [2, 2]
+
+
+@jit_only
+@pytest.mark.parametrize("rest", [0, 2e-5, 2e-4, 5e-3], ids=["at once", "spinning", "falling asleep", "asleep"])
+def test_workers_are_woken(rest):
+    kernel = compile_kernel(count, ("int64*", "int64*"))
+    rows, offsets = parts_of(4096, 3)
+    prepared = threads.prepare(kernel, rows, offsets)
+    x = np.zeros(4096, np.int64)
+    for repeat in range(200):
+        prepared.call(x.ctypes.data, prepared.walk)
+        assert (x == repeat + 1).all()
+        time.sleep(rest)
+
+
+@jit_only
+def test_launches_from_several_threads_share_the_pool():
+    kernel = compile_kernel(count, ("int64*", "int64*"))
+    rows, offsets = parts_of(3000, 5)
+    prepared = threads.prepare(kernel, rows, offsets)
+    arrays = [np.zeros(3000, np.int64) for _ in range(6)]
+
+    def work(x):
+        for _ in range(2000):
+            prepared.call(x.ctypes.data, prepared.walk)
+
+    running = [threading.Thread(target=work, args=(x,)) for x in arrays]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    assert all((x == 2000).all() for x in arrays)
+
+
+@jit_only
+def test_the_pool_ends_with_the_process():
+    program = "import numtorch as torch\ntorch.set_num_threads(2)\nx = torch.randn(500_000)\nprint((x + x).sum() is not None)"
+    for _ in range(5):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
 
 
 def test_too_many_words_are_refused():
@@ -192,8 +249,9 @@ FORKS = textwrap.dedent("""
     for number in range(int(sys.argv[2])):
         child = os.fork()
         if child == 0:
-            right = np.array_equal((x * x + torch.exp(x)).numpy(), expected) and threads._backend.state[0] == 0
-            right = right and (torch.ones(40_000 + number) * 2).sum().item() == 80_000 + 2 * number
+            right = np.array_equal((x * x + torch.exp(x)).numpy(), expected) and threads.workers() == 0
+            right = right and torch.ones(400_000 + number).mul(2).sum().item() == 800_000 + 2 * number
+            right = right and threads.workers() == 0
             os._exit(0 if right else 1)
         deadline = time.time() + 20
         while True:

@@ -205,9 +205,44 @@ def call_native(address, arguments, count):
 
 
 @intrinsic
-def call_parallel_for(entry, task, args, dims, steps, data, threads):
-    """Numba's threading backends' `parallel_for(task, args, dims, steps, data, 0, 1, threads)` at address `entry`."""
-    raise NotImplementedError("threads are not started for kernels that run as Python")
+def call_c(address, a, b, c):
+    """Call the C function at `address` with three words and give back the word it returns."""
+    raise NotImplementedError("kernels that run as Python call no C functions")
+
+
+# ---------------------------------------------------------------- words that several threads use, in one order for all of them
+@intrinsic
+def atomic_load(pointer):
+    """pointer[0]."""
+    return pointer[0]
+
+
+@intrinsic
+def atomic_store(pointer, value):
+    """pointer[0] = value."""
+    pointer[0] = value
+
+
+@intrinsic
+def atomic_add(pointer, value):
+    """pointer[0] += value. Returns what was there before."""
+    before = pointer[0]
+    pointer[0] = before + value
+    return before
+
+
+@intrinsic
+def compare_exchange(pointer, expected, value):
+    """pointer[0] = value where it is `expected`. Returns whether it was."""
+    if pointer[0] != expected:
+        return False
+    pointer[0] = value
+    return True
+
+
+@intrinsic
+def pause():
+    """Let the processor's other thread, or its clock, have a moment."""
 
 
 def pointee(name: str):

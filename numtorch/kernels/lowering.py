@@ -166,11 +166,54 @@ def call_native(typing_context, address, arguments, count):
 
 
 @intrinsic
-def call_parallel_for(typing_context, entry, task, args, dims, steps, data, threads):
+def call_c(typing_context, address, a, b, c):
     def codegen(context, builder, signature, values):
-        pointer = ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [pointer] * 5 + [I64] * 3)
-        words = [builder.inttoptr(v, pointer) for v in values[1:6]]
-        builder.call(builder.inttoptr(values[0], kind.as_pointer()), [*words, I64(0), I64(1), values[6]])
+        kind = ir.FunctionType(I64, [I64] * 3)
+        return builder.call(builder.inttoptr(values[0], kind.as_pointer()), values[1:])
+    return types.int64(*[types.int64] * 4), codegen
+
+
+# ---------------------------------------------------------------- atomics
+ORDER = "seq_cst"                                        # launches are rare enough for the simplest order there is
+
+
+@intrinsic
+def atomic_load(typing_context, pointer):
+    def codegen(context, builder, signature, values):
+        return builder.load_atomic(values[0], ORDER, 8)
+    return types.int64(pointer), codegen
+
+
+@intrinsic
+def atomic_store(typing_context, pointer, value):
+    def codegen(context, builder, signature, values):
+        builder.store_atomic(values[1], values[0], ORDER, 8)
         return context.get_dummy_value()
-    return types.void(*[types.int64] * 7), codegen
+    return types.void(pointer, types.int64), codegen
+
+
+@intrinsic
+def atomic_add(typing_context, pointer, value):
+    def codegen(context, builder, signature, values):
+        return builder.atomic_rmw("add", values[0], values[1], ORDER)
+    return types.int64(pointer, types.int64), codegen
+
+
+@intrinsic
+def compare_exchange(typing_context, pointer, expected, value):
+    def codegen(context, builder, signature, values):
+        return builder.extract_value(builder.cmpxchg(*values, ORDER, ORDER), 1)
+    return types.boolean(pointer, types.int64, types.int64), codegen
+
+
+@intrinsic
+def pause(typing_context):
+    def codegen(context, builder, signature, values):
+        module = builder.module
+        if module.triple.startswith("x86_64"):
+            builder.call(cgutils.get_or_insert_function(module, ir.FunctionType(ir.VoidType(), []), "llvm.x86.sse2.pause"), [])
+        elif module.triple.startswith(("aarch64", "arm64")):
+            hint = ir.FunctionType(ir.VoidType(), [I32])
+            builder.call(cgutils.get_or_insert_function(module, hint, "llvm.aarch64.hint"), [I32(1)])
+        return context.get_dummy_value()
+    return types.void(), codegen

@@ -129,9 +129,9 @@ def _share(count, parts, unit):
     return [(start, end) for start, end in zip([0, *ends], ends) if end > start]
 
 
-# float32 multiply-adds (float64 ones count twice) below which one thread is as fast: TBB's workers sleep between calls, and
-# waking one takes some 10 µs. In float32 two threads took 9.9 µs against 4.1 at 64³, and 21.7 against 27 at 128³.
-_SERIAL_WORK = 100 ** 3
+# float32 multiply-adds (float64 ones count twice) below which one thread is as fast: two threads took 2.5 µs against 2.3 at
+# 48³, 3.4 against 4.1 at 64³, and 14.5 against 25.9 at 128³.
+_SERIAL_WORK = 250_000
 
 
 def split(problem, rows_unit, columns_unit, serial_work=_SERIAL_WORK):

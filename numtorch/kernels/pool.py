@@ -1,0 +1,209 @@
+"""A pool of worker threads whose loop is a kernel: what `threads.py` hands the parts of a call to.
+
+There is one job at a time. Its parts are claimed one by one, by the workers and by the thread that launched it, through one
+64-bit word, the *ticket*: job number, number of parts, next part. Claiming is a compare-and-exchange of that word, so a worker
+that comes late finds it changed and cannot take a part of the wrong job; and a launcher never waits for a worker that has
+not begun, only for parts already being worked on. A worker that finds nothing to do looks again for some 50 µs, because the
+next call of a model follows within a few, and then sleeps in `read` on a pipe until a launcher writes to it.
+
+Why not TBB or OpenMP (whose parallel-for Numba's extension modules offer): TBB's workers fall asleep at once, and waking
+them took 10 µs of a 128 x 128 product's 26; OpenMP's wait for one another at the end of every loop, so that two processes of two
+threads each on two cores took 8 ms for a 256 x 256 product, against 0.2.
+
+The state is an array of 64-bit words that kernels and workers share, each hot word on a cache line of its own.
+"""
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import sys
+import time
+
+import numpy as np
+
+from . import compiler
+from .intrinsics import (
+    address_of,
+    as_pointer,
+    atomic_add,
+    atomic_load,
+    atomic_store,
+    call_c,
+    call_native,
+    compare_exchange,
+    local_like,
+    offset,
+    pause,
+)
+
+RUNNING, READ, WRITE, YIELD, READ_END, WRITE_END, SPINS = range(7)     # written at the start only
+TICKET, JOB, DONE, LOCK, SLEEPERS = 8, 16, 24, 32, 40
+WORDS = 48
+MAX_PARTS = (1 << 16) - 1
+SPIN_SECONDS = 50e-6
+
+
+def run_part(call, part):
+    """Run one part: the record's native kernel on the call's words plus this part's offsets."""
+    record = as_pointer(call[0], call)
+    count = record[1]
+    words = local_like(call, 24)
+    for i in range(count):
+        words[i] = call[1 + i] + record[6 + part * count + i]
+    call_native(record[0], words, count)
+
+
+def run_claimed(state):
+    """Claim parts of the job and run them until none is left. Returns how many that were."""
+    ticket = offset(state, TICKET)
+    ran = 0
+    while True:
+        claim = atomic_load(ticket)
+        part = claim & 0xffff
+        if part >= (claim >> 16) & 0xffff:
+            return ran
+        call = as_pointer(atomic_load(offset(state, JOB)), state)
+        if compare_exchange(ticket, claim, claim + 1):   # else another took it, or `call` may be of a later job
+            run_part(call, part)
+            atomic_add(offset(state, DONE), 1)
+            ran += 1
+
+
+def has_parts(state):
+    claim = atomic_load(offset(state, TICKET))
+    return claim & 0xffff < (claim >> 16) & 0xffff
+
+
+def sleep(state):
+    """Wait for a byte from the pipe. The ticket is looked at once more after the worker has said that it sleeps: a launcher writes
+    the ticket first and then asks who sleeps, so one of the two sees the other."""
+    sleepers = offset(state, SLEEPERS)
+    atomic_add(sleepers, 1)
+    if has_parts(state):
+        asleep = atomic_load(sleepers)
+        while asleep > 0:
+            if compare_exchange(sleepers, asleep, asleep - 1):
+                return
+            asleep = atomic_load(sleepers)               # 0: a launcher has counted this worker, and a byte is on its way
+    byte = local_like(state, 1)
+    call_c(state[READ], state[READ_END], address_of(byte), 1)
+
+
+def work(state):
+    """What a worker does until the pool is closed."""
+    spins = 0
+    while atomic_load(offset(state, RUNNING)) != 0:
+        if run_claimed(state) > 0:
+            spins = 0
+        elif spins < state[SPINS]:
+            pause()
+            spins += 1
+        else:
+            sleep(state)
+            spins = 0
+
+
+def wake(state, wanted):
+    """Wake up to `wanted` workers that sleep."""
+    sleepers = offset(state, SLEEPERS)
+    asleep = atomic_load(sleepers)
+    while asleep > 0:
+        woken = min(asleep, wanted)
+        if compare_exchange(sleepers, asleep, asleep - woken):
+            bytes_ = local_like(state, 8)
+            call_c(state[WRITE], state[WRITE_END], address_of(bytes_), min(woken, 64))
+            return
+        asleep = atomic_load(sleepers)
+
+
+def launch(state, call, parts):
+    """Run all parts of a call, with the workers' help unless the pool is closed or busy with another thread's job."""
+    lock = offset(state, LOCK)
+    if atomic_load(offset(state, RUNNING)) == 0 or not compare_exchange(lock, 0, 1):
+        for part in range(parts):
+            run_part(call, part)
+        return
+    ticket, done = offset(state, TICKET), offset(state, DONE)
+    atomic_store(offset(state, JOB), address_of(call))
+    atomic_store(done, 0)
+    atomic_store(ticket, ((atomic_load(ticket) >> 32) + 1 << 32) + (parts << 16))
+    wake(state, parts - 1)
+    run_claimed(state)
+    spins = 0
+    while atomic_load(done) < parts:
+        spins += 1
+        if spins < state[SPINS]:
+            pause()
+        else:                                            # the core may be needed to finish what is waited for
+            call_c(state[YIELD], 0, 0, 0)
+    atomic_store(lock, 0)
+
+
+def spin(times, ignored):
+    """As long as a worker looks for work: timed once, since a pause takes 40 to 140 cycles by processor."""
+    for _ in range(times[0]):
+        if atomic_load(ignored) == 0:
+            pause()
+
+
+class Pool:
+    """The workers of this process. `state` is what kernels see; `state[RUNNING]` is 0 where parts run one after another."""
+
+    def __init__(self):
+        self.state = np.zeros(WORDS + 8, np.int64)
+        self.state = self.state[-(self.state.ctypes.data // 8) % 8:][:WORDS]      # at a cache line's start
+        self.address = self.state.ctypes.data
+        self.threads: list = []
+        self.allowed = not compiler.DISABLE_JIT and sys.platform != "win32"
+
+    def start(self, workers):
+        """Start so many workers, once. They are threads of the C library, which never run Python."""
+        if self.threads or workers < 1 or not self.allowed:
+            return
+        library = ctypes.CDLL(None)
+        loop = compiler.compile_kernel(work, ("int64*",))
+        state = self.state
+        state[[READ, WRITE, YIELD]] = [ctypes.cast(f, ctypes.c_void_p).value
+                                       for f in (library.read, library.write, library.sched_yield)]
+        state[[READ_END, WRITE_END]] = os.pipe()
+        state[SPINS] = _spins_for(SPIN_SECONDS)
+        state[RUNNING] = 1
+        for _ in range(workers):
+            thread = ctypes.c_void_p()
+            if library.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(loop.address), ctypes.c_void_p(self.address)):
+                break                                    # no more threads to be had: fewer will do
+            self.threads.append(thread)
+        if self.threads:
+            atexit.register(self.close)
+        else:
+            state[RUNNING] = 0
+
+    def close(self):
+        """End the workers: their code must not be unloaded under them."""
+        self.allowed = False
+        if self.state[RUNNING]:
+            self.state[RUNNING] = 0
+            os.write(int(self.state[WRITE_END]), bytes(len(self.threads)))
+            library = ctypes.CDLL(None)
+            for thread in self.threads:
+                library.pthread_join(thread, None)
+
+    def forget(self):
+        """In a forked child there are no workers, and there will be none: parts run one after another."""
+        self.state[RUNNING] = 0
+        self.threads.clear()
+        self.allowed = False
+
+
+def _spins_for(seconds):
+    kernel = compiler.compile_kernel(spin, ("int64*", "int64*"))
+    times, zero = np.array([2000], np.int64), np.zeros(1, np.int64)
+    best = min(_timed(kernel, times, zero) for _ in range(3))
+    return max(100, int(seconds / best * times[0]))
+
+
+def _timed(kernel, times, zero):
+    start = time.perf_counter()
+    kernel.call(times.ctypes.data, zero.ctypes.data)
+    return max(time.perf_counter() - start, 1e-9)
