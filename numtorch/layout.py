@@ -145,8 +145,14 @@ def wrap_dims(dims, ndim: int) -> tuple:
 
 def as_shape(args, name="shape") -> tuple:
     """`f(2, 3)`, `f((2, 3))` and `f([2, 3])` all as (2, 3). Raises TypeError for what is not an int."""
-    if len(args) == 1 and not isinstance(args[0], int) and hasattr(args[0], "__iter__"):
+    if len(args) == 1 and type(args[0]) is not int and hasattr(args[0], "__iter__"):
         args = args[0]
+    if type(args) is tuple:
+        for n in args:
+            if type(n) is not int:
+                break
+        else:
+            return args
     try:
         return tuple([n if type(n) is int else n.__index__() for n in args])
     except AttributeError:

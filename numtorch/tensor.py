@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ctypes
 from copy import deepcopy
+from math import copysign
 from sys import getrefcount
 
 import numpy as np
 
 from .devices import cpu
 from .dtypes import bool_, dtype, float64, int64
-from .layout import Layout
+from .layout import Layout, wrap_dim
 from .storage import FREE, Storage, new_storage, ring_for, take
 
 new = object.__new__
@@ -84,16 +85,15 @@ class Tensor:
         """The shape, or one extent of it."""
         if dim is None:
             return Size(self.layout.shape)
-        from .layout import wrap_dim
-        if not self.layout.shape:
+        shape = self.layout.shape
+        if not shape:
             raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-        return self.layout.shape[wrap_dim(dim, self.layout.ndim)]
+        return shape[wrap_dim(dim, len(shape))]
 
     def stride(self, dim=None):
         """The strides in elements, or one of them."""
         if dim is None:
             return self.layout.strides
-        from .layout import wrap_dim
         return self.layout.strides[wrap_dim(dim, self.layout.ndim)]
 
     @property
@@ -315,9 +315,7 @@ def wrap(storage, address, layout, node=None) -> Tensor:
 
 def empty(layout: Layout) -> Tensor:
     """Uninitialised memory from the rings, for results."""
-    ring = layout.ring
-    if ring is None:
-        ring = layout.ring = ring_for(_span(layout), layout.device)
+    ring = layout.ring or ring_of(layout)
     storage = ring[0]
     if getrefcount(storage) > FREE:
         ring.rotate(-1)                                  # in a chain of calls the next one is nearly always free
@@ -327,6 +325,12 @@ def empty(layout: Layout) -> Tensor:
     out = new(Tensor)
     out.storage, out.address, out.layout, out.node = storage, storage.address, layout, None
     return out
+
+
+def ring_of(layout: Layout):
+    """The ring that hands out memory for tensors of a layout."""
+    ring = layout.ring = ring_for(_span(layout), layout.device)
+    return ring
 
 
 def lasting(layout: Layout) -> Tensor:
@@ -427,19 +431,21 @@ def number(value) -> Tensor | None:
             if isinstance(value, base):
                 return number(base(value))  # type: ignore[arg-type]
         return None
-    found = recent_numbers.get((kind, value))
+    key = (kind, value)
+    if not value and kind is not int:                    # 0.0 equals -0.0, and neither may stand for the other
+        key = (kind, repr(value)) if kind is complex else (kind, copysign(1, value), 0)
+    found = recent_numbers.get(key)
     if found is not None:
         return found
+    if kind is int and not -1 << 63 <= value < 1 << 63:
+        raise RuntimeError(f"value cannot be converted to type int64_t without overflow: {value}")
     storage = new_storage(16)
-    out = wrap(storage, storage.address, layout)
-    try:
-        raw_array(out)[...] = value
-    except OverflowError:
-        raise RuntimeError(f"value cannot be converted to type int64_t without overflow: {value}") from None
+    parts = (value.real, value.imag) if kind is complex else (value,)
+    for position, part in enumerate(parts):
+        _READERS["float64" if kind is complex else layout.dtype.name].from_address(storage.address + 8 * position).value = part
     if len(recent_numbers) >= 1024:
         recent_numbers.clear()
-    if value or kind in (int, bool):                     # 0.0 equals -0.0: those two are made each time
-        recent_numbers[kind, value] = out
+    out = recent_numbers[key] = wrap(storage, storage.address, layout)
     return out
 
 

@@ -49,7 +49,7 @@ def placed(device):
         AssertionError: the `cuda` extra is not installed.
         RuntimeError: there is no GPU, or none of that index.
     """
-    if device is None:
+    if device is None or device is cpu or device == "cpu":
         return cpu
     device = as_device(device)
     return cpu if device.type == "cpu" else importlib.import_module(f"numtorch.{device.type}").placed(device)

@@ -23,7 +23,7 @@ def make_function(op):
     listed = names + [n if default is inspect.Parameter.empty else f"{n}=None" for n, default in op.numbers.items()]
     all_names = names + list(op.numbers)
     key = f"{names[0]}.layout" if len(all_names) == 1 else "(" + ", ".join(f"{n}.layout" for n in all_names) + ")"
-    convertible = (names[1:] if len(names) == 2 else []) + list(op.numbers)      # a third operand is rarely a number
+    convertible = all_names[1:]                          # the first operand is rarely a number
     convert = "".join(f"    if type({n}) in NUMBERS:\n        {n} = number({n})\n" for n in convertible)
     nodes = [f"{n}_node" for n in all_names]
     look = "".join(f"    {n} = {m}.node\n" for n, m in zip(nodes, all_names))

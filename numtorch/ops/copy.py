@@ -1,15 +1,19 @@
 """Copies, casts and fills: what moves elements without computing with them."""
 from __future__ import annotations
 
+from sys import getrefcount
+
 from ..autograd.graph import GraphNode, Leaf, mark_written, recording
 from ..autograd.modes import modes
 from ..devices import cpu
-from ..dtypes import as_dtype, dtype
+from ..dtypes import as_dtype
+from ..dtypes import dtype as dtype_class
 from ..kernels.compiler import ScalarBody
-from ..layout import Layout, broadcast_strides
-from ..tensor import Tensor, empty, number, wrap
+from ..layout import Layout, broadcast_strides, expand
+from ..storage import FREE, take
+from ..tensor import NUMBERS, Tensor, empty, new, number, ring_of, wrap
 from .backends import kernels, placed
-from .op import as_operand, method, new_plan_table, registry
+from .op import Plan, as_operand, method, new_plan_table, nothing_to_do, registry
 from .writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
 
 
@@ -54,6 +58,16 @@ def copy_elements(source: Tensor, target: Tensor) -> None:
         prepared.call(source.address, target.address, prepared.walk)
 
 
+class _Writing:
+    """A planned copy into a tensor of one layout: run as `call(source.address, target.address, walk)`."""
+
+    __slots__ = ("call", "walk")
+
+    def __init__(self, source, target):
+        prepared = plan_copy(source, target)
+        self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (nothing_to_do, 0)
+
+
 def _transfer(source: Tensor, target: Tensor) -> None:
     """Write a tensor into one of the same layout on another device."""
     mover = source if source.layout.device.type != "cpu" else target
@@ -65,12 +79,34 @@ def _kept_strides(layout):
     return layout.strides if layout.non_overlapping_and_dense() else None
 
 
-def _copied(x, layout, title):
-    """A copy of x in a layout of the same shape on the same device, recorded under `title`."""
-    out = empty(layout)
-    copy_elements(x, out)
-    if recording(x) and layout.dtype.category >= 2:
-        out.node = GraphNode(title, (x.node,), (), _copied_vjp, x.layout.dtype)
+_made = new_plan_table()                                 # copies and casts by the layout and what is made of it
+
+
+def _plan_made(source, wanted):
+    """The plan of a copy: row-major where `wanted` is None, else of a dtype and with the strides kept where they are dense."""
+    out = source.dense() if wanted is None else Layout.of(wanted, source.shape, _kept_strides(source), source.device)
+    return _made.keep((source, wanted), Plan(None, (source,), out, plan_copy(source, out)))
+
+
+def _copied(x, wanted, title):
+    """A copy of x on the same device (see `_plan_made`), recorded under `title`."""
+    source = x.layout
+    plan = _made.get((source, wanted)) or _plan_made(source, wanted)
+    ring = plan.ring
+    storage = ring[0]
+    if getrefcount(storage) > FREE:
+        ring.rotate(-1)
+        storage = ring[0]
+        if getrefcount(storage) > FREE:
+            storage = take(ring)
+    out = new(Tensor)
+    out.storage = storage
+    out.address = address = storage.address
+    out.layout = plan.out
+    plan.call(x.address, address, plan.walk)
+    out.node = None
+    if x.node is not None and modes.grad and plan.out.dtype.category >= 2:
+        out.node = GraphNode(title, (x.node,), (), _copied_vjp, source.dtype)
     return out
 
 
@@ -82,11 +118,9 @@ def _copied_vjp(node, grad):
 
 
 @register
-def to_dtype(x: Tensor, dtype: dtype) -> Tensor:
+def to_dtype(x: Tensor, dtype: dtype_class) -> Tensor:
     """x with another dtype; x itself when it has it."""
-    if x.layout.dtype is dtype:
-        return x
-    return _copied(x, Layout.of(dtype, x.layout.shape, _kept_strides(x.layout), x.layout.device), "to_copy")
+    return x if x.layout.dtype is dtype else _copied(x, dtype, "to_copy")
 
 
 def _moved(x, device):
@@ -131,7 +165,8 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
         >>> torch.tensor([1.7]).to(torch.int64)
         tensor([1])
     """
-    from ..dtypes import dtype as dtype_class
+    if len(args) == 1 and type(args[0]) is dtype_class and dtype is None and device is None and not copy:
+        return to_dtype(self, args[0])
     for value in args:
         if isinstance(value, Tensor):
             dtype, device = value.layout.dtype, value.layout.device
@@ -147,8 +182,7 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
     return clone(out) if copy and out is self else out
 
 
-@method
-def type(self, dtype=None):
+def _type(self, dtype=None):
     """This tensor's type name, or this tensor with another dtype."""
     if dtype is None:
         names = {"float32": "Float", "float64": "Double", "int64": "Long", "int32": "Int", "uint8": "Byte", "bool": "Bool",
@@ -158,9 +192,12 @@ def type(self, dtype=None):
     return to_dtype(self, as_dtype(dtype))
 
 
+method(_type, "type")
+
+
 def _cast_method(name, target):
     def cast(self):
-        return to_dtype(self, target)
+        return self if self.layout.dtype is target else _copied(self, target, "to_copy")
     cast.__name__ = name
     cast.__doc__ = f"This tensor as {target.name}."
     method(cast)
@@ -169,7 +206,7 @@ def _cast_method(name, target):
 for _name, _dtype in {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "int": "int32",
                       "long": "int64", "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64",
                       "cdouble": "complex128"}.items():
-    _cast_method(_name, dtype.by_name[_dtype])
+    _cast_method(_name, dtype_class.by_name[_dtype])
 
 
 @method
@@ -199,23 +236,23 @@ method(_to_cuda, "cuda")
 @method
 def clone(self, *, memory_format=None):
     """A copy with memory of its own. Gradients pass through."""
-    if memory_format == "contiguous":
-        return _copied(self, self.layout.dense(), "clone")
-    return _copied(self, Layout.of(self.layout.dtype, self.layout.shape, _kept_strides(self.layout), self.layout.device), "clone")
+    return _copied(self, None if memory_format == "contiguous" else self.layout.dtype, "clone")
 
 
 @register
 @method
 def contiguous(self, memory_format=None):
     """This tensor when it is row-major without gaps, else a row-major copy."""
-    return self if self.layout.contiguous else _copied(self, self.layout.dense(), "clone")
+    return self if self.layout.contiguous else _copied(self, None, "clone")
 
 
 @register
 @method
 def detach(self):
     """The same memory and version counter, apart from the graph."""
-    return wrap(self.storage, self.address, self.layout)
+    out = new(Tensor)
+    out.storage, out.address, out.layout, out.node = self.storage, self.address, self.layout, None
+    return out
 
 
 @method
@@ -252,12 +289,26 @@ def copy_(self, src, non_blocking: bool = False):
     Raises:
         RuntimeError: `src` does not broadcast to this shape, or elements of this tensor share memory.
     """
-    source = as_operand("copy_", src)
+    try:
+        writing = _writings[src.layout, self.layout]
+    except (KeyError, AttributeError):
+        return _write(self, as_operand("copy_", src))
+    if self.node is not None or src.node is not None or src.storage is self.storage:
+        return _write(self, src)
+    writing.call(src.address, self.address, writing.walk)
+    mark_written(self.storage, "copy_")
+    return self
+
+
+_writings = new_plan_table()                             # copies into tensors whose layouts have passed every check
+
+
+def _write(self, source):
+    """`copy_` with every check that PyTorch makes."""
     if source is self:
         return self
     target = self.layout
     if source.layout.shape != target.shape:
-        from ..layout import expand
         expand(source.layout, target.shape)
     check_writable("copy_", target, target.dtype, target.shape)
     graph = modes.grad and (self.node is not None or source.node is not None)
@@ -268,7 +319,9 @@ def copy_(self, src, non_blocking: bool = False):
         return copy_(self, moved)
     if overlap_partly(source, self):
         source = clone(source)
-    copy_elements(source, self)
+    key = (source.layout, target)
+    writing = _writings.get(key) or _writings.keep(key, _Writing(*key))
+    writing.call(source.address, self.address, writing.walk)
     mark_written(self.storage, "copy_")
     if graph and target.dtype.category >= 2:
         node = GraphNode("copy", (self.node, source.node), (), _copy_into_vjp, source.layout)
@@ -288,7 +341,7 @@ def _copy_into_vjp(node, grad):
 @method
 def fill_(self, value):
     """Set every element to `value` (a number or 0-dim tensor) and return this tensor."""
-    source = as_operand("fill_", value)
+    source = number(value) if type(value) in NUMBERS else as_operand("fill_", value)
     if source.layout.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.layout.ndim} dimensions.")
     return copy_(self, source)
@@ -297,16 +350,36 @@ def fill_(self, value):
 @method
 def zero_(self):
     """Set every element to 0 and return this tensor."""
-    return copy_(self, number(0))
+    return copy_(self, ZERO)
+
+
+ZERO, ONE = number(0), number(1)
+_fillings = new_plan_table()
 
 
 def filled(layout: Layout, value) -> Tensor:
-    """A new tensor with every element `value`."""
-    out = empty(layout)
-    source = number(value)
-    if layout.device is not cpu:
+    """A new tensor with every element `value`, a number or a 0-dim tensor. Its memory counts writes from 0."""
+    return filled_from(layout, number(value) if type(value) in NUMBERS else as_operand("full", value))
+
+
+def filled_from(layout: Layout, source: Tensor) -> Tensor:
+    """`filled` with a number that is a tensor already."""
+    if source.layout.device is not layout.device:
         source = to_device(source, layout.device)
-    prepared = plan_copy(source.layout, layout)
-    if prepared is not None:
-        prepared.call(source.address, out.address, prepared.walk)
+    key = (source.layout, layout)
+    plan = _fillings.get(key) or _fillings.keep(key, _Writing(*key))
+    ring = layout.ring or ring_of(layout)
+    storage = ring[0]
+    if getrefcount(storage) > FREE:
+        ring.rotate(-1)
+        storage = ring[0]
+        if getrefcount(storage) > FREE:
+            storage = take(ring)
+    storage.version, storage.writer = 0, None
+    out = new(Tensor)
+    out.storage = storage
+    out.address = address = storage.address
+    out.layout = layout
+    out.node = None
+    plan.call(source.address, address, plan.walk)
     return out

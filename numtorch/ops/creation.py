@@ -9,10 +9,11 @@ from ..devices import cpu
 from ..dtypes import as_dtype, bool_, get_default_dtype, int64
 from ..exchange import from_numpy, make
 from ..layout import Layout, as_shape
-from ..tensor import Tensor, lasting, number
+from ..tensor import Tensor, number
+from ..tensor import empty as new_empty
 from .backends import placed as _device
-from .copy import copy_, copy_elements, filled, register, to_device
-from .op import method
+from .copy import ONE, ZERO, copy_, filled, filled_from, register, to_device
+from .op import method, new_plan_table
 
 
 def _checked_shape(args, name):
@@ -35,14 +36,25 @@ def _finish(made, requires_grad, out=None):
     return made.requires_grad_() if requires_grad else made
 
 
-def _lasting_filled(layout, value):
-    out = lasting(layout)
-    source = number(value)
-    if source is None:
-        source = value
-    if layout.device is not cpu:
-        source = to_device(source, layout.device)
-    copy_elements(source, out)
+_layouts = new_plan_table()                              # by the arguments of a call, which decide it on the CPU
+
+
+def _layout_of(name, size, dtype, device):
+    """The layout that a creation function's arguments ask for."""
+    for n in size:
+        if type(n) is not int:
+            size = as_shape(size, name)
+            break
+    try:
+        return _layouts[size, dtype, device]
+    except (KeyError, TypeError):
+        layout = Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), _checked_shape(size, name), None, _device(device))
+        return _layouts.keep((size, dtype, device), layout) if layout.device is cpu else layout
+
+
+def _uninitialised(layout):
+    out = new_empty(layout)
+    out.storage.version, out.storage.writer = 0, None
     return out
 
 
@@ -57,8 +69,8 @@ def empty(*size, dtype=None, device=None, requires_grad: bool = False, out=None,
     Raises:
         RuntimeError: a negative extent.
     """
-    layout = Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), _checked_shape(size, "empty"), None, _device(device))
-    return _finish(lasting(layout), requires_grad, out)
+    made = _uninitialised(_layout_of("empty", size, dtype, device))
+    return _finish(made, requires_grad, out) if requires_grad or out is not None else made
 
 
 def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
@@ -68,8 +80,8 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = Fal
         if kind is None:
             raise TypeError(f"full: expected a number to fill with, got {type(fill_value).__name__}")
         dtype = {0: bool_, 1: int64, 2: get_default_dtype(), 3: get_default_dtype().to_complex()}[kind.layout.dtype.category]
-    shape = _checked_shape((size,), "full")
-    return _finish(_lasting_filled(Layout.of(as_dtype(dtype), shape, None, _device(device)), fill_value), requires_grad, out)
+    made = filled(_layout_of("full", size if type(size) is tuple else (size,), dtype, device), fill_value)
+    return _finish(made, requires_grad, out) if requires_grad or out is not None else made
 
 
 def zeros(*size, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
@@ -81,26 +93,34 @@ def zeros(*size, dtype=None, device=None, requires_grad: bool = False, out=None)
         tensor([[0., 0.],
                 [0., 0.]])
     """
-    layout = Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), _checked_shape(size, "zeros"), None, _device(device))
-    return _finish(_lasting_filled(layout, 0), requires_grad, out)
+    made = filled_from(_layout_of("zeros", size, dtype, device), ZERO)
+    return _finish(made, requires_grad, out) if requires_grad or out is not None else made
 
 
 def ones(*size, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
     """A tensor of ones."""
-    layout = Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), _checked_shape(size, "ones"), None, _device(device))
-    return _finish(_lasting_filled(layout, 1), requires_grad, out)
+    made = filled_from(_layout_of("ones", size, dtype, device), ONE)
+    return _finish(made, requires_grad, out) if requires_grad or out is not None else made
+
+
+_likes = new_plan_table()
 
 
 def _like_layout(input, dtype, device):
     source = input.layout
-    kept = source.strides if source.non_overlapping_and_dense() else None
-    return Layout.of(as_dtype(dtype) if dtype else source.dtype, source.shape, kept,
-                     source.device if device is None else _device(device))
+    found = _likes.get((source, dtype))
+    if found is None:
+        kept = source.strides if source.non_overlapping_and_dense() else None
+        found = Layout.of(as_dtype(dtype) if dtype else source.dtype, source.shape, kept, source.device)
+        _likes.keep((source, dtype), found)
+    if device is not None and (device := _device(device)) is not found.device:
+        return Layout.of(found.dtype, found.shape, found.strides, device)
+    return found
 
 
 def empty_like(input, *, dtype=None, device=None, requires_grad: bool = False, memory_format=None) -> Tensor:
     """Uninitialised, with the shape, dtype, device and dense strides of another tensor."""
-    return _finish(lasting(_like_layout(input, dtype, device)), requires_grad)
+    return _finish(_uninitialised(_like_layout(input, dtype, device)), requires_grad)
 
 
 def full_like(input, fill_value, *, dtype=None, device=None, requires_grad: bool = False, memory_format=None) -> Tensor:
@@ -111,13 +131,13 @@ def full_like(input, fill_value, *, dtype=None, device=None, requires_grad: bool
 @register
 def zeros_like(input, *, dtype=None, device=None, requires_grad: bool = False, memory_format=None) -> Tensor:
     """Zeros, otherwise like another tensor."""
-    return _finish(filled(_like_layout(input, dtype, device), 0), requires_grad)
+    return _finish(filled_from(_like_layout(input, dtype, device), ZERO), requires_grad)
 
 
 @register
 def ones_like(input, *, dtype=None, device=None, requires_grad: bool = False, memory_format=None) -> Tensor:
     """Ones, otherwise like another tensor."""
-    return _finish(filled(_like_layout(input, dtype, device), 1), requires_grad)
+    return _finish(filled_from(_like_layout(input, dtype, device), ONE), requires_grad)
 
 
 # ---------------------------------------------------------------- counting
@@ -227,7 +247,8 @@ def scalar_tensor(value, *, dtype=None, device=None) -> Tensor:
 # ---------------------------------------------------------------- methods
 def _new(function):
     def made(self, *size, dtype=None, device=None, requires_grad=False):
-        return function(*size, dtype=dtype or self.layout.dtype, device=device or self.layout.device, requires_grad=requires_grad)
+        layout = self.layout
+        return function(*size, dtype=dtype or layout.dtype, device=device or layout.device, requires_grad=requires_grad)
     made.__doc__ = f"Like `{function.__name__}`, with this tensor's dtype and device unless others are given."
     return made
 
