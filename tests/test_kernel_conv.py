@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 
+from numtorch.kernels import threads
 from numtorch.kernels.cpu import conv
 
 try:
@@ -54,6 +55,20 @@ def reference(x, w, stride, padding, dilation, groups):
     return total.reshape(x.shape[0], w.shape[0], *out)
 
 
+def input_and_weight_gradients(x, w, g, stride, padding, dilation, groups):
+    """Tap by tap, as `reference`."""
+    padded = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
+    grouped, grad_x, grad_w = w.reshape(groups, -1, *w.shape[1:]), np.zeros(padded.shape), np.zeros(w.shape)
+    grads = g.reshape(g.shape[0], groups, -1, *g.shape[2:])
+    for tap in np.ndindex(*w.shape[2:]):
+        places = (..., *(slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, n, s in zip(tap, dilation, g.shape[2:], stride)))
+        part = padded[places].reshape(x.shape[0], groups, -1, *g.shape[2:])
+        grad_x[places] += np.einsum("ngo...,goc->ngc...", grads, grouped[(..., *tap)], optimize=True).reshape(padded[places].shape)
+        inside = (x.shape[0], groups, -1, int(np.prod(g.shape[2:])))
+        grad_w[(..., *tap)] = np.einsum("ngop,ngcp->goc", grads.reshape(inside), part.reshape(inside), optimize=True).reshape(w.shape[:2])
+    return grad_x[(..., *(slice(p, p + n) for p, n in zip(padding, x.shape[2:])))], grad_w
+
+
 # (N, C, *sizes), (O, *kernel), stride, padding, dilation, groups
 CASES = [
     ((2, 3, 7, 9), (4, 3, 3), (1, 1), (0, 0), (1, 1), 1),
@@ -87,6 +102,10 @@ CASES = [
     ((2, 5, 9, 20), (10, 3, 3), (1, 1), (1, 1), (1, 1), 5),                              # few features
     ((2, 6, 7, 33), (6, 3, 4), (2, 2), (2, 1), (1, 2), 6),
     ((1, 3, 19, 70), (3, 5, 5), (1, 3), (2, 0), (2, 1), 3),
+    ((6, 20, 12, 12), (50, 5, 5), (1, 1), (0, 0), (1, 1), 1),                            # gradients that would multiply padding
+    ((3, 6, 13, 21), (34, 3, 4), (1, 1), (0, 1), (2, 3), 2),
+    ((1, 3, 9, 9), (20, 2, 9), (1, 1), (3, 0), (1, 1), 1),
+    ((2, 2, 5, 6, 6), (32, 2, 3, 3), (1, 1, 1), (0, 0, 0), (2, 1, 1), 1),
     ((2, 5, 150), (40, 5), (1,), (2,), (1,), 1),
     ((2, 6, 77), (6, 3), (2,), (4,), (3,), 6),
     ((2, 30, 40), (31, 4), (1,), (0,), (2,), 1),
@@ -172,6 +191,45 @@ def test_transposed_with_bias(dtype, case):
     run(conv.plan_convolution_input_grad(dtype, *sizes(case)), g.address, w.address, 0, plain.address)
     run(conv.plan_convolution_input_grad(dtype, *sizes(case), True), g.address, w.address, b.address, shifted.address)
     close(shifted.numpy(), plain.numpy() + b.numpy().reshape(-1, *[1] * (len(x.shape) - 2)), dtype, 1)
+
+
+# Above a million multiply-adds, so that threads share the work; one for each way of sharing it.
+SHARED = [
+    ((2, 64, 16, 16), (64, 3, 3), (1, 1), (1, 1), (1, 1), 1),                            # Winograd: panels
+    ((4, 128, 8, 8), (96, 3, 3), (2, 2), (1, 1), (1, 1), 1),                             # rows of a large weight
+    ((1, 128, 9, 9), (160, 3, 3), (2, 2), (1, 1), (1, 1), 1),
+    ((5, 36, 12, 12), (35, 5, 5), (1, 1), (2, 2), (1, 1), 1),                            # blocks of images
+    ((1, 52, 20, 20), (60, 4, 3), (1, 1), (1, 1), (1, 1), 2),                            # groups
+    ((3, 16, 41, 40), (16, 3, 3), (1, 1), (1, 1), (1, 1), 16),                           # depthwise
+    ((5, 64, 9, 8), (96, 1, 1), (2, 2), (0, 0), (1, 1), 1),
+    ((3, 24, 20, 20), (64, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+    ((7, 20, 12, 12), (50, 5, 5), (1, 1), (0, 0), (1, 1), 1),                            # products of each tap
+    ((1, 150, 12, 12), (34, 5, 5), (1, 1), (0, 0), (1, 1), 1),                           # and chunks of channels
+    ((1, 8, 6, 20, 20), (16, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
+]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("dtype, case", [(dtype, case) for dtype in DTYPES for case in SHARED])
+def test_threads(dtype, case, count):
+    x, w, g, b = operands(case, dtype, 6)
+    before = threads.get_num_threads()
+    threads.set_num_threads(count)
+    try:
+        forward = conv.plan_convolution(dtype, *sizes(case), True)
+        to_x, to_w = conv.plan_convolution_input_grad(dtype, *sizes(case)), conv.plan_convolution_weight_grad(dtype, *sizes(case))
+    finally:
+        threads.set_num_threads(before)
+    exact_x, exact_w = input_and_weight_gradients(x.numpy(), w.numpy(), g.numpy(), *case[2:])
+    exact = reference(x.numpy(), w.numpy(), *case[2:]) + b.numpy().reshape(-1, *[1] * (len(x.shape) - 2))
+    for _ in range(3):                                   # a race does not show every time
+        out, grad_x, grad_w = (Guarded(dtype, a.shape) for a in (g, x, w))
+        run(forward, x.address, w.address, b.address, out.address)
+        run(to_x, g.address, w.address, 0, grad_x.address)
+        run(to_w, g.address, x.address, grad_w.address)
+        close(out.numpy(), exact, dtype, np.prod(w.shape[1:]))
+        close(grad_x.numpy(), exact_x, dtype, w.count // w.shape[1])
+        close(grad_w.numpy(), exact_w, dtype, g.count // g.shape[1])
 
 
 def test_relu_lets_nan_through():

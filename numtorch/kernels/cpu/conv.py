@@ -1,8 +1,8 @@
 """Convolution of (N, C, *sizes) by (O, C / groups, *kernel) over one to three dimensions, and its two gradients.
 
 Here are the public planners. They choose among the packed matrix form (`convpanel.py`, `convweight.py`), fewer multiplications
-for kernels of 3 x 3 (`convwinograd.py`), direct windows for few features a group (`convwindow.py`), and for a kernel of one
-element the matrix product itself (`gemm.py`).
+for kernels of 3 x 3 (`convwinograd.py`) and for gradients that would multiply padding (`convcolumns.py`), direct windows for few
+features a group (`convwindow.py`), and for a kernel of one element the matrix product itself (`gemm.py`).
 float32 and float64; 16-bit floats are widened by the caller.
 
 A planner returns a `Prepared`, to be run with the addresses it lists; the last is always the workspace's (0 when
@@ -17,7 +17,7 @@ from numpy import float32
 
 from .. import threads
 from ..compiler import compile_kernel
-from . import convpanel, convweight, convwindow, convwinograd
+from . import convcolumns, convpanel, convweight, convwindow, convwinograd
 from .convimage import Geometry, conv_output_size, geometry
 from .gemm import plan_gemm
 from .tile import host_tile
@@ -110,6 +110,8 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
                           "grad_out, weight, bias, out, workspace")
     family = _family(dtype, shape, shape.channels // groups, -(-shape.size[1] // shape.stride[1]),
                      -(-shape.size[2] // shape.stride[2]))
+    if family is not convwinograd and convcolumns.suits(shape):
+        family = convcolumns
     return family.plan_input_grad(dtype, shape, bias)
 
 

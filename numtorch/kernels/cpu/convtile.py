@@ -210,6 +210,31 @@ def multiply_dots(typing_context, most, width, taps, segments, number, grad, ima
     return types.void(most, width, integer, segments, integer, grad, image, offsets, sums), codegen
 
 
+def _emit_pieces(b, v, operands):
+    number, pieces, source, start, out, count = operands
+    first = v.splat(start)
+    k, before, loop, done = _loop(b, number, "pieces")
+    total = b.phi(v.type)
+    at, bits = [b.load(b.gep(pieces, [b.add(b.mul(k, _index(2)), _index(i))])) for i in range(2)]
+    mask = b.bitcast(b.trunc(bits, ir.IntType(v.width)), ir.VectorType(I1, v.width))
+    value = b.fadd(total, v.load(b.gep(source, [at]), mask))
+    total.add_incoming(first, before)
+    total.add_incoming(value, loop)
+    _next(b, k, number, loop, done)
+    v.store(value, out, v.first(count, 0))
+
+
+@intrinsic(prefer_literal=True)
+def sum_pieces(typing_context, width, number, pieces, source, start, out, count):
+    lanes = width.literal_value
+
+    def codegen(context, builder, signature, values):
+        _emit_pieces(builder, _Vectors(builder, context.get_value_type(out.dtype), lanes), values[1:])
+        return context.get_dummy_value()
+
+    return types.void(width, types.int64, pieces, source, out.dtype, out, types.int64), codegen
+
+
 # ---------------------------------------------------------------- Winograd's transforms
 def _transform(v, x, matrix):
     """Rows of a matrix of 0, 1 and -1, and halves, times vectors x."""
