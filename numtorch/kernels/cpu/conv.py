@@ -27,6 +27,7 @@ __all__ = ["conv_output_size", "plan_convolution", "plan_convolution_input_grad"
 T = float32                                              # the dtype, bound by `_plan_fill`
 
 WINDOW_FEATURES = 48                                     # beyond, a window's weights exceed the first-level cache
+PRODUCT_WORK = 400_000                                   # multiply-adds of an image above which a call for each is nothing
 BLOCK_FEATURES = 14                                      # and channels as lanes pay from here
 
 
@@ -69,6 +70,20 @@ def _readdressed(prepared, taken, given):
     scope = dict(run=prepared.call, own=prepared.walk)
     exec(f"def call({taken}, walk):\n    run({given}, own)\n", scope)
     return threads.Prepared(scope["call"], 0, prepared.workspace, prepared)
+
+
+def _plan_product_weight(dtype, shape):
+    """The weight's gradient of a kernel of one element: grad_out @ x^T, added up image by image."""
+    O, C, P, images = shape.features, shape.channels, shape.places, shape.images
+    first, more = (plan_gemm(O, C, P, dtype, (P, 1), (1, P), (C, 1), beta=beta) for beta in (0.0, 1.0))
+    size = np.dtype(dtype).itemsize
+    own, added, run, add, grad_step, x_step = first.walk, more.walk, first.call, more.call, O * P * size, C * P * size
+
+    def call(grad_out, x, grad_weight, workspace, walk):
+        run(grad_out, x, grad_weight, 0, workspace, own)
+        for image in range(1, images):
+            add(grad_out + image * grad_step, x + image * x_step, grad_weight, 0, workspace, added)
+    return threads.Prepared(call, 0, max(first.workspace, more.workspace), (first, more))
 
 
 # ---------------------------------------------------------------- planners
@@ -124,6 +139,8 @@ def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilat
     channels, features = shape.channels // groups, shape.features // groups
     if channels == 1 and features < 8:
         return convwindow.plan_depthwise_weight(dtype, shape)
+    if _is_product(shape) and channels * features * shape.places > PRODUCT_WORK:
+        return _plan_product_weight(dtype, shape)
     columns = host_tile(4 if dtype == "float32" else 8).columns
     if channels >= columns and features >= BLOCK_FEATURES and \
             (shape.taps == 1 or shape.images * shape.places < features * 16):
