@@ -61,10 +61,10 @@ def copy_elements(source: Tensor, target: Tensor) -> None:
 class _Writing:
     """A planned copy into a tensor of one layout: run as `call(source.address, target.address, walk)`."""
 
-    __slots__ = ("call", "walk")
+    __slots__ = ("call", "walk", "prepared")
 
     def __init__(self, source, target):
-        prepared = plan_copy(source, target)
+        prepared = self.prepared = plan_copy(source, target)     # kept: `walk` is an address in it
         self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (nothing_to_do, 0)
 
 
