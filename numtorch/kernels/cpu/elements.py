@@ -16,8 +16,19 @@ from ..threads import get_num_threads, prepare
 WORDS = {1: "uint8", 2: "uint16", 4: "int32", 8: "int64"}        # what elements are copied as, by their size
 
 
+LANES = 16                                               # elements in the longest vector; bound by `typed`
+
+
 def same(x):
     return x
+
+
+def padded(n):
+    """n up to whole vectors. LLVM computes what is left after the last one element by element, and an exp by itself costs as
+    much as 60 within vectors: softmax over rows of 100 spent a third of its time on the last 4. So short rows go through a
+    buffer of this length, filled under `if int32(i) < n`, which becomes a load under a mask (64-bit numbers would take three
+    instructions to compare instead of one)."""
+    return (n + (LANES - 1)) & -LANES
 
 
 _HALVES = {"float16": (half_to_float, float_to_half), "bfloat16": (bfloat16_to_float, float_to_bfloat16)}
@@ -47,7 +58,7 @@ def typed(function, dtype: str, signature: tuple, **names):
     places = {"element*": dtype + "*", "compute*": compute + "*"}
     scalar = np.dtype("uint8" if compute == "bool" else compute).type
     return compile_kernel(function, tuple(places.get(s, s) for s in signature),
-                          {"T": scalar, "load": load, "store": store, **names}, compute)
+                          {"T": scalar, "load": load, "store": store, "LANES": 64 // scalar().itemsize, **names}, compute)
 
 
 def shares(count: int, work: int, grain: int, multiple: int = 1) -> list[tuple[int, int]]:

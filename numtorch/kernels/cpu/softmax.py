@@ -5,21 +5,25 @@ A row is shifted by its maximum before it is exponentiated, so that nothing over
 - `inner == 1`, the usual case, runs along rows: a vector maximum, then one loop that exponentiates, stores and sums.
 - `inner > 1` runs along `inner`, 256 columns at a time, with the columns' maxima and sums on the stack.
 
+Rows of up to 256 elements pass through a buffer on the stack, filled up to whole vectors with what changes neither a maximum nor
+a sum (`padded` in elements.py says why); logarithms of their sums are taken for 16 rows together.
+
 Sums are in the compute type: a row's sum runs over many vector lanes, so its error does not grow with every element.
 """
 from __future__ import annotations
 
 import numpy as np
-from numpy import float32, int64
+from numpy import float32, int32, int64
 
-from ..intrinsics import fabs, fmax, local_array, offset, select
+from ..intrinsics import bits_of, fabs, float_of, fmax, local_array, offset, select
 from ..vectormath import exp, log
-from ..vectormath.elementary import both
-from .elements import itemsize, prepare_parts, same, shares, typed
+from ..vectormath.elementary import ByPrecision, Int, both
+from .elements import itemsize, padded, prepare_parts, same, shares, typed
 
 T = float32
 load = store = same
 RECOMPUTE = False                # 16-bit outputs would round exp before it is scaled, so it is computed twice
+SHORT, TOGETHER = 256, 16       # the longest row that passes through a buffer; rows whose logarithms are taken together
 GRAIN = 16_000                   # elements that make a thread worth waking (about 8 µs of exp)
 
 
@@ -32,11 +36,23 @@ log_probability = both(subtract_twice)
 
 
 # ---------------------------------------------------------------- rows
+SIGN, MAGNITUDE = ByPrecision(np.int32(31), np.int64(63)), ByPrecision(np.int32((1 << 31) - 1), np.int64((1 << 63) - 1))
+shift_of = same
+
+
+def order_of(x):
+    """An integer in the order of floats, in which NaN is above or below all."""
+    bits = bits_of(x)
+    return Int(bits ^ Int(Int(bits >> SIGN) & MAGNITUDE))
+
+
 def row_maximum(x, n):
-    largest = load(x[0])
+    """The maximum by integers: a float's costs three instructions that wait for one another. NaN may go unseen, for it comes back
+    from exp."""
+    largest = order_of(load(x[0]))
     for i in range(n):
-        largest = fmax(largest, load(x[i]))
-    return largest
+        largest = max(largest, order_of(load(x[i])))
+    return float_of(Int(largest ^ Int(Int(largest >> SIGN) & MAGNITUDE)))
 
 
 def row_exp_sum(x, n, shift):
@@ -46,20 +62,57 @@ def row_exp_sum(x, n, shift):
     return total
 
 
+def padded_row(x, buffer, n):
+    """The row in a buffer, filled up with -inf, and its maximum."""
+    largest = order_of(T(-np.inf))
+    count = int32(n)
+    for i in range(padded(n)):
+        value = T(-np.inf)
+        if int32(i) < count:
+            value = load(x[i])
+        buffer[i] = value
+        largest = max(largest, order_of(value))
+    return float_of(Int(largest ^ Int(Int(largest >> SIGN) & MAGNITUDE)))
+
+
+def padded_exp_sum(buffer, n, shift):
+    total = T(0)
+    for i in range(padded(n)):
+        total += exp(buffer[i] - shift)
+    return total
+
+
+def padded_exp(buffer, n, shift):
+    total = T(0)
+    for i in range(padded(n)):
+        e = exp(buffer[i] - shift)
+        buffer[i] = e
+        total += e
+    return total
+
+
 def softmax_rows(x, out, walk):
     """walk: rows, length of a row."""
     rows, n = walk[0], walk[1]
+    buffer = local_array(T, 256)
     if n == 0:
         return
     for row in range(rows):
         a = offset(x, row * n)
         b = offset(out, row * n)
-        shift = row_maximum(a, n)
-        if RECOMPUTE:
+        if n <= SHORT:
+            shift = padded_row(a, buffer, n)
+            scale = T(1) / padded_exp(buffer, n, shift)
+            for i in range(padded(n)):
+                if int32(i) < int32(n):
+                    b[i] = store(buffer[i] * scale)
+        elif RECOMPUTE:
+            shift = row_maximum(a, n)
             scale = T(1) / row_exp_sum(a, n, shift)
             for i in range(n):
                 b[i] = store(exp(load(a[i]) - shift) * scale)
         else:
+            shift = row_maximum(a, n)
             total = T(0)
             for i in range(n):
                 e = exp(load(a[i]) - shift)
@@ -70,17 +123,43 @@ def softmax_rows(x, out, walk):
                 b[i] = store(load(b[i]) * scale)
 
 
+def short_rows(x, rows, n, buffer, shift, log_total):
+    """Maxima of up to TOGETHER rows, and logarithms of the sums of exponentials below them."""
+    for row in range(rows):
+        shift[row] = shift_of(padded_row(offset(x, row * n), buffer, n))
+        log_total[row] = padded_exp_sum(buffer, n, shift[row])
+    for row in range(padded(rows)):
+        log_total[row] = log(log_total[row])
+
+
 def log_softmax_rows(x, out, walk):
     rows, n = walk[0], walk[1]
+    buffer = local_array(T, 256)
+    shift = local_array(T, 16)
+    log_total = local_array(T, 16)
     if n == 0:
+        return
+    if n <= SHORT:
+        for row in range(TOGETHER):
+            log_total[row] = T(1)
+        for first in range(0, rows, TOGETHER):
+            count = min(rows - first, int64(TOGETHER))
+            short_rows(offset(x, first * n), count, n, buffer, shift, log_total)
+            for row in range(count):
+                a = offset(x, (first + row) * n)
+                b = offset(out, (first + row) * n)
+                below, further = shift[row], log_total[row]
+                for i in range(padded(n)):
+                    if int32(i) < int32(n):
+                        b[i] = store(log_probability(load(a[i]), below, further))
         return
     for row in range(rows):
         a = offset(x, row * n)
         b = offset(out, row * n)
-        shift = row_maximum(a, n)
-        log_total = log(row_exp_sum(a, n, shift))
+        below = shift_of(row_maximum(a, n))
+        further = log(row_exp_sum(a, n, below))
         for i in range(n):
-            b[i] = store(log_probability(load(a[i]), shift, log_total))
+            b[i] = store(log_probability(load(a[i]), below, further))
 
 
 def softmax_grad_rows(grad, out, grad_x, walk):
@@ -97,9 +176,20 @@ def softmax_grad_rows(grad, out, grad_x, walk):
             gx[i] = store(load(y[i]) * (load(g[i]) - total))
 
 
+def exp_of_row(x, buffer, n, shift):
+    """buffer = exp(x - shift)"""
+    count = int32(n)
+    for i in range(padded(n)):
+        value = shift
+        if int32(i) < count:
+            value = load(x[i])
+        buffer[i] = exp(value - shift)
+
+
 def log_softmax_grad_rows(grad, out, grad_x, walk):
     """grad_x = grad - exp(out) * sum(grad)"""
     rows, n = walk[0], walk[1]
+    buffer = local_array(T, 256)
     for row in range(rows):
         g = offset(grad, row * n)
         y = offset(out, row * n)
@@ -107,8 +197,13 @@ def log_softmax_grad_rows(grad, out, grad_x, walk):
         total = T(0)
         for i in range(n):
             total += load(g[i])
-        for i in range(n):
-            gx[i] = store(load(g[i]) - exp(load(y[i])) * total)
+        if n <= SHORT:
+            exp_of_row(y, buffer, n, T(0))
+            for i in range(n):
+                gx[i] = store(load(g[i]) - buffer[i] * total)
+        else:
+            for i in range(n):
+                gx[i] = store(load(g[i]) - exp(load(y[i])) * total)
 
 
 # ---------------------------------------------------------------- columns: inner > 1
@@ -221,10 +316,22 @@ def finite(shift):
 
 def logsumexp_rows(x, out, walk):
     rows, n = walk[0], walk[1]
+    buffer = local_array(T, 256)
+    shift = local_array(T, 16)
+    log_total = local_array(T, 16)
+    if n <= SHORT:
+        for row in range(TOGETHER):
+            log_total[row] = T(1)
+        for first in range(0, rows, TOGETHER):
+            count = min(rows - first, int64(TOGETHER))
+            short_rows(offset(x, first * n), count, n, buffer, shift, log_total)
+            for row in range(count):
+                out[first + row] = store(log_total[row] + shift[row])
+        return
     for row in range(rows):
         a = offset(x, row * n)
-        shift = finite(row_maximum(a, n))
-        out[row] = store(log(row_exp_sum(a, n, shift)) + shift)
+        below = shift_of(row_maximum(a, n))
+        out[row] = store(log(row_exp_sum(a, n, below)) + below)
 
 
 def logsumexp_columns(x, out, walk):
@@ -256,6 +363,7 @@ def logsumexp_columns(x, out, walk):
 def logsumexp_grad_rows(grad, x, out, grad_x, walk):
     """grad_x = grad * exp(x - out), and 0 where nothing was summed but exp(-inf)."""
     rows, n = walk[0], walk[1]
+    buffer = local_array(T, 256)
     for row in range(rows):
         a = offset(x, row * n)
         gx = offset(grad_x, row * n)
@@ -263,8 +371,13 @@ def logsumexp_grad_rows(grad, x, out, grad_x, walk):
         shift = load(out[row])
         if shift == T(-np.inf):
             shift = T(0)
-        for i in range(n):
-            gx[i] = store(incoming * exp(load(a[i]) - shift))
+        if n <= SHORT:
+            exp_of_row(a, buffer, n, shift)
+            for i in range(n):
+                gx[i] = store(incoming * buffer[i])
+        else:
+            for i in range(n):
+                gx[i] = store(incoming * exp(load(a[i]) - shift))
 
 
 def logsumexp_grad_columns(grad, x, out, grad_x, walk):
@@ -337,7 +450,7 @@ def plan_log_softmax_grad(dtype: str, outer: int, R: int, inner: int):
 
 def plan_logsumexp(dtype: str, outer: int, R: int, inner: int):
     """log(sum(exp(x))) over R of contiguous (outer, R, inner), R > 0. Addresses: x, out (outer, inner)."""
-    return _plan(logsumexp_rows, logsumexp_columns, (R, 1), dtype, outer, R, inner)
+    return _plan(logsumexp_rows, logsumexp_columns, (R, 1), dtype, outer, R, inner, shift_of=finite)
 
 
 def plan_logsumexp_grad(dtype: str, outer: int, R: int, inner: int):
