@@ -1,8 +1,8 @@
 """Backward: walk the graph from the roots, each node once all its gradients have come.
 
-Counting edges first, then a ready queue: a node runs when the last of its outputs' gradients has arrived, so its hooks see
-the whole gradient, and its saved tensors are freed as the walk goes. Both walks are loops, not recursion: 100 000 nodes
-deep is fine.
+A node runs when the last of its outputs' gradients has arrived, so its hooks see the whole gradient, and its saved tensors
+are freed as the walk goes. How many gradients a node waits for is counted where the graph first branches. Both walks are
+loops, not recursion: 100 000 nodes deep is fine.
 """
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ arithmetic = _Arithmetic()
 def _shared_nodes(roots):
     """The nodes that get more than one gradient, with how many more than one."""
     seen, shared = set(roots), {}
-    stack = [*seen]
+    stack = list(seen)
+    add = seen.add
     while stack:
         for node in stack.pop().edges:
             if node is None:
@@ -34,10 +35,19 @@ def _shared_nodes(roots):
             if node in seen:
                 shared[node] = shared.get(node, 0) + 1
             else:
-                seen.add(node)
+                add(node)
                 if node.edges:
                     stack.append(node)
     return shared
+
+
+def _branches(edges):
+    """Whether more than one of the edges leads on, to a node or to a leaf that waits for its whole gradient."""
+    leading_on = 0
+    for edge in edges:
+        if edge is not None and (type(edge) is not Leaf or edge.extras is not None or edge.post_hooks is not None):
+            leading_on += 1
+    return leading_on > 1
 
 
 def _leading_nodes(roots, wanted):
@@ -127,15 +137,15 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
     Returns:
         The gradient of each node in `wanted` that was reached, by node.
     """
-    leading = None
-    if wanted is None:
-        shared = _shared_nodes(roots)
-    else:
-        leading, shared = _leading_nodes(roots, wanted)
+    leading = shared = None                              # shared: None until the graph branches, since a chain shares nothing
     found, pending, waiting = {}, {}, []                 # waiting: nodes that can run, each followed by its gradient
-    if len(roots) == 1 and not shared:
-        (node,), (grad,) = roots, grads
+    if wanted is None and len(roots) == 1:
+        node, grad = roots[0], grads[0]
     else:
+        if wanted is None:
+            shared = _shared_nodes(roots)
+        else:
+            leading, shared = _leading_nodes(roots, wanted)
         node, grad = _start(roots, grads, shared, pending, waiting, create_graph)
     roots = grads = None
     state = modes.__dict__                               # this thread's; as a dict it costs a third of attribute access
@@ -173,12 +183,14 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                     outgoing = _after(node, grad, outgoing)
                 if not retain_graph:
                     node.saved = None
+            if shared is None and len(edges) > 1 and _branches(edges):
+                shared = _shared_nodes((node,))
             index = node.index if kind is Output else 0
             node = grad = None                           # so that `owned` sees what is really shared
             for edge, out in zip(edges, outgoing):
                 if edge is None or (leading is not None and edge not in leading):
                     continue                             # no gradient wanted there
-                if direct and type(edge) is Leaf and edge.extras is None and edge.post_hooks is None:
+                if type(edge) is Leaf and direct and edge.extras is None and edge.post_hooks is None:
                     if out is None:
                         continue
                     held = edge.grad

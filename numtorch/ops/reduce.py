@@ -4,16 +4,16 @@ from __future__ import annotations
 from collections import namedtuple
 from operator import index as as_index
 
-from ..autograd.graph import GraphNode, recording
-from ..autograd.modes import modes
+from ..autograd.graph import GraphNode, Node, recording
+from ..autograd.modes import PLAIN, modes
 from ..dtypes import as_dtype, bool_, int64
 from ..layout import Layout, try_view, wrap_dim, wrap_dims
 from ..layout import expand as expand_layout
-from ..tensor import Tensor, empty, view_of
+from ..tensor import Tensor, empty, new, view_of
 from . import arithmetic, comparison, elementary
 from .backends import kernels
 from .copy import register, to_dtype
-from .op import Op, method, new_plan_table, nothing_to_do, registry
+from .op import Op, PlanTable, method, new_plan_table, nothing_to_do, registry
 from .power import pow
 from .view import expand, reshape
 
@@ -21,7 +21,7 @@ from .view import expand, reshape
 class _ReducePlan:
     """What a reduction must know once its input's layout and its dimensions are known."""
 
-    __slots__ = ("out", "prepared", "call", "walk", "axes", "kept_shape", "final", "count", "spread", "differentiable")
+    __slots__ = ("out", "prepared", "call", "walk", "axes", "kept_shape", "final", "count", "spread", "summed", "differentiable")
 
 
 class ReduceOp(Op):
@@ -35,7 +35,7 @@ class ReduceOp(Op):
 
     def _plan(self, layout, dims, keepdim, options):
         plan = _ReducePlan()
-        plan.spread = {}
+        plan.spread, plan.summed = {}, PlanTable()
         out_dtype = self.result(layout.dtype)
         plan.axes = wrap_dims(dims, layout.ndim)
         if not layout.ndim:
@@ -72,10 +72,19 @@ class ReduceOp(Op):
     def run(self, x, dims=None, keepdim=False, options=()):
         """Reduce x over dims (all, when None)."""
         layout = _layout(self.name, x)
-        plan = self.plan(layout, dims, keepdim, options)
+        plan = self.plans.get(layout) if dims is None and not keepdim and not options else None
+        if plan is None:
+            plan = self.plan(layout, dims, keepdim, options)
         out = empty(plan.out)
         plan.call(x.address, out.address, plan.walk)
-        if x.node is not None and plan.differentiable and modes.recording:
+        if x.node is not None and plan.differentiable:
+            recording = modes.recording
+            if not recording:
+                return out
+            if recording == PLAIN and self is SUM:
+                node = out.node = SumNode()
+                node.edges, node.extras, node.saved, node.constants = (x.node,), None, (), (layout, plan, options)
+                return out
             node = out.node = GraphNode(self.name, (x.node,), (x,) if self.saves_input else (), self.vjp,
                                         (layout, plan, options))
             if self.saves_result:
@@ -128,11 +137,30 @@ def _typed(node, grad):
     return grad
 
 
+class SumNode(Node):
+    """A recorded sum. Its backward expands the gradient without asking anything that was known the last time: 0.3 µs less than
+    by `_sum_vjp`."""
+
+    __slots__ = ("constants",)
+    title = "sum"
+    name = GraphNode.name
+
+    def backward(self, grad):
+        known = self.constants[1].summed.get(grad.layout)
+        if known is None:
+            spread, = _sum_vjp(self, grad)
+            if spread.storage is grad.storage:
+                self.constants[1].summed.keep(grad.layout, spread.layout)
+            return spread,
+        spread = new(Tensor)
+        spread.storage, spread.address, spread.layout, spread.node = grad.storage, grad.address, known, None
+        return spread,
+
+    def differentiable_backward(self, grad):
+        return _sum_vjp(self, grad)
+
+
 def _sum_vjp(node, grad):
-    if not modes.recording:
-        known = node.constants[1].spread.get(grad.layout)    # without going through `_spread`: 0.3 µs less
-        if known is not None and known.dtype is node.constants[0].dtype:
-            return view_of(grad, known, 0),
     return (_typed(node, _spread(node, grad)),)
 
 
