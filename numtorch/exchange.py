@@ -4,7 +4,10 @@
 """
 from __future__ import annotations
 
+import ctypes
+import struct
 import warnings
+from itertools import chain
 
 import numpy as np
 
@@ -13,8 +16,8 @@ from .devices import cpu
 from .dtypes import dtype, int64
 from .dtypes import from_numpy as dtype_from_numpy
 from .layout import Layout
-from .storage import foreign_storage
-from .tensor import Size, StorageBytes, Tensor, alias, host_array, lasting, raw_array, readable_array, readable_words, wrap
+from .storage import address_of, foreign_storage
+from .tensor import Size, StorageElements, Tensor, alias, fresh, host_array, lasting, raw_array, readable_array, readable_words, wrap
 
 
 def from_numpy(array) -> Tensor:
@@ -41,24 +44,28 @@ def from_numpy(array) -> Tensor:
         raise ValueError(f"from_numpy: expected the machine's own byte order, got dtype {array.dtype}; "
                          f"use array.astype(array.dtype.newbyteorder('='))")
     kind = dtype_from_numpy(array.dtype)
-    if any(s % kind.itemsize for s in array.strides) or array.__array_interface__["data"][0] % min(kind.itemsize, 8):
+    address, itemsize = address_of(array), kind.itemsize
+    strides = tuple([s // itemsize for s in array.strides])
+    if address % min(itemsize, 8) or tuple([s * itemsize for s in strides]) != array.strides:
         raise ValueError(f"from_numpy: expected strides and address in whole elements of {kind.itemsize} bytes, got strides "
                          f"{array.strides}")
     if not array.flags.writeable:
         warnings.warn("The given NumPy array is not writable, and tensors do not know of such a thing: writing to the tensor would "
                       "change, or crash on, memory that is meant to stay. Copy the array first.", UserWarning, stacklevel=2)
-    layout = Layout.of(kind, array.shape, tuple(s // kind.itemsize for s in array.strides))
+    layout = Layout.of(kind, array.shape, strides)
     if layout.contiguous:
         layout = layout.dense()
     root = array
     while isinstance(root.base, np.ndarray):
         root = root.base
-    if isinstance(root.base, StorageBytes):                    # a tensor's own memory come back
+    if isinstance(root.base, StorageElements):                 # a tensor's own memory come back
         storage = root.base.storage
+    elif root is array and layout.contiguous:
+        storage = foreign_storage(address, array.nbytes, root)
     else:
-        first, nbytes = np.lib.array_utils.byte_bounds(root)
-        storage = foreign_storage(first, nbytes - first, root)
-    return wrap(storage, array.__array_interface__["data"][0], layout)
+        first, stop = np.lib.array_utils.byte_bounds(root)
+        storage = foreign_storage(first, stop - first, root)
+    return wrap(storage, address, layout)
 
 
 def from_dlpack(source) -> Tensor:
@@ -88,7 +95,7 @@ def frombuffer(buffer, *, dtype: dtype, count: int = -1, offset: int = 0) -> Ten
     if count * dtype.itemsize > available or count == 0:
         raise ValueError(f"requested buffer length ({count * dtype.itemsize} bytes) after offset ({offset} bytes) must not be "
                          f"greater than actual buffer length ({raw.size} bytes)")
-    storage = foreign_storage(raw.__array_interface__["data"][0], raw.size, raw)
+    storage = foreign_storage(address_of(raw), raw.size, raw)
     return wrap(storage, storage.address + offset, Layout.of(dtype, (count,)))
 
 
@@ -111,6 +118,9 @@ def make(data, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
         tensor([[1., 2.],
                 [3., 4.]])
     """
+    plain = _from_plain(data, dtype) if device is None or device is cpu or device == "cpu" else None
+    if plain is not None:
+        return plain.requires_grad_() if requires_grad else plain
     if isinstance(data, Tensor):
         array, kind = readable_words(data if data.layout.device is cpu else data.cpu()), data.layout.dtype
         natural, source_words = kind, True
@@ -128,6 +138,47 @@ def make(data, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     if device is not None and str(device) != "cpu":
         out = out.to(device)
     return out.requires_grad_() if requires_grad else out
+
+
+_recent_layouts: dict = {}                               # layouts die with their last tensor, and making one takes 2 us
+_FORMATS = {"float32": "f", "float64": "d", "int64": "q", "bool": "?"}
+_CATEGORIES = {frozenset({float}): 2, frozenset({int}): 1, frozenset({bool}): 0, frozenset({int, float}): 2}
+
+
+def _from_plain(data, dtype):
+    """A tensor of numbers in even lists, without a NumPy array between; None where that takes more thought."""
+    shape = []
+    if type(data) is not list:
+        data = [data]
+    else:
+        shape.append(len(data))
+        while data and type(data[0]) is list:
+            if set(map(type, data)) != {list} or len(set(map(len, data))) != 1:
+                return None
+            shape.append(len(data[0]))
+            data = list(chain.from_iterable(data))
+    category = _CATEGORIES.get(frozenset(map(type, data)))
+    if category is None:
+        return None
+    if dtype is None:
+        dtype = (dtypes.bool_, int64, dtypes.get_default_dtype())[category]
+    elif type(dtype) is not dtypes.dtype or dtype.category < max(category, 1):
+        return None
+    letter = _FORMATS.get(dtype.name)
+    if letter is None:
+        return None
+    key = (dtype, *shape)
+    layout = _recent_layouts.get(key)
+    if layout is None:
+        if len(_recent_layouts) >= 256:
+            _recent_layouts.clear()
+        layout = _recent_layouts[key] = Layout.of(dtype, tuple(shape))
+    out = fresh(layout)
+    try:
+        struct.pack_into(f"{len(data)}{letter}", (ctypes.c_char * layout.nbytes).from_address(out.address), 0, *data)
+    except (OverflowError, struct.error):                # an infinity in float32, or an error that deserves words
+        return None
+    return out
 
 
 def _convert_words(array, kind, wanted):

@@ -96,6 +96,7 @@ class Layout:
         return Layout.of, (self.dtype, self.shape, self.strides, self.device, self.weak)
 
 
+@functools.lru_cache(1 << 12)
 def contiguous_strides(shape: tuple) -> tuple:
     """Row-major strides in elements; extents of zero count as one, as in PyTorch."""
     strides, step = [], 1
@@ -190,17 +191,21 @@ def view_function(function):
     """Memoise a pure function `(layout, *hashable) -> (layout, offset)` on the layout it starts from."""
     name = function.__name__
 
-    @functools.wraps(function)
-    def memoised(layout, *args):
-        key = (name, *args)
-        found = layout.views.get(key)
-        if found is None:
-            found = function(layout, *args)
-            if len(layout.views) >= _MEMO_LIMIT:
-                layout.views.clear()
-            layout.views[key] = found
+    def first(layout, key, *args):
+        found = function(layout, *args)
+        if len(layout.views) >= _MEMO_LIMIT:
+            layout.views.clear()
+        layout.views[key] = found
         return found
-    return memoised
+
+    def of_one(layout, argument):
+        key = (name, argument)
+        return layout.views.get(key) or first(layout, key, argument)
+
+    def of_several(layout, *args):
+        key = (name, *args)
+        return layout.views.get(key) or first(layout, key, *args)
+    return functools.wraps(function)(of_one if function.__code__.co_argcount == 2 else of_several)
 
 
 def _derived(layout, shape, strides):
@@ -357,6 +362,15 @@ def narrow(layout, dim, start, length):
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({extent}).")
     shape = layout.shape[:dim] + (length,) + layout.shape[dim + 1:]
     return _derived(layout, shape, layout.strides), start * layout.strides[dim]
+
+
+@view_function
+def cut(layout, dim, size):
+    """The `narrow`s of consecutive parts of a dimension, `size` long; the last may be shorter. One empty part of no elements."""
+    dim = wrap_dim(dim, layout.ndim)
+    extent = layout.shape[dim]
+    return tuple([narrow(layout, dim, start, min(size, extent - start)) for start in range(0, extent, size)] if extent
+                 else [narrow(layout, dim, 0, 0)])
 
 
 @view_function

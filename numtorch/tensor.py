@@ -68,6 +68,7 @@ class Tensor:
     __slots__ = ("storage", "address", "layout", "node", "__weakref__", "__dict__")
 
     _base = None                                         # what this is a view of, when that matters to the tape
+    _views = None                                        # weak references to the views of this, when that matters to the tape
     _stored_grad = None                                  # the gradient of a tensor whose node does not keep it
     _is_parameter = False
     _construct = None                                    # `exchange.make`, put here by that file
@@ -210,6 +211,9 @@ class Tensor:
         """Nested lists of Python numbers (a number for a 0-dim tensor)."""
         if self.layout.device is not cpu:
             return self.cpu().tolist()
+        layout = self.layout
+        if layout.ndim == 1 and layout.contiguous and layout.dtype.name in _READERS and layout.numel < 256:
+            return (_READERS[layout.dtype.name] * layout.numel).from_address(self.address)[:]       # no array for few
         return readable_array(self).tolist()
 
     def item(self):
@@ -327,6 +331,13 @@ def empty(layout: Layout) -> Tensor:
     return out
 
 
+def fresh(layout: Layout) -> Tensor:
+    """`empty` with a version counter at 0, for tensors that users make."""
+    out = empty(layout)
+    out.storage.version, out.storage.writer = 0, None
+    return out
+
+
 def ring_of(layout: Layout):
     """The ring that hands out memory for tensors of a layout."""
     ring = layout.ring = ring_for(_span(layout), layout.device)
@@ -369,22 +380,23 @@ def view_of(source: Tensor, layout: Layout, offset: int, node=None) -> Tensor:
 
 def raw_array(tensor: Tensor):
     """A NumPy array of the stored words, over the same memory, whatever the tape says."""
-    layout = tensor.layout
-    low, high = layout.extent()
-    itemsize = layout.dtype.itemsize
-    words = np.asarray(StorageBytes(tensor.storage, tensor.address + low * itemsize, (high - low) * itemsize))
-    strides = [s * itemsize for s in layout.strides]
-    return np.ndarray(layout.shape, layout.dtype.storage, words, -low * itemsize, strides)
+    return np.asarray(StorageElements(tensor, tensor.layout.dtype.storage))
 
 
-class StorageBytes:
-    """What NumPy needs to see a stretch of a storage as bytes, and to keep that storage alive."""
+class StorageElements:
+    """What NumPy needs to see a tensor's elements as an array of a dtype, and to keep its storage alive."""
 
     __slots__ = ("storage", "__array_interface__")
 
-    def __init__(self, storage, address, nbytes):
-        self.storage = storage
-        self.__array_interface__ = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
+    def __init__(self, tensor, kind):
+        layout = tensor.layout
+        self.storage = tensor.storage
+        key = ("elements", kind)
+        form = layout.views.get(key)
+        if form is None:
+            strides = None if layout.contiguous else tuple([s * layout.dtype.itemsize for s in layout.strides])
+            form = layout.views[key] = {"shape": layout.shape, "typestr": kind.str, "version": 3, "strides": strides}
+        self.__array_interface__ = {**form, "data": (tensor.address, False)}
 
 
 def readable_words(tensor):
@@ -396,7 +408,7 @@ def host_array(tensor):
     layout = tensor.layout
     if layout.dtype.numpy is None:
         raise TypeError(f"Got unsupported ScalarType {layout.dtype.name}")
-    return raw_array(tensor).view(layout.dtype.numpy)
+    return np.asarray(StorageElements(tensor, layout.dtype.numpy))
 
 
 def readable_array(tensor):

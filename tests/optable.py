@@ -147,6 +147,7 @@ ROWS = {
     "fmax": binary(np.fmax), "fmin": binary(np.fmin),
     "clamp_both": Row(lambda x, low, high: np.minimum(np.maximum(x, low), high), (REAL, between(-2, -1), between(1, 2))),
     "clamp_low": binary(np.maximum),
+    "add_scaled": Row(lambda x, y, alpha: x + alpha * y, (REAL, REAL), "iufc", numbers={"alpha": 3}, tolerance=32),
     "clamp_high": binary(np.minimum),
     "lerp": Row(lambda a, b, w: a + w * (b - a), (REAL, REAL, away_from([0.5], -1, 2)), "fc", tolerance=32),
     "addcmul": Row(lambda x, y, z, value: x + value * y * z, (REAL, REAL, REAL), "iufc", numbers={"value": 2}, tolerance=32),

@@ -106,6 +106,17 @@ def _(grad):
     return grad, grad
 
 
+@pointwise(methods=False, refuses=NOT_BOOL)
+def add_scaled(x, y, *, alpha=1):
+    """x + alpha * y, elementwise, in one pass."""
+    return x + alpha * y
+
+
+@add_scaled.derivative
+def _(grad, alpha):
+    return grad, grad * conj(alpha)
+
+
 @pointwise(refuses={"bool": "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
                             "`logical_xor()` operator instead."})
 def sub(x, y):

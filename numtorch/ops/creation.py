@@ -9,8 +9,7 @@ from ..devices import cpu
 from ..dtypes import as_dtype, bool_, get_default_dtype, int64
 from ..exchange import from_numpy, make
 from ..layout import Layout, as_shape
-from ..tensor import Tensor, number
-from ..tensor import empty as new_empty
+from ..tensor import Tensor, fresh, number
 from .backends import placed as _device
 from .copy import ONE, ZERO, copy_, filled, filled_from, register, to_device
 from .op import method, new_plan_table
@@ -52,12 +51,6 @@ def _layout_of(name, size, dtype, device):
         return _layouts.keep((size, dtype, device), layout) if layout.device is cpu else layout
 
 
-def _uninitialised(layout):
-    out = new_empty(layout)
-    out.storage.version, out.storage.writer = 0, None
-    return out
-
-
 def empty(*size, dtype=None, device=None, requires_grad: bool = False, out=None, memory_format=None, pin_memory=False) -> Tensor:
     """A tensor of uninitialised elements.
 
@@ -69,7 +62,7 @@ def empty(*size, dtype=None, device=None, requires_grad: bool = False, out=None,
     Raises:
         RuntimeError: a negative extent.
     """
-    made = _uninitialised(_layout_of("empty", size, dtype, device))
+    made = fresh(_layout_of("empty", size, dtype, device))
     return _finish(made, requires_grad, out) if requires_grad or out is not None else made
 
 
@@ -120,7 +113,7 @@ def _like_layout(input, dtype, device):
 
 def empty_like(input, *, dtype=None, device=None, requires_grad: bool = False, memory_format=None) -> Tensor:
     """Uninitialised, with the shape, dtype, device and dense strides of another tensor."""
-    return _finish(_uninitialised(_like_layout(input, dtype, device)), requires_grad)
+    return _finish(fresh(_like_layout(input, dtype, device)), requires_grad)
 
 
 def full_like(input, fill_value, *, dtype=None, device=None, requires_grad: bool = False, memory_format=None) -> Tensor:

@@ -21,7 +21,7 @@ from .gather import fit_value, index_values, put_values
 from .mask import masked_scatter_, nonzero, replace_where, select_true
 from .op import method
 from .parts import unbind
-from .view import make_view, reshape, separate
+from .view import make_view, reshape, separate, unsqueeze
 
 _ROW = ("row",)
 _ALL, _FULL = slice(None), (None, None, None)
@@ -273,6 +273,8 @@ def getitem(self, index) -> Tensor:
         return make_view(self, _find_rows(layout, index), "slice")
     if kind is Tensor and _is_plain_index(index, layout):
         return index_values(self, (0,), (index,))
+    if index is None:
+        return unsqueeze(self, 0)
     found, dims, tensors = _find(layout, index)
     if not tensors:
         return make_view(self, found, "slice")

@@ -4,6 +4,7 @@ from __future__ import annotations
 from ..autograd.engine import arithmetic as engine_arithmetic
 from ..tensor import Tensor
 from . import arithmetic, comparison, copy, creation, power, reduce, writing
+from .mask import replace_where
 from .op import as_operand, method, registry
 
 
@@ -50,12 +51,16 @@ Tensor.__ne__ = _equality(comparison.ne, True)
 # ---------------------------------------------------------------- the public forms that take more than the record
 def add(input, other, *, alpha=1, out=None) -> Tensor:
     """input + alpha * other, elementwise."""
-    return arithmetic.add(input, other if alpha == 1 else arithmetic.mul(other, alpha), out=out)
+    if alpha == 1:
+        return arithmetic.add(input, other, out=out)
+    return arithmetic.add_scaled(input, other, alpha, out=out)
 
 
 def sub(input, other, *, alpha=1, out=None) -> Tensor:
     """input - alpha * other, elementwise."""
-    return arithmetic.sub(input, other if alpha == 1 else arithmetic.mul(other, alpha), out=out)
+    if alpha == 1:
+        return arithmetic.sub(input, other, out=out)
+    return arithmetic.add_scaled(input, other, -alpha, out=out)
 
 
 def div(input, other, *, rounding_mode=None, out=None) -> Tensor:
@@ -91,9 +96,11 @@ def where(condition, input=None, other=None, *, out=None):
     return arithmetic.where(condition, input, other, out=out)
 
 
-def _with_alpha(inplace):
+def _with_alpha(inplace, sign):
+    scaled = arithmetic.add_scaled.op.inplace
+
     def method(self, other, *, alpha=1):
-        return inplace(self, other if alpha == 1 else arithmetic.mul(other, alpha))
+        return inplace(self, other) if alpha == 1 else scaled(self, other, sign * alpha)
     method.__doc__ = inplace.__doc__
     return method
 
@@ -109,11 +116,14 @@ def _clamp_(self, min=None, max=None):
 
 def masked_fill(input, mask, value) -> Tensor:
     """`value` where the mask holds, the tensor's own element elsewhere."""
-    return copy.to_dtype(arithmetic.where(mask, value, input), input.layout.dtype)
+    return copy.to_dtype(replace_where(input, mask, value), input.layout.dtype)
 
 
 def _masked_fill_(self, mask, value):
     """In-place form of `masked_fill`."""
+    kind = type(value)
+    if kind is float and self.layout.dtype.category >= 2 or kind is int and self.layout.dtype.category >= 1:
+        return replace_where.op.inplace(self, mask, value)
     return copy.copy_(self, masked_fill(self, mask, value))
 
 
@@ -122,7 +132,7 @@ for _public, _record in ((add, arithmetic.add), (sub, arithmetic.sub), (div, ari
     _public.op = _record.op
 
 Tensor.add, Tensor.sub, Tensor.div = add, sub, div
-Tensor.add_, Tensor.sub_ = _with_alpha(arithmetic.add.op.inplace), _with_alpha(arithmetic.sub.op.inplace)
+Tensor.add_, Tensor.sub_ = _with_alpha(arithmetic.add.op.inplace, 1), _with_alpha(arithmetic.sub.op.inplace, -1)
 method(power.pow)
 method(power.pow_of.op.inplace, "pow_")
 method(clamp)

@@ -2,6 +2,9 @@
 gradients: one pass over memory, where a place for each part would fill and add a whole tensor of zeros for each."""
 from __future__ import annotations
 
+from itertools import accumulate
+
+from .. import layout as algebra
 from ..autograd.graph import GraphNode, Output
 from ..autograd.modes import modes
 from ..layout import wrap_dim
@@ -9,14 +12,14 @@ from ..tensor import Tensor
 from .copy import filled
 from .join import cat, stack
 from .op import method
-from .view import narrow, select, slice_view
+from .view import make_view, separate, slice_view
 
 
 def _parts(x, title, join, dim, views) -> tuple:
-    """The views of x, which `join` along `dim` puts together again."""
+    """Views of x, of layouts and offsets in it, which `join` along `dim` puts together again."""
     if x.node is None or not modes.grad or x.layout.dtype.category < 2:
-        return tuple(views)
-    views = list(views)
+        return tuple([make_view(x, found, title) for found in views])
+    views = [make_view(x, found, None) for found in views]
     node = GraphNode(title, (x.node,), (), _parts_vjp, (join, dim, [v.layout for v in views]), outputs=len(views))
     for position, each in enumerate(views):
         each.node = Output(node, position)
@@ -33,30 +36,28 @@ def _parts_vjp(node, grads):
 def unbind(self, dim: int = 0):
     """A tuple of all slices along a dimension, without it."""
     dim = wrap_dim(dim, self.layout.ndim)
-    return _parts(self, "unbind", stack, dim, [select(self, dim, i) for i in range(self.layout.shape[dim])])
+    x = self if self.node is None else separate(self)
+    return _parts(x, "unbind", stack, dim, [algebra.select(x.layout, dim, i) for i in range(x.layout.shape[dim])])
 
 
 @method
 def split(self, split_size_or_sections, dim: int = 0):
     """Views of consecutive parts of a dimension: of one size (the last may be smaller), or of the given sizes."""
-    dim = wrap_dim(dim, self.layout.ndim)
-    extent = self.layout.shape[dim]
+    x = self if self.node is None else separate(self)
+    dim = wrap_dim(dim, x.layout.ndim)
+    extent = x.layout.shape[dim]
     if isinstance(split_size_or_sections, int):
         size = split_size_or_sections
         if size < 0 or (size == 0 and extent):
             wanted = "positive" if size == 0 else "non-negative"
             raise RuntimeError(f"split expects split_size be {wanted}, but got split_size={size}")
-        sizes = [min(size, extent - s) for s in range(0, extent, size)] if extent else [0]
-    else:
-        sizes = list(split_size_or_sections)
-        if sum(sizes) != extent or any(s < 0 for s in sizes):
-            raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size at dimension "
-                               f"{dim}), but got split_sizes={sizes}")
-    parts, start = [], 0
-    for size in sizes:
-        parts.append(narrow(self, dim, start, size))
-        start += size
-    return _parts(self, "split", cat, dim, parts)
+        return _parts(x, "split", cat, dim, algebra.cut(x.layout, dim, size))
+    sizes = list(split_size_or_sections)
+    if sum(sizes) != extent or any(s < 0 for s in sizes):
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size at dimension "
+                           f"{dim}), but got split_sizes={sizes}")
+    return _parts(x, "split", cat, dim, [algebra.narrow(x.layout, dim, stop - size, size)
+                                         for size, stop in zip(sizes, accumulate(sizes))])
 
 
 @method

@@ -13,9 +13,10 @@ from operator import index as as_index
 from .. import layout as algebra
 from ..autograd.graph import GraphNode, Node, recording
 from ..autograd.modes import modes
+from ..dtypes import dtype as dtype_class
 from ..kernels.compiler import ScalarBody
 from ..layout import Layout, as_shape, wrap_dim
-from ..tensor import Tensor, lasting, view_of
+from ..tensor import Tensor, lasting, new, view_of
 from .backends import kernels
 from .copy import clone, contiguous, copy_elements, filled, register
 from .op import method, new_plan_table, registry
@@ -23,26 +24,32 @@ from .writing import live_views
 
 
 # ---------------------------------------------------------------- making views
-def make_view(x: Tensor, found, title: str, vjp=None, constants=None) -> Tensor:
-    """A view of x with layout and offset `found`; without a vjp its gradient goes back into the region it covers."""
+def make_view(x: Tensor, found, title: str | None, vjp=None, constants=None) -> Tensor:
+    """A view of x with layout and offset `found`; without a vjp its gradient goes back into the region it covers, without
+    a title the caller records it."""
     layout, offset = found
-    out = view_of(x, layout, offset)
-    if modes.grad and layout.dtype.category >= 2:        # views made without recording are apart from the tape for good
+    out = new(Tensor)
+    out.storage = x.storage
+    out.address = x.address + offset * layout.dtype.itemsize if offset else x.address
+    out.layout = layout
+    out.node = None
+    if layout.dtype.category >= 2 and modes.grad:        # views made without recording are apart from the tape for good
         base = x._base
         if base is None:
             base = x
         out._base = base
-        views = base.__dict__.get("_views")
+        views = base._views
         if views is None:
-            views = base._views = []
-        elif len(views) >= 32 and not len(views) & (len(views) - 1):     # at powers of two, drop the dead
-            views[:] = [v for v in views if v() is not None]
-        views.append(weakref.ref(out))
-        if x.node is not None:
+            base._views = [weakref.ref(out)]
+        else:
+            if len(views) >= 32 and not len(views) & (len(views) - 1):     # at powers of two, drop the dead
+                views[:] = [v for v in views if v() is not None]
+            views.append(weakref.ref(out))
+        if x.node is not None and title is not None:
             if vjp is None:
                 vjp, constants = _region_vjp, (x.layout, layout, offset)
             out.node = GraphNode(title, (x.node,), (), vjp, constants)
-    elif x.node is not None and layout.dtype.category >= 2:
+    elif x.node is not None and title is not None and layout.dtype.category >= 2:
         out._origin = "no_grad"
     return out
 
@@ -212,7 +219,13 @@ def t(self):
     return transpose(self, 0, 1) if self.layout.ndim == 2 else make_view(self, (self.layout, 0), "t", lambda node, g: (g,))
 
 
-Tensor.T = property(lambda self: permute(self, tuple(reversed(range(self.layout.ndim)))))
+def _reversed_dims(self):
+    """The dimensions in reverse order."""
+    ndim = self.layout.ndim
+    return transpose(self, 0, 1) if ndim == 2 else permute(self, tuple(range(ndim))[::-1])
+
+
+Tensor.T = property(_reversed_dims)
 Tensor.mT = property(lambda self: transpose(self, -2, -1))
 
 
@@ -271,7 +284,6 @@ def view(self, *shape):
     Raises:
         RuntimeError: the strides do not allow it without a copy (use `reshape`), or the elements do not fit.
     """
-    from ..dtypes import dtype as dtype_class
     if len(shape) == 1 and isinstance(shape[0], dtype_class):
         return _view_as_dtype(self, shape[0])
     shape = as_shape(shape, "view")
@@ -332,6 +344,8 @@ def flatten(self, start_dim: int = 0, end_dim: int = -1):
     ndim = self.layout.ndim
     if ndim == 0:
         return reshape(self, 1)
+    if start_dim == 0 and end_dim == -1:
+        return self if ndim == 1 else reshape(self, -1)
     first, last = wrap_dim(start_dim, ndim), wrap_dim(end_dim, ndim)
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
