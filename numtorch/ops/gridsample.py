@@ -1,20 +1,28 @@
 """Sampling of images at positions that are themselves data (Jaderberg et al. 2015): `grid_sample`, and grids of affine maps.
 
-Made of gathers and elementwise ops, which record themselves: gradients of any order for image and grid.
+Two-dimensional sampling has kernels, forward and for both gradients. Everything else, gradients of gradients too, is made of
+gathers and elementwise ops, which record themselves.
 """
 from __future__ import annotations
 
 import itertools
 
-from ..dtypes import int64
-from ..tensor import Tensor
+from ..autograd.api import grad as gradients
+from ..autograd.graph import GraphNode, recording
+from ..autograd.modes import modes
+from ..devices import cpu
+from ..dtypes import float32, float64, int64
+from ..layout import Layout
+from ..tensor import Tensor, empty
 from .arithmetic import mul, remainder, sub
+from .backends import kernels
 from .contract import matmul
-from .copy import to_dtype
+from .copy import contiguous, filled, to_dtype
 from .creation import arange, ones
 from .elementary import floor
 from .elementary import round_to_even as nearest_integer
 from .join import cat
+from .op import new_plan_table
 from .operators import clamp, where
 from .view import expand, reshape, transpose, unsqueeze
 
@@ -66,6 +74,64 @@ def _taps(x, extent, mode, padding_mode, align_corners):
     return [(low, low + 1 - x), (low + 1, sub(x, low))]
 
 
+_plans = new_plan_table()
+
+
+class _Plan:
+    """The kernels of one pair of layouts, each planned when it is first wanted."""
+
+    __slots__ = ("device", "arguments", "options", "out", "image", "grid", "forward", "to_image", "to_grid")
+
+    def __init__(self, image, grid, mode, padding_mode, align_corners):
+        self.device, self.options = image.device, (mode, padding_mode, align_corners)
+        self.arguments = image.dtype.kernel, image.shape, grid.shape[1] * grid.shape[2]
+        self.out = Layout.of(image.dtype, (*image.shape[:2], *grid.shape[1:3]), None, image.device)
+        self.image, self.grid = image.dense(image.dtype), grid.dense(grid.dtype)
+        self.forward = self.kernel("plan_sample", mode == "nearest", padding_mode, align_corners)
+        self.to_image = self.to_grid = None
+
+    def kernel(self, planner, *options):
+        return getattr(kernels(self.device, "gridsample"), planner)(*self.arguments, *options)
+
+
+def _sample(input, grid, mode, padding_mode, align_corners):
+    key = (input.layout, grid.layout, mode, padding_mode, align_corners)
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _plans.keep(key, _Plan(input.layout, grid.layout, mode, padding_mode, align_corners))
+    image = input if input.layout.contiguous else contiguous(input.detach())
+    points = grid if grid.layout.contiguous else contiguous(grid.detach())
+    out = empty(plan.out)
+    plan.forward.call(image.address, points.address, out.address, plan.forward.walk)
+    if recording(input, grid):
+        out.node = GraphNode("grid_sampler", (input.node, grid.node), (input, grid), _sample_vjp, plan)
+    return out
+
+
+def _sample_vjp(node, grad):
+    plan = node.constants
+    input, grid = node.tensors()
+    mode, padding_mode, align_corners = plan.options
+    if modes.grad and (node.needs(0) or mode != "nearest"):
+        wanted = [t for t, edge in zip((input, grid), node.edges) if edge is not None]
+        found = iter(gradients(_formula(input, grid, *plan.options), wanted, grad, create_graph=True, allow_unused=True))
+        return tuple([None if edge is None else next(found) for edge in node.edges])
+    grad, points, to_image, to_grid = contiguous(grad), contiguous(grid), None, None
+    if node.needs(0):
+        if plan.to_image is None:
+            plan.to_image = plan.kernel("plan_sample_image_grad", mode == "nearest", padding_mode, align_corners)
+        to_image = empty(plan.image)
+        plan.to_image.call(grad.address, points.address, to_image.address, plan.to_image.walk)
+    if node.needs(1) and mode == "nearest":              # the nearest pixel does not change with the grid
+        to_grid = filled(plan.grid, 0)
+    elif node.needs(1):
+        if plan.to_grid is None:
+            plan.to_grid = plan.kernel("plan_sample_grid_grad", padding_mode, align_corners)
+        image, to_grid = contiguous(input), empty(plan.grid)
+        plan.to_grid.call(grad.address, image.address, points.address, to_grid.address, plan.to_grid.walk)
+    return to_image, to_grid
+
+
 def grid_sample(input, grid, mode: str = "bilinear", padding_mode: str = "zeros", align_corners=None) -> Tensor:
     """Pixels of (N, C, H, W) at the positions of (N, OH, OW, 2), or of (N, C, D, H, W) at (N, OD, OH, OW, 3).
 
@@ -93,8 +159,19 @@ def grid_sample(input, grid, mode: str = "bilinear", padding_mode: str = "zeros"
     if min(shape[2:]) < 1:
         raise RuntimeError(f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has "
                            f"sizes {list(shape)}")
-    batch, channels, *extents = shape
-    axes = [_taps(grid[..., dims - 1 - d], extents[d], mode, padding_mode, bool(align_corners)) for d in range(dims)]
+    layout, align_corners = input.layout, bool(align_corners)
+    if dims == 2 and mode != "bicubic" and layout.device is cpu and layout.dtype in (float32, float64) \
+            and grid.layout.dtype is layout.dtype and grid.layout.device is cpu and layout.numel and grid.layout.numel:
+        return _sample(input, grid, mode, padding_mode, align_corners)
+    return _formula(input, grid, mode, padding_mode, align_corners)
+
+
+def _formula(input, grid, mode, padding_mode, align_corners):
+    """The same in ops: in any number of dimensions, differentiable any number of times."""
+    points = grid.layout.shape
+    batch, channels, *extents = input.layout.shape
+    dims = len(extents)
+    axes = [_taps(grid[..., dims - 1 - d], extents[d], mode, padding_mode, align_corners) for d in range(dims)]
     image = reshape(input, batch, channels, -1)
     total = None
     for corner in itertools.product(*axes):
