@@ -74,9 +74,16 @@ def load_sides(peers):
 
 
 def chosen(families, text):
-    """(family, cases that match) for each family that has any."""
-    for family in families:
-        cases = [c for c in importlib.import_module(f".{family}", __package__).CASES
+    """(family, cases that match) for each family that has any, and what a family measures besides (its `ALSO`)."""
+    modules = {family: importlib.import_module(f".{family}", __package__) for family in families}
+    wanted = [(family, module.CASES) for family, module in modules.items()]
+    for module in modules.values():
+        for other, marks in getattr(module, "ALSO", {}).items():
+            if other not in modules:
+                cases = importlib.import_module(f".{other}", __package__).CASES
+                wanted.append((other, [c for c in cases if any(mark in f"{c.group} {c.name}" for mark in marks)]))
+    for family, cases in wanted:
+        cases = [c for c in cases
                  if text.lower() in " ".join([family, c.group, c.name, *(row[0] for row in getattr(c, "rows", ()))]).lower()]
         if cases:
             yield family, cases

@@ -428,3 +428,13 @@ def test_it_runs_as_a_module_and_is_quiet_in_a_pipe(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "a.reshape(2, 5) f32" in done.stdout and "\r" not in done.stdout + done.stderr and "\x1b" not in done.stdout
     assert [r["name"] for r in json.loads((tmp_path / "r.json").read_text())["rows"]] == ["a.reshape(2, 5)"]
+
+
+def test_core_measures_every_row_of_the_budget_for_calls():
+    from bench.__main__ import chosen
+    names = [(family, case.name) for family, cases in chosen(["core"], "") for case in cases]
+    assert ("gemm", "128³, A transposed") in names and ("start", "first sum") in names
+    assert any(family == "models" and "LSTMCell" in name for family, name in names)
+    assert len({family for family, _ in names}) == 4
+    whole = [family for family, _ in chosen(["core", "gemm"], "")]
+    assert sorted(whole) == ["core", "gemm", "models", "start"]          # gemm once, whole

@@ -31,6 +31,7 @@ def _environment(threads, cache):
     root = os.path.dirname(os.path.dirname(os.path.abspath(numtorch.__file__)))
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "NUMTORCH_NUM_THREADS": str(threads),
                    "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)     # an installed package has its byte code, which pip compiles
     return {**environment, "NUMTORCH_CACHE_DIR": cache} if cache else environment
 
 
