@@ -17,7 +17,8 @@ from .dtypes import dtype, int64
 from .dtypes import from_numpy as dtype_from_numpy
 from .layout import Layout
 from .storage import address_of, foreign_storage
-from .tensor import Size, StorageElements, Tensor, alias, fresh, host_array, lasting, raw_array, readable_array, readable_words, wrap
+from .tensor import Size, StorageElements, Tensor, alias, fresh, host_array, lasting, raw_array, readable_array, readable_words
+from .tensor import wrap as tensor_over
 
 
 def from_numpy(array) -> Tensor:
@@ -65,7 +66,7 @@ def from_numpy(array) -> Tensor:
     else:
         first, stop = np.lib.array_utils.byte_bounds(root)
         storage = foreign_storage(first, stop - first, root)
-    return wrap(storage, address, layout)
+    return tensor_over(storage, address, layout)
 
 
 def from_dlpack(source) -> Tensor:
@@ -96,7 +97,7 @@ def frombuffer(buffer, *, dtype: dtype, count: int = -1, offset: int = 0) -> Ten
         raise ValueError(f"requested buffer length ({count * dtype.itemsize} bytes) after offset ({offset} bytes) must not be "
                          f"greater than actual buffer length ({raw.size} bytes)")
     storage = foreign_storage(address_of(raw), raw.size, raw)
-    return wrap(storage, storage.address + offset, Layout.of(dtype, (count,)))
+    return tensor_over(storage, storage.address + offset, Layout.of(dtype, (count,)))
 
 
 def make(data, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
@@ -140,7 +141,6 @@ def make(data, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     return out.requires_grad_() if requires_grad else out
 
 
-_recent_layouts: dict = {}                               # layouts die with their last tensor, and making one takes 2 us
 _FORMATS = {"float32": "f", "float64": "d", "int64": "q", "bool": "?"}
 _CATEGORIES = {frozenset({float}): 2, frozenset({int}): 1, frozenset({bool}): 0, frozenset({int, float}): 2}
 
@@ -167,12 +167,7 @@ def _from_plain(data, dtype):
     letter = _FORMATS.get(dtype.name)
     if letter is None:
         return None
-    key = (dtype, *shape)
-    layout = _recent_layouts.get(key)
-    if layout is None:
-        if len(_recent_layouts) >= 256:
-            _recent_layouts.clear()
-        layout = _recent_layouts[key] = Layout.of(dtype, tuple(shape))
+    layout = Layout.of(dtype, tuple(shape))
     out = fresh(layout)
     try:
         struct.pack_into(f"{len(data)}{letter}", (ctypes.c_char * layout.nbytes).from_address(out.address), 0, *data)

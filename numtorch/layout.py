@@ -10,6 +10,7 @@ import functools
 import math
 import threading
 import weakref
+from collections import deque
 
 from .devices import cpu, device
 from .dtypes import dtype
@@ -18,20 +19,44 @@ from .kernels.forks import survive_fork
 _MEMO_LIMIT = 128                                        # views remembered per layout; then the memo starts over
 
 
+class Size(tuple):
+    """A tensor's shape: a tuple that prints as `torch.Size([2, 3])` and counts elements with `numel()`."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        count = 1
+        for extent in self:
+            count *= extent
+        return count
+
+    def __repr__(self):
+        return f"torch.Size({list(self)})"
+
+    def __getitem__(self, index):
+        found = tuple.__getitem__(self, index)
+        return Size(found) if isinstance(index, slice) else found
+
+    def __add__(self, other):
+        return Size(tuple(self) + tuple(other))
+
+
 class Layout:
     """How a tensor's elements lie in memory. Make one with `Layout.of`, which interns it.
 
     Attributes:
         dtype, device, shape, strides: what it was made of; strides in elements.
+        size: the shape as users see it.
         weak: this is a Python number, which yields to any tensor of its own kind in promotion.
         ndim, numel, nbytes: dimensions, elements, and bytes that the elements alone take.
         contiguous: row-major without gaps.
     """
 
-    __slots__ = ("dtype", "device", "shape", "strides", "weak", "ndim", "numel", "nbytes", "contiguous", "views", "ring",
+    __slots__ = ("dtype", "device", "shape", "size", "strides", "weak", "ndim", "numel", "nbytes", "contiguous", "views", "ring",
                  "__weakref__")
     _interned: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
     _lock = survive_fork(threading.Lock())
+    _recent: deque = deque(maxlen=512)                   # kept alive: results come and go, and making a layout takes 2 us
 
     @staticmethod
     def of(dtype: dtype, shape: tuple, strides: tuple | None = None, device: device = cpu, weak: bool = False) -> Layout:
@@ -46,11 +71,13 @@ class Layout:
                 if found is None:
                     found = object.__new__(Layout)
                     found.dtype, found.shape, found.strides, found.device, found.weak = key
+                    found.size = Size(shape)
                     found.ndim, found.numel = len(shape), math.prod(shape)
                     found.nbytes = found.numel * dtype.itemsize
                     found.contiguous = _is_contiguous(shape, strides)
                     found.views, found.ring = {}, None
                     Layout._interned[key] = found
+                    Layout._recent.append(found)
         return found
 
     def with_dtype(self, dtype: dtype) -> Layout:
@@ -120,6 +147,8 @@ def _is_contiguous(shape, strides):
 # ---------------------------------------------------------------- arguments: dimensions and shapes
 def wrap_dim(dim: int, ndim: int) -> int:
     """`dim` counted from the front. Raises IndexError, as PyTorch words it, when it is out of range."""
+    if type(dim) is int and 0 <= dim < ndim:
+        return dim
     if not isinstance(dim, int):
         if hasattr(dim, "__index__"):
             dim = dim.__index__()
@@ -329,6 +358,13 @@ def select(layout, dim, index):
     index += extent if index < 0 else 0
     return (_derived(layout, layout.shape[:dim] + layout.shape[dim + 1:], layout.strides[:dim] + layout.strides[dim + 1:]),
             index * layout.strides[dim])
+
+
+@view_function
+def every(layout, dim):
+    """The `select`s of all indices of a dimension."""
+    dim = wrap_dim(dim, layout.ndim)
+    return tuple([select(layout, dim, i) for i in range(layout.shape[dim])])
 
 
 @view_function

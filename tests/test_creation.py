@@ -104,3 +104,53 @@ def test_out():
 def test_messages(attempt, error, message):
     with pytest.raises(error, match=message):
         attempt()
+
+
+@pytest.mark.parametrize("make", [lambda: torch.zeros(5), lambda: torch.ones(5), lambda: torch.full((5,), 2.), lambda: torch.empty(5),
+                                  lambda: torch.arange(5), lambda: torch.tensor([1., 2., 3., 4., 5.]), lambda: torch.zeros_like(
+                                      torch.ones(5))])
+def test_a_new_tensor_counts_writes_from_zero(make):
+    for _ in range(4):                                   # memory that was written to before comes again
+        x = make()
+        assert x._version == 0
+        x.add_(1)
+        assert x._version == 1
+        del x
+
+
+def test_shapes_of_floats_are_refused_after_the_same_shape_of_ints():
+    torch.zeros(3), torch.ones(6).view(3, 2)
+    with pytest.raises(TypeError, match="integers"):
+        torch.zeros(3.0)
+    with pytest.raises(TypeError, match="integers"):
+        torch.ones(6).view(3.0, 2)
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 0, False, 0j, complex(-0.0, 0.0), 1, True, 1.0, float("nan"), -(2 ** 63), 2 ** 63 - 1])
+def test_numbers_that_are_equal_stay_apart(value):
+    for _ in range(2):
+        found = torch.full((2,), value)[0].item()
+        assert type(found) is type(value) and (repr(found) == repr(value))
+
+
+@pytest.mark.parametrize("data, dtype, values", [
+    ([1., 2.], torch.float32, [1., 2.]), ([[1, 2], [3, 4]], torch.int64, [[1, 2], [3, 4]]), ([True, False], torch.bool, [True, False]),
+    ([1, 2.5], torch.float32, [1., 2.5]), ([True, 2], torch.int64, [1, 2]), ([[]], torch.float32, [[]]), ([1e39], torch.float32, [math.inf]),
+    ((1, 2), torch.int64, [1, 2]), ([[[1.]], [[2.]]], torch.float32, [[[1.]], [[2.]]]), (True, torch.bool, True)])
+def test_tensor_of_lists(data, dtype, values):
+    found = torch.tensor(data)
+    assert found.dtype is dtype and found.tolist() == values
+    assert torch.tensor(data, dtype=torch.float64).dtype is torch.float64
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("steps", [0, 1, 2, 5, 1000])
+def test_counted_numbers_of_every_dtype(dtype, steps):
+    kind = getattr(torch, dtype)
+    counted = torch.arange(steps, dtype=kind).to(torch.float64).numpy()
+    np.testing.assert_array_equal(counted, torch.tensor(np.arange(steps)).to(kind).to(torch.float64).numpy())
+    spaced = torch.linspace(-3, 40, steps, dtype=kind).to(torch.float64).numpy()
+    if dtype != "uint8":
+        wanted = np.linspace(-3, 40, steps)
+        np.testing.assert_allclose(spaced, np.trunc(wanted) if kind.category == 1 else wanted, rtol=1e-2, atol=1e-2)
+    assert torch.arange(10 ** 17, 10 ** 17 + 3).tolist() == [10 ** 17, 10 ** 17 + 1, 10 ** 17 + 2]

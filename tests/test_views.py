@@ -276,6 +276,10 @@ def test_equal_layouts_are_one_object_and_die():
     key = (torch.float32, (7, 11, 13, 17), (5, 5, 5, 5))
     Layout.of(*key)
     gc.collect()
+    assert (*key, a.device, False) in Layout._interned   # the latest are kept
+    for extent in range(Layout._recent.maxlen):
+        Layout.of(torch.float32, (19, 23, extent))
+    gc.collect()
     assert (*key, a.device, False) not in Layout._interned
     import pickle
     assert pickle.loads(pickle.dumps(a)) is a

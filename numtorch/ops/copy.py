@@ -168,7 +168,9 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
     if len(args) == 1 and type(args[0]) is dtype_class and dtype is None and device is None and not copy:
         return to_dtype(self, args[0])
     for value in args:
-        if isinstance(value, Tensor):
+        if isinstance(value, str):
+            device = value
+        elif isinstance(value, Tensor):
             dtype, device = value.layout.dtype, value.layout.device
         elif isinstance(value, dtype_class) or value in (float, int, bool, complex):
             dtype = value
@@ -353,13 +355,13 @@ def zero_(self):
     return copy_(self, ZERO)
 
 
-ZERO, ONE = number(0), number(1)
+ZERO, ONE = as_operand("zeros", 0), as_operand("ones", 1)
 _fillings = new_plan_table()
 
 
 def filled(layout: Layout, value) -> Tensor:
     """A new tensor with every element `value`, a number or a 0-dim tensor. Its memory counts writes from 0."""
-    return filled_from(layout, number(value) if type(value) in NUMBERS else as_operand("full", value))
+    return filled_from(layout, as_operand("full", value))
 
 
 def filled_from(layout: Layout, source: Tensor) -> Tensor:

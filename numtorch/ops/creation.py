@@ -8,10 +8,11 @@ import numpy as np
 from ..devices import cpu
 from ..dtypes import as_dtype, bool_, get_default_dtype, int64
 from ..exchange import from_numpy, make
-from ..layout import Layout, as_shape
-from ..tensor import Tensor, fresh, number
+from ..layout import Layout, as_shape, diagonal
+from ..tensor import Tensor, fresh, number, view_of
+from .backends import kernels
 from .backends import placed as _device
-from .copy import ONE, ZERO, copy_, filled, filled_from, register, to_device
+from .copy import ONE, ZERO, copy_, copy_elements, filled, filled_from, register, to_device
 from .op import method, new_plan_table
 
 
@@ -68,7 +69,7 @@ def empty(*size, dtype=None, device=None, requires_grad: bool = False, out=None,
 
 def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
     """A tensor with every element `fill_value`, whose kind decides the dtype when none is given."""
-    if dtype is None:
+    if dtype is None and type(fill_value) is not float:
         kind = number(fill_value) if not isinstance(fill_value, Tensor) else fill_value
         if kind is None:
             raise TypeError(f"full: expected a number to fill with, got {type(fill_value).__name__}")
@@ -140,10 +141,24 @@ def _counted(values, dtype, device, requires_grad, into=None):
     return _finish(to_device(out, _device(device)), requires_grad, into)
 
 
-def _count_dtype(numbers, dtype):
-    if dtype is not None:
-        return as_dtype(dtype)
-    return int64 if all(isinstance(n, int) for n in numbers) else get_default_dtype()
+_counts = new_plan_table()
+
+
+def _count(layout, start, end, step, half):
+    """`layout.numel` numbers `step` apart, of which `half` are counted from the start and the others back from the end."""
+    device, kind = layout.device, layout.dtype
+    if device is not cpu:
+        layout = Layout.of(kind, layout.shape)
+    whole = type(start) is int and type(step) is int and kind.category == 1
+    numbers = (start, end, step) if whole else (float(start), float(end), float(step))
+    plan = _counts.get((layout, whole, half))
+    if plan is None:
+        prepared = kernels(cpu, "count").plan_count(kind.kernel, "int64" if whole else "float64", layout.numel, half)
+        plan = _counts.keep((layout, whole, half), prepared)
+    out = fresh(layout)
+    low, high, apart = number(numbers[0]), number(numbers[1]), number(numbers[2])
+    plan.call(low.address, high.address, apart.address, out.address, plan.walk)
+    return out if device is cpu else to_device(out, device)
 
 
 def _plain(value):
@@ -161,18 +176,25 @@ def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad: b
         >>> torch.arange(1, 7, 2)
         tensor([1, 3, 5])
     """
-    start, end, step = (_plain(v) for v in ((0, start, step) if end is None else (start, end, step)))
+    if end is None:
+        start, end = 0, start
+    whole = type(start) is type(end) is type(step) is int
+    if not whole:
+        start, end, step = _plain(start), _plain(end), _plain(step)
+        whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    kind = _count_dtype((start, end, step), dtype)
-    count = math.ceil((end - start) / step)
-    if kind.category == 1 and all(isinstance(n, int) for n in (start, end, step)):
-        values = np.arange(start, end, step, dtype=np.int64)
+    if whole:
+        kind, count = dtype or int64, -((start - end) // step)
     else:
-        values = np.arange(count, dtype=np.float64) * step + start
-    return _counted(values, kind, device, requires_grad, out)
+        kind, count = dtype, math.ceil((end - start) / step)
+    layout = _layout_of("arange", (count,), kind, device)
+    if layout.dtype.category in (1, 2):
+        made = _count(layout, start, end, step, count)
+        return _finish(made, requires_grad, out) if requires_grad or out is not None else made
+    return _counted(np.arange(count) * step + start, layout.dtype, device, requires_grad, out)
 
 
 def range_inclusive(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
@@ -181,8 +203,8 @@ def range_inclusive(start=0, end=None, step=1, *, dtype=None, device=None, requi
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    values = np.arange(math.floor((end - start) / step) + 1, dtype=np.float64) * step + start
-    return _counted(values, as_dtype(dtype) if dtype else get_default_dtype(), device, requires_grad, out)
+    count = math.floor((end - start) / step) + 1
+    return _finish(_count(_layout_of("range", (count,), dtype, device), float(start), end, step, count), requires_grad, out)
 
 
 def linspace(start, end, steps, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
@@ -194,8 +216,11 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad: bool 
     kind = as_dtype(dtype) if dtype else natural
     if kind.category < natural.category and natural.is_complex:
         raise RuntimeError(f"linspace: inferred dtype {natural} can't be safely cast to passed dtype {kind}")
-    values = np.linspace(start, end, steps)
-    return _counted(np.trunc(values) if kind.category == 1 else values, kind, device, requires_grad, out)
+    if kind.category in (1, 2):
+        step = (end - start) / (steps - 1) if steps > 1 else 0
+        made = _count(_layout_of("linspace", (steps,), kind, device), float(start), end, step, (steps + 1) // 2)
+        return _finish(made, requires_grad, out)
+    return _counted(np.linspace(start, end, steps), kind, device, requires_grad, out)
 
 
 def logspace(start, end, steps, base: float = 10.0, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
@@ -212,7 +237,8 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad: bool = False, out=
     if n < 0 or m < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {min(n, m)}")
     made = zeros(n, m, dtype=dtype, device=device)
-    made.diagonal().fill_(1)
+    layout, offset = diagonal(made.layout, 0, 0, 1)
+    copy_elements(ONE, view_of(made, layout, offset))
     return _finish(made, requires_grad, out)
 
 

@@ -24,7 +24,6 @@ from .parts import unbind
 from .view import make_view, reshape, separate, unsqueeze
 
 _ROW = ("row",)
-_ALL, _FULL = slice(None), (None, None, None)
 
 
 # ---------------------------------------------------------------- one int, one slice
@@ -82,7 +81,9 @@ def _read(index):
             pattern.append(int)
             numbers.append(item)
         elif kind is slice:
-            pattern.append(_FULL if item == _ALL else _bounds(item))
+            start, stop, step = item.start, item.stop, item.step
+            plain = (start is None or type(start) is int) and (stop is None or type(stop) is int) and step is None
+            pattern.append((start, stop, step) if plain else _bounds(item))
         elif item is None or item is Ellipsis:
             pattern.append(item)
         elif kind is bool:

@@ -24,10 +24,11 @@ _joins = new_plan_table()
 
 
 def _tensors_of(name, tensors):
-    if isinstance(tensors, Tensor) or not isinstance(tensors, (list, tuple)):
+    if not isinstance(tensors, (list, tuple)):
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
-    for place_in_list, each in enumerate(tensors):
-        if not isinstance(each, Tensor):
+    for each in tensors:
+        if type(each) is not Tensor and not isinstance(each, Tensor):
+            place_in_list = next(i for i, t in enumerate(tensors) if t is each)
             raise TypeError(f"expected Tensor as element {place_in_list} in argument 0, but got {type(each).__name__}")
     return tensors
 
@@ -92,19 +93,18 @@ def _plan_join(layouts, out, pieces, view):
     for position, (layout, piece) in enumerate(zip(layouts, pieces)):
         if layout.numel:
             region, offset = getattr(algebra, view.__name__)(out, *piece)
-            plan.parts.append((position, offset * out.dtype.itemsize, plan_copy(layout, region)))
+            prepared = plan_copy(layout, region)
+            plan.parts.append((position, offset * out.dtype.itemsize, prepared.call, prepared.walk))
     return plan
 
 
 def _join(title, plan_for, vjp, tensors, dim):
     key = (title, dim, *[t.layout for t in tensors])
-    plan = _joins.get(key)
-    if plan is None:
-        plan = _joins.keep(key, plan_for([t.layout for t in tensors], dim))
+    plan = _joins.get(key) or _joins.keep(key, plan_for([t.layout for t in tensors], dim))
     out = empty(plan.out)
     address = out.address
-    for position, offset, prepared in plan.parts:
-        prepared.call(tensors[position].address, address + offset, prepared.walk)
+    for position, offset, call, walk in plan.parts:
+        call(tensors[position].address, address + offset, walk)
     for each in tensors:
         if each.node is not None:
             if recording(each) and plan.out.dtype.category >= 2:
@@ -153,7 +153,8 @@ def cat(tensors, dim: int = 0, *, out=None) -> Tensor:
     """
     if not _tensors_of("cat", tensors):
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    return _finish(out, _join("cat", _plan_cat, _cat_vjp, tensors, dim))
+    result = _join("cat", _plan_cat, _cat_vjp, tensors, dim)
+    return result if out is None else _finish(out, result)
 
 
 concat = concatenate = cat
@@ -168,7 +169,8 @@ def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
     """
     if not _tensors_of("stack", tensors):
         raise RuntimeError("stack expects a non-empty TensorList")
-    return _finish(out, _join("stack", _plan_stack, _stack_vjp, tensors, dim))
+    result = _join("stack", _plan_stack, _stack_vjp, tensors, dim)
+    return result if out is None else _finish(out, result)
 
 
 def atleast_1d(*tensors):

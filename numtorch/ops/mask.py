@@ -19,18 +19,19 @@ _mask_plans = new_plan_table()
 
 
 def _mask_plan(kind, device, *arguments):
-    key = (kind, device, *arguments)
-    found = _mask_plans.get(key)
-    return found if found is not None else _mask_plans.keep(key, getattr(kernels(device, "mask"), kind)(*arguments))
+    key = (kind, device, arguments)
+    return _mask_plans.get(key) or _mask_plans.keep(key, getattr(kernels(device, "mask"), kind)(*arguments))
 
 
 def _count_true(mask):
-    prepared = _mask_plan("plan_count_nonzero", mask.layout.device, mask.layout.numel)
-    return run_counting(prepared, mask)
+    layout = mask.layout
+    return run_counting(_mask_plans.get(layout) or _mask_plans.keep(layout, _mask_plan("plan_count_nonzero", layout.device,
+                                                                                       layout.numel)), mask)
 
 
 def _as_mask(x):
-    return contiguous(x if x.layout.dtype is bool_ else comparison.ne(x, 0))
+    layout = x.layout
+    return x if layout.dtype is bool_ and layout.contiguous else contiguous(x if x.layout.dtype is bool_ else comparison.ne(x, 0))
 
 
 @register
@@ -41,8 +42,9 @@ def nonzero(input, *, as_tuple: bool = False):
     if as_tuple and not mask.layout.ndim:
         mask = reshape(mask, 1)
     shape = mask.layout.shape
-    out = empty(Layout.of(int64, (_count_true(mask), len(shape)), None, mask.layout.device))
-    if out.layout.numel:
+    count = _count_true(mask)
+    out = empty(Layout.of(int64, (count, len(shape)), None, mask.layout.device))
+    if count and shape:
         prepared = _mask_plan("plan_nonzero", mask.layout.device, shape)
         prepared.call(mask.address, out.address, prepared.walk)
     if not as_tuple:

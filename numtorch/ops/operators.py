@@ -122,7 +122,7 @@ def masked_fill(input, mask, value) -> Tensor:
 def _masked_fill_(self, mask, value):
     """In-place form of `masked_fill`."""
     kind = type(value)
-    if kind is float and self.layout.dtype.category >= 2 or kind is int and self.layout.dtype.category >= 1:
+    if self.layout.dtype.category >= {int: 1, float: 2}.get(kind, 4):
         return replace_where.op.inplace(self, mask, value)
     return copy.copy_(self, masked_fill(self, mask, value))
 

@@ -12,14 +12,16 @@ from ..tensor import Tensor
 from .copy import filled
 from .join import cat, stack
 from .op import method
-from .view import make_view, separate, slice_view
+from .view import make_view, make_views, separate, slice_view
 
 
 def _parts(x, title, join, dim, views) -> tuple:
     """Views of x, of layouts and offsets in it, which `join` along `dim` puts together again."""
-    if x.node is None or not modes.grad or x.layout.dtype.category < 2:
+    if x.node is None:
+        return tuple(make_views(x, views))
+    if not modes.grad or x.layout.dtype.category < 2:
         return tuple([make_view(x, found, title) for found in views])
-    views = [make_view(x, found, None) for found in views]
+    views = make_views(x, views)
     node = GraphNode(title, (x.node,), (), _parts_vjp, (join, dim, [v.layout for v in views]), outputs=len(views))
     for position, each in enumerate(views):
         each.node = Output(node, position)
@@ -37,7 +39,7 @@ def unbind(self, dim: int = 0):
     """A tuple of all slices along a dimension, without it."""
     dim = wrap_dim(dim, self.layout.ndim)
     x = self if self.node is None else separate(self)
-    return _parts(x, "unbind", stack, dim, [algebra.select(x.layout, dim, i) for i in range(x.layout.shape[dim])])
+    return _parts(x, "unbind", stack, dim, algebra.every(x.layout, dim))
 
 
 @method
@@ -65,8 +67,9 @@ def chunk(self, chunks, dim: int = 0):
     """At most `chunks` views of equal size (the last may be smaller) along a dimension."""
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    extent = self.layout.shape[wrap_dim(dim, self.layout.ndim)]
-    return split(self, max(1, -(-extent // chunks)), dim)
+    x = self if self.node is None else separate(self)
+    dim = wrap_dim(dim, x.layout.ndim)
+    return _parts(x, "split", cat, dim, algebra.cut(x.layout, dim, max(1, -(-x.layout.shape[dim] // chunks))))
 
 
 @method

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from .. import layout as algebra
 from ..tensor import Size, Tensor
-from . import comparison, view
+from . import comparison, reduce, view
 from .op import method
 
 
@@ -40,7 +40,7 @@ def numel(input):
 
 def equal(input, other):
     """Whether two tensors have the same shape and elements."""
-    return input.shape == other.shape and bool((input == other).all())
+    return input.layout.shape == other.layout.shape and reduce.all(comparison.eq(input, other)).item()
 
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):

@@ -7,8 +7,8 @@ behind that again.
 from __future__ import annotations
 
 import copy
-import weakref
 from operator import index as as_index
+from weakref import ref
 
 from .. import layout as algebra
 from ..autograd.graph import GraphNode, Node, recording
@@ -24,9 +24,8 @@ from .writing import live_views
 
 
 # ---------------------------------------------------------------- making views
-def make_view(x: Tensor, found, title: str | None, vjp=None, constants=None) -> Tensor:
-    """A view of x with layout and offset `found`; without a vjp its gradient goes back into the region it covers, without
-    a title the caller records it."""
+def make_view(x: Tensor, found, title: str, vjp=None, constants=None) -> Tensor:
+    """A view of x with layout and offset `found`; without a vjp its gradient goes back into the region it covers."""
     layout, offset = found
     out = new(Tensor)
     out.storage = x.storage
@@ -40,18 +39,39 @@ def make_view(x: Tensor, found, title: str | None, vjp=None, constants=None) -> 
         out._base = base
         views = base._views
         if views is None:
-            base._views = [weakref.ref(out)]
+            base._views = [ref(out)]
         else:
             if len(views) >= 32 and not len(views) & (len(views) - 1):     # at powers of two, drop the dead
                 views[:] = [v for v in views if v() is not None]
-            views.append(weakref.ref(out))
-        if x.node is not None and title is not None:
+            views.append(ref(out))
+        if x.node is not None:
             if vjp is None:
                 vjp, constants = _region_vjp, (x.layout, layout, offset)
             out.node = GraphNode(title, (x.node,), (), vjp, constants)
-    elif x.node is not None and title is not None and layout.dtype.category >= 2:
+    elif x.node is not None and layout.dtype.category >= 2:
         out._origin = "no_grad"
     return out
+
+
+def make_views(x: Tensor, places) -> list:
+    """Views of x of several layouts and offsets, that the caller records. Every other thing is done once for all."""
+    storage, address, itemsize, tracked = x.storage, x.address, x.layout.dtype.itemsize, None
+    if modes.grad and x.layout.dtype.category >= 2:
+        base = x if x._base is None else x._base
+        tracked = base._views
+        if tracked is None:
+            tracked = base._views = []
+        elif len(tracked) >= 32 and len(tracked).bit_length() != (len(tracked) + len(places)).bit_length():
+            tracked[:] = [v for v in tracked if v() is not None]
+    views = []
+    for layout, offset in places:
+        out = new(Tensor)
+        out.storage, out.address, out.layout, out.node = storage, address + offset * itemsize, layout, None
+        if tracked is not None:
+            out._base = base
+            tracked.append(ref(out))
+        views.append(out)
+    return views
 
 
 def separate(x: Tensor) -> Tensor:
@@ -284,9 +304,12 @@ def view(self, *shape):
     Raises:
         RuntimeError: the strides do not allow it without a copy (use `reshape`), or the elements do not fit.
     """
-    if len(shape) == 1 and isinstance(shape[0], dtype_class):
-        return _view_as_dtype(self, shape[0])
-    shape = as_shape(shape, "view")
+    for n in shape:                                      # ints, as they nearly always are, need no more reading
+        if type(n) is not int:
+            if type(n) is dtype_class and len(shape) == 1:
+                return _view_as_dtype(self, n)
+            shape = as_shape(shape, "view")
+            break
     found = algebra.try_view(self.layout, shape)
     if found is None:
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across "
@@ -319,7 +342,10 @@ def _view_as_dtype(x, kind):
 @method
 def reshape(self, *shape):
     """The same elements under another shape: a view where the strides allow it, else a copy. One extent may be -1."""
-    shape = as_shape(shape, "reshape")
+    for n in shape:
+        if type(n) is not int:
+            shape = as_shape(shape, "reshape")
+            break
     found = algebra.try_view(self.layout, shape)
     if found is None:
         return make_view(dense := contiguous(self), algebra.try_view(dense.layout, shape), "view", _reshape_vjp, self.layout.shape)
