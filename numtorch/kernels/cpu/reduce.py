@@ -15,7 +15,7 @@ from types import FunctionType
 from typing import NamedTuple
 
 import numpy as np
-from numpy import float32, float64
+from numpy import float32, float64, int32
 
 from ..compiler import ScalarBody, compile_kernel
 from ..intrinsics import (
@@ -32,7 +32,7 @@ from ..intrinsics import (
 )
 from ..threads import Prepared
 from ..vectormath import pow
-from .elements import compute_type, itemsize, same
+from .elements import compute_type, from_order, itemsize, order_of, padded, same
 from .moments import moments_kernels
 from .reducewalk import HEADER, nest, plan_stages, position
 
@@ -41,6 +41,7 @@ W = OUT = float64
 IDENTITY = 0
 load = store = same
 BLOCK = 2048                     # elements that are accumulated in T before they are carried to W
+SHORT_ROW = 128                  # the longest row that is taken in whole vectors only
 CARRY_ROWS = 128                 # and rows; four at a time, 32 additions follow one another, as in a block of vectors
 
 
@@ -174,6 +175,38 @@ def reduce_block(x, n, step, exponent):
     return result
 
 
+def reduce_short(x, n, exponent):
+    """A short row of neighbours, in whole vectors of which the last is under a mask."""
+    result = T(IDENTITY)
+    count = int32(n)
+    for i in range(padded(n)):
+        v = T(IDENTITY)
+        if int32(i) < count:
+            v = value(x[i], exponent)
+        result = T(combine(result, v))
+    return result
+
+
+def extreme_short(x, n, exponent):
+    """The same for extremes of float32, by integers in their order; NaN, which has no place in it, by itself.
+
+    float64 gains nothing: 29 µs against 24 for 1000 rows of 100.
+    """
+    best = order_of(T(IDENTITY))
+    undefined = False
+    count = int32(n)
+    for i in range(padded(n)):
+        v = T(IDENTITY)
+        if int32(i) < count:
+            v = value(x[i], exponent)
+        best = first_of(best, order_of(v))
+        undefined |= v != v
+    return select(undefined, T(math.nan), from_order(best))
+
+
+short_row, first_of = reduce_short, max
+
+
 def reduce_rows(x, out, walk):
     n, step, columns, x_step, out_step = walk[0], walk[1], walk[2], walk[3], walk[4]
     kept, kept_dims, reduced, reduced_dims = walk[5], walk[6], walk[7], walk[8]
@@ -181,6 +214,11 @@ def reduce_rows(x, out, walk):
     for k in range(kept):
         first = position(k, walk, HEADER, kept_dims, 3, 2)
         target = position(k, walk, HEADER, kept_dims, 3, 1)
+        if step == 1 and reduced == 1 and n <= SHORT_ROW:
+            for j in range(columns):
+                result = W(short_row(offset(x, first + j * x_step), n, exponent))
+                out[target + j * out_step] = store(OUT(finish(result, exponent, count)))
+            continue
         for j in range(columns):
             result = W(IDENTITY)
             for r in range(reduced):
@@ -301,11 +339,14 @@ class _Kernels:
         compute, out_dtype = (self.wide if last else self.compute), (self.wide if stage == "first" else self.out_dtype)
         floating = compute.startswith("float")
         result = "uint8" if out_dtype == "bool" else compute_type(out_dtype)
-        names = dict(T=_scalar(compute), W=_scalar(self.wide), OUT=_scalar(result),
+        lanes = 1 if compute.startswith("complex") else 64 // itemsize(compute)
+        names = dict(T=_scalar(compute), LANES=lanes, W=_scalar(self.wide), OUT=_scalar(result),
                      IDENTITY=_IDENTITIES[meaning.identity, compute],
                      load=_scalar_body(same if last else self.load, compute),
                      lift=_scalar_body(unchanged if last else meaning.lift, compute),
                      combine=_FLOATING.get(meaning.combine, meaning.combine) if floating else meaning.combine,
+                     short_row=extreme_short if compute == "float32" and meaning.combine in _FLOATING else reduce_short,
+                     first_of=min if meaning.combine is smaller else max,
                      finish=_scalar_body(total if stage == "first" else meaning.finish, self.wide),
                      store=_scalar_body(_STORES.get(out_dtype, same), self.wide))
         signature = ((self.wide if last else self.dtype) + "*", out_dtype + "*", "int64*")

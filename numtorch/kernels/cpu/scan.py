@@ -70,6 +70,24 @@ def not_above(x, best):
 reaches = not_below
 
 
+def row_extreme(x, values, indices, n):
+    """Along a row, by branches: an extreme is seldom passed, and selects would make each element wait for the one before."""
+    r = int64(0)
+    while r < n:
+        word, at = x[r], r
+        here = T(load(word))
+        values[r] = word
+        indices[r] = at
+        r += 1
+        while r < n:
+            v = T(load(x[r]))
+            if (v != v) | reaches(v, here):
+                break
+            values[r] = word
+            indices[r] = at
+            r += 1
+
+
 def running_extreme(x, values, indices, walk):
     """The extreme so far and the last place where it was met; a NaN is one from where it stands on."""
     outer, n, columns, stride, outer_stride = walk[0], walk[1], walk[2], walk[3], walk[4]
@@ -80,15 +98,7 @@ def running_extreme(x, values, indices, walk):
     for o in range(outer):
         base = o * outer_stride
         if columns == 1:
-            here = T(load(x[base]))
-            at = int64(0)
-            for r in range(n):
-                v = T(load(x[base + r * stride]))
-                better = (v != v) | ((here == here) & reaches(v, here))
-                here = select(better, v, here)
-                at = select(better, int64(r), at)
-                values[base + r * stride] = store(here)
-                indices[base + r * stride] = at
+            row_extreme(offset(x, base), offset(values, base), offset(indices, base), n)
             continue
         for left in range(0, columns, 256):
             width = min(int64(256), columns - left)
@@ -101,7 +111,7 @@ def running_extreme(x, values, indices, walk):
                 index = offset(indices, base + left + r * stride)
                 for j in range(width):
                     v, here = T(load(row[j])), best[j]
-                    better = (v != v) | ((here == here) & reaches(v, here))
+                    better = (v != v) | reaches(v, here)     # which no number does to a NaN
                     here = select(better, v, here)
                     at = select(better, int64(r), place[j])
                     best[j] = here

@@ -15,10 +15,10 @@ from __future__ import annotations
 import numpy as np
 from numpy import float32, int32, int64
 
-from ..intrinsics import bits_of, fabs, float_of, fmax, local_array, offset, select
+from ..intrinsics import fabs, fmax, local_array, offset, select
 from ..vectormath import exp, log
-from ..vectormath.elementary import ByPrecision, Int, both
-from .elements import itemsize, padded, prepare_parts, same, shares, typed
+from ..vectormath.elementary import both
+from .elements import from_order, itemsize, order_of, padded, prepare_parts, same, shares, typed
 
 T = float32
 load = store = same
@@ -36,23 +36,15 @@ log_probability = both(subtract_twice)
 
 
 # ---------------------------------------------------------------- rows
-SIGN, MAGNITUDE = ByPrecision(np.int32(31), np.int64(63)), ByPrecision(np.int32((1 << 31) - 1), np.int64((1 << 63) - 1))
 shift_of = same
 
 
-def order_of(x):
-    """An integer in the order of floats, in which NaN is above or below all."""
-    bits = bits_of(x)
-    return Int(bits ^ Int(Int(bits >> SIGN) & MAGNITUDE))
-
-
 def row_maximum(x, n):
-    """The maximum by integers: a float's costs three instructions that wait for one another. NaN may go unseen, for it comes back
-    from exp."""
+    """The maximum of numbers. NaN may go unseen, for it comes back from exp."""
     largest = order_of(load(x[0]))
     for i in range(n):
         largest = max(largest, order_of(load(x[i])))
-    return float_of(Int(largest ^ Int(Int(largest >> SIGN) & MAGNITUDE)))
+    return from_order(largest)
 
 
 def row_exp_sum(x, n, shift):
@@ -72,7 +64,7 @@ def padded_row(x, buffer, n):
             value = load(x[i])
         buffer[i] = value
         largest = max(largest, order_of(value))
-    return float_of(Int(largest ^ Int(Int(largest >> SIGN) & MAGNITUDE)))
+    return from_order(largest)
 
 
 def padded_exp_sum(buffer, n, shift):
