@@ -31,13 +31,14 @@ class Storage:
         writer: the name of the op that wrote to it in place last.
         owner: what keeps the memory alive.
         pooled: a ring holds a reference to it too.
+        met: how often it was in use when its ring was searched.
     """
 
-    __slots__ = ("address", "nbytes", "device", "version", "writer", "owner", "pooled", "__weakref__")
+    __slots__ = ("address", "nbytes", "device", "version", "writer", "owner", "pooled", "met", "__weakref__")
 
     def __init__(self, address, nbytes, owner, device=cpu):
         self.address, self.nbytes, self.owner, self.device = address, nbytes, owner, device
-        self.version, self.writer, self.pooled = 0, None, False
+        self.version, self.writer, self.pooled, self.met = 0, None, False, 0
 
     @property
     def __array_interface__(self):
@@ -109,7 +110,11 @@ def take(ring: Ring) -> Storage:
         storage = ring[0]
         if getrefcount(storage) <= FREE:
             return storage
-        ring.rotate(-1)
+        storage.met += 1
+        if storage.met > 32 and len(ring) > 1:           # it lives long: its tensors keep it, and no search meets it again
+            ring.popleft().pooled = False
+        else:
+            ring.rotate(-1)
     fresh = ring.allocate(ring.nbytes)
     fresh.pooled = True
     ring.appendleft(fresh)
@@ -145,7 +150,7 @@ class _HostAllocator:
             owner, address = _new_block(size)
         storage = _new_large(_LargeStorage)
         storage.address, storage.nbytes, storage.owner, storage.device = address, nbytes, owner, cpu
-        storage.version, storage.writer, storage.pooled, storage.bin = 0, None, False, found
+        storage.version, storage.writer, storage.pooled, storage.met, storage.bin = 0, None, False, 0, found
         return storage
 
     def _new_bin(self, size):

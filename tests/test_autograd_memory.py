@@ -476,3 +476,15 @@ def test_backward_in_another_thread():
     thread.start()
     thread.join()
     assert x.grad.tolist() == [4, 6]
+
+
+def test_what_lives_long_leaves_its_ring():
+    """Two neighbours in use made every pass over a ring search it; they are not met again, and keep their values."""
+    from numtorch.storage import ring_for, take
+    ring = ring_for(192)
+    held = [take(ring) for _ in range(2)]
+    assert all(storage.pooled for storage in held)
+    for _ in range(200):
+        ring.rotate(1 if ring[0] in held else -1)
+        take(ring)
+    assert not any(storage.pooled for storage in held) and not any(storage in ring for storage in held)
