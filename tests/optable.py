@@ -150,6 +150,7 @@ ROWS = {
     "add_scaled": Row(lambda x, y, alpha: x + alpha * y, (REAL, REAL), "iufc", numbers={"alpha": 3}, tolerance=32),
     "clamp_high": binary(np.minimum),
     "lerp": Row(lambda a, b, w: a + w * (b - a), (REAL, REAL, away_from([0.5], -1, 2)), "fc", tolerance=32),
+    "scaled_distance": Row(lambda x, y, factor: (x - y) * factor, (REAL, REAL, REAL), "iufc"),
     "addcmul": Row(lambda x, y, z, value: x + value * y * z, (REAL, REAL, REAL), "iufc", numbers={"value": 2}, tolerance=32),
     "addcdiv": Row(lambda x, y, z, value: x + value * y / z, (REAL, REAL, DIVISOR), "fc", numbers={"value": 2}, tolerance=64),
     "pow": binary(lambda x, y: np.power(x, y), POSITIVE, between(0, 2.5), kinds="iufc", tolerance=32),

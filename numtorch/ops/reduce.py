@@ -204,8 +204,8 @@ def _var_vjp(node, grad):
     _, plan, options = node.constants
     freedom = plan.count - dict(options)["correction"]
     scale = 2.0 / freedom if freedom > 0 else float("nan")
-    centred = x - reshape(MEAN.run(x, plan.axes), plan.kept_shape)
-    return (_typed(node, _spread(node, grad) * centred * scale),)
+    mean = reshape(MEAN.run(x, plan.axes), plan.kept_shape)
+    return (_typed(node, arithmetic.scaled_distance(x, mean, reshape(grad * scale, plan.kept_shape))),)
 
 
 def _norm_vjp(node, grad):
