@@ -178,6 +178,44 @@ def multiply_window(typing_context, most, lines, width, features, depth, image, 
                       integer, integer), codegen
 
 
+def _window_sums(b, v, bases, depth, offsets, weights, most, first):
+    """One feature's sums over k, for a vector at each base."""
+    k, before, loop, done = _loop(b, depth, "half")
+    sums = [b.phi(v.type) for _ in bases]
+    at = b.load(b.gep(offsets, [k]))
+    factor = v.splat(b.load(b.gep(weights, [b.mul(k, _index(most))])))
+    new = [v.fma(factor, v.load(b.gep(base, [at])), old) for base, old in zip(bases, sums)]
+    for old, value in zip(sums, new):
+        old.add_incoming(first, before)
+        old.add_incoming(value, loop)
+    _next(b, k, depth, loop, done)
+    return new
+
+
+@intrinsic(prefer_literal=True)
+def multiply_pairs(typing_context, most, lines, width, image, distance, depth, offsets, weights, odd_depth, odd_offsets,
+                   odd_weights, start, out, out_distance, count):
+    step, number, lanes = [t.literal_value for t in (most, lines, width)]
+
+    def codegen(context, builder, signature, values):
+        b, operands = builder, values[3:]
+        v = _Vectors(b, context.get_value_type(out.dtype), lanes)
+        image, distance, depth, offsets, weights, odd_depth, odd_offsets, odd_weights, start, to, to_distance, count = operands
+        bases, first = [b.gep(image, [b.mul(distance, _index(i))]) for i in range(number)], v.splat(start)
+        evens = _window_sums(b, v, bases, depth, offsets, weights, step, first)
+        odds = _window_sums(b, v, bases, odd_depth, odd_offsets, odd_weights, step, first)
+        for i, (even, odd) in enumerate(zip(evens, odds)):
+            for half in range(2):
+                picks = [(half * lanes + lane) // 2 + lane % 2 * lanes for lane in range(lanes)]
+                both = b.shuffle_vector(even, odd, ir.Constant(ir.VectorType(I32, lanes), picks))
+                v.store(both, b.gep(to, [b.add(b.mul(to_distance, _index(i)), _index(half * lanes))]), v.first(count, half * lanes))
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(most, lines, width, image, integer, integer, offsets, weights, integer, odd_offsets, odd_weights, start, out,
+                      integer, integer), codegen
+
+
 def _emit_dots(b, v, taps, operands):
     segments, number, grad, image, offsets, sums = operands
     bases = [b.gep(image, [b.load(b.gep(offsets, [_index(t)]))]) for t in range(taps)]

@@ -10,7 +10,7 @@ float32 and float64. The planners here take a `Geometry`; `conv.py` chooses.
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 import numpy as np
 from numpy import float32, inf, int64
@@ -58,6 +58,18 @@ def _multiply_window(most, lines, width, features, depth, image, distance, offse
                 out[f * out_feature + v * out_distance + i] = type(total)(0) if total < lowest else total
 
 
+def _multiply_pairs(most, lines, width, image, distance, depth, offsets, weights, odd_depth, odd_offsets, odd_weights, start, out,
+                    out_distance, count):
+    """As `_multiply_window` for one feature and two sets of k, whose results take turns: `count` of both together."""
+    for v in range(lines):
+        for i in range(min(count, 2 * width)):
+            total = start
+            for k in range(odd_depth if i % 2 else depth):
+                at, factor = (odd_offsets[k], odd_weights[k * most]) if i % 2 else (offsets[k], weights[k * most])
+                total += factor * image[at + v * distance + i // 2]
+            out[v * out_distance + i] = total
+
+
 def _multiply_dots(most, width, taps, segments, number, grad, image, offsets, sums):
     """sums[t * width + i] += grad[a + i] * image[b + offsets[t] + i] over segments (a, b, count), for i < count.
 
@@ -70,6 +82,7 @@ def _multiply_dots(most, width, taps, segments, number, grad, image, offsets, su
 
 
 multiply_window = micro(_multiply_window, "multiply_window")
+multiply_pairs = micro(_multiply_pairs, "multiply_pairs")
 multiply_dots = micro(_multiply_dots, "multiply_dots")
 
 # The descriptor.
@@ -77,9 +90,10 @@ FIRST, END, IMAGES, GROUPS, ROWS_OF_WEIGHT, W_ROW, W_GROUP, OUT_PLANE, HAS_BIAS,
 IMAGE_TABLE, PHASE_TABLE, PHASES, WEIGHT_SPACE, STARTS_SPACE, ROW_SPACE, SCRATCH = range(10, 17)
 
 # A phase's words: the depth, offsets and places in the weight of each k, where its packed weight starts, its planes, rows
-# and columns, how far apart planes and rows are in the image and planes, rows and columns in the output, its first place.
+# and columns, how far apart planes and rows are in the image and planes, rows and columns in the output, its first place, and
+# whether the next phase has the places between its own, and both are computed together.
 P_DEPTH, P_OFFSETS, P_TAPS, P_PACKED, P_PLANES, P_ROWS, P_COLUMNS, P_X_PLANE, P_X_ROW = range(9)
-P_PLANE, P_ROW, P_COLUMN, P_PLACE, P_WORDS = range(9, 14)
+P_PLANE, P_ROW, P_COLUMN, P_PLACE, P_PAIRED, P_WORDS = range(9, 15)
 
 
 def _fill_rows(out, features, out_plane, phase, starts, lowest):
@@ -129,6 +143,27 @@ def _window_plane(image, phase, packed, starts, lowest, rows, height, out, out_p
             else:
                 _window_block(1, source, x_row, depth, offsets, weights, starts, lowest, rows, height, to, out_plane, out_line,
                               step, count, spare)
+        line += LINES if lines >= LINES else 1
+
+
+def _pairs_plane(image, phase, packed, start, out, walk):
+    """One plane of places of a phase and the next, which take turns along the columns; of one feature."""
+    lines, x_row, out_line, odd = phase[P_ROWS], phase[P_X_ROW], phase[P_ROW], offset(phase, P_WORDS)
+    depth, offsets, weights = phase[P_DEPTH], as_pointer(phase[P_OFFSETS], walk), offset(packed, phase[P_PACKED])
+    odd_depth, odd_offsets, odd_weights = odd[P_DEPTH], as_pointer(odd[P_OFFSETS], walk), offset(packed, odd[P_PACKED])
+    columns = phase[P_COLUMNS] + odd[P_COLUMNS]
+    line = int64(0)
+    while line < lines:
+        if lines >= LINES:
+            line = min(line, lines - LINES)              # the last four rows overlap those before
+        for column in range(0, columns, 2 * WIDTH):
+            source, to = offset(image, line * x_row + column // 2), offset(out, line * out_line + column)
+            if lines >= LINES:
+                multiply_pairs(FEATURES, LINES, WIDTH, source, x_row, depth, offsets, weights, odd_depth, odd_offsets, odd_weights,
+                               start, to, out_line, columns - column)
+            else:
+                multiply_pairs(FEATURES, 1, WIDTH, source, x_row, depth, offsets, weights, odd_depth, odd_offsets, odd_weights,
+                               start, to, out_line, columns - column)
         line += LINES if lines >= LINES else 1
 
 
@@ -183,10 +218,16 @@ def windows(x, weight, bias, out, workspace, walk):
                 starts[f] = bias[group * rows + f] if walk[HAS_BIAS] != 0 else T(0)
             held = group
         pad_images(offset(x, number * table[X_IMAGE] + group * channel_size), image, table, int64(1), int64(0), table[CHANNELS])
-        for p in range(walk[PHASES]):
+        p = int64(0)
+        while p < walk[PHASES]:
             phase = offset(phases, p * P_WORDS)
             to = offset(out, (number * groups + group) * rows * out_plane + phase[P_PLACE])
-            if phase[P_DEPTH] == 0:
+            if phase[P_PAIRED] != 0:
+                for plane in range(phase[P_PLANES]):
+                    _pairs_plane(offset(image, plane * phase[P_X_PLANE]), phase, packed, starts[0],
+                                 offset(to, plane * phase[P_PLANE]), walk)
+                p += 1
+            elif phase[P_DEPTH] == 0:
                 _fill_rows(to, rows, out_plane, phase, starts, lowest)
             else:
                 for plane in range(phase[P_PLANES]):
@@ -195,6 +236,7 @@ def windows(x, weight, bias, out, workspace, walk):
                         _window_line(source, phase, packed, starts, lowest, rows, height, there, out_plane, spare, walk)
                     else:
                         _window_plane(source, phase, packed, starts, lowest, rows, height, there, out_plane, spare, walk)
+            p += 1
 
 
 def depthwise_weight(grad_out, x, grad_weight, workspace, walk):
@@ -223,11 +265,13 @@ def depthwise_weight(grad_out, x, grad_weight, workspace, walk):
 # ---------------------------------------------------------------- planning
 def _plan_windows(dtype, shape, image, phases, rows, weight, out_plane, bias, relu):
     names, size = tile_names(dtype), np.dtype(dtype).itemsize
-    words, keep, packed = [], [], 0
-    for phase in phases:
+    words, keep, packed, line = [], [], 0, shape.size[2]
+    for phase, following in zip_longest(phases, phases[1:]):
         depth = len(phase.offsets)
+        paired = following is not None and rows == 1 and phase.target_steps[2] == 2 and depth and len(following.offsets) \
+            and line > 1 and phase.target % line == 0 and following.target == phase.target + 1
         words.append((depth, phase.offsets.ctypes.data, phase.taps.ctypes.data, packed, *phase.out, *phase.source_steps,
-                      *phase.target_steps, phase.target))
+                      *phase.target_steps, phase.target, int(bool(paired))))
         keep.append(phase)
         packed += aligned(-(-rows // FEATURES) * FEATURES * depth)
     table = index_table(words)
