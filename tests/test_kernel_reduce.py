@@ -136,11 +136,11 @@ def test_against_numpy(kind, dtype, out_dtype, options):
             np.testing.assert_allclose(found, expected, tolerance, scale, err_msg=f"{shape} {axes} {layout}")
 
 
-@pytest.mark.parametrize("shape, axis", [((9, 5000), 1), ((2000, 40), 0)])
+@pytest.mark.parametrize("shape, axis", [((9, 5000), 1), ((2000, 40), 0), ((9, 21), 1), ((70, 128), 1)])
 def test_nan_and_infinity(shape, axis):
     x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
     x[3, 4], x[4, 5] = np.nan, np.inf
-    x[4, 6], x[5, 6] = -np.inf, np.inf
+    x[4, 6], x[5, 6], x[6, 7] = -np.inf, np.inf, -np.nan
     for kind in ("sum", "max", "min", "mean", "var"):
         with np.errstate(all="ignore"):
             expected = REFERENCE[kind](x.astype(float), axis=axis, keepdims=True)

@@ -10,7 +10,7 @@ from numtorch.kernels.cpu import softmax as softmax_kernels
 
 TOLERANCE = {"float32": 3e-6, "float64": 1e-13, "float16": 2e-3, "bfloat16": 2e-2}
 SHAPES = [(1, 1, 1), (3, 1, 1), (5, 10, 1), (7, 129, 1), (2, 2500, 1), (3, 7, 5), (2, 10, 300), (1, 13, 1000), (0, 4, 1),
-          (4, 0, 1), (4, 0, 3), (300, 400, 1), (1, 40, 3000), (70, 10, 67)]
+          (4, 0, 1), (4, 0, 3), (300, 400, 1), (1, 40, 3000), (70, 10, 67), (17, 16, 1), (33, 100, 1), (3, 256, 1), (3, 257, 1)]
 
 
 def to_words(array, dtype):
@@ -46,6 +46,23 @@ def run(prepared, *arrays):
     guarded = [Guarded(a) if a is not None else None for a in arrays]
     prepared.call(*[g.address if g else 0 for g in guarded], prepared.walk)
     return [g.check() if g else None for g in guarded]
+
+
+@pytest.mark.parametrize("length", [3, 16, 100, 256, 300])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_that_are_not_finite(dtype, length):
+    """Short rows take their maximum by integers and are filled up with -inf; neither may show."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(6, length)).astype(dtype)
+    x[0], x[1, -1], x[2, 0], x[3, -1], x[4, 1] = -np.inf, np.inf, -np.inf, np.nan, -np.nan
+    with np.errstate(all="ignore"):
+        powers = np.exp(x.astype(float) - x.max(1, keepdims=True))
+        total = powers.sum(1, keepdims=True)
+        expected = {"softmax": powers / total, "log_softmax": x - x.max(1, keepdims=True) - np.log(total),
+                    "logsumexp": np.log(np.exp(x.astype(float)).sum(1))}
+    for name, reference in expected.items():
+        _, out = run(getattr(softmax_kernels, f"plan_{name}")(dtype, 6, length, 1), x, np.zeros(reference.shape, dtype))
+        np.testing.assert_allclose(out, reference, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype], err_msg=name)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from numpy import float32, int64
+from numpy import float32, int32, int64
 
 from ..intrinsics import address_of, fmax, local_array, offset
 from ..vectormath import exp, tanh
-from .elements import itemsize, prepare_parts, same, shares, typed
+from .elements import itemsize, padded, prepare_parts, same, shares, typed
 
 T = float32
 load = store = same
@@ -24,14 +24,28 @@ BLOCK = 256                                              # columns whose interme
 GRAIN = 12_000                                           # hidden units of an LSTM cell that make a thread worth waking
 
 
+# Rows of up to BLOCK elements, in whole vectors of which the last is under a mask (`padded` in elements.py). The functions of
+# blocks are for arrays on the stack, whose elements beyond n nobody reads.
 def sigmoid_row(x, n):
-    for j in range(n):
-        x[j] = store(T(1) / (T(1) + exp(-load(x[j]))))
+    for j in range(padded(n)):
+        if int32(j) < int32(n):
+            x[j] = store(T(1) / (T(1) + exp(-load(x[j]))))
 
 
 def tanh_row(x, n):
-    for j in range(n):
-        x[j] = store(tanh(load(x[j])))
+    for j in range(padded(n)):
+        if int32(j) < int32(n):
+            x[j] = store(tanh(load(x[j])))
+
+
+def sigmoid_block(x, n):
+    for j in range(padded(n)):
+        x[j] = T(1) / (T(1) + exp(-x[j]))
+
+
+def tanh_block(x, n):
+    for j in range(padded(n)):
+        x[j] = tanh(x[j])
 
 
 def relu_row(x, n):
@@ -86,7 +100,9 @@ def total_gradient(later, grad_out, total, walk):
 # ---------------------------------------------------------------- RNN
 def rnn(hidden, walk):
     """hidden = tanh(hidden) or relu(hidden)."""
-    squash_row(hidden, walk[0] * walk[1])
+    n = walk[0] * walk[1]
+    for first in range(0, n, BLOCK):
+        squash_row(offset(hidden, first), min(int64(BLOCK), n - first))
 
 
 def rnn_grad(later, grad_out, hidden, grad_sums, walk):
@@ -125,8 +141,9 @@ def lstm(gates, before, cell, hidden, walk):
                 fresh[j] = load(forget[j]) * load(old[j]) + load(enter[j]) * load(candidate[j])
             for j in range(width):
                 new[j] = store(fresh[j])
+            tanh_block(fresh, width)
             for j in range(width):
-                out[j] = store(load(show[j]) * tanh(fresh[j]))
+                out[j] = store(load(show[j]) * fresh[j])
 
 
 def lstm_grad(later, grad_out, later_cell, gates, before, cell, grad_gates, grad_before, walk):
@@ -153,7 +170,8 @@ def lstm_grad(later, grad_out, later_cell, gates, before, cell, grad_gates, grad
             to_cell = offset(grad_before, at)
             gather_gradient(moved(later, at), moved(grad_out, at), total, width)
             for j in range(width):
-                squashed[j] = tanh(load(new[j]))
+                squashed[j] = load(new[j])
+            tanh_block(squashed, width)
             for j in range(width):
                 o = load(show[j])
                 to_show[j] = store(total[j] * squashed[j] * o * (T(1) - o))
@@ -211,7 +229,8 @@ def gru(gates, products, bias, before, hidden, kept, walk):
             out = offset(hidden, at)
             add_bias(product, bias, first, gate, width)
             for j in range(width):
-                gate[j] = T(1) / (T(1) + exp(-(load(reset[j]) + gate[j])))
+                gate[j] += load(reset[j])
+            sigmoid_block(gate, width)
             for j in range(width):
                 reset[j] = store(gate[j])
             add_bias(offset(product, 2 * n), bias, first + 2 * n, fresh, width)
@@ -220,12 +239,14 @@ def gru(gates, products, bias, before, hidden, kept, walk):
                 for j in range(width):
                     keep[j] = store(fresh[j])
             for j in range(width):
-                fresh[j] = tanh(load(candidate[j]) + gate[j] * fresh[j])
+                fresh[j] = load(candidate[j]) + gate[j] * fresh[j]
+            tanh_block(fresh, width)
             for j in range(width):
                 candidate[j] = store(fresh[j])
             add_bias(offset(product, n), bias, first + n, gate, width)
             for j in range(width):
-                gate[j] = T(1) / (T(1) + exp(-(load(update[j]) + gate[j])))
+                gate[j] += load(update[j])
+            sigmoid_block(gate, width)
             for j in range(width):
                 update[j] = store(gate[j])
             for j in range(width):
