@@ -125,7 +125,7 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
                           "grad_out, weight, bias, out, workspace")
     family = _family(dtype, shape, shape.channels // groups, -(-shape.size[1] // shape.stride[1]),
                      -(-shape.size[2] // shape.stride[2]))
-    if family is not convwinograd and convcolumns.suits(shape):
+    if family is not convwinograd and convcolumns.suits(dtype, shape):
         family = convcolumns
     return family.plan_input_grad(dtype, shape, bias)
 

@@ -112,12 +112,13 @@ def columns_to_input(grad_out, weight, bias, grad_x, workspace, walk):
 
 
 # ---------------------------------------------------------------- planning
-def suits(shape) -> bool:
-    """Whether this takes less time than a correlation: few of its products would be of real places, and there are enough
-    features to multiply for each sum that is written and read again."""
-    features = shape.features // shape.groups
-    return (shape.stride == (1, 1, 1) and features >= 16 and shape.images * shape.places >= 64
-            and math.prod(shape.size) * features >= 1.3 * shape.places * (features + 8))
+def suits(dtype, shape) -> bool:
+    """Whether this takes less time than a correlation over the input's places. To write and to read again what is summed takes
+    as long as 8 more features; a single channel's correlation is slow, since all of its sums wait for one another."""
+    channels, features = shape.channels // shape.groups, shape.features // shape.groups
+    places = max(shape.places, tile_names(dtype)["COLUMNS"] / max(shape.images, 1))
+    slow = 2 if channels == 1 else 1
+    return shape.stride == (1, 1, 1) and features >= 4 and slow * math.prod(shape.size) * features >= places * (features + 8)
 
 
 def _pieces(shape, pitch, width):
