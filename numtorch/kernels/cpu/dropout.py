@@ -10,7 +10,7 @@ from numpy import float32, int64, uint8, uint64
 from ..intrinsics import float_of, local_array, offset, select
 from .elements import itemsize, prepare_parts, same, shares, typed
 from .norm import bits
-from .random import LANES, philox
+from .random import PHILOX_LANES, philox
 
 T = float32
 load = store = same
@@ -23,7 +23,7 @@ def dropout_elements(x, out, mask, state, walk):
     n = walk[0]
     limit = uint64(walk[2])
     scale, shift, dropped = T(float_of(walk[3])), T(float_of(walk[4])), T(float_of(walk[5]))
-    counter = state[1] + walk[1] * LANES
+    counter = state[1] + walk[1] * PHILOX_LANES
     for first in range(0, n, 128):
         philox(words, state[0], counter)
         count = min(int64(128), n - first)
@@ -34,7 +34,7 @@ def dropout_elements(x, out, mask, state, walk):
             kept[i] = uint8(words[i] < limit)
         for i in range(count):
             result[i] = store(select(words[i] < limit, load(a[i]) * scale + shift, dropped))
-        counter += LANES
+        counter += PHILOX_LANES
 
 
 def plan_dropout(dtype: str, n: int, keep: float, scale: float, shift: float = 0.0, dropped: float = 0.0):

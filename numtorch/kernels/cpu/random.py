@@ -21,7 +21,7 @@ from .elements import compute_type, itemsize, prepare_parts, same, shares, typed
 
 T = V = float32                  # V: what a chunk's values are before they are stored
 load = store = same
-LANES = 32
+PHILOX_LANES = 32
 WORDS = 128                      # 32-bit words a chunk gives
 GRAIN = 16_000
 LOW = uint64(0xFFFFFFFF)
@@ -31,7 +31,7 @@ TWO_PI = 6.283185307179586
 # ---------------------------------------------------------------- the generator
 def philox(words, key, first):
     """words[0..127]: Philox4x32-10 of the counters first .. first + 31, each word in the low half of a uint64."""
-    for lane in range(LANES):
+    for lane in range(PHILOX_LANES):
         counter = uint64(first) + uint64(lane)
         c0 = counter & LOW
         c1 = counter >> uint64(32)
@@ -57,7 +57,7 @@ def philox(words, key, first):
 def philox_words(out, state, walk):
     """The bare generator. walk: chunks."""
     for chunk in range(walk[0]):
-        philox(offset(out, chunk * WORDS), state[0], state[1] + chunk * LANES)
+        philox(offset(out, chunk * WORDS), state[0], state[1] + chunk * PHILOX_LANES)
 
 
 def fractions32(values, words):
@@ -165,7 +165,7 @@ def fill(out, state, walk):
     words = local_array(uint64, 128)
     values = local_array(V, 128)
     n = walk[0]
-    counter = state[1] + walk[1] * LANES
+    counter = state[1] + walk[1] * PHILOX_LANES
     for first in range(0, n, WIDTH):
         philox(words, state[0], counter)
         chunk_values(values, words, walk)
@@ -178,7 +178,7 @@ def fill(out, state, walk):
             for i in range(min(int64(WIDTH), n - first)):
                 if load(part[i]) >= high:
                     part[i] = low
-        counter += LANES
+        counter += PHILOX_LANES
 
 
 def bernoulli_each(probabilities, out, state, walk):
@@ -190,14 +190,14 @@ def bernoulli_each(probabilities, out, state, walk):
         bad += int64(not ((probabilities[i] >= 0) & (probabilities[i] <= 1)))
     if bad != 0:
         state[2] = 1
-    counter = state[1] + walk[1] * LANES
+    counter = state[1] + walk[1] * PHILOX_LANES
     for first in range(0, n, 128):
         philox(words, state[0], counter)
         p = offset(probabilities, first)
         part = offset(out, first)
         for i in range(min(int64(128), n - first)):
             part[i] = store(T(V(words[i]) * V(2.3283064365386963e-10) < V(p[i])))
-        counter += LANES
+        counter += PHILOX_LANES
 
 
 def shuffle(out, state, walk):
@@ -211,7 +211,7 @@ def shuffle(out, state, walk):
     for left in range(n, 1, -1):
         if used == 64:
             philox(words, state[0], counter)
-            counter += LANES
+            counter += PHILOX_LANES
             used = int64(0)
         j = int64(high_product(words, used, uint64(left)))
         used += 1
@@ -243,7 +243,7 @@ def categorical(weights, out, state, cumulative, walk):
             return
         for first in range(0, draws, 64):
             philox(words, state[0], counter)
-            counter += LANES
+            counter += PHILOX_LANES
             fractions64(values, words)
             for i in range(min(int64(64), draws - first)):
                 target = values[i] * total
@@ -261,7 +261,7 @@ def categorical(weights, out, state, cumulative, walk):
 # ---------------------------------------------------------------- planners
 def counters_used(n: int, dtype: str = "float32") -> int:
     """How far a fill of n elements moves the offset: 32 counters for 128 elements, or for 64 of a type of 64 bits."""
-    return -(-n // (64 if compute_type(dtype) in ("float64", "int64") else 128)) * LANES
+    return -(-n // (64 if compute_type(dtype) in ("float64", "int64") else 128)) * PHILOX_LANES
 
 
 def _bits(value):
