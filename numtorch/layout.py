@@ -86,7 +86,10 @@ class Layout:
 
     def dense(self, dtype: dtype | None = None) -> Layout:
         """Row-major, with the same shape (and dtype, unless one is given)."""
-        return Layout.of(dtype or self.dtype, self.shape, None, self.device)
+        found = self.views.get(("dense", dtype))
+        if found is None:
+            found = self.views["dense", dtype] = Layout.of(dtype or self.dtype, self.shape, None, self.device)
+        return found
 
     def extent(self) -> tuple[int, int]:
         """The lowest and one past the highest element offset that the layout reaches; (0, 0) when it has no elements."""

@@ -264,17 +264,19 @@ def scalar_tensor(value, *, dtype=None, device=None) -> Tensor:
 
 
 # ---------------------------------------------------------------- methods
-def _new(function):
+def _new(name, value):
     def made(self, *size, dtype=None, device=None, requires_grad=False):
-        layout = self.layout
-        return function(*size, dtype=dtype or layout.dtype, device=device or layout.device, requires_grad=requires_grad)
-    made.__doc__ = f"Like `{function.__name__}`, with this tensor's dtype and device unless others are given."
+        own = self.layout
+        layout = _layout_of(name, size, dtype or own.dtype, device or own.device)
+        out = fresh(layout) if value is None else filled_from(layout, value)
+        return out.requires_grad_() if requires_grad else out
+    made.__doc__ = f"Like `{name}`, with this tensor's dtype and device unless others are given."
     return made
 
 
-method(_new(empty), "new_empty")
-method(_new(zeros), "new_zeros")
-method(_new(ones), "new_ones")
+method(_new("empty", None), "new_empty")
+method(_new("zeros", ZERO), "new_zeros")
+method(_new("ones", ONE), "new_ones")
 
 
 @method

@@ -291,7 +291,7 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
         result = empty_tensor(input.layout.dense())
         _fill(result, "bernoulli", (_probability(p),), generator)
         return result if out is None else copy_(out, result)
-    probabilities = contiguous(input.detach())
+    probabilities = contiguous(input if input.node is None else input.detach())
     kind = probabilities.layout.dtype
     if not kind.is_floating_point:
         raise RuntimeError(f"bernoulli: expected floating-point probabilities, got {kind}")
