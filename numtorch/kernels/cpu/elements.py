@@ -17,7 +17,7 @@ from ..vectormath.elementary import ByPrecision, Int
 WORDS = {1: "uint8", 2: "uint16", 4: "int32", 8: "int64"}        # what elements are copied as, by their size
 
 
-LANES = 16                                               # elements in the longest vector; bound by `typed`
+VECTOR_LANES = 16                                        # elements in the longest vector; bound by `typed`
 
 
 def same(x):
@@ -29,7 +29,7 @@ def padded(n):
     much as 60 within vectors: softmax over rows of 100 spent a third of its time on the last 4. So short rows go through a
     buffer of this length, filled under `if int32(i) < n`, which becomes a load under a mask (64-bit numbers would take three
     instructions to compare instead of one)."""
-    return (n + (LANES - 1)) & -LANES
+    return (n + (VECTOR_LANES - 1)) & -VECTOR_LANES
 
 
 _HALVES = {"float16": (half_to_float, float_to_half), "bfloat16": (bfloat16_to_float, float_to_bfloat16)}
@@ -73,7 +73,7 @@ def typed(function, dtype: str, signature: tuple, **names):
     places = {"element*": dtype + "*", "compute*": compute + "*"}
     scalar = np.dtype("uint8" if compute == "bool" else compute).type
     return compile_kernel(function, tuple(places.get(s, s) for s in signature),
-                          {"T": scalar, "load": load, "store": store, "LANES": 64 // scalar().itemsize, **names}, compute)
+                          {"T": scalar, "load": load, "store": store, "VECTOR_LANES": 64 // scalar().itemsize, **names}, compute)
 
 
 def shares(count: int, work: int, grain: int, multiple: int = 1) -> list[tuple[int, int]]:

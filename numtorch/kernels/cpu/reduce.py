@@ -340,7 +340,7 @@ class _Kernels:
         floating = compute.startswith("float")
         result = "uint8" if out_dtype == "bool" else compute_type(out_dtype)
         lanes = 1 if compute.startswith("complex") else 64 // itemsize(compute)
-        names = dict(T=_scalar(compute), LANES=lanes, W=_scalar(self.wide), OUT=_scalar(result),
+        names = dict(T=_scalar(compute), VECTOR_LANES=lanes, W=_scalar(self.wide), OUT=_scalar(result),
                      IDENTITY=_IDENTITIES[meaning.identity, compute],
                      load=_scalar_body(same if last else self.load, compute),
                      lift=_scalar_body(unchanged if last else meaning.lift, compute),
