@@ -3,4 +3,6 @@ from setuptools import find_namespace_packages, setup
 
 BENCH = {"numtorch.bench": "bench", "numtorch.bench.runner": "bench/runner"}
 
-setup(packages=find_namespace_packages(include=["numtorch", "numtorch.*"], exclude=["*.__pycache__"]) + list(BENCH), package_dir=BENCH)
+PACKAGES = find_namespace_packages(include=["numtorch", "numtorch.*"], exclude=["*.__pycache__"])
+
+setup(packages=PACKAGES + list(BENCH), package_dir=BENCH)

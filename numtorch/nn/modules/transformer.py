@@ -6,8 +6,8 @@ import math
 
 from ...dtypes import bool_
 from ...ops.creation import full, zeros
-from ...ops.triangle import triu
 from ...ops.operators import masked_fill
+from ...ops.triangle import triu
 from .. import functional as F
 from .. import init
 from .attention import MultiheadAttention
