@@ -199,12 +199,12 @@ def extreme_short(x, n, exponent):
         v = T(IDENTITY)
         if int32(i) < count:
             v = value(x[i], exponent)
-        best = first_of(best, order_of(v))
+        best = winner_of(best, order_of(v))
         undefined |= v != v
     return select(undefined, T(math.nan), from_order(best))
 
 
-short_row, first_of = reduce_short, max
+short_row, winner_of = reduce_short, max
 
 
 def reduce_rows(x, out, walk):
@@ -346,7 +346,7 @@ class _Kernels:
                      lift=_scalar_body(unchanged if last else meaning.lift, compute),
                      combine=_FLOATING.get(meaning.combine, meaning.combine) if floating else meaning.combine,
                      short_row=extreme_short if compute == "float32" and meaning.combine in _FLOATING else reduce_short,
-                     first_of=min if meaning.combine is smaller else max,
+                     winner_of=min if meaning.combine is smaller else max,
                      finish=_scalar_body(total if stage == "first" else meaning.finish, self.wide),
                      store=_scalar_body(_STORES.get(out_dtype, same), self.wide))
         signature = ((self.wide if last else self.dtype) + "*", out_dtype + "*", "int64*")
