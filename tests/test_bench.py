@@ -57,6 +57,7 @@ def run(monkeypatch, capsys):
         modules = {"numtorch": numtorch, **{s: {"torch": PEER, "numpy": np}[s] for s in sides}}
         monkeypatch.setattr(command, "load_sides", lambda peers: (modules, list(absent)))
         monkeypatch.setattr(FAMILIES["core"], "CASES", cases)
+        monkeypatch.setattr(FAMILIES["core"], "ALSO", {})
         status = command.main(["core", "--quick", "--seconds", "0.001", "--threads", "1", *words])
         printed = capsys.readouterr()
         return status, printed.out + printed.err
