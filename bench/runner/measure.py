@@ -1,9 +1,10 @@
 """Timing: calls of several sides in turns, with the garbage collector at rest.
 
 A call is repeated until a sample takes about a millisecond; turns of some samples alternate between the sides, so that
-whatever else the machine does hits all of them. A turn starts with calls that are not counted: the idle threads of another
-side's pool spin for up to a millisecond before they sleep, and caches hold what that side used. The minimum is what the code
-can do, the median what one gets.
+whatever else the machine does hits all of them. A turn starts with a rest, because the idle threads of another side's pool spin
+for some time before they sleep (PyTorch's OpenMP took a core from the products of two threads that came after it, which then took
+twice as long), and with calls that are not counted, because caches hold what that side used. The minimum is what the code can
+do, the median what one gets.
 """
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from functools import cache
 
 import numpy as np
 
-SAMPLE_SECONDS, TURN_SECONDS, SETTLE_SECONDS = 1e-3, 12e-3, 2e-3
+SAMPLE_SECONDS, TURN_SECONDS, SETTLE_SECONDS, REST_SECONDS = 1e-3, 12e-3, 2e-3, 15e-3
 FEWEST_TURNS = 3
 
 
@@ -88,6 +89,7 @@ def interleaved(calls, seconds) -> list[Timing]:
         stop, turns = time.perf_counter() + seconds, 0
         while turns < FEWEST_TURNS or time.perf_counter() < stop:
             for call, timing in sides if turns % 2 == 0 else reversed(sides):
+                time.sleep(REST_SECONDS)
                 call.settle()
                 end, taken = time.perf_counter() + TURN_SECONDS, 0
                 while taken < 1 or time.perf_counter() < end:
