@@ -40,8 +40,11 @@ from .intrinsics import (
 )
 
 RUNNING, READ, WRITE, YIELD, READ_END, WRITE_END, SPINS, EVENT = range(8)     # written at the start only
-TICKET, JOB, DONE, LOCK, SLEEPERS = 8, 16, 24, 32, 40
-WORDS = 48
+TICKET, JOB, DONE, LOCK, SLEEPERS = 16, 24, 32, 40, 48
+GET_PROCESSOR, SET_AFFINITY, MASKS, PROCESSORS = 8, 9, 10, 11          # 0 where the system has no such functions
+LAUNCHER = 56                                            # the processor of the thread that launched last
+WORDS = 64
+MASK_BYTES = 128                                         # of a set of processors
 MAX_PARTS = (1 << 16) - 1
 SPIN_SECONDS = 50e-6
 
@@ -92,6 +95,16 @@ def sleep(state):
     call_c(state[READ], state[READ_END], address_of(word), 8)
 
 
+def move_away(state):
+    """Leave the launcher's processor, where a wake-up may have put this worker: two that share one stay there for long."""
+    if state[PROCESSORS] == 0:
+        return
+    here = call_c(state[GET_PROCESSOR], 0, 0, 0) & 0xffffffff
+    if here == atomic_load(offset(state, LAUNCHER)) and here < state[PROCESSORS]:
+        call_c(state[SET_AFFINITY], 0, MASK_BYTES, state[MASKS] + (1 + here) * MASK_BYTES)
+        call_c(state[SET_AFFINITY], 0, MASK_BYTES, state[MASKS])
+
+
 def work(state):
     """What a worker does until the pool is closed."""
     spins = 0
@@ -103,6 +116,7 @@ def work(state):
             spins += 1
         else:
             sleep(state)
+            move_away(state)
             spins = 0
 
 
@@ -110,6 +124,8 @@ def wake(state, wanted):
     """Wake up to `wanted` workers that sleep."""
     sleepers = offset(state, SLEEPERS)
     asleep = atomic_load(sleepers)
+    if asleep > 0 and state[PROCESSORS] != 0:
+        atomic_store(offset(state, LAUNCHER), call_c(state[GET_PROCESSOR], 0, 0, 0) & 0xffffffff)
     while asleep > 0:
         woken = min(asleep, wanted)
         if compare_exchange(sleepers, asleep, asleep - woken):
@@ -176,6 +192,7 @@ class Pool:
         else:
             state[[READ_END, WRITE_END]] = os.pipe()
         state[SPINS] = _spins_for(SPIN_SECONDS)
+        self._note_processors(library)
         state[RUNNING] = 1
         for _ in range(workers):
             thread = ctypes.c_void_p()
@@ -186,6 +203,20 @@ class Pool:
             atexit.register(self.close)
         else:
             state[RUNNING] = 0
+
+    def _note_processors(self, library):
+        """The sets of all processors, and of all but each one, for `move_away`."""
+        allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+        if not 1 < len(allowed) <= max(allowed, default=0) + 1 <= 8 * MASK_BYTES or not hasattr(library, "sched_getcpu"):
+            return
+        count = max(allowed) + 1
+        self.masks = np.zeros((1 + count, MASK_BYTES), np.uint8)
+        for left_out in range(-1, count):
+            for processor in allowed - {left_out}:
+                self.masks[1 + left_out, processor // 8] |= 1 << processor % 8
+        self.state[[GET_PROCESSOR, SET_AFFINITY]] = [ctypes.cast(f, ctypes.c_void_p).value
+                                                     for f in (library.sched_getcpu, library.sched_setaffinity)]
+        self.state[[MASKS, PROCESSORS]] = self.masks.ctypes.data, count
 
     def close(self):
         """End the workers: their code must not be unloaded under them."""
