@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 PIECES, PIECE_BYTES = 12, 1 << 20                        # 10 ms in all: who has slept may run for a first time slice of some 3 ms
-REST_SECONDS = 2e-3                                      # the idle threads of OpenMP's and TBB's pools spin for up to 1 ms
+REST_SECONDS = 2e-3                                      # idle threads of the sides' pools spin for a while before they sleep
 BUSY, UNSTEADY = 1.15, 1.5
 
 
