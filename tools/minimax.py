@@ -1,11 +1,11 @@
-"""Derive the polynomial coefficients of `numtorch/kernels/vectormath/coefficients.py`.
+"""Derive the polynomials of `numtorch/kernels/vectormath/coefficients.py` and the tables of `entries.py` beside it.
 
 Each row of FITS names a function f, an interval, the number of coefficients for float32 and float64, and the weight
 that turns the error of the fit into the relative error of the final result. `remez` exchanges extrema in mpmath (Remez
 1934, as in Muller, "Elementary Functions", ch. 3). In float32 the coefficients are rounded from the constant term
 up, and after each rounding the remaining ones are fitted again, so that they make up for it.
 
-    python tools/minimax.py            # rewrites coefficients.py and prints each fit's error in units of 2**-24, 2**-53
+    python tools/minimax.py            # rewrites both files and prints each fit's error in units of 2**-24, 2**-53
     python tools/minimax.py expm1      # only prints
 """
 import os
@@ -15,7 +15,7 @@ import mpmath as mp
 import numpy as np
 
 mp.mp.prec = 240
-OUTPUT = os.path.join(os.path.dirname(__file__), "..", "numtorch", "kernels", "vectormath", "coefficients.py")
+OUTPUT = os.path.join(os.path.dirname(__file__), "..", "numtorch", "kernels", "vectormath")
 
 
 def solve(nodes, values, weights, powers):
@@ -149,11 +149,16 @@ def digamma_rest(z):
 FITS = {
     # exp(r) = 1 + r + r**2 * EXP_SHORT(r), |r| <= ln(2)/32
     "EXP_SHORT": (series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), lambda r: r ** 2, -LN2 / 32 * 1.001, LN2 / 32 * 1.001, 2, 5),
+    # exp(r) = 1 + r + r**2 * EXPM1_SHORT(r), |r| <= ln(2)/32, for tanh
+    "EXPM1_SHORT": (series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), abs, -LN2 / 32 * 1.001, LN2 / 32 * 1.001, 0, 6),
     # 2**r = 1 + r * EXP2_SHORT(r), |r| <= 1/32
     "EXP2_SHORT": (series(lambda r: mp.expm1(r * LN2) / r, LN2), abs, -mp.mpf(1) / 31.9, mp.mpf(1) / 31.9, 3, 6),
     # log(1 + r) = r + r**2 * LOG_SHORT(r), log2(1 + r) = r / ln(2) + r**2 * LOG2_SHORT(r), within an entry of the log tables
     "LOG_SHORT": (series(lambda r: (mp.log1p(r) - r) / r ** 2, -0.5), abs, LOG_LOW, LOG_HIGH, 3, 9),
     "LOG2_SHORT": (series(lambda r: (mp.log1p(r) - r) / r ** 2 / LN2, -0.5 / LN2), abs, LOG_LOW, LOG_HIGH, 3, 9),
+    # log(1 + r) = r - r**2 / 2 - r**3 / 2 * LOG_THIRD(r) within an entry of pow's tables, to 2**-33 and 2**-65
+    "LOG_THIRD": (series(lambda r: -2 * (mp.log1p(r) - r + r * r / 2) / r ** 3, -mp.mpf(2) / 3), lambda r: r * r / 2,
+                -1 / mp.mpf(32), 1 / mp.mpf(32), 4, 9),
     # exp(r) = 1 + r + r**2 * EXPM1(r), |r| <= ln(2)/2
     "EXPM1": (series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), lambda r: abs(r) + 1e-30, -LN2 / 2, LN2 / 2, 5, 10),
     # 2**r = 1 + ln(2) r + r**2 * EXP2M1(r), |r| <= 1/2
@@ -173,6 +178,9 @@ FITS = {
                 lambda z: z + 1e-30, 0, (mp.pi / 4 * 1.001) ** 2, 4, 7),
     "COS": (series(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z ** 2, mp.mpf(1) / 24),
                 lambda z: z * z + 1e-30, 0, (mp.pi / 4 * 1.001) ** 2, 3, 6),
+    # sin(r) = r + r**3 * SIN_HALF_TURN(r**2), |r| <= pi/2
+    "SIN_HALF_TURN": (series(lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 6),
+                lambda z: z + 1e-30, 0, (mp.pi / 2 * 1.001) ** 2, 4, 8),
     # tanh(x) = x + x**3 * TANH(x**2), |x| <= 0.5625
     "TANH": (series(lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 3),
                 lambda z: z + 1e-30, 0, 0.5625 ** 2, 5, 11),
@@ -239,6 +247,24 @@ def log_tables(dtype, log):
     return [*inverses, 0.5], [*values, float(two)]
 
 
+def pow_tables(dtype):
+    """(1/c, the high and the low part of log(c)) for 32 intervals of mantissas.
+
+    1/c has six bits, so that m / c - 1 is exact; the high part is short, so that adding it to e * LN2_HIGH is exact too.
+    """
+    grid = mp.mpf(2) ** (-16 if dtype is np.float32 else -42)
+    two = mp.mpf("0.693145751953125") if dtype is np.float32 else mp.mpf(float.fromhex("0x1.62e42feep-1"))
+    inverses, highs, lows = [1.0], [0.0], [0.0]
+    for j in range(1, 31):
+        inverse = float(mp.nint(64 / (1 + (mp.mpf(j) + mp.mpf(1) / 2) / 32)) / 64)
+        exact = -mp.log(mp.mpf(inverse))
+        high = mp.nint(exact / grid) * grid
+        inverses.append(inverse)
+        highs.append(float(high))
+        lows.append(float(dtype(float(exact - high))))
+    return [*inverses, 0.5], [*highs, float(two)], [*lows, float(dtype(float(mp.log(2) - two)))]
+
+
 def log_range(dtype):
     """The bounds of m / c - 1."""
     count = 1 << LOG_BITS[dtype]
@@ -284,11 +310,14 @@ def tables():
                 yield f"{name}_{power}_", values, dtype
     for dtype in (np.float32, np.float64):
         yield "EXP_TABLE", exp_table(dtype), dtype
+        for part, values in zip(("INVERSE", "HIGH", "LOW"), pow_tables(dtype)):
+            yield "POW_" + part, values, dtype
         for name, log in (("LOG", mp.log), ("LOG2", lambda x: mp.log(x, 2))):
             inverses, values = log_tables(dtype, log)
             yield name + "_INVERSE", inverses, dtype
             yield name + "_TABLE", values, dtype
-
+    exact = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]
+    yield "EXP_TAIL", [float(e / mp.mpf(float(e)) - 1) for e in exact], np.float64
 
 def row(name, coefficients, dtype):
     text = [repr(float(c)) for c in coefficients]
@@ -301,8 +330,13 @@ def row(name, coefficients, dtype):
     return f"{name}{32 if dtype is np.float32 else 64} = (\n" + "\n".join([*lines, line]) + "\n)\n"
 
 
+def write(name, title, rows):
+    with open(os.path.join(OUTPUT, name), "w") as file:
+        file.write("\n".join([f'"""{title} tools/minimax.py makes them and says what each is for."""\n', *rows]))
+
+
 def main(names):
-    out = ['"""Polynomial coefficients, constant term first. tools/minimax.py makes them and says what each is for."""\n']
+    rows = []
     for name, (f, weight, low, high, count32, count64) in FITS.items():
         if names and name.lower() not in names:
             continue
@@ -311,11 +345,11 @@ def main(names):
                 ends = [end[dtype is np.float64] if isinstance(end, tuple) else end for end in (low, high)]
                 coefficients, error = fit(f, weight, *ends, count, dtype)
                 print(f"{name:10} {dtype.__name__} {count:3} error {float(error):.3g}")
-                out.append(row(name, coefficients, dtype))
+                rows.append(row(name, coefficients, dtype))
     if not names:
-        out += [row(*table) for table in tables()]
-        with open(OUTPUT, "w") as file:
-            file.write("\n".join(out))
+        write("coefficients.py", "Polynomial coefficients, constant term first.", rows)
+        write("entries.py", "Tables looked up in registers, an entry an interval.",
+              [row(*table) for table in tables()])
 
 
 if __name__ == "__main__":

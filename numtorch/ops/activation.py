@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 
+from ..kernels import vectormath
 from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, REAL_NUMBERS, UNORDERED, conj, where
 from .elementary import erf, exp, expm1, log1p, tanh
 from .pointwise import pointwise
@@ -22,9 +23,13 @@ def _(grad, out):
     return where(out <= 0, 0, grad)
 
 
-@pointwise(kind="float", cost=6)
+@pointwise(kind="float", cost=6, scalars=vectormath.sigmoid)
 def sigmoid(x):
     """Logistic function 1 / (1 + exp(-x)), elementwise."""
+
+
+@sigmoid.overload("complex")
+def _(x):
     return 1 / (1 + exp(-x))
 
 
@@ -92,7 +97,7 @@ def _(grad, x):
 @pointwise(kind="float", cost=6, methods=False, refuses=FLOATS_AND_COMPLEX)
 def silu(x):
     """x * sigmoid(x), elementwise."""
-    return x / (1 + exp(-x))
+    return x * sigmoid(x)
 
 
 @silu.derivative

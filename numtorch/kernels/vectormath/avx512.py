@@ -13,6 +13,7 @@ from numba.extending import intrinsic
 
 from .instructions import TABLES
 from .lowering import PURE, attribute, keep
+from .ranges import ROOT_RANGE
 
 I8, I16, I32, I64 = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64)
 FLOAT, DOUBLE = ir.FloatType(), ir.DoubleType()
@@ -29,7 +30,7 @@ def _declared(module, name, result, arguments):
 
 
 def _resized(builder, value, count):
-    """The first lanes of a vector, or a vector with lanes added that nobody reads."""
+    """The first lanes of a vector, or a vector with lanes added that are copies of the first."""
     mask = ir.Constant(ir.VectorType(I32, count), [I32(i if i < value.type.count else 0) for i in range(count)])
     return builder.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), mask)
 
@@ -45,8 +46,8 @@ def _define(module, name, result, arguments, width, emit):
     values = []
     for value, ty in zip(function.args, arguments):
         if width == 1:
-            value = builder.insert_element(ir.Constant(ir.VectorType(ty, LANES[ty]), ir.Undefined), value, I32(0))
-        elif width < LANES[ty]:
+            value = builder.insert_element(ir.Constant(ir.VectorType(ty, 1), ir.Undefined), value, I32(0))
+        if width < LANES[ty]:
             value = _resized(builder, value, LANES[ty])
         values.append(value)
     out = emit(module, builder, values)
@@ -117,11 +118,29 @@ def _estimate(operation):
 
 exponent_of = _form("exponent_of", 1, _masked("getexp"))
 mantissa_of = _form("mantissa_of", 1, _masked("getmant", I32(0b1000)))          # in [1, 2), NaN for negative numbers
-root_mantissa_of = _form("root_mantissa_of", 1, _masked("getmant", I32(0b1001)))    # in [1/2, 2)
 scale_by_floor = _form("scale_by_floor", 2, _masked("scalef"))
 within = _form("within", 2, _masked("range", I32(0b0010)))                      # the smaller magnitude, the first one's sign
 reciprocal_estimate = _form("reciprocal_estimate", 1, _estimate("rcp14"))
 root_estimate = _form("root_estimate", 1, _estimate("rsqrt14"))
+
+
+def _settled_root(module, builder, values):
+    """The second argument, or where any lane of the first is out of `ROOT_RANGE` the processor's square roots."""
+    x, settled = values
+    vector = x.type
+    low, high = (vector([vector.element(bound)] * vector.count) for bound in ROOT_RANGE[vector.element == DOUBLE])
+    outside = builder.or_(builder.fcmp_unordered("<", x, low), builder.fcmp_unordered(">", x, high))
+    before, word = builder.block, ir.IntType(vector.count)
+    with builder.if_then(builder.icmp_unsigned("!=", builder.bitcast(outside, word), word(0)), likely=False):
+        root = _declared(module, f"llvm.sqrt.v{vector.count}f{512 // vector.count}", vector, [vector])
+        exact, during = builder.call(root, [x]), builder.block
+    result = builder.phi(vector)
+    result.add_incoming(settled, before)
+    result.add_incoming(exact, during)
+    return result
+
+
+settle_root = _form("settle_root", 2, _settled_root)
 
 
 def _lookup(name, values):
@@ -132,11 +151,23 @@ def _lookup(name, values):
 
     def emit(module, builder, arguments):
         bits = arguments[0]
+        if len(halves) == 4:
+            return _of_two(module, builder, bits)
         if len(halves) == 1:
             permute = _declared(module, f"llvm.x86.avx512.permvar.{'sf' if ty == FLOAT else 'df'}.512", vector, [vector, words])
             return builder.call(permute, [halves[0], bits])
+        return _of_pair(module, builder, bits, *halves)
+
+    def _of_pair(module, builder, bits, low, high):
         permute = _declared(module, f"llvm.x86.avx512.vpermi2var.{SUFFIX[ty]}.512", vector, [vector, words, vector])
-        return builder.call(permute, [halves[0], bits, halves[1]])
+        return builder.call(permute, [low, bits, high])
+
+    def _of_two(module, builder, bits):
+        """From the first pair of registers or the second: the bit above those of a pair says which."""
+        bit = builder.and_(bits, words([2 * lanes] * lanes))
+        second = builder.icmp_unsigned("!=", bit, words([0] * lanes))
+        low, high = _of_pair(module, builder, bits, *halves[:2]), _of_pair(module, builder, bits, *halves[2:])
+        return builder.select(second, high, low)
 
     def codegen(context, builder, signature, arguments):
         return builder.call(_function(builder.module, "numtorch_" + name, ty, [word], emit), arguments)

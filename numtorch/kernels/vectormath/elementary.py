@@ -132,7 +132,7 @@ def _horner(coefficients):
     return expression
 
 
-HORNER_TERMS = 7                                         # up to here the depth does not matter
+HORNER_TERMS = 8                                         # up to here the depth does not matter
 
 
 def _polynomial_function(name, coefficients):

@@ -63,6 +63,19 @@ def _exp(x):
     return scale(1.0 + p, n)
 
 
+exp = Elementary("exp", np.exp, ByMachine(both(_exp), tabled.exp))
+
+
+def _logistic(x):
+    with np.errstate(all="ignore"):
+        return 1 / (1 + np.exp(-x))
+
+
+def _sigmoid(x):
+    """1 / (1 + exp(-x))."""
+    return 1.0 / (1.0 + exp(-x))
+
+
 EXP2_HIGH = constant(129.0, 1025.0)
 EXP2_LOW = constant(-151.0, -1076.0)
 LN2 = constant(math.log(2))
@@ -260,7 +273,7 @@ def _atanh(x):
     return select(a < ASINH_TINY, x, copysign(0.5 * log1p((a + a) / (1.0 - a)), x))
 
 
-exp = Elementary("exp", np.exp, ByMachine(both(_exp), tabled.exp))
+sigmoid = Elementary("sigmoid", _logistic, ByMachine(both(_sigmoid), tabled.sigmoid))
 exp2 = Elementary("exp2", np.exp2, ByMachine(both(_exp2), tabled.exp2))
 expm1 = Elementary("expm1", np.expm1, _expm1)
 log = Elementary("log", np.log, ByMachine(both(_log), tabled.log))

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from ..intrinsics import Intrinsic
+from .ranges import ROOT_RANGE
 
 MODULE = "numtorch.kernels.vectormath.avx512"
 
@@ -33,13 +34,6 @@ def mantissa_of(x):
     if x == 0 or x == math.inf:
         return type(x)(1)
     return type(x)(math.frexp(x)[0] * 2) if x > 0 and math.isfinite(x) else type(x)(math.nan)
-
-
-@_instruction
-def root_mantissa_of(x):
-    """x / 4**floor((exponent_of(x) + 1) / 2), which is in [1/2, 2); 1 for 0 and inf, NaN for negative x."""
-    m = mantissa_of(x)
-    return m / 2 if x != 0 and math.isfinite(x) and exponent_of(x) % 2 else m
 
 
 @_instruction
@@ -76,11 +70,19 @@ def root_estimate(x):
         return _to_14_bits(type(x)(1) / np.sqrt(x))
 
 
+@_instruction
+def settle_root(x, y):
+    """y, or the square root of an x that is out of `ROOT_RANGE`."""
+    low, high = ROOT_RANGE[np.asarray(x).dtype == np.float64]
+    with np.errstate(all="ignore"):
+        return y if low <= x <= high else np.sqrt(x)
+
+
 TABLES = {}                                              # by name: (values, NumPy type), for the lowering
 
 
 def table(name, values, dtype):
-    """A function of integer bits: `values[bits % len(values)]`, from one or two registers.
+    """A function of integer bits: `values[bits % len(values)]`, from one, two or four registers.
 
     The intrinsic's name holds a hash of the values, since a kernel's fingerprint sees of an intrinsic only its name.
     """

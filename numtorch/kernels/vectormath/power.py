@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..intrinsics import bits_of, fabs, fma, select, trunc
+from ..intrinsics import bits_of, copysign, fabs, fma, select, trunc
 from . import coefficients as c
+from . import entries, tabled
 from .elementary import (
     INFINITY,
     LN2_HIGH,
@@ -16,6 +17,8 @@ from .elementary import (
     NAN,
     ROUND_MAGIC,
     ROUND_MAGIC_BITS,
+    ByMachine,
+    ByPrecision,
     Elementary,
     Int,
     both,
@@ -24,6 +27,7 @@ from .elementary import (
     scale,
 )
 from .exponential import EXP_HIGH, EXP_LOW, LOG2_E, expm1_polynomial, log_split
+from .instructions import exponent_of, mantissa_of, scale_by_floor, within
 
 TWO_THIRDS = constant(np.float32(2 / 3), 2 / 3)
 TWO_THIRDS_LOW = constant(2 / 3 - float(np.float32(2 / 3)), 3.700743415417188e-17)
@@ -73,6 +77,59 @@ def _exp_two_floats(x, low):
 log_two_floats, exp_two_floats = both(_log_two_floats), both(_exp_two_floats)
 
 
+# ---------------------------------------------------------------- for processors with AVX-512
+POW_SHIFT = ByPrecision(np.int32(18), np.int64(47))      # moves the mantissa's first five bits to the lowest places
+pow_inverse = tabled.tables("pow_inverse", entries.POW_INVERSE32, entries.POW_INVERSE64)
+pow_high = tabled.tables("pow_high", entries.POW_HIGH32, entries.POW_HIGH64)
+pow_low = tabled.tables("pow_low", entries.POW_LOW32, entries.POW_LOW64)
+log_third = polynomial("log_third", c.LOG_THIRD32, c.LOG_THIRD64)
+
+
+def _tabled_log_two_floats(x):
+    """(high, low) with high + low = log(x): e log(2) + log(c) + log(1 + r), where r = m / c - 1 and the first sum are exact.
+    Infinite where x is 0 or infinite."""
+    m, e = mantissa_of(x), exponent_of(x)
+    entry = Int(bits_of(m) >> POW_SHIFT)
+    r = fma(m, pow_inverse(entry), -1.0)
+    whole = fma(e, LN2_HIGH, pow_high(entry))
+    total = whole + r
+    low = (whole - total) + r + fma(e, LN2_LOW, pow_low(entry))
+    half = -0.5 * r
+    square = half * r
+    high = total + square
+    low = low + ((total - high) + square) + fma(half, r, -square)
+    low = within(fma(square * r, log_third(r), low), 1.0)        # not NaN where high is infinite
+    x = high + low
+    return x, (high - x) + low
+
+
+def _tabled_exp_two_floats(x, low):
+    """exp(x + low). Where x is out of range, what is left of it and of low is made harmless."""
+    shifted = fma(x, LOG2_E, tabled.SIXTEENTHS_MAGIC)
+    k = shifted - tabled.SIXTEENTHS_MAGIC
+    r = within(fma(k, -LN2_HIGH, x) + fma(k, -LN2_LOW, low), tabled.WITHIN_ENTRY)
+    p = fma(tabled.exp_short(r), r * r, r)
+    root = tabled.exp_entry(bits_of(shifted))
+    return scale_by_floor(fma(root, p, root), k)
+
+
+tabled_log_two_floats, tabled_exp_two_floats = both(_tabled_log_two_floats), both(_tabled_exp_two_floats)
+
+
+def _tabled_pow(x, y):
+    """x to the power y. What zeros and infinities give comes of their logarithms."""
+    a = fabs(x)
+    high, low = tabled_log_two_floats(a)
+    product = y * high
+    result = tabled_exp_two_floats(product, fma(y, high, -product) + y * low)
+    result = select(a == 1.0, select(y == y, 1.0, y), result)
+    whole = trunc(y) == y
+    half = 0.5 * y
+    result = select(whole & (trunc(half) != half), copysign(result, x), result)
+    result = select((x < 0.0) & (a < INFINITY) & (trunc(y) != y), NAN, result)
+    return select((y == 0.0) | (x == 1.0), 1.0, result)
+
+
 def _pow(x, y):
     """x to the power y, with the special values of C's pow."""
     a = fabs(x)
@@ -99,4 +156,4 @@ def _pow(x, y):
     return select(y == 0.0, 1.0, select(x == 1.0, 1.0, result))
 
 
-pow = Elementary("pow", np.power, _pow)
+pow = Elementary("pow", np.power, ByMachine(both(_pow), both(_tabled_pow)))

@@ -4,9 +4,9 @@ With y near 1/sqrt(x) and e = x y**2 - 1, 1/sqrt(x) = y (1 + e)**(-1/2) = y (1 -
 """
 from __future__ import annotations
 
-from ..intrinsics import copysign, fma, select
-from .elementary import NAN, ByPrecision, body32, body64, both, constant
-from .instructions import exponent_of, root_estimate, root_mantissa_of, scale_by_floor, within
+from ..intrinsics import fma
+from .elementary import ByPrecision, body32, body64, both, constant
+from .instructions import root_estimate, settle_root, within
 
 
 def _correction32(e):
@@ -30,17 +30,14 @@ def _rsqrt(x):
 
 
 def _sqrt(x):
-    """Square root, correctly rounded: of the mantissa, whose residual x - s**2 is exact (Markstein, "Computation of elementary
-    functions on the IBM RISC System/6000 processor", 1990)."""
-    m = root_mantissa_of(x)
-    y = root_estimate(m)
-    s = m * y
+    """Square root, correctly rounded: the residual x - s**2 is exact (Markstein, "Computation of elementary functions on the IBM
+    RISC System/6000 processor", 1990). Infinities, zeros and what is nearly 0 go to the processor's instruction."""
+    y = root_estimate(x)
+    s = x * y
     p = correction(fma(s, y, -1.0))
     s = fma(s, p, s)
     half = fma(y, p, y) * 0.5
-    s = fma(fma(-s, s, m), half, s)
-    s = copysign(scale_by_floor(s, fma(exponent_of(x), 0.5, 0.5)), x)
-    return select(x < 0.0, NAN, s)                           # -inf has a mantissa of 1
+    return settle_root(x, fma(fma(-s, s, x), half, s))
 
 
 sqrt, rsqrt = both(_sqrt), both(_rsqrt)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..intrinsics import bits_of, copysign, fabs, fma, select
 from . import coefficients as c
+from . import entries
 from .elementary import (
     LN2_HIGH,
     LN2_LOW,
@@ -27,7 +28,7 @@ from .elementary import (
     polynomial,
     split_polynomial,
 )
-from .instructions import exponent_of, mantissa_of, scale_by_floor, table, within
+from .instructions import exponent_of, mantissa_of, reciprocal_estimate, scale_by_floor, table, within
 
 LOG2_E = constant(math.log2(math.e))
 SIXTEENTHS_MAGIC = constant(786432.0, 422212465065984.0)     # 1.5 * 2**19, 1.5 * 2**48: adding it rounds to 1/16
@@ -39,7 +40,7 @@ def tables(name, values32, values64) -> ByPrecision:
 
 
 # ---------------------------------------------------------------- exponentials
-exp_entry = tables("exp_entry", c.EXP_TABLE32, c.EXP_TABLE64)
+exp_entry = tables("exp_entry", entries.EXP_TABLE32, entries.EXP_TABLE64)
 exp_short = polynomial("exp_short", c.EXP_SHORT32, c.EXP_SHORT64)
 exp2_short = polynomial("exp2_short", c.EXP2_SHORT32, c.EXP2_SHORT64)
 
@@ -54,6 +55,9 @@ def _exp(x):
     return scale_by_floor(fma(root, p, root), k)
 
 
+exp = both(_exp)
+
+
 def _exp2(x):
     """2**x, exact for whole x."""
     shifted = x + SIXTEENTHS_MAGIC
@@ -63,14 +67,44 @@ def _exp2(x):
     return scale_by_floor(fma(root, r * exp2_short(r), root), k)
 
 
+# ---------------------------------------------------------------- quotients
+LARGEST_ERROR = constant(1e-3)                               # above that of an estimate
+
+
+def _correction32(e):
+    """1 / (1 - e) - 1."""
+    return fma(e, e, e)
+
+
+def _correction64(e):
+    return fma(e, fma(e, e, e), e)
+
+
+correction = ByPrecision(body32(_correction32), body64(_correction64))
+
+
+def _reciprocal(d):
+    """1 / d but for the last bit or two: a division takes 16 cycles, this 3. Where d is infinite the estimate is the result."""
+    y = reciprocal_estimate(d)
+    return fma(y, correction(within(fma(-d, y, 1.0), LARGEST_ERROR)), y)
+
+
+reciprocal = both(_reciprocal)
+
+
+def _sigmoid(x):
+    """1 / (1 + exp(-x))."""
+    return reciprocal(1.0 + exp(-x))
+
+
 # ---------------------------------------------------------------- logarithms
 ENTRY_SHIFT = ByPrecision(np.int32(18), np.int64(48))        # moves the mantissa's first bits to the lowest places
 LN2 = constant(np.float32(math.log(2)), math.log(2))
-log_inverse = tables("log_inverse", c.LOG_INVERSE32, c.LOG_INVERSE64)
-log_entry = tables("log_entry", c.LOG_TABLE32, c.LOG_TABLE64)
+log_inverse = tables("log_inverse", entries.LOG_INVERSE32, entries.LOG_INVERSE64)
+log_entry = tables("log_entry", entries.LOG_TABLE32, entries.LOG_TABLE64)
 log_short = split_polynomial("log_short", c.LOG_SHORT32, c.LOG_SHORT64)
-log2_inverse = tables("log2_inverse", c.LOG2_INVERSE32, c.LOG2_INVERSE64)
-log2_entry = tables("log2_entry", c.LOG2_TABLE32, c.LOG2_TABLE64)
+log2_inverse = tables("log2_inverse", entries.LOG2_INVERSE32, entries.LOG2_INVERSE64)
+log2_entry = tables("log2_entry", entries.LOG2_TABLE32, entries.LOG2_TABLE64)
 log2_short = split_polynomial("log2_short", c.LOG2_SHORT32, c.LOG2_SHORT64)
 
 
@@ -140,14 +174,14 @@ def pieces(name, slope=False) -> ByPrecision:
     """A function of (bits, r): the polynomial in r whose coefficients are the entries at `bits` of a table for each power.
 
     Args:
-        name: of the tables in coefficients.py, `<name>_<power>_<32 or 64>`.
+        name: of the tables in entries.py, `<name>_<power>_<32 or 64>`.
         slope: the tables lack a term r.
     """
     return ByPrecision(_pieces_of(name, slope, 32, body32, np.float32), _pieces_of(name, slope, 64, body64, np.float64))
 
 
 def _pieces_of(name, slope, bits, body, dtype):
-    values = [v for n, v in vars(c).items() if re.fullmatch(rf"{name}_[0-9]+_{bits}", n)]
+    values = [v for n, v in vars(entries).items() if re.fullmatch(rf"{name}_[0-9]+_{bits}", n)]
     if not values:
         return None
     scope = {f"c{power}": table(f"{name.lower()}_{power}_{bits}", row, dtype) for power, row in enumerate(values)}
@@ -192,5 +226,32 @@ def _tanh32(x):
     return copysign(tanh_pieces(bits_of(shifted), r), x)
 
 
-exp, exp2, log, log2, log10, log1p = both(_exp), both(_exp2), both(_log), both(_log2), both(_log10), both(_log1p)
-erf, tanh = both(_erf), ByPrecision(body32(_tanh32), None)
+TANH64_ONE = 20.0
+LN2_REST = 2.3190468138462996e-17                            # ln(2) less the nearest float64
+exp_tail = table("exp_tail64", entries.EXP_TAIL64, np.float64)
+expm1_short = body64(polynomial("expm1_short", c.EXPM1_SHORT64, c.EXPM1_SHORT64).float64.function)
+
+
+def _tanh64(x):
+    """Hyperbolic tangent: n / (n + 2), n = exp(2|x|) - 1 = (s - 1) + s (exp(r) - 1) with s a power of two times an entry. s - 1
+    and r are exact; what they lack is added last, so that n is rounded once: at the second entry half of it cancels."""
+    a = fabs(x)
+    a = select(a > TANH64_ONE, TANH64_ONE, a)
+    shifted = fma(a, 2.0 * LOG2_E, SIXTEENTHS_MAGIC)
+    k = shifted - SIXTEENTHS_MAGIC
+    r = fma(k, -LN2, a + a)
+    entry = bits_of(shifted)
+    rest = fma(expm1_short(r), r * r, fma(k, -LN2_REST, exp_tail(entry)))
+    s = scale_by_floor(exp_entry(entry), k)
+    high = fma(s, r, s - 1.0)
+    above = high + fma(s, rest, fma(s, r, (s - 1.0) - high))
+    below = above + 2.0
+    y = reciprocal_estimate(below)
+    y = fma(fma(-below, y, 1.0), y, y)                       # to 28 bits
+    t = above * y
+    left = fma(-above, t, fma(-2.0, t, above))               # without what rounding `below` lost
+    return copysign(fma(left, y, t), x)
+
+
+exp2, log, log2, log10, log1p = both(_exp2), both(_log), both(_log2), both(_log10), both(_log1p)
+erf, tanh, sigmoid = both(_erf), ByPrecision(body32(_tanh32), body64(_tanh64)), both(_sigmoid)
