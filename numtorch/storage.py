@@ -202,7 +202,7 @@ def ring_for(nbytes: int, device=cpu) -> Ring:
             raise RuntimeError(f"no memory allocator for device '{device}'")
         if device is cpu:
             ring.allocate = allocator.allocate
-            ring.capacity = max(4, min(64, (1 << 19) // size)) if size <= SMALL else 0
+            ring.capacity = max(4, min(512, (1 << 19) // size)) if size <= SMALL else 0
         else:
             ring.allocate = lambda n: allocator.allocate(n, device)
             ring.capacity = 0

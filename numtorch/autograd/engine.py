@@ -41,17 +41,35 @@ def _shared_nodes(roots):
     return shared
 
 
-def _branches(edges):
-    """Whether more than one of the edges leads on, to a node or to a leaf that waits for its whole gradient."""
-    leading_on = 0
-    for edge in edges:
-        if edge is not None and (type(edge) is not Leaf or edge.extras is not None or edge.post_hooks is not None):
-            leading_on += 1
-    return leading_on > 1
-
-
 def _leading_nodes(roots, wanted):
-    """The nodes on paths to a wanted node, and which of them get more than one gradient along such paths."""
+    """The nodes on paths to a wanted node, those among them where all paths end, and which of them get more than one gradient.
+
+    Where every path ends at a wanted node, as with the gradients of all parameters, everything leads: that is found out in the
+    walk that counts, and the first two are None.
+    """
+    seen, shared, all_lead = set(roots), {}, True
+    stack = list(seen)
+    add = seen.add
+    while stack:
+        node = stack.pop()
+        end = True
+        for edge in node.edges:
+            if edge is None:
+                continue
+            end = False
+            if edge in seen:
+                shared[edge] = shared.get(edge, 0) + 1
+            else:
+                add(edge)
+                stack.append(edge)
+        if end and node not in wanted:
+            all_lead = False
+            break
+    return (None, None, shared) if all_lead else _some_leading(roots, wanted)
+
+
+def _some_leading(roots, wanted):
+    """`_leading_nodes` where some paths end elsewhere."""
     leads, order, seen = {}, [], set(roots)
     stack = [(node, iter(node.edges)) for node in dict.fromkeys(roots)]
     while stack:                                         # post-order: a node's edges are decided before it
@@ -66,15 +84,17 @@ def _leading_nodes(roots, wanted):
             order.append(node)
             stack.pop()
     leading = {node for node in order if leads[node]}
-    met, shared = set(roots), {}
+    ends, met, shared = set(), set(roots), {}
     for node in order:
         if node in leading:
-            for edge in node.edges:
-                if edge in leading:
-                    if edge in met:
-                        shared[edge] = shared.get(edge, 0) + 1
-                    met.add(edge)
-    return leading, shared
+            onwards = [edge for edge in node.edges if edge in leading]
+            if not onwards:
+                ends.add(node)
+            for edge in onwards:
+                if edge in met:
+                    shared[edge] = shared.get(edge, 0) + 1
+                met.add(edge)
+    return leading, ends, shared
 
 
 def accumulate(leaf, grad, create_graph):
@@ -137,7 +157,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
     Returns:
         The gradient of each node in `wanted` that was reached, by node.
     """
-    leading = shared = None                              # shared: None until the graph branches, since a chain shares nothing
+    leading = ends = shared = None                       # shared: None until the graph branches, since a chain shares nothing
     found, pending, waiting = {}, {}, []                 # waiting: nodes that can run, each followed by its gradient
     if wanted is None and len(roots) == 1:
         node, grad = roots[0], grads[0]
@@ -145,7 +165,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
         if wanted is None:
             shared = _shared_nodes(roots)
         else:
-            leading, shared = _leading_nodes(roots, wanted)
+            leading, ends, shared = _leading_nodes(roots, wanted)
         node, grad = _start(roots, grads, shared, pending, waiting, create_graph)
     roots = grads = None
     state = modes.__dict__                               # this thread's; as a dict it costs a third of attribute access
@@ -167,7 +187,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                 if accumulating and grad is not None:
                     accumulate(node, grad, create_graph)
                 outgoing = ()
-            elif grad is None or (leading is not None and not any(e in leading for e in edges)):
+            elif grad is None or (ends is not None and node in ends):
                 outgoing = (None,) * len(edges)
             elif kind is Output:
                 outgoing = (grad,)
@@ -183,9 +203,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                     outgoing = _after(node, grad, outgoing)
                 if not retain_graph:
                     node.saved = None
-            if shared is None and len(edges) > 1 and _branches(edges):
-                shared = _shared_nodes((node,))
-            index = node.index if kind is Output else 0
+            here, index = node, node.index if kind is Output else 0
             node = grad = None                           # so that `owned` sees what is really shared
             for edge, out in zip(edges, outgoing):
                 if edge is None or (leading is not None and edge not in leading):
@@ -203,6 +221,12 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                         edge.grad = arithmetic.clone(out)
                     held = None
                     continue
+                if shared is None and node is not None:  # the second way on from here
+                    shared = _shared_nodes((here,))
+                    if node in shared:
+                        shared[node] -= 1
+                        pending[node] = grad
+                        node = grad = None
                 more = shared.get(edge, 0) if shared else 0
                 if kind is Output and edge.outputs > 1:
                     _deliver_part(pending, edge, index, out)
@@ -221,7 +245,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                     if node is not None:
                         waiting += node, grad
                     node, grad = edge, out               # the next to run: in a chain nothing is ever put aside
-            outgoing = out = None
+            here = outgoing = out = None
             if node is None and waiting:
                 grad, node = waiting.pop(), waiting.pop()
     finally:
