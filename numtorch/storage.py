@@ -8,6 +8,7 @@ refers to (CPython's reference count says so) is handed out again, 17 ns against
 """
 from __future__ import annotations
 
+import threading
 import weakref
 from collections import deque
 from ctypes import addressof, c_char
@@ -35,6 +36,7 @@ class Storage:
     """
 
     __slots__ = ("address", "nbytes", "device", "version", "writer", "owner", "pooled", "met", "__weakref__")
+    inference = False                                    # whether it was made in inference mode
 
     def __init__(self, address, nbytes, owner, device=cpu):
         self.address, self.nbytes, self.owner, self.device = address, nbytes, owner, device
@@ -86,9 +88,9 @@ def _new_block(nbytes):
 
 
 class Ring(deque):
-    """Storages of one size on one device. The first is the next to try; see `take`."""
+    """Storages of one size on one device. The first is the next to try; see `take`. `twin` is the ring for inference mode."""
 
-    __slots__ = ("nbytes", "allocate", "capacity")
+    __slots__ = ("nbytes", "allocate", "capacity", "twin")
 
 
 def _calibrate():
@@ -121,6 +123,54 @@ def take(ring: Ring) -> Storage:
     if len(ring) > ring.capacity:
         ring.pop().pooled = False                        # the oldest: its tensors keep it, the ring does not
     return fresh
+
+
+# ---------------------------------------------------------------- inference mode
+# What is made in inference mode counts no writes, and says so when somebody wants the count: a backward that would save it, or a
+# write outside. Being of another class, it costs the calls outside of inference mode nothing but a look at `inferring`.
+CANNOT_SAVE = ("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+               "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or "
+               "use `torch.no_grad()` instead of `torch.inference_mode()`.")
+inferring: list = []                                     # an element for each `inference_mode` that some thread is in
+
+
+class _Mode(threading.local):
+    inference = False
+
+
+mode = _Mode()
+
+
+def _no_version(self):
+    if mode.inference:
+        return 0
+    raise RuntimeError(CANNOT_SAVE)
+
+
+def _unversioned(kind):
+    return type(kind.__name__, (kind,), {"__slots__": (), "inference": True, "__doc__": "One made in inference mode.",
+                                         "version": property(_no_version, lambda self, value: None)})
+
+
+_UNVERSIONED = {kind: _unversioned(kind) for kind in (Storage, _LargeStorage)}
+
+
+def made_in_mode(storage: Storage, ring: Ring | None = None) -> Storage:
+    """A storage for a new tensor, instead of the one at hand, while `inferring`: of another class in threads in inference mode."""
+    if not mode.inference or storage.inference:
+        return storage
+    if ring is not None and ring.capacity:
+        if ring.twin is None:
+            ring.twin = _new_ring(ring.nbytes, lambda nbytes: _unversion(ring.allocate(nbytes)), ring.capacity)
+        return take(ring.twin)
+    return _unversion(storage)
+
+
+def _unversion(storage):
+    kind = _UNVERSIONED.get(type(storage))
+    if kind is not None:
+        storage.__class__ = kind
+    return storage
 
 
 # ---------------------------------------------------------------- host memory
@@ -195,20 +245,22 @@ def ring_for(nbytes: int, device=cpu) -> Ring:
     key = (size, device)
     ring = _rings.get(key)
     if ring is None:
-        ring = Ring()
-        ring.nbytes = size
         allocator = _allocators.get(device.type)
         if allocator is None:
             raise RuntimeError(f"no memory allocator for device '{device}'")
         if device is cpu:
-            ring.allocate = allocator.allocate
-            ring.capacity = max(4, min(512, (1 << 19) // size)) if size <= SMALL else 0
+            ring = _new_ring(size, allocator.allocate, max(4, min(512, (1 << 19) // size)) if size <= SMALL else 0)
         else:
-            ring.allocate = lambda n: allocator.allocate(n, device)
-            ring.capacity = 0
-        ring.append(_pooled(ring) if ring.capacity else _BUSY)
+            ring = _new_ring(size, lambda n: allocator.allocate(n, device), 0)
         if ring.capacity or len(_rings) < 4096:          # dynamic shapes must not grow the table
             _rings[key] = ring
+    return ring
+
+
+def _new_ring(nbytes, allocate, capacity):
+    ring = Ring()
+    ring.nbytes, ring.allocate, ring.capacity, ring.twin = nbytes, allocate, capacity, None
+    ring.append(_pooled(ring) if capacity else _BUSY)
     return ring
 
 
@@ -220,7 +272,8 @@ def _pooled(ring):
 
 def new_storage(nbytes: int, device=cpu) -> Storage:
     """Memory that no ring holds, for data that lives long (parameters, buffers)."""
-    return ring_for(nbytes, device).allocate(max(nbytes, 1))
+    storage = ring_for(nbytes, device).allocate(max(nbytes, 1))
+    return made_in_mode(storage) if inferring else storage
 
 
 # ---------------------------------------------------------------- foreign memory
@@ -232,8 +285,9 @@ def foreign_storage(address: int, nbytes: int, owner, device=cpu) -> Storage:
     one NumPy array share their version counter and are saved as one."""
     key = (address, nbytes, device)
     storage = _foreign.get(key)
-    if storage is None:
-        storage = _foreign[key] = Storage(address, nbytes, owner, device)
+    if storage is None or (storage.inference and not mode.inference):
+        storage = Storage(address, nbytes, owner, device)
+        storage = _foreign[key] = made_in_mode(storage) if inferring else storage
     return storage
 
 

@@ -17,7 +17,7 @@ from .devices import cpu
 from .dtypes import bool_, dtype, float64, int64
 from .layout import Layout, wrap_dim
 from .layout import Size as Size
-from .storage import FREE, Storage, new_storage, ring_for, take
+from .storage import FREE, Storage, host, inferring, made_in_mode, new_storage, ring_for, take
 
 new = object.__new__
 
@@ -37,7 +37,17 @@ class memory_layout:
 strided = memory_layout("strided")
 
 
-class Tensor:
+class TensorType(type):
+    """The type of Tensor. `Tensor(data)` is read here, so that ops can make theirs by `bare`: 83 ns, object.__new__ takes 115."""
+
+    def __call__(cls, *args, **kwargs):
+        if cls.__new__ is not object.__new__ or cls.__init__ is not object.__init__:
+            return type.__call__(cls, *args, **kwargs)
+        made = cls._construct(*args, **kwargs)
+        return made if cls is Tensor else alias(made, cls)
+
+
+class Tensor(metaclass=TensorType):
     """An n-dimensional array that can record how it was computed.
 
     Made by `tensor`, `zeros`, `from_numpy` and the like. In the slots: `storage` (memory), `address` (of the first
@@ -53,9 +63,6 @@ class Tensor:
     _is_parameter = False
     _construct = None                                    # `exchange.make`, put here by that file
     __array_priority__ = 1000                            # numpy_array * tensor is ours
-
-    def __new__(cls, *args, **kwargs):
-        return Tensor._construct(*args, **kwargs) if cls is Tensor else new(cls)
 
     # ------------------------------------------------------------ what it is
     shape = property(attrgetter("layout.size"))          # half the time of a function
@@ -153,7 +160,13 @@ class Tensor:
 
     @property
     def _version(self) -> int:
+        if self.storage.inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return self.storage.version
+
+    def is_inference(self) -> bool:
+        """Whether the memory was made in `inference_mode`: no backward can save it, and it is written to inside the mode only."""
+        return self.storage.inference
 
     # ------------------------------------------------------------ NumPy
     def numpy(self, *, force: bool = False):
@@ -280,6 +293,9 @@ class Tensor:
         return out
 
 
+bare = type.__call__.__get__(Tensor, TensorType)         # a tensor without its parts
+
+
 _READERS = {"float32": ctypes.c_float, "float64": ctypes.c_double, "int64": ctypes.c_int64, "int32": ctypes.c_int32,
             "int16": ctypes.c_int16, "int8": ctypes.c_int8, "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16,
             "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64, "bool": ctypes.c_bool}
@@ -291,7 +307,7 @@ _READ = {dtype.by_name[name]: reader.from_address for name, reader in _READERS.i
 # ---------------------------------------------------------------- making tensors
 def wrap(storage, address, layout, node=None) -> Tensor:
     """A tensor from its parts."""
-    out = new(Tensor)
+    out = bare()
     out.storage, out.address, out.layout, out.node = storage, address, layout, node
     return out
 
@@ -305,7 +321,9 @@ def empty(layout: Layout) -> Tensor:
         storage = ring[0]
         if getrefcount(storage) > FREE:
             storage = take(ring)
-    out = new(Tensor)
+    if inferring:
+        storage = made_in_mode(storage, ring)
+    out = bare()
     out.storage, out.address, out.layout, out.node = storage, storage.address, layout, None
     return out
 
@@ -326,6 +344,12 @@ def ring_of(layout: Layout):
 def lasting(layout: Layout) -> Tensor:
     """Uninitialised memory outside the rings, for data that lives long."""
     storage = new_storage(_span(layout), layout.device)
+    return wrap(storage, storage.address, layout)
+
+
+def kept(layout: Layout) -> Tensor:
+    """Uninitialised memory for what outlives the call that makes it, such as a plan's number: never one of inference mode's."""
+    storage = host.allocate(layout.nbytes)
     return wrap(storage, storage.address, layout)
 
 
@@ -430,13 +454,13 @@ def number(value) -> Tensor | None:
         return found
     if kind is int and not -1 << 63 <= value < 1 << 63:
         raise RuntimeError(f"value cannot be converted to type int64_t without overflow: {value}")
-    storage = new_storage(16)
+    out = kept(layout)
     parts = (value.real, value.imag) if kind is complex else (value,)
     for position, part in enumerate(parts):
-        _READERS["float64" if kind is complex else layout.dtype.name].from_address(storage.address + 8 * position).value = part
+        _READERS["float64" if kind is complex else layout.dtype.name].from_address(out.address + 8 * position).value = part
     if len(recent_numbers) >= 1024:
         recent_numbers.clear()
-    out = recent_numbers[key] = wrap(storage, storage.address, layout)
+    recent_numbers[key] = out
     return out
 
 

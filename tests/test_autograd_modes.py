@@ -207,6 +207,71 @@ def test_context_managers(torch):
     assert recorded(torch) and not torch.is_inference_mode_enabled()
 
 
+# ---------------------------------------------------------------- inference tensors
+def inferred(torch):
+    with torch.inference_mode():
+        return torch.ones(2)
+
+
+def test_what_inference_mode_makes_is_marked(torch):
+    normal = torch.zeros(3)
+    with torch.inference_mode():
+        made = [torch.ones(2), normal + 1, torch.ones(2) + 1, torch.randn(2), torch.ones(1 << 15), normal.clone(), normal @ normal,
+                torch.tensor([1.0]), torch.from_numpy(np.ones(2)), normal.double(), normal.sum(), torch.cat([normal, normal]),
+                torch.ones(2)[0], torch.ones(2, 2).t()]
+        assert [x.is_inference() for x in made] == [True] * len(made)
+        assert not normal.is_inference() and not normal[0].is_inference()
+        normal.add_(1)
+        made[0].mul_(5)
+        with torch.inference_mode(False):
+            assert not torch.ones(2).is_inference()
+    assert [x.is_inference() for x in made] == [True] * len(made)
+    assert made[0].tolist() == [5, 5] and normal.tolist() == [1, 1, 1] and normal._version == 1
+    assert not torch.ones(2).is_inference() and made[0][:1].is_inference()
+    assert not (made[0] + 1).is_inference() and not made[0].clone().is_inference()
+
+
+@pytest.mark.parametrize("use, message", [
+    (lambda torch, x, w: w * x, "Inference tensors cannot be saved for backward"),
+    (lambda torch, x, w: (w.reshape(1, 2) @ x), "Inference tensors cannot be saved for backward"),
+    (lambda torch, x, w: torch.nn.functional.mse_loss(w, x), "Inference tensors cannot be saved for backward"),
+    (lambda torch, x, w: x.add_(1), "Inplace update to inference tensor outside InferenceMode"),
+    (lambda torch, x, w: x.zero_(), "Inplace update to inference tensor outside InferenceMode"),
+    (lambda torch, x, w: x.requires_grad_(), "Setting requires_grad=True on inference tensor outside InferenceMode"),
+    (lambda torch, x, w: x._version, "Inference tensors do not track version counter"),
+])
+def test_inference_tensors_stay_out_of_the_graph(torch, use, message):
+    with pytest.raises(RuntimeError, match=message):
+        use(torch, inferred(torch), torch.ones(2, requires_grad=True))
+
+
+def test_inference_tensors_compute_where_nothing_is_saved(torch):
+    x, w = inferred(torch), torch.ones(2, requires_grad=True)
+    (w + x).sum().backward()
+    assert w.grad.tolist() == [1, 1]
+    (w * x.clone()).sum().backward()
+    assert w.grad.tolist() == [2, 2]
+    x.clone().add_(1)
+
+
+def test_inference_mode_is_of_its_thread():
+    found = []
+    with numtorch.inference_mode():
+        thread = threading.Thread(target=lambda: found.append(numtorch.ones(2).is_inference()))
+        thread.start()
+        thread.join()
+    assert found == [False]
+
+
+def test_numbers_and_plans_first_met_in_inference_mode_serve_outside():
+    with numtorch.inference_mode():
+        numtorch.nn.functional.mse_loss(numtorch.ones(3, 7), numtorch.zeros(3, 7)) * 1234.5
+    x = numtorch.ones(3, 7, requires_grad=True)
+    slope, = numtorch.autograd.grad(numtorch.nn.functional.mse_loss(x, numtorch.zeros(3, 7)) * 1234.5, x, create_graph=True)
+    slope.sum().backward()
+    close(x.grad[0, 0], 2 / 21 * 1234.5)
+
+
 def test_one_switch_may_be_nested():
     switch = numtorch.no_grad()
     with switch:

@@ -179,6 +179,8 @@ def _requires_grad_(self, requires_grad: bool = True):
         if self.layout.dtype.category < 2:
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if node is None:
+            if self.storage.inference and not modes.inference:
+                raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
             self.node = Leaf(self)
             stored = self.__dict__.pop("_stored_grad", None)
             if stored is not None:
@@ -295,13 +297,19 @@ Tensor.retains_grad = property(_retains_grad)
 Tensor.register_hook = _register_hook
 Tensor.register_post_accumulate_grad_hook = _register_post_accumulate_grad_hook
 Tensor._is_view = _is_view
-Tensor.is_inference = lambda self: False
 
 
-def Variable(data, requires_grad: bool = False, volatile: bool = False) -> Tensor:
-    """The tensor itself, or a tensor of the data: Variables and Tensors have been one since PyTorch 0.4."""
-    tensor = data.detach() if isinstance(data, Tensor) else Tensor(data)
-    return tensor.requires_grad_() if requires_grad and not volatile else tensor
+class _VariableType(type):
+    def __call__(cls, data=(), requires_grad: bool = False, volatile: bool = False) -> Tensor:
+        tensor = data.detach() if isinstance(data, Tensor) else Tensor._construct(data)
+        return tensor.requires_grad_() if requires_grad and not volatile else tensor
+
+    def __instancecheck__(cls, value):
+        return isinstance(value, Tensor)
+
+
+class Variable(metaclass=_VariableType):
+    """`Variable(data)` is the tensor itself, or a tensor of the data: Variables and Tensors have been one since PyTorch 0.4."""
 
 
 __all__ = ["Variable", "backward", "engine", "grad"]

@@ -283,6 +283,9 @@ def _is_ours(module, package):
 
 def mark_written(storage, op_name) -> None:
     """Note an in-place write: the version counter, the op, and in anomaly mode the line."""
+    if storage.inference and not modes.inference:
+        raise RuntimeError(f"Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+                           f"normal tensor before doing inplace update. ({op_name})")
     storage.version += 1
     storage.writer = op_name
     if modes.anomaly:

@@ -5,6 +5,9 @@ import functools
 import inspect
 import threading
 
+from ..storage import inferring
+from ..storage import mode as memory
+
 OFF, PLAIN, RARE = 0, 1, 2
 
 
@@ -38,12 +41,10 @@ class _Switch:
         self._before = []
 
     def __exit__(self, *exception):
-        grad, modes.inference = self._before.pop()
-        modes.switch(grad)
+        modes.switch(self._before.pop())
 
-    def _enter(self, grad, inference):
-        self._before.append((modes.grad, modes.inference))
-        modes.inference = inference
+    def _enter(self, grad):
+        self._before.append(modes.grad)
         modes.switch(grad)
         return self
 
@@ -98,7 +99,7 @@ class no_grad(_Switch):
         super().__init__()
 
     def __enter__(self):
-        return self._enter(False, modes.inference)
+        return self._enter(False)
 
 
 class enable_grad(_Switch):
@@ -111,7 +112,7 @@ class enable_grad(_Switch):
         super().__init__()
 
     def __enter__(self):
-        return self._enter(True, modes.inference)
+        return self._enter(True)
 
 
 class set_grad_enabled(_Switch):
@@ -120,14 +121,13 @@ class set_grad_enabled(_Switch):
     def __init__(self, mode: bool):
         super().__init__()
         self.mode = mode
-        self._enter(bool(mode), modes.inference)
+        self._enter(bool(mode))
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exception):
-        grad, modes.inference = self._before[-1]         # kept: the same object may be left more than once
-        modes.switch(grad)
+        modes.switch(self._before[-1])                   # kept: the same object may be left more than once
 
     def _clone(self):
         return type(self)(self.mode)
@@ -138,7 +138,15 @@ class set_grad_enabled(_Switch):
 
 
 class inference_mode(_Switch):
-    """Like `no_grad`, and `is_inference_mode_enabled()` says so."""
+    """Like `no_grad`, and what is made inside counts no writes: backward cannot save it, and it is not written to outside.
+
+    Example:
+        >>> import numtorch as torch
+        >>> with torch.inference_mode():
+        ...     x = torch.ones(2)
+        >>> x.is_inference(), x.clone().is_inference()
+        (True, False)
+    """
 
     def __new__(cls, mode=True):
         return cls()(mode) if callable(mode) else object.__new__(cls)
@@ -148,7 +156,23 @@ class inference_mode(_Switch):
         self.mode = mode
 
     def __enter__(self):
-        return self._enter(False, True) if self.mode else self._enter(modes.grad, False)
+        before = modes.inference
+        self._enter(not self.mode)
+        self._before.append(before)
+        self._set(bool(self.mode))
+        return self
+
+    def __exit__(self, *exception):
+        self._set(self._before.pop())
+        super().__exit__()
+
+    @staticmethod
+    def _set(inference):
+        if inference and not modes.inference:
+            inferring.append(None)
+        elif modes.inference and not inference:
+            inferring.pop()
+        modes.inference = memory.inference = inference
 
     def _clone(self):
         return type(self)(self.mode)

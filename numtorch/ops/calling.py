@@ -5,13 +5,11 @@ They are written as source for each op's number of arguments: a generic `op(*inp
 from __future__ import annotations
 
 import inspect
-from sys import getrefcount
 
 from ..autograd.graph import mark_written
 from ..autograd.modes import PLAIN, modes
-from ..storage import FREE, take
-from ..tensor import NUMBERS, Tensor, empty, new, number
-from .generate import allocation, make
+from ..tensor import NUMBERS, Tensor, empty, number
+from .generate import ALLOCATION, allocation, make
 from .op import Plan, apply_formula, as_operand, common_device, is_formula, registry
 from .tape import recipe_for, record, record_call
 from .writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
@@ -24,7 +22,7 @@ def make_function(op):
     all_names = names + list(op.numbers)
     key = f"{names[0]}.layout" if len(all_names) == 1 else "(" + ", ".join(f"{n}.layout" for n in all_names) + ")"
     convertible = all_names[1:]                          # the first operand is rarely a number
-    convert = "".join(f"    if type({n}) in NUMBERS:\n        {n} = number({n})\n" for n in convertible)
+    convert = "".join(f"    if type({n}) is not Tensor and type({n}) in NUMBERS:\n        {n} = number({n})\n" for n in convertible)
     nodes = [f"{n}_node" for n in all_names]
     look = "".join(f"    {n} = {m}.node\n" for n, m in zip(nodes, all_names))
     test = " and ".join(f"{n} is None" for n in nodes)
@@ -61,9 +59,8 @@ def op_call({', '.join(listed)}, *, out=None):
     result.node = record(plan, wanted, ({', '.join(nodes)},), ({everything}), result)
     return result
 """
-    scope = dict(plans=op.plans, op=op, first_call=_first_call, call_into=call_into, getrefcount=getrefcount, FREE=FREE, take=take,
-                 new=new, Tensor=Tensor, record=record, NUMBERS=NUMBERS, number=number,
-                 modes=modes, PLAIN=PLAIN)
+    scope = dict(ALLOCATION, plans=op.plans, op=op, first_call=_first_call, call_into=call_into, record=record, Tensor=Tensor,
+                 NUMBERS=NUMBERS, number=number, modes=modes, PLAIN=PLAIN)
     function = _made(source, scope, op.name, op, out=None)
     function.__doc__, function.__module__ = op.doc, op.module
     function.op, function.scalar, function.derivative, function.overload = op, op.scalar, op.derivative, op.overload
@@ -137,7 +134,7 @@ def make_inplace(op):
     """The in-place form: the first operand is overwritten and keeps its identity."""
     names = list(op.parameters)
     listed = [n if n not in op.numbers or op.numbers[n] is inspect.Parameter.empty else f"{n}=None" for n in names]
-    convert = "".join(f"    if type({n}) in NUMBERS:\n        {n} = number({n})\n" for n in names[1:])
+    convert = "".join(f"    if type({n}) is not Tensor and type({n}) in NUMBERS:\n        {n} = number({n})\n" for n in names[1:])
     others = names[1:]
     apart = " and ".join([f"{n}.node is None" for n in names] + [f"{n}.storage is not storage" for n in others])
     source = f"""
@@ -148,17 +145,17 @@ def op_call({', '.join(listed)}):
         return run_inplace(op, operands(op, ({', '.join(names)},)))
     storage = {names[0]}.storage
     if {apart}:
-        plan.call({', '.join(n + '.address' for n in names)}, plan.walk)
-        if modes.anomaly:
+        if modes.anomaly or storage.inference:
             mark_written(storage, title)
         else:
             storage.version += 1
             storage.writer = title
+        plan.call({', '.join(n + '.address' for n in names)}, plan.walk)
         return {names[0]}
     return run_inplace(op, ({', '.join(names)},))
 """
     scope = dict(plans=op.inplace_plans, op=op, run_inplace=run_inplace, operands=_operands, modes=modes, mark_written=mark_written,
-                 NUMBERS=NUMBERS, number=number, title=op.name + "_")
+                 Tensor=Tensor, NUMBERS=NUMBERS, number=number, title=op.name + "_")
     inplace = _made(source, scope, op.name + "_", op)
     inplace.__doc__ = f"In-place form of `{op.name}`: writes the result into this tensor and returns it."
     inplace.__module__, inplace.op = op.module, op

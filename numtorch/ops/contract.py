@@ -1,16 +1,15 @@
 """Matrix products: mm, bmm, matmul with broadcasting, and what is made of them."""
 from __future__ import annotations
 
-from sys import getrefcount
-
 from ..autograd.graph import GraphNode, recording
 from ..autograd.modes import modes
 from ..layout import Layout, broadcast_shapes
-from ..storage import FREE, ring_for, take
-from ..tensor import Tensor, new
+from ..storage import ring_for
+from ..tensor import Tensor
 from . import arithmetic, reduce
 from .backends import kernels
 from .copy import register
+from .generate import ALLOCATION, allocation, make
 from .op import method, new_plan_table, registry
 from .view import expand, permute, reshape, transpose, unsqueeze
 
@@ -29,28 +28,20 @@ class Product:
         self.call, self.walk = prepared.call, prepared.walk
         self.scratch = ring_for(prepared.workspace, out.device) if prepared.workspace else None
 
-    def run(self, a, b, bias=None):
-        ring = self.ring
-        storage = ring[0]
-        if getrefcount(storage) > FREE:
-            ring.rotate(-1)
-            storage = ring[0]
-            if getrefcount(storage) > FREE:
-                storage = take(ring)
-        out = new(Tensor)
-        out.storage = storage
-        out.address = address = storage.address
-        out.layout = self.out
-        out.node = None
-        scratch = self.scratch
-        if scratch is None:
-            self.call(a.address, b.address, address, 0 if bias is None else bias.address, 0, self.walk)
-            return out
-        workspace = scratch[0]
-        if getrefcount(workspace) > FREE:
-            workspace = take(scratch)
-        self.call(a.address, b.address, address, 0 if bias is None else bias.address, workspace.address, self.walk)
+    run = make(f"""
+def run(self, a, b, bias=None):
+    ring = self.ring
+{allocation("out", "ring", "self.out")}    out.node = None
+    scratch = self.scratch
+    if scratch is None:
+        self.call(a.address, b.address, out_address, 0 if bias is None else bias.address, 0, self.walk)
         return out
+    workspace = scratch[0]
+    if getrefcount(workspace) > FREE:
+        workspace = take(scratch)
+    self.call(a.address, b.address, out_address, 0 if bias is None else bias.address, workspace.address, self.walk)
+    return out
+""", ALLOCATION, "run", (None,))
 
 
 _plans = new_plan_table()

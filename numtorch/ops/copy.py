@@ -1,8 +1,6 @@
 """Copies, casts and fills: what moves elements without computing with them."""
 from __future__ import annotations
 
-from sys import getrefcount
-
 from ..autograd.graph import GraphNode, Leaf, mark_written, recording
 from ..autograd.modes import modes
 from ..devices import cpu
@@ -10,9 +8,9 @@ from ..dtypes import as_dtype
 from ..dtypes import dtype as dtype_class
 from ..kernels.compiler import ScalarBody
 from ..layout import Layout, broadcast_strides, expand
-from ..storage import FREE, take
-from ..tensor import NUMBERS, Tensor, empty, new, number, ring_of, wrap
+from ..tensor import NUMBERS, Tensor, bare, empty, fresh, number, wrap
 from .backends import kernels, placed
+from .generate import ALLOCATION, allocation, make
 from .op import Plan, as_operand, method, new_plan_table, nothing_to_do, registry
 from .writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
 
@@ -88,33 +86,25 @@ def _plan_made(source, wanted):
     return _made.keep((source, wanted), Plan(None, (source,), out, plan_copy(source, out)))
 
 
-def _copied(x, wanted, title):
-    """A copy of x on the same device (see `_plan_made`), recorded under `title`."""
-    source = x.layout
-    plan = _made.get((source, wanted)) or _plan_made(source, wanted)
-    ring = plan.ring
-    storage = ring[0]
-    if getrefcount(storage) > FREE:
-        ring.rotate(-1)
-        storage = ring[0]
-        if getrefcount(storage) > FREE:
-            storage = take(ring)
-    out = new(Tensor)
-    out.storage = storage
-    out.address = address = storage.address
-    out.layout = plan.out
-    plan.call(x.address, address, plan.walk)
-    out.node = None
-    if x.node is not None and modes.grad and plan.out.dtype.category >= 2:
-        out.node = GraphNode(title, (x.node,), (), _copied_vjp, source.dtype)
-    return out
-
-
 def _copied_vjp(node, grad):
     source = node.constants
     if grad.layout.dtype.is_complex and not source.is_complex:
         grad = registry["real"].function(grad)
     return (to_dtype(grad, source),)
+
+
+_copied = make(f"""
+def copied(x, wanted, title):
+    source = x.layout
+    plan = made.get((source, wanted)) or plan_made(source, wanted)
+    ring = plan.ring
+{allocation("out", "ring", "plan.out")}    plan.call(x.address, out_address, plan.walk)
+    out.node = None
+    if x.node is not None and modes.grad and plan.out.dtype.category >= 2:
+        out.node = GraphNode(title, (x.node,), (), vjp, source.dtype)
+    return out
+""", dict(ALLOCATION, made=_made, plan_made=_plan_made, modes=modes, GraphNode=GraphNode, vjp=_copied_vjp), "copied")
+_copied.__doc__ = "A copy of x on the same device (see `_plan_made`), recorded under `title`."
 
 
 @register
@@ -252,7 +242,7 @@ def contiguous(self, memory_format=None):
 @method
 def detach(self):
     """The same memory and version counter, apart from the graph."""
-    out = new(Tensor)
+    out = bare()
     out.storage, out.address, out.layout, out.node = self.storage, self.address, self.layout, None
     return out
 
@@ -370,18 +360,6 @@ def filled_from(layout: Layout, source: Tensor) -> Tensor:
         source = to_device(source, layout.device)
     key = (source.layout, layout)
     plan = _fillings.get(key) or _fillings.keep(key, _Writing(*key))
-    ring = layout.ring or ring_of(layout)
-    storage = ring[0]
-    if getrefcount(storage) > FREE:
-        ring.rotate(-1)
-        storage = ring[0]
-        if getrefcount(storage) > FREE:
-            storage = take(ring)
-    storage.version, storage.writer = 0, None
-    out = new(Tensor)
-    out.storage = storage
-    out.address = address = storage.address
-    out.layout = layout
-    out.node = None
-    plan.call(source.address, address, plan.walk)
+    out = fresh(layout)
+    plan.call(source.address, out.address, plan.walk)
     return out

@@ -5,7 +5,14 @@ A general function over `*inputs` takes three times as long as one written for t
 from __future__ import annotations
 
 import functools
+from sys import getrefcount
 from types import CodeType, FunctionType
+
+from ..storage import FREE, inferring, made_in_mode, take
+from ..tensor import bare
+
+ALLOCATION = dict(bare=bare, getrefcount=getrefcount, FREE=FREE, take=take, inferring=inferring,
+                  made_in_mode=made_in_mode)            # the names that `allocation` uses
 
 
 @functools.cache
@@ -24,7 +31,7 @@ def make(source, scope, name, defaults=None, keywords=None):
 def allocation(result, ring, layout, indent="    "):
     """`tensor.empty` in line, 60 ns less than the call: a tensor `result` without a node in memory from a ring.
 
-    The names it needs: new, Tensor, getrefcount, FREE and take; it leaves the address in `{result}_address`.
+    The names it needs are ALLOCATION's; it leaves the address in `{result}_address`.
     """
     lines = f"""storage = {ring}[0]
 if getrefcount(storage) > FREE:
@@ -32,7 +39,9 @@ if getrefcount(storage) > FREE:
     storage = {ring}[0]
     if getrefcount(storage) > FREE:
         storage = take({ring})
-{result} = new(Tensor)
+if inferring:
+    storage = made_in_mode(storage, {ring})
+{result} = bare()
 {result}.storage = storage
 {result}.address = {result}_address = storage.address
 {result}.layout = {layout}

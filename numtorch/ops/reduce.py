@@ -9,7 +9,7 @@ from ..autograd.modes import PLAIN, modes
 from ..dtypes import as_dtype, bool_, int64
 from ..layout import Layout, try_view, wrap_dim, wrap_dims
 from ..layout import expand as expand_layout
-from ..tensor import Tensor, empty, new, view_of
+from ..tensor import Tensor, bare, empty, view_of
 from . import arithmetic, comparison, elementary
 from .backends import kernels
 from .copy import register, to_dtype
@@ -152,7 +152,7 @@ class SumNode(Node):
             if spread.storage is grad.storage:
                 self.constants[1].summed.keep(grad.layout, spread.layout)
             return spread,
-        spread = new(Tensor)
+        spread = bare()
         spread.storage, spread.address, spread.layout, spread.node = grad.storage, grad.address, known, None
         return spread,
 

@@ -8,14 +8,13 @@ write) goes through `PointwiseNode.backward_slowly`, and with `create_graph` the
 from __future__ import annotations
 
 import functools
-from sys import getrefcount
 
 from ..autograd.graph import Node, extras_of, freed_error, rebuild_result, restore, save, save_result, source_line
 from ..autograd.modes import RARE, modes
-from ..storage import FREE, ring_for, take
+from ..storage import ring_for
 from ..tensor import Tensor, empty, new, wrap
 from .expression import evaluate
-from .generate import allocation, make
+from .generate import ALLOCATION, allocation, make
 from .op import nothing_to_do, registry
 
 
@@ -240,4 +239,4 @@ def backward(self, grad):
     try:
 {body}    except (KeyError, TypeError):                        # a layout not seen before, or nothing saved any more
         return self.backward_slowly(grad)
-""", dict(new=new, Tensor=Tensor, getrefcount=getrefcount, FREE=FREE, take=take, fit=_fit), "backward")
+""", dict(ALLOCATION, fit=_fit), "backward")

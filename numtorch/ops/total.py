@@ -9,7 +9,7 @@ from ..autograd.modes import RARE, modes
 from ..kernels.compiler import ScalarBody
 from ..layout import Layout
 from ..storage import ring_for, take
-from ..tensor import Tensor, empty, number, raw_array
+from ..tensor import Tensor, empty, kept, number, raw_array
 from .backends import kernels
 from .expression import evaluate
 from .op import new_plan_table
@@ -44,7 +44,7 @@ class _TotalPlan:
             op.scalar(x.dtype.name), tuple(l.dtype.kernel for l in self.inputs), "cc" if option is None else "ccb", x.numel,
             cost=op.cost, mean=mean)
         self.scratch = None if self.last is None else ring_for(self.first.workspace)
-        self.scale = empty(self.out)
+        self.scale = kept(self.out)
         raw_array(self.scale)[...] = 1 / x.numel if mean else 1
 
     def plan_backward(self, wanted):

@@ -16,7 +16,7 @@ from ..autograd.modes import modes
 from ..dtypes import dtype as dtype_class
 from ..kernels.compiler import ScalarBody
 from ..layout import Layout, as_shape, wrap_dim
-from ..tensor import Tensor, lasting, new, view_of
+from ..tensor import Tensor, bare, lasting, view_of
 from .backends import kernels
 from .copy import clone, contiguous, copy_elements, filled, register
 from .op import method, new_plan_table, registry
@@ -27,7 +27,7 @@ from .writing import live_views
 def make_view(x: Tensor, found, title: str, vjp=None, constants=None) -> Tensor:
     """A view of x with layout and offset `found`; without a vjp its gradient goes back into the region it covers."""
     layout, offset = found
-    out = new(Tensor)
+    out = bare()
     out.storage = x.storage
     out.address = x.address + offset * layout.dtype.itemsize if offset else x.address
     out.layout = layout
@@ -65,7 +65,7 @@ def make_views(x: Tensor, places) -> list:
             tracked[:] = [v for v in tracked if v() is not None]
     views = []
     for layout, offset in places:
-        out = new(Tensor)
+        out = bare()
         out.storage, out.address, out.layout, out.node = storage, address + offset * itemsize, layout, None
         if tracked is not None:
             out._base = base
