@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from numtorch.kernels import threads
-from numtorch.kernels.cpu import conv
+from numtorch.kernels.cpu import conv, convimage, convlanes
 
 try:
     import torch
@@ -171,6 +171,21 @@ def test_gradients_are_adjoint(dtype, case):
         <= TOLERANCE[dtype] * scale * 2
 
 
+@pytest.mark.parametrize("dtype, case", TABLE)
+def test_features_as_lanes(dtype, case):
+    """Of every shape, also those that others compute faster."""
+    x, w, g, b = operands(case, dtype, 7)
+    shape, out, grad_x = convimage.geometry(*sizes(case)), Guarded(dtype, g.shape), Guarded(dtype, x.shape)
+    if not shape.multiply_adds:
+        return
+    run(convlanes.plan_forward(dtype, shape, True, True), x.address, w.address, b.address, out.address)
+    exact = reference(x.numpy(), w.numpy(), *case[2:]) + b.numpy().reshape(-1, *[1] * (len(x.shape) - 2))
+    close(out.numpy(), np.maximum(exact, 0), dtype, np.prod(w.shape[1:]))
+    if shape.stride == (1, 1, 1):
+        run(convlanes.plan_input_grad(dtype, shape), g.address, w.address, 0, grad_x.address)
+        close(grad_x.numpy(), input_and_weight_gradients(x.numpy(), w.numpy(), g.numpy(), *case[2:])[0], dtype, w.count // w.shape[1])
+
+
 @pytest.mark.skipif(torch is None, reason="compares with PyTorch")
 @pytest.mark.parametrize("dtype, case", [row for row in TABLE if row[1][0][0]])
 def test_against_torch(dtype, case):
@@ -212,6 +227,10 @@ SHARED = [
     ((7, 20, 12, 12), (50, 5, 5), (1, 1), (0, 0), (1, 1), 1),                            # products of each tap
     ((1, 150, 12, 12), (34, 5, 5), (1, 1), (0, 0), (1, 1), 1),                           # and chunks of channels
     ((1, 8, 6, 20, 20), (16, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),
+    ((3, 24, 20, 28), (48, 3, 3), (2, 1), (1, 1), (1, 1), 1),                            # features as lanes: lines of an image
+    ((1, 24, 9, 14, 13), (40, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 1),             # planes
+    ((1, 40, 1500), (40, 5), (1,), (2,), (1,), 1),                                       # columns
+    ((2, 128, 7, 7), (256, 3, 3), (1, 1), (1, 1), (1, 1), 1),                            # blocks of features
 ]
 
 

@@ -1,8 +1,9 @@
 """Convolution of (N, C, *sizes) by (O, C / groups, *kernel) over one to three dimensions, and its two gradients.
 
-Here are the public planners. They choose among the packed matrix form (`convpanel.py`, `convweight.py`), fewer multiplications
-for kernels of 3 x 3 (`convwinograd.py`) and for gradients that would multiply padding (`convcolumns.py`), direct windows for few
-features a group (`convwindow.py`), and for a kernel of one element the matrix product itself (`gemm.py`).
+Here are the public planners. They choose among features as lanes (`convlanes.py`), the packed matrix form (`convpanel.py`,
+`convweight.py`), fewer multiplications for kernels of 3 x 3 (`convwinograd.py`) and for gradients that would multiply padding
+(`convcolumns.py`), direct windows for few features a group (`convwindow.py`), and for a kernel of one element the matrix product
+itself (`gemm.py`).
 float32 and float64; 16-bit floats are widened by the caller.
 
 A planner returns a `Prepared`, to be run with the addresses it lists; the last is always the workspace's (0 when
@@ -17,7 +18,7 @@ from numpy import float32
 
 from .. import threads
 from ..compiler import compile_kernel
-from . import convcolumns, convpanel, convweight, convwindow, convwinograd
+from . import convcolumns, convlanes, convpanel, convweight, convwindow, convwinograd
 from .convimage import Geometry, conv_output_size, geometry
 from .gemm import plan_gemm
 from .tile import host_tile
@@ -36,16 +37,18 @@ def _is_product(shape: Geometry) -> bool:
     return shape.taps == 1 and shape.groups == 1 and shape.stride == (1, 1, 1) and not any(shape.padding)
 
 
-def _family(dtype, shape, rows, lines, columns):
-    """Who computes the `rows` results of a group, whose planes have so many lines and columns.
+def _fastest(dtype, rows, lines, columns, others):
+    """Who computes the `rows` results of a group, whose planes have so many lines and columns. `others` are (GF/s, family).
 
-    Direct windows take 160 GF/s times the lanes that are filled; panels, each packed for all rows, 165 rows / (rows + 9).
+    Direct windows take 160 GF/s times the lanes that are filled, but a single row's sums wait for one another; panels, each packed
+    for all rows, 165 rows / (rows + 9).
     """
-    if convwinograd.suits(dtype, shape):
-        return convwinograd
     width = host_tile(4 if dtype == "float32" else 8).width
     filled = columns / (-(-columns // width) * width) if lines > 1 else 1
-    return convwindow if rows <= WINDOW_FEATURES and 160 * filled > 165 * rows / (rows + 9) else convpanel
+    speeds = [(165 * rows / (rows + 9), convpanel), *others]
+    if rows <= WINDOW_FEATURES:
+        speeds.append((160 * filled * (0.6 if rows == 1 else 1), convwindow))
+    return max(speeds, key=lambda speed: speed[0])[1]
 
 
 def _fill(bias, out, walk):
@@ -107,7 +110,9 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
     if not shape.multiply_adds:
         return _plan_fill(dtype, shape.images, shape.features, shape.places, bias, activation == "relu",
                           "x, weight, bias, out, workspace")
-    family = _family(dtype, shape, shape.features // groups, *shape.out[1:])
+    _, lines, columns = shape.out
+    family = convwinograd if convwinograd.suits(dtype, shape) else _fastest(dtype, shape.features // groups, lines, columns,
+                                                                            [(convlanes.speed(dtype, shape), convlanes)])
     return family.plan_forward(dtype, shape, bias, activation == "relu")
 
 
@@ -123,10 +128,13 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
     if not shape.multiply_adds:
         return _plan_fill(dtype, shape.images, shape.channels, math.prod(shape.size), bias, False,
                           "grad_out, weight, bias, out, workspace")
-    family = _family(dtype, shape, shape.channels // groups, -(-shape.size[1] // shape.stride[1]),
-                     -(-shape.size[2] // shape.stride[2]))
-    if family is not convwinograd and convcolumns.suits(dtype, shape):
-        family = convcolumns
+    lines, columns = (-(-n // s) for n, s in zip(shape.size[1:], shape.stride[1:]))
+    others = []
+    if shape.stride == (1, 1, 1):                        # in multiply-adds of the input's places, as the others'
+        useful = math.prod(shape.size) / shape.places
+        others = [(convlanes.speed(dtype, convlanes.turned_round(shape)), convlanes),
+                  (convcolumns.speed(dtype, shape) * useful, convcolumns)]
+    family = convwinograd if convwinograd.suits(dtype, shape) else _fastest(dtype, shape.channels // groups, lines, columns, others)
     return family.plan_input_grad(dtype, shape, bias)
 
 

@@ -112,13 +112,11 @@ def columns_to_input(grad_out, weight, bias, grad_x, workspace, walk):
 
 
 # ---------------------------------------------------------------- planning
-def suits(dtype, shape) -> bool:
-    """Whether this takes less time than a correlation over the input's places. To write and to read again what is summed takes
-    as long as 8 more features; a single channel's correlation is slow, since all of its sums wait for one another."""
-    channels, features = shape.channels // shape.groups, shape.features // shape.groups
+def speed(dtype, shape):
+    """GF/s to expect. To write and to read again what is summed takes as long as 8 more features."""
+    features = shape.features // shape.groups
     places = max(shape.places, tile_names(dtype)["COLUMNS"] / max(shape.images, 1))
-    slow = 2 if channels == 1 else 1
-    return shape.stride == (1, 1, 1) and features >= 4 and slow * math.prod(shape.size) * features >= places * (features + 8)
+    return 150 * features / (features + 8) * shape.places / places if features >= 4 else 0
 
 
 def _pieces(shape, pitch, width):

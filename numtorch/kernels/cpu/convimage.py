@@ -186,8 +186,10 @@ def tile_names(dtype):
     """The register tile, under the names by which kernels know it."""
     tile = host_tile(np.dtype(dtype).itemsize)
     wide = 4 if host_vector()[1] == 32 else 2
+    run = min(7 if tile.rows > 6 else 3, tile.width)     # places that stay in registers, and can be turned over
     return dict(T=np.dtype(dtype).type, ROWS=tile.rows, VECTORS=tile.vectors, WIDTH=tile.width, MASKED=int(tile.masked),
-                COLUMNS=tile.columns, PLANE=PANEL_ROWS * tile.width, WIDE_VECTORS=wide, WIDE_ROWS=6, NARROW_ROWS=12)
+                COLUMNS=tile.columns, PLANE=PANEL_ROWS * tile.width, WIDE_VECTORS=wide, WIDE_ROWS=6, NARROW_ROWS=12,
+                LANES=2 * tile.width, PLACES_A_RUN=run, RUNS_TURNED=min(tile.width // run, 2))
 
 
 @functools.lru_cache(None)
