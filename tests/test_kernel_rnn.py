@@ -176,6 +176,17 @@ def test_order_of_steps():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_turned_over(dtype):
+    for rows, columns in [(1, 1), (16, 16), (3, 40), (40, 3), (33, 17), (512, 300)]:
+        x = np.random.default_rng(0).normal(size=(rows, columns)).astype(dtype)
+        out = np.full(rows * columns + 8, 7, dtype)
+        plan = rnn.plan_turned(dtype, rows, columns)
+        plan.call(x.ctypes.data, out.ctypes.data, plan.walk)
+        np.testing.assert_array_equal(out[:-8].reshape(columns, rows), x.T)
+        assert (out[-8:] == 7).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_products_with_panels(dtype):
     rng = np.random.default_rng(3)
     for rows, columns, depth in ((1, 1, 1), (3, 32, 5), (4, 100, 33), (17, 64, 40), (2, 7, 50)):

@@ -262,7 +262,7 @@ LAYERS = [*itertools.product(["lstm", "gru", "rnn_tanh", "rnn_relu"], [(3,), (2,
           ("lstm", (3,), False, 2), ("lstm", (3, 2, 2, 1), True, 2), ("lstm", (2, 2), False, 2)]
 
 
-@pytest.mark.parametrize("kind, sizes, reverse, projection", LAYERS)
+@pytest.mark.parametrize("kind, sizes, reverse, projection", [*LAYERS, ("lstm", (50, 50, 50), True, 3), ("gru", (129,), False, None)])
 def test_layer_is_its_formula_forward_and_backward(kind, sizes, reverse, projection):
     for bias in (True, False):
         inputs = layer_inputs(kind, sizes, 4, 5, projection, bias)
@@ -274,6 +274,19 @@ def test_layer_is_its_formula_forward_and_backward(kind, sizes, reverse, project
             found.append([r.detach() for r in results] + list(torch.autograd.grad(loss, present)))
         for one, other in zip(*found):
             np.testing.assert_allclose(one.numpy(), other.numpy(), 1e-11, 1e-12)
+
+
+@pytest.mark.parametrize("kind, sizes", [*itertools.product(["lstm", "gru", "rnn_relu"], [(3,), (2, 2, 2), (3, 2, 2, 1)])])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_no_initial_state_is_one_of_zeros(kind, sizes, reverse):
+    x, before, cell, *weights = layer_inputs(kind, sizes, 4, 5)
+    wanted, found = [x, *[w for w in weights if w is not None]], []
+    for initial in ((None, None), (before.detach() * 0, None if cell is None else cell.detach() * 0)):
+        results = [r for r in run_layer(kind, x, sizes, reverse, *initial, *weights) if r is not None]
+        loss = sum((r * torch.arange(r.numel(), dtype=torch.float64).reshape(r.shape).sin()).sum() for r in results)
+        found.append([r.detach() for r in results] + list(torch.autograd.grad(loss, wanted)))
+    for one, other in zip(*found):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), 1e-13, 1e-14)
 
 
 @pytest.mark.parametrize("kind, sizes, reverse, projection", [row for row in LAYERS if row[1] != (2, 2, 2)])

@@ -43,6 +43,12 @@ def run(self, a, b, bias=None):
     return out
 """, ALLOCATION, "run", (None,))
 
+    def add_to(self, out, a, b):
+        """The same into a result that is there, for a product planned with `beta`."""
+        workspace = None if self.scratch is None else take(self.scratch)
+        self.call(a.address, b.address, out.address, 0, 0 if workspace is None else workspace.address, self.walk)
+        return out
+
 
 _plans = new_plan_table()
 

@@ -4,13 +4,10 @@ A cell is a layer of one step (`rnnlayer.py`). A network is layers in one or two
 """
 from __future__ import annotations
 
-from ..layout import Layout
 from ..tensor import Tensor
-from . import creation
 from .copy import contiguous
 from .dropout import dropout as drop
 from .join import cat, stack
-from .op import new_plan_table
 from .rnnlayer import GATES, run_layer
 from .view import reshape, select, transpose, unsqueeze
 
@@ -67,12 +64,12 @@ def _remember(key):
 
 
 def _run_cell(kind, x, hidden, cell, w_ih, w_hh, b_ih, b_hh):
-    key = (kind, x.layout, hidden.layout, None if cell is None else cell.layout, w_ih.layout, w_hh.layout,
-           None if b_ih is None else b_ih.layout, None if b_hh is None else b_hh.layout)
+    key = (kind, x.layout, None if hidden is None else hidden.layout, None if cell is None else cell.layout, w_ih.layout,
+           w_hh.layout, None if b_ih is None else b_ih.layout, None if b_hh is None else b_hh.layout)
     if key not in _checked:
         _check_cell(*key)
         _remember(key)
-    hidden, _, cell = run_layer(kind, x, (x.layout.shape[0],), False, hidden, cell, w_ih, w_hh, b_ih, b_hh)
+    hidden, _, cell = run_layer(kind, x, x.layout.shape[:1], False, hidden, cell, w_ih, w_hh, b_ih, b_hh)
     return hidden if cell is None else (hidden, cell)
 
 
@@ -81,7 +78,7 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> tuple:
 
     Args:
         input: (N, input_size).
-        hx: hidden and cell state, both (N, hidden_size).
+        hx: hidden and cell state, both (N, hidden_size); None for zeros.
         w_ih, w_hh: (4 * hidden_size, input_size) and (4 * hidden_size, hidden_size): input, forget, candidate, output gate.
         b_ih, b_hh: (4 * hidden_size), or None.
 
@@ -91,9 +88,10 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> tuple:
     Raises:
         RuntimeError: sizes or dtypes that do not match.
     """
-    if len(hx) != 2:
+    if hx is not None and len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
-    return _run_cell("lstm", input, hx[0], hx[1], w_ih, w_hh, b_ih, b_hh)
+    hidden, cell = hx or (None, None)
+    return _run_cell("lstm", input, hidden, cell, w_ih, w_hh, b_ih, b_hh)
 
 
 def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Tensor:
@@ -126,42 +124,22 @@ def _parameters_of(kind, params, has_biases, layers, directions):
     return found
 
 
-_zeros = new_plan_table()                                # initial states by their layout; nobody writes to them, or sees them
-_KEPT_BYTES = 1 << 16
-
-
-def _zero_state(layout, *shape):
-    """Zeros of a shape, of the dtype and on the device of `layout`."""
-    wanted = Layout.of(layout.dtype, shape, None, layout.device)
-    found = _zeros.get(wanted)
-    if found is None:
-        found = creation.zeros(*shape, dtype=layout.dtype, device=layout.device)
-        if wanted.nbytes <= _KEPT_BYTES:
-            _zeros.keep(wanted, found)
-    return found
-
-
 def _network(kind, rows, sizes, states, params, has_biases, num_layers, dropout, train, bidirectional):
     """All layers over rows of all steps: outputs (rows, directions * out_size), final hidden and (LSTM) cell states stacked."""
     directions = 2 if bidirectional else 1
     hidden, cell = states
     weights = _parameters_of(kind, params, has_biases, num_layers, directions)
-    w_ih, w_hh = params[0].layout, params[1].layout
     key = (kind, directions, sizes[0], rows.layout, *[None if s is None else s.layout for s in states], *[w.layout for w in params])
     if key not in _checked:
         _check_network(kind, rows.layout, sizes[0], [None if s is None else s.layout for s in states], weights, directions)
         _remember(key)
-    zeros = zero_cell = None
-    if hidden is None:
-        zeros = _zero_state(rows.layout, sizes[0], w_hh.shape[1])
-        zero_cell = _zero_state(rows.layout, sizes[0], w_ih.shape[0] // 4) if kind == "lstm" else None
     ends, cell_ends = [], []
     for layer in range(num_layers):
         outputs = []
         for direction in range(directions):
             index = layer * directions + direction
-            out, end, cell_end = run_layer(kind, rows, sizes, direction == 1, zeros if hidden is None else select(hidden, 0, index),
-                                           zero_cell if cell is None else select(cell, 0, index), *weights[index])
+            out, end, cell_end = run_layer(kind, rows, sizes, direction == 1, None if hidden is None else select(hidden, 0, index),
+                                           None if cell is None else select(cell, 0, index), *weights[index])
             outputs.append(out)
             ends.append(end)
             cell_ends.append(cell_end)

@@ -20,6 +20,7 @@ from .gemm import plan_gemm
 from .rnngates import plan_gates
 from .rnnpanels import plan_panels as plan_panels
 from .rnnpanels import plan_products, worth_laying
+from .rnnpanels import plan_turned as plan_turned
 
 ADDRESSES = 16
 
@@ -197,7 +198,7 @@ class _ByRows(dict):
 
 # ---------------------------------------------------------------- planners
 FORWARD = ("gates", "before", "cell_before", "hidden_weight", "hidden_bias", "projection", "hidden", "cell", "raw", "products",
-           "kept", "workspace", *("",) * 4)
+           "kept", "workspace", "zeros", *("",) * 3)
 BACKWARD = ("later", "later_cell", "grad_out", "gates", "before", "cell_before", "hidden", "cell", "kept", "hidden_weight",
             "projection", "grad_gates", "grad_products", "grad_hidden", "grad_raw", "workspace")
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
@@ -213,7 +214,7 @@ def _products(dtype, sizes, columns, depth, strides, **options):
 
 
 def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, out_size: int, weight_strides, projection_strides,
-                 keeping: bool):
+                 keeping: bool, from_zeros: bool = False):
     """Plan a layer's loop, from the input's part of the gates' sums to hidden states.
 
     Args:
@@ -223,11 +224,13 @@ def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, 
         weight_strides: (row, column) strides of the hidden weight seen as (out_size, gates * hidden_size).
         projection_strides: the same of the projection, seen as (hidden_size, out_size), or None where there is none.
         keeping: whether `kept` (GRU) is written for backward.
+        from_zeros: whether `before` is all zeros, so that no product with it is computed.
 
     Addresses, in the order of `FORWARD`, 0 for what is not used: gates (rows, gates * hidden_size; RNN: `hidden` holds them, and
     gates is not used), before and cell_before (the initial states), hidden_weight and projection (in panels where `worth_laying`
     says so), hidden_bias (contiguous; GRU only, the others' is among the sums), hidden (rows, out_size), cell (rows, hidden_size),
-    raw (rows, hidden_size; before the projection), products (batch, 3 * hidden_size; GRU), kept (rows, hidden_size; GRU).
+    raw (rows, hidden_size; before the projection), products (batch, 3 * hidden_size; GRU), kept (rows, hidden_size; GRU), zeros (as
+    products; GRU from zeros).
     """
     width = GATES[kind] * hidden_size
     work = sum(sizes) * out_size * width
@@ -242,8 +245,12 @@ def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, 
         word, nothing = program.word, program.nothing
         for rows, at, before, state in steps_of(sizes, low, high, reverse):
             old = word("before", state, out_size) if before is None else word("hidden", before, out_size)
-            sums = {"gru": ("products", low, width), "lstm": ("gates", at, width)}.get(kind, ("hidden", at, width))
-            calls = program.multiply(products[rows], old, word("hidden_weight"), word(*sums))
+            begins = before is None and from_zeros
+            sums = {"gru": ("zeros" if begins else "products", low, width), "lstm": ("gates", at, width)}.get(kind,
+                                                                                                              ("hidden", at, width))
+            calls = []
+            if not begins:
+                calls += program.multiply(products[rows], old, word("hidden_weight"), word(*sums))
             if kind == "lstm":
                 old_cell = word("cell_before", state, hidden_size) if before is None else word("cell", before, hidden_size)
                 raw = "raw" if projection_strides else "hidden"
@@ -275,7 +282,7 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
         weight_strides: (row, column) strides of the hidden weight seen as (gates * hidden_size, out_size).
         projection_strides: the same of the projection seen as (out_size, hidden_size), or None.
         has: which of `later`, `later_cell` and `grad_out` are there. With several steps, the first two must be.
-        to_before: whether the initial states' gradients are wanted; with several steps, they come in any case.
+        to_before: whether the initial states' gradients are wanted.
 
     Addresses, in the order of `BACKWARD`, 0 for what is not used: later (batch, out_size) and later_cell (batch, hidden_size),
     which hold the gradients of the final states and then those of the initial ones; grad_out (rows, out_size); what forward left;
@@ -289,12 +296,12 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
     alone = len(parts) == 1
     limit = None if alone else 1
     has_later, has_later_cell, has_grad = has
-    to_before = to_before or len(sizes) > 1
+    through = to_before or len(sizes) > 1                # between steps, gradients of states stand where those come
     projected = projection_strides is not None
     products = _products(dtype, sizes, out_size, width, weight_strides, beta=1.0 if kind == "gru" else 0.0, max_parts=limit)
     projections = _products(dtype, sizes, hidden_size, out_size, projection_strides, max_parts=limit)
     absent = _absent(later=has_later or projected, grad_out=has_grad and not projected, later_cell=has_later_cell,
-                     grad_before=to_before)
+                     grad_before=through)
     gates = _ByRows(lambda rows: plan_gates(kind + "_grad", dtype, rows, hidden_size, alone, absent))
     totals = _ByRows(lambda rows: plan_gates("total", dtype, rows, out_size, alone, _absent(later=has_later, grad_out=has_grad)))
 
@@ -303,7 +310,7 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
         for rows, at, before, state in reversed(steps_of(sizes, low, high, reverse)):
             later = word("later", state, out_size) if has_later else nothing()
             grad = word("grad_out", at, out_size) if has_grad else nothing()
-            to_later = word("later", state, out_size) if to_before else nothing()
+            to_later = word("later", state, out_size) if through else nothing()
             sums = ("grad_products" if kind == "gru" else "grad_gates", at, width)
             calls = []
             if projected:
@@ -316,14 +323,14 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
                 later_cell = word("later_cell", state, hidden_size)
                 calls.append(program.call(
                     gates[rows], later, grad, later_cell if has_later_cell else nothing(), word("gates", at, width), old,
-                    word("cell", at, hidden_size), word(*sums), later_cell[:] if to_before else nothing()))
+                    word("cell", at, hidden_size), word(*sums), later_cell[:] if through else nothing()))
             elif kind == "gru":
                 old = word("before", state, out_size) if before is None else word("hidden", before, out_size)
                 calls.append(program.call(gates[rows], later, grad, word("gates", at, width), word("kept", at, hidden_size), old,
                                           word("grad_gates", at, width), word(*sums), to_later[:]))
             else:
                 calls.append(program.call(gates[rows], later, grad, word("hidden", at, out_size), word(*sums)))
-            if to_before:
+            if to_before or before is not None:
                 calls += program.multiply(products[rows], word(*sums), word("hidden_weight"), to_later)
             program.add(calls)
 

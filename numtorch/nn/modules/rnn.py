@@ -297,9 +297,7 @@ class RNNCellBase(Module):
         """A cell with one state."""
         layout = input.layout
         if layout.ndim == 2:
-            if hx is None:
-                hx = creation.zeros(layout.shape[0], self.hidden_size, dtype=layout.dtype, device=layout.device)
-            elif hx.layout.ndim != 2:
+            if hx is not None and hx.layout.ndim != 2:
                 hx = unsqueeze(hx, 0) if hx.layout.ndim == 1 else self._refuse("hidden", hx)
             return function(input, hx, *self._weights())
         if layout.ndim != 1:
@@ -358,9 +356,6 @@ class LSTMCell(RNNCellBase):
         if layout.ndim == 1:
             states = None if hx is None else tuple([unsqueeze(s, 0) if s.layout.ndim == 1 else s for s in hx])
             return tuple([squeeze(s, 0) for s in self.forward(unsqueeze(input, 0), states)])
-        if hx is None:
-            zeros = creation.zeros(layout.shape[0], self.hidden_size, dtype=layout.dtype, device=layout.device)
-            hx = zeros, zeros
         return rnn.lstm_cell(input, hx, *self._weights())
 
 
