@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..autograd.graph import GraphNode, recording
 from ..autograd.modes import modes
 from ..layout import Layout, broadcast_shapes
-from ..storage import ring_for
+from ..storage import ring_for, take
 from ..tensor import Tensor
 from . import arithmetic, reduce
 from .backends import kernels
