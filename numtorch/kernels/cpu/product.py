@@ -134,8 +134,11 @@ def _share(count, parts, unit):
 _SERIAL_WORK = 250_000
 
 
-def split(problem, rows_unit, columns_unit, serial_work=_SERIAL_WORK):
-    """The parts for the threads: the batch when it can be shared evenly, else a grid over rows and columns."""
+def split(problem, rows_unit, columns_unit, serial_work=_SERIAL_WORK, packs=(True, True)):
+    """The parts for the threads: the batch when it can be shared evenly, else a grid over rows and columns.
+
+    packs: whether a part packs its rows of A, and its columns of B.
+    """
     whole = [(0, problem.batch)], [(0, problem.m)], [(0, problem.n)]
     count = problem.max_parts or threads.get_num_threads()
     work = problem.batch * problem.m * problem.n * max(problem.k, 1) * max(1, np.dtype(problem.compute).itemsize // 4)
@@ -150,7 +153,8 @@ def split(problem, rows_unit, columns_unit, serial_work=_SERIAL_WORK):
         rows, columns = _share(problem.m, down, rows_unit), _share(problem.n, count // down, columns_unit)
         height = max(end - start for start, end in rows)
         width = max(end - start for start, end in columns)
-        cost = round_up(width, columns_unit) * (height + 8) + 8 * height        # the 8s: what packing costs, in rows
+        width = round_up(width, columns_unit)
+        cost = width * height + 8 * (packs[1] * width + packs[0] * height)      # 8: what packing costs, in rows
         if best is None or cost < best[0]:
             best = cost, [((0, problem.batch), r, c) for r in rows for c in columns]
     return best[1]
