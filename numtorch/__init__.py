@@ -44,7 +44,8 @@ from .ops.triangle import block_diag, diag, diag_embed, diagflat, trace, tril, t
 from .ops.mask import argwhere, masked_scatter, masked_select, nonzero, nonzero_static
 from .ops.softmax import log_softmax, logsumexp, softmax
 from .ops.op import result_type
-from .ops.operators import add, clamp, conj, div, imag, masked_fill, real, sub, where
+from .ops.complexparts import angle, complex, imag, polar, real, view_as_complex, view_as_real
+from .ops.operators import add, clamp, conj, div, masked_fill, sub, where
 from .ops.distinct import bincount, histc, histogram, isin, mode, unique, unique_consecutive
 from .ops.norm import group_norm, layer_norm, rms_norm
 from .ops.order import (argsort, bucketize, kthvalue, median, msort, nanmedian, nanquantile, quantile, searchsorted, sort, topk)

@@ -126,7 +126,7 @@ ROWS = {
     "masked_scale": binary(lambda x, mask, scale: x * mask * scale, numbers={"scale": 2}, kinds="iuf", untried="bc"),
     "conj_physical": unary(np.conj, kinds="biufc"),
     "real_part": unary(np.real, kinds="biufc"),
-    "imag_part": unary(np.imag, kinds="c"),
+    "angle_of_real": unary(np.angle, SIGNED, kinds="biuf"),
     "add": binary(np.add, kinds="biufc"),
     "sub": binary(np.subtract, kinds="iufc"),
     "mul": binary(np.multiply, kinds="biufc"),

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-import weakref
 
 from ..tensor import Tensor, view_of
 from .engine import arithmetic
@@ -13,6 +12,7 @@ from .graph import (
     extras_of,
     freed_error,
     mark_written,
+    note_view,
     rebuild_result,
     restore,
     save,
@@ -213,14 +213,7 @@ class Function:
                 out.node = node
                 source = next((a for a in args if isinstance(a, Tensor) and a.storage is out.storage), None)
                 if source is not None:
-                    _note_view(source, out)
-
-
-def _note_view(source, view):
-    """Let writes to either be noticed: the view's backward is the user's, not a view op's."""
-    view._origin = "function"
-    view._base = base = source if source._base is None else source._base
-    base.__dict__.setdefault("_views", []).append(weakref.ref(view))
+                    note_view(source, out, "function")   # the view's backward is the user's
 
 
 def _put_first(ctx, position, outputs):

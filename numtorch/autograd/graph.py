@@ -299,6 +299,15 @@ def freed_error():
                         "or if you need to access saved tensors after calling backward.")
 
 
+def note_view(source, view, origin=None) -> None:
+    """Let writes to a tensor or to this view of it be noticed by the other. `origin` says why the view's own history is not that of
+    a view op, if it is not."""
+    view._base = base = source if source._base is None else source._base
+    base.__dict__.setdefault("_views", []).append(weakref.ref(view))
+    if origin is not None:
+        view._origin = origin
+
+
 # ---------------------------------------------------------------- gradients
 def _references(tensor):
     """The reference counts of a tensor and of its storage, as seen from a function two calls away from the holder."""

@@ -71,25 +71,6 @@ def _(grad):
     return grad
 
 
-ONLY_COMPLEX = dict.fromkeys(("bool", "integer", "float"), "imag is not implemented for tensors with non-complex dtypes.")
-
-
-@pointwise(kind="real", methods=False, refuses=ONLY_COMPLEX)
-def imag_part(x):
-    """Imaginary part, elementwise, of complex numbers."""
-    return x
-
-
-@imag_part.overload("complex")
-def _(x):
-    return x.imag
-
-
-@imag_part.derivative
-def _(grad):
-    return grad * 1j
-
-
 @pointwise
 def add(x, y):
     """x + y, elementwise."""

@@ -150,27 +150,18 @@ for _alias, _name in {"subtract": "sub", "multiply": "mul", "divide": "div", "ne
     method(getattr(Tensor, _name), _alias)
 
 
-# ---------------------------------------------------------------- real and imaginary
-def real(input) -> Tensor:
-    """The real parts; a real tensor itself."""
-    return arithmetic.real_part(input) if input.layout.dtype.is_complex else input
-
-
-def imag(input) -> Tensor:
-    """The imaginary parts. Raises RuntimeError for a real tensor."""
-    if not input.layout.dtype.is_complex:
-        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return arithmetic.imag_part(input)
-
-
+# ---------------------------------------------------------------- conjugates
 def conj(input) -> Tensor:
     """The complex conjugate; a real tensor itself."""
     return arithmetic.conj_physical(input) if input.layout.dtype.is_complex else input
 
 
-copy.register(real)
-Tensor.real, Tensor.imag = property(real), property(imag)
 method(conj)
+Tensor.mH = property(lambda self: conj(Tensor.mT.fget(self)))
+Tensor.H = property(lambda self: conj(Tensor.T.fget(self)))
+method(lambda self: self.mH, "adjoint")
+method(lambda self: False, "is_conj")                    # conjugates are computed when they are asked for
+method(lambda self: self, "resolve_conj")
 
 
 # ---------------------------------------------------------------- the engine's share

@@ -380,8 +380,15 @@ def var(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=Non
     """The variance; the divisor is n - correction (1 by default, 0 with `unbiased=False`)."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    if _layout("var", input).dtype.category < 2:
+    layout = _layout("var", input)
+    if layout.dtype.category < 2:
         raise RuntimeError("var only support floating point and complex dtypes")
+    if layout.dtype.is_complex:                          # that of the real parts and that of the imaginary ones
+        if not layout.ndim:
+            input, dim = reshape(input, (1,)), 0
+        dims = wrap_dims(_none_if_empty(dim), input.layout.ndim)
+        parts = var(registry["view_as_real"].function(input), dims, unbiased, keepdim, correction=correction)
+        return _into(out, sum(parts, -1))
     return _into(out, VAR.run(input, _none_if_empty(dim), keepdim, (("correction", _correction(unbiased, correction)),)))
 
 

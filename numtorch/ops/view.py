@@ -191,6 +191,9 @@ def refresh_view(base: Tensor, view: Tensor) -> None:
     if view.__dict__.get("_origin") == "function":
         view.node = GraphNode("as_strided", (base.node,), (), _refuse)
         return
+    if view.layout.dtype is not base.layout.dtype:
+        view.node = GraphNode("as_strided", (base.node,), (), _refuse_parts)
+        return
     view.node = GraphNode("as_strided", (base.node,), (), _region_vjp, (base.layout, view.layout, offset))
 
 
@@ -198,6 +201,11 @@ def _refuse(node, grad):
     raise RuntimeError("The output of a custom Function is a view and its base or another view of its base has been modified "
                        "inplace. This would override the custom backward associated with the custom Function, leading to incorrect "
                        "gradients. You can fix this by cloning the output of the custom Function.")
+
+
+def _refuse_parts(node, grad):
+    raise RuntimeError("A tensor was modified inplace while there was a view of it as real or complex numbers. Make that view "
+                       "again after the write.")
 
 
 # ---------------------------------------------------------------- rearranging

@@ -1,0 +1,167 @@
+"""Complex numbers and their parts: views that read the one as the other, and what is made of angles."""
+from __future__ import annotations
+
+from ..autograd.graph import GraphNode, note_view, recording
+from ..autograd.modes import modes
+from ..layout import Layout, broadcast_shapes
+from ..tensor import Tensor, empty, view_of, wrap
+from .arithmetic import where
+from .copy import copy_, copy_elements, register
+from .elementary import PI, atan2
+from .op import as_operand, method, registry
+from .pointwise import pointwise
+from .view import select
+
+
+# ---------------------------------------------------------------- views
+def _as_view(x, layout, offset, title, vjp):
+    """A view of x whose elements have another dtype. Writes through it reach x; they are not recorded."""
+    out = view_of(x, layout, offset)
+    if modes.grad:
+        note_view(x, out)
+        if x.node is not None:
+            out.node = GraphNode(title, (x.node,), (), vjp)
+    elif x.node is not None:
+        out._origin = "no_grad"
+    return out
+
+
+@register
+def view_as_real(input) -> Tensor:
+    """A view of complex numbers as pairs of their real and imaginary parts.
+
+    Args:
+        input: (*), complex.
+
+    Returns:
+        (*, 2), over the same memory.
+
+    Raises:
+        RuntimeError: a tensor that is not complex.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.view_as_real(torch.tensor([1 + 2j]))
+        tensor([[1., 2.]])
+    """
+    layout = input.layout
+    if not layout.dtype.is_complex:
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    pairs = Layout.of(layout.dtype.to_real(), (*layout.shape, 2), (*[2 * s for s in layout.strides], 1), layout.device)
+    return _as_view(input, pairs, 0, "view_as_real", lambda node, grad: (view_as_complex(grad.contiguous()),))
+
+
+def view_as_complex(input) -> Tensor:
+    """A view of pairs of numbers as complex numbers.
+
+    Args:
+        input: (*, 2), floating point, the pairs next to each other.
+
+    Returns:
+        (*), over the same memory.
+
+    Raises:
+        RuntimeError: another dtype, or a layout whose pairs are not complex numbers in memory.
+    """
+    layout = input.layout
+    if layout.dtype.name not in ("float32", "float64"):
+        raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar "
+                           f"type: {layout.dtype.title}")
+    if not layout.ndim or layout.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if layout.strides[-1] != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % 2 for s in layout.strides[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if input.storage_offset() % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    numbers = Layout.of(layout.dtype.to_complex(), layout.shape[:-1], tuple([s // 2 for s in layout.strides[:-1]]), layout.device)
+    return _as_view(input, numbers, 0, "view_as_complex", lambda node, grad: (view_as_real(grad),))
+
+
+@register
+def real(input) -> Tensor:
+    """The real parts, as a view; a real tensor itself."""
+    return select(view_as_real(input), -1, 0) if input.layout.dtype.is_complex else input
+
+
+def imag(input) -> Tensor:
+    """The imaginary parts, as a view. Raises RuntimeError for a real tensor."""
+    if not input.layout.dtype.is_complex:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return select(view_as_real(input), -1, 1)
+
+
+def _set_part(part):
+    def assign(self, value):
+        copy_(part(self), as_operand("copy_", value))
+    return assign
+
+
+Tensor.real, Tensor.imag = property(real, _set_part(real)), property(imag, _set_part(imag))
+
+
+# ---------------------------------------------------------------- made of two
+def complex(real, imag, *, out=None) -> Tensor:
+    """Complex numbers of real and imaginary parts, which broadcast.
+
+    Raises:
+        RuntimeError: parts that are not both float32 or both float64.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.complex(torch.tensor([1.]), torch.tensor([2.]))
+        tensor([1.+2.j])
+    """
+    for part in (real, imag):
+        if part.layout.dtype.name not in ("float32", "float64"):
+            raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {real.layout.dtype.title} and "
+                               f"{imag.layout.dtype.title}")
+    if real.layout.dtype is not imag.layout.dtype:
+        raise RuntimeError(f"Expected object of scalar type {real.layout.dtype.title} but got scalar type "
+                           f"{imag.layout.dtype.title} for second argument")
+    shape = broadcast_shapes(real.layout.shape, imag.layout.shape)
+    made = empty(Layout.of(real.layout.dtype.to_complex(), shape, None, real.layout.device))
+    for position, part in enumerate((real, imag)):
+        copy_elements(part, _part_of(made, position))
+    if recording(real, imag):
+        made.node = GraphNode("complex", (real.node, imag.node), (), _complex_vjp, (real.layout.shape, imag.layout.shape))
+    return made if out is None else copy_(out, made)
+
+
+def _part_of(made, position):
+    """The real (0) or the imaginary (1) parts of a new tensor, to be written."""
+    layout = made.layout
+    kind = layout.dtype.to_real()
+    doubled = Layout.of(kind, layout.shape, tuple([2 * s for s in layout.strides]), layout.device)
+    return wrap(made.storage, made.address + position * kind.itemsize, doubled)
+
+
+def _complex_vjp(node, grad):
+    return tuple([None if edge is None else registry["sum_to_size"].function(part(grad), shape)
+                  for edge, part, shape in zip(node.edges, (real, imag), node.constants)])
+
+
+def polar(abs, angle, *, out=None) -> Tensor:
+    """Complex numbers of absolute values and angles in radians, which broadcast."""
+    return complex(abs * angle.cos(), abs * angle.sin(), out=out)
+
+
+# ---------------------------------------------------------------- angles
+@pointwise(kind="float", cost=2, methods=False, refuses={"complex": ""})
+def angle_of_real(x):
+    """Pi for numbers below zero, NaN for NaN, else 0, elementwise."""
+    return where(x < 0, PI, x * 0)
+
+
+@angle_of_real.derivative
+def _(grad):
+    return grad * 0
+
+
+@method
+def angle(input, *, out=None) -> Tensor:
+    """The angle of complex numbers in radians; of real ones pi where they are below zero."""
+    if not input.layout.dtype.is_complex:
+        return angle_of_real(input, out=out)
+    return atan2(imag(input), real(input), out=out)

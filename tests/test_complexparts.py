@@ -1,0 +1,77 @@
+"""Complex numbers and their parts: views that share memory, numbers made of parts, angles, variances, and gradients of all."""
+import numpy as np
+import pytest
+
+import numtorch as torch
+from numtorch.autograd import gradcheck, gradgradcheck
+
+X = np.array([[1 + 2j, 3 - 1j, 0.5j], [2, -1j, 1]])
+
+
+def test_parts_are_views():
+    x = torch.tensor(X)
+    assert x.real.data_ptr() == x.data_ptr() and x.imag.data_ptr() == x.data_ptr() + 8
+    x.real.zero_()
+    x.imag[0] = 7
+    np.testing.assert_array_equal(x.numpy(), [[7j, 7j, 7j], [0, -1j, 0]])
+    x.real = torch.ones(3)
+    assert x.real.tolist() == [[1, 1, 1], [1, 1, 1]] and x._version == 3
+    pairs = torch.view_as_real(x.t())
+    assert pairs.shape == (3, 2, 2) and torch.equal(torch.view_as_complex(pairs), x.t())
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: torch.view_as_real(torch.ones(2)), "only supported for complex"),
+    (lambda: torch.view_as_complex(torch.ones(3)), "last dimension of size 2"),
+    (lambda: torch.view_as_complex(torch.ones(2, 2).t()), "last dimension with stride 1"),
+    (lambda: torch.view_as_complex(torch.ones(2, 3)[:, :2]), "stride divisible by 2"),
+    (lambda: torch.view_as_complex(torch.ones(5)[1:3]), "storage_offset divisible by 2"),
+    (lambda: torch.view_as_complex(torch.ones(2, dtype=torch.int64)), "only supported for half, float and double"),
+    (lambda: torch.imag(torch.ones(2)), "not implemented for tensors with non-complex dtypes"),
+    (lambda: torch.complex(torch.ones(2), torch.ones(2, dtype=torch.float64)), "Expected object of scalar type Float"),
+])
+def test_what_has_no_such_view_is_refused(call, message):
+    with pytest.raises(RuntimeError, match=message):
+        call()
+
+
+def test_numbers_of_parts_and_of_angles():
+    made = torch.complex(torch.tensor([1.0, 2.0]), torch.tensor([[1.0], [float("inf")]]))
+    np.testing.assert_array_equal(made.numpy(), np.array([[1 + 1j, 2 + 1j], [complex(1, np.inf), complex(2, np.inf)]], np.complex64))
+    x = torch.tensor(X)
+    np.testing.assert_allclose(torch.polar(x.abs(), x.angle()).numpy(), X, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(x.angle().numpy(), np.angle(X))
+    np.testing.assert_allclose(torch.angle(torch.tensor([-2.0, 0.0, 3.0, float("nan")])).numpy(), [np.pi, 0, 0, np.nan], rtol=1e-6)
+    np.testing.assert_array_equal(x.mH.numpy(), X.conj().T)
+
+
+@pytest.mark.parametrize("options", [{}, {"dim": 1}, {"dim": 0, "keepdim": True}, {"correction": 0}, {"dim": (0, 1)}])
+def test_variance(options):
+    axis = options.get("dim")
+    wanted = np.var(X, axis=axis, ddof=options.get("correction", 1), keepdims=options.get("keepdim", False))
+    for dtype, tolerance in ((torch.complex128, 1e-12), (torch.complex64, 1e-6)):
+        x = torch.tensor(X, dtype=dtype)
+        assert x.var(**options).dtype is dtype.to_real()
+        np.testing.assert_allclose(x.var(**options).numpy(), wanted, rtol=tolerance)
+        np.testing.assert_allclose(x.std(**options).numpy(), np.sqrt(wanted), rtol=tolerance)
+    assert torch.tensor(1 + 1j).var().isnan() and torch.tensor(1 + 1j).var(correction=0).item() == 0
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: x.real, lambda x: x.imag * x.real, lambda x: torch.view_as_real(x) * 2, lambda x: x.angle(), lambda x: x.var(1),
+    lambda x: torch.view_as_complex(torch.view_as_real(x) * 3).abs(), lambda x: torch.complex(x.real * 2, x.imag[:1]).abs(),
+    lambda x: torch.polar(x.abs(), x.angle()).abs(), lambda x: x.std(),
+])
+def test_gradients(function):
+    point = torch.tensor(X[:, :2] + 0.3, requires_grad=True)
+    assert gradcheck(function, (point,)) and gradgradcheck(function, (point,))
+
+
+def test_writes_through_parts_are_not_recorded():
+    x = torch.tensor(X, requires_grad=True) * 1
+    with pytest.raises(RuntimeError, match="view of complex numbers as real"):
+        x.real.mul_(2)
+    part = x.real
+    x.mul_(2)
+    with pytest.raises(RuntimeError, match="Make that view again"):
+        part.sum().backward()
