@@ -37,17 +37,19 @@ def _is_product(shape: Geometry) -> bool:
     return shape.taps == 1 and shape.groups == 1 and shape.stride == (1, 1, 1) and not any(shape.padding)
 
 
-def _fastest(dtype, rows, lines, columns, others):
-    """Who computes the `rows` results of a group, whose planes have so many lines and columns. `others` are (GF/s, family).
+def _fastest(dtype, items, rows, lines, columns, others):
+    """Who computes the `rows` results of `items` groups of images, whose planes have so many lines and columns. `others` are (GF/s,
+    family).
 
-    Direct windows take 160 GF/s times the lanes that are filled, but a single row's sums wait for one another; panels, each packed
-    for all rows, 165 rows / (rows + 9).
+    Direct windows take 160 GF/s times the lanes that are filled, but a single row's sums wait for one another, and a thread takes
+    whole items; panels, each packed for all rows, 155 rows / (rows + 9).
     """
     width = host_tile(4 if dtype == "float32" else 8).width
     filled = columns / (-(-columns // width) * width) if lines > 1 else 1
-    speeds = [(165 * rows / (rows + 9), convpanel), *others]
+    speeds = [(155 * rows / (rows + 9), convpanel), *others]
     if rows <= WINDOW_FEATURES:
-        speeds.append((160 * filled * (0.6 if rows == 1 else 1), convwindow))
+        shared = min(items / threads.get_num_threads(), 1)
+        speeds.append((160 * filled * shared * (0.6 if rows == 1 else 1), convwindow))
     return max(speeds, key=lambda speed: speed[0])[1]
 
 
@@ -111,8 +113,8 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
         return _plan_fill(dtype, shape.images, shape.features, shape.places, bias, activation == "relu",
                           "x, weight, bias, out, workspace")
     _, lines, columns = shape.out
-    family = convwinograd if convwinograd.suits(dtype, shape) else _fastest(dtype, shape.features // groups, lines, columns,
-                                                                            [(convlanes.speed(dtype, shape), convlanes)])
+    family = convwinograd if convwinograd.suits(dtype, shape) else _fastest(
+        dtype, shape.images * groups, shape.features // groups, lines, columns, [(convlanes.speed(dtype, shape), convlanes)])
     return family.plan_forward(dtype, shape, bias, activation == "relu")
 
 
@@ -134,7 +136,8 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
         useful = math.prod(shape.size) / shape.places
         others = [(convlanes.speed(dtype, convlanes.turned_round(shape)), convlanes),
                   (convcolumns.speed(dtype, shape) * useful, convcolumns)]
-    family = convwinograd if convwinograd.suits(dtype, shape) else _fastest(dtype, shape.channels // groups, lines, columns, others)
+    family = convwinograd if convwinograd.suits(dtype, shape) else _fastest(
+        dtype, shape.images * groups, shape.channels // groups, lines, columns, others)
     return family.plan_input_grad(dtype, shape, bias)
 
 

@@ -270,11 +270,12 @@ def _slabs(shape: Geometry, axis, number):
     return index_table(words), most
 
 
-def _steps(most, channels, size):
-    """How far rows, planes, channels and images of padded sources are apart."""
-    row, depth = most[2], most[2] * most[1]
-    channel = (-(-depth * most[0] * size // 64) | 1) * 64 // size        # an odd number of lines: others share a few cache sets
-    return row, depth, channel, channel * channels
+def _steps(most, channels, width, size):
+    """How far channels, rows, planes and images of padded sources are apart. All channels of a row lie side by side, since k takes
+    them in turn: the processor then foresees what will be read, which gains 4 in 100."""
+    depths, rows, length = most
+    row = (-(-(channels * length + width) * size // 64) | 1) * 64 // size        # an odd number of lines: 2^n would share sets
+    return length, row, row * rows, row * rows * depths
 
 
 def _is_heavy(dtype, shape):
@@ -288,7 +289,7 @@ def _tiling(dtype, shape):
     names, size = tile_names(dtype), np.dtype(dtype).itemsize
     number = -(-shape.out[2] // names["PLACES_A_RUN"])
     runs = 2 if shape.features // shape.groups > names["WIDTH"] else 4
-    fit = IMAGE_BYTES // (_steps(_slabs(shape, 0, 1)[1], shape.channels // shape.groups, size)[3] * size)
+    fit = IMAGE_BYTES // (_steps(_slabs(shape, 0, 1)[1], shape.channels // shape.groups, names["WIDTH"], size)[3] * size)
     if _is_heavy(dtype, shape) and shape.images <= 2 * fit:
         side = shape.images
     else:
@@ -299,7 +300,7 @@ def _tiling(dtype, shape):
 
 
 def speed(dtype, shape):
-    """GF/s to expect: 160 of full tiles, where a tile takes as long besides as 20 more terms; a single vector's take 85 in 100."""
+    """GF/s to expect: 165 of full tiles, where a tile takes as long besides as 20 more terms; a single vector's take 85 in 100."""
     names = tile_names(dtype)
     width, features, depth = names["WIDTH"], shape.features // shape.groups, shape.channels // shape.groups * shape.taps
     whole, rest = divmod(features, 2 * width)
@@ -312,7 +313,7 @@ def speed(dtype, shape):
     for axis in (0, 1):
         lines = _lines(*(getattr(shape, name)[axis] for name in _AXIS))
         inside *= sum(taps for _, _, taps in lines) / (len(lines) * shape.kernel[axis])
-    return 160 * features / (vectors * width * places * max(inside, 1e-3)) * depth / (depth + 20)
+    return 165 * features / (vectors * width * places * max(inside, 1e-3)) * depth / (depth + 20)
 
 
 def _plan(dtype, shape, order, weight, bias, relu, arguments):
@@ -333,7 +334,7 @@ def _plan(dtype, shape, order, weight, bias, relu, arguments):
     axis = next((a for a in range(3) if shape.out[a] > 1), 2)
 
     def elements(number):
-        return _steps(_slabs(shape, axis, number)[1], channels, size)[3]
+        return _steps(_slabs(shape, axis, number)[1], channels, width, size)[3]
     items = -(-shape.images // side) * groups
     inside = _is_heavy(dtype, shape) and items == 1 and blocks >= parts
     number = 1 if inside else min(max(elements(1) * side * size // IMAGE_BYTES, 1), shape.out[axis])
@@ -343,7 +344,7 @@ def _plan(dtype, shape, order, weight, bias, relu, arguments):
         while number < shape.out[axis] and items * number % parts and items * number < 8 * parts:
             number += 1
     slabs, most = _slabs(shape, axis, number)
-    row_step, depth_step, channel_step, image_step = _steps(most, channels, size)
+    channel_step, row_step, depth_step, image_step = _steps(most, channels, width, size)
     places = [np.arange(k) * d for k, d in zip(shape.kernel, shape.dilation)]
     offsets = index_table(places[0][:, None, None, None] * depth_step + places[1][:, None, None] * row_step
                           + np.arange(channels)[:, None] * channel_step + places[2])

@@ -66,7 +66,8 @@ class _Places:
         at = b.add(first, k)
         panel = b.gep(self.right, [b.mul(at, _index(self.vectors * v.width))])
         row = [v.load(b.gep(panel, [_index(j * v.width)])) for j in range(self.vectors)]
-        self._ask_for_result(k)
+        if self.vectors > 1:                             # one vector's loads are as many as its multiply-adds
+            self._ask_for_result(k)
         shift = b.mul(b.load(b.gep(self.offsets, [at])), _index(v.bytes))
         new = []
         for base in self.bases:
