@@ -24,7 +24,7 @@ from .ops.arithmetic import (abs, addcdiv, addcmul, conj_physical, floor_divide,
 from .ops.comparison import (bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, eq, ge, gt,
                              isfinite, isinf, isnan, le, logical_and, logical_not, logical_or, logical_xor, lt, ne, signbit)
 from .ops.addmm import addbmm, addmm, addmv, addr, baddbmm
-from .ops.contract import (bmm, chain_matmul, dot, einsum, matmul, mm, mv, outer, tensordot)
+from .ops.contract import (bmm, chain_matmul, dot, matmul, mm, mv, outer)
 from .ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from .ops.copy import clone, detach
 from .ops.creation import (arange, as_tensor, asarray, empty, empty_like, eye, full, full_like, linspace, logspace, ones, ones_like,
@@ -34,6 +34,7 @@ from .ops.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, ceil,
                              rsqrt, sin,
                              sinh, sqrt, tan, tanh, trunc)
 from .ops.dropout import alpha_dropout, dropout, feature_alpha_dropout, feature_dropout
+from .ops.einsum import einsum, tensordot
 from .ops.embedding import embedding, embedding_bag, embedding_renorm_
 from .ops.gather import index_add, index_copy, index_fill, index_select, put, take
 from .ops.index import index_put

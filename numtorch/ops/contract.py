@@ -1,17 +1,19 @@
-"""Matrix products: mm, bmm, matmul with broadcasting, and what is made of them."""
+"""Products of matrices and vectors: mm, bmm, matmul with broadcasting, mv, dot, outer."""
 from __future__ import annotations
+
+import math
 
 from ..autograd.graph import GraphNode, recording
 from ..autograd.modes import modes
 from ..layout import Layout, broadcast_shapes
 from ..storage import ring_for, take
 from ..tensor import Tensor
-from . import arithmetic, reduce
+from . import arithmetic
 from .backends import kernels
 from .copy import register
 from .generate import ALLOCATION, allocation, make
 from .op import method, new_plan_table, registry
-from .view import expand, permute, reshape, transpose, unsqueeze
+from .view import expand, reshape, transpose, unsqueeze
 
 
 class Product:
@@ -137,7 +139,10 @@ def adjoint(x):
 
 # ---------------------------------------------------------------- batches
 def _plan_bmm(a, b):
-    if a.shape[2] != b.shape[1]:
+    for position, layout in (("batch1", a), ("batch2", b)):
+        if layout.ndim != 3:
+            raise RuntimeError(f"{position} must be a 3D tensor (bmm: got {layout.ndim} dimensions)")
+    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
                            f"[{b.shape[0]}, {b.shape[1]}].")
     out = Layout.of(a.dtype, (a.shape[0], a.shape[1], b.shape[2]), None, a.device)
@@ -147,28 +152,27 @@ def _plan_bmm(a, b):
     return Product(out, prepared)
 
 
+def _planned(name, plans, plan_of, vjp, x, y, out):
+    """The product that `plan_of` plans for two layouts, recorded with `vjp`."""
+    a, b = operand_layouts(name, x, y)
+    plan = plans.get((a, b))
+    if plan is None:
+        check_operands(name, x, y)
+        plan = plans.keep((a, b), plan_of(a, b))
+    result = plan.run(x, y)
+    if recording(x, y) and a.dtype.category >= 2:
+        saved = x if y.node is not None else None, y if x.node is not None else None
+        result.node = GraphNode(name, (x.node, y.node), saved, vjp, (a.shape, b.shape))
+    return result if out is None else registry["copy_"].function(out, result)
+
+
 _batched = new_plan_table()
 
 
 @method
 def bmm(input, mat2, *, out=None) -> Tensor:
     """Products of two batches of matrices: (b, n, m) and (b, m, p) give (b, n, p)."""
-    a, b = operand_layouts("bmm", input, mat2)
-    plan = _batched.get((a, b))
-    if plan is None:
-        for position, layout in (("batch1", a), ("batch2", b)):
-            if layout.ndim != 3:
-                raise RuntimeError(f"{position} must be a 3D tensor (bmm: got {layout.ndim} dimensions)")
-        if a.shape[0] != b.shape[0]:
-            raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, "
-                               f"{a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}].")
-        check_operands("bmm", input, mat2)
-        plan = _batched.keep((a, b), _plan_bmm(a, b))
-    result = plan.run(input, mat2)
-    if recording(input, mat2) and a.dtype.category >= 2:
-        result.node = GraphNode("bmm", (input.node, mat2.node), (input if mat2.node is not None else None,
-                                                                mat2 if input.node is not None else None), _bmm_vjp)
-    return result if out is None else registry["copy_"].function(out, result)
+    return _planned("bmm", _batched, _plan_bmm, _bmm_vjp, input, mat2, out)
 
 
 def _bmm_vjp(node, grad):
@@ -218,17 +222,68 @@ def _matmul(x, y):
         rows = reshape(x, (-1, x.layout.shape[-1])) if x.layout.numel else None
         if rows is not None:
             return reshape(mm(rows, y), (*x.layout.shape[:-1], y.layout.shape[1]))
+    return _batches_product(x, y)
+
+
+_batches = new_plan_table()
+
+
+def _batches_product(x, y):
+    """The products of the last two dimensions, over the others' broadcast."""
+    key = x.layout, y.layout
+    plan = _batches.get(key)
+    if plan is None:
+        check_operands("matmul", x, y)
+        plan = _batches.keep(key, _plan_batches(*key))
+    if plan:
+        return _planned("bmm", _batches, _plan_batches, _batches_vjp, x, y, None)
+    batch = broadcast_shapes(x.layout.shape[:-2], y.layout.shape[:-2])      # what no stride spans is copied together
+    left, right = (reshape(expand(t, (*batch, *t.layout.shape[-2:])), (math.prod(batch), *t.layout.shape[-2:])) for t in (x, y))
+    return reshape(bmm(left, right), (*batch, left.layout.shape[1], right.layout.shape[2]))
+
+
+def _plan_batches(a, b):
+    """The product, or False where one of the operands is not a batch at one stride."""
     try:
-        batch = broadcast_shapes(x.layout.shape[:-2], y.layout.shape[:-2])
+        batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except RuntimeError as error:
-        raise RuntimeError(f"{error} (matmul of {list(x.layout.shape)} and {list(y.layout.shape)})") from None
-    size = 1
-    for extent in batch:
-        size *= extent
-    left = reshape(expand(x, (*batch, *x.layout.shape[-2:])), (size, *x.layout.shape[-2:]))
-    right = reshape(expand(y, (*batch, *y.layout.shape[-2:])), (size, *y.layout.shape[-2:]))
-    result = bmm(left, right)
-    return reshape(result, (*batch, result.layout.shape[1], result.layout.shape[2]))
+        raise RuntimeError(f"{error} (matmul of {list(a.shape)} and {list(b.shape)})") from None
+    if a.shape[-1] != b.shape[-2]:
+        raise RuntimeError(f"matmul: mat1 and mat2 shapes cannot be multiplied ({a.shape[-2]}x{a.shape[-1]} and "
+                           f"{b.shape[-2]}x{b.shape[-1]}, of {list(a.shape)} and {list(b.shape)})")
+    steps = _batch_stride(a, batch), _batch_stride(b, batch)
+    out = Layout.of(a.dtype, (*batch, a.shape[-2], b.shape[-1]), None, a.device)
+    if None in steps:
+        return False
+    return Product(out, kernels(a.device, "gemm").plan_gemm(
+        a.shape[-2], b.shape[-1], a.shape[-1], kernel_dtype(a), a.strides[-2:], b.strides[-2:], out.strides[-2:],
+        batch=math.prod(batch), batch_strides=(*steps, out.shape[-2] * out.shape[-1])))
+
+
+def _batch_stride(layout, batch):
+    """Elements from one matrix to the next where `layout`'s leading dimensions are broadcast to `batch`, or None."""
+    extents, strides = layout.shape[:-2], layout.strides[:-2]
+    strides = (0,) * (len(batch) - len(strides)) + tuple(s if e > 1 else 0 for e, s in zip(extents, strides))
+    step = expected = None
+    for extent, stride in zip(reversed(batch), reversed(strides)):
+        if extent == 1:
+            continue
+        if step is None:
+            step = stride
+        elif stride != expected:
+            return None
+        expected = stride * extent
+    return step or 0
+
+
+def _batches_vjp(node, grad):
+    a, b = node.tensors()
+    by_a = _sum_to(matmul(grad, adjoint(b)), node.constants[0]) if node.needs(0) else None
+    return by_a, _sum_to(matmul(adjoint(a), grad), node.constants[1]) if node.needs(1) else None
+
+
+def _sum_to(grad, shape):
+    return grad if grad.layout.shape == shape else registry["sum_to_size"].function(grad, *shape)
 
 
 def _drop(x, dim):
@@ -255,16 +310,7 @@ def _plan_dot(x, y):
 @method
 def dot(input, other, *, out=None) -> Tensor:
     """The sum of the products of two vectors."""
-    x, y = operand_layouts("dot", input, other)
-    plan = _vectors.get((x, y))
-    if plan is None:
-        check_operands("dot", input, other)
-        plan = _vectors.keep((x, y), _plan_dot(x, y))
-    result = plan.run(input, other)
-    if recording(input, other) and x.dtype.category >= 2:
-        result.node = GraphNode("dot", (input.node, other.node), (input if other.node is not None else None,
-                                                                  other if input.node is not None else None), _dot_vjp)
-    return result if out is None else registry["copy_"].function(out, result)
+    return _planned("dot", _vectors, _plan_dot, _dot_vjp, input, other, out)
 
 
 def _dot_vjp(node, grad):
@@ -285,16 +331,7 @@ def _plan_mv(a, x):
 @method
 def mv(input, vec, *, out=None) -> Tensor:
     """The product of a matrix (n, m) and a vector (m)."""
-    a, x = operand_layouts("mv", input, vec)
-    plan = _vectors.get((a, x))
-    if plan is None:
-        check_operands("mv", input, vec)
-        plan = _vectors.keep((a, x), _plan_mv(a, x))
-    result = plan.run(input, vec)
-    if recording(input, vec) and a.dtype.category >= 2:
-        result.node = GraphNode("mv", (input.node, vec.node), (input if vec.node is not None else None,
-                                                               vec if input.node is not None else None), _mv_vjp)
-    return result if out is None else registry["copy_"].function(out, result)
+    return _planned("mv", _vectors, _plan_mv, _mv_vjp, input, vec, out)
 
 
 def _mv_vjp(node, grad):
@@ -323,136 +360,5 @@ def chain_matmul(*matrices) -> Tensor:
     return result
 
 
-def _product(shape):
-    size = 1
-    for extent in shape:
-        size *= extent
-    return size
-
-
 Tensor.__matmul__ = matmul
 Tensor.__rmatmul__ = lambda self, other: matmul(other, self)
-
-
-# ---------------------------------------------------------------- sums over named dimensions
-def tensordot(a, b, dims=2) -> Tensor:
-    """The sum of products over the last `dims` dimensions of a and the first of b, or over two lists of dimensions."""
-    if isinstance(dims, int):
-        first = list(range(a.layout.ndim - dims, a.layout.ndim))
-        second = list(range(dims))
-    else:
-        first, second = ([d % t.layout.ndim for d in ds] for t, ds in zip((a, b), dims))
-    kept_a = [d for d in range(a.layout.ndim) if d not in first]
-    kept_b = [d for d in range(b.layout.ndim) if d not in second]
-    sizes = [a.layout.shape[d] for d in first]
-    if sizes != [b.layout.shape[d] for d in second]:
-        raise RuntimeError(f"contracted dimensions need to match, but first has sizes {sizes} in dims {first} and second has "
-                           f"{[b.layout.shape[d] for d in second]} in dims {second} (tensordot)")
-    inner = _product(sizes)
-    left = reshape(permute(a, [*kept_a, *first]), (_product([a.layout.shape[d] for d in kept_a]), inner))
-    right = reshape(permute(b, [*second, *kept_b]), (inner, _product([b.layout.shape[d] for d in kept_b])))
-    return reshape(mm(left, right), tuple([a.layout.shape[d] for d in kept_a] + [b.layout.shape[d] for d in kept_b]))
-
-
-def einsum(equation: str, *operands) -> Tensor:
-    """Einstein summation, such as `einsum("bij,bjk->bik", a, b)`: operands are multiplied in pairs as batched products.
-
-    Raises:
-        RuntimeError: an equation that does not fit the operands.
-    """
-    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-        operands = tuple(operands[0])
-    wrong = [o for o in operands if not isinstance(o, Tensor)]
-    if wrong or not isinstance(equation, str):
-        raise TypeError(f"einsum(): expected an equation and Tensors, got {type(wrong[0] if wrong else equation).__name__}")
-    inputs, output, operands = _parse_einsum(equation.replace(" ", ""), operands)
-    terms = [_diagonals(t, subscript) for t, subscript in zip(operands, inputs)]
-    while len(terms) > 1:
-        (x, sx), (y, sy) = terms[0], terms[1]
-        later = set(output).union(*[s for _, s in terms[2:]])
-        terms[:2] = [_contract(x, sx, y, sy, later)]
-    x, subscript = terms[0]
-    gone = tuple(i for i, c in enumerate(subscript) if c not in output)
-    if gone:
-        x = reduce.sum(x, gone)
-        subscript = [c for c in subscript if c in output]
-    return permute(x, [subscript.index(c) for c in output]) if subscript else x
-
-
-def _parse_einsum(equation, operands):
-    left, arrow, right = equation.partition("->")
-    inputs = left.split(",")
-    if len(inputs) != len(operands):
-        raise RuntimeError(f"einsum(): more operands were provided than specified in the equation: expected {len(inputs)}, got "
-                           f"{len(operands)}")
-    widest = 0
-    for subscript, operand in zip(inputs, operands):
-        if "..." in subscript:
-            widest = max(widest, operand.layout.ndim - len(subscript.replace("...", "")))
-    names = [chr(0x3b1 + i) for i in range(widest)]
-    spelled = []
-    for subscript, operand in zip(inputs, operands):
-        head, dots, tail = subscript.partition("...")
-        count = operand.layout.ndim - len(head) - len(tail)
-        if (count != 0 and not dots) or count < 0:
-            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(head) + len(tail)}) does not match the "
-                               f"number of dimensions ({operand.layout.ndim}) for an operand")
-        spelled.append([*head, *names[widest - count:], *tail] if dots else [*head])
-    if arrow:
-        output = [c for part in right.partition("...") for c in (names if part == "..." else part)]
-    else:
-        letters = [c for s in spelled for c in s]
-        output = names + sorted({c for c in letters if letters.count(c) == 1 and c not in names})
-    known = {c for s in spelled for c in s}
-    for c in output:
-        if c not in known or output.count(c) > 1:
-            raise RuntimeError(f"einsum(): output subscript {c} " + ("appears more than once in the output" if c in known else
-                               "does not appear in the equation for any input operand"))
-    wrong = [c for c in known if not c.isalpha()]
-    if wrong:
-        raise RuntimeError(f"einsum(): invalid subscript given: {wrong[0]!r}, subscripts must be in [a-zA-Z]")
-    return spelled, output, operands
-
-
-def _diagonals(x, subscript):
-    """Repeated letters within one operand taken along their diagonal."""
-    subscript = list(subscript)
-    for letter in dict.fromkeys(subscript):
-        while subscript.count(letter) > 1:
-            first = subscript.index(letter)
-            second = subscript.index(letter, first + 1)
-            x = x.diagonal(0, first, second)
-            del subscript[second], subscript[first]
-            subscript.append(letter)
-    return x, subscript
-
-
-def _contract(x, sx, y, sy, later):
-    """Two operands' product, summed over the letters that nothing later names."""
-    batch = [c for c in sx if c in sy and c in later]
-    inner = [c for c in sx if c in sy and c not in later]
-    only_x = tuple(i for i, c in enumerate(sx) if c not in sy and c not in later)
-    only_y = tuple(i for i, c in enumerate(sy) if c not in sx and c not in later)
-    if only_x:
-        x, sx = reduce.sum(x, only_x), [c for i, c in enumerate(sx) if i not in only_x]
-    if only_y:
-        y, sy = reduce.sum(y, only_y), [c for i, c in enumerate(sy) if i not in only_y]
-    rows, columns = [c for c in sx if c not in sy], [c for c in sy if c not in sx]
-    size = {}
-    for tensor, letters in ((x, sx), (y, sy)):
-        for extent, letter in zip(tensor.layout.shape, letters):
-            if size.get(letter, 1) not in (1, extent) and extent != 1:
-                raise RuntimeError(f"einsum(): subscript {letter} has size {extent} for one operand and {size[letter]} for another")
-            size[letter] = max(size.get(letter, 1), extent)
-
-    def arranged(tensor, letters, order, groups):
-        tensor = permute(tensor, [letters.index(c) for c in order])
-        tensor = expand(tensor, tuple(size[c] for c in order))
-        return reshape(tensor, tuple(_product([size[c] for c in g]) for g in groups))
-
-    left = arranged(x, sx, batch + rows + inner, (batch, rows, inner))
-    right = arranged(y, sy, batch + inner + columns, (batch, inner, columns))
-    result = reshape(bmm(left, right), tuple(size[c] for c in batch + rows + columns))
-    return result, batch + rows + columns
-
-

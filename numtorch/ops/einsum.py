@@ -1,0 +1,130 @@
+"""Sums of products over named dimensions: einsum and tensordot, arranged as batched matrix products."""
+from __future__ import annotations
+
+import math
+
+from ..tensor import Tensor
+from . import reduce
+from .contract import bmm, mm
+from .view import expand, permute, reshape
+
+
+def tensordot(a, b, dims=2) -> Tensor:
+    """The sum of products over the last `dims` dimensions of a and the first of b, or over two lists of dimensions."""
+    if isinstance(dims, int):
+        first = list(range(a.layout.ndim - dims, a.layout.ndim))
+        second = list(range(dims))
+    else:
+        first, second = ([d % t.layout.ndim for d in ds] for t, ds in zip((a, b), dims))
+    kept_a = [d for d in range(a.layout.ndim) if d not in first]
+    kept_b = [d for d in range(b.layout.ndim) if d not in second]
+    sizes = [a.layout.shape[d] for d in first]
+    if sizes != [b.layout.shape[d] for d in second]:
+        raise RuntimeError(f"contracted dimensions need to match, but first has sizes {sizes} in dims {first} and second has "
+                           f"{[b.layout.shape[d] for d in second]} in dims {second} (tensordot)")
+    inner = math.prod(sizes)
+    left = reshape(permute(a, [*kept_a, *first]), (math.prod([a.layout.shape[d] for d in kept_a]), inner))
+    right = reshape(permute(b, [*second, *kept_b]), (inner, math.prod([b.layout.shape[d] for d in kept_b])))
+    return reshape(mm(left, right), tuple([a.layout.shape[d] for d in kept_a] + [b.layout.shape[d] for d in kept_b]))
+
+
+def einsum(equation: str, *operands) -> Tensor:
+    """Einstein summation, such as `einsum("bij,bjk->bik", a, b)`: operands are multiplied in pairs as batched products.
+
+    Raises:
+        RuntimeError: an equation that does not fit the operands.
+    """
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    wrong = [o for o in operands if not isinstance(o, Tensor)]
+    if wrong or not isinstance(equation, str):
+        raise TypeError(f"einsum(): expected an equation and Tensors, got {type(wrong[0] if wrong else equation).__name__}")
+    inputs, output, operands = _parse_einsum(equation.replace(" ", ""), operands)
+    terms = [_diagonals(t, subscript) for t, subscript in zip(operands, inputs)]
+    while len(terms) > 1:
+        (x, sx), (y, sy) = terms[0], terms[1]
+        later = set(output).union(*[s for _, s in terms[2:]])
+        terms[:2] = [_contract(x, sx, y, sy, later)]
+    x, subscript = terms[0]
+    gone = tuple(i for i, c in enumerate(subscript) if c not in output)
+    if gone:
+        x = reduce.sum(x, gone)
+        subscript = [c for c in subscript if c in output]
+    return permute(x, [subscript.index(c) for c in output]) if subscript else x
+
+
+def _parse_einsum(equation, operands):
+    left, arrow, right = equation.partition("->")
+    inputs = left.split(",")
+    if len(inputs) != len(operands):
+        raise RuntimeError(f"einsum(): more operands were provided than specified in the equation: expected {len(inputs)}, got "
+                           f"{len(operands)}")
+    widest = 0
+    for subscript, operand in zip(inputs, operands):
+        if "..." in subscript:
+            widest = max(widest, operand.layout.ndim - len(subscript.replace("...", "")))
+    names = [chr(0x3b1 + i) for i in range(widest)]
+    spelled = []
+    for subscript, operand in zip(inputs, operands):
+        head, dots, tail = subscript.partition("...")
+        count = operand.layout.ndim - len(head) - len(tail)
+        if (count != 0 and not dots) or count < 0:
+            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(head) + len(tail)}) does not match the "
+                               f"number of dimensions ({operand.layout.ndim}) for an operand")
+        spelled.append([*head, *names[widest - count:], *tail] if dots else [*head])
+    if arrow:
+        output = [c for part in right.partition("...") for c in (names if part == "..." else part)]
+    else:
+        letters = [c for s in spelled for c in s]
+        output = names + sorted({c for c in letters if letters.count(c) == 1 and c not in names})
+    known = {c for s in spelled for c in s}
+    for c in output:
+        if c not in known or output.count(c) > 1:
+            raise RuntimeError(f"einsum(): output subscript {c} " + ("appears more than once in the output" if c in known else
+                               "does not appear in the equation for any input operand"))
+    wrong = [c for c in known if not c.isalpha()]
+    if wrong:
+        raise RuntimeError(f"einsum(): invalid subscript given: {wrong[0]!r}, subscripts must be in [a-zA-Z]")
+    return spelled, output, operands
+
+
+def _diagonals(x, subscript):
+    """Repeated letters within one operand taken along their diagonal."""
+    subscript = list(subscript)
+    for letter in dict.fromkeys(subscript):
+        while subscript.count(letter) > 1:
+            first = subscript.index(letter)
+            second = subscript.index(letter, first + 1)
+            x = x.diagonal(0, first, second)
+            del subscript[second], subscript[first]
+            subscript.append(letter)
+    return x, subscript
+
+
+def _contract(x, sx, y, sy, later):
+    """Two operands' product, summed over the letters that nothing later names."""
+    batch = [c for c in sx if c in sy and c in later]
+    inner = [c for c in sx if c in sy and c not in later]
+    only_x = tuple(i for i, c in enumerate(sx) if c not in sy and c not in later)
+    only_y = tuple(i for i, c in enumerate(sy) if c not in sx and c not in later)
+    if only_x:
+        x, sx = reduce.sum(x, only_x), [c for i, c in enumerate(sx) if i not in only_x]
+    if only_y:
+        y, sy = reduce.sum(y, only_y), [c for i, c in enumerate(sy) if i not in only_y]
+    rows, columns = [c for c in sx if c not in sy], [c for c in sy if c not in sx]
+    size = {}
+    for tensor, letters in ((x, sx), (y, sy)):
+        for extent, letter in zip(tensor.layout.shape, letters):
+            if size.get(letter, 1) not in (1, extent) and extent != 1:
+                raise RuntimeError(f"einsum(): subscript {letter} has size {extent} for one operand and {size[letter]} for another")
+            size[letter] = max(size.get(letter, 1), extent)
+
+    def arranged(tensor, letters, order, groups):
+        tensor = permute(tensor, [letters.index(c) for c in order])
+        tensor = expand(tensor, tuple(size[c] for c in order))
+        return reshape(tensor, tuple(math.prod([size[c] for c in g]) for g in groups))
+
+    left = arranged(x, sx, batch + rows + inner, (batch, rows, inner))
+    right = arranged(y, sy, batch + inner + columns, (batch, inner, columns))
+    result = reshape(bmm(left, right), tuple(size[c] for c in batch + rows + columns))
+    return result, batch + rows + columns
