@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import numtorch
-from numtorch.kernels.compiler import DISABLE_JIT
+from numtorch.kernels.binding import DISABLE_JIT
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, ROOT)

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import numtorch as torch
-from numtorch.kernels import compiler
-from numtorch.kernels.compiler import ScalarBody, compile_kernel, inspect_ir
+from numtorch.kernels import binding, compiler
+from numtorch.kernels.binding import ScalarBody
+from numtorch.kernels.compiler import compile_kernel, inspect_ir
 
 jit_only = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is compiled when kernels run as Python")
 
@@ -24,7 +25,7 @@ def build(source, **scope):
 
 
 def fingerprint(function, names=None, compute=None):
-    return compiler._fingerprint(function, names or {}, compute, frozenset())
+    return binding.fingerprint(function, names or {}, compute, frozenset())
 
 
 # ---------------------------------------------------------------- identity
@@ -81,8 +82,8 @@ def test_fingerprint_is_the_same_for_the_same_source(source, scope):
 
 
 def test_fingerprint_is_the_same_in_another_process():
-    code = ("from numtorch.kernels.compiler import _fingerprint; import numtorch.kernels.cpu.norm as n, types; "
-            "print([_fingerprint(f, {}, 'float32', frozenset()) for k, f in sorted(vars(n).items()) "
+    code = ("from numtorch.kernels.binding import fingerprint; import numtorch.kernels.cpu.norm as n, types; "
+            "print([fingerprint(f, {}, 'float32', frozenset()) for k, f in sorted(vars(n).items()) "
             "       if isinstance(f, types.FunctionType) and not k.startswith(('plan', '_plan', 'prepare'))])")
     seen = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
                            env={**os.environ, "PYTHONHASHSEED": str(seed)}).stdout for seed in (1, 2)}
@@ -137,14 +138,14 @@ def test_the_check_for_doubles_can_fail():
 
 @pytest.mark.parametrize("compute", ["float32", "float64", "int32", "int64", "uint8"])
 def test_typed_literals(compute):
-    body = compiler._bind(lambda x: x * 3 + 7, {}, compute, "all")
+    body = binding.bind(lambda x: x * 3 + 7, {}, compute, "all")
     result = body(getattr(np, compute)(2))
     assert result == 13 and result.dtype == compute
     assert all(type(c).__name__ == compute for c in body.__code__.co_consts if c is not None)
 
 
 def test_counting_literals_stay_integers():
-    body = compiler._bind(lambda x: x * 3 + 0.5, {}, "float32", "float")
+    body = binding.bind(lambda x: x * 3 + 0.5, {}, "float32", "float")
     kinds = {type(c) for c in body.__code__.co_consts if c is not None}
     assert kinds == {int, np.float32}
 
@@ -197,3 +198,38 @@ def test_wrong_number_of_words_is_refused():
     kernel = compile_kernel(each, ("float64*", "float64*", "int64*"), {"fn": ScalarBody(H1, "float64")})
     with pytest.raises(TypeError):
         kernel.call(0, 0)
+
+
+# ---------------------------------------------------------------- names that reach helpers
+def in_file(name, source, **scope):
+    """A function as if it stood in a file of its own."""
+    scope["__name__"] = name
+    exec(source, scope)
+    return scope[name]
+
+
+HELPER = "def helper(n):\n    return (n + LANES - 1) // LANES * LANES\n"
+KERNEL = "def kernel(out, n):\n    out[0] = helper(n)\n    out[1] = LANES\n"
+
+
+def collide(helper, kernel, **options):
+    helper = in_file("helper", HELPER, **helper)
+    kernel = in_file("kernel", KERNEL, helper=helper, **kernel)
+    return compile_kernel(kernel, ("int64*", "int64"), {"LANES": 4}, **options)
+
+
+def test_a_bound_name_that_means_something_else_to_a_helper_is_refused():
+    """What happened twice: a kernel's own count of lanes replaced another that a helper had under the same name."""
+    with pytest.raises(NameError, match=r"'LANES', which is 8 in kernel.+ and 16 in helper"):
+        collide({"LANES": 16}, {"LANES": 8})
+    with pytest.raises(NameError, match="'LANES', which is 16 in what binds it and 8 in kernel"):
+        collide({}, {"LANES": 8}, meant={"LANES": 16})
+    with pytest.raises(NameError, match="'LANES'"):
+        collide({"LANES": np.float32}, {"LANES": 16})
+
+
+def test_a_bound_name_that_means_the_same_reaches_helpers():
+    out = np.zeros(2, np.int64)
+    for helper, kernel in (({"LANES": 16}, {"LANES": 16}), ({}, {"LANES": 8}), ({"LANES": 8}, {})):
+        collide(helper, kernel).call(out.ctypes.data, 5)
+        assert out.tolist() == [8, 4]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import numtorch as torch
-from numtorch.kernels.compiler import DISABLE_JIT
+from numtorch.kernels.binding import DISABLE_JIT
 from numtorch.kernels.walk import merge, pattern_of, transposed
 
 SIZES = [1, 2, 7] if DISABLE_JIT else [1, 2, 7, 8, 15, 16, 17, 33, 64, 65, 100, 257, 300]

@@ -156,7 +156,8 @@ def test_gates_of_extremes():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_float32_kernels_stay_in_float32_and_vectorise(kind):
-    from numtorch.kernels.compiler import DISABLE_JIT, inspect_ir
+    from numtorch.kernels.binding import DISABLE_JIT
+    from numtorch.kernels.compiler import inspect_ir
     from numtorch.kernels.cpu.elements import same
     if DISABLE_JIT:
         pytest.skip("nothing is compiled")

@@ -134,7 +134,8 @@ def plan_with(planner, dtype, n, c, s, weighted, *smoothing):
 
 
 def test_float32_kernels_stay_in_float32():
-    from numtorch.kernels.compiler import DISABLE_JIT, inspect_ir
+    from numtorch.kernels.binding import DISABLE_JIT
+    from numtorch.kernels.compiler import inspect_ir
     from numtorch.kernels.cpu.elements import same
     if DISABLE_JIT:
         pytest.skip("nothing is compiled")

@@ -232,7 +232,8 @@ def test_nothing_to_normalise():
 
 def test_no_float64_in_float32_loops():
     """The loops over elements stay in float32: what is float64 is scalar."""
-    from numtorch.kernels.compiler import DISABLE_JIT, inspect_ir
+    from numtorch.kernels.binding import DISABLE_JIT
+    from numtorch.kernels.compiler import inspect_ir
     from numtorch.kernels.cpu import channelnorm, norm
     from numtorch.kernels.cpu.elements import same
     if DISABLE_JIT:

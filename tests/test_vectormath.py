@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from numtorch.kernels import vectormath
-from numtorch.kernels.compiler import DISABLE_JIT, compile_kernel, inspect_ir
+from numtorch.kernels.binding import DISABLE_JIT
+from numtorch.kernels.compiler import compile_kernel, inspect_ir
 
 needs_compiler = pytest.mark.skipif(DISABLE_JIT, reason="looks at compiled code")
 COUNT = 60 if DISABLE_JIT else 20_000
@@ -290,7 +291,7 @@ def test_portable_forms(name, dtype, monkeypatch):
 @pytest.mark.parametrize("name", fast_forms())
 def test_avx512_forms_as_python(name, dtype):
     """The forms for AVX-512 over the instructions' Python twins say the same as the function."""
-    from numtorch.kernels.compiler import Target, _bind
+    from numtorch.kernels.binding import Target, bind
     special = vectormath.FUNCTIONS[name].real.avx512.scalar(dtype)
     if special is None:
         return
@@ -302,7 +303,7 @@ def test_avx512_forms_as_python(name, dtype):
         def helper(self, function, scalar):
             return function
 
-    body = _bind(special.function, {}, dtype, "float", Twins())
+    body = bind(special.function, {}, dtype, "float", Twins())
     x = arguments_of(name, np.array([0.3, 0.999, 1.0, 1.5, 2.75, 7.0, 100.25, 1e-30, *VALUES], dtype))
     with np.errstate(all="ignore"):
         got = np.array([body(*v) for v in zip(*x)], dtype)

@@ -6,7 +6,7 @@ from ..autograd.modes import modes
 from ..devices import cpu
 from ..dtypes import as_dtype
 from ..dtypes import dtype as dtype_class
-from ..kernels.compiler import ScalarBody
+from ..kernels.binding import ScalarBody
 from ..layout import Layout, broadcast_strides, expand
 from ..tensor import NUMBERS, Tensor, bare, empty, fresh, number, wrap
 from .backends import kernels, placed

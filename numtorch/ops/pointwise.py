@@ -21,7 +21,7 @@ import types as pytypes
 import numpy as np
 
 from ..dtypes import bool_, get_default_dtype
-from ..kernels.compiler import ScalarBody
+from ..kernels.binding import ScalarBody
 from ..layout import Layout, broadcast_shapes, broadcast_strides
 from ..tensor import Tensor
 from .backends import kernels

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ..autograd.graph import Node, extras_of, freed_error, restore, save, source_line
 from ..autograd.modes import RARE, modes
-from ..kernels.compiler import ScalarBody
+from ..kernels.binding import ScalarBody
 from ..layout import Layout
 from ..storage import ring_for, take
 from ..tensor import Tensor, empty, kept, number, raw_array

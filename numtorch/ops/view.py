@@ -14,7 +14,7 @@ from .. import layout as algebra
 from ..autograd.graph import GraphNode, Node, recording
 from ..autograd.modes import modes
 from ..dtypes import dtype as dtype_class
-from ..kernels.compiler import ScalarBody
+from ..kernels.binding import ScalarBody
 from ..layout import Layout, as_shape, wrap_dim
 from ..tensor import Tensor, bare, lasting, view_of
 from .backends import kernels

@@ -73,7 +73,8 @@ def typed(function, dtype: str, signature: tuple, **names):
     places = {"element*": dtype + "*", "compute*": compute + "*"}
     scalar = np.dtype("uint8" if compute == "bool" else compute).type
     return compile_kernel(function, tuple(places.get(s, s) for s in signature),
-                          {"T": scalar, "load": load, "store": store, "VECTOR_LANES": 64 // scalar().itemsize, **names}, compute)
+                          {"T": scalar, "load": load, "store": store, "VECTOR_LANES": 64 // scalar().itemsize, **names}, compute,
+                          meant={"VECTOR_LANES": VECTOR_LANES})
 
 
 def shares(count: int, work: int, grain: int, multiple: int = 1) -> list[tuple[int, int]]:

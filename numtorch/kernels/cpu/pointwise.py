@@ -21,7 +21,8 @@ import functools
 
 import numpy as np
 
-from ..compiler import SCALAR_MATH, ScalarBody, compile_kernel
+from ..binding import SCALAR_MATH, ScalarBody
+from ..compiler import compile_kernel
 from ..intrinsics import bfloat16_to_float, float_to_bfloat16, float_to_half, half_to_float, local_like, offset
 from ..pointers import element_type
 from ..threads import Prepared, prepare

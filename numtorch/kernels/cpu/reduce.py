@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy import float32, float64, int32
 
-from ..compiler import ScalarBody, compile_kernel
+from ..binding import ScalarBody
+from ..compiler import compile_kernel
 from ..intrinsics import (
     bfloat16_to_float,
     float_of,

@@ -22,7 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy import int64
 
-from ..compiler import ScalarBody, compile_kernel
+from ..binding import ScalarBody
+from ..compiler import compile_kernel
 from ..intrinsics import address_of, as_pointer, call_native, local_array, local_like
 from ..threads import Prepared, _launch_all, get_num_threads, prepare
 from ..walk import merge

@@ -11,7 +11,8 @@ import functools
 
 import numpy as np
 
-from ..compiler import ScalarBody, compile_kernel
+from ..binding import ScalarBody
+from ..compiler import compile_kernel
 from ..intrinsics import float_of, offset
 from ..threads import Prepared
 from .elements import itemsize, prepare_parts, shares

@@ -17,7 +17,8 @@ import numpy as np
 from numba import cuda
 
 from .. import store
-from ..compiler import Target, _bind, _fingerprint, _installed_version, _module_hash
+from ..binding import Names, Target, bind, fingerprint, module_hash
+from ..compiler import installed_version
 from ..pointers import element_type
 from ..threads import Prepared
 from .environment import MAX_BLOCKS, SIMULATED
@@ -97,7 +98,7 @@ class Kernel:
         return f"<CUDA kernel {self.name}({', '.join(self.signature)})>"
 
     def _simulate(self):
-        body = _bind(self._function, self._names, self._compute, target=_simulated)
+        body = bind(self._function, self._names, self._compute, target=_simulated)
         scope = body.__globals__                         # the simulator puts its grid into the globals of what it runs
         scope.update(_body=body, _errstate=np.errstate)
         exec("def kernel(*arguments):\n    with _errstate(all='ignore'):\n        _body(*arguments)\n", scope)
@@ -107,7 +108,7 @@ class Kernel:
         """The kernel's PTX for a compute capability such as (9, 0)."""
         with _lock, _compiling_for(capability):
             target = _targets.setdefault(capability, _Compiled())
-            body = _bind(self._function, self._names, self._compute, target=target)
+            body = bind(self._function, self._names, self._compute, target=target)
             from numba.cuda import types
             text, _ = cuda.compile_ptx(body, types.void(*map(_type, self.signature)), cc=capability)
         entry = re.search(r"\.entry\s+(\w+)", text).group(1)
@@ -116,7 +117,7 @@ class Kernel:
     def cubin(self, capability: tuple) -> bytes:
         """The kernel's machine code for a compute capability, from the store or made now."""
         packages = ("numba-cuda", "llvmlite", "nvidia-nvvm", "nvidia-nvjitlink")
-        toolchain = [_module_hash(LOWERING), *map(_installed_version, packages)]
+        toolchain = [module_hash(LOWERING), *map(installed_version, packages)]
         key = hashlib.sha256(repr((self._key, capability, toolchain)).encode()).hexdigest()
         code = store.load(key)
         if code is None:
@@ -135,9 +136,9 @@ def compile_kernel(function, signature, names=None, compute=None) -> Kernel:
 
     Nothing is compiled yet: that needs to know the device, and happens at the first launch there.
     """
-    names, signature = dict(names or {}, cuda=cuda), tuple(signature)
+    names, signature = Names(dict(names or {}, cuda=cuda)), tuple(signature)
     with _lock:
-        text = f"cuda {_fingerprint(function, names, compute, frozenset())} {signature!r}"
+        text = f"cuda {fingerprint(function, names, compute, frozenset())} {signature!r}"
         key = hashlib.sha256(text.encode()).hexdigest()
         found = _kernels.get(key)
         if found is None:

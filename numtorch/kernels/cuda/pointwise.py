@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from ..compiler import ScalarBody
+from ..binding import ScalarBody
 from ..cpu.pointwise import _NAMES, _load, _store
 from ..threads import Prepared
 from ..walk import merge, pattern_of

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..compiler import DISABLE_JIT, ScalarBody, machine
+from ..binding import DISABLE_JIT, ScalarBody
+from ..compiler import machine
 from ..intrinsics import float_of, fma, scale_by_power
 
 
