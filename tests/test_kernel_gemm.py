@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from numtorch.kernels import threads
-from numtorch.kernels.cpu import tile
+from numtorch.kernels.cpu import gemmdepth, tile
 from numtorch.kernels.cpu.gemm import plan_gemm
 
 GUARD = 77
@@ -238,6 +238,17 @@ def test_threads(count, thread_count):
     check(200, 90, 80, "float16", batch=3)
     check(32, 32, 32, "float64", batch=9, bias="column")
     check(100, 90, 80, "int32", "row", "column", bias="row")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_few_rows_and_columns_share_the_depth(dtype, count, thread_count, monkeypatch):
+    thread_count(count)
+    shared = []
+    monkeypatch.setattr(gemmdepth, "plan", lambda *given, plan=gemmdepth.plan: shared.append(given) or plan(*given))
+    sweep(dtype, (2, 17), (5, 32, 50), (4099,))
+    check(20, 20, 5000, dtype, "strided", "reversed", "row", bias="row", bias_stride=2)
+    assert bool(shared) == (count > 1)
 
 
 def test_python_threads_at_once():

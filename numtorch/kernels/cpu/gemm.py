@@ -10,8 +10,9 @@ one it takes:
   once; also for a C without a unit stride.
 - `_loops`: complex numbers, as plain loops.
 
-Matrix times vector is in `gemv.py`, the register tile in `tile.py` and `microkernel.py`. A thread runs the same kernel on
-its share of the batch, the rows or the columns.
+Matrix times vector is in `gemv.py`, packing in `gemmpack.py`, the register tile in `tile.py` and `microkernel.py`. A thread
+runs the same kernel on its share of the batch, the rows or the columns; of few rows and columns, on its share of the depth
+(`gemmdepth.py`).
 """
 from __future__ import annotations
 
@@ -22,7 +23,16 @@ from numpy import float32, int64
 
 from .. import compiler, threads
 from ..intrinsics import offset
-from . import gemv
+from . import gemmdepth, gemv
+from .gemmpack import (
+    copy_exactly,
+    copy_masked,
+    pack_columns,
+    pack_left_words,
+    pack_right_words,
+    pack_rows,
+    tile_height,
+)
 from .product import (
     A_BATCH,
     A_COLUMN,
@@ -54,6 +64,7 @@ from .product import (
     compile_for,
     complex_scalar,
     copy_bias,
+    finish,
     float_scalar,
     prepare,
     round_up,
@@ -61,100 +72,17 @@ from .product import (
     space,
     split,
 )
-from .tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, SCALE, copy_row, host_tile, multiply_tile, transpose_tile
+from .tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, SCALE, host_tile, multiply_tile
 
 T = float32                                              # bound by compile_kernel, like the names below
-MR, LV, NV, W, NR, MASKED = 14, 1, 2, 16, 32, 1
+MR, NV, W, NR, MASKED = 14, 2, 16, 32, 1
 NARROW = 0                                               # 1: panels of one vector have tiles of their own
 EDGE = 16                                                # what the columns read in place must be a multiple of
 PACK_LEFT, PACK_RIGHT, ALONG_ROWS = 1, 2, 4              # bits of the descriptor's PACKING
-WHOLE_ROWS = 1                                           # 0: elements are widened one by one while they are packed
 load = store = same                                      # 16-bit words are widened and rounded by these
 scalar = float_scalar
 
-# ---------------------------------------------------------------- packing
-def _even_share(remaining, tiles):
-    return min(((remaining + tiles - 1) // tiles + 1) // 2 * 2, remaining)
-
-
-def _height(remaining):
-    """Rows of the next tile, even while there are: what remains is shared, 15 = 8 + 7 and not 14 + 1."""
-    if remaining <= MR:
-        return remaining
-    if remaining <= 2 * MR:
-        return _even_share(remaining, 2)
-    return _even_share(remaining, 3) if remaining <= 3 * MR else int64(MR)
-
-
-def _pack(source, stride, step, present, pitch_rows, depth, out):
-    """out[k * pitch_rows + r] = source[r * stride + k * step], any strides; what is absent becomes 0."""
-    for k in range(depth):
-        for r in range(present):
-            out[k * pitch_rows + r] = load(source[r * stride + k * step])
-        for r in range(present, pitch_rows):
-            out[k * pitch_rows + r] = T(0)
-
-
-def _copy_masked(source, present, out):
-    copy_row(LV, W, MASKED, source, present, out)        # the excess of a row is overwritten by the next
-
-
-def _copy_exactly(source, present, out):
-    for r in range(MR):
-        out[r] = source[r]
-
-
-copy_left = _copy_masked
-
-
-def _pack_left(source, row, column, present, depth, out):
-    """One tile's rows of A, at a pitch of MR."""
-    if column == 1 and depth >= W:
-        k = 0
-        while k < depth:
-            k = min(k, depth - W)                        # the last block overlaps the one before
-            transpose_tile(MR, W, offset(source, k), row, present, offset(out, k * MR))
-            k += W
-    elif row == 1 and (MASKED or present == MR):
-        for k in range(depth):
-            copy_left(offset(source, k * column), present, offset(out, k * MR))
-    else:
-        _pack(source, row, column, present, MR, depth, out)
-
-
-def _pack_right(source, row, column, present, depth, out):
-    """One panel's columns of B, at a pitch of NR."""
-    if row == 1 and depth >= W:
-        k = 0
-        while k < depth:
-            k = min(k, depth - W)
-            transpose_tile(NR, W, offset(source, k), column, present, offset(out, k * NR))
-            k += W
-    elif column == 1 and (MASKED or present == NR):
-        for k in range(depth):
-            copy_row(NV, W, MASKED, offset(source, k * row), present, offset(out, k * NR))
-    else:
-        _pack(source, column, row, present, NR, depth, out)
-
-
 # ---------------------------------------------------------------- one panel of tiles
-def _finish(sums, pitch, out, out_row, out_column, rows, columns, alpha, beta, bias, flags):
-    """The epilogue for sums that could not be stored from registers."""
-    zero = T(0)
-    for i in range(rows):
-        for j in range(columns):
-            x = alpha * sums[i * pitch + j]
-            if flags & ACCUMULATE:
-                x += beta * load(out[i * out_row + j * out_column])
-            if flags & COLUMN_BIAS:
-                x += bias[j]
-            if flags & ROW_BIAS:
-                x += bias[i]
-            if flags & RELU:
-                x = zero if x < zero else x
-            out[i * out_row + j * out_column] = store(x)
-
-
 def _tile(rows, depth, left, left_row, left_column, right, right_row, out, out_row, columns, alpha, beta, bias, flags, sums):
     """One register tile; where lanes cannot be masked, an edge goes through `sums`."""
     if NARROW and columns <= W:
@@ -166,7 +94,7 @@ def _tile(rows, depth, left, left_row, left_column, right, right_row, out, out_r
     else:
         multiply_tile(MR, NV, W, MASKED, rows, depth, left, left_row, left_column, right, right_row, sums, int64(NR),
                       columns, T(1), T(0), bias, int64(0))
-        _finish(sums, int64(NR), out, out_row, int64(1), rows, columns, alpha, beta, bias, flags)
+        finish(sums, int64(NR), out, out_row, int64(1), rows, columns, alpha, beta, bias, flags)
 
 
 def _blocks(depth, block):
@@ -182,58 +110,12 @@ def _block_flags(flags, start, thick, depth):
 
 
 # ---------------------------------------------------------------- blocks
-def _pack_rows(left, a_row, a_column, rows, depth, out):
-    i = int64(0)
-    tile = int64(0)
-    if MASKED and WHOLE_ROWS and a_row == 1:             # all tiles at a time: columns of A are read in long runs
-        for k in range(depth):
-            source, i, tile = offset(left, k * a_column), int64(0), int64(0)
-            while i < rows:
-                slot = offset(out, (tile * depth + k) * MR)
-                if k < depth - 1:
-                    copy_left(offset(source, i), rows - i, slot)
-                else:                                    # a vector's excess would be written over the next tile's start
-                    _pack(offset(source, i), int64(1), a_column, min(rows - i, int64(MR)), int64(MR), int64(1), slot)
-                i += _height(rows - i)
-                tile += 1
-        return
-    while i < rows:
-        height = _height(rows - i)
-        pack_left(offset(left, i * a_row), a_row, a_column, height, depth, offset(out, tile * MR * depth))
-        i += height
-        tile += 1
-
-
-def _pack_columns(right, b_row, b_column, columns, depth, out):
-    if MASKED and WHOLE_ROWS and b_column == 1 and columns > NR:     # four panels at a time: rows of B are read in long runs
-        for first in range(0, columns, 4 * NR):
-            last = min(columns, first + 4 * NR)
-            for k in range(depth):
-                for j in range(first, last, NR):
-                    copy_row(NV, W, MASKED, offset(right, k * b_row + j), columns - j, offset(out, j * depth + k * NR))
-        return
-    for j in range(0, columns, NR):
-        pack_right(offset(right, j * b_column), b_row, b_column, min(columns - j, int64(NR)), depth,
-                   offset(out, j * depth))
-
-
-def _pack_left_words(source, row, column, present, depth, out):
-    _pack(source, row, column, present, int64(MR), depth, out)
-
-
-def _pack_right_words(source, row, column, present, depth, out):
-    _pack(source, column, row, present, int64(NR), depth, out)
-
-
-pack_left, pack_right = _pack_left, _pack_right
-
-
 def _multiply_block(packing, rows, columns, depth, left, left_row, left_column, right, right_row, out, out_row, alpha, beta,
                     bias, flags, sums):
     """A block of rows of A times a block of columns of B, tile by tile: down the panels, or along the rows."""
     left_packed, right_packed, along_rows = packing & PACK_LEFT, packing & PACK_RIGHT, packing & ALONG_ROWS
     i, j, tile = int64(0), int64(0), int64(0)
-    height = _height(rows)
+    height = tile_height(rows)
     while i < rows and j < columns:
         next_i, next_j, next_tile = i, j, tile           # decided before the tile: after it, the processor would wait for it
         if along_rows:
@@ -244,7 +126,7 @@ def _multiply_block(packing, rows, columns, depth, left, left_row, left_column, 
             next_i, next_tile = i + height, tile + 1
             if next_i >= rows:
                 next_i, next_j, next_tile = int64(0), j + NR, int64(0)
-        next_height = height if next_i == i else _height(rows - next_i)
+        next_height = height if next_i == i else tile_height(rows - next_i)
         _tile(height, depth, offset(left, tile * MR * depth if left_packed else i * left_row),
               int64(1) if left_packed else left_row, int64(MR) if left_packed else left_column,
               offset(right, j * depth if right_packed else j), int64(NR) if right_packed else right_row,
@@ -282,13 +164,13 @@ def _blocked(a, b, c, bias, workspace, walk):
                 block_flags = _block_flags(flags, pc, thick, depth)
                 right_block = offset(this_right, pc * b_row + jc * b_column)
                 if packing & PACK_RIGHT:
-                    _pack_columns(right_block, b_row, b_column, width, thick, packed_right)
+                    pack_columns(right_block, b_row, b_column, width, thick, packed_right)
                     right_block = packed_right
                 for ic in range(0, rows, walk[ROW_BLOCK]):
                     high = min(rows - ic, walk[ROW_BLOCK])
                     left_block = offset(this_left, ic * a_row + pc * a_column)
                     if packing & PACK_LEFT:
-                        _pack_rows(left_block, a_row, a_column, high, thick, packed_left)
+                        pack_rows(left_block, a_row, a_column, high, thick, packed_left)
                         left_block = packed_left
                     this_bias = offset(workspace, ic if flags & ROW_BIAS else jc)
                     _multiply_block(packing, high, width, thick, left_block, a_row, a_column, right_block, b_row,
@@ -317,16 +199,16 @@ def _staged(a, b, c, bias, workspace, walk):
             pc = int64(0)
             while pc == 0 or pc < depth:
                 thick = _blocks(depth - pc, walk[DEPTH_BLOCK])
-                _pack_columns(offset(this_right, pc * b_row + jc * b_column), b_row, b_column, width, thick, packed_right)
+                pack_columns(offset(this_right, pc * b_row + jc * b_column), b_row, b_column, width, thick, packed_right)
                 for ic in range(0, rows, walk[ROW_BLOCK]):
                     high = min(rows - ic, walk[ROW_BLOCK])
-                    _pack_rows(offset(this_left, ic * a_row + pc * a_column), a_row, a_column, high, thick, packed_left)
+                    pack_rows(offset(this_left, ic * a_row + pc * a_column), a_row, a_column, high, thick, packed_left)
                     _multiply_block(int64(PACK_LEFT | PACK_RIGHT), high, whole, thick, packed_left, int64(1), int64(MR),
                                     packed_right, int64(NR), offset(sums, ic * pitch), pitch, T(1), T(1), workspace,
                                     int64(ACCUMULATE if pc > 0 else 0), sums)
                 pc += max(thick, int64(1))
             this_bias = offset(workspace, jc if flags & COLUMN_BIAS else 0)
-            _finish(sums, pitch, offset(out, jc * walk[C_COLUMN]), c_row, walk[C_COLUMN], rows, width, alpha, beta, this_bias,
+            finish(sums, pitch, offset(out, jc * walk[C_COLUMN]), c_row, walk[C_COLUMN], rows, width, alpha, beta, this_bias,
                     flags)
 
 
@@ -411,6 +293,8 @@ def _wide_blocking(problem, tile):
     if problem.b[1] != 1:
         if rows <= 128:                                  # a panel turned over is used at once, while it is in the L1 cache
             return _Blocking(PACK_RIGHT, (1024 if rows <= 16 else 4096) // item, 1, tile.columns)
+    elif rows <= 70 and problem.n <= 2 * tile.columns:   # all of C is in registers, or nearly
+        return _Blocking(ALONG_ROWS, 4096 // item, 5, _ALL)
     elif rows <= 70 and right_bytes > _STREAMED_BYTES:   # B is used a few times: thin slices, so that it is read in order and
         columns = max(1 << 19, tile.columns * rows * item) // (rows * item)                          # C stays in the cache
         return _Blocking(ALONG_ROWS, 32 if rows <= 28 else 256 // item, 1, columns // tile.columns * tile.columns)
@@ -447,9 +331,9 @@ def _plan_blocked(problem, tile):
     left = (round_up(rows, tile.rows) + tile.rows) * depth + tile.width if packing & PACK_LEFT else 0
     right = (columns if packing & PACK_RIGHT else tile.columns) * depth + tile.width
     spaces = space(bias, left, right, 0 if tile.masked else tile.rows * tile.columns)
-    names = {"pack_left": _pack_left_words, "pack_right": _pack_right_words} if problem.item == 2 else {}
+    names = {"pack_left": pack_left_words, "pack_right": pack_right_words} if problem.item == 2 else {}
     narrow = tile.masked and problem.kind == "f"         # twice the code, which takes as long to compile
-    kernel = compile_for(_blocked, problem, copy_left=_copy_masked if tile.masked else _copy_exactly, NARROW=int(narrow),
+    kernel = compile_for(_blocked, problem, copy_left=copy_masked if tile.masked else copy_exactly, NARROW=int(narrow),
                          EDGE=tile.width if narrow else tile.columns, **names)
     return prepare(kernel, problem, parts, (depth, rows, columns, packing), spaces[1:4], spaces[4])
 
@@ -466,7 +350,7 @@ def _plan_staged(problem, tile):
     spaces = space(bias, (round_up(rows, tile.rows) + tile.rows) * depth + tile.width, columns * depth + tile.width,
                    height * columns)
     load, store = WORDS.get(problem.dtype, (same, same))
-    kernel = compile_for(_staged, problem, load=load, store=store, pack_left=_pack_left_words, pack_right=_pack_right_words,
+    kernel = compile_for(_staged, problem, load=load, store=store, pack_left=pack_left_words, pack_right=pack_right_words,
                          WHOLE_ROWS=0)
     return prepare(kernel, problem, parts, (depth, rows, columns, 0), spaces[1:4], spaces[4])
 
@@ -516,4 +400,6 @@ def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch
     tile = host_tile(np.dtype(problem.compute).itemsize)
     if problem.dtype != problem.compute or problem.c[1] != 1:
         return _plan_staged(problem, tile)
+    if gemmdepth.pays(problem):
+        return gemmdepth.plan(problem, plan_gemm)
     return _plan_blocked(problem, tile)

@@ -55,6 +55,23 @@ def copy_bias(walk, bias, workspace):
         workspace[i] = load(bias[i * stride])
 
 
+def finish(sums, pitch, out, out_row, out_column, rows, columns, alpha, beta, bias, flags):
+    """The epilogue for sums that could not be stored from registers."""
+    zero = T(0)
+    for i in range(rows):
+        for j in range(columns):
+            x = alpha * sums[i * pitch + j]
+            if flags & ACCUMULATE:
+                x += beta * load(out[i * out_row + j * out_column])
+            if flags & COLUMN_BIAS:
+                x += bias[j]
+            if flags & ROW_BIAS:
+                x += bias[i]
+            if flags & RELU:
+                x = zero if x < zero else x
+            out[i * out_row + j * out_column] = store(x)
+
+
 # ---------------------------------------------------------------- planning
 BYTES = "int8", "uint8"                                  # computed in int16: sums agree in the low eight bits
 WORDS = {"float16": (half_to_float, float_to_half), "bfloat16": (bfloat16_to_float, float_to_bfloat16)}
@@ -131,10 +148,10 @@ def _share(count, parts, unit):
 
 # float32 multiply-adds (float64 ones count twice) below which one thread is as fast: two threads took 2.5 µs against 2.3 at
 # 48³, 3.4 against 4.1 at 64³, and 14.5 against 25.9 at 128³.
-_SERIAL_WORK = 250_000
+SERIAL_WORK = 250_000
 
 
-def split(problem, rows_unit, columns_unit, serial_work=_SERIAL_WORK, packs=(True, True)):
+def split(problem, rows_unit, columns_unit, serial_work=SERIAL_WORK, packs=(True, True)):
     """The parts for the threads: the batch when it can be shared evenly, else a grid over rows and columns.
 
     packs: whether a part packs its rows of A, and its columns of B.

@@ -1,0 +1,128 @@
+"""Packing for the matrix products: blocks of A and B laid out as the micro-kernel reads them.
+
+A block of A becomes tiles of MR rows, a block of B panels of NR columns, each with its depth in order (the formats of GotoBLAS).
+Rows that lie along the depth are turned over in registers; rows that lie across it are copied, all tiles of a block side by
+side, so that memory is read in long runs.
+"""
+from __future__ import annotations
+
+from numpy import float32, int64
+
+from ..intrinsics import offset
+from .product import same
+from .tile import copy_row, transpose_tile
+
+T = float32                                              # bound by compile_kernel, like the names below
+MR, LV, NV, W, NR, MASKED = 14, 1, 2, 16, 32, 1
+WHOLE_ROWS = 1                                           # 0: elements are widened one by one while they are packed
+load = same                                              # 16-bit words are widened by it
+
+
+def _even_share(remaining, tiles):
+    return min(((remaining + tiles - 1) // tiles + 1) // 2 * 2, remaining)
+
+
+def tile_height(remaining):
+    """Rows of the next tile, even while there are: what remains is shared, 15 = 8 + 7 and not 14 + 1."""
+    if remaining <= MR:
+        return remaining
+    if remaining <= 2 * MR:
+        return _even_share(remaining, 2)
+    return _even_share(remaining, 3) if remaining <= 3 * MR else int64(MR)
+
+
+def _pack(source, stride, step, present, pitch_rows, depth, out):
+    """out[k * pitch_rows + r] = source[r * stride + k * step], any strides; what is absent becomes 0."""
+    for k in range(depth):
+        for r in range(present):
+            out[k * pitch_rows + r] = load(source[r * stride + k * step])
+        for r in range(present, pitch_rows):
+            out[k * pitch_rows + r] = T(0)
+
+
+def copy_masked(source, present, out):
+    copy_row(LV, W, MASKED, source, present, out)        # the excess of a row is overwritten by the next
+
+
+def copy_exactly(source, present, out):
+    for r in range(MR):
+        out[r] = source[r]
+
+
+copy_left = copy_masked
+
+
+def _pack_left(source, row, column, present, depth, out):
+    """One tile's rows of A, at a pitch of MR."""
+    if column == 1 and depth >= W:
+        k = 0
+        while k < depth:
+            k = min(k, depth - W)                        # the last block overlaps the one before
+            transpose_tile(MR, W, offset(source, k), row, present, offset(out, k * MR))
+            k += W
+    elif row == 1 and (MASKED or present == MR):
+        for k in range(depth):
+            copy_left(offset(source, k * column), present, offset(out, k * MR))
+    else:
+        _pack(source, row, column, present, MR, depth, out)
+
+
+def _pack_right(source, row, column, present, depth, out):
+    """One panel's columns of B, at a pitch of NR."""
+    if row == 1 and depth >= W:
+        k = 0
+        while k < depth:
+            k = min(k, depth - W)
+            transpose_tile(NR, W, offset(source, k), column, present, offset(out, k * NR))
+            k += W
+    elif column == 1 and (MASKED or present == NR):
+        for k in range(depth):
+            copy_row(NV, W, MASKED, offset(source, k * row), present, offset(out, k * NR))
+    else:
+        _pack(source, column, row, present, NR, depth, out)
+
+
+def pack_rows(left, a_row, a_column, rows, depth, out):
+    i = int64(0)
+    tile = int64(0)
+    if MASKED and WHOLE_ROWS and a_row == 1:             # all tiles at a time: columns of A are read in long runs
+        for k in range(depth):
+            source, i, tile = offset(left, k * a_column), int64(0), int64(0)
+            while i < rows:
+                slot = offset(out, (tile * depth + k) * MR)
+                if k < depth - 1:
+                    copy_left(offset(source, i), rows - i, slot)
+                else:                                    # a vector's excess would be written over the next tile's start
+                    _pack(offset(source, i), int64(1), a_column, min(rows - i, int64(MR)), int64(MR), int64(1), slot)
+                i += tile_height(rows - i)
+                tile += 1
+        return
+    while i < rows:
+        height = tile_height(rows - i)
+        pack_left(offset(left, i * a_row), a_row, a_column, height, depth, offset(out, tile * MR * depth))
+        i += height
+        tile += 1
+
+
+def pack_columns(right, b_row, b_column, columns, depth, out):
+    if MASKED and WHOLE_ROWS and b_column == 1 and columns > NR:     # four panels at a time: rows of B are read in long runs
+        for first in range(0, columns, 4 * NR):
+            last = min(columns, first + 4 * NR)
+            for k in range(depth):
+                for j in range(first, last, NR):
+                    copy_row(NV, W, MASKED, offset(right, k * b_row + j), columns - j, offset(out, j * depth + k * NR))
+        return
+    for j in range(0, columns, NR):
+        pack_right(offset(right, j * b_column), b_row, b_column, min(columns - j, int64(NR)), depth,
+                   offset(out, j * depth))
+
+
+def pack_left_words(source, row, column, present, depth, out):
+    _pack(source, row, column, present, int64(MR), depth, out)
+
+
+def pack_right_words(source, row, column, present, depth, out):
+    _pack(source, column, row, present, int64(NR), depth, out)
+
+
+pack_left, pack_right = _pack_left, _pack_right
