@@ -7,7 +7,7 @@ from .elements import itemsize, prepare_parts, same, shares, typed
 
 T = V = float32
 store = same
-GRAIN = 100_000
+GRAIN = 16_000                   # two threads take 0.85 of the time at twice as many
 
 
 def count_evenly(start, end, step, out, walk):

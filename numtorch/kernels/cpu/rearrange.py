@@ -6,7 +6,7 @@ from numpy import int64
 from ..intrinsics import offset
 from .elements import WORDS, prepare_parts, shares, typed
 
-GRAIN = 60_000
+GRAIN = 10_000                   # two threads take 0.8 of the time at twice as many
 
 
 def reverse_rows(x, out, walk):

@@ -17,7 +17,8 @@ from .elements import compute_type, itemsize, prepare_parts, same, shares, typed
 T = float32
 A = float64                      # the accumulator's type
 load = store = same
-GRAIN = 16_000
+GRAIN = 2_000                    # one addition after another: two threads take 0.75 of the time at twice as many elements
+GRAIN_ABREAST = 8_000            # where columns are summed side by side
 
 
 def add(running, x):
@@ -29,6 +30,23 @@ def multiply(running, x):
 
 
 step, START = add, 0
+SHORT = 8                        # elements of a row that go with three others: longer ones are faster alone
+
+
+def scan_four(x, out, n):
+    """Four short rows, one after another in memory, side by side: 1024 rows of 4 take 0.65 of their time."""
+    x1, x2, x3 = offset(x, n), offset(x, 2 * n), offset(x, 3 * n)
+    out1, out2, out3 = offset(out, n), offset(out, 2 * n), offset(out, 3 * n)
+    total, total1, total2, total3 = A(START), A(START), A(START), A(START)
+    for r in range(n):
+        total = step(total, A(load(x[r])))
+        total1 = step(total1, A(load(x1[r])))
+        total2 = step(total2, A(load(x2[r])))
+        total3 = step(total3, A(load(x3[r])))
+        out[r] = store(T(total))
+        out1[r] = store(T(total1))
+        out2[r] = store(T(total2))
+        out3[r] = store(T(total3))
 
 
 # walk: outer, R, columns, step of R, step of outer, reverse.
@@ -38,7 +56,12 @@ def scan(x, out, walk):
     first, move = int64(0), stride
     if walk[5] != 0:
         first, move = (n - 1) * stride, -stride
-    for o in range(outer):
+    done = int64(0)
+    if columns == 1 and move == 1 and outer_stride == n and n < SHORT:
+        while done + 4 <= outer:
+            scan_four(offset(x, done * n), offset(out, done * n), n)
+            done += 4
+    for o in range(done, outer):
         base = o * outer_stride + first
         if columns == 1:
             total = A(START)
@@ -173,12 +196,13 @@ def _accumulator(dtype):
 def _plan(kernel, dtype, outputs, outer, R, inner, reverse, cost=1):
     """outputs: the bytes of an element of each of the outputs, which are laid out as x."""
     work, size, tail = outer * R * inner * cost, (itemsize(dtype), *outputs), (inner, R * inner, int(reverse))
+    grain = GRAIN if inner == 1 else GRAIN_ABREAST
     if outer > 1 or inner == 1:
-        parts = shares(outer, work, GRAIN)
+        parts = shares(outer, work, grain)
         rows = [(stop - begin, R, inner, *tail) for begin, stop in parts]
         starts = [begin * R * inner for begin, _ in parts]
     else:
-        parts = shares(inner, work, GRAIN, multiple=64)
+        parts = shares(inner, work, grain, multiple=64)
         rows = [(outer, R, stop - begin, *tail) for begin, stop in parts]
         starts = [begin for begin, _ in parts]
     return prepare_parts(kernel, rows, [tuple(start * bytes for bytes in size) for start in starts], work)
