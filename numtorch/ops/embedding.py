@@ -10,14 +10,20 @@ from . import arithmetic, comparison, reduce
 from .copy import filled, register, to_dtype
 from .creation import arange
 from .distinct import bincount, unique
-from .gather import index_add, index_plan, index_values, put_values, spread
+from .gather import index_add, index_plan, index_values, out_of_self, put_values, spread
 from .indexed import check_index, run_indexed
 from .order import searchsorted
 from .scatter import scatter_reduce
 from .view import expand, reshape, unsqueeze
 
-
 # ---------------------------------------------------------------- one vector an index
+_no_such_row = out_of_self("embedding")
+
+
+def _no_such_member(index, position, dim, size):
+    return RuntimeError(f"Index {position} of input takes value {index} which is not in the valid range [0, {size})")
+
+
 @register
 def embedding(weight, indices, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
     """Rows of `weight` (V, D) by an integer tensor of any shape (*): (*, D).
@@ -29,15 +35,19 @@ def embedding(weight, indices, padding_idx: int = -1, scale_grad_by_freq: bool =
     Raises:
         IndexError: an index that is negative or not below V.
     """
+    _dense_only("embedding", sparse)
+    return _rows_of(weight, indices, padding_idx, scale_grad_by_freq, _no_such_row)
+
+
+def _rows_of(weight, indices, padding_idx, scale_grad_by_freq, complaint):
     check_index("embedding", indices)
     layout = weight.layout
     if layout.ndim != 2:
         raise RuntimeError(f"'weight' must be 2-D, got {layout.ndim}-D")
-    _dense_only("embedding", sparse)
-    plan = index_plan(layout, (0,), (indices,))
+    plan = index_plan(layout, (0,), (indices,), wrap=False)
     out = empty(plan.out)
     if plan.prepared is not None:
-        run_indexed(plan.prepared, weight, (indices,), out, plan.bounds, "index out of range in self")
+        run_indexed(plan.prepared, weight, (indices,), out, plan.bounds, complaint)
     if weight.node is not None and recording(weight):
         out.node = GraphNode("embedding", (weight.node,), (indices,), _embedding_vjp, (layout, padding_idx, scale_grad_by_freq))
     return out
@@ -164,7 +174,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
         kept, = comparison.ne(indices, padding).nonzero(as_tuple=True)
         indices, bags = index_values(indices, (0,), (kept,)), index_values(bags, (0,), (kept,))
         factors = None if factors is None else index_values(factors, (0,), (kept,))
-    vectors = embedding(weight, indices, -1, scale_grad_by_freq, sparse)
+    _dense_only("embedding_bag", sparse)
+    vectors = _rows_of(weight, indices, -1, scale_grad_by_freq, _no_such_member)
     if factors is not None:
         vectors = vectors * unsqueeze(factors, 1)
     start = filled(Layout.of(weight.layout.dtype, (count, weight.layout.shape[1]), None, weight.layout.device), 0)

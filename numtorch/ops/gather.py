@@ -11,7 +11,18 @@ from ..tensor import Tensor, empty, number
 from . import arithmetic
 from .backends import kernels
 from .copy import clone, copy_, filled, to_dtype
-from .indexed import apart, at_least_1d, begin_write, check_index, end_write, finish, out_of_place, run_indexed, same_dtype
+from .indexed import (
+    apart,
+    at_least_1d,
+    begin_write,
+    check_index,
+    end_write,
+    finish,
+    out_of_bounds,
+    out_of_place,
+    run_indexed,
+    same_dtype,
+)
 from .op import as_operand, method, new_plan_table, registry
 from .view import reshape, unsqueeze, view
 
@@ -32,7 +43,7 @@ _index_plans = new_plan_table()
 _put_plans = new_plan_table()
 
 
-def _plan_indices(layout, dims, layouts):
+def _plan_indices(layout, dims, layouts, wrap):
     plan = _IndexPlan()
     try:
         shape = broadcast_shapes(*[each.shape for each in layouts])
@@ -44,32 +55,33 @@ def _plan_indices(layout, dims, layouts):
     plan.first, plan.rank = dims[0] if together else 0, len(shape)
     kept = tuple(layout.shape[d] for d in rest)
     plan.out = Layout.of(layout.dtype, kept[:plan.first] + shape + kept[plan.first:], None, layout.device)
-    plan.bounds = tuple((d, layout.shape[d]) for d in dims)
+    plan.bounds = tuple((d, layout.shape[d], -layout.shape[d] if wrap else 0) for d in dims)
     plan.index_dtype = layouts[0].dtype.kernel
     plan.geometry = (shape, [broadcast_strides(each, shape) for each in layouts], [layout.shape[d] for d in dims],
                      [layout.strides[d] for d in dims], kept, [layout.strides[d] for d in rest])
     plan.prepared = None
     if 0 not in shape:
         plan.prepared = kernels(layout.device, "gather").plan_index(layout.dtype.itemsize, *plan.geometry,
-                                                                    *plan.split(plan.out.strides), plan.index_dtype)
+                                                                    *plan.split(plan.out.strides), plan.index_dtype, wrap)
     return plan
 
 
-def index_plan(layout, dims, indices):
-    key = (layout, dims, indices[0].layout) if len(indices) == 1 else (layout, dims, *[i.layout for i in indices])
+def index_plan(layout, dims, indices, wrap=True):
+    key = (layout, dims, indices[0].layout, wrap) if len(indices) == 1 else (layout, dims, *[i.layout for i in indices])
     plan = _index_plans.get(key)
-    return plan if plan is not None else _index_plans.keep(key, _plan_indices(layout, dims, [i.layout for i in indices]))
+    return plan if plan is not None else _index_plans.keep(key, _plan_indices(layout, dims, [i.layout for i in indices], wrap))
 
 
-def index_values(x: Tensor, dims: tuple, indices) -> Tensor:
+def index_values(x: Tensor, dims: tuple, indices, wrap=True, complaint=out_of_bounds) -> Tensor:
     """x with `dims` indexed by index tensors of one dtype (int64, or a single int32), broadcast against each other.
 
-    Their dimensions stand where `dims` stood when those are neighbours, else first.
+    Their dimensions stand where `dims` stood when those are neighbours, else first. `wrap`: whether negative indices count from
+    the end, as they do but where there is one index tensor.
     """
-    plan = index_plan(x.layout, dims, indices)
+    plan = index_plan(x.layout, dims, indices, wrap)
     out = empty(plan.out)
     if plan.prepared is not None:
-        run_indexed(plan.prepared, x, indices, out, plan.bounds)
+        run_indexed(plan.prepared, x, indices, out, plan.bounds, complaint)
     if x.node is not None and modes.grad and x.layout.dtype.category >= 2:
         out.node = GraphNode("index", (x.node,), indices, _index_vjp, (x.layout, dims))
     return out
@@ -92,33 +104,33 @@ def _spread_vjp(node, grad):
     return (index_values(grad, node.constants, node.tensors()),)
 
 
-def _plan_put(layout, dims, indices, source, reduce):
-    plan = index_plan(layout, dims, indices)
+def _plan_put(layout, dims, indices, source, reduce, wrap):
+    plan = index_plan(layout, dims, indices, wrap)
     if 0 in plan.out.shape[plan.first:plan.first + plan.rank]:
         return None, plan.bounds
     family, geometry = kernels(layout.device, "gather"), plan.geometry
     count, width = geometry[0][0] if plan.rank == 1 else 0, layout.strides[0] if layout.ndim else 0
     if reduce == "add" and dims == (0,) and layout.contiguous and source.contiguous and source.numel == count * width \
             and indices[0].layout.contiguous and layout.dtype.category == 2 and source.shape == plan.out.shape:
-        return family.plan_embedding_grad(layout.dtype.kernel, layout.shape[0], width, count, plan.index_dtype), plan.bounds
+        return family.plan_embedding_grad(layout.dtype.kernel, layout.shape[0], width, count, plan.index_dtype, wrap), plan.bounds
     return family.plan_index_put(layout.dtype.kernel, *geometry, *plan.split(broadcast_strides(source, plan.out.shape)),
-                                 reduce, plan.index_dtype), plan.bounds
+                                 reduce, plan.index_dtype, wrap), plan.bounds
 
 
-def _put_key(x, dims, indices, source, reduce):
+def _put_key(x, dims, indices, source, reduce, wrap):
     if len(indices) == 1:
-        return x.layout, dims, source.layout, reduce, indices[0].layout
-    return x.layout, dims, source.layout, reduce, *[i.layout for i in indices]
+        return x.layout, dims, source.layout, reduce, wrap, indices[0].layout
+    return x.layout, dims, source.layout, reduce, wrap, *[i.layout for i in indices]
 
 
-def _write(x, dims, indices, source, reduce):
+def _write(x, dims, indices, source, reduce, wrap=True, complaint=out_of_bounds):
     """x[indices] = source, or combined with it. No tape, no checks but the indices'."""
-    key = _put_key(x, dims, indices, source, reduce)
+    key = _put_key(x, dims, indices, source, reduce, wrap)
     found = _put_plans.get(key)
     if found is None:
-        found = _put_plans.keep(key, _plan_put(x.layout, dims, indices, source.layout, reduce))
+        found = _put_plans.keep(key, _plan_put(x.layout, dims, indices, source.layout, reduce, wrap))
     if found[0] is not None:
-        run_indexed(found[0], x, indices, source, found[1])
+        run_indexed(found[0], x, indices, source, found[1], complaint)
 
 
 def _fitted(x, dims, indices, source):
@@ -135,14 +147,15 @@ def _fitted(x, dims, indices, source):
     return source
 
 
-def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool, name="index_put") -> Tensor:
-    """Write `source`, broadcast, to where index tensors point, or add it there; recorded.
+def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool, name="index_put", wrap=True,
+               complaint=out_of_bounds) -> Tensor:
+    """Write `source`, broadcast, to where index tensors point, or add it there; recorded. `wrap` as for `index_values`.
 
     Raises:
         RuntimeError: `source` does not broadcast to the indexed shape, or has another dtype.
     """
     reduce = "add" if accumulate else None
-    if _put_key(x, dims, indices, source, reduce) not in _put_plans:
+    if _put_key(x, dims, indices, source, reduce, wrap) not in _put_plans:
         source = _fitted(x, dims, indices, source)
     graph = begin_write(name, x, source)
     storage = x.storage
@@ -152,7 +165,7 @@ def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool
         if each.storage is storage:
             indices = [apart(i, x) for i in indices]
             break
-    _write(x, dims, indices, source, reduce)
+    _write(x, dims, indices, source, reduce, wrap, complaint)
     return end_write(name, x, graph, (source,), indices, _put_vjp, (dims, source.layout, accumulate))
 
 
@@ -183,6 +196,29 @@ def fit_value(source, shape, what):
 
 
 # ---------------------------------------------------------------- one index tensor along one dimension
+def out_of_self(name):
+    """What embedding and its kin say of a bad index: negative ones do not count from the end."""
+    def complaint(index, position, dim, size):
+        return IndexError(f"index out of range in self ({name}: expected 0 <= index < {size} for dimension {dim}, got {index})")
+    return complaint
+
+
+def _beyond_flattened(index, position, dim, size):
+    return IndexError(f"out of range: tried to access index {index} on a tensor of {size} elements.")
+
+
+def _copied_beyond(*where):
+    return IndexError(f"index_copy_(): {out_of_bounds(*where)}")
+
+
+def _added_beyond(*where):
+    return RuntimeError(str(out_of_bounds(*where)))
+
+
+_not_selected = out_of_self("index_select")
+_COMPLAINTS = {"index_add": out_of_self("index_add"), "index_copy": _copied_beyond}      # of those whose indices do not wrap
+
+
 def _vector(name, index):
     if index.layout.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.layout.ndim} with type: "
@@ -201,25 +237,28 @@ def index_select(input, dim, index, *, out=None) -> Tensor:
         IndexError: an index out of bounds, or `index` has more than one dimension.
     """
     try:
-        return finish(out, index_values(input, _along[input.layout, dim, index.layout], (index,)))
+        return finish(out, index_values(input, _along[input.layout, dim, index.layout], (index,), False, _not_selected))
     except (KeyError, AttributeError, TypeError):
         pass
     vector = _vector("index_select", check_index("index_select", index))
     dims = (wrap_dim(dim, input.layout.ndim),)
     if input.layout.ndim and vector is index:
         _along.keep((input.layout, dim, index.layout), dims)
-    result = index_values(at_least_1d(input), dims, (vector,))
+    result = index_values(at_least_1d(input), dims, (vector,), False, _not_selected)
     return finish(out, result if input.layout.ndim else reshape(result, ()))
 
 
 def _index_write(name, self, dim, index, source, accumulate):
+    checks = name not in _COMPLAINTS, _COMPLAINTS.get(name, out_of_bounds)
+    if name == "index_add" and self.layout.ndim > 1:     # where PyTorch's class and words are others
+        checks = False, _added_beyond
     try:
         key = name, self.layout, dim, index.layout, source.layout
         dims = _along.get(key)
     except (AttributeError, TypeError):
         key = dims = None
     if dims is not None:
-        return put_values(self, dims, (index,), source, accumulate, name)
+        return put_values(self, dims, (index,), source, accumulate, name, *checks)
     vector = _vector(name, check_index(name, index))
     dims = (wrap_dim(dim, self.layout.ndim),)
     if isinstance(source, Tensor) and not source.layout.weak:
@@ -231,9 +270,9 @@ def _index_write(name, self, dim, index, source, accumulate):
     if self.layout.ndim:
         if key is not None and vector is index:
             _along.keep(key, dims)
-        put_values(self, dims, (vector,), source, accumulate, name)
+        put_values(self, dims, (vector,), source, accumulate, name, *checks)
     else:
-        put_values(unsqueeze(self, 0), (0,), (vector,), reshape(source, ()), accumulate, name)
+        put_values(unsqueeze(self, 0), (0,), (vector,), reshape(source, ()), accumulate, name, *checks)
     return self
 
 
@@ -269,7 +308,7 @@ def take(input, index, *, out=None) -> Tensor:
     """The elements at `index` of the flattened tensor, in the shape of `index`."""
     check_index("take", index)
     flat = input if input.layout.ndim == 1 else reshape(input, -1)
-    return finish(out, index_values(flat, (0,), (index,)))
+    return finish(out, index_values(flat, (0,), (index,), True, _beyond_flattened))
 
 
 @method
@@ -285,7 +324,7 @@ def put_(self, index, source, accumulate: bool = False):
         raise RuntimeError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
                            f"{source.layout.numel}, index.numel() = {index.layout.numel}")
     if self.layout.contiguous:
-        put_values(view(self, -1), (0,), (reshape(index, -1),), reshape(source, -1), accumulate, "put")
+        put_values(view(self, -1), (0,), (reshape(index, -1),), reshape(source, -1), accumulate, "put", True, _beyond_flattened)
         return self
     return copy_(self, put(self, index, source, accumulate))
 

@@ -29,15 +29,17 @@ class _Desk(threading.local):
 _desk = _Desk()
 
 
-def run_indexed(prepared, x, indices, other, bounds, message=None):
+def out_of_bounds(index, position, dim, size):
+    """The exception for a bad index, of most ops; `position` is where in the index tensor it is."""
+    return IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+
+
+def run_indexed(prepared, x, indices, other, bounds, complaint=out_of_bounds):
     """Run an indexing kernel.
 
     Args:
-        bounds: for each index tensor, the dimension it indexes and that dimension's size.
-        message: what to say of a bad index, when not where it is.
-
-    Raises:
-        IndexError: an index is out of bounds. Nothing has been written then, or only to a result nobody will see.
+        bounds: for each index tensor, the dimension it indexes, that dimension's size, and the least index that is good.
+        complaint: makes the exception for a bad index (see `out_of_bounds`). A write stops there: what was written before stays.
     """
     words, status = _desk.words
     more = 0
@@ -48,7 +50,7 @@ def run_indexed(prepared, x, indices, other, bounds, message=None):
     prepared.call(x.address, indices[0].address, more, other.address, status, prepared.walk)
     if words[0]:
         words[0] = 0
-        raise IndexError(message or _bad_index(indices, bounds))
+        raise complaint(*_first_bad(indices, bounds))
 
 
 def run_counting(prepared, x) -> int:
@@ -68,13 +70,14 @@ def run_measuring(prepared, x):
     return found
 
 
-def _bad_index(indices, bounds):
-    for index, (dim, size) in zip(indices, bounds):
+def _first_bad(indices, bounds):
+    """The first index out of bounds, its position, and the dimension and size it does not fit."""
+    for index, (dim, size, least) in zip(indices, bounds):
         values = index.numpy().ravel()
-        wrong = values[(values < -size) | (values >= size)]
+        wrong = ((values < least) | (values >= size)).nonzero()[0]
         if wrong.size:
-            return f"index {wrong[0]} is out of bounds for dimension {dim} with size {size}"
-    return "index out of bounds"
+            return int(values[wrong[0]]), int(wrong[0]), dim, size
+    raise AssertionError("a kernel found a bad index that is not there")
 
 
 def check_index(name, index, wanted=(int64, int32)):

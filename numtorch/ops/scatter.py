@@ -7,12 +7,29 @@ from ..tensor import Tensor, empty, number
 from . import arithmetic, comparison
 from .backends import kernels
 from .copy import clone, copy_, filled, register, to_dtype
-from .indexed import apart, begin_write, check_index, end_write, finish, out_of_place, run_indexed, same_dtype
+from .gather import out_of_self
+from .indexed import (
+    apart,
+    begin_write,
+    check_index,
+    end_write,
+    finish,
+    out_of_bounds,
+    out_of_place,
+    run_indexed,
+    same_dtype,
+)
 from .op import as_operand, method, new_plan_table
+from .reduce import aminmax
 from .view import expand, narrow, place, reshape, unsqueeze
 
 _gather_plans = new_plan_table()
 _scatter_plans = new_plan_table()
+
+
+def _misplaced(*where):
+    """PyTorch's class for these ops, with the words of all."""
+    return RuntimeError(str(out_of_bounds(*where)))
 
 
 class _Plan:
@@ -32,7 +49,7 @@ def _plan_of(name, layout, dim, index):
     plan = _Plan()
     plan.dim, plan.prepared = wrap_dim(dim, layout.ndim), None
     shape, wanted = _at_least_1d(layout)[0], _at_least_1d(index.layout)[0]
-    plan.bounds = ((plan.dim, shape[plan.dim]),)
+    plan.bounds = ((plan.dim, shape[plan.dim], 0),)
     if index.layout.numel:
         if len(wanted) != len(shape):
             raise RuntimeError(f"Index tensor must have the same number of dimensions as {'input' if name == 'gather' else 'self'} "
@@ -64,7 +81,7 @@ def gather(input, dim, index, *, sparse_grad: bool = False, out=None) -> Tensor:
         index: of as many dimensions as `input`, no larger than it but along `dim`; int64.
 
     Raises:
-        RuntimeError: the shapes do not fit, or a wrong dtype. IndexError: an index out of bounds.
+        RuntimeError: the shapes do not fit, a wrong dtype, or an index that is negative or out of bounds.
     """
     try:
         plan = _gather_plans[input.layout, dim, index.layout]
@@ -72,7 +89,7 @@ def gather(input, dim, index, *, sparse_grad: bool = False, out=None) -> Tensor:
         plan = _plan_gather(input, dim, index)
     result = empty(plan.out)
     if plan.prepared is not None:
-        run_indexed(plan.prepared, input, (index,), result, plan.bounds)
+        run_indexed(plan.prepared, input, (index,), result, plan.bounds, _misplaced)
     if input.node is not None and recording(input) and result.layout.dtype.category >= 2:
         result.node = GraphNode("gather", (input.node,), (index,), _gather_vjp, (input.layout, plan.dim))
     return finish(out, result)
@@ -112,7 +129,7 @@ def _scatter_(name, self, dim, index, source, how):
         return self
     graph = begin_write(name, self, source)
     index, source = apart(index, self), apart(source, self)
-    run_indexed(plan.prepared, self, (index,), source, plan.bounds)
+    run_indexed(plan.prepared, self, (index,), source, plan.bounds, _misplaced)
     return end_write(name, self, graph, (source,), (index,), _scatter_vjp, (plan.dim, source.layout, how))
 
 
@@ -151,7 +168,7 @@ def scatter_(self, dim, index, src=None, value=None, *, reduce=None):
         reduce: None to overwrite, "add" or "multiply" to combine.
 
     Raises:
-        RuntimeError: the shapes or dtypes do not fit. IndexError: an index out of bounds.
+        RuntimeError: the shapes or dtypes do not fit, or an index is negative or out of bounds.
     """
     if reduce not in _SCATTER_REDUCTIONS:
         raise RuntimeError("reduce argument must be either add or multiply.")
@@ -217,7 +234,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self: bool = True)
         include_self: whether the elements that were there before count.
 
     Raises:
-        RuntimeError: another `reduce`; the shapes or dtypes do not fit. IndexError: an index out of bounds.
+        RuntimeError: another `reduce`; the shapes or dtypes do not fit; an index is negative or out of bounds.
     """
     _check_reduction(reduce)
     out = _reduced_into(clone(input.detach()), dim, index, src.detach(), reduce, include_self)
@@ -282,6 +299,16 @@ def scatter_reduce_(self, dim, index, src, reduce, *, include_self: bool = True)
     return _reduced_into(self, dim, index, src, reduce, include_self)
 
 
+_beyond = out_of_self("index_reduce")
+
+
+def _check_within(index, dim, size):
+    if index.layout.numel:
+        for extreme in aminmax(index):
+            if not 0 <= extreme.item() < size:
+                raise _beyond(extreme.item(), 0, dim, size)
+
+
 @method
 def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True) -> Tensor:
     """A copy of the tensor, with the slices of `source` combined into the places in a dimension that a vector `index` names.
@@ -301,6 +328,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True
     if index.layout.numel != (source.layout.shape[dim] if source.layout.ndim else 1):
         raise IndexError(f"index_reduce(): Number of indices ({index.layout.numel}) should be equal to source.size(dim): "
                          f"({list(source.layout.shape)}), for dim: {dim}")
+    _check_within(index, dim, _at_least_1d(input.layout)[0][dim])
     places = expand(reshape(index, shape), source.layout.shape)
     return scatter_reduce(input, dim, places, source, reduce, include_self=include_self)
 
@@ -326,13 +354,16 @@ def value_selecting_backward(grad, dim, indices, shape, keepdim):
 
 @method
 def take_along_dim(input, indices, dim=None, *, out=None) -> Tensor:
-    """`gather`, with `input` and `indices` broadcast against each other but along `dim`; flattened without a dim."""
+    """`gather`, with `input` and `indices` broadcast against each other but along `dim`; flattened without a dim. As in PyTorch,
+    indices are taken modulo the dimension's size."""
     if dim is None:
-        return gather(reshape(input, -1), 0, reshape(indices, -1), out=out)
+        return take_along_dim(reshape(input, -1), reshape(indices, -1), 0, out=out)
     if input.layout.ndim != indices.layout.ndim:
         raise RuntimeError(f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
                            f"{input.layout.ndim} dimensions for input, and {indices.layout.ndim} dimensions for indices")
     dim = wrap_dim(dim, input.layout.ndim)
+    if input.layout.ndim and input.layout.shape[dim]:
+        indices = arithmetic.remainder(indices, input.layout.shape[dim])
     mine, theirs = input.layout.shape, indices.layout.shape
     if mine[:dim] == theirs[:dim] and mine[dim + 1:] == theirs[dim + 1:]:
         return gather(input, dim, indices, out=out)

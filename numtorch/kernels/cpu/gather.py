@@ -5,9 +5,9 @@ All of them are one walk (indexwalk.py). With a single index array and runs of o
 offsets once, for 256 columns at a time. Where indices pick rows, a tile of columns is done for all of them before the next: the
 one cache line of each row that it touches stays near.
 
-Every index is compared with the dim's size before it is used. A write looks at all indices first, so that a bad one leaves
-memory untouched; `status`, which the caller has set to 0, is then 1 + the position of a bad index. Repeated indices are
-written in order, in one thread.
+Every index is compared with the dim's size before it is used, a span at a time: to look at all of them first would read a large
+index array from memory twice, which took a third of a scatter_add. At a bad index a call stops, and `status`, which the caller has
+set to 0, is 1 + its position. Repeated indices are written in order, in one thread.
 
 Elements are copied as words of their size; a 16-byte element is two words.
 """
@@ -17,11 +17,12 @@ from numpy import float32, int64
 
 from ..intrinsics import local_array, offset
 from .elements import WORDS, itemsize, prepare_parts, same, shares, typed
-from .indexwalk import BLOCK, GRAIN, HEADER, all_good, block_starts, merged, other_starts, plan_walk
+from .indexwalk import BLOCK, HEADER, block_starts, merged, other_starts, plan_walk
 
 T = float32
 load = store = same
 TILE = 16                        # columns: a cache line of float32
+SPAN = 2048                      # indices that are looked at and then used: half of L1
 
 
 # ---------------------------------------------------------------- one index array, runs of one element
@@ -35,77 +36,59 @@ def row_start(row, dims, sizes, strides):
     return base
 
 
-def first_bad(index, count, stride, size):
+def first_bad(index, count, stride, entry):
     for i in range(count):
         value = int64(index[i * stride])
-        if value < -size or value >= size:
+        if value < entry[1] or value >= entry[0]:
             return int64(i)
     return int64(count)
 
 
-def number_bad(index, count, stride, size):
+def number_bad(index, count, stride, entry):
+    size, least = entry[0], entry[1]
     wrong = int64(0)
     if stride == 1:
         for i in range(count):
             value = int64(index[i])
-            wrong += int64((value < -size) | (value >= size))
+            wrong += int64((value < least) | (value >= size))
     else:
         for i in range(count if stride != 0 else min(count, int64(1))):
             value = int64(index[i * stride])
-            wrong += int64((value < -size) | (value >= size))
+            wrong += int64((value < least) | (value >= size))
     return wrong
 
 
 def shared_rows(walk):
     """Whether every row has the indices of the first."""
     dims = walk[2]
-    strides = offset(walk, HEADER + 3 * dims + 2)
+    strides = offset(walk, HEADER + 3 * dims + 3)
     alike = True
     for d in range(dims - 1):
         alike = alike and strides[d] == 0
     return alike and dims > 1
 
 
-def indices_good(index, status, walk):
-    """Whether every index is in range; the first position that is not goes to `status`."""
+def shared_indices_good(index, status, walk):
+    """Whether the indices that all rows share are in range; the first position that is not goes to `status`."""
     dims = walk[2]
     sizes = offset(walk, HEADER)
-    last = sizes[dims - 1]
     entry = offset(sizes, 3 * dims)
-    size = entry[0]
-    stride = entry[1 + dims]
-    position = walk[0]
-    stop = min(walk[1], position + last) if shared_rows(walk) else walk[1]
-    if row_major(sizes, offset(entry, 2), dims):
-        last = stop
-    while position < stop:
-        column = position % last
-        span = min(last - column, stop - position)
-        part = offset(index, column)
-        if last != stop:
-            part = offset(index, row_start(position // last, dims, sizes, offset(entry, 2)) + column * stride)
-        if number_bad(part, span, stride, size) != 0:
-            status[0] = position + first_bad(part, span, stride, size) + 1
-            return False
-        position += span
-    return True
+    last, stride = sizes[dims - 1], entry[2 + dims]
+    if number_bad(index, last, stride, entry) == 0:
+        return True
+    status[0] = walk[0] + first_bad(index, last, stride, entry) + 1
+    return False
 
 
-def row_major(sizes, strides, dims):
-    expected = int64(1)
-    alike = True
-    for back in range(dims):
-        d = dims - 1 - back
-        alike = alike and strides[d] == expected
-        expected *= sizes[d]
-    return alike
-
-
-def take_span(a, b, c, span, x_stride, out_stride, stride, size, step):
+def take_span(a, b, c, span, x_stride, out_stride, stride, entry):
     """b[i] = a[index i], where all indices are good. Returns whether they are; they are still in L1 when they are used."""
-    if number_bad(c, span, stride, size) != 0:
+    if number_bad(c, span, stride, entry) != 0:
         return False
-    if out_stride == 1 and stride == 1:
+    size, step = entry[0], entry[2]
+    if out_stride == 1 and stride == 1 and x_stride == 0 and step == 1 and entry[1] == 0:
+        for i in range(span):
+            b[i] = a[int64(c[i])]
+    elif out_stride == 1 and stride == 1:
         for i in range(span):
             value = int64(c[i])
             b[i] = a[i * x_stride + (value + ((value >> 63) & size)) * step]
@@ -116,38 +99,61 @@ def take_span(a, b, c, span, x_stride, out_stride, stride, size, step):
     return True
 
 
-def take_elements(x, index, out, status, walk):
+def put_span(a, b, c, span, x_stride, value_stride, stride, entry):
+    """a[index i] = put_one(a[index i], b[i]), where all indices are good. Returns whether they are."""
+    if number_bad(c, span, stride, entry) != 0:
+        return False
+    size, step = entry[0], entry[2]
+    if stride == 1 and value_stride == 1 and x_stride == 0 and step == 1 and entry[1] == 0:
+        for i in range(span):
+            value = int64(c[i])
+            a[value] = put_one(a[value], b[i])
+    elif stride == 1 and value_stride == 1:
+        for i in range(span):
+            value = int64(c[i])
+            value += (value >> 63) & size
+            target = offset(a, i * x_stride + value * step)
+            target[0] = put_one(target[0], b[i])
+    else:
+        for i in range(span):
+            value = int64(c[i * stride])
+            value += (value >> 63) & size
+            target = offset(a, i * x_stride + value * step)
+            target[0] = put_one(target[0], b[i * value_stride])
+    return True
+
+
+def walk_elements(x, index, other, status, walk):
+    """`on_span` over the positions of this part, in spans whose indices stay in L1; stops at the first bad one."""
     dims = walk[2]
     sizes = offset(walk, HEADER)
     last = sizes[dims - 1]
     entry = offset(sizes, 3 * dims)
-    size, step = entry[0], entry[1]
-    x_stride, out_stride, stride = sizes[2 * dims - 1], sizes[3 * dims - 1], entry[1 + dims]
-    if size == 0:
-        status[0] = walk[0] + int64(walk[0] < walk[1])
-        return
+    x_stride, other_stride, stride = sizes[2 * dims - 1], sizes[3 * dims - 1], entry[2 + dims]
     if dims == 1:
-        first, span = walk[0], walk[1] - walk[0]
-        c = offset(index, first * stride)
-        if not take_span(offset(x, first * x_stride), offset(out, first * out_stride), c, span, x_stride, out_stride, stride, size,
-                         step):
-            status[0] = first + first_bad(c, span, stride, size) + 1
+        for first in range(walk[0], walk[1], SPAN):
+            span = min(int64(SPAN), walk[1] - first)
+            part = offset(index, first * stride)
+            if not on_span(offset(x, first * x_stride), offset(other, first * other_stride), part, span,
+                           x_stride, other_stride, stride, entry):
+                status[0] = first + first_bad(part, span, stride, entry) + 1
+                return
         return
-    x_row, out_row, index_row, row_count = sizes[2 * dims - 2], sizes[3 * dims - 2], entry[dims], sizes[dims - 2]
-    tile = TILE if x_stride == 1 and step != 1 and last > TILE else last
+    x_row, other_row, index_row, row_count = sizes[2 * dims - 2], sizes[3 * dims - 2], entry[1 + dims], sizes[dims - 2]
+    tile = TILE if x_stride == 1 and entry[2] != 1 and last > TILE else SPAN
     row = walk[0] // last
     while row < walk[1] // last:
         count = min(walk[1] // last - row, row_count - row % row_count)
         a = offset(x, row_start(row, dims, sizes, offset(sizes, dims)))
-        b = offset(out, row_start(row, dims, sizes, offset(sizes, 2 * dims)))
-        c = offset(index, row_start(row, dims, sizes, offset(entry, 2)))
+        b = offset(other, row_start(row, dims, sizes, offset(sizes, 2 * dims)))
+        c = offset(index, row_start(row, dims, sizes, offset(entry, 3)))
         for first in range(0, last, tile):
-            span = min(last - first, tile)
+            span = min(last - first, int64(tile))
             for r in range(count):
                 part = offset(c, r * index_row + first * stride)
-                if not take_span(offset(a, r * x_row + first * x_stride), offset(b, r * out_row + first * out_stride), part, span,
-                                 x_stride, out_stride, stride, size, step):
-                    status[0] = (row + r) * last + first + first_bad(part, span, stride, size) + 1
+                if not on_span(offset(a, r * x_row + first * x_stride), offset(b, r * other_row + first * other_stride), part, span,
+                               x_stride, other_stride, stride, entry):
+                    status[0] = (row + r) * last + first + first_bad(part, span, stride, entry) + 1
                     return
         row += count
 
@@ -157,7 +163,7 @@ def column_offsets(places, index, first, width, walk):
     dims = walk[2]
     sizes = offset(walk, HEADER)
     entry = offset(sizes, 3 * dims)
-    size, step, x_stride, stride = entry[0], entry[1], sizes[2 * dims - 1], entry[1 + dims]
+    size, step, x_stride, stride = entry[0], entry[2], sizes[2 * dims - 1], entry[2 + dims]
     for i in range(width):
         value = int64(index[(first + i) * stride])
         value += (value >> 63) & size
@@ -201,50 +207,6 @@ def put_columns(x, index, values, walk):
                 a[places[i]] = put_one(a[places[i]], b[i * stride])
 
 
-def put_span(a, b, c, span, x_stride, value_stride, stride, size, step):
-    if stride == 1 and value_stride == 1:
-        for i in range(span):
-            value = int64(c[i])
-            value += (value >> 63) & size
-            target = offset(a, i * x_stride + value * step)
-            target[0] = put_one(target[0], b[i])
-    else:
-        for i in range(span):
-            value = int64(c[i * stride])
-            value += (value >> 63) & size
-            target = offset(a, i * x_stride + value * step)
-            target[0] = put_one(target[0], b[i * value_stride])
-
-
-def put_elements(x, index, values, walk):
-    """x[...] = put_one(x[...], values[...])"""
-    dims = walk[2]
-    sizes = offset(walk, HEADER)
-    last = sizes[dims - 1]
-    entry = offset(sizes, 3 * dims)
-    size, step = entry[0], entry[1]
-    x_stride, value_stride, stride = sizes[2 * dims - 1], sizes[3 * dims - 1], entry[1 + dims]
-    if dims == 1:
-        first = walk[0]
-        put_span(offset(x, first * x_stride), offset(values, first * value_stride), offset(index, first * stride), walk[1] - first,
-                 x_stride, value_stride, stride, size, step)
-        return
-    x_row, value_row, index_row, row_count = sizes[2 * dims - 2], sizes[3 * dims - 2], entry[dims], sizes[dims - 2]
-    tile = TILE if x_stride == 1 and step != 1 and last > TILE else last
-    row = walk[0] // last
-    while row < walk[1] // last:
-        count = min(walk[1] // last - row, row_count - row % row_count)
-        a = offset(x, row_start(row, dims, sizes, offset(sizes, dims)))
-        b = offset(values, row_start(row, dims, sizes, offset(sizes, 2 * dims)))
-        c = offset(index, row_start(row, dims, sizes, offset(entry, 2)))
-        for first in range(0, last, tile):
-            for r in range(count):
-                put_span(offset(a, r * x_row + first * x_stride), offset(b, r * value_row + first * value_stride),
-                         offset(c, r * index_row + first * stride), min(last - first, tile), x_stride, value_stride, stride, size,
-                         step)
-        row += count
-
-
 # ---------------------------------------------------------------- what a write does
 def overwrite(old, new):
     return new
@@ -271,7 +233,7 @@ def smaller(old, new):
     return old if old <= new or old != old else new
 
 
-put_one, combine = overwrite, add
+put_one, combine, on_span = overwrite, add, take_span
 REDUCTIONS = {"add": add, "multiply": multiply, "maximum": larger, "minimum": smaller}
 PARTS = {"complex64": "float32", "complex128": "float64"}
 
@@ -280,8 +242,8 @@ PARTS = {"complex64": "float32", "complex128": "float64"}
 def take(x, index, more, out, status, walk):
     if walk[3] == 1 and walk[4] == 1:
         if not shared_rows(walk):
-            take_elements(x, index, out, status, walk)
-        elif indices_good(index, status, walk):
+            walk_elements(x, index, out, status, walk)
+        elif shared_indices_good(index, status, walk):
             take_columns(x, index, out, walk)
         return
     starts = local_array(int64, 256)
@@ -314,20 +276,20 @@ def take(x, index, more, out, status, walk):
 def put(x, index, more, values, status, walk):
     """x[...] = put_one(x[...], values[...])"""
     if walk[3] == 1 and walk[4] == 1:
-        if indices_good(index, status, walk):
-            if shared_rows(walk):
-                put_columns(x, index, values, walk)
-            else:
-                put_elements(x, index, values, walk)
+        if not shared_rows(walk):
+            walk_elements(x, index, values, status, walk)
+        elif shared_indices_good(index, status, walk):
+            put_columns(x, index, values, walk)
         return
     starts = local_array(int64, 256)
     places = local_array(int64, 256)
     run, x_stride, value_stride = walk[4], walk[5], walk[6]
-    if not all_good(index, more, status, walk):
-        return
     for first in range(walk[0], walk[1], BLOCK):
         count = min(int64(BLOCK), walk[1] - first)
-        block_starts(starts, places, index, more, first, count, walk)
+        good = block_starts(starts, places, index, more, first, count, walk)
+        if good < count:
+            status[0] = first + good + 1
+            return
         other_starts(places, first, count, walk)
         for i in range(count):
             a = offset(x, starts[i])
@@ -345,13 +307,15 @@ def _kernel(function, element, index_dtype, **names):
 
 
 def _copying(function, size, index_dtype):
-    return _kernel(function, WORDS[min(size, 8)], index_dtype), (2 if size == 16 else 1)
+    span = take_span if function is take else put_span
+    return _kernel(function, WORDS[min(size, 8)], index_dtype, on_span=span), (2 if size == 16 else 1)
 
 
 def _reducing(dtype, reduce, index_dtype):
     if dtype in PARTS and reduce != "add":
         raise ValueError(f"expected reduce='add' for {dtype}, got {reduce!r}")
-    kernel = _kernel(put, PARTS.get(dtype, dtype), index_dtype, combine=REDUCTIONS[reduce], put_one=combine_stored)
+    kernel = _kernel(put, PARTS.get(dtype, dtype), index_dtype, combine=REDUCTIONS[reduce], put_one=combine_stored,
+                     on_span=put_span)
     return kernel, (2 if dtype in PARTS else 1)
 
 
@@ -366,7 +330,7 @@ def _writer(dtype_or_size, reduce, index_dtype):
 # The addresses of all of these: x, index, more, other, status. `more` is the address of an int64 table with the addresses
 # of the second and later index arrays (int64 too), or 0.
 def plan_index(size: int, index_shape, index_strides, sizes, steps, rest_shape, rest_strides, out_index_strides,
-               out_rest_strides, index_dtype: str = "int64"):
+               out_rest_strides, index_dtype: str = "int64", wrap: bool = True):
     """Advanced indexing, read: out[i..., r...] = x[index_0[i], index_1[i], ..., r...].
 
     Args:
@@ -375,14 +339,15 @@ def plan_index(size: int, index_shape, index_strides, sizes, steps, rest_shape, 
         sizes, steps: of each indexed dim of x, its size and stride.
         rest_shape, rest_strides: of x's other dims, in order.
         out_index_strides, out_rest_strides: out's strides over the two.
+        wrap: whether negative indices count from the end; else they are bad.
     """
     kernel, words = _copying(take, size, index_dtype)
     return _advanced(kernel, False, words, index_shape, index_strides, sizes, steps, rest_shape, rest_strides,
-                     out_index_strides, out_rest_strides)
+                     out_index_strides, out_rest_strides, wrap)
 
 
 def plan_index_put(dtype: str, index_shape, index_strides, sizes, steps, rest_shape, rest_strides, value_index_strides,
-                   value_rest_strides, reduce: str | None = None, index_dtype: str = "int64"):
+                   value_rest_strides, reduce: str | None = None, index_dtype: str = "int64", wrap: bool = True):
     """Advanced indexing, written: x[index..., r...] = values[i..., r...], or combined with what is there.
 
     Args: as for `plan_index`, with the values' strides (0 where they are broadcast) in place of out's.
@@ -390,11 +355,11 @@ def plan_index_put(dtype: str, index_shape, index_strides, sizes, steps, rest_sh
     """
     kernel, words = _writer(dtype, reduce, index_dtype)
     return _advanced(kernel, True, words, index_shape, index_strides, sizes, steps, rest_shape, rest_strides,
-                     value_index_strides, value_rest_strides)
+                     value_index_strides, value_rest_strides, wrap)
 
 
 def _advanced(kernel, writes, words, index_shape, index_strides, sizes, steps, rest_shape, rest_strides, other_index,
-              other_rest):
+              other_rest, wrap):
     rest, (rest_x, rest_other) = merged(rest_shape, [rest_strides, other_rest])
     if 0 in rest_shape:
         rest, rest_x, rest_other = [0], [0], [0]
@@ -402,13 +367,13 @@ def _advanced(kernel, writes, words, index_shape, index_strides, sizes, steps, r
         inner = len(index_shape)                         # the index's dims are the inner ones of the other array
         indices = [(n, step, [*[0] * len(rest), *strides]) for n, step, strides in zip(sizes, steps, index_strides)]
         return plan_walk(kernel, writes, [*rest, *index_shape], [*rest_x, *[0] * inner], [*rest_other, *other_index], (1, 1, 1),
-                     indices, words)
+                     indices, words, wrap)
     run = (rest[-1], rest_x[-1], rest_other[-1]) if rest[-1] != 1 else (1, 1, 1)
     extra = len(rest) - 1
     positions = [*index_shape, *rest[:-1]]
     indices = [(n, step, [*strides, *[0] * extra]) for n, step, strides in zip(sizes, steps, index_strides)]
     return plan_walk(kernel, writes, positions, [*[0] * len(index_shape), *rest_x[:-1]], [*other_index, *rest_other[:-1]], run,
-                 indices, words)
+                 indices, words, wrap)
 
 
 def _along(kernel, writes, words, dim, x_shape, x_strides, count, index_stride, other_strides):
@@ -442,28 +407,30 @@ def plan_embedding(size: int, rows: int, width: int, count: int, index_dtype: st
     return plan_index_select(size, 0, (rows, width), (width, 1), count, 1, (width, 1), index_dtype)
 
 
-def plan_embedding_grad(dtype: str, rows: int, width: int, count: int, index_dtype: str = "int64"):
+def plan_embedding_grad(dtype: str, rows: int, width: int, count: int, index_dtype: str = "int64", wrap: bool = True):
     """grad_weight[index[i]] += grad[i]; in order of i, so the result is the same for any thread count.
 
     Addresses: grad_weight, index, 0, grad, status. The caller zeroes grad_weight first, and a padding row afterwards.
     """
-    kernel = _kernel(put, dtype, index_dtype, combine=add, put_one=combine_stored)
+    kernel = _kernel(put, dtype, index_dtype, combine=add, put_one=combine_stored, on_span=put_span)
     size, work = itemsize(dtype), count * width
-    parts = shares(width, work, GRAIN, multiple=32)      # columns: each thread sees all the indices
+    parts = shares(width, work, 20_000, multiple=32)      # columns: each thread sees all the indices
     header = [0, count, 1, 1]
-    rows_of_walk = [[*header, stop - start, 1, 1, max(1, count), 0, width, rows, width, 1] for start, stop in parts]
+    entry = rows, -rows if wrap else 0, width, 1
+    rows_of_walk = [[*header, stop - start, 1, 1, max(1, count), 0, width, *entry] for start, stop in parts]
     return prepare_parts(kernel, rows_of_walk, [(start * size, 0, 0, start * size, 0) for start, _ in parts], work)
 
 
 def plan_gather(size: int, dim: int, x_shape, x_strides, index_shape, index_strides, out_strides, index_dtype="int64"):
-    """out[i][j][k] = x[index[i][j][k]][j][k] for dim 0, and so on. 0-dim tensors come as shape (1,)."""
+    """out[i][j][k] = x[index[i][j][k]][j][k] for dim 0, and so on. 0-dim tensors come as shape (1,). Negative indices are bad."""
     kernel, words = _copying(take, size, index_dtype)
     return _gathered(kernel, False, words, dim, x_shape, x_strides, index_shape, index_strides, out_strides)
 
 
 def plan_scatter(dtype: str, dim: int, x_shape, x_strides, index_shape, index_strides, source_strides,
                  reduce: str | None = None, index_dtype: str = "int64"):
-    """x[index[i][j][k]][j][k] = source[i][j][k] for dim 0, and so on; a scalar source has all strides 0.
+    """x[index[i][j][k]][j][k] = source[i][j][k] for dim 0, and so on; a scalar source has all strides 0. Negative
+    indices are bad.
 
     Args:
         reduce: None, "add", "multiply", "maximum" or "minimum".
@@ -475,4 +442,4 @@ def plan_scatter(dtype: str, dim: int, x_shape, x_strides, index_shape, index_st
 def _gathered(kernel, writes, words, dim, x_shape, x_strides, index_shape, index_strides, other_strides):
     base = [0 if d == dim else stride for d, stride in enumerate(x_strides)]
     index = (x_shape[dim], x_strides[dim], list(index_strides))
-    return plan_walk(kernel, writes, index_shape, base, other_strides, (1, 1, 1), [index], words)
+    return plan_walk(kernel, writes, index_shape, base, other_strides, (1, 1, 1), [index], words, wrap=False)

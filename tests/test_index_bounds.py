@@ -1,0 +1,96 @@
+"""Negative and too large indices: which ops count negative ones from the end, and what the others say of them. One row an op."""
+import pytest
+
+import numtorch
+
+ROWS = 3
+WRAPS = "negative indices count from the end"
+MODULO = "indices are taken modulo the size"
+SELF = IndexError, "index out of range in self"
+PLAIN = IndexError, r"index {} is out of bounds for dimension 0 with size 3"
+RUNTIME = RuntimeError, r"index {} is out of bounds for dimension 0 with size 3"
+
+
+def table(m):
+    return m.arange(6.0).reshape(ROWS, 2)
+
+
+def vector(m):
+    return m.arange(3.0)
+
+
+def written(m, x, i):
+    x[i] = 1.0
+    return x
+
+
+# name: (what a negative index means, the error of a bad one, call with a vector of two indices)
+OPS = {
+    "embedding": (None, SELF, lambda m, i: m.nn.functional.embedding(i, table(m))),
+    "embedding, int32": (None, SELF, lambda m, i: m.nn.functional.embedding(i.to(m.int32), table(m))),
+    "embedding of a matrix": (None, SELF, lambda m, i: m.nn.functional.embedding(m.stack([i, i]), table(m))),
+    "embedding_bag": (None, (RuntimeError, r"Index 1 of input takes value {} which is not in the valid range \[0, 3\)"),
+                      lambda m, i: m.nn.functional.embedding_bag(i.reshape(1, 2), table(m))),
+    "index_select": (None, SELF, lambda m, i: m.index_select(table(m), 0, i)),
+    "index_select of a vector": (None, SELF, lambda m, i: m.index_select(vector(m), 0, i)),
+    "gather": (None, RUNTIME, lambda m, i: m.gather(table(m), 0, m.stack([i, i]))),
+    "gather of a vector": (None, RUNTIME, lambda m, i: m.gather(vector(m), 0, i)),
+    "scatter": (None, RUNTIME, lambda m, i: m.scatter(table(m), 0, m.stack([i, i]), table(m)[:2])),
+    "scatter of a number": (None, RUNTIME, lambda m, i: m.scatter(table(m), 0, m.stack([i, i]), 1.0)),
+    "scatter_add": (None, RUNTIME, lambda m, i: m.scatter_add(vector(m), 0, i, m.ones(2))),
+    "scatter_reduce": (None, RUNTIME, lambda m, i: m.scatter_reduce(vector(m), 0, i, m.ones(2), "amax")),
+    "index_add": (None, RUNTIME, lambda m, i: m.index_add(table(m), 0, i, table(m)[:2])),
+    "index_add of a vector": (None, SELF, lambda m, i: m.index_add(vector(m), 0, i, m.ones(2))),
+    "index_reduce": (None, SELF, lambda m, i: m.index_reduce(table(m), 0, i, table(m)[:2], "amax")),
+    "index_copy": (None, (IndexError, r"index_copy_\(\): index {} is out of bounds for dimension 0 with size 3"),
+                   lambda m, i: m.index_copy(table(m), 0, i, table(m)[:2])),
+    "index_fill": (WRAPS, PLAIN, lambda m, i: m.index_fill(table(m), 0, i, 1.0)),
+    "take": (WRAPS, (IndexError, "out of range: tried to access index {} on a tensor of 3 elements."),
+             lambda m, i: m.take(vector(m), i)),
+    "put": (WRAPS, (IndexError, "out of range: tried to access index {} on a tensor of 3 elements."),
+            lambda m, i: vector(m).put_(i, m.ones(2))),
+    "x[i]": (WRAPS, PLAIN, lambda m, i: table(m)[i]),
+    "x[i] = v": (WRAPS, PLAIN, lambda m, i: written(m, table(m), i)),
+    "index_put": (WRAPS, PLAIN, lambda m, i: table(m).index_put((i,), m.tensor(1.0))),
+    "take_along_dim": (MODULO, None, lambda m, i: m.take_along_dim(vector(m), i, 0)),
+    "one_hot": (None, (RuntimeError, "Class values must be (non-negative|smaller than num_classes)"),
+                lambda m, i: m.nn.functional.one_hot(i, ROWS)),
+    "cross_entropy": (None, (IndexError, "Target {} is out of bounds"),
+                      lambda m, i: m.nn.functional.cross_entropy(table(m).t().contiguous(), i)),
+}
+
+
+def outcome(m, call, index):
+    """The result as a list, or the exception."""
+    try:
+        return call(m, m.tensor([0, index])).tolist()
+    except Exception as error:
+        return error
+
+
+@pytest.mark.parametrize("index", [-1, -4, 3])
+@pytest.mark.parametrize("name", OPS)
+def test_indices_out_of_bounds(name, index):
+    meaning, error, call = OPS[name]
+    got = outcome(numtorch, call, index)
+    if meaning == MODULO or meaning == WRAPS and index == -1:
+        assert got == outcome(numtorch, call, index % ROWS)
+    else:
+        with pytest.raises(error[0], match=error[1].format(index)):
+            raise got
+
+
+@pytest.mark.parametrize("index", [-1, -4, 3, 2])
+@pytest.mark.parametrize("name", OPS)
+def test_as_in_pytorch(name, index):
+    torch = pytest.importorskip("torch")
+    ours, theirs = (outcome(m, OPS[name][2], index) for m in (numtorch, torch))
+    assert ours == theirs if isinstance(theirs, list) else type(ours) is type(theirs)
+
+
+def test_negative_rows_of_an_embedding_have_no_gradient():
+    """A table is not written through an index that forward refuses."""
+    weight = table(numtorch).requires_grad_()
+    with pytest.raises(IndexError):
+        numtorch.nn.functional.embedding(numtorch.tensor([-1]), weight).sum().backward()
+    assert weight.grad is None
