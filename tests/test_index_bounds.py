@@ -73,7 +73,7 @@ def outcome(m, call, index):
 def test_indices_out_of_bounds(name, index):
     meaning, error, call = OPS[name]
     got = outcome(numtorch, call, index)
-    if meaning == MODULO or meaning == WRAPS and index == -1:
+    if meaning == MODULO or (meaning == WRAPS and index == -1):
         assert got == outcome(numtorch, call, index % ROWS)
     else:
         with pytest.raises(error[0], match=error[1].format(index)):
