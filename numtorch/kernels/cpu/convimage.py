@@ -15,13 +15,12 @@ from numpy import float32
 
 from ..compiler import compile_kernel
 from ..intrinsics import Intrinsic, offset
-from .tile import copy_row, host_tile, host_vector
+from .tile import copy_row, host_tile
 from .window import end_inside, first_inside
 
 T = float32                                              # these are bound by `tile_names`
 WIDTH, MASKED = 16, 1
 
-PANEL_ROWS = 260                                         # of the transposed gradient, of which 256 are used
 
 
 def _copy_vector(width, source, out):
@@ -185,11 +184,10 @@ def index_table(values):
 def tile_names(dtype):
     """The register tile, under the names by which kernels know it."""
     tile = host_tile(np.dtype(dtype).itemsize)
-    wide = 4 if host_vector()[1] == 32 else 2
     run = min(7 if tile.rows > 6 else 3, tile.width)     # places that stay in registers, and can be turned over
     return dict(T=np.dtype(dtype).type, ROWS=tile.rows, VECTORS=tile.vectors, WIDTH=tile.width, MASKED=int(tile.masked),
-                COLUMNS=tile.columns, PLANE=PANEL_ROWS * tile.width, WIDE_VECTORS=wide, WIDE_ROWS=6, NARROW_ROWS=12,
-                LANES=2 * tile.width, PLACES_A_RUN=run, RUNS_TURNED=min(tile.width // run, 2))
+                COLUMNS=tile.columns, LANES=2 * tile.width, PLACES_A_RUN=run, RUNS_TURNED=min(tile.width // run, 2),
+                SHORT_RUN=3 if run == 7 else 0)
 
 
 @functools.lru_cache(None)

@@ -33,10 +33,11 @@ WEIGHT_BYTES = 1 << 20                                   # beyond, a weight is p
 SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win, some 20 µs
 
 
-def _multiply_places(longest, runs, vectors, width, run, parts, part_step, depth, image, starts, stride, offsets, right, bias,
-                     lowest, out, result, plane, span):
-    """out[r * run + i, f] = rectify(bias[f] + sum over k of image[starts[r] + i * stride + offsets[k]] * right[k, f]) for r < runs,
-    i < run and f < vectors * width, where k takes `depth` numbers from 0, part_step, 2 * part_step...; `parts` times.
+def _multiply_places(longest, runs, vectors, width, run, parts, part_step, depth, image, starts, stride, offsets, right,
+                     first, first_row, lowest, out, result, plane, span):
+    """out[i, f] = rectify(first[i * first_row + f] + sum over k of image[place of i + offsets[k]] * right[k, f]) for i < runs * run
+    and f < vectors * width, where place number r * run + i is starts[r] + i * stride; k takes `depth` numbers from 0, part_step,
+    2 * part_step...; `parts` times.
 
     longest, runs, vectors and width are literals; run is at most `longest`, itself at most 7. depth is at least 1. What is below
     `lowest` becomes 0. `result` is where the sums will go, features `plane` apart, each to `span` more elements.
@@ -45,7 +46,7 @@ def _multiply_places(longest, runs, vectors, width, run, parts, part_step, depth
     for r in range(runs):
         for i in range(run):
             for f in range(lanes):
-                total = bias[f]
+                total = first[(r * run + i) * first_row + f]
                 for part in range(parts):
                     for k in range(part * part_step, part * part_step + depth):
                         total += image[starts[r] + i * stride + offsets[k]] * right[k * lanes + f]
@@ -172,10 +173,10 @@ def _lanes_row(images, columns, lanes, image, source, parts, part_step, depth, o
         done += runs
         if lanes == WIDTH:
             multiply_places(PLACES_A_RUN, 4, 1, WIDTH, run, parts, part_step, depth, image, starts, stride, offsets, weight, bias,
-                            lowest, tile, offset(out, targets[0]), plane, targets[runs - 1] - targets[0] + run - 1)
+                            int64(0), lowest, tile, offset(out, targets[0]), plane, targets[runs - 1] - targets[0] + run - 1)
         else:
             multiply_places(PLACES_A_RUN, 2, 2, WIDTH, run, parts, part_step, depth, image, starts, stride, offsets, weight, bias,
-                            lowest, tile, offset(out, targets[0]), plane, targets[runs - 1] - targets[0] + run - 1)
+                            int64(0), lowest, tile, offset(out, targets[0]), plane, targets[runs - 1] - targets[0] + run - 1)
         for first in range(0, runs, RUNS_TURNED):
             for lane in range(0, min(features, lanes), WIDTH):
                 if lanes == WIDTH:

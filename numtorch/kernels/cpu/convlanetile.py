@@ -25,8 +25,8 @@ class _Places:
     def __init__(self, builder, element, width, run, runs, vectors, operands):
         self.b, self.run, self.runs, self.vectors = builder, run, runs, vectors
         self.v = _Vectors(builder, element, width)
-        (self.parts, self.part_step, self.depth, image, starts, stride, self.offsets, self.right, self.bias, self.lowest,
-         self.out, self.result, self.plane, self.span) = operands
+        (self.parts, self.part_step, self.depth, image, starts, stride, self.offsets, self.right, self.first, self.first_row,
+         self.lowest, self.out, self.result, self.plane, self.span) = operands
         b, size = builder, self.v.bytes
         self.bases = [b.ptrtoint(b.gep(image, [b.load(b.gep(starts, [_index(r)]))]), I64) for r in range(runs)]
         one = b.mul(stride, _index(size))
@@ -34,7 +34,10 @@ class _Places:
 
     def emit(self):
         b, v = self.b, self.v
-        first = [v.load(b.gep(self.bias, [_index(j * v.width)])) for j in range(self.vectors)] * (self.runs * self.run)
+        first, row = [], self.first
+        for _ in range(self.runs * self.run):
+            first += [v.load(b.gep(row, [_index(j * v.width)])) for j in range(self.vectors)]
+            row = b.gep(row, [self.first_row])
         entry, there, done = b.block, b.append_basic_block("parts"), b.append_basic_block("places")
         b.cbranch(b.icmp_signed(">", self.parts, _index(0)), there, done)
         b.position_at_end(there)
@@ -98,7 +101,7 @@ class _Places:
 
 @intrinsic(prefer_literal=True)
 def multiply_places(typing_context, longest, runs, vectors, width, run, parts, part_step, depth, image, starts, stride, offsets,
-                    right, bias, lowest, out, result, plane, span):
+                    right, first, first_row, lowest, out, result, plane, span):
     tallest, number, columns, lanes = [t.literal_value for t in (longest, runs, vectors, width)]
 
     def codegen(context, builder, signature, values):
@@ -109,7 +112,7 @@ def multiply_places(typing_context, longest, runs, vectors, width, run, parts, p
 
     integer = types.int64
     return types.void(longest, runs, vectors, width, integer, integer, integer, integer, image, starts, integer, offsets, right,
-                      bias, out.dtype, out, result, integer, integer), codegen
+                      first, integer, out.dtype, out, result, integer, integer), codegen
 
 
 @intrinsic(prefer_literal=True)

@@ -1,7 +1,8 @@
 """The gradient of a convolution for its weight, as matrix products over the places of all images.
 
-Two forms. `weight_totals` reads the padded image in place through offsets and multiplies it by the transposed gradient:
-features are the lanes, and threads share the images, each with its own totals. It suits few channels and large images.
+Two forms. `weight_totals` reads the padded image in place and multiplies it by the transposed gradient: features are the lanes,
+neighbouring taps of a kernel's row what `convlanes.py` calls a run of places, and threads share the images, each with its own
+totals. It suits few channels and large images.
 `weight_blocks` has channels as lanes: a block of them is turned over once, after which the rows of a panel for any tap are
 whole vectors of it, zeros where the tap is outside. Threads share the channels, so no totals are added up, which for the
 large weights of small images took as long as the products.
@@ -14,159 +15,178 @@ import math
 from itertools import pairwise
 
 import numpy as np
-from numpy import float32, int64
+from numpy import float32, inf, int64
 
 from .. import threads
-from ..intrinsics import as_pointer, offset
+from ..intrinsics import as_pointer, local_array, offset
 from .convimage import (
     CHANNELS,
     X_COLUMNS,
     X_DEPTH,
     X_ROWS,
+    Image,
     aligned,
     clear,
     copy_vector,
-    forward_image,
     index_table,
     kernel_for,
-    micro,
     pad_images,
     tile_names,
 )
+from .convlanes import multiply_places
 from .convpanel import block_start, edges, sequence
 from .tile import ACCUMULATE, multiply_tile, transpose_tile
 
 T = float32                                              # these are bound by `tile_names`
 ROWS, VECTORS, WIDTH, MASKED, COLUMNS = 14, 2, 16, 1, 32
-WIDE_VECTORS, WIDE_ROWS, NARROW_ROWS, PLANE = 4, 6, 12, 4160
+LANES, PLACES_A_RUN, SHORT_RUN = 32, 7, 3
 
 CHUNK = 256                                              # places that are multiplied at once
 TOTALS_BYTES = 600_000                                   # of a block of channels, in the second-level cache
 SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win, some 20 µs
 
 
-def _multiply_indirect(max_rows, vectors, width, plane, rows, depth, left, row_offsets, column_offsets, right, out,
-                       out_row):
-    """out[rows, vectors * width] += left @ right; max_rows, vectors, width and plane are literals, depth at least 1.
-
-    Element (i, k) of left is left[row_offsets[i] + column_offsets[k]]; element (k, j * width + l) of right is
-    right[j * plane + k * width + l].
-    """
-    for i in range(rows):
-        for j in range(vectors * width):
-            total = out[i * out_row + j]
-            for k in range(depth):
-                total += left[row_offsets[i] + column_offsets[k]] * right[j // width * plane + k * width + j % width]
-            out[i * out_row + j] = total
-
-
-multiply_indirect = micro(_multiply_indirect, "multiply_indirect")
-
-
 # ---------------------------------------------------------------- features as lanes
-def _transpose_gradient(grad, positions, rows, first, count, panel):
-    """panel[p * WIDTH + r] = grad[r * positions + first + p], where rows that are absent repeat row 0."""
+# The descriptor.
+T_FIRST, T_END, T_FIRST_RUN, T_END_RUN, T_IMAGE_TABLE, T_FEATURES, T_GROUPS, T_PLACES, T_RUNS, T_RUN, T_STEP = range(11)
+T_STARTS, T_OFFSETS, T_IMAGE_SPACE, T_TOTALS, T_SCRATCH, T_SIZE, T_CHANNEL_RUNS = range(11, 18)
+
+
+def _turn_gradient(grad, places, rows, first, count, lanes, panel):
+    """panel[p * lanes + r] = grad[r * places + first + p], where rows that are absent repeat row 0."""
     whole = count - count % WIDTH
     for p in range(0, whole, WIDTH):
-        transpose_tile(WIDTH, WIDTH, offset(grad, first + p), positions, rows, offset(panel, p * WIDTH))
+        if lanes == WIDTH:
+            transpose_tile(WIDTH, WIDTH, offset(grad, first + p), places, rows, offset(panel, p * WIDTH))
+        else:
+            transpose_tile(LANES, WIDTH, offset(grad, first + p), places, rows, offset(panel, p * LANES))
     for p in range(whole, count):
-        for r in range(WIDTH):
-            panel[p * WIDTH + r] = grad[(r if r < rows else 0) * positions + first + p]
+        for r in range(lanes):
+            panel[p * lanes + r] = grad[(r if r < rows else 0) * places + first + p]
+
+
+def _add_products(image, row_starts, first, end, run, step, count, offsets, panel, lanes, totals):
+    """totals[r * run + i, lane] += sum over places of image * panel, for runs r of taps in a row of the kernel."""
+    starts = local_array(int64, 4)
+    r = first
+    while r < end:
+        for i in range(4):                               # beyond the last run, it is repeated; its sums go to spare rows
+            starts[i] = row_starts[min(r + i, end - 1)]
+        to = offset(totals, r * run * lanes)
+        if lanes == WIDTH:
+            multiply_places(PLACES_A_RUN, 4, 1, WIDTH, run, int64(1), int64(0), count, image, starts, step, offsets, panel, to,
+                            lanes, T(-inf), to, to, int64(0), int64(0))
+            r += 4
+        elif run <= SHORT_RUN and end - r > 2:
+            multiply_places(SHORT_RUN, 4, 2, WIDTH, run, int64(1), int64(0), count, image, starts, step, offsets, panel, to,
+                            lanes, T(-inf), to, to, int64(0), int64(0))
+            r += 4
+        else:
+            multiply_places(PLACES_A_RUN, 2, 2, WIDTH, run, int64(1), int64(0), count, image, starts, step, offsets, panel, to,
+                            lanes, T(-inf), to, to, int64(0), int64(0))
+            r += 2
 
 
 def weight_totals(grad_out, x, workspace, walk):
-    """totals[group, k, feature] over items first..end of images * groups, for k of first_tap..end_tap."""
-    table = as_pointer(walk[4], walk)
-    rows, groups, positions, depth, first_tap, end_tap = walk[5], walk[6], walk[7], walk[8], walk[9], walk[10]
-    columns = walk[11]
-    row_offsets, column_offsets = as_pointer(walk[12], walk), as_pointer(walk[13], walk)
-    totals, scratch = offset(workspace, walk[15]), offset(workspace, walk[16])
-    panel = offset(scratch, walk[14])
+    """totals[group, block of features, tap, lane] over items first..end of images * groups, for runs first_run..end_run of taps."""
+    table, rows, groups, places = as_pointer(walk[T_IMAGE_TABLE], walk), walk[T_FEATURES], walk[T_GROUPS], walk[T_PLACES]
+    starts, offsets = as_pointer(walk[T_STARTS], walk), as_pointer(walk[T_OFFSETS], walk)
+    run, first_run, end_run, size = walk[T_RUN], walk[T_FIRST_RUN], walk[T_END_RUN], walk[T_SIZE]
+    totals, image = offset(workspace, walk[T_TOTALS]), offset(workspace, walk[T_SCRATCH])
+    panel = offset(image, walk[T_IMAGE_SPACE])
     channel_size = table[X_DEPTH] * table[X_ROWS] * table[X_COLUMNS]
-    clear(scratch, walk[14])
+    first_channel = first_run // walk[T_CHANNEL_RUNS]
+    end_channel = min((end_run + walk[T_CHANNEL_RUNS] - 1) // walk[T_CHANNEL_RUNS], table[CHANNELS])
+    clear(image, walk[T_IMAGE_SPACE])
     for group in range(groups):
-        clear(offset(totals, (group * depth + first_tap) * columns), (end_tap - first_tap) * columns)
-    for item in range(walk[0], walk[1]):
-        pad_images(offset(x, item * table[CHANNELS] * channel_size), scratch, table, int64(1), walk[2], walk[3])
-        out = offset(totals, item % groups * depth * columns)
-        grad = offset(grad_out, item * rows * positions)
-        for first in range(0, positions, CHUNK):
-            count = min(CHUNK, positions - first)
-            places = offset(column_offsets, first)
-            column = int64(0)
-            while column < columns:
-                vectors = WIDE_VECTORS if columns - column >= WIDE_VECTORS * WIDTH else 1
-                for v in range(vectors):
-                    at = column + v * WIDTH
-                    if at < rows:
-                        present = min(rows - at, WIDTH)
-                        _transpose_gradient(offset(grad, at * positions), positions, present, first, count,
-                                            offset(panel, v * PLANE))
-                    else:
-                        clear(offset(panel, v * PLANE), count * WIDTH)
-                most = WIDE_ROWS if vectors > 1 else NARROW_ROWS
-                blocks = (end_tap - first_tap + most - 1) // most
-                block = (end_tap - first_tap + blocks - 1) // blocks
-                for k in range(first_tap, end_tap, block):
-                    target, height_of_block = offset(out, k * columns + column), min(block, end_tap - k)
-                    if vectors > 1:
-                        multiply_indirect(WIDE_ROWS, WIDE_VECTORS, WIDTH, PLANE, height_of_block, count, scratch,
-                                          offset(row_offsets, k), places, panel, target, columns)
-                    else:
-                        multiply_indirect(NARROW_ROWS, 1, WIDTH, PLANE, height_of_block, count, scratch,
-                                          offset(row_offsets, k), places, panel, target, columns)
-                column += vectors * WIDTH
+        for block in range(0, rows, LANES):
+            lanes = int64(WIDTH) if rows - block <= WIDTH else int64(LANES)
+            to = offset(totals, group * size + block * walk[T_RUNS] * run)
+            clear(offset(to, first_run * run * lanes), (end_run - first_run) * run * lanes)
+    for item in range(walk[T_FIRST], walk[T_END]):
+        pad_images(offset(x, item * table[CHANNELS] * channel_size), image, table, int64(1), first_channel, end_channel)
+        for first in range(0, places, CHUNK):
+            count = min(CHUNK, places - first)
+            for block in range(0, rows, LANES):
+                lanes, present = int64(LANES), min(rows - block, LANES)
+                if present <= WIDTH:
+                    lanes = int64(WIDTH)
+                _turn_gradient(offset(grad_out, (item * rows + block) * places), places, present, first, count, lanes, panel)
+                _add_products(image, starts, first_run, end_run, run, walk[T_STEP], count, offset(offsets, first), panel, lanes,
+                              offset(totals, item % groups * size + block * walk[T_RUNS] * run))
 
 
 def add_totals(totals, grad_weight, walk):
-    """Add up the parts' totals, from (part, group, k, feature) to (group, feature, k), for feature blocks first..end of
-    all groups. A block is as wide as a cache line, so that each line is read once."""
-    rows, depth, columns, copies, size, blocks = walk[2], walk[3], walk[4], walk[5], walk[6], walk[7]
+    """Add up the parts' totals, from (part, group, block, tap, lane) to (group, feature, k), for half blocks first..end of all
+    groups. A half block is as wide as a cache line, so that each line is read once."""
+    rows, depth, taps, copies, size, halves = walk[2], walk[3], walk[4], walk[5], walk[6], walk[7]
+    places, group_size = as_pointer(walk[8], walk), walk[9]
     for at in range(walk[0], walk[1]):
-        group, first = at // blocks, at % blocks * WIDTH
-        count = min(rows - first, WIDTH)
-        source = offset(totals, group * depth * columns + first)
+        group, first = at // halves, at % halves * WIDTH
+        count, block = min(rows - first, WIDTH), first // LANES * LANES
+        lanes = int64(WIDTH) if rows - block <= WIDTH else int64(LANES)
+        source = offset(totals, group * group_size + block * taps + first - block)
         out = offset(grad_weight, (group * rows + first) * depth)
         for k in range(depth):
+            line = offset(source, places[k] * lanes)
             for row in range(count):
-                total = source[k * columns + row]
+                total = line[row]
                 for copy in range(1, copies):
-                    total += source[copy * size + k * columns + row]
+                    total += line[copy * size + row]
                 out[row * depth + k] = total
+
+
+def _plain_image(dtype, shape):
+    """The padded image with its columns in order; where each run of taps in a row of the kernel starts, and how long it is; where
+    each place of the output starts; and which of the taps, run by run, each k is."""
+    longest = tile_names(dtype)["PLACES_A_RUN"]
+    single = [k == 1 for k in shape.kernel]              # a single tap sees only every stride-th element
+    step = [1 if one else s for one, s in zip(single, shape.stride)]
+    padded = [(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(shape.out, step, shape.kernel, shape.dilation)]
+    pieces = -(-shape.kernel[2] // longest)
+    run = -(-shape.kernel[2] // pieces)
+    channels = shape.channels // shape.groups
+    image = Image(dtype, channels, shape.channels * math.prod(shape.size), shape.size, shape.padding, padded,
+                  [s if one else 1 for one, s in zip(single, shape.stride)], 1, 1)
+    image.elements += aligned((pieces * run - shape.kernel[2]) * shape.dilation[2])      # what a run has beyond is multiplied too
+    plane, row = (np.arange(k) * d for k, d in zip(shape.kernel[:2], shape.dilation))
+    starts = index_table(np.arange(channels)[:, None, None, None] * image.channel_step + plane[:, None, None] * image.depth_step
+                         + row[:, None] * image.row_step + np.arange(pieces) * run * shape.dilation[2])
+    places = index_table(np.arange(shape.out[0])[:, None, None] * step[0] * image.depth_step
+                         + np.arange(shape.out[1])[:, None] * step[1] * image.row_step + np.arange(shape.out[2]) * step[2])
+    lines = np.arange(channels * shape.kernel[0] * shape.kernel[1])
+    return image, starts, run, places, index_table(lines[:, None] * pieces * run + np.arange(shape.kernel[2]))
 
 
 def plan_totals(dtype, shape):
     """Features as lanes."""
     names, size = tile_names(dtype), np.dtype(dtype).itemsize
-    image, offsets, steps = forward_image(shape, dtype)
-    places = index_table(np.arange(shape.out[0])[:, None, None] * steps[0] + np.arange(shape.out[1])[:, None] * steps[1]
-                         + np.arange(shape.out[2]))
-    depth, rows, groups, items = len(offsets), shape.features // shape.groups, shape.groups, shape.images * shape.groups
-    vectors = -(-rows // names["WIDTH"])
-    if vectors % names["WIDE_VECTORS"] == names["WIDE_VECTORS"] - 1:
-        vectors += 1
-    columns = vectors * names["WIDTH"]
-    total = aligned(groups * depth * columns)
-    scratch = image.elements + aligned(names["WIDE_VECTORS"] * names["PLANE"] + names["WIDTH"])
+    image, starts, run, offsets, order = _plain_image(dtype, shape)
+    per_channel = len(starts) // (shape.channels // shape.groups)
+    rows, groups, items = shape.features // shape.groups, shape.groups, shape.images * shape.groups
+    runs, depth = -(-len(starts) // 4) * 4, len(order)   # with spare ones, since four are added to at a time
+    group_size = aligned(-(-rows // names["WIDTH"]) * names["WIDTH"] * runs * run)
+    total = groups * group_size
+    scratch = image.elements + aligned(names["LANES"] * CHUNK + names["WIDTH"])
     threaded = shape.multiply_adds > SPLIT_WORK
     parts = threads.get_num_threads() if threaded else 1
     if items >= parts:
-        cuts, copies = [(a, b, 0, depth) for a, b in pairwise(edges(items, parts))], parts
+        cuts, copies = [(a, b, 0, len(starts)) for a, b in pairwise(edges(items, parts))], parts
     else:
-        parts, copies = min(parts, depth), 1
-        cuts = [(0, items, a, b) for a, b in pairwise(edges(depth, parts))]
-    descriptors = [(first, end, low // shape.taps, -(-high // shape.taps), image.table.ctypes.data, rows, groups, shape.places,
-                    depth, low, high, columns, offsets.ctypes.data, places.ctypes.data, image.elements,
-                    part * total if copies > 1 else 0, copies * total + part * scratch)
-                   for part, (first, end, low, high) in enumerate(cuts)]
+        parts, copies = min(parts, runs // 4), 1
+        cuts = [(0, items, 4 * a, min(4 * b, len(starts))) for a, b in pairwise(edges(runs // 4, parts))]
+    descriptors = [(first, end, low, high, image.table.ctypes.data, rows, groups, shape.places, runs, run, shape.dilation[2],
+                    starts.ctypes.data, offsets.ctypes.data, image.elements, part * total if copies > 1 else 0,
+                    copies * total + part * scratch, group_size, per_channel) for part, (first, end, low, high) in enumerate(cuts)]
     sums = threads.prepare(kernel_for(weight_totals, dtype), descriptors, [(0, 0, 0)] * parts, release_lock=threaded)
-    blocks = -(-rows // names["WIDTH"])
-    add_parts = min(parts, groups * blocks) if rows * groups * depth > 20_000 else 1
-    add = threads.prepare(kernel_for(add_totals, dtype), [(first, end, rows, depth, columns, copies, total, blocks)
-                                                          for first, end in pairwise(edges(groups * blocks, add_parts))],
+    halves = -(-rows // names["WIDTH"])
+    add_parts = min(parts, groups * halves) if rows * groups * depth > 20_000 else 1
+    add = threads.prepare(kernel_for(add_totals, dtype), [(first, end, rows, depth, runs * run, copies, total, halves,
+                                                           order.ctypes.data, group_size)
+                                                          for first, end in pairwise(edges(groups * halves, add_parts))],
                           [(0, 0)] * add_parts)
     arguments = ("grad_out, x, grad_weight, workspace", "grad_out, x, workspace", "workspace, grad_weight")
-    return sequence(sums, add, arguments, (copies * total + parts * scratch) * size, (image, offsets, places))
+    return sequence(sums, add, arguments, (copies * total + parts * scratch) * size, (image, starts, offsets, order))
 
 
 # ---------------------------------------------------------------- channels as lanes
