@@ -13,6 +13,12 @@ def numbered(*shape):
     return np.arange(1.0, 1 + np.prod(shape)).reshape(shape)
 
 
+def large(*shape):
+    """So much that one kernel copies all tensors, in several threads."""
+    return np.random.default_rng(0).normal(size=shape)
+
+
+LARGE = [large(64, 33), large(1, 33), large(500, 33), large(77, 33)]
 A, B, V, C = numbered(2, 3), -numbered(2, 3), numbered(3), numbered(2, 3, 4)
 # what ours gives, what NumPy gives, of which arrays
 CASES = {
@@ -25,6 +31,17 @@ CASES = {
     "stack 1": (lambda a, b: join.stack([a, b], 1), lambda a, b: np.stack([a, b], 1), (A, B)),
     "stack -1": (lambda a, b: join.stack([a, b], -1), lambda a, b: np.stack([a, b], -1), (A, B)),
     "stack 0-dim": (lambda a, b: join.stack([a, b]), lambda a, b: np.stack([a, b]), (np.array(1.0), np.array(2.0))),
+    "cat 0 large": (lambda *parts: join.cat(parts), lambda *parts: np.concatenate(parts), LARGE),
+    "cat 1 large": (lambda *parts: join.cat(parts, 1), lambda *parts: np.concatenate(parts, 1),
+                    [large(301, n) for n in (3, 40, 1, 130)]),
+    "cat 1 large of parts": (lambda a, b: join.cat([a[:, :50], b[:, 7:]], 1), lambda a, b: np.concatenate([a[:, :50], b[:, 7:]], 1),
+                             [large(301, 60), large(301, 130)]),
+    "cat large with an empty one": (lambda *parts: join.cat(parts), lambda *parts: np.concatenate(parts),
+                                    [large(3000, 5), large(0, 5), large(2000, 5)]),
+    "cat large transposed": (lambda a, b: join.cat([a.T, b]), lambda a, b: np.concatenate([a.T, b]), [large(90, 300), large(50, 90)]),
+    "stack 0 large": (lambda *parts: join.stack(parts), lambda *parts: np.stack(parts), [large(70, 71)] * 5),
+    "stack 1 large": (lambda *parts: join.stack(parts, 1), lambda *parts: np.stack(parts, 1), [large(70, 71)] * 5),
+    "stack -1 large": (lambda *parts: join.stack(parts, -1), lambda *parts: np.stack(parts, -1), [large(70, 71)] * 5),
     "hstack": (lambda a, b: join.hstack([a, b]), lambda a, b: np.hstack([a, b]), (A, B)),
     "hstack vectors": (lambda a, b: join.hstack([a, b]), lambda a, b: np.hstack([a, b]), (V, V)),
     "vstack": (lambda a, b: join.vstack([a, b]), lambda a, b: np.vstack([a, b]), (V, A)),
@@ -216,3 +233,18 @@ def test_writing_to_a_part_reaches_the_whole():
     a, b = y.unbind(0)
     a.mul_(5)
     assert gradients(y.sum() + b.sum(), x)[0].tolist() == [[10] * 4, [4] * 4]
+
+
+@pytest.mark.parametrize("dtype", ["complex128", "complex64", "float16", "uint8"])
+def test_large_joins_of_every_size_of_element(dtype):
+    a, b = (100 * large(300, n) % 100 for n in (70, 31))
+    a, b = a.astype(dtype), b.astype(dtype)
+    for dim, parts in ((1, (a, b)), (0, (a, a[:7])), (0, (a[:, 0], b[:, 0]))):
+        assert (join.cat([tensor(p) for p in parts], dim).numpy() == np.concatenate(parts, dim)).all()
+
+
+def test_large_join_of_single_columns():
+    """Pieces whose rows are one element wide, and steps that are not."""
+    a = large(30_000, 3)
+    np.testing.assert_array_equal(join.cat([tensor(a)[:, :1], tensor(a)[:, 2:]], 1).numpy(), a[:, [0, 2]])
+    np.testing.assert_array_equal(join.stack([tensor(a)[:, 1], tensor(a)[:, 2]]).numpy(), a.T[1:])

@@ -15,14 +15,14 @@ from .op import method
 from .view import unsqueeze
 from .writing import check_inplace_allowed, overlap_partly, rebase_history
 
-_MOST_INDICES = 64
+MOST_ADDRESSES = 64
 
 
 class _Desk(threading.local):
     """A thread's words for the call it is making: the status, then the addresses of the second and later index arrays."""
 
     def __init__(self):
-        words = (ctypes.c_int64 * (1 + _MOST_INDICES))()
+        words = (ctypes.c_int64 * (1 + MOST_ADDRESSES))()
         self.words = words, ctypes.addressof(words)
 
 
@@ -51,6 +51,14 @@ def run_indexed(prepared, x, indices, other, bounds, complaint=out_of_bounds):
     if words[0]:
         words[0] = 0
         raise complaint(*_first_bad(indices, bounds))
+
+
+def table_of(tensors):
+    """The address of this thread's table with the tensors' addresses, good until its next call; for at most MOST_ADDRESSES."""
+    words, status = _desk.words
+    for place_in_table, each in enumerate(tensors, 1):
+        words[place_in_table] = each.address
+    return status + 8
 
 
 def run_counting(prepared, x) -> int:

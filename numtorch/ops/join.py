@@ -6,20 +6,25 @@ import warnings
 from .. import layout as algebra
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import promote_types
+from ..kernels.walk import merge
 from ..layout import Layout, wrap_dim
 from ..tensor import Tensor, empty
+from .backends import kernels
 from .copy import copy_, plan_copy, register, to_dtype
+from .indexed import MOST_ADDRESSES, table_of
 from .op import new_plan_table
 from .view import expand, narrow, reshape, select, unsqueeze
 
 
 # ---------------------------------------------------------------- cat and stack
 class _JoinPlan:
-    """What a cat or stack of given layouts must know: the result's layout, and for each tensor the copy that puts it there."""
+    """What a cat or stack of given layouts must know: the result's layout, and one kernel that copies all tensors (`whole`), or
+    where a dtype or a layout does not allow that, for each tensor the copy that puts it in its place."""
 
-    __slots__ = ("out", "parts", "pieces", "dtypes")
+    __slots__ = ("out", "whole", "parts", "pieces", "dtypes")
 
 
+LEAST_BYTES = 1 << 15                                    # from which a call for each tensor costs more than a table of addresses
 _joins = new_plan_table()
 
 
@@ -89,20 +94,40 @@ def _plan_stack(layouts, dim):
 def _plan_join(layouts, out, pieces, view):
     plan = _JoinPlan()
     plan.out, plan.pieces, plan.dtypes = out, pieces, [each.dtype for each in layouts]
+    regions = [getattr(algebra, view.__name__)(out, *piece) if layout.numel else None for layout, piece in zip(layouts, pieces)]
+    plan.whole = _plan_whole(layouts, out, regions)
     plan.parts = []
-    for position, (layout, piece) in enumerate(zip(layouts, pieces)):
-        if layout.numel:
-            region, offset = getattr(algebra, view.__name__)(out, *piece)
-            prepared = plan_copy(layout, region)
+    for position, (layout, region) in enumerate(zip(layouts, regions)):
+        if region is not None and plan.whole is None:
+            target, offset = region
+            prepared = plan_copy(layout, target)
             plan.parts.append((position, offset * out.dtype.itemsize, prepared.call, prepared.walk))
     return plan
+
+
+def _plan_whole(layouts, out, regions):
+    """The kernel that copies all, where every tensor is rows of elements in both places and there is much to copy; else None."""
+    pieces = []
+    for layout, region in zip(layouts, regions):
+        if region is None or layout.dtype is not out.dtype:
+            return None
+        extents, steps = merge(layout.shape, [layout.strides, region[0].strides])
+        if len(extents) > 2 or (extents and steps[-1] != (1, 1)):
+            return None
+        rows, (step, out_step) = (extents[0], steps[0]) if len(extents) == 2 else (1, (0, 0))
+        pieces.append((rows, extents[-1] if extents else 1, step, region[1], out_step))
+    if out.numel * out.dtype.itemsize < LEAST_BYTES or len(pieces) > MOST_ADDRESSES or out.device.type != "cpu":
+        return None
+    return kernels(out.device, "rearrange").plan_join(out.dtype.itemsize, pieces)
 
 
 def _join(title, plan_for, vjp, tensors, dim):
     key = (title, dim, *[t.layout for t in tensors])
     plan = _joins.get(key) or _joins.keep(key, plan_for([t.layout for t in tensors], dim))
     out = empty(plan.out)
-    address = out.address
+    address, whole = out.address, plan.whole
+    if whole is not None:
+        whole.call(table_of(tensors), address, whole.walk)
     for position, offset, call, walk in plan.parts:
         call(tensors[position].address, address + offset, walk)
     for each in tensors:

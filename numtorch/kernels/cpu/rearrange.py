@@ -1,9 +1,11 @@
-"""Copies that turn round or cut off rows, and positions that repeat. Elements are words of their size; 16 bytes are two."""
+"""Copies that join tensors, turn round or cut off rows, and positions that repeat. Elements are words of their size; 16 bytes
+are two."""
 from __future__ import annotations
 
 from numpy import int64
 
-from ..intrinsics import offset
+from ..intrinsics import as_pointer, offset
+from ..walk import LEAST_BYTES
 from .elements import WORDS, prepare_parts, shares, typed
 
 GRAIN = 10_000                   # two threads take 0.8 of the time at twice as many
@@ -30,6 +32,24 @@ def reverse_rows(x, out, walk):
             for i in range(n):
                 b[2 * i] = a[2 * (n - 1 - i)]
                 b[2 * i + 1] = a[2 * (n - 1 - i) + 1]
+
+
+PIECE = 7
+
+
+def join_rows(table, out, walk):
+    """Rows of several tensors, whose addresses are in `table`, copied to their places in one.
+
+    walk: how many pieces, then for each its tensor, the first element and the step from row to row there, the same in `out`, rows,
+    elements of a row."""
+    for k in range(walk[0]):
+        piece = offset(walk, 1 + k * PIECE)
+        n = piece[6]
+        for row in range(piece[5]):
+            a = offset(as_pointer(table[piece[0]], out), piece[1] + row * piece[2])
+            b = offset(out, piece[3] + row * piece[4])
+            for i in range(n):
+                b[i] = a[i]
 
 
 def triangle(x, out, walk):
@@ -88,6 +108,36 @@ def plan_reverse_rows(size: int, shape: tuple, strides: tuple):
     parts = shares(rows, work, GRAIN)
     return prepare_parts(kernel, [(start, stop, shape[-1], words, len(shape) - 1, *outer) for start, stop in parts],
                          [(0, 0)] * len(parts), work)
+
+
+def plan_join(size: int, pieces):
+    """Addresses: a table of the tensors' addresses, out.
+
+    Args:
+        pieces: for each tensor (rows, elements of a row, step from row to row; place in out, step there), none empty.
+    """
+    kernel, words = typed(join_rows, WORDS[min(size, 8)], ("int64*", "element*", "int64*")), 2 if size == 16 else 1
+    pieces = [(rows, width, step, place, out_step) if rows > 1 else (width, 1, 1, place, 1)      # a single row is cut anywhere
+              for rows, width, step, place, out_step in pieces]
+    total = sum(rows * width for rows, width, *_ in pieces)
+    abreast = len({(rows, out_step) for rows, _, _, _, out_step in pieces}) == 1
+    parts = []
+    for start, stop in shares(total, total * size, LEAST_BYTES // 2):
+        found, before = [], 0
+        for tensor, (rows, width, step, place, out_step) in enumerate(pieces):
+            if abreast:                                  # each part takes rows of all: whole rows of `out` (1.2 times as fast)
+                first, last = rows * start // total, rows * stop // total
+            else:
+                first, last = (min(max(-(-(edge - before) // width), 0), rows) for edge in (start, stop))
+            count, length = (last - first, width) if width > 1 else (1, last - first)
+            if first < last:
+                found += [tensor, first * step * words, step * words, (place + first * out_step) * words, out_step * words, count,
+                          length * words]
+            before += rows * width
+        parts.append(found)
+    longest = max(len(found) for found in parts)
+    walks = [[len(found) // PIECE, *found, *[0] * (longest - len(found))] for found in parts]
+    return prepare_parts(kernel, walks, [(0, 0)] * len(walks), total)
 
 
 def plan_triangle(size: int, matrices: int, rows: int, columns: int, diagonal: int, upper: bool):
