@@ -1,7 +1,10 @@
 """Optimisers, and schedules for their learning rates."""
-from . import lr_scheduler
-from .adam import Adam, AdamW
+from . import lr_scheduler, swa_utils
+from .adagrad import Adadelta, Adagrad, RMSprop, Rprop
+from .adam import Adam, Adamax, AdamW, NAdam, RAdam
+from .lbfgs import LBFGS
 from .optimizer import Optimizer
-from .sgd import SGD
+from .sgd import ASGD, SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler"]
+__all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop",
+           "Rprop", "lr_scheduler", "swa_utils"]

@@ -1,11 +1,48 @@
-"""Adam and AdamW."""
+"""Adam and what grew out of it: AdamW, Adamax, NAdam, RAdam."""
 from __future__ import annotations
 
-from ..ops.creation import zeros_like
-from .optimizer import Optimizer, new_step
+import math
+
+from ..kernels.intrinsics import fabs, fmax, sqrt
+from .check import betas_below_one, not_negative
+from .rule import Rule, RuleOptimizer
 
 
-class Adam(Optimizer):
+def _means(g, exp_avg, exp_avg_sq, rest1, beta2, rest2):
+    """The running means of the gradient and of its square."""
+    return exp_avg + rest1 * (g - exp_avg), beta2 * exp_avg_sq + rest2 * g * g
+
+
+def _adam(p, g, exp_avg, exp_avg_sq, lr, root, eps, rest1, beta2, rest2):
+    m, v = _means(g, exp_avg, exp_avg_sq, rest1, beta2, rest2)
+    return p - lr * m / (sqrt(v) * root + eps), m, v
+
+
+def _amsgrad(p, g, exp_avg, exp_avg_sq, largest, lr, root, eps, rest1, beta2, rest2):
+    m, v = _means(g, exp_avg, exp_avg_sq, rest1, beta2, rest2)
+    top = fmax(largest, v)
+    return p - lr * m / (sqrt(top) * root + eps), m, v, top
+
+
+class _WithMeans(RuleOptimizer):
+    """What the family shares: its options' checks, and the coefficients of the running means."""
+
+    def __init__(self, params, lr, betas, eps, weight_decay, **options):
+        not_negative(lr=lr, eps=eps, weight_decay=weight_decay)
+        betas_below_one(betas)
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, **options))
+
+    def coefficients(self, group, batch):
+        beta1, beta2 = group["betas"]
+        beta1, beta2, step = float(beta1), float(beta2), batch.next_step()
+        return *self.rates(group, batch, step, beta1, beta2), 1.0 - beta1, beta2, 1.0 - beta2
+
+    def rates(self, group, batch, step, beta1, beta2) -> tuple:
+        """The coefficients that change with the steps, and eps."""
+        raise NotImplementedError
+
+
+class Adam(_WithMeans):
     """Steps scaled by running means of the gradient and of its square (Kingma and Ba 2015).
 
     Args:
@@ -17,57 +54,27 @@ class Adam(Optimizer):
         amsgrad: scale by the largest running mean so far (Reddi et al. 2018).
         maximize: go up instead of down.
         decoupled_weight_decay: shrink the parameter instead, as `AdamW` does.
+        foreach, capturable, fused: nothing here, where every step is one kernel call for all parameters.
 
     Raises:
         ValueError: an option out of range.
     """
 
-    planner = "plan_adam"
+    adam = Rule(_adam, ("exp_avg", "exp_avg_sq"))
+    largest = Rule(_amsgrad, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"))
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0, amsgrad: bool = False, *,
                  foreach=None, maximize: bool = False, capturable: bool = False, differentiable: bool = False, fused=None,
                  decoupled_weight_decay: bool = False):
-        for name, value in (("learning rate", lr), ("epsilon value", eps), ("weight_decay value", weight_decay)):
-            if value < 0:
-                raise ValueError(f"Invalid {name}: {value}")
-        for place, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {place}: {beta}")
-        if differentiable:
-            raise NotImplementedError(f"{type(self).__name__}: differentiable steps are not supported")
-        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize,
-                                      foreach=foreach, capturable=capturable, differentiable=differentiable, fused=fused,
-                                      decoupled_weight_decay=decoupled_weight_decay))
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad=amsgrad, maximize=maximize, foreach=foreach,
+                         capturable=capturable, differentiable=differentiable, fused=fused,
+                         decoupled_weight_decay=decoupled_weight_decay)
 
-    def _key(self, parameter, state):
-        return float(state["step"])
+    def rule(self, group):
+        return self.largest if group["amsgrad"] else self.adam
 
-    def _start(self, parameter, group):
-        state = self.state[parameter]
-        if not state:
-            state["step"] = new_step()
-            state["exp_avg"], state["exp_avg_sq"] = zeros_like(parameter.detach()), zeros_like(parameter.detach())
-        if group["amsgrad"] and "max_exp_avg_sq" not in state:
-            state["max_exp_avg_sq"] = zeros_like(parameter.detach())
-        return state
-
-    def _columns(self, group, state):
-        return [state["exp_avg"], state["exp_avg_sq"], state["max_exp_avg_sq"] if group["amsgrad"] else None]
-
-    def step(self, closure=None):
-        loss = self._loss(closure) if closure is not None or self._hooks is not None else None
-        for number, group in enumerate(self.param_groups):
-            beta1, beta2 = group["betas"]
-            options = (group["lr"], beta1, beta2, group["eps"], group["weight_decay"], group["maximize"],
-                       group["decoupled_weight_decay"])
-            for batch in self._batches(number, group, group["amsgrad"]):
-                if options != batch.options:
-                    batch.options = options
-                    batch.hyper[:7] = [float(o) for o in options]
-                batch.steps += 1
-                batch.hyper[7] = batch.steps[0]
-                batch.run()
-        return loss if self._hooks is None else self._done(loss)
+    def rates(self, group, batch, step, beta1, beta2):
+        return float(group["lr"]) / (1.0 - beta1 ** step), 1.0 / math.sqrt(1.0 - beta2 ** step), group["eps"]
 
 
 class AdamW(Adam):
@@ -80,3 +87,88 @@ class AdamW(Adam):
                  maximize: bool = False, foreach=None, capturable: bool = False, differentiable: bool = False, fused=None):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable,
                          differentiable=differentiable, fused=fused, decoupled_weight_decay=True)
+
+
+def _adamax(p, g, exp_avg, exp_inf, lr, eps, rest1, beta2, rest2):
+    m, largest = exp_avg + rest1 * (g - exp_avg), fmax(beta2 * exp_inf, fabs(g) + eps)
+    return p - lr * m / largest, m, largest
+
+
+class Adamax(_WithMeans):
+    """Adam scaled by a fading maximum of the gradient (Kingma and Ba 2015). Arguments as for `Adam`."""
+
+    adamax = Rule(_adamax, ("exp_avg", "exp_inf"))
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0, foreach=None, *,
+                 maximize: bool = False, differentiable: bool = False, capturable: bool = False):
+        super().__init__(params, lr, betas, eps, weight_decay, foreach=foreach, maximize=maximize, differentiable=differentiable,
+                         capturable=capturable)
+
+    def rule(self, group):
+        return self.adamax
+
+    def rates(self, group, batch, step, beta1, beta2):
+        return float(group["lr"]) / (1.0 - beta1 ** step), group["eps"]
+
+
+def _nadam(p, g, exp_avg, exp_avg_sq, by_gradient, by_mean, root, eps, rest1, beta2, rest2):
+    m, v = _means(g, exp_avg, exp_avg_sq, rest1, beta2, rest2)
+    return p - (by_gradient * g + by_mean * m) / (sqrt(v) * root + eps), m, v
+
+
+class NAdam(_WithMeans):
+    """Adam with Nesterov's momentum (Dozat 2016). Arguments as for `Adam`, and `momentum_decay`, by which momentum warms up."""
+
+    counts = {"step": 0.0, "mu_product": 1.0}
+    nadam = Rule(_nadam, ("exp_avg", "exp_avg_sq"))
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
+                 momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *, foreach=None,
+                 maximize: bool = False, capturable: bool = False, differentiable: bool = False):
+        not_negative(momentum_decay=momentum_decay)
+        super().__init__(params, lr, betas, eps, weight_decay, momentum_decay=momentum_decay,
+                         decoupled_weight_decay=decoupled_weight_decay, maximize=maximize, foreach=foreach, capturable=capturable,
+                         differentiable=differentiable)
+
+    def rule(self, group):
+        return self.nadam
+
+    def rates(self, group, batch, step, beta1, beta2):
+        lr, decay, products = float(group["lr"]), group["momentum_decay"], batch.counts["mu_product"]
+        mu, following = (beta1 * (1.0 - 0.5 * 0.96 ** (s * decay)) for s in (step, step + 1))
+        products *= mu
+        product = float(products[0])
+        return (lr * (1.0 - mu) / (1.0 - product), lr * following / (1.0 - product * following),
+                1.0 / math.sqrt(1.0 - beta2 ** step), group["eps"])
+
+
+def _radam(p, g, exp_avg, exp_avg_sq, scaled, plain, eps, rest1, beta2, rest2):
+    m, v = _means(g, exp_avg, exp_avg_sq, rest1, beta2, rest2)
+    return p - m * (scaled / (sqrt(v) + eps) + plain), m, v
+
+
+class RAdam(_WithMeans):
+    """Adam whose first steps are not scaled, while the mean of squares is too uncertain (Liu et al. 2020).
+
+    Arguments as for `Adam`.
+    """
+
+    radam = Rule(_radam, ("exp_avg", "exp_avg_sq"))
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
+                 decoupled_weight_decay: bool = False, *, foreach=None, maximize: bool = False, capturable: bool = False,
+                 differentiable: bool = False):
+        super().__init__(params, lr, betas, eps, weight_decay, maximize=maximize, foreach=foreach, capturable=capturable,
+                         decoupled_weight_decay=decoupled_weight_decay, differentiable=differentiable)
+
+    def rule(self, group):
+        return self.radam
+
+    def rates(self, group, batch, step, beta1, beta2):
+        rate, left = float(group["lr"]) / (1.0 - beta1 ** step), 1.0 - beta2 ** step
+        most = 2.0 / (1.0 - beta2) - 1.0                 # rho of the paper: how many squares a long mean stands for
+        now = most - 2.0 * step * beta2 ** step / left
+        if now <= 5.0:
+            return 0.0, rate, group["eps"]
+        certain = math.sqrt((now - 4) * (now - 2) * most / ((most - 4) * (most - 2) * now))
+        return rate * certain * math.sqrt(left), 0.0, group["eps"]

@@ -1,23 +1,14 @@
-"""What all optimisers share: parameter groups, state, saving and loading, and the call of one kernel for all parameters.
-
-A step costs one kernel call for each group (more only where dtypes or step counts differ). The kernel reads a table of addresses,
-of which only what has moved since the last step is written again.
-"""
+"""What all optimisers share: parameter groups, state, hooks, saving and loading."""
 from __future__ import annotations
 
 from collections import defaultdict
 from copy import deepcopy
 from itertools import chain
 
-import numpy as np
-
 from ..autograd.graph import HookTable, Leaf
 from ..autograd.modes import enable_grad, no_grad
-from ..dtypes import float32
-from ..layout import Layout
-from ..ops.backends import kernels
-from ..ops.copy import copy_elements
-from ..tensor import Tensor, empty, lasting, raw_array, view_of
+from ..exchange import from_dlpack
+from ..tensor import Tensor
 
 
 class _Required:
@@ -51,7 +42,7 @@ class Optimizer:
             raise TypeError(f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
                             f"{type(params)}")
         self.defaults, self.state, self.param_groups = defaults, defaultdict(dict), []
-        self._prepared, self._hooks = [], None
+        self._hooks = None
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -87,7 +78,6 @@ class Optimizer:
         if any(id(p) in known for p in params):
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(group)
-        self._prepared.append(None)
 
     # ------------------------------------------------------------ training
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -141,25 +131,6 @@ class Optimizer:
         """Have `hook(optimizer, args, kwargs)` called after every step. Returns a handle with `remove()`."""
         return self._hook_table("after").add(hook)
 
-    def _batches(self, number, group, kept):
-        """The kernel calls of a group whose tables are up to date, made anew where its parameters, its gradients or what is
-        `kept` of them in the state have changed."""
-        prepared = self._prepared[number]
-        if prepared is None or not prepared.update(self.state, kept):
-            prepared = self._prepared[number] = _Prepared(self, group, kept)
-        return prepared.batches
-
-    def _key(self, parameter, state):
-        """What parameters of one kernel call must have in common, beyond dtype and device."""
-
-    def _start(self, parameter, group):
-        """A parameter's state, filled in before its first step."""
-        return self.state[parameter]
-
-    def _columns(self, group, state):
-        """The state tensors of a parameter, in the order of the kernel's table; None for an absent one."""
-        raise NotImplementedError
-
     # ------------------------------------------------------------ state
     def state_dict(self) -> dict:
         """State by the parameters' numbers, and groups with numbers in place of parameters, as PyTorch saves them."""
@@ -170,7 +141,7 @@ class Optimizer:
 
     @no_grad()
     def load_state_dict(self, state_dict: dict) -> None:
-        """Take back what `state_dict` gave; tensors are copied to their parameters' dtypes and devices.
+        """Take back what `state_dict` gave, here or in PyTorch; tensors are copied to their parameters' dtypes and devices.
 
         Raises:
             ValueError: the groups are others, or of other lengths.
@@ -191,14 +162,13 @@ class Optimizer:
                 self.state[parameter] = {k: _adopted(k, v, parameter) for k, v in values.items()}
         self.param_groups = [{**deepcopy({k: v for k, v in new.items() if k != "params"}), "params": old["params"]}
                              for new, old in zip(saved, self.param_groups)]
-        self._prepared = [None] * len(self.param_groups)
 
     def __getstate__(self):
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
     def __setstate__(self, state):
         self.__dict__.update(state)
-        self._prepared, self._hooks = [None] * len(self.param_groups), None
+        self._hooks = None
 
     def __repr__(self):
         lines = [f"{type(self).__name__} ("]
@@ -209,126 +179,12 @@ class Optimizer:
 
 
 def _adopted(name, value, parameter):
-    """A loaded state value, as its parameter needs it; step counts keep their dtype."""
+    """A loaded state value, as its parameter needs it; step counts keep their dtype. Tensors may be PyTorch's."""
+    if not isinstance(value, Tensor) and hasattr(value, "__dlpack__"):
+        value = from_dlpack(value)
     if not isinstance(value, Tensor):
         return deepcopy(value)
     if name == "step":
         return value.detach().clone()
     dtype = parameter.layout.dtype if parameter.layout.dtype.is_floating_point else value.layout.dtype
     return value.detach().to(device=parameter.layout.device, dtype=dtype, copy=True)
-
-
-# ---------------------------------------------------------------- one kernel call
-class Batch:
-    """Parameters that one kernel call updates.
-
-    Attributes:
-        places: their places among the group's parameters that have gradients, or None for all.
-        table: a row of addresses a parameter (parameter, gradient, state), and its number of elements.
-        hyper: the options as the kernel reads them, last written as `options`.
-        steps: the parameters' step counts as one array, for optimisers that count.
-    """
-
-    __slots__ = ("parameters", "states", "places", "table", "hyper", "options", "prepared", "gradients", "steps", "first", "keep",
-                 "table_address", "hyper_address")
-
-    def run(self):
-        """Call the kernel, and note the write as in-place ops do."""
-        self.prepared.call(self.table_address, self.hyper_address, self.prepared.walk)
-        for parameter in self.parameters:
-            storage = parameter.storage
-            storage.version += 1
-            storage.writer = "step"
-
-
-class _Prepared:
-    """A group's batches, and what must not have changed for them to be used again."""
-
-    __slots__ = ("known", "parameters", "state", "kept", "entries", "batches")
-
-    def __init__(self, optimizer, group, kept):
-        self.parameters, self.state, self.kept = list(group["params"]), optimizer.state, kept
-        self.known, chosen, place = [], {}, 0
-        for parameter in self.parameters:
-            grad = parameter.grad if parameter.node is None else parameter.node.grad
-            self.known.append(None if grad is None else (parameter.address, parameter.layout, grad.layout))
-            if grad is None:
-                continue
-            state = optimizer._start(parameter, group)
-            key = (parameter.layout.dtype, parameter.layout.device, optimizer._key(parameter, state))
-            chosen.setdefault(key, []).append((place, parameter, grad, state))
-            place += 1
-        self.entries = len(optimizer.state)
-        self.batches = [_batch(optimizer, group, key, rows, len(chosen) == 1) for key, rows in chosen.items()]
-
-    def update(self, state, kept):
-        """Write moved gradients' addresses. False where something else has changed."""
-        if state is not self.state or len(state) != self.entries or kept != self.kept:
-            return False
-        gradients = []
-        for parameter, known in zip(self.parameters, self.known):
-            node = parameter.node
-            grad = node.grad if node is not None else parameter._stored_grad
-            if grad is None:
-                if known is not None:
-                    return False
-                continue
-            if known is None or grad.layout is not known[2] or parameter.address != known[0] or parameter.layout is not known[1]:
-                return False
-            gradients.append(grad.address)
-        for batch in self.batches:
-            if batch.keep:
-                return False
-            moved = gradients if batch.places is None else [gradients[i] for i in batch.places]
-            if moved != batch.gradients:
-                batch.gradients = moved
-                batch.table[:, 1] = moved
-        return True
-
-
-def _batch(optimizer, group, key, rows, only):
-    dtype, device, _ = key
-    if dtype.category < 2:
-        raise RuntimeError(f"{type(optimizer).__name__}: expected parameters of a floating-point or complex dtype, got {dtype}")
-    batch = Batch()
-    batch.parameters, batch.states = [r[1] for r in rows], [r[3] for r in rows]
-    batch.places = None if only else [r[0] for r in rows]
-    batch.keep, batch.options = [], None
-    table = []
-    for _, parameter, grad, state in rows:
-        layout = parameter.layout
-        if layout.numel and not layout.non_overlapping_and_dense():
-            raise RuntimeError(f"{type(optimizer).__name__}: expected parameters whose elements fill their memory, got shape "
-                               f"{list(layout.shape)} with strides {list(layout.strides)}; use .contiguous()")
-        if grad.layout is not layout:                    # another dtype or order: brought into the parameter's, anew every step
-            moved = empty(layout)
-            copy_elements(grad, moved)
-            batch.keep.append(moved)
-            grad = moved
-        table.append([parameter.address, grad.address, *[0 if t is None else t.address for t in optimizer._columns(group, state)],
-                      layout.numel * (2 if dtype.is_complex else 1)])
-    batch.table = np.array(table, np.int64)
-    batch.gradients = [row[1] for row in table]
-    batch.hyper = np.zeros(8)
-    batch.table_address, batch.hyper_address = batch.table.ctypes.data, batch.hyper.ctypes.data
-    batch.prepared = getattr(kernels(device, "optim"), optimizer.planner)(dtype.to_real().kernel, tuple(row[-1] for row in table))
-    batch.first = False
-    batch.steps = _joined_steps(batch.states) if "step" in batch.states[0] else None
-    return batch
-
-
-def _joined_steps(states):
-    """The states' step counts as consecutive elements of one array, so that one addition counts for all."""
-    whole = lasting(Layout.of(float32, (len(states),)))
-    array = raw_array(whole)
-    for place, state in enumerate(states):
-        array[place] = float(state["step"])
-        state["step"] = view_of(whole, Layout.of(float32, ()), place)
-    return array
-
-
-def new_step() -> Tensor:
-    """A step count of 0."""
-    out = lasting(Layout.of(float32, ()))
-    raw_array(out)[...] = 0
-    return out

@@ -1,11 +1,25 @@
-"""Stochastic gradient descent."""
+"""Stochastic gradient descent, and its running mean."""
 from __future__ import annotations
 
-from ..ops.creation import empty_like
-from .optimizer import Optimizer
+from .check import not_negative
+from .rule import Rule, RuleOptimizer
 
 
-class SGD(Optimizer):
+def _plain(p, g, lr):
+    return p - lr * g
+
+
+def _with_momentum(p, g, buffer, lr, momentum, kept):
+    buffer = momentum * buffer + kept * g
+    return p - lr * buffer, buffer
+
+
+def _nesterov(p, g, buffer, lr, momentum, kept):
+    buffer = momentum * buffer + kept * g
+    return p - lr * (g + momentum * buffer), buffer
+
+
+class SGD(RuleOptimizer):
     """p -= lr * g, with momentum and weight decay as PyTorch has them.
 
     Args:
@@ -16,58 +30,83 @@ class SGD(Optimizer):
         weight_decay: added to the gradient times the parameter.
         nesterov: look ahead (Sutskever et al. 2013); wants momentum and no dampening.
         maximize: go up instead of down.
+        foreach, fused: nothing here, where every step is one kernel call for all parameters.
 
     Raises:
         ValueError: a negative rate, momentum or decay, or nesterov without what it wants.
+
+    Example:
+        >>> import numtorch as torch
+        >>> p = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer = torch.optim.SGD([p], lr=0.5)
+        >>> (p * p).sum().backward()
+        >>> optimizer.step()
+        >>> p.tolist()
+        [0.0, 0.0]
     """
 
-    planner = "plan_sgd"
+    counts = {}
+    plain, heavy, nesterov = Rule(_plain), Rule(_with_momentum, ("momentum_buffer",)), Rule(_nesterov, ("momentum_buffer",))
 
     def __init__(self, params, lr=1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0, nesterov: bool = False,
-                 *,
-                 maximize: bool = False, foreach=None, differentiable: bool = False, fused=None):
-        for name, value in (("learning rate", lr), ("momentum value", momentum), ("weight_decay value", weight_decay)):
-            if value < 0:
-                raise ValueError(f"Invalid {name}: {value}")
+                 *, maximize: bool = False, foreach=None, differentiable: bool = False, fused=None):
+        not_negative(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        if differentiable:
-            raise NotImplementedError("SGD: differentiable steps are not supported")
         super().__init__(params, dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov,
                                       maximize=maximize, foreach=foreach, differentiable=differentiable, fused=fused))
 
-    def _key(self, parameter, state):
-        return state.get("momentum_buffer") is None
+    def rule(self, group):
+        return self.plain if not group["momentum"] else self.nesterov if group["nesterov"] else self.heavy
 
-    def _start(self, parameter, group):
-        if not group["momentum"]:
-            return {}
-        self.state[parameter].setdefault("momentum_buffer", None)
-        return self.state[parameter]
+    def coefficients(self, group, batch):
+        lr, momentum = float(group["lr"]), group["momentum"]
+        if not momentum:
+            return (lr,)
+        return lr, momentum, 1.0 if batch.fresh else 1.0 - group["dampening"]     # the first step's buffer is the gradient itself
 
-    def _columns(self, group, state):
-        return [state["momentum_buffer"] if group["momentum"] else None]
 
-    def step(self, closure=None):
-        loss = self._loss(closure) if closure is not None or self._hooks is not None else None
-        for number, group in enumerate(self.param_groups):
-            momentum = group["momentum"]
-            for batch in self._batches(number, group, bool(momentum)):
-                if momentum and batch.options is None and batch.states[0]["momentum_buffer"] is None:
-                    self._make_buffers(batch)
-                options = (group["lr"], momentum, group["dampening"], group["weight_decay"], group["nesterov"], group["maximize"],
-                           batch.first)
-                if options != batch.options:
-                    batch.options = options
-                    batch.hyper[:7] = [float(o) for o in options]
-                batch.run()
-                batch.first = False
-        return loss if self._hooks is None else self._done(loss)
+def _averaged(p, g, ax, eta, mu):
+    p = p - eta * g
+    return p, p if mu == 1 else ax + mu * (p - ax)
 
-    def _make_buffers(self, batch):
-        """Momentum buffers, which the first step fills without reading."""
-        for parameter, state in zip(batch.parameters, batch.states):
-            state["momentum_buffer"] = empty_like(parameter.detach())
-        batch.table[:, 2] = [s["momentum_buffer"].address for s in batch.states]
-        batch.first = True
 
+class ASGD(RuleOptimizer):
+    """SGD with a falling rate and a running mean of the parameters, in the state as `ax` (Polyak and Juditsky 1992).
+
+    Args:
+        params: parameters or groups of them.
+        lr: the first learning rate.
+        lambd: decay of the parameters, and of the rate.
+        alpha: the power with which the rate falls.
+        t0: the step from which the mean is taken.
+        weight_decay: added to the gradient times the parameter.
+
+    Raises:
+        ValueError: a negative rate or decay.
+    """
+
+    counts = {"step": 0.0, "eta": 0.0, "mu": 1.0}
+    averaged = Rule(_averaged, ("ax",))
+
+    def __init__(self, params, lr=1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0,
+                 foreach=None, maximize: bool = False, differentiable: bool = False, capturable: bool = False):
+        not_negative(lr=lr, weight_decay=weight_decay)
+        super().__init__(params, dict(lr=lr, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay, foreach=foreach,
+                                      maximize=maximize, differentiable=differentiable, capturable=capturable))
+
+    def rule(self, group):
+        return self.averaged
+
+    def first_count(self, name, group):
+        return float(group["lr"]) if name == "eta" else super().first_count(name, group)
+
+    def shared(self, group):
+        return super().shared(group)[:2]                 # the third changes with the steps: the first of the coefficients
+
+    def coefficients(self, group, batch):
+        step, lr, lambd = batch.next_step(), float(group["lr"]), group["lambd"]
+        etas, mus = batch.counts["eta"], batch.counts["mu"]
+        eta, mu = float(etas[0]), float(mus[0])
+        etas[:], mus[:] = lr / (1 + lambd * lr * step) ** group["alpha"], 1 / max(1, step - group["t0"])
+        return 1 - lambd * eta, eta, mu

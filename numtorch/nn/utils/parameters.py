@@ -1,16 +1,109 @@
 """What training loops do with all parameters or gradients at once."""
 from __future__ import annotations
 
+import numpy as np
+
+from ...autograd.graph import mark_written
 from ...autograd.modes import no_grad
+from ...devices import cpu
+from ...dtypes import uint8
 from ...exchange import make
-from ...ops import creation, reduce
-from ...ops.join import cat
-from ...tensor import Tensor
+from ...layout import Layout
+from ...ops import reduce
+from ...ops.backends import kernels
+from ...ops.join import cat, stack
+from ...ops.op import new_plan_table
+from ...tensor import Tensor, empty
 
 
 def _gradients(parameters):
     parameters = [parameters] if isinstance(parameters, Tensor) else parameters
-    return [p.grad for p in parameters if p.grad is not None]
+    return [grad for grad in [p.grad for p in parameters] if grad is not None]
+
+
+class _Table:
+    """Dense tensors of one dtype on the host, as the kernels of `totalnorm.py` read them."""
+
+    def __init__(self, tensors):
+        self.tensors, self.dtype = tensors, tensors[0].layout.dtype
+        pairs = 2 if self.dtype.is_complex else 1
+        self.numels = tuple([t.layout.numel * pairs for t in tensors])
+        self.rows = np.array([[t.address for t in tensors], self.numels], np.int64).T.copy()
+
+    def plan(self, kind, *more):
+        key = kind, self.dtype, self.numels, *more
+        plan = _plans.get(key)
+        if plan is None:
+            plan = _plans.keep(key, getattr(kernels(cpu, "totalnorm"), kind)(self.dtype.to_real().kernel, self.numels, *more))
+        return plan
+
+    def norm(self, order):
+        first, last = self.plan("plan_total_norm", order)
+        options = np.array([order])
+        parts = empty(Layout.of(uint8, (first.workspace,), None, cpu))
+        out = empty(Layout.of(self.dtype.to_real(), (), None, cpu))
+        first.call(self.rows.ctypes.data, options.ctypes.data, parts.address, first.walk)
+        last.call(parts.address, options.ctypes.data, out.address, last.walk)
+        return out
+
+    def scale(self, norm, bound):
+        plan, bound = self.plan("plan_scale_all"), np.array([bound], np.float64)
+        plan.call(self.rows.ctypes.data, norm.address, bound.ctypes.data, plan.walk)
+        for tensor in self.tensors:
+            mark_written(tensor.storage, "mul_")         # also where the factor was 1, as PyTorch counts
+
+
+_plans = new_plan_table()
+_fitting: dict = new_plan_table()                        # by layout, whether kernels take such tensors many at once
+_DTYPES = frozenset(("float32", "float64", "float16", "bfloat16", "complex64", "complex128"))
+
+
+def _fits(layout):
+    found = layout.device is cpu and layout.dtype.name in _DTYPES and (layout.contiguous or layout.non_overlapping_and_dense())
+    return _fitting.keep(layout, found)
+
+
+def _tables(tensors, order):
+    """The tensors that kernels take many of at once, by dtype, and the rest."""
+    groups: dict = {}
+    rest = []
+    for tensor in tensors:
+        layout = tensor.layout
+        fits = _fitting.get(layout)
+        if fits or (fits is None and _fits(layout)):
+            group = groups.get(layout.dtype)
+            if group is None:
+                groups[layout.dtype] = [tensor]
+            else:
+                group.append(tensor)
+        else:
+            rest.append(tensor)
+    for dtype in [d for d in groups if d.is_complex and order != 2.0]:       # magnitudes, not pairs of numbers
+        rest += groups.pop(dtype)
+    return [_Table(group) for group in groups.values()], rest
+
+
+def _norm_of_all(tables, rest, order, error_if_nonfinite):
+    norms = [table.norm(order) for table in tables] + [reduce.norm(tensor, order) for tensor in rest]
+    if not norms:
+        return make(0.0)
+    total = norms[0]
+    if len(norms) > 1:
+        total = reduce.norm(stack([norm.to(device=total.device, dtype=total.dtype) for norm in norms]), order)
+    if error_if_nonfinite and not total.isfinite().item():
+        raise RuntimeError(f"The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be "
+                           f"clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+                           f"`error_if_nonfinite=False`")
+    return total
+
+
+def _scale_all(tables, rest, max_norm, total_norm):
+    for table in tables:
+        table.scale(total_norm.to(device="cpu", dtype=table.dtype.to_real()), float(max_norm))
+    if rest:
+        factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
+        for grad in rest:
+            grad.mul_(factor.to(grad.device))
 
 
 @no_grad()
@@ -20,39 +113,45 @@ def get_total_norm(tensors, norm_type: float = 2.0, error_if_nonfinite: bool = F
     Raises:
         RuntimeError: the norm is not finite and `error_if_nonfinite` is set.
     """
-    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-    if not tensors:
-        return make(0.0)
     norm_type = float(norm_type)
-    norms = creation.empty(len(tensors), dtype=tensors[0].layout.dtype, device=tensors[0].layout.device)
-    for place, tensor in enumerate(tensors):
-        norms[place] = reduce.norm(tensor, norm_type)
-    total = reduce.norm(norms, norm_type)
-    if error_if_nonfinite and not total.isfinite().item():
-        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
-                           f"clipped. To "
-                           f"disable this error and scale the gradients by the non-finite norm anyway, set "
-                           f"`error_if_nonfinite=False`")
-    return total
+    tensors = [tensors] if isinstance(tensors, Tensor) else tensors
+    tables, rest = _tables(tensors, norm_type)
+    return _norm_of_all(tables, rest, norm_type, error_if_nonfinite)
 
 
 @no_grad()
 def clip_grads_with_norm_(parameters, max_norm: float, total_norm, foreach=None) -> None:
-    """Scale all gradients by max_norm / total_norm where that is below 1."""
-    factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
-    for grad in _gradients(parameters):
-        grad.mul_(factor)
+    """Scale all gradients by max_norm / (total_norm + 1e-6) where that is below 1."""
+    tables, rest = _tables(_gradients(parameters), 2.0)
+    _scale_all(tables, rest, max_norm, total_norm)
 
 
+@no_grad()
 def clip_grad_norm_(parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach=None) -> Tensor:
     """Scale all gradients together so that their norm is at most `max_norm`, and return the norm they had.
 
+    Args:
+        parameters: a tensor, or several.
+        max_norm: the largest norm that is left.
+        norm_type: the norm's order; `inf` for the largest magnitude.
+        error_if_nonfinite: raise rather than scale by what is not finite.
+
     Raises:
         RuntimeError: the norm is not finite and `error_if_nonfinite` is set.
+
+    Example:
+        >>> import numtorch as torch
+        >>> p = torch.nn.Parameter(torch.zeros(2))
+        >>> p.grad = torch.tensor([3.0, 4.0])
+        >>> torch.nn.utils.clip_grad_norm_([p], 1.0)
+        tensor(5.)
+        >>> p.grad
+        tensor([0.6000, 0.8000])
     """
-    parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite)
-    clip_grads_with_norm_(parameters, max_norm, total)
+    norm_type = float(norm_type)
+    tables, rest = _tables(_gradients(parameters), norm_type)
+    total = _norm_of_all(tables, rest, norm_type, error_if_nonfinite)
+    _scale_all(tables, rest, max_norm, total)
     return total
 
 

@@ -1,0 +1,249 @@
+"""Optimisers whose step is a formula for one element: what each says of itself, and how one kernel call runs it on all parameters.
+
+A step costs one kernel call for each group (more only where dtypes or step counts differ). The kernel reads a table of addresses,
+of which only what has moved since the last step is written again.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from ..dtypes import float32
+from ..layout import Layout
+from ..ops.backends import kernels
+from ..ops.copy import copy_elements
+from ..ops.creation import zeros_like
+from ..tensor import Tensor, empty, lasting, raw_array, view_of
+from .optimizer import Optimizer
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """How one element of a parameter changes in a step.
+
+    Attributes:
+        formula: `formula(p, g, *states, *coefficients)`, a function of scalars that gives the new parameter, or the new parameter
+            and the new states.
+        states: names of the state tensors, each of its parameter's shape.
+        coefficients: how many coefficients the formula takes.
+    """
+
+    formula: Callable
+    states: tuple = ()
+    coefficients: int = field(init=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "coefficients", self.formula.__code__.co_argcount - 2 - len(self.states))
+
+
+class RuleOptimizer(Optimizer):
+    """An optimiser made of rules. Subclasses say which rule a group follows, and with which coefficients.
+
+    Attributes:
+        counts: numbers in each parameter's state, which change from step to step, and their first values.
+    """
+
+    counts: ClassVar[dict[str, float]] = {"step": 0.0}
+
+    def __init__(self, params, defaults):
+        if defaults.get("differentiable"):
+            raise NotImplementedError(f"{type(self).__name__}: differentiable steps are not supported")
+        if defaults.get("fused") and defaults.get("foreach"):
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+        super().__init__(params, defaults)
+        self._prepared = [None] * len(self.param_groups)
+
+    def rule(self, group) -> Rule:
+        """The rule that a group's options ask for."""
+        raise NotImplementedError
+
+    def coefficients(self, group, batch) -> tuple:
+        """The formula's coefficients in this step, for which `batch.counts` go on."""
+        raise NotImplementedError
+
+    def shared(self, group) -> tuple:
+        """What all rules share: the gradient's sign, how much of the parameter is added to it, and what the parameter is multiplied
+        with."""
+        decay, sign = group.get("weight_decay", 0), -1.0 if group["maximize"] else 1.0
+        return (sign, 0.0, 1 - float(group["lr"]) * decay) if group.get("decoupled_weight_decay") else (sign, float(decay), 1.0)
+
+    def first(self, name, parameter, group) -> Tensor:
+        """The first value of a state."""
+        return zeros_like(parameter.detach())
+
+    def first_count(self, name, group) -> float:
+        """The first value of a count."""
+        return self.counts[name]
+
+    def step(self, closure=None):
+        loss = self._loss(closure) if closure is not None or self._hooks is not None else None
+        for number, group in enumerate(self.param_groups):
+            rule = self.rule(group)
+            for batch in self._batches(number, group, rule):
+                values = self.shared(group) + self.coefficients(group, batch)
+                if values != batch.values:
+                    batch.values = values
+                    batch.array[:] = values
+                batch.run()
+        return loss if self._hooks is None else self._done(loss)
+
+    def begin(self, parameter, group) -> bool:
+        """Fill in what is missing of a parameter's state; whether that were its tensors."""
+        rule = self.rule(group)
+        if not rule.states and not self.counts:
+            return False
+        state = self.state[parameter]
+        for name in self.counts:
+            if name not in state:
+                state[name] = _number(self.first_count(name, group))
+        missing = [name for name in rule.states if state.get(name) is None]
+        for name in missing:
+            state[name] = self.first(name, parameter, group)
+        return bool(missing)
+
+    def _batches(self, number, group, rule):
+        """The kernel calls of a group whose tables are up to date, made anew where its rule, its parameters or its gradients have
+        changed."""
+        if number >= len(self._prepared):
+            self._prepared += [None] * (number + 1 - len(self._prepared))
+        prepared = self._prepared[number]
+        if prepared is None or not prepared.update(self.state, rule):
+            prepared = self._prepared[number] = _Prepared(self, group, rule)
+        return prepared.batches
+
+    def load_state_dict(self, state_dict):
+        super().load_state_dict(state_dict)
+        self._prepared = [None] * len(self.param_groups)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self._prepared = [None] * len(self.param_groups)
+
+
+def _number(value):
+    """A state that is one number."""
+    out = lasting(Layout.of(float32, ()))
+    raw_array(out)[...] = value
+    return out
+
+
+# ---------------------------------------------------------------- one kernel call
+class Batch:
+    """Parameters that one kernel call updates.
+
+    Attributes:
+        places: their places among the group's parameters that have gradients, or None for all.
+        table: a row of addresses a parameter (parameter, gradient, state), and its number of elements.
+        array: the coefficients as the kernel reads them, last written as `values`.
+        counts: the parameters' counts by name, each as one array.
+        fresh: whether their states begin with this step.
+    """
+
+    __slots__ = ("parameters", "states", "places", "table", "array", "values", "prepared", "gradients", "counts", "fresh", "keep",
+                 "table_address", "array_address")
+
+    def run(self):
+        """Call the kernel, and note the write as in-place ops do."""
+        self.prepared.call(self.table_address, self.array_address, self.prepared.walk)
+        self.fresh = False
+        for parameter in self.parameters:
+            storage = parameter.storage
+            storage.version += 1
+            storage.writer = "step"
+
+    def next_step(self) -> float:
+        """The number of this step, 1 at the first."""
+        steps = self.counts["step"]
+        steps += 1
+        return float(steps[0])
+
+
+class _Prepared:
+    """A group's batches, and what must not have changed for them to be used again."""
+
+    __slots__ = ("known", "parameters", "state", "rule", "entries", "batches")
+
+    def __init__(self, optimizer, group, rule):
+        self.parameters, self.state, self.rule = list(group["params"]), optimizer.state, rule
+        self.known, chosen, place = [], {}, 0
+        for parameter in self.parameters:
+            grad = parameter.grad if parameter.node is None else parameter.node.grad
+            self.known.append(None if grad is None else (parameter.address, parameter.layout, grad.layout))
+            if grad is None:
+                continue
+            fresh = optimizer.begin(parameter, group)
+            state = optimizer.state[parameter] if rule.states or optimizer.counts else {}
+            counts = tuple([float(state[name]) for name in optimizer.counts])
+            chosen.setdefault((parameter.layout.dtype, parameter.layout.device, fresh, counts), []).append(
+                (place, parameter, grad, state))
+            place += 1
+        self.entries = len(optimizer.state)
+        self.batches = [_batch(optimizer, rule, key, rows, len(chosen) == 1) for key, rows in chosen.items()]
+
+    def update(self, state, rule):
+        """Write moved gradients' addresses. False where something else has changed."""
+        if state is not self.state or len(state) != self.entries or rule is not self.rule:
+            return False
+        gradients = []
+        for parameter, known in zip(self.parameters, self.known):
+            node = parameter.node
+            grad = node.grad if node is not None else parameter._stored_grad
+            if grad is None:
+                if known is not None:
+                    return False
+                continue
+            if known is None or grad.layout is not known[2] or parameter.address != known[0] or parameter.layout is not known[1]:
+                return False
+            gradients.append(grad.address)
+        for batch in self.batches:
+            if batch.keep:
+                return False
+            moved = gradients if batch.places is None else [gradients[i] for i in batch.places]
+            if moved != batch.gradients:
+                batch.gradients = moved
+                batch.table[:, 1] = moved
+        return True
+
+
+def _batch(optimizer, rule, key, rows, only):
+    dtype, device, fresh, _ = key
+    if dtype.category < 2:
+        raise RuntimeError(f"{type(optimizer).__name__}: expected parameters of a floating-point or complex dtype, got {dtype}")
+    batch = Batch()
+    batch.parameters, batch.states, batch.fresh = [r[1] for r in rows], [r[3] for r in rows], fresh
+    batch.places = None if only else [r[0] for r in rows]
+    batch.keep, batch.values = [], None
+    table = []
+    for _, parameter, grad, state in rows:
+        layout = parameter.layout
+        if layout.numel and not layout.non_overlapping_and_dense():
+            raise RuntimeError(f"{type(optimizer).__name__}: expected parameters whose elements fill their memory, got shape "
+                               f"{list(layout.shape)} with strides {list(layout.strides)}; use .contiguous()")
+        if grad.layout is not layout:                    # another dtype or order: brought into the parameter's, anew every step
+            moved = empty(layout)
+            copy_elements(grad, moved)
+            batch.keep.append(moved)
+            grad = moved
+        table.append([parameter.address, grad.address, *[state[name].address for name in rule.states],
+                      layout.numel * (2 if dtype.is_complex else 1)])
+    batch.table = np.array(table, np.int64)
+    batch.gradients = [row[1] for row in table]
+    plan = kernels(device, "optim").plan_step(rule.formula, len(rule.states), rule.coefficients, dtype.to_real().kernel,
+                                              tuple([row[-1] for row in table]))
+    batch.array = np.zeros(3 + rule.coefficients)
+    batch.prepared, batch.table_address, batch.array_address = plan, batch.table.ctypes.data, batch.array.ctypes.data
+    batch.counts = {name: _joined(batch.states, name) for name in optimizer.counts}
+    return batch
+
+
+def _joined(states, name):
+    """The states' counts of a name as consecutive elements of one array, so that one operation moves all of them on."""
+    whole = lasting(Layout.of(float32, (len(states),)))
+    array = raw_array(whole)
+    for place, state in enumerate(states):
+        array[place] = float(state[name])
+        state[name] = view_of(whole, Layout.of(float32, ()), place)
+    return array

@@ -1,0 +1,94 @@
+"""What all schedules of learning rates share."""
+from __future__ import annotations
+
+from .optimizer import Optimizer
+
+
+def for_each_group(name, optimizer, value) -> list:
+    """A value for each parameter group, from one or a list. Raises ValueError for a list of another length."""
+    groups = len(optimizer.param_groups)
+    if not isinstance(value, (list, tuple)):
+        return [value] * groups
+    if len(value) != groups:
+        raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
+                         f"param_groups has {groups}.")
+    return list(value)
+
+
+def check_optimizer(optimizer):
+    """Raise TypeError for what is no optimiser."""
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+
+
+class LRScheduler:
+    """Base of all schedulers. Subclasses implement `get_lr`, one rate for each parameter group.
+
+    Args:
+        optimizer: whose rates to set.
+        last_epoch: the epoch to resume after; -1 to begin.
+
+    Raises:
+        TypeError: not an Optimizer.
+        KeyError: resuming with an optimiser that no scheduler has seen.
+    """
+
+    def __init__(self, optimizer, last_epoch: int = -1):
+        check_optimizer(optimizer)
+        for number, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise KeyError(f"param 'initial_lr' is not specified in param_groups[{number}] when resuming scheduler with "
+                               f"last_epoch >= 0")
+        self.optimizer, self.last_epoch = optimizer, last_epoch
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self._initial_step()
+
+    def _initial_step(self):
+        self._step_count, self._is_initial = 0, True
+        self.step()
+        self._is_initial = False
+
+    def get_lr(self) -> list:
+        """The rates of epoch `self.last_epoch`, from those that are set now."""
+        raise NotImplementedError
+
+    def closed_form(self) -> list:
+        """The rates of epoch `self.last_epoch`, from the initial ones."""
+        return self.get_lr()
+
+    def get_last_lr(self) -> list:
+        """The rates that were set last."""
+        return self._last_lr
+
+    def step(self, epoch=None) -> None:
+        """Go on to the next epoch (or to a given one) and set its rates."""
+        self._step_count += 1
+        self._update_lr(epoch)
+
+    def _update_lr(self, epoch=None):
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        self._set(self.get_lr() if epoch is None else self.closed_form())
+
+    def _set(self, rates):
+        for group, lr in zip(self.optimizer.param_groups, rates):
+            group["lr"] = lr
+        self._last_lr = self._now()
+
+    def state_dict(self) -> dict:
+        """Everything but the optimiser."""
+        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Take back what `state_dict` gave."""
+        self.__dict__.update(state_dict)
+
+    def _now(self):
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def _scaled(self, factor):
+        return [group["lr"] * factor for group in self.optimizer.param_groups]
+
+    def _of_base(self, factor):
+        return [base * factor for base in self.base_lrs]
