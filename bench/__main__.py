@@ -11,7 +11,7 @@ from .runner import compare, readme, report
 from .runner.session import OURS, Session, available_threads
 
 FAMILIES = ("core", "pointwise", "reduce", "gemm", "conv", "norm", "gather", "random", "optim", "autograd", "models", "growth",
-            "start", "memory")
+            "scaling", "start", "memory")
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 

@@ -344,7 +344,13 @@ def test_budgets_are_judged_and_counted():
     rows = [made_row("fast", 1e-3), made_row("slow", 1.9e-3), made_row("free", budget=None)]
     assert [report.verdict(r) for r in rows] == ["met", "missed", ""]
     line, = report.summary(rows)
-    assert line == ["core", "3", "1", "1", "0", "0", "0.62", "slow f32: 0.95"]
+    assert line == ["core", "3", "1", "1", "0", "0", "0", "0.62", "slow f32: 0.95"]
+
+
+def test_a_missed_budget_that_the_machine_does_not_allow_is_said_to_be_one():
+    rows = [made_row("bound", 1.9e-3, of_limit=0.97), made_row("slow", 1.9e-3, of_limit=0.9), made_row("fast", 1e-3, of_limit=1.0)]
+    assert [report.verdict(r) for r in rows] == ["missed, at the limit", "missed", "met"]
+    assert report.summary(rows)[0][2:5] == ["1", "2", "1"]
 
 
 def test_several_thread_counts_show_the_gain():
@@ -353,6 +359,23 @@ def test_several_thread_counts_show_the_gain():
     wanted = report.columns(made_result(*rows, threads=(1, 2)))
     texts = {heading: text(rows[1]) for heading, text, _ in wanted if heading}
     assert texts["threads"] == "2" and texts["gain"] == "1.82×" and texts["budget"] == "≤ 0.8"
+
+
+def test_the_gain_of_threads_is_measured_and_judged():
+    before = numtorch.get_num_threads()
+    case = Case("product", (normal(64, 64),), lambda torch, a: a @ a, gain=1.8, budget=None)
+    try:
+        both = Session({"numtorch": numtorch}, [1, 2], seconds=0.01, with_limits=False)
+        (job,) = both.jobs("scaling", [case])
+        row, = both.rows(*job)
+    finally:
+        numtorch.set_num_threads(before)
+    assert row["threads"] == 2 and row["gain_budget"] == 1.8 and row["alone"]["numtorch"] > 0
+    rows = [made_row(alone={"numtorch": 1.9e-3, "torch": 2e-3}, gain_budget=1.8, budget=None, threads=2),
+            made_row(alone={"numtorch": 1.7e-3, "torch": 2e-3}, gain_budget=1.8, budget=None, threads=2)]
+    assert [report.verdict(r) for r in rows] == ["met", "missed"]
+    texts = {heading: text(rows[0]) for heading, text, _ in report.columns(made_result(*rows, threads=(2,))) if heading}
+    assert texts["gain"] == "1.90×" and texts["on one thread"] == "1.9 ms" and texts["budget"] == "≥ 1.8×"
 
 
 @pytest.mark.parametrize("value, unit, text", [(1.234e-6, "s", "1.23 µs"), (999.7e-9, "s", "1 µs"), (0.4e-9, "s", "0.4 ns"),

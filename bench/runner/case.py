@@ -57,6 +57,7 @@ class Case:
             compared by the root of their mean square, not by the largest difference.
         group: the table's heading, where a family has several.
         size: how much work there is, for cases that differ in it alone; they share a `group` and are drawn as one line.
+        gain: how many times faster than one thread all threads must be. Such a case is measured with both.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Case:
     corners: bool = False
     group: str = ""
     size: float = 0.0
+    gain: float | None = None
 
 
 TOLERANCES = {"float32": 1e-4, "float64": 1e-9, "float16": 1e-2, "bfloat16": 3e-2}

@@ -33,7 +33,7 @@ def family_text(result, family) -> str:
 
 def summary_text(result) -> str:
     """A line for each family and what must be said with it."""
-    table = _table(report.SUMMARY_HEADINGS, report.summary(result["rows"]), [True, *[False] * 6, True])
+    table = _table(report.SUMMARY_HEADINGS, report.summary(result["rows"]), [True, *[False] * 7, True])
     return "\n\n".join([*report.notes(result), table])
 
 

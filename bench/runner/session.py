@@ -41,7 +41,7 @@ class Session:
                 continue
             for dtype in case.dtypes:
                 if self.dtypes is None or dtype in self.dtypes:
-                    for threads in self.threads:
+                    for threads in self.threads if case.gain is None else [max(self.threads)]:
                         yield family, case, dtype, threads
 
     def rows(self, family, case, dtype, threads) -> list[dict]:
@@ -50,6 +50,10 @@ class Session:
             rows = process_rows(family, case, [s for s in case.sides if s in self.sides], threads, self.seconds)
         else:
             rows = [self._row(family, case, dtype, threads)]
+            if case.gain is not None and threads > 1:
+                alone = self._row(family, case, dtype, 1)
+                rows[0]["gain_budget"] = case.gain
+                rows[0]["alone"] = {side: alone[side]["min"] for side in self.sides if side in alone}
         busy = self.contention.check()
         return [{**row, "busy": round(busy, 2)} for row in rows]
 
