@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from .runner.case import BOTH, Case, backward, integers, normal, uniform
 
-COUNT = 1 << 20
+COUNT, CACHED = 1 << 20, 1 << 14
 X, Y, POSITIVE = normal(COUNT), normal(COUNT), uniform(COUNT, low=0.01, high=10.0)
 SQUARE = normal(1024, 1024)
 TRANSCENDENTAL = 0.6
@@ -13,8 +13,19 @@ def _of_one(name, expression, numpy=True, budget=1.0, inputs=(X,), group="arithm
     return Case(f"{name}, 2²⁰", inputs, expression, budget=budget, dtypes=BOTH, numpy=numpy, group=group)
 
 
-def _transcendental(name, expression, numpy=True, x=X):
-    return _of_one(name, expression, numpy, TRANSCENDENTAL, (x,), "transcendental functions")
+def _transcendental(name, expression, numpy=True, x=normal):
+    """Two rows: in memory, where fast functions wait for it, and in the second cache, where only the function counts."""
+    return [_of_one(name, expression, numpy, TRANSCENDENTAL, (x(COUNT),), "transcendental functions"),
+            Case(f"{name}, 2¹⁴", (x(CACHED),), expression, budget=TRANSCENDENTAL, dtypes=BOTH, numpy=numpy,
+                 group="transcendental functions in cache")]
+
+
+def _positive(count):
+    return uniform(count, low=0.01, high=10.0)
+
+
+def _within_one(count):
+    return uniform(count, low=-0.99, high=0.99)
 
 
 def _layout(name, inputs, expression, numpy=True, **more):
@@ -40,18 +51,27 @@ CASES = [
     _of_one("relu", lambda torch, a: torch.relu(a), lambda np, a: np.maximum(a, 0)),
     _of_one("sqrt", lambda torch, a: torch.sqrt(a), inputs=(POSITIVE,)),
     _of_one("rsqrt", lambda torch, a: torch.rsqrt(a), False, inputs=(POSITIVE,)),
-    _transcendental("exp", lambda torch, a: torch.exp(a)),
-    _transcendental("expm1", lambda torch, a: torch.expm1(a)),
-    _transcendental("log", lambda torch, a: torch.log(a), x=POSITIVE),
-    _transcendental("log1p", lambda torch, a: torch.log1p(a), x=POSITIVE),
-    _transcendental("tanh", lambda torch, a: torch.tanh(a)),
-    _transcendental("sin", lambda torch, a: torch.sin(a)),
-    _transcendental("cos", lambda torch, a: torch.cos(a)),
-    _transcendental("erf", lambda torch, a: torch.erf(a), False),
-    _transcendental("sigmoid", lambda torch, a: torch.sigmoid(a), False),
-    _transcendental("gelu", lambda torch, a: torch.nn.functional.gelu(a), False),
-    _transcendental("silu", lambda torch, a: torch.nn.functional.silu(a), False),
-    _transcendental("a ** 2.5", lambda torch, a: a ** 2.5, x=POSITIVE),
+    *sum(zip(*[
+        _transcendental("exp", lambda torch, a: torch.exp(a)),
+        _transcendental("expm1", lambda torch, a: torch.expm1(a)),
+        _transcendental("log", lambda torch, a: torch.log(a), x=_positive),
+        _transcendental("log2", lambda torch, a: torch.log2(a), x=_positive),
+        _transcendental("log1p", lambda torch, a: torch.log1p(a), x=_positive),
+        _transcendental("tanh", lambda torch, a: torch.tanh(a)),
+        _transcendental("sin", lambda torch, a: torch.sin(a)),
+        _transcendental("cos", lambda torch, a: torch.cos(a)),
+        _transcendental("tan", lambda torch, a: torch.tan(a)),
+        _transcendental("atan", lambda torch, a: torch.atan(a), lambda np, a: np.arctan(a)),
+        _transcendental("erf", lambda torch, a: torch.erf(a), False),
+        _transcendental("erfc", lambda torch, a: torch.erfc(a), False),
+        _transcendental("erfinv", lambda torch, a: torch.erfinv(a), False, _within_one),
+        _transcendental("lgamma", lambda torch, a: torch.lgamma(a), False, _positive),
+        _transcendental("digamma", lambda torch, a: torch.digamma(a), False, _positive),
+        _transcendental("sigmoid", lambda torch, a: torch.sigmoid(a), False),
+        _transcendental("gelu", lambda torch, a: torch.nn.functional.gelu(a), False),
+        _transcendental("silu", lambda torch, a: torch.nn.functional.silu(a), False),
+        _transcendental("a ** 2.5", lambda torch, a: a ** 2.5, x=_positive),
+    ]), ()),
 
     _layout("a + b, 2²⁴: in memory", (normal(1 << 24), normal(1 << 24)), lambda torch, a, b: a + b),
     _layout("a + b, 10⁴: on one thread", (normal(10_000), normal(10_000)), lambda torch, a, b: a + b),

@@ -65,20 +65,20 @@ def descriptor(extents, strides, operands) -> list:
 
 
 LEAST_BYTES = 250_000            # moved by each part, in 2.5 us: a call of 4 us gains nothing of a second thread, one of 6 a third
-BYTES_A_UNIT = 0.9               # of cost, for each byte of an element: exp of float32 (cost 4) takes as long as moving 14 bytes
+LEAST_WORK = 165_000             # or computed by each, cost times bytes of an element, in 1.5 us: what stays in a core gains early
 
 
 def split(extents, strides, itemsizes, cost) -> tuple[list, list | None]:
     """Descriptors of the parts of a walk, and the byte offsets each part adds to each address (None for one part).
 
     Args:
-        cost: the work of an element relative to an addition, for which moving it may take longer.
+        cost: the work of an element relative to an addition.
     """
     operands = len(itemsizes)
-    total = max(sum(itemsizes), BYTES_A_UNIT * cost * max(itemsizes))
+    total = 1
     for extent in extents:
         total *= extent
-    parts = min(get_num_threads(), int(total // LEAST_BYTES))
+    parts = min(get_num_threads(), int(max(total * sum(itemsizes) / LEAST_BYTES, total * cost * max(itemsizes) / LEAST_WORK)))
     if parts < 2:
         return [descriptor(extents, strides, operands)], None
     axis = next((i for i, n in enumerate(extents) if n >= parts), None)
