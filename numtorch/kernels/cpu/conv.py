@@ -153,7 +153,8 @@ def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilat
     if _is_product(shape) and channels * features * shape.places > PRODUCT_WORK:
         return _plan_product_weight(dtype, shape)
     columns = host_tile(4 if dtype == "float32" else 8).columns
-    if channels >= columns and features >= BLOCK_FEATURES and shape.images * shape.places < features * 16:
+    if channels >= columns and channels * groups >= columns * threads.get_num_threads() and features >= BLOCK_FEATURES \
+            and shape.images * shape.places < features * 16:
         return convweight.plan_blocks(dtype, shape)
     return convweight.plan_totals(dtype, shape)
 

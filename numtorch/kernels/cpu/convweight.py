@@ -49,7 +49,9 @@ SPLIT_WORK = 1_000_000                                   # multiply-adds above w
 # ---------------------------------------------------------------- features as lanes
 # The descriptor.
 T_FIRST, T_END, T_FIRST_RUN, T_END_RUN, T_IMAGE_TABLE, T_FEATURES, T_GROUPS, T_PLACES, T_RUNS, T_RUN, T_STEP = range(11)
-T_STARTS, T_OFFSETS, T_IMAGE_SPACE, T_TOTALS, T_SCRATCH, T_SIZE, T_CHANNEL_RUNS = range(11, 18)
+T_STARTS, T_OFFSETS, T_IMAGE_SPACE, T_TOTALS, T_SCRATCH, T_SIZE, T_INSIDE, T_PLANE, T_CHUNK = range(11, 20)
+# Of each run, which planes of places, and which places of one, are inside the image under it.
+I_DEPTH, I_END_DEPTH, I_PLACE, I_END_PLACE, I_WORDS = range(5)
 
 
 def _turn_gradient(grad, places, rows, first, count, lanes, panel):
@@ -65,38 +67,46 @@ def _turn_gradient(grad, places, rows, first, count, lanes, panel):
             panel[p * lanes + r] = grad[(r if r < rows else 0) * places + first + p]
 
 
-def _add_products(image, row_starts, first, end, run, step, count, offsets, panel, lanes, totals):
-    """totals[r * run + i, lane] += sum over places of image * panel, for runs r of taps in a row of the kernel."""
-    starts = local_array(int64, 4)
-    r = first
-    while r < end:
-        for i in range(4):                               # beyond the last run, it is repeated; its sums go to spare rows
-            starts[i] = row_starts[min(r + i, end - 1)]
-        to = offset(totals, r * run * lanes)
+def _add_products(image, depth, first, count, panel, lanes, totals, walk):
+    """totals[r * run + i, lane] += sum over places of image * panel, for runs r of taps in a row of the kernel; of `count` places
+    of plane `depth` from `first`, those where the taps are inside."""
+    starts, run, step, end_run = local_array(int64, 4), walk[T_RUN], walk[T_STEP], walk[T_END_RUN]
+    row_starts, places = as_pointer(walk[T_STARTS], walk), offset(as_pointer(walk[T_OFFSETS], walk), depth * walk[T_PLANE])
+    r = walk[T_FIRST_RUN]
+    while r < end_run:
+        taken = int64(2)
+        if lanes == WIDTH or (run <= SHORT_RUN and end_run - r > 2):
+            taken = int64(4)
+        low, high = first + count, first
+        for i in range(taken):                           # beyond the last run, it is repeated; its sums go to spare rows
+            number = min(r + i, end_run - 1)
+            inside = offset(as_pointer(walk[T_INSIDE], walk), number * I_WORDS)
+            starts[i] = row_starts[number]
+            if inside[I_DEPTH] <= depth and depth < inside[I_END_DEPTH]:
+                low, high = max(min(low, inside[I_PLACE]), first), min(max(high, inside[I_END_PLACE]), first + count)
+        to, right, offsets = offset(totals, r * run * lanes), offset(panel, (low - first) * lanes), offset(places, low)
+        here = high - low
+        r += taken
+        if here <= 0:
+            continue
         if lanes == WIDTH:
-            multiply_places(PLACES_A_RUN, 4, 1, WIDTH, run, int64(1), int64(0), count, image, starts, step, offsets, panel, to,
+            multiply_places(PLACES_A_RUN, 4, 1, WIDTH, run, int64(1), int64(0), here, image, starts, step, offsets, right, to,
                             lanes, T(-inf), to, to, int64(0), int64(0))
-            r += 4
-        elif run <= SHORT_RUN and end - r > 2:
-            multiply_places(SHORT_RUN, 4, 2, WIDTH, run, int64(1), int64(0), count, image, starts, step, offsets, panel, to,
+        elif taken == 4:
+            multiply_places(SHORT_RUN, 4, 2, WIDTH, run, int64(1), int64(0), here, image, starts, step, offsets, right, to,
                             lanes, T(-inf), to, to, int64(0), int64(0))
-            r += 4
         else:
-            multiply_places(PLACES_A_RUN, 2, 2, WIDTH, run, int64(1), int64(0), count, image, starts, step, offsets, panel, to,
+            multiply_places(PLACES_A_RUN, 2, 2, WIDTH, run, int64(1), int64(0), here, image, starts, step, offsets, right, to,
                             lanes, T(-inf), to, to, int64(0), int64(0))
-            r += 2
 
 
 def weight_totals(grad_out, x, workspace, walk):
     """totals[group, block of features, tap, lane] over items first..end of images * groups, for runs first_run..end_run of taps."""
     table, rows, groups, places = as_pointer(walk[T_IMAGE_TABLE], walk), walk[T_FEATURES], walk[T_GROUPS], walk[T_PLACES]
-    starts, offsets = as_pointer(walk[T_STARTS], walk), as_pointer(walk[T_OFFSETS], walk)
     run, first_run, end_run, size = walk[T_RUN], walk[T_FIRST_RUN], walk[T_END_RUN], walk[T_SIZE]
     totals, image = offset(workspace, walk[T_TOTALS]), offset(workspace, walk[T_SCRATCH])
     panel = offset(image, walk[T_IMAGE_SPACE])
     channel_size = table[X_DEPTH] * table[X_ROWS] * table[X_COLUMNS]
-    first_channel = first_run // walk[T_CHANNEL_RUNS]
-    end_channel = min((end_run + walk[T_CHANNEL_RUNS] - 1) // walk[T_CHANNEL_RUNS], table[CHANNELS])
     clear(image, walk[T_IMAGE_SPACE])
     for group in range(groups):
         for block in range(0, rows, LANES):
@@ -104,16 +114,18 @@ def weight_totals(grad_out, x, workspace, walk):
             to = offset(totals, group * size + block * walk[T_RUNS] * run)
             clear(offset(to, first_run * run * lanes), (end_run - first_run) * run * lanes)
     for item in range(walk[T_FIRST], walk[T_END]):
-        pad_images(offset(x, item * table[CHANNELS] * channel_size), image, table, int64(1), first_channel, end_channel)
-        for first in range(0, places, CHUNK):
-            count = min(CHUNK, places - first)
-            for block in range(0, rows, LANES):
-                lanes, present = int64(LANES), min(rows - block, LANES)
-                if present <= WIDTH:
-                    lanes = int64(WIDTH)
-                _turn_gradient(offset(grad_out, (item * rows + block) * places), places, present, first, count, lanes, panel)
-                _add_products(image, starts, first_run, end_run, run, walk[T_STEP], count, offset(offsets, first), panel, lanes,
-                              offset(totals, item % groups * size + block * walk[T_RUNS] * run))
+        pad_images(offset(x, item * table[CHANNELS] * channel_size), image, table, int64(1), int64(0), table[CHANNELS])
+        for depth in range(places // walk[T_PLANE]):
+            for first in range(0, walk[T_PLANE], walk[T_CHUNK]):
+                count = min(walk[T_CHUNK], walk[T_PLANE] - first)
+                for block in range(0, rows, LANES):
+                    lanes, present = int64(LANES), min(rows - block, LANES)
+                    if present <= WIDTH:
+                        lanes = int64(WIDTH)
+                    _turn_gradient(offset(grad_out, (item * rows + block) * places), places, present, depth * walk[T_PLANE] + first,
+                                   count, lanes, panel)
+                    _add_products(image, depth, first, count, panel, lanes,
+                                  offset(totals, item % groups * size + block * walk[T_RUNS] * run), walk)
 
 
 def add_totals(totals, grad_weight, walk):
@@ -136,9 +148,15 @@ def add_totals(totals, grad_weight, walk):
                 out[row * depth + k] = total
 
 
+def _inside(size, kernel, stride, padding, dilation, out):
+    """For each tap, the first place of the output where it is inside, and the first after that where it is not."""
+    firsts = [max(-((tap * dilation - padding) // stride), 0) for tap in range(kernel)]
+    return [(first, max(min((size - 1 + padding - tap * dilation) // stride + 1, out), first)) for tap, first in enumerate(firsts)]
+
+
 def _plain_image(dtype, shape):
-    """The padded image with its columns in order; where each run of taps in a row of the kernel starts, and how long it is; where
-    each place of the output starts; and which of the taps, run by run, each k is."""
+    """The padded image with its columns in order; where each run of taps in a row of the kernel starts, how long it is, and where
+    it is inside; where each place of the output starts; and which of the taps, run by run, each k is."""
     longest = tile_names(dtype)["PLACES_A_RUN"]
     single = [k == 1 for k in shape.kernel]              # a single tap sees only every stride-th element
     step = [1 if one else s for one, s in zip(single, shape.stride)]
@@ -150,19 +168,23 @@ def _plain_image(dtype, shape):
                   [s if one else 1 for one, s in zip(single, shape.stride)], 1, 1)
     image.elements += aligned((pieces * run - shape.kernel[2]) * shape.dilation[2])      # what a run has beyond is multiplied too
     plane, row = (np.arange(k) * d for k, d in zip(shape.kernel[:2], shape.dilation))
-    starts = index_table(np.arange(channels)[:, None, None, None] * image.channel_step + plane[:, None, None] * image.depth_step
-                         + row[:, None] * image.row_step + np.arange(pieces) * run * shape.dilation[2])
+    starts = index_table(plane[:, None, None, None] * image.depth_step + row[:, None, None] * image.row_step
+                         + np.arange(channels)[:, None] * image.channel_step + np.arange(pieces) * run * shape.dilation[2])
+    depths, rows = (_inside(*(getattr(shape, name)[axis] for name in ("size", "kernel", "stride", "padding", "dilation", "out")))
+                    for axis in (0, 1))
+    inside = index_table([(*depth, row[0] * shape.out[2], row[1] * shape.out[2]) for depth in depths for row in rows
+                          for _ in range(channels * pieces)])
     places = index_table(np.arange(shape.out[0])[:, None, None] * step[0] * image.depth_step
                          + np.arange(shape.out[1])[:, None] * step[1] * image.row_step + np.arange(shape.out[2]) * step[2])
-    lines = np.arange(channels * shape.kernel[0] * shape.kernel[1])
-    return image, starts, run, places, index_table(lines[:, None] * pieces * run + np.arange(shape.kernel[2]))
+    lines = np.arange(shape.kernel[0] * shape.kernel[1]) * channels + np.arange(channels)[:, None]
+    return image, starts, run, inside, places, index_table(lines[:, :, None] * pieces * run + np.arange(shape.kernel[2]))
 
 
 def plan_totals(dtype, shape):
     """Features as lanes."""
     names, size = tile_names(dtype), np.dtype(dtype).itemsize
-    image, starts, run, offsets, order = _plain_image(dtype, shape)
-    per_channel = len(starts) // (shape.channels // shape.groups)
+    image, starts, run, inside, offsets, order = _plain_image(dtype, shape)
+    plane = shape.out[1] * shape.out[2]
     rows, groups, items = shape.features // shape.groups, shape.groups, shape.images * shape.groups
     runs, depth = -(-len(starts) // 4) * 4, len(order)   # with spare ones, since four are added to at a time
     group_size = aligned(-(-rows // names["WIDTH"]) * names["WIDTH"] * runs * run)
@@ -177,7 +199,8 @@ def plan_totals(dtype, shape):
         cuts = [(0, items, 4 * a, min(4 * b, len(starts))) for a, b in pairwise(edges(runs // 4, parts))]
     descriptors = [(first, end, low, high, image.table.ctypes.data, rows, groups, shape.places, runs, run, shape.dilation[2],
                     starts.ctypes.data, offsets.ctypes.data, image.elements, part * total if copies > 1 else 0,
-                    copies * total + part * scratch, group_size, per_channel) for part, (first, end, low, high) in enumerate(cuts)]
+                    copies * total + part * scratch, group_size, inside.ctypes.data, plane,
+                    -(-plane // -(-plane // CHUNK))) for part, (first, end, low, high) in enumerate(cuts)]
     sums = threads.prepare(kernel_for(weight_totals, dtype), descriptors, [(0, 0, 0)] * parts, release_lock=threaded)
     halves = -(-rows // names["WIDTH"])
     add_parts = min(parts, groups * halves) if rows * groups * depth > 20_000 else 1
@@ -186,7 +209,7 @@ def plan_totals(dtype, shape):
                                                           for first, end in pairwise(edges(groups * halves, add_parts))],
                           [(0, 0)] * add_parts)
     arguments = ("grad_out, x, grad_weight, workspace", "grad_out, x, workspace", "workspace, grad_weight")
-    return sequence(sums, add, arguments, (copies * total + parts * scratch) * size, (image, starts, offsets, order))
+    return sequence(sums, add, arguments, (copies * total + parts * scratch) * size, (image, starts, inside, offsets, order))
 
 
 # ---------------------------------------------------------------- channels as lanes
