@@ -39,34 +39,66 @@ def from_numpy(array) -> Tensor:
         >>> a
         array([1., 1.], dtype=float32)
     """
+    try:
+        layout, misaligned = _layouts[array.dtype, array.shape, array.strides]
+    except (AttributeError, KeyError):
+        layout, misaligned = _layout_of(array)
+    address = address_of(array)
+    if address & misaligned:
+        raise _not_whole(array, layout.dtype.itemsize)
+    if not array.flags.writeable:
+        warnings.warn("The given NumPy array is not writable, and tensors do not know of such a thing: writing to the tensor would "
+                      "change, or crash on, memory that is meant to stay. Copy the array first.", UserWarning, stacklevel=2)
+    base = array.base
+    if base is None and layout.contiguous:
+        storage = foreign_storage(address, array.nbytes, array)
+    else:
+        storage = _storage_of(array, address, layout)
+    return tensor_over(storage, address, layout)
+
+
+_layouts: dict = {}                                      # of arrays, with the bits their addresses must not have
+
+
+def _layout_of(array):
+    """An array's layout. Raises TypeError or ValueError for what no tensor can lie over."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     if not array.dtype.isnative:
         raise ValueError(f"from_numpy: expected the machine's own byte order, got dtype {array.dtype}; "
                          f"use array.astype(array.dtype.newbyteorder('='))")
     kind = dtype_from_numpy(array.dtype)
-    address, itemsize = address_of(array), kind.itemsize
+    itemsize = kind.itemsize
     strides = tuple([s // itemsize for s in array.strides])
-    if address % min(itemsize, 8) or tuple([s * itemsize for s in strides]) != array.strides:
-        raise ValueError(f"from_numpy: expected strides and address in whole elements of {kind.itemsize} bytes, got strides "
-                         f"{array.strides}")
-    if not array.flags.writeable:
-        warnings.warn("The given NumPy array is not writable, and tensors do not know of such a thing: writing to the tensor would "
-                      "change, or crash on, memory that is meant to stay. Copy the array first.", UserWarning, stacklevel=2)
+    if tuple([s * itemsize for s in strides]) != array.strides:
+        raise _not_whole(array, itemsize)
     layout = Layout.of(kind, array.shape, strides)
     if layout.contiguous:
         layout = layout.dense()
+    if len(_layouts) >= 1024:
+        _layouts.clear()
+    found = _layouts[array.dtype, array.shape, array.strides] = layout, min(itemsize, 8) - 1
+    return found
+
+
+def _not_whole(array, itemsize):
+    return ValueError(f"from_numpy: expected strides and address in whole elements of {itemsize} bytes, got strides "
+                      f"{array.strides}")
+
+
+def _storage_of(array, address, layout):
+    """The storage of a view: that of the array it is a view of, or of the tensor whose memory that is."""
     root = array
     while isinstance(root.base, np.ndarray):
         root = root.base
-    if isinstance(root.base, StorageElements):                 # a tensor's own memory come back
-        storage = root.base.storage
-    elif root is array and layout.contiguous:
-        storage = foreign_storage(address, array.nbytes, root)
-    else:
-        first, stop = np.lib.array_utils.byte_bounds(root)
-        storage = foreign_storage(first, stop - first, root)
-    return tensor_over(storage, address, layout)
+    if isinstance(root.base, StorageElements):           # a tensor's own memory come back
+        return root.base.storage
+    if root is array and layout.contiguous:
+        return foreign_storage(address, array.nbytes, root)
+    if root.flags.c_contiguous:
+        return foreign_storage(address_of(root), root.nbytes, root)
+    first, stop = np.lib.array_utils.byte_bounds(root)
+    return foreign_storage(first, stop - first, root)
 
 
 def from_dlpack(source) -> Tensor:

@@ -251,6 +251,22 @@ def as_strided(layout, shape, strides, offset):
 
 
 @view_function
+def strided_within(layout, size, stride, own, start, nbytes):
+    """Any shape and strides from element `start` of a storage of `nbytes`, in which the layout starts at element `own`."""
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}")
+    if any(n < 0 for n in size):
+        raise RuntimeError(f"as_strided: sizes must not be negative, got {list(size)}")
+    found, itemsize = _derived(layout, size, stride), layout.dtype.itemsize
+    low, high = found.extent()
+    if start + low < 0 or (start + high) * itemsize > nbytes:
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and itemsize "
+                           f"{itemsize} requiring a storage size of {(start + high) * itemsize} are out of bounds for storage of "
+                           f"size {nbytes}")
+    return found, start - own
+
+
+@view_function
 def permute(layout, dims):
     """Dimension `dims[i]` becomes dimension i."""
     if len(dims) != layout.ndim:

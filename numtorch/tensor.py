@@ -203,9 +203,11 @@ class Tensor(metaclass=TensorType):
         if self.layout.device is not cpu:
             return self.cpu().tolist()
         layout = self.layout
-        if layout.ndim == 1 and layout.contiguous and layout.dtype.name in _READERS and layout.numel < 256:
-            return (_READERS[layout.dtype.name] * layout.numel).from_address(self.address)[:]       # no array for few
-        return readable_array(self).tolist()
+        read = layout.views.get("tolist")
+        if read is None:
+            few = layout.ndim == 1 and layout.contiguous and layout.numel < 256 and layout.dtype.name in _READERS
+            read = layout.views["tolist"] = (_READERS[layout.dtype.name] * layout.numel).from_address if few else ()
+        return read(self.address)[:] if read else readable_array(self).tolist()                     # no array for few
 
     def item(self):
         """The one element as a Python number. Raises RuntimeError when there is not exactly one."""

@@ -233,3 +233,13 @@ def test_a_bound_name_that_means_the_same_reaches_helpers():
     for helper, kernel in (({"LANES": 16}, {"LANES": 16}), ({}, {"LANES": 8}), ({"LANES": 8}, {})):
         collide(helper, kernel).call(out.ctypes.data, 5)
         assert out.tolist() == [8, 4]
+
+
+@jit_only
+def test_what_cannot_be_compiled_is_said_without_numba():
+    def shifted(x, out):
+        out[0] = x[0] << 1
+
+    with pytest.raises(NotImplementedError, match=r'"shifted" not implemented for \(float32\*, float32\*\)') as caught:
+        compile_kernel(shifted, ("float32*", "float32*"))
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__ and "<<" in caught.value.reason

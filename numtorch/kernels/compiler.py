@@ -132,6 +132,14 @@ refuse:
 """
 
 
+class CannotCompile(NotImplementedError):
+    """A kernel that has no meaning for the types it was asked for. `reason` is what Numba has to say."""
+
+    def __init__(self, function, signature, reason):
+        super().__init__(f'"{function.__name__}" not implemented for ({", ".join(signature)})')
+        self.reason = reason
+
+
 def _compile(function, names, compute, signature, symbol, nogil, fastmath):
     import numba
     numba.config.CPU_NAME, numba.config.CPU_FEATURES = machine().cpu, machine().features
@@ -140,7 +148,10 @@ def _compile(function, names, compute, signature, symbol, nogil, fastmath):
     numba_signature = numba.types.void(*[_numba_type(s) for s in signature])
     bound = bind(function, names, compute)
     with _optimised_once(numba) as optimise:
-        made = numba.njit(numba_signature, **options(fastmath))(bound)
+        try:
+            made = numba.njit(numba_signature, **options(fastmath))(bound)
+        except numba.core.errors.NumbaError as error:    # users are told what, not in which pass of whose compiler
+            raise CannotCompile(function, signature, str(error)) from None
         compiled = made.overloads[numba_signature.args]
         inner = compiled.fndesc.llvm_func_name
         module = llvm.parse_bitcode(compiled.library._final_module.as_bitcode())

@@ -12,7 +12,7 @@ from ..layout import Layout, as_shape, diagonal
 from ..tensor import Tensor, fresh, number, view_of
 from .backends import kernels
 from .backends import placed as _device
-from .copy import ONE, ZERO, copy_, filled, filled_from, register, to_device
+from .copy import ONE, ZERO, copy_, copy_elements, filled, filled_from, register, to_device
 from .op import method, new_plan_table
 
 
@@ -237,9 +237,10 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad: bool = False, out=
     if n < 0 or m < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {min(n, m)}")
     made = zeros(n, m, dtype=dtype, device=device)
-    layout, offset = diagonal(made.layout, 0, 0, 1)
-    copy_(view_of(made, layout, offset), ONE)
-    return _finish(made, requires_grad, out)
+    layout, _ = diagonal(made.layout, 0, 0, 1)
+    if layout.numel:
+        copy_elements(ONE if layout.device is cpu else to_device(ONE, layout.device), view_of(made, layout, 0))
+    return _finish(made, requires_grad, out) if requires_grad or out is not None else made
 
 
 # ---------------------------------------------------------------- from data

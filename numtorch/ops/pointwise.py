@@ -22,6 +22,7 @@ import numpy as np
 
 from ..dtypes import bool_, get_default_dtype
 from ..kernels.binding import ScalarBody
+from ..kernels.compiler import CannotCompile
 from ..layout import Layout, broadcast_shapes, broadcast_strides
 from ..tensor import Tensor
 from .backends import kernels
@@ -171,11 +172,9 @@ class PointwiseOp(Op):
         """The prepared kernel. Raises NotImplementedError for a dtype that the formula cannot be computed in."""
         try:
             return kernels(device, "pointwise").plan_pointwise(self.scalar(body_type.compute), *geometry, **options)
-        except Exception as error:                       # the compiler's own types must not get out
-            if isinstance(error, TypeError) or type(error).__module__.startswith("numba."):
-                raise NotImplementedError(f"{_not_implemented(self.name, body_type)}: the formula has no meaning for that "
-                                          f"dtype") from error
-            raise
+        except (CannotCompile, TypeError) as error:
+            raise NotImplementedError(f"{_not_implemented(self.name, body_type)}: the formula has no meaning for that "
+                                      f"dtype") from error
 
     def _broadcast(self, layouts):
         try:

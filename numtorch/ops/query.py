@@ -5,6 +5,7 @@ from .. import layout as algebra
 from ..tensor import Size, Tensor
 from . import comparison, reduce, view
 from .op import method
+from .total import total
 
 
 def broadcast_shapes(*shapes):
@@ -40,7 +41,10 @@ def numel(input):
 
 def equal(input, other):
     """Whether two tensors have the same shape and elements."""
-    return input.layout.shape == other.layout.shape and reduce.all(comparison.eq(input, other)).item()
+    layout = input.layout
+    if layout is other.layout and layout.dtype.name in ("float32", "float64") and input.node is None and other.node is None:
+        return not total(comparison.ne, input, other, mean=False).item()           # how many differ
+    return layout.shape == other.layout.shape and reduce.all(comparison.eq(input, other)).item()
 
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):

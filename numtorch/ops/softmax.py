@@ -11,9 +11,9 @@ from .arithmetic import mul, sub
 from .backends import kernels
 from .copy import contiguous, register, to_dtype
 from .elementary import exp, log
-from .op import method, new_plan_table
-from .reduce import SUM
-from .view import permute, reshape
+from .op import method, new_plan_table, registry
+from .reduce import MAX, SUM
+from .view import permute, reshape, squeeze
 
 _plans = new_plan_table()
 
@@ -184,7 +184,7 @@ def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
             input = to_dtype(input, get_default_dtype())
         layout = input.layout
         dims = sorted(wrap_dims(None if dim == () else dim, layout.ndim)) if layout.ndim else []
-        if not layout.numel or not dims:
+        if not layout.numel or not dims or layout.dtype.is_complex:
             return _logsumexp_of_ops(input, dims, keepdim)
         if dims[-1] - dims[0] >= len(dims):              # others lie between them
             rest = [i for i in range(layout.ndim) if i not in dims]
@@ -204,7 +204,11 @@ _sum_plans = new_plan_table()
 
 
 def _logsumexp_of_ops(input, dims, keepdim):
-    """Of nothing, -inf; of a single number, itself."""
+    """Of nothing, -inf; of a single number, itself; of complex numbers, shifted by the largest real part."""
+    if dims and input.layout.numel:
+        shift = MAX.run(contiguous(registry["real"].function(input.detach())), tuple(dims), True)
+        total = log(SUM.run(exp(input - shift), tuple(dims), True)) + shift
+        return total if keepdim else squeeze(total, tuple(dims))
     return log(SUM.run(exp(input), tuple(dims), keepdim)) if dims else input * 1
 
 

@@ -463,17 +463,7 @@ def as_strided(self, size, stride, storage_offset=None):
     Raises:
         RuntimeError: the view would reach outside the storage, or lengths differ.
     """
-    size, stride = as_shape((size,)), as_shape((stride,))
-    if len(size) != len(stride):
-        raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}")
-    if any(n < 0 for n in size):
-        raise RuntimeError(f"as_strided: sizes must not be negative, got {list(size)}")
-    itemsize = self.layout.dtype.itemsize
-    start = self.storage_offset() if storage_offset is None else storage_offset
-    layout = Layout.of(self.layout.dtype, size, stride, self.layout.device)
-    low, high = layout.extent()
-    if start + low < 0 or (start + high) * itemsize > self.storage.nbytes:
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and itemsize "
-                           f"{itemsize} requiring a storage size of {(start + high) * itemsize} are out of bounds for storage of "
-                           f"size {self.storage.nbytes}")
-    return make_view(self, (layout, start - self.storage_offset()), "as_strided")
+    own = self.storage_offset()
+    start = own if storage_offset is None else storage_offset
+    return make_view(self, algebra.strided_within(self.layout, as_shape((size,)), as_shape((stride,)), own, start,
+                                                  self.storage.nbytes), "as_strided")
