@@ -92,8 +92,7 @@ class _Vectors:
 # ---------------------------------------------------------------- the register tile
 _PREFETCH_CYCLES = 400                                   # B is asked for so long before it is used: the L3 cache's latency
 _SHORT_PANEL = 96                                        # steps
-_STRIDE = 32                                             # steps between which rows of C are asked for
-_PREFETCH_DEPTH = 64                                     # shorter sums are over before C comes
+_LAST_STEPS = 25                                         # before which the last row of C is asked for, some 350 cycles
 
 
 class _Tile:
@@ -137,51 +136,30 @@ class _Tile:
         return self.b.asm(ir.FunctionType(value.type, [value.type]), "", "=r,0", [value], False)
 
     def _row_addresses(self):
-        """Every third row has a pointer; those between are one and two strides on, which addressing modes add for free."""
+        """Every seventh row has a pointer; those between are small multiples of the stride on, which addressing modes add."""
         b = self.b
         stride = self._opaque(b.mul(self.left_row, _index(self.v.bytes)))
         base = b.ptrtoint(self.left, I64)
-        offsets = [b.mul(stride, _index(i % 3)) for i in range(self.rows)]
-        offsets[-1] = self._opaque(b.mul(stride, b.sub(self.last, _index((self.rows - 1) // 3 * 3))))
-        return offsets, [self._opaque(b.add(base, b.mul(stride, _index(i)))) for i in range(0, self.rows, 3)]
+        odd = {1: stride, 3: self._opaque(b.mul(stride, _index(3))), 5: self._opaque(b.mul(stride, _index(5)))}
+        multiples = [_index(0), *(b.shl(odd[k], _index(shift)) for k, shift in ((1, 0), (1, 1), (3, 0), (1, 2), (5, 0), (3, 1)))]
+        offsets = [multiples[i % 7] for i in range(self.rows)]
+        offsets[-1] = self._opaque(b.mul(stride, b.sub(self.last, _index((self.rows - 1) // 7 * 7))))
+        return offsets, [self._opaque(b.add(base, b.mul(stride, _index(i)))) for i in range(0, self.rows, 7)]
 
     def _broadcast(self, base, offset):
         at = self.b.gep(self.b.inttoptr(base, ir.IntType(8).as_pointer()), [offset])
         return self.v.splat(self.b.load(self.b.bitcast(at, self.v.element.as_pointer())))
 
     def _products(self):
-        """The sums over the depth, in strides of a few steps: before each, four rows of C are asked for, which would otherwise
-        come as late as a tenth of the products take."""
+        """The sums over the depth. Before the last steps the rows of C are asked for, one a step; they would otherwise come as
+        late as a tenth of the products take."""
         b = self.b
         self.offsets, bases = self._row_addresses()
         self.step = b.mul(self.left_column, _index(self.v.bytes))
         self.ahead = self._panel_to_come()
-        start = [*bases, self.right, *[self.v.zero] * (self.rows * self.vectors), self.depth, _index(0)]
-        sums = self._if(b.icmp_signed(">", self.depth, _index(0)), start, lambda: self._strides(start))[len(bases) + 1:-2]
+        start = [*bases, self.right, self.out, *[self.v.zero] * (self.rows * self.vectors)]
+        sums = self._if(b.icmp_signed(">", self.depth, _index(0)), start, lambda: self._steps(self.depth, start))[len(bases) + 2:]
         return [sums[i * self.vectors:(i + 1) * self.vectors] for i in range(self.rows)]
-
-    def _strides(self, start):
-        b = self.b
-        entry, loop, done = b.block, b.append_basic_block("stride"), b.append_basic_block("strides")
-        b.branch(loop)
-        b.position_at_end(loop)
-        phis = [b.phi(value.type) for value in start]
-        *state, remaining, asked = phis
-        with b.if_then(b.icmp_signed(">=", self.depth, _index(_PREFETCH_DEPTH))):
-            for i in range(4):
-                row = b.gep(self.out, [b.mul(b.add(asked, _index(i)), self.out_row)])
-                for j in range(self.vectors):
-                    self._prefetch(b.gep(row, [_index(j * self.width)]), 1)
-        count = b.select(b.icmp_signed("<", remaining, _index(_STRIDE)), remaining, _index(_STRIDE))
-        ends = self._steps(count, state)
-        after = b.sub(remaining, count)
-        more = b.select(b.icmp_signed("<", asked, _index(self.rows - 4)), b.add(asked, _index(4)), asked)
-        for phi, first, value in zip(phis, start, [*ends, after, more]):
-            phi.add_incoming(first, entry)
-            phi.add_incoming(value, b.block)
-        b.cbranch(b.icmp_signed(">", after, _index(0)), loop, done)
-        b.position_at_end(done)
-        return [*ends, after, more]
 
     def _steps(self, count, start):
         """`count` steps of the depth: one broadcast of A and `vectors` multiply-adds a row and step."""
@@ -191,17 +169,20 @@ class _Tile:
         b.position_at_end(loop)
         start = [*start, count]
         phis = [b.phi(value.type) for value in start]
-        groups = (self.rows + 2) // 3
-        bases, right, sums, remaining = phis[:groups], phis[groups], phis[groups + 1:-1], phis[-1]
+        groups = (self.rows + 6) // 7
+        bases, right, out, sums, remaining = phis[:groups], phis[groups], phis[groups + 1], phis[groups + 2:-1], phis[-1]
         row = [v.load(b.gep(right, [_index(j * self.width)])) for j in range(self.vectors)]
         for j in range(self.vectors):
             self._prefetch(b.gep(right, [b.add(self.ahead, _index(j * self.width))]), 0)
+            self._prefetch(b.gep(out, [_index(j * self.width)]), 1)
         new = []
         for i in range(self.rows):
-            factor = self._broadcast(bases[i // 3], self.offsets[i])
+            factor = self._broadcast(bases[i // 7], self.offsets[i])
             new += [v.fma(factor, row[j], sums[i * self.vectors + j]) for j in range(self.vectors)]
         following = b.sub(remaining, _index(1))
-        ends = [*(b.add(base, self.step) for base in bases), b.gep(right, [self.right_row]), *new, following]
+        asking = b.icmp_unsigned("<", b.sub(remaining, _index(_LAST_STEPS)), self.last)
+        further = b.select(asking, self.out_row, _index(0))
+        ends = [*(b.add(base, self.step) for base in bases), b.gep(right, [self.right_row]), b.gep(out, [further]), *new, following]
         for phi, first, value in zip(phis, start, ends):
             phi.add_incoming(first, entry)
             phi.add_incoming(value, loop)
