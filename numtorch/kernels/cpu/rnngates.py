@@ -85,6 +85,29 @@ def moved(pointer, elements):
     return offset(pointer, elements if address_of(pointer) != 0 else int64(0))
 
 
+# ---------------------------------------------------------------- where a kernel is: block by block of up to BLOCK hidden units
+def blocks_of(walk):
+    """How many blocks the rows have."""
+    return walk[0] * ((walk[1] + BLOCK - 1) // BLOCK)
+
+
+def place_of(block, n):
+    """A block's row, its first unit in that, and how many units it has."""
+    in_row = (n + BLOCK - 1) // BLOCK
+    row = block // in_row
+    first = (block - row * in_row) * BLOCK
+    return row, first, min(int64(BLOCK), n - first)
+
+
+def three_of(gates, n):
+    """The gates of a block, from the first one's address on, n apart."""
+    return gates, offset(gates, n), offset(gates, 2 * n)
+
+
+def four_of(gates, n):
+    return gates, offset(gates, n), offset(gates, 2 * n), offset(gates, 3 * n)
+
+
 def total_gradient(later, grad_out, total, walk):
     """total = later + grad_out, either of which may be absent."""
     n = walk[0] * walk[1]
@@ -122,28 +145,24 @@ def lstm(gates, before, cell, hidden, walk):
     """cell = forget * before + input * candidate; hidden = output * tanh(cell)."""
     n = walk[1]
     fresh = local_array(T, 256)
-    for row in range(walk[0]):
-        for first in range(0, n, BLOCK):
-            width = min(int64(BLOCK), n - first)
-            at = row * n + first
-            enter = offset(gates, row * 4 * n + first)
-            forget = offset(enter, n)
-            candidate = offset(enter, 2 * n)
-            show = offset(enter, 3 * n)
-            old = offset(before, at)
-            new = offset(cell, at)
-            out = offset(hidden, at)
-            sigmoid_row(enter, width)
-            sigmoid_row(forget, width)
-            tanh_row(candidate, width)
-            sigmoid_row(show, width)
-            for j in range(width):
-                fresh[j] = load(forget[j]) * load(old[j]) + load(enter[j]) * load(candidate[j])
-            for j in range(width):
-                new[j] = store(fresh[j])
-            tanh_block(fresh, width)
-            for j in range(width):
-                out[j] = store(load(show[j]) * fresh[j])
+    for block in range(blocks_of(walk)):
+        row, first, width = place_of(block, n)
+        at = row * n + first
+        enter, forget, candidate, show = four_of(offset(gates, 4 * row * n + first), n)
+        old = offset(before, at)
+        new = offset(cell, at)
+        out = offset(hidden, at)
+        sigmoid_row(enter, width)
+        sigmoid_row(forget, width)
+        tanh_row(candidate, width)
+        sigmoid_row(show, width)
+        for j in range(width):
+            fresh[j] = load(forget[j]) * load(old[j]) + load(enter[j]) * load(candidate[j])
+        for j in range(width):
+            new[j] = store(fresh[j])
+        tanh_block(fresh, width)
+        for j in range(width):
+            out[j] = store(load(show[j]) * fresh[j])
 
 
 def lstm_grad(later, grad_out, later_cell, gates, before, cell, grad_gates, grad_before, walk):
@@ -151,48 +170,41 @@ def lstm_grad(later, grad_out, later_cell, gates, before, cell, grad_gates, grad
     n = walk[1]
     total = local_array(T, 256)
     squashed = local_array(T, 256)
-    for row in range(walk[0]):
-        for first in range(0, n, BLOCK):
-            width = min(int64(BLOCK), n - first)
-            at = row * n + first
-            base = row * 4 * n + first
-            enter = offset(gates, base)
-            forget = offset(enter, n)
-            candidate = offset(enter, 2 * n)
-            show = offset(enter, 3 * n)
-            old = offset(before, at)
-            new = offset(cell, at)
-            to_enter = offset(grad_gates, base)
-            to_forget = offset(to_enter, n)
-            to_candidate = offset(to_enter, 2 * n)
-            to_show = offset(to_enter, 3 * n)
-            from_cell = offset(later_cell, at)
-            to_cell = offset(grad_before, at)
-            gather_gradient(moved(later, at), moved(grad_out, at), total, width)
+    for block in range(blocks_of(walk)):
+        row, first, width = place_of(block, n)
+        at = row * n + first
+        base = 4 * row * n + first
+        enter, forget, candidate, show = four_of(offset(gates, base), n)
+        old = offset(before, at)
+        new = offset(cell, at)
+        to_enter, to_forget, to_candidate, to_show = four_of(offset(grad_gates, base), n)
+        from_cell = offset(later_cell, at)
+        to_cell = offset(grad_before, at)
+        gather_gradient(moved(later, at), moved(grad_out, at), total, width)
+        for j in range(width):
+            squashed[j] = load(new[j])
+        tanh_block(squashed, width)
+        for j in range(width):
+            o = load(show[j])
+            to_show[j] = store(total[j] * squashed[j] * o * (T(1) - o))
+        if address_of(later_cell) != 0:
             for j in range(width):
-                squashed[j] = load(new[j])
-            tanh_block(squashed, width)
+                total[j] = total[j] * load(show[j]) * (T(1) - squashed[j] * squashed[j]) + load(from_cell[j])
+        else:
             for j in range(width):
-                o = load(show[j])
-                to_show[j] = store(total[j] * squashed[j] * o * (T(1) - o))
-            if address_of(later_cell) != 0:
-                for j in range(width):
-                    total[j] = total[j] * load(show[j]) * (T(1) - squashed[j] * squashed[j]) + load(from_cell[j])
-            else:
-                for j in range(width):
-                    total[j] = total[j] * load(show[j]) * (T(1) - squashed[j] * squashed[j])
+                total[j] = total[j] * load(show[j]) * (T(1) - squashed[j] * squashed[j])
+        for j in range(width):
+            i = load(enter[j])
+            to_enter[j] = store(total[j] * load(candidate[j]) * i * (T(1) - i))
+        for j in range(width):
+            g = load(candidate[j])
+            to_candidate[j] = store(total[j] * load(enter[j]) * (T(1) - g * g))
+        for j in range(width):
+            f = load(forget[j])
+            to_forget[j] = store(total[j] * load(old[j]) * f * (T(1) - f))
+        if address_of(grad_before) != 0:
             for j in range(width):
-                i = load(enter[j])
-                to_enter[j] = store(total[j] * load(candidate[j]) * i * (T(1) - i))
-            for j in range(width):
-                g = load(candidate[j])
-                to_candidate[j] = store(total[j] * load(enter[j]) * (T(1) - g * g))
-            for j in range(width):
-                f = load(forget[j])
-                to_forget[j] = store(total[j] * load(old[j]) * f * (T(1) - f))
-            if address_of(grad_before) != 0:
-                for j in range(width):
-                    to_cell[j] = store(total[j] * load(forget[j]))
+                to_cell[j] = store(total[j] * load(forget[j]))
 
 
 # ---------------------------------------------------------------- GRU
@@ -216,41 +228,38 @@ def gru(gates, products, bias, before, hidden, kept, walk):
     n = walk[1]
     gate = local_array(T, 256)
     fresh = local_array(T, 256)
-    for row in range(walk[0]):
-        for first in range(0, n, BLOCK):
-            width = min(int64(BLOCK), n - first)
-            at = row * n + first
-            base = row * 3 * n + first
-            reset = offset(gates, base)
-            update = offset(reset, n)
-            candidate = offset(reset, 2 * n)
-            product = offset(products, base)
-            old = offset(before, at)
-            out = offset(hidden, at)
-            add_bias(product, bias, first, gate, width)
+    for block in range(blocks_of(walk)):
+        row, first, width = place_of(block, n)
+        at = row * n + first
+        base = 3 * row * n + first
+        reset, update, candidate = three_of(offset(gates, base), n)
+        product = offset(products, base)
+        old = offset(before, at)
+        out = offset(hidden, at)
+        add_bias(product, bias, first, gate, width)
+        for j in range(width):
+            gate[j] += load(reset[j])
+        sigmoid_block(gate, width)
+        for j in range(width):
+            reset[j] = store(gate[j])
+        add_bias(offset(product, 2 * n), bias, first + 2 * n, fresh, width)
+        if address_of(kept) != 0:
+            keep = offset(kept, at)
             for j in range(width):
-                gate[j] += load(reset[j])
-            sigmoid_block(gate, width)
-            for j in range(width):
-                reset[j] = store(gate[j])
-            add_bias(offset(product, 2 * n), bias, first + 2 * n, fresh, width)
-            if address_of(kept) != 0:
-                keep = offset(kept, at)
-                for j in range(width):
-                    keep[j] = store(fresh[j])
-            for j in range(width):
-                fresh[j] = load(candidate[j]) + gate[j] * fresh[j]
-            tanh_block(fresh, width)
-            for j in range(width):
-                candidate[j] = store(fresh[j])
-            add_bias(offset(product, n), bias, first + n, gate, width)
-            for j in range(width):
-                gate[j] += load(update[j])
-            sigmoid_block(gate, width)
-            for j in range(width):
-                update[j] = store(gate[j])
-            for j in range(width):
-                out[j] = store(fresh[j] + gate[j] * (load(old[j]) - fresh[j]))
+                keep[j] = store(fresh[j])
+        for j in range(width):
+            fresh[j] = load(candidate[j]) + gate[j] * fresh[j]
+        tanh_block(fresh, width)
+        for j in range(width):
+            candidate[j] = store(fresh[j])
+        add_bias(offset(product, n), bias, first + n, gate, width)
+        for j in range(width):
+            gate[j] += load(update[j])
+        sigmoid_block(gate, width)
+        for j in range(width):
+            update[j] = store(gate[j])
+        for j in range(width):
+            out[j] = store(fresh[j] + gate[j] * (load(old[j]) - fresh[j]))
 
 
 def gru_grad(later, grad_out, gates, kept, before, grad_gates, grad_products, grad_before, walk):
@@ -258,44 +267,37 @@ def gru_grad(later, grad_out, gates, kept, before, grad_gates, grad_products, gr
     n = walk[1]
     total = local_array(T, 256)
     inside = local_array(T, 256)
-    for row in range(walk[0]):
-        for first in range(0, n, BLOCK):
-            width = min(int64(BLOCK), n - first)
-            at = row * n + first
-            base = row * 3 * n + first
-            reset = offset(gates, base)
-            update = offset(reset, n)
-            candidate = offset(reset, 2 * n)
-            inner = offset(kept, at)
-            old = offset(before, at)
-            to_reset = offset(grad_gates, base)
-            to_update = offset(to_reset, n)
-            to_candidate = offset(to_reset, 2 * n)
-            product = offset(grad_products, base)
-            to_old = offset(grad_before, at)
-            gather_gradient(moved(later, at), moved(grad_out, at), total, width)
+    for block in range(blocks_of(walk)):
+        row, first, width = place_of(block, n)
+        at = row * n + first
+        base = 3 * row * n + first
+        reset, update, candidate = three_of(offset(gates, base), n)
+        inner = offset(kept, at)
+        old = offset(before, at)
+        to_reset, to_update, to_candidate = three_of(offset(grad_gates, base), n)
+        product, middle, last = three_of(offset(grad_products, base), n)
+        to_old = offset(grad_before, at)
+        gather_gradient(moved(later, at), moved(grad_out, at), total, width)
+        for j in range(width):
+            c = load(candidate[j])
+            inside[j] = total[j] * (T(1) - load(update[j])) * (T(1) - c * c)
+        for j in range(width):
+            z = load(update[j])
+            to_update[j] = store(total[j] * (load(old[j]) - load(candidate[j])) * z * (T(1) - z))
+        for j in range(width):
+            r = load(reset[j])
+            to_reset[j] = store(inside[j] * load(inner[j]) * r * (T(1) - r))
+        for j in range(width):
+            to_candidate[j] = store(inside[j])
+        for j in range(width):
+            product[j] = to_reset[j]
+        for j in range(width):
+            middle[j] = to_update[j]
+        for j in range(width):
+            last[j] = store(inside[j] * load(reset[j]))
+        if address_of(grad_before) != 0:
             for j in range(width):
-                c = load(candidate[j])
-                inside[j] = total[j] * (T(1) - load(update[j])) * (T(1) - c * c)
-            for j in range(width):
-                z = load(update[j])
-                to_update[j] = store(total[j] * (load(old[j]) - load(candidate[j])) * z * (T(1) - z))
-            for j in range(width):
-                r = load(reset[j])
-                to_reset[j] = store(inside[j] * load(inner[j]) * r * (T(1) - r))
-            for j in range(width):
-                to_candidate[j] = store(inside[j])
-            middle = offset(product, n)
-            last = offset(product, 2 * n)
-            for j in range(width):
-                product[j] = to_reset[j]
-            for j in range(width):
-                middle[j] = to_update[j]
-            for j in range(width):
-                last[j] = store(inside[j] * load(reset[j]))
-            if address_of(grad_before) != 0:
-                for j in range(width):
-                    to_old[j] = store(total[j] * load(update[j]))
+                to_old[j] = store(total[j] * load(update[j]))
 
 
 # ---------------------------------------------------------------- planning
