@@ -143,13 +143,13 @@ def test_accuracy_of_two_arguments(name, reference, bound, ranges, dtype):
             check(name, bound, (x, y), reference(x.astype(np.longdouble), y.astype(np.longdouble)))
 
 
-# erf and erfc are judged over their whole range, the others relative or absolute, whichever is larger: they have zeros
+# the gamma functions have zeros at places that no float hits: near those below 0 the error is judged as if values were 1
 SPECIAL = [
     ("erf", "erf", 2, [(-6, 6), (-0.01, 0.01)]),
-    ("erfc", "erfc", 4, [(-6, 9), (-0.6, 0.6), (9, 26.5)]),
+    ("erfc", "erfc", 5, [(-6, 9), (-0.6, 0.6), (9, 26.5)]),
     ("erfinv", "erfinv", 4, [(-1, 1), (0.99, 1)]),
-    ("lgamma", "loggamma", 4, [(0, 12), (12, 1e4), (-12, 0)]),
-    ("digamma", "digamma", 8, [(0, 12), (12, 1e4), (-12, 0)]),
+    ("lgamma", "loggamma", 9, [(0, 3), (0.999, 1.001), (1.999, 2.001), (3, 12), (12, 1e4), (-12, 0)]),
+    ("digamma", "digamma", 6, [(0, 3), (1.46, 1.463), (3, 12), (12, 1e4), (-12, 0)]),
 ]
 
 
@@ -166,7 +166,7 @@ def test_special_functions(name, reference, bound, ranges, dtype):
             got = apply(name, x)
             expected = np.array([np.longdouble(mpmath.nstr(v, 25)) for v in values])
             errors = errors_in_ulps(got, expected)
-            if name in ("lgamma", "digamma"):
+            if high == 0:
                 errors = np.minimum(errors, np.abs(got - expected).astype(float) / np.finfo(dtype).eps)
             worst = int(np.argmax(errors))
             assert errors[worst] <= bound, f"{name}({x[worst]!r}) = {got[worst]!r}, expected {expected[worst]!r}"

@@ -99,6 +99,7 @@ def one(x):
 
 
 LN2 = mp.log(2)
+DIGAMMA_ZERO = mp.findroot(mp.digamma, 1.46)
 TAN_PI_8 = mp.tan(mp.pi / 8)
 SQRT2 = mp.sqrt(2)
 S_MAX = (SQRT2 - 1) / (SQRT2 + 1)                            # |f / (2 + f)| over 1 + f in [sqrt(1/2), sqrt(2)]
@@ -117,8 +118,9 @@ def cubic_atanh(z):
     return (2 * mp.atanh(s) - 2 * s) / s ** 3 if z else mp.mpf(2) / 3
 
 
-def scaled_erfc(x):
-    return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
+def scaled_erfc(t):
+    x = 4 * (1 + t) / (1 - t)
+    return (x + 4) * mp.exp(x * x) * mp.erfc(x)
 
 
 def erfinv_ratio(w):
@@ -195,9 +197,9 @@ FITS = {
                 mp.mpf("0.92") ** 2, 6, 12),
     # erfc(x) = exp(-x ERF_TAIL(x)), 0.9 <= x <= 4 or 6: beyond, erf rounds to 1
     "ERF_TAIL": (lambda x: -mp.log(mp.erfc(x)) / x, lambda x: x * mp.erfc(x), mp.mpf("0.9"), (4, 6), 9, 21),
-    # (1 + 2 x) exp(x**2) erfc(x) = ERFC(t), t = (x - 4) / (x + 4), 0 <= x (Shepherd and Laframboise, Math.
+    # (x + 4) exp(x**2) erfc(x) = ERFC(t), t = (x - 4) / (x + 4), 0 <= x (Shepherd and Laframboise, Math.
     # Comp. 36, 1981)
-    "ERFC": (lambda t: scaled_erfc(4 * (1 + t) / (1 - t)), one, -1, (0.45, 0.75), 11, 22),
+    "ERFC": (scaled_erfc, lambda t: 1 / scaled_erfc(t), -1, (0.45, 0.75), 11, 23),
     # erfinv(x) = x * P(w), w = -log(1 - x**2); in the tail of sqrt(w) (Giles, "Approximating the erfinv
     # function", 2010)
     "ERFINV": (lambda w: erfinv_ratio(w + 3), one, -3, 3, 12, 25),
@@ -208,6 +210,8 @@ FITS = {
     "LGAMMA": (series(lambda y: mp.loggamma(2 + y) / y, 1 - mp.euler), one, -0.5, 0.5, 9, 19),
     # lgamma(x) = (x - 1/2) (log(x) - 1) + (log(2 pi) - 1) / 2 + STIRLING(1 / x**2) / x, x >= 8
     "STIRLING": (series(stirling_rest, mp.mpf(1) / 12), lambda z: z, 0, mp.mpf(1) / 64, 2, 6),
+    # digamma(3/2 + y) = (3/2 + y - its zero) * DIGAMMA_NEAR(y), |y| <= 1/2
+    "DIGAMMA_NEAR": (lambda y: mp.digamma(y + 1.5) / (y + 1.5 - DIGAMMA_ZERO), one, -0.5, 0.5, 10, 21),
     # digamma(x) = log(x) - 1 / (2 x) - DIGAMMA(1 / x**2) / x**2, x >= 7
     "DIGAMMA": (series(digamma_rest, mp.mpf(1) / 12), lambda z: z, 0, mp.mpf(1) / 49, 2, 7),
 }

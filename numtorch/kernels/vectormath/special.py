@@ -8,7 +8,7 @@ from . import coefficients as c
 from . import tabled
 from .elementary import INFINITY, NAN, ByMachine, ByPrecision, Elementary, body32, body64, both, constant, polynomial, scale
 from .exponential import exp_parts, log
-from .power import exp_two_floats
+from .power import exp_two_floats, tabled_exp_two_floats
 from .trigonometric import cos_of, quadrant, sin_of
 
 erf_polynomial = polynomial("erf_polynomial", c.ERF32, c.ERF64)
@@ -29,17 +29,28 @@ def _erf(x):
 
 
 ERFC_ZERO = constant(10.5, 27.5)                         # beyond, erfc is zero
+ERFC_ONE = constant(2.0 ** -26, 2.0 ** -55)              # below, erfc rounds to 1
 
 
-def _erfc(x):
-    """1 - erf(x), accurate where that is small."""
-    a = fabs(x)
-    b = select(a > ERFC_ZERO, ERFC_ZERO, a)
-    t = (b - 4.0) / (b + 4.0)
-    square = b * b
-    y = exp_two_floats(-square, -fma(b, b, -square)) * (erfc_polynomial(t) / fma(2.0, b, 1.0))
-    y = select(x < 0.0, 2.0 - y, y)
-    return select(x == x, select(a < 0.5, 1.0 - fma(erf_polynomial(x * x), x, x), y), x)
+def _inverse(d):
+    return 1.0 / d
+
+
+def _erfc_by(inverse, exponential):
+    """1 - erf(x), accurate where that is small, by exp(-x**2) P(t) / (x + 4) with t = 2 x / (x + 4) - 1.
+
+    Args:
+        inverse, exponential: 1 / d, and exp of two floats.
+    """
+    def erfc(x):
+        a = fabs(x)
+        b = select(a > ERFC_ZERO, ERFC_ZERO, a)
+        w = inverse(b + 4.0)
+        square = b * b
+        y = exponential(-square, -fma(b, b, -square)) * (erfc_polynomial(fma(b + b, w, -1.0)) * w)
+        y = select(a < ERFC_ONE, 1.0, select(x < 0.0, 2.0 - y, y))
+        return select(x == x, y, x)
+    return both(erfc)
 
 
 erfinv_polynomial = polynomial("erfinv_polynomial", c.ERFINV32, c.ERFINV64)
@@ -86,7 +97,7 @@ def _lgamma_positive(a):
         down = down * select(step, b, 1.0)
     large = a >= 8.0
     logarithm = log(select(large, a, select(a < 1.5, up, down)))
-    y = b - 2.0
+    y = select(a < 0.5, a, select(a < 1.5, a - 1.0, b - 2.0))   # exactly
     near = y * lgamma_polynomial(y) + select(a < 1.5, -logarithm, logarithm)
     inverse = 1.0 / select(large, a, 8.0)
     far = (a - 0.5) * (logarithm - 1.0) + fma(stirling_polynomial(inverse * inverse), inverse, STIRLING_CONSTANT)
@@ -118,18 +129,27 @@ def _lgamma(x):
     return select(x < 0.0, select(a < 1e-30, y, reflected), select(x == x, y, x))
 
 
+digamma_near = polynomial("digamma_near", c.DIGAMMA_NEAR32, c.DIGAMMA_NEAR64)
+DIGAMMA_ZERO = constant(1.4616321325302124, 1.4616321449683622)       # and what its rounding lacks
+DIGAMMA_ZERO_LOW = constant(1.2438149938918909e-08, 9.549995429965697e-17)
+
+
 def _digamma(x):
-    """Derivative of lgamma; for negative x by digamma(x) = digamma(-x) - 1/x + pi / tan(-pi x)."""
+    """Derivative of lgamma: below 3 from [1, 2), where its zero is a factor, else by Stirling's series; for negative x by
+    digamma(x) = digamma(-x) - 1/x + pi / tan(-pi x)."""
     a = fabs(x)
     shift = a < 8.0
     b = select(shift, a, 1.0)
-    s = b * (b + 7.0)                                    # (b+1)(b+6) = s + 6, (b+2)(b+5) = s + 10, (b+3)(b+4) = s + 12
-    sixfold = fma(2.0, b, 7.0) * fma(s, fma(3.0, s, 56.0), 252.0) / ((s + 6.0) * (s + 10.0) * (s + 12.0))
-    moved = select(shift, a + 7.0, a)
+    s = b * (b + 5.0)                                    # (b + 1)(b + 4) = s + 4, (b + 2)(b + 3) = s + 6
+    fourfold = fma(2.0, b, 5.0) * fma(2.0, s, 10.0) / ((s + 4.0) * (s + 6.0))
+    moved = select(shift, a + 5.0, a)
     inverse = 1.0 / moved
     z = inverse * inverse
     y = log(moved) - fma(digamma_polynomial(z), z, 0.5 * inverse)
-    y = y - select(shift, sixfold, 0.0) - select(shift, 1.0 / b, 0.0)        # 1/b + 1/(b + 1) + ... + 1/(b + 6)
+    y = y - select(shift, fourfold + 1.0 / b, 0.0)       # 1/b + 1/(b + 1) + ... + 1/(b + 4)
+    d = select(a < 1.0, a + 1.0, select(a < 2.0, a, a - 1.0))
+    step = select(a < 1.0, -1.0 / a, select(a < 2.0, 0.0, 1.0 / d))
+    y = select(a < 3.0, fma((d - DIGAMMA_ZERO) - DIGAMMA_ZERO_LOW, digamma_near(d - 1.5), step), y)
     sine, cosine = sin_cos_pi(select(x < 0.0, a, 0.5))
     reflected = y + 1.0 / a + PI * cosine / sine
     y = select(x < 0.0, select(sine == 0.0, NAN, reflected), y)
@@ -145,7 +165,8 @@ def _by_scipy(name):
 
 
 erf = Elementary("erf", _by_scipy("erf"), ByMachine(both(_erf), tabled.erf))
-erfc = Elementary("erfc", _by_scipy("erfc"), _erfc)
+erfc = Elementary("erfc", _by_scipy("erfc"),
+                  ByMachine(_erfc_by(both(_inverse), exp_two_floats), _erfc_by(tabled.reciprocal, tabled_exp_two_floats)))
 erfinv = Elementary("erfinv", _by_scipy("erfinv"), _erfinv)
 lgamma = Elementary("lgamma", _by_scipy("gammaln"), _lgamma)
 digamma = Elementary("digamma", _by_scipy("digamma"), _digamma)
