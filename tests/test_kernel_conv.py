@@ -181,7 +181,7 @@ def test_features_as_lanes(dtype, case):
     run(convlanes.plan_forward(dtype, shape, True, True), x.address, w.address, b.address, out.address)
     exact = reference(x.numpy(), w.numpy(), *case[2:]) + b.numpy().reshape(-1, *[1] * (len(x.shape) - 2))
     close(out.numpy(), np.maximum(exact, 0), dtype, np.prod(w.shape[1:]))
-    if shape.stride == (1, 1, 1):
+    if shape.stride[2] <= 2:
         run(convlanes.plan_input_grad(dtype, shape), g.address, w.address, 0, grad_x.address)
         close(grad_x.numpy(), input_and_weight_gradients(x.numpy(), w.numpy(), g.numpy(), *case[2:])[0], dtype, w.count // w.shape[1])
 

@@ -113,8 +113,9 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
         return _plan_fill(dtype, shape.images, shape.features, shape.places, bias, activation == "relu",
                           "x, weight, bias, out, workspace")
     _, lines, columns = shape.out
+    speed = convlanes.speed(dtype, convlanes.forward_sums(shape), shape.multiply_adds)
     family = convwinograd if convwinograd.suits(dtype, shape) else _fastest(
-        dtype, shape.images * groups, shape.features // groups, lines, columns, [(convlanes.speed(dtype, shape), convlanes)])
+        dtype, shape.images * groups, shape.features // groups, lines, columns, [(speed, convlanes)])
     return family.plan_forward(dtype, shape, bias, activation == "relu")
 
 
@@ -132,10 +133,13 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
                           "grad_out, weight, bias, out, workspace")
     lines, columns = (-(-n // s) for n, s in zip(shape.size[1:], shape.stride[1:]))
     others = []
-    if shape.stride == (1, 1, 1):                        # in multiply-adds of the input's places, as the others'
-        useful = math.prod(shape.size) / shape.places
-        others = [(convlanes.speed(dtype, convlanes.turned_round(shape)), convlanes),
-                  (convcolumns.speed(dtype, shape) * useful, convcolumns)]
+    if shape.stride[2] <= 2:
+        sums = shape.multiply_adds
+        if shape.stride == (1, 1, 1):                    # the others' are of the input's places
+            useful = math.prod(shape.size) / shape.places
+            sums = int(sums * useful)
+            others.append((convcolumns.speed(dtype, shape) * useful, convcolumns))
+        others.append((convlanes.speed(dtype, convlanes.gradient_sums(shape), sums), convlanes))
     family = convwinograd if convwinograd.suits(dtype, shape) else _fastest(
         dtype, shape.images * groups, shape.channels // groups, lines, columns, others)
     return family.plan_input_grad(dtype, shape, bias)

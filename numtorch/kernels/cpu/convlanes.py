@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy import float32, inf, int64
 
 from .. import threads
 from ..intrinsics import as_pointer, local_array, offset
+from .convaxes import forward_axis, gradient_axis
 from .convimage import Geometry, aligned, copy_run, copy_vector, index_table, kernel_for, micro, tile_names
 from .convpanel import edges, sequence
 from .tile import copy_row, transpose_tile
@@ -34,10 +36,10 @@ SPLIT_WORK = 1_000_000                                   # multiply-adds above w
 
 
 def _multiply_places(longest, runs, vectors, width, run, parts, part_step, depth, image, starts, stride, offsets, right,
-                     first, first_row, lowest, out, result, plane, span):
-    """out[i, f] = rectify(first[i * first_row + f] + sum over k of image[place of i + offsets[k]] * right[k, f]) for i < runs * run
-    and f < vectors * width, where place number r * run + i is starts[r] + i * stride; k takes `depth` numbers from 0, part_step,
-    2 * part_step...; `parts` times.
+                     first, first_row, lowest, out, out_row, result, plane, span):
+    """out[i * out_row + f] = rectify(first[i * first_row + f] + sum over k of image[place of i + offsets[k]] * right[k, f]) for
+    i < runs * run and f < vectors * width, where place number r * run + i is starts[r] + i * stride; k takes `depth` numbers from
+    0, part_step, 2 * part_step...; `parts` times.
 
     longest, runs, vectors and width are literals; run is at most `longest`, itself at most 7. depth is at least 1. What is below
     `lowest` becomes 0. `result` is where the sums will go, features `plane` apart, each to `span` more elements.
@@ -50,19 +52,21 @@ def _multiply_places(longest, runs, vectors, width, run, parts, part_step, depth
                 for part in range(parts):
                     for k in range(part * part_step, part * part_step + depth):
                         total += image[starts[r] + i * stride + offsets[k]] * right[k * lanes + f]
-                out[(r * run + i) * lanes + f] = type(total)(0) if total < lowest else total
+                out[(r * run + i) * out_row + f] = type(total)(0) if total < lowest else total
 
 
-def _store_turned(width, runs, pitch, source, run, features, out, plane, targets, end):
-    """out[f * plane + targets[r] + i] = source[(r * run + i) * pitch + f] for f < features, at most `width`, r < runs and i < run.
+def _store_turned(width, runs, pitch, source, run, features, out, plane, targets, ends):
+    """out[f * plane + targets[r] + i] = source[(r * run + i) * pitch + f] for f < features, at most `width`, r < runs and i < run,
+    before ends[r].
 
     width, runs and pitch are literals; runs * run is at most `width`, of which many source has rows. The compiled form writes a
-    whole vector of places where those before `end` leave room.
+    whole vector of places where those before ends[0] leave room.
     """
     for f in range(min(features, width)):
         for r in range(runs):
             for i in range(run):
-                out[f * plane + targets[r] + i] = source[(r * run + i) * pitch + f]
+                if targets[r] + i < ends[r]:
+                    out[f * plane + targets[r] + i] = source[(r * run + i) * pitch + f]
 
 
 def _micro(twin, name):
@@ -76,17 +80,20 @@ store_turned = _micro(_store_turned, "store_turned")
 
 # The descriptor.
 FIRST, END, FIRST_BLOCK, END_BLOCK, GROUPS, IMAGES, SIDE, SLABS, FEATURES, CHANNELS = range(10)
-KERNEL_ROWS, KERNEL_COLUMNS, RUN, STRIDE, HAS_BIAS, RELU_FLAG, OUT_DEPTHS, OUT_ROWS, OUT_COLUMNS, OUT_PLANE = range(10, 20)
+KERNEL_ROWS, CLASSES, RUN, STEP, HAS_BIAS, RELU_FLAG, OUT_DEPTHS, OUT_ROWS, OUT_COLUMNS, OUT_PLANE = range(10, 20)
 X_ROW, X_DEPTH, X_CHANNEL, ROW_STEP, DEPTH_STEP, CHANNEL_STEP, IMAGE_STEP = range(20, 27)
 SLAB_TABLE, LINE_TABLE, OFFSETS, W_ORDER, W_ROW, W_BASE, W_BASES, W_RUN, W_GROUP, W_LIMIT = range(27, 37)
-PACKED_GROUP, PACK_INSIDE, LEFT_SPACE, SCRATCH, BLOCKS = range(37, 42)
+PACKED_GROUP, PACK_INSIDE, LEFT_SPACE, SCRATCH, BLOCKS, CLASS_TABLE = range(37, 43)
 
 # A slab's words: its planes, rows and columns of places, each the first and how many; the source's that they see; how many zeros
 # are before a row, and how long it is with zeros.
 S_DEPTH, S_DEPTHS, S_ROW, S_ROWS, S_COLUMN, S_COLUMNS = range(6)
 S_X_DEPTH, S_X_DEPTHS, S_X_ROW, S_X_ROWS, S_X_COLUMN, S_X_COLUMNS, S_BEFORE, S_LENGTH, S_WORDS = range(6, 15)
-# A line's words, of planes and then of rows of the output: the source's line under tap 0, the first tap inside, how many.
+# A line's words, of planes and then of rows of the output: the source's line under the first tap of its class, the first tap
+# inside, how many. A class's, of columns: its first k, its taps in a row of the kernel, and where its first place starts in a row
+# of the image.
 L_SOURCE, L_TAP, L_TAPS, L_WORDS = range(4)
+C_FIRST, C_TAPS, C_START, C_WORDS = range(4)
 
 
 # ---------------------------------------------------------------- the weight
@@ -150,12 +157,13 @@ def _copy_slab(x, image, slab, walk):
                     there[i] = T(0)
 
 
-def _lanes_row(images, columns, lanes, image, source, parts, part_step, depth, offsets, weight, bias, lowest, features, out, target,
-               end, walk):
-    """All places of one row of a slab in all images, for one block of features."""
-    starts, targets, limits, tile = local_array(int64, 4), local_array(int64, 4), local_array(int64, 4), local_array(T, 512)
-    run, stride, plane, image_step = walk[RUN], walk[STRIDE], walk[OUT_PLANE], walk[IMAGE_STEP]
-    out_step = walk[GROUPS] * walk[FEATURES] * plane
+def _lanes_row(images, columns, lanes, image, source, plane, line, weight, bias, lowest, features, out, target, end, walk):
+    """All places of one row of a slab in all images, for one block of features. Classes of columns take turns in a tile."""
+    starts, targets, limits = local_array(int64, 4), local_array(int64, 8), local_array(int64, 8)
+    there, tile, offsets = local_array(int64, 4), local_array(T, 1024), as_pointer(walk[OFFSETS], walk)
+    run, step, out_plane, classes = walk[RUN], walk[STEP], walk[OUT_PLANE], walk[CLASSES]
+    kinds = as_pointer(walk[CLASS_TABLE], walk)
+    out_step = walk[GROUPS] * walk[FEATURES] * out_plane
     in_row = (columns + run - 1) // run
     runs, number, i = int64(4 if lanes == WIDTH else 2), int64(0), int64(0)
     total = images * in_row
@@ -163,49 +171,64 @@ def _lanes_row(images, columns, lanes, image, source, parts, part_step, depth, o
     while done < total:
         for r in range(runs):
             column = min(i * run, columns - run)         # the last run overlaps the one before
-            starts[r], targets[r] = number * image_step + source + column * stride, number * out_step + target + column
-            limits[r] = number * out_step + end
+            starts[r] = number * walk[IMAGE_STEP] + source + column * step
+            for c in range(classes):                     # the places of all classes lie side by side
+                targets[r * classes + c] = number * out_step + target + column * classes + c * run
+                limits[r * classes + c] = number * out_step + end
             if done + r < total - 1:                     # beyond, the last run is repeated
                 i += 1
                 if i == in_row:
                     i = int64(0)
                     number += 1
         done += runs
-        if lanes == WIDTH:
-            multiply_places(PLACES_A_RUN, 4, 1, WIDTH, run, parts, part_step, depth, image, starts, stride, offsets, weight, bias,
-                            int64(0), lowest, tile, offset(out, targets[0]), plane, targets[runs - 1] - targets[0] + run - 1)
-        else:
-            multiply_places(PLACES_A_RUN, 2, 2, WIDTH, run, parts, part_step, depth, image, starts, stride, offsets, weight, bias,
-                            int64(0), lowest, tile, offset(out, targets[0]), plane, targets[runs - 1] - targets[0] + run - 1)
-        for first in range(0, runs, RUNS_TURNED):
+        span = targets[runs * classes - 1] - targets[0] + run - 1
+        for c in range(classes):
+            kind = offset(kinds, c * C_WORDS)
+            tap_row = walk[CHANNELS] * kind[C_TAPS]
+            tap_plane = walk[KERNEL_ROWS] * tap_row
+            k = kind[C_FIRST] + plane[L_TAP] * tap_plane + line[L_TAP] * tap_row
+            parts, terms = plane[L_TAPS], line[L_TAPS] * tap_row
+            if terms == tap_plane:                       # neighbouring planes of taps are one part
+                parts, terms = min(parts, int64(1)), parts * terms
+            if terms == 0:
+                parts = int64(0)
+            for r in range(4):
+                there[r] = starts[min(r, runs - 1)] + kind[C_START]
+            if lanes == WIDTH:
+                multiply_places(PLACES_A_RUN, 4, 1, WIDTH, run, parts, tap_plane, terms, image, there, step, offset(offsets, k),
+                                offset(weight, k * WIDTH), bias, int64(0), lowest, offset(tile, c * WIDTH), classes * WIDTH,
+                                offset(out, targets[0]), out_plane, span)
+            else:
+                multiply_places(PLACES_A_RUN, 2, 2, WIDTH, run, parts, tap_plane, terms, image, there, step, offset(offsets, k),
+                                offset(weight, k * LANES), bias, int64(0), lowest, offset(tile, c * LANES), classes * LANES,
+                                offset(out, targets[0]), out_plane, span)
+        for first in range(0, runs * classes, RUNS_TURNED):
             for lane in range(0, min(features, lanes), WIDTH):
                 if lanes == WIDTH:
-                    store_turned(WIDTH, RUNS_TURNED, WIDTH, offset(tile, first * run * WIDTH), run, features, out, plane,
-                                 offset(targets, first), limits[first])
+                    store_turned(WIDTH, RUNS_TURNED, WIDTH, offset(tile, first * run * WIDTH), run, features, out, out_plane,
+                                 offset(targets, first), offset(limits, first))
                 else:
                     store_turned(WIDTH, RUNS_TURNED, LANES, offset(tile, first * run * LANES + lane), run, features - lane,
-                                 offset(out, lane * plane), plane, offset(targets, first), limits[first])
+                                 offset(out, lane * out_plane), out_plane, offset(targets, first), offset(limits, first))
 
 
 def convolve_lanes(x, weight, bias, out, workspace, walk):
     """Units first..end of (group, images side by side, slab), of each feature blocks first_block..end_block."""
     groups, slabs, features, channels = walk[GROUPS], walk[SLABS], walk[FEATURES], walk[CHANNELS]
-    offsets, depths = as_pointer(walk[OFFSETS], walk), as_pointer(walk[LINE_TABLE], walk)
+    depths, classes = as_pointer(walk[LINE_TABLE], walk), walk[CLASSES]
     lines = offset(depths, walk[OUT_DEPTHS] * L_WORDS)
     image = offset(workspace, walk[SCRATCH])
     left = offset(image, walk[LEFT_SPACE])
     start = local_array(T, 64)
     lowest = T(0) if walk[RELU_FLAG] != 0 else T(-inf)
     depth = walk[W_BASES] * walk[W_RUN]
-    tap_row = channels * walk[KERNEL_COLUMNS]
-    tap_plane = walk[KERNEL_ROWS] * tap_row
     blocks_of_images = (walk[IMAGES] + walk[SIDE] - 1) // walk[SIDE]
     for unit in range(walk[FIRST], walk[END]):
         slab, item = offset(as_pointer(walk[SLAB_TABLE], walk), unit % slabs * S_WORDS), unit // slabs
         group, first = item // blocks_of_images, item % blocks_of_images * walk[SIDE]
         images = min(walk[SIDE], walk[IMAGES] - first)
         slab_end = ((slab[S_DEPTH] + slab[S_DEPTHS] - 1) * walk[OUT_ROWS] + slab[S_ROW] + slab[S_ROWS] - 1) * walk[OUT_COLUMNS] \
-            + slab[S_COLUMN] + slab[S_COLUMNS]
+            + min((slab[S_COLUMN] + slab[S_COLUMNS]) * classes, walk[OUT_COLUMNS])
         for i in range(images):
             _copy_slab(offset(x, ((first + i) * groups + group) * channels * walk[X_CHANNEL]), offset(image, i * walk[IMAGE_STEP]),
                        slab, walk)
@@ -224,50 +247,66 @@ def convolve_lanes(x, weight, bias, out, workspace, walk):
                     line = offset(lines, y * L_WORDS)
                     source = (plane[L_SOURCE] - slab[S_X_DEPTH]) * walk[DEPTH_STEP] \
                         + (line[L_SOURCE] - slab[S_X_ROW]) * walk[ROW_STEP]
-                    k = plane[L_TAP] * tap_plane + line[L_TAP] * tap_row
-                    parts, terms = plane[L_TAPS], line[L_TAPS] * tap_row
-                    if terms == tap_plane:               # neighbouring planes of taps are one part
-                        parts, terms = min(parts, int64(1)), parts * terms
-                    if terms == 0:
-                        parts = int64(0)
-                    target = (z * walk[OUT_ROWS] + y) * walk[OUT_COLUMNS] + slab[S_COLUMN]
-                    _lanes_row(images, slab[S_COLUMNS], lanes, image, source, parts, tap_plane, terms, offset(offsets, k),
-                               offset(packed, k * lanes), start, lowest, number, to, target, slab_end, walk)
+                    target = (z * walk[OUT_ROWS] + y) * walk[OUT_COLUMNS] + slab[S_COLUMN] * classes
+                    _lanes_row(images, slab[S_COLUMNS], lanes, image, source, plane, line, packed, start, lowest, number, to,
+                               target, slab_end, walk)
 
 
 # ---------------------------------------------------------------- planning
-_AXIS = ("size", "kernel", "stride", "padding", "dilation", "out")
+class Correlation(NamedTuple):
+    """What is to be summed.
+
+    Args:
+        images, channels, features, groups: the source's and the result's, each of a group.
+        axes: planes, rows and columns.
+        weight: how far apart the weights of features are, of groups and of channels.
+    """
+    images: int
+    channels: int
+    features: int
+    groups: int
+    axes: tuple
+    weight: tuple
+
+    @property
+    def depth(self):
+        return self.channels * math.prod(len(axis.taps) for axis in self.axes)
+
+    @property
+    def columns(self):
+        """Places of a class in a row."""
+        return -(-self.axes[2].out // len(self.axes[2].classes))
 
 
-def _lines(size, kernel, stride, padding, dilation, out):
-    """For each line of the output: the source's line under tap 0, the first tap inside the source, and how many are."""
-    lines = []
-    for source in range(-padding, out * stride - padding, stride):
-        first, end = (min(max(-(n // dilation), 0), kernel) for n in (source, source - size))
-        lines.append((source, first, max(end - first, 0)))
-    return lines
+def _axes(make, shape):
+    return tuple(make(*axis) for axis in zip(shape.size, shape.kernel, shape.stride, shape.padding, shape.dilation, shape.out))
 
 
-def _seen(lines, size, kernel, stride, padding, dilation):
-    """The source's lines that (first, count) lines of the output see, as (first, count)."""
-    first, count = lines
-    low = max(first * stride - padding, 0)
-    return low, max(min((first + count - 1) * stride - padding + (kernel - 1) * dilation + 1, size) - low, 0)
+def forward_sums(shape: Geometry) -> Correlation:
+    channels, features = shape.channels // shape.groups, shape.features // shape.groups
+    return Correlation(shape.images, channels, features, shape.groups, _axes(forward_axis, shape),
+                       (channels * shape.taps, features * channels * shape.taps, shape.taps))
 
 
-def _slabs(shape: Geometry, axis, number):
+def gradient_sums(shape: Geometry) -> Correlation:
+    """Of the gradient for the input, whose columns have at most two classes."""
+    channels, features = shape.channels // shape.groups, shape.features // shape.groups
+    return Correlation(shape.images, features, channels, shape.groups, _axes(gradient_axis, shape),
+                       (shape.taps, features * channels * shape.taps, channels * shape.taps))
+
+
+def _slabs(sums, axis, number):
     """Cut the places along an axis. Returns the table, and the most planes, rows and columns of a padded source."""
     words, most = [], [0, 0, 0]
-    for low, high in pairwise(edges(shape.out[axis], number)):
-        places = [(low, high - low) if a == axis else (0, n) for a, n in enumerate(shape.out)]
-        seen = [_seen(places[a], shape.size[a], shape.kernel[a], shape.stride[a], shape.padding[a], shape.dilation[a])
-                for a in range(3)]
-        first, count = places[2]
-        length = (count - 1) * shape.stride[2] + (shape.kernel[2] - 1) * shape.dilation[2] + 1
-        before = min(max(shape.padding[2] - first * shape.stride[2], 0), length)
-        words.append([*places[0], *places[1], *places[2], *seen[0], *seen[1], seen[2][0], min(seen[2][1], length - before), before,
-                      length])
-        most = [max(most[0], seen[0][1]), max(most[1], seen[1][1]), max(most[2], length)]
+    extents = [sums.axes[0].out, sums.axes[1].out, sums.columns]
+    for low, high in pairwise(edges(extents[axis], number)):
+        places = [(low, high - low) if a == axis else (0, n) for a, n in enumerate(extents)]
+        depths, rows = (sums.axes[a].seen(*places[a]) for a in (0, 1))
+        first, end = sums.axes[2].span(*places[2])
+        length, before = end - first, min(max(-first, 0), end - first)
+        count = max(min(end, sums.axes[2].size) - max(first, 0), 0)
+        words.append([*places[0], *places[1], *places[2], *depths, *rows, max(first, 0), count, before, length])
+        most = [max(most[0], depths[1]), max(most[1], rows[1]), max(most[2], length)]
     return index_table(words), most
 
 
@@ -279,77 +318,82 @@ def _steps(most, channels, width, size):
     return length, row, row * rows, row * rows * depths
 
 
-def _is_heavy(dtype, shape):
-    features, depth = shape.features // shape.groups, shape.channels // shape.groups * shape.taps
-    return features * depth * np.dtype(dtype).itemsize > WEIGHT_BYTES
+def _is_heavy(dtype, sums):
+    return sums.features * sums.depth * np.dtype(dtype).itemsize > WEIGHT_BYTES
 
 
-def _tiling(dtype, shape):
+def _tiling(dtype, sums):
     """Runs in a row of places, the places of one, the runs of a tile, and how many images to take together: all if a weight
     that exceeds the cache is then read once; else of those that fit the fewest whose tiles are fullest."""
     names, size = tile_names(dtype), np.dtype(dtype).itemsize
-    number = -(-shape.out[2] // names["PLACES_A_RUN"])
-    runs = 2 if shape.features // shape.groups > names["WIDTH"] else 4
-    fit = IMAGE_BYTES // (_steps(_slabs(shape, 0, 1)[1], shape.channels // shape.groups, names["WIDTH"], size)[3] * size)
-    if _is_heavy(dtype, shape) and shape.images <= 2 * fit:
-        side = shape.images
+    number = -(-sums.columns // names["PLACES_A_RUN"])
+    runs = 2 if sums.features > names["WIDTH"] else 4
+    fit = IMAGE_BYTES // max(_steps(_slabs(sums, 0, 1)[1], sums.channels, names["WIDTH"], size)[3] * size, 1)
+    if _is_heavy(dtype, sums) and sums.images <= 2 * fit:
+        side = sums.images
     else:
         def waste(side):
-            return sum(-(-n * number // runs) * runs for n in (side,) * (shape.images // side) + (shape.images % side,))
-        side = min(range(1, min(max(fit, 1), shape.images, 16) + 1), key=lambda side: (waste(side), side))
-    return number, -(-shape.out[2] // number), runs, side
+            return sum(-(-n * number // runs) * runs for n in (side,) * (sums.images // side) + (sums.images % side,))
+        side = min(range(1, min(max(fit, 1), sums.images, 16) + 1), key=lambda side: (waste(side), side))
+    return number, -(-sums.columns // number), runs, side
 
 
-def speed(dtype, shape):
-    """GF/s to expect: 165 of full tiles, where a tile takes as long besides as 20 more terms; a single vector's take 85 in 100."""
-    names = tile_names(dtype)
-    width, features, depth = names["WIDTH"], shape.features // shape.groups, shape.channels // shape.groups * shape.taps
-    whole, rest = divmod(features, 2 * width)
+def speed(dtype, sums, multiply_adds):
+    """GF/s to expect of so many multiply-adds: 165 of full tiles, where a tile takes as long besides as 20 more terms; a single
+    vector's take 85 in 100."""
+    width = tile_names(dtype)["WIDTH"]
+    whole, rest = divmod(sums.features, 2 * width)
     vectors = 2 * whole + (0 if rest == 0 else 1 / 0.85 if rest <= width else 2)
-    in_row, run, runs, side = _tiling(dtype, shape)
-    whole, rest = divmod(shape.images, side)
+    in_row, run, runs, side = _tiling(dtype, sums)
+    whole, rest = divmod(sums.images, side)
     tiles = whole * -(-side * in_row // runs) + -(-rest * in_row // runs)
-    places = tiles * runs * run / (shape.images * shape.out[2])
-    inside = 1.0
-    for axis in (0, 1):
-        lines = _lines(*(getattr(shape, name)[axis] for name in _AXIS))
-        inside *= sum(taps for _, _, taps in lines) / (len(lines) * shape.kernel[axis])
-    return 165 * features / (vectors * width * places * max(inside, 1e-3)) * depth / (depth + 20)
+    terms = sums.channels * len(sums.axes[2].taps)       # of all classes together
+    for axis in sums.axes[:2]:
+        terms *= sum(taps for _, _, taps in axis.lines())
+    lines = sums.axes[0].out * sums.axes[1].out * len(sums.axes[2].classes)
+    return 165 * multiply_adds / max(sums.groups * vectors * width * tiles * runs * run * (terms + 20 * lines), 1)
 
 
-def _plan(dtype, shape, order, weight, bias, relu, arguments):
-    """Launches that pack the weight, then multiply.
-
-    Args:
-        shape: of the correlation; paddings may be negative.
-        order: of each element of a feature's weights, its k.
-        weight: how far apart features are, how far apart runs of neighbouring k, how many runs, how long, and the groups.
-    """
+def _plan(dtype, sums, multiply_adds, bias, relu, arguments):
+    """Launches that pack the weight, then multiply."""
     names, size = tile_names(dtype), np.dtype(dtype).itemsize
     lanes, width = names["LANES"], names["WIDTH"]
-    groups, channels, features = shape.groups, shape.channels // shape.groups, shape.features // shape.groups
-    blocks, depth = -(-features // lanes), channels * shape.taps
-    threaded = shape.multiply_adds > SPLIT_WORK
+    groups, channels, features, depth = sums.groups, sums.channels, sums.features, sums.depth
+    planes, rows, columns = sums.axes
+    blocks = -(-features // lanes)
+    threaded = multiply_adds > SPLIT_WORK
     parts = threads.get_num_threads() if threaded else 1
-    _, run, _, side = _tiling(dtype, shape)
-    axis = next((a for a in range(3) if shape.out[a] > 1), 2)
+    _, run, _, side = _tiling(dtype, sums)
+    extents = (planes.out, rows.out, sums.columns)
+    axis = next((a for a in range(3) if extents[a] > 1), 2)
 
     def elements(number):
-        return _steps(_slabs(shape, axis, number)[1], channels, width, size)[3]
-    items = -(-shape.images // side) * groups
-    inside = _is_heavy(dtype, shape) and items == 1 and blocks >= parts
-    number = 1 if inside else min(max(elements(1) * side * size // IMAGE_BYTES, 1), shape.out[axis])
+        return _steps(_slabs(sums, axis, number)[1], channels, width, size)[3]
+    items = -(-sums.images // side) * groups
+    inside = _is_heavy(dtype, sums) and items == 1 and blocks >= parts
+    number = 1 if inside else min(max(elements(1) * side * size // IMAGE_BYTES, 1), extents[axis])
     if not inside:
-        while number < shape.out[axis] and elements(number) * side * size > IMAGE_BYTES:
+        while number < extents[axis] and elements(number) * side * size > IMAGE_BYTES:
             number += 1
-        while number < shape.out[axis] and items * number % parts and items * number < 8 * parts:
+        while number < extents[axis] and items * number % parts and items * number < 8 * parts:
             number += 1
-    slabs, most = _slabs(shape, axis, number)
+    slabs, most = _slabs(sums, axis, number)
     channel_step, row_step, depth_step, image_step = _steps(most, channels, width, size)
-    places = [np.arange(k) * d for k, d in zip(shape.kernel, shape.dilation)]
-    offsets = index_table(places[0][:, None, None, None] * depth_step + places[1][:, None, None] * row_step
-                          + np.arange(channels)[:, None] * channel_step + places[2])
-    lines = index_table([line for a in (0, 1) for line in _lines(*(getattr(shape, name)[a] for name in _AXIS))])
+
+    # k counts class of columns, plane, row, channel and column of the kernel
+    offsets, order, classes = [], np.empty((channels, *(len(a.taps) for a in sums.axes)), np.int64), []
+    lowest = min((start for _, taps, start in columns.classes if taps), default=0)
+    for first, taps, start in columns.classes:
+        own = slice(first, first + taps)
+        classes.append((sum(map(len, offsets)), taps, start - lowest if taps else 0))
+        shifts = (np.array(planes.shifts)[:, None, None, None] * depth_step + np.array(rows.shifts)[:, None, None] * row_step
+                  + np.arange(channels)[:, None] * channel_step + np.array(columns.shifts[own], np.int64)).ravel()
+        k = (classes[-1][0] + np.arange(len(shifts))).reshape(len(planes.taps), len(rows.taps), channels, taps)
+        order[:, np.array(planes.taps)[:, None, None], np.array(rows.taps)[:, None], np.array(columns.taps[own], np.int64)] = \
+            k.transpose(2, 0, 1, 3)
+        offsets.append(shifts)
+    offsets, order, classes = index_table(np.concatenate(offsets)), index_table(order), index_table(classes)
+    lines = index_table([line for a in (planes, rows) for line in a.lines()])
     units = items * number
     if inside:
         cuts = [(0, units, *cut) for cut in pairwise(edges(blocks, parts))]
@@ -359,16 +403,18 @@ def _plan(dtype, shape, order, weight, bias, relu, arguments):
     packed = 0 if inside else aligned(blocks * lanes * depth)
     left = aligned(side * image_step + row_step + 2 * width)
     scratch = left + (aligned(lanes * depth) if inside else 0)
-    plane = math.prod(shape.out)
-    row_stride, base_stride, bases, length, group_stride = weight
-    descriptors = [(first, end, first_block, end_block, groups, shape.images, side, number, features, channels, shape.kernel[1],
-                    shape.kernel[2], run, shape.stride[2], int(bias), int(relu), *shape.out, plane, shape.size[2],
-                    shape.size[1] * shape.size[2], math.prod(shape.size), row_step, depth_step, channel_step, image_step,
-                    slabs.ctypes.data, lines.ctypes.data, offsets.ctypes.data, order.ctypes.data, row_stride, base_stride, bases,
-                    length, group_stride, groups * group_stride, packed, int(inside), left, packed * groups + part * scratch,
-                    blocks)
+    row_stride, group_stride, channel_stride = sums.weight
+    taps = depth // channels
+    # neighbouring weights of a feature: all of them, or those of a channel
+    run_of_weights = (0, 1, depth) if channel_stride == taps else (channel_stride, channels, taps)
+    descriptors = [(first, end, first_block, end_block, groups, sums.images, side, number, features, channels, len(rows.taps),
+                    len(columns.classes), run, columns.step, int(bias), int(relu), planes.out, rows.out, columns.out,
+                    planes.out * rows.out * columns.out, columns.size, rows.size * columns.size,
+                    planes.size * rows.size * columns.size, row_step, depth_step, channel_step, image_step, slabs.ctypes.data,
+                    lines.ctypes.data, offsets.ctypes.data, order.ctypes.data, row_stride, *run_of_weights, group_stride,
+                    groups * group_stride, packed, int(inside), left, packed * groups + part * scratch, blocks, classes.ctypes.data)
                    for part, (first, end, first_block, end_block) in enumerate(cuts)]
-    keep = (slabs, lines, offsets, order)
+    keep = (slabs, lines, offsets, order, classes)
     multiply = threads.prepare(kernel_for(convolve_lanes, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
     workspace = (packed * groups + parts * scratch) * size
     if inside:
@@ -380,33 +426,12 @@ def _plan(dtype, shape, order, weight, bias, relu, arguments):
     return sequence(pack, multiply, arguments, workspace, keep)
 
 
-def _order(shape, turned):
-    """The k of each (channel, tap), of the taps turned round where `turned`."""
-    channels = shape.channels // shape.groups
-    taps = [np.arange(k)[::-1] if turned else np.arange(k) for k in shape.kernel]
-    plane, row, column = taps[0][:, None, None], taps[1][:, None], taps[2]
-    return index_table(((plane * shape.kernel[1] + row) * channels + np.arange(channels)[:, None, None, None]) * shape.kernel[2]
-                       + column)
-
-
 def plan_forward(dtype, shape, bias, relu):
-    depth = shape.channels // shape.groups * shape.taps
     arguments = "x, weight, bias, out, workspace"
-    return _plan(dtype, shape, _order(shape, False), (depth, 0, 1, depth, shape.features // shape.groups * depth), bias, relu,
-                 (arguments, "weight, workspace", arguments))
-
-
-def turned_round(shape):
-    """The correlation of the output's gradient with the weight turned round, which for stride 1 is the input's."""
-    padding = tuple(d * (k - 1) - p for d, k, p in zip(shape.dilation, shape.kernel, shape.padding))
-    return Geometry(shape.images, shape.features, shape.out, shape.channels, shape.kernel, (1, 1, 1), padding, shape.dilation,
-                    shape.groups, shape.size)
+    return _plan(dtype, forward_sums(shape), shape.multiply_adds, bias, relu, (arguments, "weight, workspace", arguments))
 
 
 def plan_input_grad(dtype, shape, bias=False):
-    """Of stride 1."""
-    channels, features, taps = shape.channels // shape.groups, shape.features // shape.groups, shape.taps
-    turned = turned_round(shape)
+    """Of a stride of at most 2 along the columns."""
     arguments = "grad_out, weight, bias, grad_x, workspace"
-    weight = (taps, channels * taps, features, taps, features * channels * taps)
-    return _plan(dtype, turned, _order(turned, True), weight, bias, False, (arguments, "weight, workspace", arguments))
+    return _plan(dtype, gradient_sums(shape), shape.multiply_adds, bias, False, (arguments, "weight, workspace", arguments))

@@ -26,7 +26,7 @@ class _Places:
         self.b, self.run, self.runs, self.vectors = builder, run, runs, vectors
         self.v = _Vectors(builder, element, width)
         (self.parts, self.part_step, self.depth, image, starts, stride, self.offsets, self.right, self.first, self.first_row,
-         self.lowest, self.out, self.result, self.plane, self.span) = operands
+         self.lowest, self.out, self.out_row, self.result, self.plane, self.span) = operands
         b, size = builder, self.v.bytes
         self.bases = [b.ptrtoint(b.gep(image, [b.load(b.gep(starts, [_index(r)]))]), I64) for r in range(runs)]
         one = b.mul(stride, _index(size))
@@ -60,7 +60,10 @@ class _Places:
         floor = v.splat(self.lowest)
         for i, value in enumerate(merged):
             value = b.select(b.fcmp_ordered("<", value, floor), v.zero, value)       # NaN passes through
-            v.store(value, b.gep(self.out, [_index(i * v.width)]))
+            place, j = divmod(i, self.vectors)
+            if j == 0:
+                to = b.gep(self.out, [b.mul(self.out_row, _index(place))])
+            v.store(value, b.gep(to, [_index(j * v.width)]))
 
     def _depth(self, first, start):
         b, v = self.b, self.v
@@ -101,7 +104,7 @@ class _Places:
 
 @intrinsic(prefer_literal=True)
 def multiply_places(typing_context, longest, runs, vectors, width, run, parts, part_step, depth, image, starts, stride, offsets,
-                    right, first, first_row, lowest, out, result, plane, span):
+                    right, first, first_row, lowest, out, out_row, result, plane, span):
     tallest, number, columns, lanes = [t.literal_value for t in (longest, runs, vectors, width)]
 
     def codegen(context, builder, signature, values):
@@ -112,22 +115,24 @@ def multiply_places(typing_context, longest, runs, vectors, width, run, parts, p
 
     integer = types.int64
     return types.void(longest, runs, vectors, width, integer, integer, integer, integer, image, starts, integer, offsets, right,
-                      first, integer, out.dtype, out, result, integer, integer), codegen
+                      first, integer, out.dtype, out, integer, result, integer, integer), codegen
 
 
 @intrinsic(prefer_literal=True)
-def store_turned(typing_context, width, runs, pitch, source, run, features, out, plane, targets, end):
+def store_turned(typing_context, width, runs, pitch, source, run, features, out, plane, targets, ends):
     lanes, number, distance = width.literal_value, runs.literal_value, pitch.literal_value
 
     def codegen(context, builder, signature, values):
-        b, (_, _, _, source, run, features, out, plane, targets, end) = builder, values
+        b, (_, _, _, source, run, features, out, plane, targets, ends_of_rows) = builder, values
         v = _Vectors(b, context.get_value_type(signature.args[6].dtype), lanes)
         lane = _Vectors(b, v.element, 16 // v.bytes)
         ends = [b.mul(run, _index(r)) for r in range(number + 1)]
         below = [v.first(count, 0) for count in ends]
         masks = [b.and_(high, b.xor(low, ir.Constant(low.type, [1] * lanes))) for low, high in zip(below, below[1:])]
         places = [b.sub(b.load(b.gep(targets, [_index(r)])), count) for r, count in enumerate(ends[:number])]
-        together = b.and_(b.icmp_signed(">=", b.sub(end, places[0]), _index(lanes)), b.icmp_signed(">=", features, _index(lanes)))
+        room = [b.sub(b.load(b.gep(ends_of_rows, [_index(r)])), place) for r, place in enumerate(places)]
+        masks = [b.and_(mask, v.first(lanes_left, 0)) for mask, lanes_left in zip(masks, room)]
+        together = b.and_(b.icmp_signed(">=", room[0], _index(lanes)), b.icmp_signed(">=", features, _index(lanes)))
         for place in places[1:]:
             together = b.and_(together, b.icmp_signed("==", place, places[0]))
         step = _opaque(b, b.mul(plane, _index(v.bytes)))
@@ -159,4 +164,4 @@ def store_turned(typing_context, width, runs, pitch, source, run, features, out,
         return context.get_dummy_value()
 
     integer = types.int64
-    return types.void(width, runs, pitch, source, integer, integer, out, integer, targets, integer), codegen
+    return types.void(width, runs, pitch, source, integer, integer, out, integer, targets, ends), codegen

@@ -91,13 +91,13 @@ def _add_products(image, depth, first, count, panel, lanes, totals, walk):
             continue
         if lanes == WIDTH:
             multiply_places(PLACES_A_RUN, 4, 1, WIDTH, run, int64(1), int64(0), here, image, starts, step, offsets, right, to,
-                            lanes, T(-inf), to, to, int64(0), int64(0))
+                            lanes, T(-inf), to, lanes, to, int64(0), int64(0))
         elif taken == 4:
             multiply_places(SHORT_RUN, 4, 2, WIDTH, run, int64(1), int64(0), here, image, starts, step, offsets, right, to,
-                            lanes, T(-inf), to, to, int64(0), int64(0))
+                            lanes, T(-inf), to, lanes, to, int64(0), int64(0))
         else:
             multiply_places(PLACES_A_RUN, 2, 2, WIDTH, run, int64(1), int64(0), here, image, starts, step, offsets, right, to,
-                            lanes, T(-inf), to, to, int64(0), int64(0))
+                            lanes, T(-inf), to, lanes, to, int64(0), int64(0))
 
 
 def weight_totals(grad_out, x, workspace, walk):
