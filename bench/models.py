@@ -22,8 +22,9 @@ def _recurrent(kind, inputs=(32, 64, 128), hidden=128, **more):
     n, t, width = inputs
     gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind]
     options = "".join(f", {k}={v}" for k, v in more.items())
-    directions = 2 if more.get("bidirectional") else 1
-    flops = 2.0 * n * t * gates * hidden * (width + hidden) * directions
+    directions, layers = 2 if more.get("bidirectional") else 1, more.get("num_layers", 1)
+    inputs_of = [width] + [directions * hidden] * (layers - 1)
+    flops = sum(2.0 * n * t * gates * hidden * (features + hidden) * directions for features in inputs_of)
     return [module_case(f"{kind}({width}, {hidden}{options}), {n}×{t}×{width}",
                         lambda torch: getattr(torch.nn, kind)(width, hidden, batch_first=True, **more), (normal(n, t, width),),
                         trained=trained, pick=lambda result: result[0], budget=0.6 if trained else 0.9,

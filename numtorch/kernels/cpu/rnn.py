@@ -7,6 +7,10 @@ by so many bytes a step.
 
 Sequences of a batch do not depend on one another, so threads share the sequences and each runs the whole loop on its own: one
 fork and join a layer instead of two a step.
+
+What the products leave to win: an LSTM of 128 units and inputs over 32 sequences of 64 steps takes 1.61 GFLOP forward and backward,
+4.7 ms at the 341 GFLOP/s of this machine's two threads, and its gates 0.45 ms more; PyTorch needs 8.5. So 0.6 of its time is what
+would be left if every product, also those of 16 rows in a step, ran at the very peak (measured: 0.94 of it).
 """
 from __future__ import annotations
 
