@@ -49,6 +49,8 @@ from .ops.complexparts import angle, complex, imag, polar, real, view_as_complex
 from .ops.operators import add, clamp, conj, div, masked_fill, sub, where
 from .ops.distinct import bincount, histc, histogram, isin, mode, unique, unique_consecutive
 from .ops.norm import group_norm, layer_norm, rms_norm
+from .ops.products import combinations, cross, inner, kron, vander, vdot
+from .ops.windows import bartlett_window, blackman_window, hamming_window, hann_window
 from .ops.order import (argsort, bucketize, kthvalue, median, msort, nanmedian, nanquantile, quantile, searchsorted, sort, topk)
 from .ops.scan import cummax, cummin, cumprod, cumsum, cumulative_trapezoid, diff, logcumsumexp, trapezoid, trapz
 from .ops.pointwise import pointwise

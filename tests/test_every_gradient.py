@@ -77,6 +77,9 @@ ROWS = {
     # products
     "mm": row(lambda x, y: x.mm(y), M, S), "bmm": row(lambda x, y: x.bmm(y), (2, 2, 3), (2, 3, 2)),
     "matmul": row(lambda x, y: x @ y, (2, 2, 3), (3, 2)), "mv": row(lambda x, y: x.mv(y), M, V),
+    "inner": row(lambda x, y: x.inner(y), M, S), "vdot": row(lambda x, y: x.vdot(y), V, V), "kron": row(lambda x, y: x.kron(y), M, V),
+    "cross": row(lambda x, y: x.cross(y, 1), M, M), "vander": row(lambda x: a.vander(x, 3), V),
+    "combinations": row(lambda x: a.combinations(x), V),
     "dot": row(lambda x, y: x.dot(y), V, V), "outer": row(lambda x, y: x.outer(y), V, (2,)),
     "ger": row(lambda x, y: a.ger(x, y), V, (2,)), "addmm": row(lambda c, x, y: a.addmm(c, x, y, beta=2, alpha=3), (2, 3), M, S),
     "addmv": row(lambda c, x, y: a.addmv(c, x, y, alpha=2), (2,), M, V),
@@ -223,6 +226,7 @@ ROWS = {
 }
 
 WITHOUT_GRADIENT = frozenset("""
+    hann_window hamming_window blackman_window bartlett_window
     all allclose any arange argmax argmin argsort argwhere as_tensor asarray bernoulli bincount broadcast_shapes bucketize can_cast count_nonzero
     detach empty empty_cache empty_like equal eye from_dlpack from_numpy frombuffer full full_like get_default_dtype get_num_threads
     get_rng_state histc histogram initial_seed is_complex is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor isclose isin

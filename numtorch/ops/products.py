@@ -1,0 +1,103 @@
+"""Products of vectors and of all elements with all: inner, vdot, cross, kron, powers, combinations."""
+from __future__ import annotations
+
+import itertools
+
+from ..dtypes import int64
+from ..exchange import make
+from ..layout import broadcast_shapes, wrap_dim
+from ..tensor import Tensor
+from .arithmetic import conj, mul, sub
+from .contract import dot
+from .creation import arange
+from .einsum import tensordot
+from .gather import index_select
+from .join import stack
+from .op import method, registry
+from .power import pow
+from .view import expand, reshape, select, unsqueeze
+
+
+def _into(out, result):
+    return result if out is None else registry["copy_"].function(out, result)
+
+
+@method
+def inner(input, other, *, out=None) -> Tensor:
+    """The sums of products over the last dimension of both: (..., n) and (***, n) give (..., ***).
+
+    Raises:
+        RuntimeError: last dimensions of two sizes.
+    """
+    x, y = input.layout.shape, other.layout.shape
+    if not x or not y:
+        return _into(out, mul(input, other))
+    if x[-1] != y[-1]:
+        raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(x)} and {list(y)}")
+    return _into(out, tensordot(input, other, ([-1], [-1])))
+
+
+@method
+def vdot(input, other, *, out=None) -> Tensor:
+    """The sum of the products of two vectors, the first conjugated."""
+    return _into(out, dot(conj(input), other))
+
+
+@method
+def cross(input, other, dim=None, *, out=None) -> Tensor:
+    """The vector products of vectors of three elements along `dim`, by default the first dimension of that size.
+
+    Raises:
+        RuntimeError: no dimension of size 3, or one that has another size.
+    """
+    shape = broadcast_shapes(input.layout.shape, other.layout.shape)
+    if dim is None:
+        dim = next((i for i, extent in enumerate(shape) if extent == 3), None)
+        if dim is None:
+            raise RuntimeError(f"no dimension of size 3 in input (cross of shapes {list(input.layout.shape)} and "
+                               f"{list(other.layout.shape)})")
+    dim = wrap_dim(dim, len(shape))
+    if shape[dim] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {shape[dim]} and {shape[dim]}")
+    x, y = ([select(expand(t, shape), dim, i) for i in range(3)] for t in (input, other))
+    return _into(out, stack([sub(mul(x[i - 2], y[i - 1]), mul(x[i - 1], y[i - 2])) for i in range(3)], dim))
+
+
+@method
+def kron(input, other, *, out=None) -> Tensor:
+    """Kronecker's product: every element of the first times the whole of the second, in its place."""
+    ndim = max(input.layout.ndim, other.layout.ndim)
+    x, y = ((1,) * (ndim - t.layout.ndim) + t.layout.shape for t in (input, other))
+    left = reshape(input, tuple(n for extent in x for n in (extent, 1)))
+    right = reshape(other, tuple(n for extent in y for n in (1, extent)))
+    return _into(out, reshape(mul(left, right), tuple(m * n for m, n in zip(x, y))))
+
+
+@method
+def vander(x, N=None, increasing: bool = False) -> Tensor:
+    """Vandermonde's matrix: a row for each element of a vector, with its powers N-1 to 0, or 0 to N-1."""
+    if x.layout.ndim != 1:
+        raise RuntimeError(f"x must be a one-dimensional tensor (vander: got {x.layout.ndim} dimensions)")
+    count = x.layout.shape[0] if N is None else N
+    if count < 0:
+        raise RuntimeError(f"N must be non-negative (vander: got {count})")
+    powers = arange(count, device=x.layout.device) if increasing else sub(count - 1, arange(count, device=x.layout.device))
+    return pow(unsqueeze(x, 1), powers)
+
+
+def combinations(input, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of r elements of a vector, a row each, in the order of `itertools.combinations`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.combinations(torch.tensor([1, 2, 3])).tolist()
+        [[1, 2], [1, 3], [2, 3]]
+    """
+    if input.layout.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.layout.shape)} (combinations)")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r} (combinations)")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = list(choose(range(input.layout.shape[0]), r)) if r else []
+    places = make([place for row in rows for place in row], int64, input.layout.device)
+    return reshape(index_select(input, 0, places), (len(rows), r) if r else (0,))

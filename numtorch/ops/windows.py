@@ -1,0 +1,76 @@
+"""Windows of signal processing, as tensors: Hann, Hamming, Blackman, Bartlett.
+
+A periodic window, for spectra, is a symmetric one of one point more without its last. Formulas: Harris, "On the use of windows for
+harmonic analysis with the discrete Fourier transform", 1978.
+"""
+from __future__ import annotations
+
+import math
+
+from ..dtypes import dtype as dtype_type
+from ..dtypes import get_default_dtype
+from ..tensor import Tensor
+from .arithmetic import abs as absolute
+from .arithmetic import add, mul, sub
+from .creation import arange, ones
+from .elementary import cos
+
+
+def _angles(name, window_length, periodic, dtype, device):
+    """Points from 0 to 1 (to the point before it when periodic), or None for windows of at most one point."""
+    if window_length < 0:
+        raise RuntimeError(f"{name} requires non-negative window_length, got window_length={window_length}")
+    kind = dtype or get_default_dtype()
+    if not isinstance(kind, dtype_type) or kind.category < 2:
+        raise RuntimeError(f"{name} expects floating point dtypes, got: {kind}")
+    if window_length <= 1:
+        return None, ones(window_length, dtype=kind, device=device)
+    last = window_length if periodic else window_length - 1
+    return mul(arange(window_length, dtype=kind, device=device), 1 / last), None
+
+
+def _cosines(name, coefficients, window_length, periodic, dtype, device, requires_grad):
+    points, window = _angles(name, window_length, periodic, dtype, device)
+    if points is not None:
+        window = mul(cos(mul(points, 2 * math.pi)), coefficients[1])
+        for k, factor in enumerate(coefficients[2:], 2):
+            window = add(window, mul(cos(mul(points, 2 * math.pi * k)), factor))
+        window = add(window, coefficients[0])
+    return window.requires_grad_(requires_grad)
+
+
+def hann_window(window_length, periodic: bool = True, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """Half a cosine above its least value: (1 - cos(2 pi n / N)) / 2.
+
+    Args:
+        window_length: how many points.
+        periodic: whether N is `window_length`, for spectra, or one less, which makes it symmetric.
+
+    Raises:
+        RuntimeError: a negative length, or a dtype that is not of floats.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.hann_window(4).tolist()
+        [0.0, 0.5, 1.0, 0.5]
+    """
+    return _cosines("hann_window", (0.5, -0.5), window_length, periodic, dtype, device, requires_grad)
+
+
+def hamming_window(window_length, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype=None, device=None,
+                   requires_grad: bool = False) -> Tensor:
+    """alpha - beta * cos(2 pi n / N); the arguments are those of `hann_window`."""
+    return _cosines("hamming_window", (alpha, -beta), window_length, periodic, dtype, device, requires_grad)
+
+
+def blackman_window(window_length, periodic: bool = True, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N); the arguments are those of `hann_window`."""
+    return _cosines("blackman_window", (0.42, -0.5, 0.08), window_length, periodic, dtype, device, requires_grad)
+
+
+def bartlett_window(window_length, periodic: bool = True, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """A triangle: 1 - |2 n / N - 1|; the arguments are those of `hann_window`."""
+    points, window = _angles("bartlett_window", window_length, periodic, dtype, device)
+    if points is not None:
+        window = sub(1, absolute(sub(mul(points, 2), 1)))
+    return window.requires_grad_(requires_grad)

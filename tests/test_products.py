@@ -1,0 +1,71 @@
+"""Products of vectors, all pairs, powers and choices against NumPy, and windows against SciPy."""
+import itertools
+
+import numpy as np
+import pytest
+import scipy.signal
+
+import numtorch as torch
+from numtorch.autograd import gradcheck, gradgradcheck
+
+
+def arrays(*shapes, dtype=np.float64):
+    rng = np.random.default_rng(len(shapes))
+    made = [rng.standard_normal(s) for s in shapes]
+    if np.dtype(dtype).kind == "c":
+        made = [x + 1j * rng.standard_normal(x.shape) for x in made]
+    return [np.asarray(x * 5).astype(dtype) for x in made]
+
+
+CASES = [
+    (torch.inner, np.inner, ((3,), (3,))), (torch.inner, np.inner, ((2, 3), (4, 3))), (torch.inner, np.inner, ((), (2,))),
+    (torch.vdot, np.vdot, ((4,), (4,))),
+    (torch.kron, np.kron, ((2, 3), (4,))), (torch.kron, np.kron, ((2, 1, 3), (2, 2))), (torch.kron, np.kron, ((), (2, 2))),
+    (torch.cross, lambda x, y: np.cross(x, y, axis=0), ((3, 4), (3, 4))),
+    (lambda x, y: torch.cross(x, y, dim=-1), np.cross, ((2, 3), (3,))),
+    (lambda x: torch.vander(x), np.vander, ((4,),)),
+    (lambda x: torch.vander(x, 3, increasing=True), lambda x: np.vander(x, 3, True), ((4,),)),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.complex128])
+@pytest.mark.parametrize("function, reference, shapes", CASES)
+def test_products(function, reference, shapes, dtype):
+    given = arrays(*shapes, dtype=dtype)
+    found = function(*[torch.tensor(x) for x in given])
+    assert str(found.dtype) == f"torch.{np.dtype(dtype).name}"
+    np.testing.assert_allclose(found.numpy(), reference(*given), rtol=1e-4 if dtype == np.float32 else 1e-12, atol=1e-4)
+
+
+@pytest.mark.parametrize("function, reference, shapes", CASES)
+def test_gradients_of_products(function, reference, shapes):
+    tensors = [torch.tensor(x / 5, requires_grad=True) for x in arrays(*shapes)]
+    assert gradcheck(function, tensors) and gradgradcheck(function, tensors)
+
+
+@pytest.mark.parametrize("r, replacement", [*itertools.product((0, 1, 2, 3), (False, True))])
+def test_combinations(r, replacement):
+    choose = itertools.combinations_with_replacement if replacement else itertools.combinations
+    found = torch.combinations(torch.tensor([3, 1, 4, 1]), r, replacement)
+    assert found.tolist() == ([list(row) for row in choose([3, 1, 4, 1], r)] if r else [])
+
+
+@pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett"])
+@pytest.mark.parametrize("length", [0, 1, 2, 7, 16])
+@pytest.mark.parametrize("periodic", [True, False])
+def test_windows(name, length, periodic):
+    found = getattr(torch, name + "_window")(length, periodic, dtype=torch.float64)
+    np.testing.assert_allclose(found.numpy(), scipy.signal.get_window(name, length, periodic) if length else [], atol=1e-14)
+
+
+@pytest.mark.parametrize("wrong, message", [
+    (lambda: torch.inner(torch.ones(2), torch.ones(3)), "last dimension must match"),
+    (lambda: torch.cross(torch.ones(2, 4), torch.ones(2, 4)), "no dimension of size 3"),
+    (lambda: torch.cross(torch.ones(3, 4), torch.ones(3, 4), dim=1), "must have length 3"),
+    (lambda: torch.vander(torch.ones(2, 2)), "one-dimensional"), (lambda: torch.vander(torch.ones(2), -1), "non-negative"),
+    (lambda: torch.combinations(torch.ones(2, 2)), "1D vector"), (lambda: torch.combinations(torch.ones(2), -1), "non-negative"),
+    (lambda: torch.hann_window(-1), "non-negative window_length"), (lambda: torch.hann_window(3, dtype=torch.int64), "floating point"),
+])
+def test_what_does_not_fit_is_refused(wrong, message):
+    with pytest.raises(RuntimeError, match=message):
+        wrong()
