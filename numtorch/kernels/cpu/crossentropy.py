@@ -128,7 +128,7 @@ def class_loss_columns(logits, target, weight, losses, weights, saved, status, w
             width = min(int64(256), size - first)
             place = image * step + first
             a = offset(logits, image * n * step + first)
-            columns_shift_and_total(a, shift, total, n, width, step)
+            columns_shift_and_total(a, shift, total, n, width, step, int64(1))
             kept = offset(saved, 2 * image * step + first)
             for j in range(width):
                 kept[j] = shift[j]

@@ -24,6 +24,7 @@ T = float32
 load = store = same
 RECOMPUTE = False                # 16-bit outputs would round exp before it is scaled, so it is computed twice
 SHORT, TOGETHER = 256, 16       # the longest row that passes through a buffer; rows whose logarithms are taken together
+NARROW = 32                      # columns below which they do not fill vectors
 GRAIN = 16_000                   # elements that make a thread worth waking (about 8 µs of exp)
 
 
@@ -199,8 +200,30 @@ def log_softmax_grad_rows(grad, out, grad_x, walk):
 
 
 # ---------------------------------------------------------------- columns: inner > 1
-# walk: outer, R, columns, step of R, step of outer. Blocks of 256 columns keep the two accumulators in L1.
-def columns_shift_and_total(x, shift, total, n, width, step):
+# walk: outer, R, columns, step of R, step of outer, fold. Blocks of 256 columns keep the two accumulators in L1. A few columns do
+# not fill vectors: then `fold` rows of them are taken as one, and their maxima and sums put together (1000 x 16 x 5: 2.2 times
+# PyTorch's time without).
+def join_maxima(values, fold, width):
+    """Every column's maximum over the `fold` rows that lie in one, in the place of each."""
+    inner = width // fold
+    for piece in range(1, fold):
+        for j in range(inner):
+            values[j] = fmax(values[j], values[piece * inner + j])
+    for j in range(inner, width):
+        values[j] = values[j - inner]
+
+
+def join_totals(values, fold, width):
+    """As `join_maxima`, of sums."""
+    inner = width // fold
+    for piece in range(1, fold):
+        for j in range(inner):
+            values[j] += values[piece * inner + j]
+    for j in range(inner, width):
+        values[j] = values[j - inner]
+
+
+def columns_shift_and_total(x, shift, total, n, width, step, fold):
     """Per column: the maximum, and the sum of exponentials below it."""
     for j in range(width):
         shift[j] = load(x[j])
@@ -209,10 +232,14 @@ def columns_shift_and_total(x, shift, total, n, width, step):
         row = offset(x, r * step)
         for j in range(width):
             shift[j] = fmax(shift[j], load(row[j]))
+    if fold > 1:
+        join_maxima(shift, fold, width)
     for r in range(n):
         row = offset(x, r * step)
         for j in range(width):
             total[j] += exp(load(row[j]) - shift[j])
+    if fold > 1:
+        join_totals(total, fold, width)
 
 
 def softmax_columns(x, out, walk):
@@ -226,7 +253,7 @@ def softmax_columns(x, out, walk):
             width = min(int64(256), columns - first)
             a = offset(x, o * outer_step + first)
             b = offset(out, o * outer_step + first)
-            columns_shift_and_total(a, shift, total, n, width, step)
+            columns_shift_and_total(a, shift, total, n, width, step, walk[5])
             for j in range(width):
                 total[j] = T(1) / total[j]
             for r in range(n):
@@ -247,7 +274,7 @@ def log_softmax_columns(x, out, walk):
             width = min(int64(256), columns - first)
             a = offset(x, o * outer_step + first)
             b = offset(out, o * outer_step + first)
-            columns_shift_and_total(a, shift, total, n, width, step)
+            columns_shift_and_total(a, shift, total, n, width, step, walk[5])
             for j in range(width):
                 total[j] = log(total[j])
             for r in range(n):
@@ -271,6 +298,8 @@ def softmax_grad_columns(grad, out, grad_x, walk):
                 y = offset(out, base + r * step)
                 for j in range(width):
                     total[j] += load(g[j]) * load(y[j])
+            if walk[5] > 1:
+                join_totals(total, walk[5], width)
             for r in range(n):
                 g = offset(grad, base + r * step)
                 y = offset(out, base + r * step)
@@ -292,6 +321,8 @@ def log_softmax_grad_columns(grad, out, grad_x, walk):
                 g = offset(grad, base + r * step)
                 for j in range(width):
                     total[j] += load(g[j])
+            if walk[5] > 1:
+                join_totals(total, walk[5], width)
             for r in range(n):
                 g = offset(grad, base + r * step)
                 y = offset(out, base + r * step)
@@ -394,6 +425,13 @@ def logsumexp_grad_columns(grad, x, out, grad_x, walk):
 
 
 # ---------------------------------------------------------------- planners
+def _fold(R, inner):
+    """How many rows of a few columns are taken as one: a divisor of R, so that all are."""
+    if inner >= NARROW:
+        return 1
+    return max(fold for fold in range(1, SHORT // inner + 1) if R % fold == 0)
+
+
 def _plan(rows_kernel, columns_kernel, extents, dtype, outer, R, inner, **names):
     """A row kernel splits over rows; a column kernel over outer, or over columns where there is a single outer.
 
@@ -409,13 +447,14 @@ def _plan(rows_kernel, columns_kernel, extents, dtype, outer, R, inner, **names)
         offsets = [tuple([start * extent * size for extent in extents]) for start, _ in parts]
         return prepare_parts(kernel, rows, offsets, work)
     kernel = typed(columns_kernel, dtype, signature)
-    if outer > 1:
+    if outer > 1 or inner < NARROW:
+        fold = _fold(R, inner) if all(extent == R for extent in extents) else 1
         parts = shares(outer, work, GRAIN)
-        rows = [(stop - start, R, inner, inner, R * inner) for start, stop in parts]
+        rows = [(stop - start, R // fold, inner * fold, inner * fold, R * inner, fold) for start, stop in parts]
         offsets = [tuple([start * extent * inner * size for extent in extents]) for start, _ in parts]
     else:
         parts = shares(inner, work, GRAIN, multiple=64)
-        rows = [(outer, R, stop - start, inner, R * inner) for start, stop in parts]
+        rows = [(outer, R, stop - start, inner, R * inner, 1) for start, stop in parts]
         offsets = [(start * size,) * arrays for start, _ in parts]
     return prepare_parts(kernel, rows, offsets, work)
 
