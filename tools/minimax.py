@@ -137,6 +137,10 @@ def erfinv_ratio(w):
     return y / x
 
 
+def erfinv_bent(u):
+    return erfinv_ratio((u + mp.mpf(3) / 2) ** 2 - mp.mpf(9) / 4)
+
+
 def stirling_rest(z):
     x = 1 / mp.sqrt(z)
     return (mp.loggamma(x) - (x - 0.5) * (mp.log(x) - 1) - (mp.log(2 * mp.pi) - 1) / 2) * x
@@ -282,17 +286,20 @@ def log_range(dtype):
 PIECES = {
     "ERF_PIECES": {np.float32: (mp.erf, lambda x: 1 / mp.erf(x), mp.mpf(1) / 8, 6, 1),
                    np.float64: (mp.erf, lambda x: 1 / mp.erf(x), mp.mpf(51) / 128, 13, 1)},
+    # erfinv(x) / x = ERFINV_PIECES(u), (u + 3/2)**2 = 9/4 - log(1 - x**2)
+    "ERFINV_PIECES": {np.float32: (erfinv_bent, lambda u: 1 / erfinv_bent(u), mp.mpf(3) / 32, 5, 0),
+                      np.float64: (erfinv_bent, lambda u: 1 / erfinv_bent(u), mp.mpf(39) / 128, 13, 0)},
     "TANH_PIECES": {np.float32: (mp.tanh, lambda x: 1 / mp.tanh(x), mp.mpf(19) / 64, 7, 0)},
 }
 
 
 def pieces(f, weight, step, count, slope, dtype):
-    """For each power of r, its coefficients over the centres k * step; at 0 the function is odd and the constant exactly 0."""
+    """For each power of r, its coefficients over the centres k * step; where the function is 0 at 0, the constant there is too."""
     columns = []
     for k in range(32 if dtype is np.float32 else 16):
         centre = k * step
-        low = step / 1000 if k == 0 else -step / 2
-        if k == 0:
+        low = step / 1000 if k == 0 else -step / 2         # nothing is below 0
+        if k == 0 and f(mp.mpf(0)) == 0:
             powers = list(range(1, count))
             points = sample(f, weight, low, step / 2, 24 * count)
             coefficients = [mp.mpf(0), *remez(powers, points)[0]]
