@@ -11,7 +11,8 @@ import importlib as _importlib
 from . import autograd
 from .ops import restride as _restride
 from .autograd.api import Variable
-from .autograd.modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from .autograd.modes import (enable_grad, inference_mode, is_anomaly_enabled, is_grad_enabled, is_inference_mode_enabled, no_grad,
+                             set_grad_enabled)
 from .devices import device
 from .dtypes import (bfloat16, bool_ as bool, can_cast, complex64, complex128, dtype, finfo, float16, float32, float64,
                      get_default_dtype, iinfo, int8, int16, int32, int64, promote_types, set_default_dtype, uint8, uint16, uint32,
@@ -27,12 +28,11 @@ from .ops.addmm import addbmm, addmm, addmv, addr, baddbmm
 from .ops.contract import (bmm, chain_matmul, dot, matmul, mm, mv, outer)
 from .ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from .ops.copy import clone, detach
-from .ops.creation import (arange, as_tensor, asarray, empty, empty_like, eye, full, full_like, linspace, logspace, ones, ones_like,
-                           range_inclusive as range, scalar_tensor, tensor, zeros, zeros_like)
+from .ops.creation import (arange, as_tensor, asarray, empty, empty_like, empty_strided, eye, full, full_like, linspace, logspace,
+                           ones, ones_like, range_inclusive as range, scalar_tensor, tensor, zeros, zeros_like)
 from .ops.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, ceil, copysign, cos, cosh, digamma, erf, erfc, erfinv,
-                             exp, exp2, expm1, floor, frac, lgamma, log, log1p, log2, log10, polygamma, round_to_even as round,
-                             rsqrt, sin,
-                             sinh, sqrt, tan, tanh, trunc)
+                             exp, exp2, expm1, floor, frac, lgamma, log, log1p, log2, log10, polygamma, rsqrt, sin, sinh, sqrt, tan,
+                             tanh, trunc)
 from .ops.dropout import alpha_dropout, dropout, feature_alpha_dropout, feature_dropout
 from .ops.einsum import einsum, tensordot
 from .ops.embedding import embedding, embedding_bag, embedding_renorm_
@@ -48,6 +48,8 @@ from .ops.op import result_type
 from .ops.complexparts import angle, complex, imag, polar, real, view_as_complex, view_as_real
 from .ops.operators import add, clamp, conj, div, masked_fill, sub, where
 from .ops.distinct import bincount, histc, histogram, isin, mode, unique, unique_consecutive
+from .ops.numbers import (clamp_max, clamp_min, deg2rad, float_power, gcd, heaviside, hypot, isneginf, isposinf, isreal, lcm, ldexp,
+                          logaddexp, logaddexp2, logit, nan_to_num, rad2deg, round, rsub, sinc, xlogy)
 from .ops.norm import group_norm, layer_norm, rms_norm
 from .ops.products import combinations, cross, inner, kron, vander, vdot
 from .ops.windows import bartlett_window, blackman_window, hamming_window, hann_window
@@ -76,7 +78,8 @@ from .ops.window import avg_pool1d, max_pool1d, max_pool2d
 from .printing import set_printoptions
 from .storage import empty_cache
 from .exchange import from_dlpack, from_numpy, frombuffer
-from .tensor import Size, Tensor, strided
+from .tensor import (Size, Tensor, channels_last, channels_last_3d, contiguous_format, memory_format, memory_layout as layout,
+                     preserve_format, strided)
 
 __version__ = "0.1.0.dev0"
 
@@ -86,7 +89,6 @@ greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
 arccos, arcsin, arctan, arctan2, arcsinh, arccosh, arctanh, fix, clip = acos, asin, atan, atan2, asinh, acosh, atanh, trunc, clamp
 moveaxis, ger, concat, concatenate, row_stack = movedim, outer, cat, cat, vstack
 inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141592653589793, 2.718281828459045, None
-contiguous_format, preserve_format = "contiguous", "preserve"
 
 _SUBMODULES = ("nn", "optim", "data", "utils", "cuda")
 

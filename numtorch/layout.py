@@ -118,6 +118,9 @@ class Layout:
             step *= extent
         return True
 
+    def __str__(self):
+        return "torch.strided"                           # all that PyTorch says of one
+
     def __repr__(self):
         where = "" if self.device is cpu else f", device='{self.device}'"
         return f"Layout({self.dtype.name}, shape={self.shape}, strides={self.strides}{where}{', weak' if self.weak else ''})"
@@ -134,6 +137,28 @@ def contiguous_strides(shape: tuple) -> tuple:
         strides.append(step)
         step *= extent if extent > 1 else 1
     return tuple(reversed(strides))
+
+
+def formatted(layout: Layout, memory_format: str) -> Layout:
+    """The dense layout of the same shape in a memory format: channels last, the strides kept where they are dense, or row-major.
+
+    Raises:
+        RuntimeError: channels last of another number of dimensions.
+    """
+    found = layout.views.get(("formatted", memory_format))
+    if found is None:
+        strides = None
+        if memory_format in ("channels_last", "channels_last_3d"):
+            ndim = 4 if memory_format == "channels_last" else 5
+            if layout.ndim != ndim:
+                raise RuntimeError(f"required rank {ndim} tensor to use {memory_format} format")
+            n, c, *rest = layout.shape
+            *steps, innermost = contiguous_strides((n, *rest, c))
+            strides = (steps[0], innermost, *steps[1:])
+        elif memory_format == "preserve_format" and layout.non_overlapping_and_dense():
+            strides = layout.strides
+        found = layout.views["formatted", memory_format] = Layout.of(layout.dtype, layout.shape, strides, layout.device)
+    return found
 
 
 def _is_contiguous(shape, strides):

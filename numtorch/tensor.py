@@ -15,15 +15,20 @@ import numpy as np
 
 from .devices import cpu
 from .dtypes import bool_, dtype, float64, int64
-from .layout import Layout, wrap_dim
+from .layout import Layout, formatted, wrap_dim
 from .layout import Size as Size
 from .storage import FREE, Storage, host, inferring, made_in_mode, new_storage, ring_for, take
 
 new = object.__new__
 
 
-class memory_layout:
-    """How PyTorch names kinds of tensors; every tensor here is `strided`."""
+class _MemoryLayoutType(type):
+    def __instancecheck__(cls, value):
+        return type(value) is cls or isinstance(value, Layout)
+
+
+class memory_layout(metaclass=_MemoryLayoutType):
+    """PyTorch's `torch.layout`: a name for kinds of tensors. Every tensor here is `strided`, and its own layout equals that."""
 
     __slots__ = ("name",)
 
@@ -33,8 +38,25 @@ class memory_layout:
     def __repr__(self):
         return f"torch.{self.name}"
 
+    def __eq__(self, other):
+        return self is other or isinstance(other, Layout)
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+class memory_format(str):
+    """PyTorch's `torch.memory_format`: an order of the dimensions in memory."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return f"torch.{self}"
+
 
 strided = memory_layout("strided")
+contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
+channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 
 
 class TensorType(type):
@@ -130,9 +152,10 @@ class Tensor(metaclass=TensorType):
         """The memory this tensor lies in, shared with its views."""
         return self.storage
 
-    def is_contiguous(self) -> bool:
-        """Whether the elements are row-major without gaps."""
-        return self.layout.contiguous
+    def is_contiguous(self, memory_format=contiguous_format) -> bool:
+        """Whether the elements are row-major without gaps, or in the order of another memory format."""
+        layout = self.layout
+        return layout.contiguous if memory_format == "contiguous_format" else layout is formatted(layout, memory_format)
 
     def is_floating_point(self) -> bool:
         return self.layout.dtype.is_floating_point

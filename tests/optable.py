@@ -211,6 +211,18 @@ ROWS = {
                                untried="biu"),
     "log_divergence_terms": binary(lambda log_q, log_p: np.exp(log_p) * (log_p - log_q), kinds="f", tolerance=64, untried="biuc"),
     "soft_margin_terms": binary(lambda x, y: np.log1p(np.exp(-x * y)), SIGNED, DIVISOR, kinds="f", tolerance=64, untried="biu"),
+    # more of real numbers
+    "logaddexp": binary(np.logaddexp, kinds="f", tolerance=32), "logaddexp2": binary(np.logaddexp2, kinds="f", tolerance=32),
+    "xlogy": binary(special.xlogy, SIGNED, POSITIVE, tolerance=16), "logit_of": unary(special.logit, between(0.1, 0.9), kinds="f", tolerance=32,
+                                                                                      untried="biu"),
+    "hypot": binary(np.hypot, SIGNED, SIGNED, kinds="f"), "deg2rad": unary(np.deg2rad), "rad2deg": unary(np.rad2deg),
+    "sinc": unary(np.sinc, away_from([0], -1.8, 1.8, gap=0.2), tolerance=64),
+    "heaviside": binary(np.heaviside, SIGNED, REAL, kinds="iuf", untried="b"),
+    "replace_nonfinite": unary(lambda x, nan, posinf, neginf: np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf), kinds="f",
+                               numbers={"nan": 1.0, "posinf": 2.0, "neginf": 3.0}),
+    "isposinf": unary(np.isposinf, kinds="iuf", untried="b"), "isneginf": unary(np.isneginf, kinds="iuf", untried="b"),
+    "isreal": unary(np.isreal, kinds="biufc"), "ldexp": binary(lambda x, y: x * np.exp2(y), REAL, between(0, 3), tolerance=16),
+    "gcd": binary(np.gcd, between(-30, 30), kinds="iu"), "lcm": binary(np.lcm, between(-11, 11), kinds="iu"),
     # comparisons, logic, bits
     "eq": binary(np.equal, kinds="biufc"), "ne": binary(np.not_equal, kinds="biufc"),
     "lt": binary(np.less), "le": binary(np.less_equal), "gt": binary(np.greater), "ge": binary(np.greater_equal),

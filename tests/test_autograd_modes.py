@@ -207,6 +207,57 @@ def test_context_managers(torch):
     assert recorded(torch) and not torch.is_inference_mode_enabled()
 
 
+# ---------------------------------------------------------------- torch.autograd.graph
+def test_saved_tensors_kept_on_the_host(torch):
+    x = leaf(torch, 1, 2)
+    with torch.autograd.graph.save_on_cpu():
+        y = (x * x).sum()
+    y.backward()
+    close(x.grad, (2, 4))
+
+
+def test_hooks_on_saved_tensors_may_be_forbidden(torch):
+    with torch.autograd.graph.disable_saved_tensors_hooks("not here"), pytest.raises(RuntimeError, match="not here"):
+        with torch.autograd.graph.save_on_cpu():
+            pass
+    with torch.autograd.graph.save_on_cpu():
+        pass
+
+
+@pytest.mark.parametrize("mode, wanted", [("all", 1), ("any", 1)])
+def test_a_hook_on_several_gradients(torch, mode, wanted):
+    x, y, calls = leaf(torch, 2), leaf(torch, 3), []
+    handle = torch.autograd.graph.register_multi_grad_hook([x, y], calls.append, mode=mode)
+    (x * y).backward()
+    assert len(calls) == wanted
+    if mode == "all":
+        assert [g.item() for g in calls[0]] == [3, 2]
+    (x * y).backward()
+    assert len(calls) == 2 * wanted
+    handle.remove()
+    (x * y).backward()
+    assert len(calls) == 2 * wanted
+
+
+def test_places_in_the_graph_and_versions(torch):
+    x = leaf(torch, 2, 3)
+    y = x * 2
+    edge = torch.autograd.graph.get_gradient_edge(y)
+    assert edge.node is y.grad_fn and edge.output_nr == 0
+    with pytest.raises(RuntimeError, match="gradient edge"):
+        torch.autograd.graph.get_gradient_edge(torch.ones(2))
+    plain = torch.ones(2)
+    torch.autograd.graph.increment_version(plain)
+    assert plain._version == 1 and isinstance(plain, torch.autograd.Variable)
+
+
+def test_gradients_of_rows_at_once(torch):
+    x = leaf(torch, 1, 2, 3)
+    weights = torch.tensor([[1.0, 0, 0], [0, 2.0, 0]])
+    found, = torch.autograd.grad(x * x, x, weights, is_grads_batched=True)
+    close(found, [[2, 0, 0], [0, 8, 0]])
+
+
 # ---------------------------------------------------------------- inference tensors
 def inferred(torch):
     with torch.inference_mode():

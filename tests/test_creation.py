@@ -154,3 +154,27 @@ def test_counted_numbers_of_every_dtype(dtype, steps):
         wanted = np.linspace(-3, 40, steps)
         np.testing.assert_allclose(spaced, np.trunc(wanted) if kind.category == 1 else wanted, rtol=1e-2, atol=1e-2)
     assert torch.arange(10 ** 17, 10 ** 17 + 3).tolist() == [10 ** 17, 10 ** 17 + 1, 10 ** 17 + 2]
+
+
+# ---------------------------------------------------------------- memory formats
+def test_memory_formats():
+    x = torch.arange(24.0).reshape(1, 2, 3, 4)
+    last = x.to(memory_format=torch.channels_last)
+    assert last.stride() == (24, 1, 8, 2) and torch.equal(last, x)
+    assert last.is_contiguous(memory_format=torch.channels_last) and not last.is_contiguous()
+    assert not x.is_contiguous(memory_format=torch.channels_last)
+    assert x.clone(memory_format=torch.channels_last).stride() == last.stride() == last.clone().stride()
+    assert last.contiguous().stride() == x.stride() and last.contiguous(memory_format=torch.channels_last) is last
+    assert torch.empty(1, 2, 3, 4, memory_format=torch.channels_last).stride() == last.stride()
+    assert torch.empty_like(last, memory_format=torch.contiguous_format).stride() == x.stride()
+    assert isinstance(torch.channels_last, torch.memory_format) and repr(torch.preserve_format) == "torch.preserve_format"
+    with pytest.raises(RuntimeError, match="required rank 4"):
+        torch.ones(2).contiguous(memory_format=torch.channels_last)
+
+
+def test_layouts_are_strided():
+    x = torch.ones(2)
+    assert x.layout == torch.strided and isinstance(x.layout, torch.layout) and str(x.layout) == "torch.strided"
+    assert torch.empty_strided((2, 3), (1, 2)).stride() == (1, 2)
+    with pytest.raises(RuntimeError, match="empty_strided"):
+        torch.empty_strided((2,), (1, 2))

@@ -156,6 +156,9 @@ ROWS = {
     "hardswish": row(lambda x: F.hardswish(x), M), "mish": row(lambda x: F.mish(x), M), "silu": row(lambda x: F.silu(x), M),
     "softplus": row(lambda x: F.softplus(x), M), "where": row(lambda x, y: a.where(MASK, x, y), M, V),
     "conj": row(lambda x: x.conj() * x, M), "masked_fill": row(lambda x: x.masked_fill(MASK, 2.0), M),
+    "logit": row(lambda x: a.logit(x * 0.4), M), "nan_to_num": row(lambda x: a.nan_to_num(x), M), "rsub": row(lambda x, y: a.rsub(x, y, alpha=2), M, V),
+    "float_power": row(lambda x: a.float_power(x, 2.5), M), "clamp_min": row(lambda x: x.clamp_min(1.0), M),
+    "clamp_max": row(lambda x: x.clamp_max(1.0), M),
     # views
     "as_strided": row(lambda x: x.as_strided((2, 2), (1, 2)), M), "atleast_1d": row(lambda x: a.atleast_1d(x), ()),
     "atleast_2d": row(lambda x: a.atleast_2d(x), V), "atleast_3d": row(lambda x: a.atleast_3d(x), V),
@@ -228,8 +231,8 @@ ROWS = {
 WITHOUT_GRADIENT = frozenset("""
     hann_window hamming_window blackman_window bartlett_window
     all allclose any arange argmax argmin argsort argwhere as_tensor asarray bernoulli bincount broadcast_shapes bucketize can_cast count_nonzero
-    detach empty empty_cache empty_like equal eye from_dlpack from_numpy frombuffer full full_like get_default_dtype get_num_threads
-    get_rng_state histc histogram initial_seed is_complex is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor isclose isin
+    detach empty empty_cache empty_like empty_strided equal eye from_dlpack from_numpy frombuffer full full_like get_default_dtype get_num_threads
+    get_rng_state histc histogram initial_seed is_anomaly_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor isclose isin
     linspace logspace manual_seed multinomial nonzero nonzero_static normal numel ones ones_like pointwise promote_types rand rand_like randint
     randint_like randn randn_like randperm range result_type scalar_tensor searchsorted seed set_default_dtype set_num_threads set_printoptions
     set_rng_state tensor tril_indices triu_indices unique unique_consecutive zeros zeros_like

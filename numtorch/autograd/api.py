@@ -97,6 +97,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
     Args:
         outputs, inputs: one tensor or several.
         grad_outputs: gradients to start with, as for `backward`.
+        is_grads_batched: the first dimension of each of `grad_outputs` counts gradients to start with, and of each result
+            the gradients they give.
         allow_unused: give None for inputs that the outputs do not depend on, instead of raising.
         materialize_grads: give zeros for them.
 
@@ -112,9 +114,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
         >>> torch.autograd.grad(x * x, x)
         (tensor(6.),)
     """
-    if is_grads_batched:
-        raise RuntimeError("grad: is_grads_batched is not supported; call grad once per row of grad_outputs")
     outputs, inputs = _as_tuple(outputs, "grad"), _as_tuple(inputs, "grad")
+    if is_grads_batched:
+        return _grad_by_rows(outputs, inputs, _as_tuple(grad_outputs, "grad"), retain_graph, create_graph, allow_unused,
+                             materialize_grads)
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
                          "allow_unused=False.")
@@ -139,6 +142,20 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
             value = arithmetic.clone(value)              # the ones that backward starts with are kept for the next one
         result.append(value)
     return tuple(result)
+
+
+def _grad_by_rows(outputs, inputs, grads, retain_graph, create_graph, allow_unused, materialize_grads):
+    """`grad` for each row of the gradients to start with."""
+    counts = {g.layout.shape[0] for g in grads if g is not None and g.layout.ndim}
+    if len(counts) != 1 or any(g is not None and not g.layout.ndim for g in grads):
+        raise RuntimeError(f"grad: with is_grads_batched, expected grad_outputs of one first dimension, got shapes "
+                           f"{[None if g is None else list(g.layout.shape) for g in grads]}")
+    count, found = counts.pop(), []
+    retain = create_graph if retain_graph is None else retain_graph
+    for i in range(count):
+        found.append(grad(outputs, inputs, [None if g is None else g[i] for g in grads], retain or i + 1 < count, create_graph,
+                          allow_unused=allow_unused, materialize_grads=materialize_grads))
+    return tuple([None if rows[0] is None else arithmetic.stack(rows) for rows in zip(*found)])
 
 
 # ---------------------------------------------------------------- Tensor's side of it

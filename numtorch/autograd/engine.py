@@ -17,7 +17,7 @@ from .modes import RARE, modes
 
 class _Arithmetic:
     """The few ops the engine needs, put here by the floor above."""
-    add = add_ = ones_like = clone = zeros = zeros_like = has_nan = check_inplace_allowed = rebase_history = None
+    add = add_ = ones_like = clone = stack = zeros = zeros_like = has_nan = check_inplace_allowed = rebase_history = None
 
 
 arithmetic = _Arithmetic()

@@ -73,7 +73,8 @@ class FunctionCtx(Node):
         grads = list(grad) if self.outputs > 1 else [grad]
         if self.materialize_grads:
             grads = [g if g is not None or layout is None else arithmetic.zeros(layout) for g, layout in zip(grads, self.layouts)]
-        result = self.function.backward(self, *grads)
+        function = self.function
+        result = (function.backward if function.backward is not Function.backward else function.vjp)(self, *grads)
         result = result if isinstance(result, tuple) else (result,)
         expected = len(self.needs_input_grad)
         if len(result) > expected and all(r is None for r in result[expected:]):
@@ -148,6 +149,8 @@ class Function:
     def backward(ctx, *grad_outputs):
         raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use "
                                   "it with backward mode AD.")
+
+    vjp = backward                                       # another name for it, with `setup_context`
 
     @classmethod
     def apply(cls, *args):

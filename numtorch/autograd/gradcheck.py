@@ -113,8 +113,22 @@ def _fast(function, inputs, index, outputs, eps, atol, rtol, random):
                                  f"numerical: {numerical:.8g}, analytical: {analytical:.8g}")
 
 
+def _batched(outputs, source, random):
+    """Compare gradients of two rows at once with those of one after the other."""
+    for output in outputs:
+        rows = make(random.standard_normal((2, *output.layout.shape)), dtype=output.layout.dtype)
+        both, = grad(output, source, rows, retain_graph=True, allow_unused=True, is_grads_batched=True)
+        for i in range(2):
+            alone, = grad(output, source, rows[i], retain_graph=True, allow_unused=True)
+            if (both is None) != (alone is None) or (both is not None and not np.allclose(host_array(both[i].detach()),
+                                                                                          host_array(alone.detach()))):
+                raise GradcheckError("gradients of several rows at once are not those of one after another")
+
+
 def gradcheck(func, inputs, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True,
-              fast_mode: bool = False, check_undefined_grad: bool = False, nondet_tol: float = 0.0, seed: int = 0) -> bool:
+              fast_mode: bool = False, check_undefined_grad: bool = False, nondet_tol: float = 0.0, seed: int = 0,
+              check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_forward_ad: bool = False,
+              check_backward_ad: bool = True, check_batched_forward_grad: bool = False, masked: bool = False) -> bool:
     """Compare the gradients of `func(*inputs)` with central differences.
 
     Args:
@@ -124,6 +138,8 @@ def gradcheck(func, inputs, *, eps: float = 1e-6, atol: float = 1e-5, rtol: floa
         atol, rtol: tolerances.
         fast_mode: check one random direction instead of every entry.
         raise_exception: raise instead of returning False.
+        check_batched_grad: compare `grad` with `is_grads_batched` with one gradient after another, too.
+        check_forward_ad: not there; the other names are PyTorch's and change nothing.
 
     Returns:
         True when they agree.
@@ -132,6 +148,8 @@ def gradcheck(func, inputs, *, eps: float = 1e-6, atol: float = 1e-5, rtol: floa
         GradcheckError: they differ, and `raise_exception` is set.
         ValueError: no input requires grad.
     """
+    if check_forward_ad:
+        raise NotImplementedError("gradcheck: there is no forward mode to check")
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     checked = [i for i, t in enumerate(inputs) if isinstance(t, Tensor) and t.node is not None]
     if not checked:
@@ -146,6 +164,8 @@ def gradcheck(func, inputs, *, eps: float = 1e-6, atol: float = 1e-5, rtol: floa
             if fast_mode:
                 _fast(func, inputs, index, outputs, eps, atol, rtol, random)
                 continue
+            if check_batched_grad:
+                _batched(outputs, inputs[index], random)
             numerical = _numerical(func, inputs, index, eps)
             for position, output in enumerate(outputs):
                 _compare(_analytical(output, inputs[index]), numerical[position], inputs[index], output, atol, rtol,

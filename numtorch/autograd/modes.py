@@ -23,6 +23,7 @@ class _Modes(threading.local):
         self.inference = False
         self.anomaly = False                             # keep the source line of every recorded call; "nan": and check
         self.saved_hooks = ()                            # (pack, unpack) pairs, the innermost last
+        self.no_hooks = None                             # why there may be none
         self.recording = PLAIN
 
     def switch(self, grad):
@@ -195,6 +196,8 @@ class saved_tensors_hooks:
         self.pair = (pack_hook, unpack_hook)
 
     def __enter__(self):
+        if modes.no_hooks is not None:
+            raise RuntimeError(modes.no_hooks)
         modes.saved_hooks = (*modes.saved_hooks, self.pair)
         modes.switch(modes.grad)
         return self
@@ -242,4 +245,19 @@ class set_detect_anomaly(detect_anomaly):
 
 
 def is_anomaly_enabled() -> bool:
+    """Whether this thread is in anomaly mode."""
     return bool(modes.anomaly)
+
+
+class set_multithreading_enabled(_Switch):
+    """Taken for PyTorch's sake: backward runs in the thread that calls it, whatever the mode."""
+
+    def __init__(self, mode: bool):
+        super().__init__()
+        self.mode = mode
+
+    def __enter__(self):
+        return self._enter(modes.grad)
+
+    def _clone(self):
+        return type(self)(self.mode)

@@ -7,8 +7,9 @@ from ..devices import cpu
 from ..dtypes import as_dtype
 from ..dtypes import dtype as dtype_class
 from ..kernels.binding import ScalarBody
-from ..layout import Layout, broadcast_strides, expand
-from ..tensor import NUMBERS, Tensor, bare, empty, fresh, number, wrap
+from ..layout import Layout, broadcast_strides, expand, formatted
+from ..tensor import NUMBERS, Tensor, bare, contiguous_format, empty, fresh, number, wrap
+from ..tensor import memory_format as memory_format_class
 from .backends import kernels, placed
 from .generate import ALLOCATION, allocation, make
 from .op import Plan, as_operand, method, new_plan_table, nothing_to_do, registry
@@ -81,8 +82,11 @@ _made = new_plan_table()                                 # copies and casts by t
 
 
 def _plan_made(source, wanted):
-    """The plan of a copy: row-major where `wanted` is None, else of a dtype and with the strides kept where they are dense."""
-    out = source.dense() if wanted is None else Layout.of(wanted, source.shape, _kept_strides(source), source.device)
+    """The plan of a copy: in a memory format, or of a dtype and with the strides kept where they are dense."""
+    if type(wanted) is dtype_class:
+        out = Layout.of(wanted, source.shape, _kept_strides(source), source.device)
+    else:
+        out = formatted(source, wanted)
     return _made.keep((source, wanted), Plan(None, (source,), out, plan_copy(source, out)))
 
 
@@ -143,12 +147,13 @@ def to_device(x: Tensor, device) -> Tensor:
 
 
 @method
-def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: bool = False):
+def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: bool = False, memory_format=None):
     """This tensor with another dtype, on another device, or as another tensor has them.
 
     Args:
         args: a dtype, a device, a device and a dtype, or a tensor to follow.
         copy: make a new tensor even when nothing changes.
+        memory_format: the order of its dimensions in memory, such as `torch.channels_last`; kept when None.
 
     Example:
         >>> import numtorch as torch
@@ -158,7 +163,9 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
     if len(args) == 1 and type(args[0]) is dtype_class and dtype is None and device is None and not copy:
         return to_dtype(self, args[0])
     for value in args:
-        if isinstance(value, str):
+        if isinstance(value, memory_format_class):
+            memory_format = value
+        elif isinstance(value, str):
             device = value
         elif isinstance(value, Tensor):
             dtype, device = value.layout.dtype, value.layout.device
@@ -171,6 +178,8 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
         out = to_device(out, placed(device))
     if dtype is not None:
         out = to_dtype(out, as_dtype(dtype))
+    if memory_format is not None and memory_format != "preserve_format":
+        out = contiguous(out, memory_format)
     return clone(out) if copy and out is self else out
 
 
@@ -228,14 +237,18 @@ method(_to_cuda, "cuda")
 @method
 def clone(self, *, memory_format=None):
     """A copy with memory of its own. Gradients pass through."""
-    return _copied(self, None if memory_format == "contiguous" else self.layout.dtype, "clone")
+    if memory_format is None or memory_format == "preserve_format":
+        return _copied(self, self.layout.dtype, "clone")
+    return _copied(self, memory_format, "clone")
 
 
 @register
 @method
 def contiguous(self, memory_format=None):
     """This tensor when it is row-major without gaps, else a row-major copy."""
-    return self if self.layout.contiguous else _copied(self, None, "clone")
+    if memory_format is None or memory_format == "contiguous_format":
+        return self if self.layout.contiguous else _copied(self, contiguous_format, "clone")
+    return self if self.layout is formatted(self.layout, memory_format) else _copied(self, memory_format, "clone")
 
 
 @register

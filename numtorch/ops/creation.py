@@ -8,8 +8,8 @@ import numpy as np
 from ..devices import cpu
 from ..dtypes import as_dtype, bool_, get_default_dtype, int64
 from ..exchange import from_numpy, make
-from ..layout import Layout, as_shape, diagonal
-from ..tensor import Tensor, fresh, number, view_of
+from ..layout import Layout, as_shape, diagonal, formatted
+from ..tensor import Tensor, fresh, lasting, number, view_of
 from .backends import kernels
 from .backends import placed as _device
 from .copy import ONE, ZERO, copy_, copy_elements, filled, filled_from, register, to_device
@@ -63,8 +63,22 @@ def empty(*size, dtype=None, device=None, requires_grad: bool = False, out=None,
     Raises:
         RuntimeError: a negative extent.
     """
-    made = fresh(_layout_of("empty", size, dtype, device))
+    layout = _layout_of("empty", size, dtype, device)
+    made = fresh(layout if memory_format is None else formatted(layout, memory_format))
     return _finish(made, requires_grad, out) if requires_grad or out is not None else made
+
+
+def empty_strided(size, stride, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor of uninitialised elements, with strides in elements.
+
+    Raises:
+        RuntimeError: lengths that differ, or something negative.
+    """
+    size, stride = as_shape((size,)), as_shape((stride,))
+    if len(size) != len(stride) or any(n < 0 for n in size + stride):
+        raise RuntimeError(f"empty_strided: expected as many sizes as strides, none negative, got {list(size)} and {list(stride)}")
+    made = lasting(Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), size, stride, _device(device)))
+    return _finish(made, requires_grad)
 
 
 def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
@@ -114,7 +128,10 @@ def _like_layout(input, dtype, device):
 
 def empty_like(input, *, dtype=None, device=None, requires_grad: bool = False, memory_format=None) -> Tensor:
     """Uninitialised, with the shape, dtype, device and dense strides of another tensor."""
-    return _finish(fresh(_like_layout(input, dtype, device)), requires_grad)
+    layout = _like_layout(input, dtype, device)
+    if memory_format is not None and memory_format != "preserve_format":
+        layout = formatted(layout, memory_format)
+    return _finish(fresh(layout), requires_grad)
 
 
 def full_like(input, fill_value, *, dtype=None, device=None, requires_grad: bool = False, memory_format=None) -> Tensor:

@@ -332,4 +332,4 @@ def put_(self, index, source, accumulate: bool = False):
 @method
 def put(input, index, source, accumulate: bool = False) -> Tensor:
     """A copy of the tensor after `put_`."""
-    return put_(clone(input, memory_format="contiguous"), index, source, accumulate)
+    return put_(clone(input, memory_format="contiguous_format"), index, source, accumulate)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..autograd.engine import arithmetic as engine_arithmetic
 from ..tensor import Tensor
-from . import arithmetic, comparison, copy, creation, power, reduce, writing
+from . import arithmetic, comparison, copy, creation, join, power, reduce, writing
 from .mask import replace_where
 from .op import as_operand, method, registry
 
@@ -167,7 +167,8 @@ method(lambda self: self, "resolve_conj")
 # ---------------------------------------------------------------- the engine's share
 engine_arithmetic.add = arithmetic.add
 engine_arithmetic.add_ = arithmetic.add.op.inplace
-engine_arithmetic.clone = lambda t: copy.clone(t, memory_format="contiguous")
+engine_arithmetic.stack = join.stack
+engine_arithmetic.clone = lambda t: copy.clone(t, memory_format="contiguous_format")
 
 
 _ones: dict = {}                                         # the gradient that backward starts with, by layout

@@ -56,7 +56,7 @@ def _logical(op, layouts):
 def _bitwise(op, layouts):
     found = result_dtype(layouts)
     if found.category > 1:
-        raise RuntimeError(f'"{op.name}" not implemented for \'{found.title}\': expected integers or bools')
+        raise NotImplementedError(f'"{op.name}" not implemented for \'{found.title}\': expected integers or bools')
     return found, found
 
 
@@ -133,11 +133,16 @@ class PointwiseOp(Op):
         """The compute dtype, the result dtype, and each input's compute name."""
         deciding = [l for n, l in zip(self.parameters, layouts) if n not in self.bool_operands]
         compute, out = KINDS[self.kind](self, deciding)
+        for name, layout in zip(self.parameters, layouts) if self.bool_operands else ():
+            if name in self.bool_operands and layout.dtype.name not in ("bool", "uint8") and not layout.weak:
+                raise RuntimeError(f"{self.name}: expected {name} to be a boolean tensor, but got a tensor with dtype "
+                                   f"{layout.dtype.title}")
         if self.refuses:
             given = result_dtype([l for n, l in zip(self.operands, layouts) if n not in self.bool_operands])
             refused = self.refuses.get(("bool", "integer", "float", "complex")[given.category])
             if refused is not None:
-                raise NotImplementedError(refused or _not_implemented(self.name, given))
+                kind = RuntimeError if refused.startswith(_RUNTIME) else NotImplementedError
+                raise kind(refused or _not_implemented(self.name, given))
         return compute, out, tuple("bool" if n in self.bool_operands else compute.compute for n in self.parameters)
 
     def make_plan(self, layouts):
@@ -252,6 +257,9 @@ class PointwiseOp(Op):
             exec(f"def backward({params}):\n    return formula({args})\n", scope)
             found = self._bodies[key] = ScalarBody(scope["backward"], compute)
         return found
+
+
+_RUNTIME = "Subtraction", "Negation", "The `+`"              # what PyTorch raises a plain RuntimeError for
 
 
 def _not_implemented(name, compute):

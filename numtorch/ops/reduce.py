@@ -106,6 +106,11 @@ def _dims(dim):
     return tuple(dim) if hasattr(dim, "__iter__") else as_index(dim)
 
 
+def _numpy_names(dim, keepdim, axis, keepdims):
+    """`dim` and `keepdim`, which may go under NumPy's names."""
+    return dim if axis is None else axis, keepdim if keepdims is None else keepdims
+
+
 def _none_if_empty(dim):
     dim = _dims(dim)
     return None if dim == () else dim
@@ -267,7 +272,7 @@ def _into(out, result):
 
 
 @method
-def sum(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
+def sum(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dtype=None, out=None) -> Tensor:
     """The sum of all elements, or along dimensions.
 
     Args:
@@ -283,6 +288,8 @@ def sum(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tens
         >>> torch.ones(2, 3).sum(dim=1)
         tensor([3., 3.])
     """
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
     result = SUM.run(input, None if dim is None else _none_if_empty(dim), keepdim)
@@ -292,18 +299,22 @@ def sum(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tens
 
 
 @method
-def nansum(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
+def nansum(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dtype=None, out=None) -> Tensor:
     """The sum with NaN counted as 0."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     return sum(arithmetic.where(comparison.isnan(input), 0, input), dim, keepdim, dtype=dtype, out=out)
 
 
 @method
-def mean(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
+def mean(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dtype=None, out=None) -> Tensor:
     """The mean of all elements, or along dimensions.
 
     Raises:
         RuntimeError: an integer tensor without a floating-point `dtype`.
     """
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
     if _layout("mean", input).dtype.category < 2:
@@ -313,15 +324,19 @@ def mean(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Ten
 
 
 @method
-def nanmean(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
+def nanmean(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dtype=None, out=None) -> Tensor:
     """The mean of the elements that are not NaN."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     present = to_dtype(comparison.logical_not(comparison.isnan(input)), input.layout.dtype)
     return _into(out, nansum(input, dim, keepdim, dtype=dtype) / sum(present, dim, keepdim))
 
 
 @method
-def prod(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
+def prod(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dtype=None, out=None) -> Tensor:
     """The product of all elements, or along one dimension."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
     result = PROD.run(input, _dims(dim), keepdim)
@@ -329,14 +344,18 @@ def prod(input, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Ten
 
 
 @method
-def amax(input, dim=(), keepdim: bool = False, *, out=None) -> Tensor:
+def amax(input, dim=(), keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
     """The largest element along dimensions (all, when none is given); NaN where there is one."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     return _into(out, MAX.run(input, _none_if_empty(dim), keepdim))
 
 
 @method
-def amin(input, dim=(), keepdim: bool = False, *, out=None) -> Tensor:
+def amin(input, dim=(), keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
     """The smallest element along dimensions (all, when none is given); NaN where there is one."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     return _into(out, MIN.run(input, _none_if_empty(dim), keepdim))
 
 
@@ -352,14 +371,18 @@ _AminMax = namedtuple("aminmax", ["min", "max"])
 
 
 @method
-def any(input, dim=None, keepdim: bool = False, *, out=None) -> Tensor:
+def any(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
     """Whether any element is non-zero."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     return _into(out, ANY.run(input, _dims(dim), keepdim))
 
 
 @method
-def all(input, dim=None, keepdim: bool = False, *, out=None) -> Tensor:
+def all(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
     """Whether all elements are non-zero."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     return _into(out, ALL.run(input, _dims(dim), keepdim))
 
 
@@ -376,8 +399,10 @@ def _correction(unbiased, correction):
 
 
 @method
-def var(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None, out=None) -> Tensor:
+def var(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, keepdims=None, correction=None, out=None) -> Tensor:
     """The variance; the divisor is n - correction (1 by default, 0 with `unbiased=False`)."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     layout = _layout("var", input)
@@ -393,8 +418,10 @@ def var(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=Non
 
 
 @method
-def std(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None, out=None) -> Tensor:
+def std(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, keepdims=None, correction=None, out=None) -> Tensor:
     """The standard deviation, the square root of `var`."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     return _into(out, elementary.sqrt(var(input, dim, unbiased, keepdim, correction=correction)))
 
 
@@ -479,14 +506,18 @@ def _arg(kind, x, dim, keepdim):
 
 
 @method
-def argmax(input, dim=None, keepdim: bool = False, *, out=None) -> Tensor:
+def argmax(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
     """The index of the first largest element, of all (row-major) or along a dimension. NaN counts as largest."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     return _into(out, _arg("argmax", input, dim, keepdim))
 
 
 @method
-def argmin(input, dim=None, keepdim: bool = False, *, out=None) -> Tensor:
+def argmin(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
     """The index of the first smallest element, of all (row-major) or along a dimension. NaN counts as smallest."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     return _into(out, _arg("argmin", input, dim, keepdim))
 
 
@@ -520,12 +551,16 @@ def _max_or_min(kind, total, pairwise, input, dim, keepdim, out):
 
 
 @method
-def max(input, dim=None, keepdim: bool = False, *, out=None):
+def max(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None):
     """The largest element; with a dimension, (values, indices) along it; with a second tensor, `maximum`."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     return _max_or_min("max", MAX, arithmetic.maximum, input, dim, keepdim, out)
 
 
 @method
-def min(input, dim=None, keepdim: bool = False, *, out=None):
+def min(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None):
     """The smallest element; with a dimension, (values, indices) along it; with a second tensor, `minimum`."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     return _max_or_min("min", MIN, arithmetic.minimum, input, dim, keepdim, out)

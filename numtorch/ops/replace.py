@@ -8,7 +8,7 @@ from .view import as_strided, diagonal, select, slice_view
 
 
 def _replaced(name, input, src, view, *arguments):
-    out = clone(input, memory_format="contiguous")
+    out = clone(input, memory_format="contiguous_format")
     part = view(out, *arguments)
     if part.layout.shape != src.layout.shape:
         raise RuntimeError(f"expected src to have a size equal to the {name} of self. src size = {list(src.layout.shape)}, {name} "

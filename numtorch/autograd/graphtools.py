@@ -1,0 +1,130 @@
+"""What `torch.autograd.graph` has for users: places in the graph, hooks on several gradients, and saved tensors kept elsewhere.
+
+They are entered into `graph`, where PyTorch's users look for them.
+"""
+from __future__ import annotations
+
+import threading
+from collections import namedtuple
+
+from . import graph
+from .graph import RemovableHandle
+from .modes import modes, saved_tensors_hooks
+
+GradientEdge = namedtuple("GradientEdge", ["node", "output_nr", "ownership_token"], defaults=[None])
+GradientEdge.__doc__ = "A place in the graph: a node and which of its outputs."
+
+
+def get_gradient_edge(tensor) -> GradientEdge:
+    """Where a tensor stands in the graph. Raises RuntimeError for one that does not require grad."""
+    if tensor.node is None:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    node = tensor.node
+    return GradientEdge(node.edges[0], node.index) if type(node) is graph.Output else GradientEdge(node, 0)
+
+
+def increment_version(tensor) -> None:
+    """Count a write to a tensor (or to each of several) that the tape did not see. Raises RuntimeError for inference tensors."""
+    for each in (tensor,) if hasattr(tensor, "storage") else tensor:
+        graph.mark_written(each.storage, "increment_version")
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Inside, what backward needs is kept in host memory, and comes back to its device for backward.
+
+    Args:
+        pin_memory: asks for page-locked memory; without a GPU it changes nothing.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.autograd.graph.save_on_cpu():
+        ...     y = (x * x).sum()
+        >>> y.backward()
+        >>> x.grad
+        tensor([2., 2.])
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
+        super().__init__(lambda tensor: (tensor.device, tensor.cpu()), lambda packed: packed[1].to(packed[0]))
+
+
+class disable_saved_tensors_hooks:
+    """Inside, setting saved-tensor hooks raises RuntimeError with this message.
+
+    Args:
+        error_message: what to say.
+    """
+
+    def __init__(self, error_message: str):
+        self.message, self._before = error_message, []
+
+    def __enter__(self):
+        if modes.saved_hooks:
+            raise RuntimeError(self.message)
+        self._before.append(modes.no_hooks)
+        modes.no_hooks = self.message
+        return self
+
+    def __exit__(self, *exception):
+        modes.no_hooks = self._before.pop()
+
+
+class _Gathered:
+    """The gradients of several tensors as they come in one backward."""
+
+    def __init__(self, count, function):
+        self.function, self.lock, self.count = function, threading.Lock(), count
+        self.grads = [None] * count
+        self.come = 0
+
+    def take(self, position, grad):
+        with self.lock:
+            self.grads[position] = grad
+            self.come += 1
+            if self.come < self.count:
+                return
+            grads, self.grads, self.come = self.grads, [None] * self.count, 0
+        self.function(grads)
+
+
+class _Handles(RemovableHandle):
+    def __init__(self, handles):
+        self.handles = tuple(handles)
+
+    def remove(self):
+        for handle in self.handles:
+            handle.remove()
+
+
+def register_multi_grad_hook(tensors, fn, *, mode: str = "all") -> RemovableHandle:
+    """Have a function called with the gradients of several tensors, or with the first of them that comes.
+
+    Args:
+        tensors: they require grad.
+        fn: `fn(grads)`, called when the gradients of all of them have come; with mode "any" `fn(grad)`, once a backward.
+        mode: "all" or "any".
+
+    Returns:
+        A handle whose `remove()` takes the hook off.
+
+    Raises:
+        ValueError: another mode.
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    tensors = tuple(tensors)
+    gathered = _Gathered(len(tensors), fn if mode == "all" else lambda grads: None)
+
+    def hook_of(position):
+        def hook(grad):
+            if mode == "any" and gathered.come == 0:
+                fn(grad)
+            gathered.take(position, grad)
+        return hook
+    return _Handles(tensor.register_hook(hook_of(position)) for position, tensor in enumerate(tensors))
+
+
+for _each in (GradientEdge, get_gradient_edge, increment_version, save_on_cpu, disable_saved_tensors_hooks,
+              register_multi_grad_hook):
+    setattr(graph, _each.__name__, _each)
