@@ -11,9 +11,12 @@ from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import contiguous
 from .op import new_plan_table, registry
+from .reduce import mean
 from .view import reshape, squeeze, unsqueeze
 
 _plans = new_plan_table()
+
+LONG = 8                                                 # windows side by side are summed as rows: of 60, 17 µs for 230
 
 
 def pair(value, name: str, length: int = 2) -> tuple:
@@ -232,6 +235,11 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
     options = (kernel, (1, *pair(stride, "avg_pool1d: stride", 1)) if stride else kernel,
                (0, *pair(padding, "avg_pool1d: padding", 1)),
                (1, 1), bool(ceil_mode), bool(count_include_pad), None)
-    out = squeeze(_avg_pool(unsqueeze(x, 2), options), 2)
+    shape, width = x.layout.shape, kernel[1]
+    side_by_side = options[1:3] == (kernel, (0, 0)) and shape[2] and shape[2] % width == 0
+    if width >= LONG and side_by_side and x.layout.dtype.is_floating_point:
+        out = mean(reshape(x, *shape[:2], shape[2] // width, width), 3)
+    else:
+        out = squeeze(_avg_pool(unsqueeze(x, 2), options), 2)
     return squeeze(out, 0) if unbatched else out
 
