@@ -62,8 +62,9 @@ from .ops.query import (allclose, broadcast_shapes, broadcast_tensors, equal, is
 from .ops.random import (Generator, bernoulli, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, multinomial,
                          normal, rand, rand_like, randint, randint_like, randn, randn_like, randperm, seed, set_rng_state)
 from .ops.rnn import gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell
-from .ops.reduce import (all, amax, amin, aminmax, any, argmax, argmin, count_nonzero, max, mean, min, nanmean, nansum,
-                         norm, prod, std, std_mean, sum, var, var_mean)
+from .ops.extremes import argmax, argmin, max, min
+from .ops.reduce import (all, amax, amin, aminmax, any, count_nonzero, mean, nanmean, nansum, norm, prod, std, std_mean, sum, var,
+                         var_mean)
 from .ops.regions import adaptive_avg_pool1d, adaptive_max_pool1d, max_pool3d
 from .ops.resample import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from .ops.scatter import gather, index_reduce, scatter, scatter_add, scatter_reduce, take_along_dim

@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections import namedtuple
 from operator import index as as_index
 
-from ..autograd.graph import GraphNode, Node, recording
+from ..autograd.graph import GraphNode, Node
 from ..autograd.modes import PLAIN, modes
 from ..dtypes import as_dtype, bool_, int64
-from ..layout import Layout, try_view, wrap_dim, wrap_dims
+from ..layout import Layout, as_shape, try_view, wrap_dims
 from ..layout import expand as expand_layout
 from ..tensor import Tensor, bare, empty, view_of
 from . import arithmetic, comparison, elementary
@@ -106,7 +106,7 @@ def _dims(dim):
     return tuple(dim) if hasattr(dim, "__iter__") else as_index(dim)
 
 
-def _numpy_names(dim, keepdim, axis, keepdims):
+def numpy_names(dim, keepdim, axis, keepdims):
     """`dim` and `keepdim`, which may go under NumPy's names."""
     return dim if axis is None else axis, keepdim if keepdims is None else keepdims
 
@@ -262,7 +262,7 @@ NORM = ReduceOp("norm", lambda d: d.to_real(), _norm_vjp, saves_input=True, save
 COUNT = ReduceOp("count_nonzero", lambda d: int64, None)
 
 
-def _into(out, result):
+def into(out, result):
     """A result, written to `out` where one is given."""
     if out is None:
         return result
@@ -289,20 +289,20 @@ def sum(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dty
         tensor([3., 3.])
     """
     if axis is not None or keepdims is not None:
-        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+        dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
     result = SUM.run(input, None if dim is None else _none_if_empty(dim), keepdim)
     if dtype is not None:
         result = to_dtype(result, as_dtype(dtype))       # narrow integers were summed as int64
-    return result if out is None else _into(out, result)
+    return result if out is None else into(out, result)
 
 
 @method
 def nansum(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dtype=None, out=None) -> Tensor:
     """The sum with NaN counted as 0."""
     if axis is not None or keepdims is not None:
-        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+        dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return sum(arithmetic.where(comparison.isnan(input), 0, input), dim, keepdim, dtype=dtype, out=out)
 
 
@@ -314,49 +314,49 @@ def mean(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dt
         RuntimeError: an integer tensor without a floating-point `dtype`.
     """
     if axis is not None or keepdims is not None:
-        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+        dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
     if _layout("mean", input).dtype.category < 2:
         raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
                            f"Got: {input.layout.dtype.title}")
-    return _into(out, MEAN.run(input, _none_if_empty(dim), keepdim))
+    return into(out, MEAN.run(input, _none_if_empty(dim), keepdim))
 
 
 @method
 def nanmean(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dtype=None, out=None) -> Tensor:
     """The mean of the elements that are not NaN."""
     if axis is not None or keepdims is not None:
-        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+        dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     present = to_dtype(comparison.logical_not(comparison.isnan(input)), input.layout.dtype)
-    return _into(out, nansum(input, dim, keepdim, dtype=dtype) / sum(present, dim, keepdim))
+    return into(out, nansum(input, dim, keepdim, dtype=dtype) / sum(present, dim, keepdim))
 
 
 @method
 def prod(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dtype=None, out=None) -> Tensor:
     """The product of all elements, or along one dimension."""
     if axis is not None or keepdims is not None:
-        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+        dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
     result = PROD.run(input, _dims(dim), keepdim)
-    return _into(out, result if dtype is None else to_dtype(result, as_dtype(dtype)))
+    return into(out, result if dtype is None else to_dtype(result, as_dtype(dtype)))
 
 
 @method
 def amax(input, dim=(), keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
     """The largest element along dimensions (all, when none is given); NaN where there is one."""
     if axis is not None or keepdims is not None:
-        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
-    return _into(out, MAX.run(input, _none_if_empty(dim), keepdim))
+        dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    return into(out, MAX.run(input, _none_if_empty(dim), keepdim))
 
 
 @method
 def amin(input, dim=(), keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
     """The smallest element along dimensions (all, when none is given); NaN where there is one."""
     if axis is not None or keepdims is not None:
-        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
-    return _into(out, MIN.run(input, _none_if_empty(dim), keepdim))
+        dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    return into(out, MIN.run(input, _none_if_empty(dim), keepdim))
 
 
 @method
@@ -374,16 +374,16 @@ _AminMax = namedtuple("aminmax", ["min", "max"])
 def any(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
     """Whether any element is non-zero."""
     if axis is not None or keepdims is not None:
-        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
-    return _into(out, ANY.run(input, _dims(dim), keepdim))
+        dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    return into(out, ANY.run(input, _dims(dim), keepdim))
 
 
 @method
 def all(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
     """Whether all elements are non-zero."""
     if axis is not None or keepdims is not None:
-        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
-    return _into(out, ALL.run(input, _dims(dim), keepdim))
+        dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    return into(out, ALL.run(input, _dims(dim), keepdim))
 
 
 @method
@@ -402,7 +402,7 @@ def _correction(unbiased, correction):
 def var(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, keepdims=None, correction=None, out=None) -> Tensor:
     """The variance; the divisor is n - correction (1 by default, 0 with `unbiased=False`)."""
     if axis is not None or keepdims is not None:
-        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+        dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     layout = _layout("var", input)
@@ -413,16 +413,16 @@ def var(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, kee
             input, dim = reshape(input, (1,)), 0
         dims = wrap_dims(_none_if_empty(dim), input.layout.ndim)
         parts = var(registry["view_as_real"].function(input), dims, unbiased, keepdim, correction=correction)
-        return _into(out, sum(parts, -1))
-    return _into(out, VAR.run(input, _none_if_empty(dim), keepdim, (("correction", _correction(unbiased, correction)),)))
+        return into(out, sum(parts, -1))
+    return into(out, VAR.run(input, _none_if_empty(dim), keepdim, (("correction", _correction(unbiased, correction)),)))
 
 
 @method
 def std(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, keepdims=None, correction=None, out=None) -> Tensor:
     """The standard deviation, the square root of `var`."""
     if axis is not None or keepdims is not None:
-        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
-    return _into(out, elementary.sqrt(var(input, dim, unbiased, keepdim, correction=correction)))
+        dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    return into(out, elementary.sqrt(var(input, dim, unbiased, keepdim, correction=correction)))
 
 
 def var_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None):
@@ -444,7 +444,7 @@ def norm(input, p=2, dim=None, keepdim: bool = False, out=None, dtype=None) -> T
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
                            f"{input.layout.dtype.title}")
     p = 2.0 if p == "fro" or p is None else float(p)
-    return _into(out, NORM.run(input, _none_if_empty(dim), keepdim, (("exponent", p),)))
+    return into(out, NORM.run(input, _none_if_empty(dim), keepdim, (("exponent", p),)))
 
 
 # ---------------------------------------------------------------- broadcasting undone
@@ -452,7 +452,6 @@ def norm(input, p=2, dim=None, keepdim: bool = False, out=None, dtype=None) -> T
 @method
 def sum_to_size(self, *size):
     """Summed over dimensions until the shape is `size`, from which this one broadcasts."""
-    from ..layout import as_shape
     size = as_shape(size, "sum_to_size")
     shape = self.layout.shape
     if shape == size:
@@ -464,103 +463,3 @@ def sum_to_size(self, *size):
     dims = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(size) if n == 1 and shape[i + extra] != 1)
     out = SUM.run(self, dims, True) if dims else self
     return reshape(out, size)
-
-
-# ---------------------------------------------------------------- extremes with their places
-_arg_plans = new_plan_table()
-_ReturnTypes = {name: namedtuple(name, ["values", "indices"]) for name in ("max", "min")}
-
-
-def _arg_plan(kind, layout, dim, keepdim):
-    key = (kind, layout, dim, keepdim)
-    found = _arg_plans.get(key)
-    if found is None:
-        if layout.dtype.is_complex:
-            raise NotImplementedError(f'"{kind}" not implemented for \'{layout.dtype.title}\': complex numbers have no order')
-        axis = None if dim is None else wrap_dim(dim, layout.ndim)
-        if layout.numel == 0 and (axis is None or (layout.ndim and layout.shape[axis] == 0)):
-            what = "to be specified for input.numel() == 0" if axis is None else f"{axis} to have non-zero size"
-            raise IndexError(f"{kind}(): Expected reduction dim {what}.")
-        kept = tuple(1 if axis is None or i == axis else n for i, n in enumerate(layout.shape))
-        final = kept if keepdim else () if axis is None else tuple(n for i, n in enumerate(layout.shape) if i != axis)
-        strides = tuple(0 if axis is None or i == axis else s
-                        for i, s in enumerate(Layout.of(int64, kept, None, layout.device).strides))
-        module = kernels(layout.device, "argreduce")
-        prepared = None
-        if layout.numel:
-            shape, steps = (layout.shape, layout.strides) if layout.ndim else ((1,), (1,))
-            if not layout.ndim:
-                strides, axis = (0,), 0 if axis is not None else None
-            planner = module.plan_argreduce if kind.startswith("arg") else module.plan_extreme_with_index
-            prepared = planner(kind, layout.dtype.kernel, shape, steps, axis, strides)
-        found = _arg_plans.keep(key, (prepared, final))
-    return found
-
-
-def _arg(kind, x, dim, keepdim):
-    prepared, final = _arg_plan(kind, x.layout, dim, keepdim)
-    out = empty(Layout.of(int64, final, None, x.layout.device))
-    if prepared is not None:
-        prepared.call(x.address, out.address, prepared.walk)
-    return out
-
-
-@method
-def argmax(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
-    """The index of the first largest element, of all (row-major) or along a dimension. NaN counts as largest."""
-    if axis is not None or keepdims is not None:
-        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
-    return _into(out, _arg("argmax", input, dim, keepdim))
-
-
-@method
-def argmin(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
-    """The index of the first smallest element, of all (row-major) or along a dimension. NaN counts as smallest."""
-    if axis is not None or keepdims is not None:
-        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
-    return _into(out, _arg("argmin", input, dim, keepdim))
-
-
-def _extreme_along(kind, x, dim, keepdim):
-    prepared, final = _arg_plan(kind, x.layout, dim, keepdim)
-    values = empty(Layout.of(x.layout.dtype, final, None, x.layout.device))
-    indices = empty(Layout.of(int64, final, None, x.layout.device))
-    if prepared is not None:
-        prepared.call(x.address, values.address, indices.address, prepared.walk)
-    if recording(x) and x.layout.dtype.category >= 2:
-        values.node = GraphNode(kind, (x.node,), (indices,), _extreme_along_vjp, (x.layout, dim, keepdim))
-    return _ReturnTypes[kind](values, indices)
-
-
-def _extreme_along_vjp(node, grad):
-    indices, = node.tensors()
-    layout, dim, keepdim = node.constants
-    return (registry["value_selecting_backward"].function(grad, dim, indices, layout.shape, keepdim),)
-
-
-def _max_or_min(kind, total, pairwise, input, dim, keepdim, out):
-    if isinstance(dim, Tensor):
-        return pairwise(input, dim, out=out)
-    if dim is None:
-        if input.layout.numel == 0:
-            raise RuntimeError(f"{kind}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
-                               f"dim with the 'dim' argument.")
-        return _into(out, total.run(input))
-    pair = _extreme_along(kind, input, dim, keepdim)
-    return pair if out is None else type(pair)(*[_into(o, t) for o, t in zip(out, pair)])
-
-
-@method
-def max(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None):
-    """The largest element; with a dimension, (values, indices) along it; with a second tensor, `maximum`."""
-    if axis is not None or keepdims is not None:
-        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
-    return _max_or_min("max", MAX, arithmetic.maximum, input, dim, keepdim, out)
-
-
-@method
-def min(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None):
-    """The smallest element; with a dimension, (values, indices) along it; with a second tensor, `minimum`."""
-    if axis is not None or keepdims is not None:
-        dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
-    return _max_or_min("min", MIN, arithmetic.minimum, input, dim, keepdim, out)

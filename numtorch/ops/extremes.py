@@ -1,0 +1,111 @@
+"""Largest and smallest elements with their places: argmax and argmin, and max and min along a dimension."""
+from __future__ import annotations
+
+from collections import namedtuple
+
+from ..autograd.graph import GraphNode, recording
+from ..dtypes import int64
+from ..layout import Layout, wrap_dim
+from ..tensor import Tensor, empty
+from . import arithmetic
+from .backends import kernels
+from .op import method, new_plan_table, registry
+from .reduce import MAX, MIN, into, numpy_names
+
+_arg_plans = new_plan_table()
+_ReturnTypes = {name: namedtuple(name, ["values", "indices"]) for name in ("max", "min")}
+
+
+def _arg_plan(kind, layout, dim, keepdim):
+    key = (kind, layout, dim, keepdim)
+    found = _arg_plans.get(key)
+    if found is None:
+        if layout.dtype.is_complex:
+            raise NotImplementedError(f'"{kind}" not implemented for \'{layout.dtype.title}\': complex numbers have no order')
+        axis = None if dim is None else wrap_dim(dim, layout.ndim)
+        if layout.numel == 0 and (axis is None or (layout.ndim and layout.shape[axis] == 0)):
+            what = "to be specified for input.numel() == 0" if axis is None else f"{axis} to have non-zero size"
+            raise IndexError(f"{kind}(): Expected reduction dim {what}.")
+        kept = tuple(1 if axis is None or i == axis else n for i, n in enumerate(layout.shape))
+        final = kept if keepdim else () if axis is None else tuple(n for i, n in enumerate(layout.shape) if i != axis)
+        strides = tuple(0 if axis is None or i == axis else s
+                        for i, s in enumerate(Layout.of(int64, kept, None, layout.device).strides))
+        module = kernels(layout.device, "argreduce")
+        prepared = None
+        if layout.numel:
+            shape, steps = (layout.shape, layout.strides) if layout.ndim else ((1,), (1,))
+            if not layout.ndim:
+                strides, axis = (0,), 0 if axis is not None else None
+            planner = module.plan_argreduce if kind.startswith("arg") else module.plan_extreme_with_index
+            prepared = planner(kind, layout.dtype.kernel, shape, steps, axis, strides)
+        found = _arg_plans.keep(key, (prepared, final))
+    return found
+
+
+def _arg(kind, x, dim, keepdim):
+    prepared, final = _arg_plan(kind, x.layout, dim, keepdim)
+    out = empty(Layout.of(int64, final, None, x.layout.device))
+    if prepared is not None:
+        prepared.call(x.address, out.address, prepared.walk)
+    return out
+
+
+@method
+def argmax(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
+    """The index of the first largest element, of all (row-major) or along a dimension. NaN counts as largest."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    return into(out, _arg("argmax", input, dim, keepdim))
+
+
+@method
+def argmin(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
+    """The index of the first smallest element, of all (row-major) or along a dimension. NaN counts as smallest."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    return into(out, _arg("argmin", input, dim, keepdim))
+
+
+def _extreme_along(kind, x, dim, keepdim):
+    prepared, final = _arg_plan(kind, x.layout, dim, keepdim)
+    values = empty(Layout.of(x.layout.dtype, final, None, x.layout.device))
+    indices = empty(Layout.of(int64, final, None, x.layout.device))
+    if prepared is not None:
+        prepared.call(x.address, values.address, indices.address, prepared.walk)
+    if recording(x) and x.layout.dtype.category >= 2:
+        values.node = GraphNode(kind, (x.node,), (indices,), _extreme_along_vjp, (x.layout, dim, keepdim))
+    return _ReturnTypes[kind](values, indices)
+
+
+def _extreme_along_vjp(node, grad):
+    indices, = node.tensors()
+    layout, dim, keepdim = node.constants
+    return (registry["value_selecting_backward"].function(grad, dim, indices, layout.shape, keepdim),)
+
+
+def _max_or_min(kind, total, pairwise, input, dim, keepdim, out):
+    if isinstance(dim, Tensor):
+        return pairwise(input, dim, out=out)
+    if dim is None:
+        if input.layout.numel == 0:
+            raise RuntimeError(f"{kind}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+                               f"dim with the 'dim' argument.")
+        return into(out, total.run(input))
+    pair = _extreme_along(kind, input, dim, keepdim)
+    return pair if out is None else type(pair)(*[into(o, t) for o, t in zip(out, pair)])
+
+
+@method
+def max(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None):
+    """The largest element; with a dimension, (values, indices) along it; with a second tensor, `maximum`."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    return _max_or_min("max", MAX, arithmetic.maximum, input, dim, keepdim, out)
+
+
+@method
+def min(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None):
+    """The smallest element; with a dimension, (values, indices) along it; with a second tensor, `minimum`."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    return _max_or_min("min", MIN, arithmetic.minimum, input, dim, keepdim, out)
