@@ -139,7 +139,7 @@ def _along_columns(a, b, c, bias, workspace, walk):
         _finish(sums, columns, offset(c, index * walk[C_BATCH]), walk[C_COLUMN], alpha, beta, workspace, flags)
 
 
-_SERIAL_ELEMENTS = 80_000                                # of B: 300x300 took 6.5 us on one thread and 5.0 on two, 256x256 3.4 on both
+_SERIAL_ELEMENTS = 80_000                                # of B: 300x300 took 6.5 us on one thread and 5.0 on two, 256x256 3.4
 _COLUMN_BLOCK = 4096                                     # sums that stay in the first-level cache
 
 
