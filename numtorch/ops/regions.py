@@ -17,9 +17,9 @@ from .arithmetic import mul, sign
 from .backends import kernels
 from .conv import constant_pad
 from .copy import filled
+from .extremes import max as maximum
 from .op import new_plan_table, registry
 from .power import pow as power
-from .reduce import max as maximum
 from .reduce import mean
 from .resample import region_averages, window_averages
 from .view import make_view, narrow, reshape, squeeze, unsqueeze
