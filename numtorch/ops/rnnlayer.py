@@ -13,7 +13,7 @@ from ..autograd.api import grad as gradients
 from ..autograd.graph import GraphNode, attach_outputs, recording
 from ..autograd.modes import modes
 from ..devices import cpu
-from ..dtypes import uint8
+from ..dtypes import float32, uint8
 from ..layout import Layout
 from ..tensor import empty, wrap
 from . import creation, reduce
@@ -248,15 +248,20 @@ class _Backward:
         layer: the layer.
         has: which gradients come: of the final hidden and cell state, and of the outputs.
         to_before: whether the initial states' gradients are wanted.
-        wanted: whether those of x, w_ih, w_hh and w_hr are.
+        wanted: whether those of x, w_ih, w_hh, w_hr, b_ih and b_hh are.
     """
 
     def __init__(self, layer, has, to_before, wanted):
         dtype, rows, width = layer.hidden.dtype, layer.rows, layer.width
-        self.loop = _Scratch(kernels(cpu, "rnn").plan_backward(
+        for_x, for_input, for_hidden, for_projection, for_b_ih, for_b_hh = wanted
+        other = for_b_hh and layer.kind == "gru"         # a GRU's two biases have gradients of their own
+        self.totals = (("grad_gates",) if for_b_ih or (for_b_hh and not other) else ()) + (("grad_products",) if other else ())
+        prepared, parts = kernels(cpu, "rnn").plan_backward(
             layer.kind, dtype.kernel, layer.sizes, layer.reverse, layer.hidden_size, layer.out_size, layer.weight.strides,
-            None if layer.projection is None else layer.projection.strides, has, to_before), cpu)
-        for_x, for_input, for_hidden, for_projection = wanted
+            None if layer.projection is None else layer.projection.strides, has, to_before, self.totals)
+        self.loop, self.dtype = _Scratch(prepared, cpu), dtype
+        compute = float32 if dtype.itemsize == 2 else dtype
+        self.partial = Layout.of(compute, (parts, width), (len(self.totals) * width, 1), cpu)
         self.by_x = self.by_input = self.by_hidden = self.by_projection = None
         features = layer.x.shape[1]
         if for_x:
@@ -269,6 +274,15 @@ class _Backward:
             self.by_hidden = _WeightGradient(dtype, counts, width, layer.out_size, (layer.out_size, 1))
         if for_projection:
             self.by_projection = _WeightGradient(dtype, (rows,), layer.out_size, layer.hidden_size, (layer.hidden_size, 1))
+
+
+    def total(self, name, scratch):
+        """A bias' gradient, from the parts' sums at the start of the loop's workspace; None where it is not wanted."""
+        if name not in self.totals:
+            return None
+        place = self.totals.index(name) * self.partial.shape[1] * self.partial.dtype.itemsize
+        total = reduce.SUM.run(wrap(scratch.storage, scratch.address + place, self.partial), 0)
+        return total if self.partial.dtype is self.dtype else total.to(self.dtype)
 
 
 TURNED_ROWS = 128                                        # from which a weight's gradient is computed turned over
@@ -353,7 +367,7 @@ def _layer_vjp(node, grads):
         else:
             later_cell = creation.zeros(plan.cell_state.shape, dtype=hidden.layout.dtype) if has_cell else empty(plan.cell_state)
     kernels_of = plan.backward((has_later, has_cell, grad_out is not None), for_before or for_cell,
-                               (for_x, for_input, for_hidden, for_projection))
+                               (for_x, for_input, for_hidden, for_projection, for_b_ih, for_b_hh))
     loop = kernels_of.loop
     grad_gates = empty(plan.gates if plan.gates is not None else plan.hidden)
     grad_products = empty(plan.gates) if plan.kind == "gru" else grad_gates
@@ -363,16 +377,14 @@ def _layer_vjp(node, grads):
     loop.call(_address(later), _address(later_cell), _address(grad_out), _address(gates), before.address, _address(cell_before),
               hidden.address, _address(cell), _address(kept), weights[0].address, _address(weights[1]), grad_gates.address,
               grad_products.address, _address(grad_hidden), _address(grad_raw), _address(scratch), loop.walk)
-    by_bias = reduce.SUM.run(grad_gates, 0) if for_b_ih else None
-    by_hidden_bias = None
-    if for_b_hh:
-        by_hidden_bias = by_bias if by_bias is not None and grad_products is grad_gates else reduce.SUM.run(grad_products, 0)
+    by_bias = kernels_of.total("grad_gates", scratch)
+    by_hidden_bias = by_bias if grad_products is grad_gates else kernels_of.total("grad_products", scratch)
     return (kernels_of.by_x.run(grad_gates, w_ih) if for_x else None,
             later if for_before else None,
             later_cell if for_cell else None,
             kernels_of.by_input.run((grad_gates, x)) if for_input else None,
             plan.gradient_of_hidden_weight(kernels_of.by_hidden, grad_products, before, hidden) if for_hidden else None,
-            by_bias, by_hidden_bias,
+            by_bias if for_b_ih else None, by_hidden_bias if for_b_hh else None,
             kernels_of.by_projection.run((grad_hidden, raw)) if for_projection else None)
 
 

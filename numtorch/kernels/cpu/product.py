@@ -179,7 +179,8 @@ def split(problem, rows_unit, columns_unit, serial_work=SERIAL_WORK, packs=(True
         height = max(end - start for start, end in rows)
         width = max(end - start for start, end in columns)
         width = round_up(width, columns_unit)
-        cost = width * height + 8 * (packs[1] * width + packs[0] * height)      # 8: what packing costs, in rows
+        # in rows, packing costs 8 and reading what lies as it is 2: a tall A that both parts read took 280 µs instead of 200
+        cost = width * height + (8 if packs[1] else 2) * width + (8 if packs[0] else 2) * height
         if best is None or cost < best[0]:
             best = cost, [((0, problem.batch), r, c) for r in rows for c in columns]
     return best[1]

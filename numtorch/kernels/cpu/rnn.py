@@ -19,9 +19,9 @@ from typing import NamedTuple
 from .. import threads
 from ..compiler import compile_kernel
 from ..intrinsics import call_native, local_like
-from .elements import itemsize
+from .elements import compute_type, itemsize
 from .gemm import plan_gemm
-from .rnngates import plan_gates
+from .rnngates import plan_gates, plan_sum_rows
 from .rnnpanels import plan_panels as plan_panels
 from .rnnpanels import plan_products, worth_laying
 from .rnnpanels import plan_turned as plan_turned
@@ -93,8 +93,9 @@ def steps_of(sizes, low, high, reverse) -> list[Step]:
 class _Program:
     """Calls being gathered for `run_program`, for one part."""
 
-    def __init__(self, dtype, names, workspace=0):
-        self.item, self.names, self.workspace = itemsize(dtype), {name: i for i, name in enumerate(names)}, workspace
+    def __init__(self, dtype, names, front=0, workspace=0):
+        self.item, self.names = itemsize(dtype), {name: i for i, name in enumerate(names)}
+        self.front, self.workspace = front, workspace    # where its own of what stands before all scratch memory begins, and that
         self.segments, self.keep, self.scratch = [], [], 0
 
     def word(self, name, row=0, width=0):
@@ -172,12 +173,12 @@ def _parts(sizes, work):
     return list(zip(edges, [*edges[1:], batch]))
 
 
-def _prepare(dtype, names, parts, build, release):
-    """The loop, with a program a part."""
+def _prepare(dtype, names, parts, build, release, front=0):
+    """The loop, with a program a part; the workspace begins with `front` bytes for each."""
     kernel = compile_kernel(run_program, ("int64",) * ADDRESSES + ("int64*",))
-    programs, space = [], 0
+    programs, space = [], -(-front * len(parts) // 64) * 64
     for part in parts:
-        program = _Program(dtype, names, space)
+        program = _Program(dtype, names, front * len(programs), space)
         build(program, *part)
         space += -(-program.scratch // 64) * 64
         programs.append(program)
@@ -190,7 +191,7 @@ def _prepare(dtype, names, parts, build, release):
 
 
 class _ByRows(dict):
-    """What is planned for a step, by its number of rows."""
+    """What is planned for a step, by its number of rows (and what else decides)."""
 
     def __init__(self, plan):
         self.plan = plan
@@ -278,7 +279,7 @@ def _absent(**there):
 
 
 def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, out_size: int, weight_strides, projection_strides,
-                  has, to_before: bool):
+                  has, to_before: bool, summed=()):
     """Plan a layer's loop backwards, to the gradients of the gates' sums and of the initial states.
 
     Args:
@@ -287,6 +288,11 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
         projection_strides: the same of the projection seen as (out_size, hidden_size), or None.
         has: which of `later`, `later_cell` and `grad_out` are there. With several steps, the first two must be.
         to_before: whether the initial states' gradients are wanted.
+        summed: which of `"grad_gates"` and `"grad_products"` are also summed over all rows. The workspace begins with their sums,
+            (parts, summed, gates * hidden_size) in the compute type.
+
+    Returns:
+        The prepared call and its number of parts.
 
     Addresses, in the order of `BACKWARD`, 0 for what is not used: later (batch, out_size) and later_cell (batch, hidden_size),
     which hold the gradients of the final states and then those of the initial ones; grad_out (rows, out_size); what forward left;
@@ -309,8 +315,12 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
     gates = _ByRows(lambda rows: plan_gates(kind + "_grad", dtype, rows, hidden_size, alone, absent))
     totals = _ByRows(lambda rows: plan_gates("total", dtype, rows, out_size, alone, _absent(later=has_later, grad_out=has_grad)))
 
+    sums_of = _ByRows(lambda key: plan_sum_rows(dtype, key[0], width, key[1]))
+    total_bytes = width * itemsize(compute_type(dtype))
+
     def build(program, low, high):
         word, nothing = program.word, program.nothing
+        further = False
         for rows, at, before, state in reversed(steps_of(sizes, low, high, reverse)):
             later = word("later", state, out_size) if has_later else nothing()
             grad = word("grad_out", at, out_size) if has_grad else nothing()
@@ -334,8 +344,12 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
                                           word("grad_gates", at, width), word(*sums), to_later[:]))
             else:
                 calls.append(program.call(gates[rows], later, grad, word("hidden", at, out_size), word(*sums)))
+            for place, name in enumerate(summed):
+                calls.append(program.call(sums_of[rows, further], word(name, at, width),
+                                          [program.names["workspace"], program.front + place * total_bytes, 0]))
+            further = True
             if to_before or before is not None:
                 calls += program.multiply(products[rows], word(*sums), word("hidden_weight"), to_later)
             program.add(calls)
 
-    return _prepare(dtype, BACKWARD, parts, build, work > 1 << 20)
+    return _prepare(dtype, BACKWARD, parts, build, work > 1 << 20, len(summed) * total_bytes), len(parts)
