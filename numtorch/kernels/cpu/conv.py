@@ -37,19 +37,19 @@ def _is_product(shape: Geometry) -> bool:
     return shape.taps == 1 and shape.groups == 1 and shape.stride == (1, 1, 1) and not any(shape.padding)
 
 
-def _fastest(dtype, items, rows, lines, columns, others):
+def _fastest(dtype, items, rows, lines, columns, others, share=1.0):
     """Who computes the `rows` results of `items` groups of images, whose planes have so many lines and columns. `others` are (GF/s,
     family).
 
     Direct windows take 160 GF/s times the lanes that are filled, but a single row's sums wait for one another, and a thread takes
-    whole items; panels, each packed for all rows, 155 rows / (rows + 9).
+    whole items; panels, each packed for all rows, 155 rows / (rows + 9). `share` of that is left where results are scattered.
     """
     width = host_tile(4 if dtype == "float32" else 8).width
     filled = columns / (-(-columns // width) * width) if lines > 1 else 1
-    speeds = [(155 * rows / (rows + 9), convpanel), *others]
+    speeds = [(155 * share * rows / (rows + 9), convpanel), *others]
     if rows <= WINDOW_FEATURES:
         shared = min(items / threads.get_num_threads(), 1)
-        speeds.append((160 * filled * shared * (0.6 if rows == 1 else 1), convwindow))
+        speeds.append((160 * share * filled * shared * (0.6 if rows == 1 else 1), convwindow))
     return max(speeds, key=lambda speed: speed[0])[1]
 
 
@@ -141,7 +141,7 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
             others.append((convcolumns.speed(dtype, shape) * useful, convcolumns))
         others.append((convlanes.speed(dtype, convlanes.gradient_sums(shape), sums), convlanes))
     family = convwinograd if convwinograd.suits(dtype, shape) else _fastest(
-        dtype, shape.images * groups, shape.channels // groups, lines, columns, others)
+        dtype, shape.images * groups, shape.channels // groups, lines, columns, others, 1.0 if shape.stride == (1, 1, 1) else 0.65)
     return family.plan_input_grad(dtype, shape, bias)
 
 
