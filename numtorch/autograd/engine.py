@@ -253,8 +253,23 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
     return found
 
 
+def _counts(held):
+    return getrefcount(held), getrefcount(held.storage)
+
+
+def _calibrate_sum():
+    """What `_sum` counts of a gradient that only its caller's variable holds, and of its storage."""
+    held = wrap(Storage(0, 0, None), 0, None)
+    return _counts(held)
+
+
+_HELD, _HELD_STORAGE = _calibrate_sum()
+
+
 def _sum(held, more, create_graph):
-    if not create_graph and owned(held) and held.layout.dtype is more.layout.dtype:
+    """The sum of two gradients, in the memory of the first where nobody else refers to that."""
+    if not create_graph and getrefcount(held) <= _HELD and getrefcount(held.storage) <= _HELD_STORAGE + held.storage.pooled \
+            and held.layout is more.layout and held.layout.contiguous:
         return arithmetic.add_(held, more)
     return arithmetic.add(held, more)
 
