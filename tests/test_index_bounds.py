@@ -88,6 +88,35 @@ def test_as_in_pytorch(name, index):
     assert ours == theirs if isinstance(theirs, list) else type(ours) is type(theirs)
 
 
+WRITES = {
+    "scatter_": lambda x, i: x.scatter_(0, i, numtorch.ones(len(i))),
+    "scatter_add_": lambda x, i: x.scatter_add_(0, i, numtorch.ones(len(i))),
+    "scatter_reduce_": lambda x, i: x.scatter_reduce_(0, i, numtorch.ones(len(i)), "amax"),
+    "scatter_ of a matrix": lambda x, i: x.view(-1, 1).scatter_(0, i.view(-1, 1), numtorch.ones(len(i), 1)),
+    "index_add_": lambda x, i: x.index_add_(0, i, numtorch.ones(len(i))),
+    "index_copy_": lambda x, i: x.index_copy_(0, i, numtorch.ones(len(i))),
+    "index_fill_": lambda x, i: x.index_fill_(0, i, 1.0),
+    "index_reduce_": lambda x, i: x.index_reduce_(0, i, numtorch.ones(len(i)), "amax"),
+    "index_add_ of columns": lambda x, i: x.view(1, -1).index_add_(1, i, numtorch.ones(1, len(i))),
+    "put_": lambda x, i: x.put_(i, numtorch.ones(len(i))),
+    "x[i] = v": lambda x, i: written(numtorch, x, i),
+    "x[i, j] = v": lambda x, i: x.view(-1, 1).index_put_((i, numtorch.zeros_like(i)), numtorch.tensor(1.0)),
+    "x[i] += v": lambda x, i: x.index_put_((i,), numtorch.tensor(1.0), accumulate=True),
+}
+
+
+@pytest.mark.parametrize("count", [5, 2000, 70_000])
+@pytest.mark.parametrize("name", WRITES)
+def test_a_bad_index_leaves_what_it_would_have_written(name, count):
+    index = numtorch.arange(count)
+    index[-1] = count
+    target = numtorch.full((count,), -7.0)
+    version = target._version
+    with pytest.raises((IndexError, RuntimeError)):
+        WRITES[name](target, index)
+    assert (target == -7).all() and target._version == version
+
+
 def test_negative_rows_of_an_embedding_have_no_gradient():
     """A table is not written through an index that forward refuses."""
     weight = table(numtorch).requires_grad_()

@@ -18,6 +18,7 @@ from .indexed import (
     check_index,
     end_write,
     finish,
+    look_first,
     out_of_bounds,
     out_of_place,
     run_indexed,
@@ -123,13 +124,14 @@ def _put_key(x, dims, indices, source, reduce, wrap):
     return x.layout, dims, source.layout, reduce, wrap, *[i.layout for i in indices]
 
 
-def _write(x, dims, indices, source, reduce, wrap=True, complaint=out_of_bounds):
-    """x[indices] = source, or combined with it. No tape, no checks but the indices'."""
+def _write(x, dims, indices, source, reduce, wrap=True, complaint=out_of_bounds, before=lambda *call: None):
+    """x[indices] = source, or combined with it, after `before`. No tape, no checks but the indices'."""
     key = _put_key(x, dims, indices, source, reduce, wrap)
     found = _put_plans.get(key)
     if found is None:
         found = _put_plans.keep(key, _plan_put(x.layout, dims, indices, source.layout, reduce, wrap))
     if found[0] is not None:
+        before(x, indices, found[1], complaint)
         run_indexed(found[0], x, indices, source, found[1], complaint)
 
 
@@ -165,7 +167,7 @@ def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool
         if each.storage is storage:
             indices = [apart(i, x) for i in indices]
             break
-    _write(x, dims, indices, source, reduce, wrap, complaint)
+    _write(x, dims, indices, source, reduce, wrap, complaint, look_first)
     return end_write(name, x, graph, (source,), indices, _put_vjp, (dims, source.layout, accumulate))
 
 

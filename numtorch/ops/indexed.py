@@ -12,14 +12,19 @@ from ..dtypes import int32, int64
 from ..tensor import Tensor
 from .copy import clone, copy_, register
 from .op import method
+from .reduce import amax, amin
 from .view import unsqueeze
 from .writing import check_inplace_allowed, overlap_partly, rebase_history
 
 MOST_ADDRESSES = 64
+SPAN = 2048                                              # a kernel looks at so many indices before it writes there
 
 
 class _Desk(threading.local):
-    """A thread's words for the call it is making: the status, then the addresses of the second and later index arrays."""
+    """A thread's words for the call it is making: the status, then the addresses of the second and later index arrays. `fresh` is
+    the storage of a result that nobody else has seen."""
+
+    fresh = None
 
     def __init__(self):
         words = (ctypes.c_int64 * (1 + MOST_ADDRESSES))()
@@ -39,7 +44,8 @@ def run_indexed(prepared, x, indices, other, bounds, complaint=out_of_bounds):
 
     Args:
         bounds: for each index tensor, the dimension it indexes, that dimension's size, and the least index that is good.
-        complaint: makes the exception for a bad index (see `out_of_bounds`). A write stops there: what was written before stays.
+        complaint: makes the exception for a bad index (see `out_of_bounds`). A write stops there, and `look_first` has seen to it
+            that then only a new result is lost.
     """
     words, status = _desk.words
     more = 0
@@ -51,6 +57,25 @@ def run_indexed(prepared, x, indices, other, bounds, complaint=out_of_bounds):
     if words[0]:
         words[0] = 0
         raise complaint(*_first_bad(indices, bounds))
+
+
+def look_first(x, indices, bounds, complaint=out_of_bounds):
+    """Raise for a bad index before anything is written to a tensor that others have: kernels, which look as they go, so that large
+    indices are read once, would leave half a write behind."""
+    if _desk.fresh is x.storage or (len(indices) == 1 and indices[0].layout.ndim < 2 and indices[0].layout.numel <= SPAN):
+        return
+    for index, (_, size, least) in zip(indices, bounds):
+        if index.layout.numel and (amin(index).item() < least or amax(index).item() >= size):
+            raise complaint(*_first_bad(indices, bounds))
+
+
+def into_fresh(inplace, target, *args, **kwargs):
+    """An in-place op on a tensor that was made for it: an error loses nothing."""
+    _desk.fresh = target.storage
+    try:
+        return inplace(target, *args, **kwargs)
+    finally:
+        _desk.fresh = None
 
 
 def table_of(tensors):
@@ -133,7 +158,7 @@ def end_write(name, self, graph, sources, saved, vjp, constants):
 def out_of_place(inplace, name):
     """The form of an in-place op that writes to a copy."""
     def function(self, *args, **kwargs):
-        return inplace(clone(self), *args, **kwargs)
+        return into_fresh(inplace, clone(self), *args, **kwargs)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"A copy of the tensor after `{name}_`."
     return register(method(function))

@@ -10,6 +10,7 @@ from ..tensor import Tensor, empty
 from . import arithmetic, comparison, elementary
 from .backends import kernels
 from .copy import contiguous, copy_, copy_elements, filled, to_dtype
+from .indexed import into_fresh
 from .join import cat
 from .op import method, new_plan_table
 from .order import around
@@ -174,7 +175,7 @@ def _running_extreme_vjp(node, grad):
     indices, = node.tensors()
     if not grad.layout.ndim:
         return (grad,)
-    return (scatter_add_(filled(grad.layout.dense(), 0), node.constants, indices, grad),)
+    return (into_fresh(scatter_add_, filled(grad.layout.dense(), 0), node.constants, indices, grad),)
 
 
 @method

@@ -14,6 +14,8 @@ from .indexed import (
     check_index,
     end_write,
     finish,
+    into_fresh,
+    look_first,
     out_of_bounds,
     out_of_place,
     run_indexed,
@@ -97,7 +99,7 @@ def gather(input, dim, index, *, sparse_grad: bool = False, out=None) -> Tensor:
 
 def _gather_vjp(node, grad):
     layout, dim = node.constants
-    return (scatter_add_(filled(layout.dense(grad.layout.dtype), 0), dim, node.tensors()[0], grad),)
+    return (into_fresh(scatter_add_, filled(layout.dense(grad.layout.dtype), 0), dim, node.tensors()[0], grad),)
 
 
 # ---------------------------------------------------------------- scatter
@@ -129,6 +131,7 @@ def _scatter_(name, self, dim, index, source, how):
         return self
     graph = begin_write(name, self, source)
     index, source = apart(index, self), apart(source, self)
+    look_first(self, (index,), plan.bounds, _misplaced)
     run_indexed(plan.prepared, self, (index,), source, plan.bounds, _misplaced)
     return end_write(name, self, graph, (source,), (index,), _scatter_vjp, (plan.dim, source.layout, how))
 
@@ -209,7 +212,7 @@ def _reduced_into(out, dim, index, src, reduce, include_self):
 def _contributions(out, dim, index, src, include_self):
     """How many elements each mean is of; 1 where there are none."""
     ones = filled(out.layout.dense(), 1 if include_self else 0)
-    return arithmetic.clamp_low(scatter_add_(ones, dim, index, filled(src.layout.dense(), 1)), 1)
+    return arithmetic.clamp_low(into_fresh(scatter_add_, ones, dim, index, filled(src.layout.dense(), 1)), 1)
 
 
 def _lowest(dtype):
@@ -282,7 +285,8 @@ def _product_gradients(self, dim, index, src, include_self, grad, out):
     nonzero_self = arithmetic.where(zero_self, 1, self)
     without = scatter_reduce(nonzero_self, dim, index, src, "prod", include_self=include_self)
     by_self = grad * without / nonzero_self
-    zeros = gather(scatter_add_(filled(self.layout.dense(kind), 0), dim, index, to_dtype(zero_source, kind)), dim, index)
+    counted = into_fresh(scatter_add_, filled(self.layout.dense(kind), 0), dim, index, to_dtype(zero_source, kind))
+    zeros = gather(counted, dim, index)
     single = comparison.logical_and(zero_source, comparison.eq(zeros, 1))
     others = scatter_reduce(self, dim, index, arithmetic.where(single, 1, src), "prod", include_self=include_self)
     by_division = gather(grad * out, dim, index) / arithmetic.where(zero_source, 1, src)
