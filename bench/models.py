@@ -32,9 +32,20 @@ def _recurrent(kind, inputs=(32, 64, 128), hidden=128, **more):
 
 
 def _cell(kind, trained):
-    pick = (lambda result: result[0]) if kind == "LSTMCell" else (lambda result: result)
-    return module_case(f"{kind}(128, 128), 8×128", lambda torch: getattr(torch.nn, kind)(128, 128), (normal(8, 128),),
-                       trained=trained, pick=pick, budget=0.5 if trained else 0.9, tolerance=1e-3, group="recurrent")
+    """A cell in the middle of a sequence: its states are inputs, with gradients."""
+    states = 2 if kind == "LSTMCell" else 1
+
+    def make(torch):
+        class Step(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cell = getattr(torch.nn, kind)(128, 128)
+
+            def forward(self, x, *h):
+                return self.cell(x, h)[0] if states == 2 else self.cell(x, *h)
+        return Step()
+    return module_case(f"{kind}(128, 128), 8×128", make, (normal(8, 128),) * (1 + states), trained=trained,
+                       budget=0.5 if trained else 0.9, tolerance=1e-3, group="recurrent")
 
 
 def _lstm_formula(trained):
