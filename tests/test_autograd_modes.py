@@ -305,6 +305,22 @@ def test_inference_tensors_compute_where_nothing_is_saved(torch):
     x.clone().add_(1)
 
 
+@pytest.mark.parametrize("write", [
+    lambda x: x.add_(1), lambda x: x.mul_(x), lambda x: x.zero_(), lambda x: x.fill_(3), lambda x: x.copy_(numtorch.ones(3)),
+    lambda x: x.copy_(numtorch.ones(3, requires_grad=True)), lambda x: x.__setitem__(0, 5.0),
+    lambda x: x.__setitem__(numtorch.tensor([0]), 5.0), lambda x: x.index_add_(0, numtorch.tensor([0]), numtorch.ones(1)),
+    lambda x: x.scatter_(0, numtorch.tensor([0]), 5.0), lambda x: x.uniform_(), lambda x: numtorch.exp(numtorch.ones(3), out=x),
+    lambda x: x.masked_fill_(numtorch.tensor([True, False, True]), 5.0), lambda x: x.t_().add_(1), lambda x: x[1:].sub_(1),
+    lambda x: numtorch.nn.init.normal_(x),
+])
+def test_what_inference_mode_made_is_not_written_to_outside(write):
+    with numtorch.inference_mode():
+        x = numtorch.tensor([1.0, 2.0, 3.0])
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
+        write(x)
+    assert x.tolist() == [1.0, 2.0, 3.0]
+
+
 def test_inference_mode_is_of_its_thread():
     found = []
     with numtorch.inference_mode():

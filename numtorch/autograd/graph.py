@@ -281,11 +281,16 @@ def _is_ours(module, package):
     return module is None or module == package or module.startswith(package + ".")
 
 
-def mark_written(storage, op_name) -> None:
-    """Note an in-place write: the version counter, the op, and in anomaly mode the line."""
+def check_mode(storage, op_name) -> None:
+    """Raise RuntimeError for a write outside of inference mode to what was made in it."""
     if storage.inference and not modes.inference:
         raise RuntimeError(f"Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
                            f"normal tensor before doing inplace update. ({op_name})")
+
+
+def mark_written(storage, op_name) -> None:
+    """Note an in-place write, before it: the version counter, the op, and in anomaly mode the line."""
+    check_mode(storage, op_name)
     storage.version += 1
     storage.writer = op_name
     if modes.anomaly:

@@ -124,8 +124,8 @@ def call_into(op, args, out):
             or any(t.storage is out.storage for t in tensors):
         registry["copy_"].function(out, _run(op, plan, tensors))
         return out
-    plan.call(*[t.address for t in tensors], out.address, plan.walk)
     mark_written(out.storage, op.name)
+    plan.call(*[t.address for t in tensors], out.address, plan.walk)
     return out
 
 
@@ -192,8 +192,8 @@ def run_inplace(op, tensors):
         plan = op.inplace_plans.keep(layouts, op.make_inplace_plan(layouts))
     needs_graph = modes.grad and any(t.node is not None for t in tensors)
     if not needs_graph:
-        plan.call(*[t.address for t in tensors], plan.walk)
         mark_written(target.storage, op.name + "_")
+        plan.call(*[t.address for t in tensors], plan.walk)
         return target
     check_inplace_allowed(target, op.name)
     recipe = recipe_for(plan, sum((t.node is not None) << i for i, t in enumerate(tensors)))
@@ -202,8 +202,8 @@ def run_inplace(op, tensors):
     before = registry["clone"].function(target.detach()) if 0 in recipe.saves else target.detach()
     before.node = target.node
     kept = (before, *[_apart(t, target, i in recipe.saves) for i, t in enumerate(tensors[1:], 1)])
-    plan.call(*[t.address for t in tensors], plan.walk)
     mark_written(target.storage, op.name + "_")
+    plan.call(*[t.address for t in tensors], plan.walk)
     node = record_call(_plan_of_kept(op, plan, tuple([t.layout for t in kept])), kept, target)
     rebase_history(target, node)
     return target

@@ -300,8 +300,8 @@ def copy_(self, src, non_blocking: bool = False):
         return _write(self, as_operand("copy_", src))
     if self.node is not None or src.node is not None or src.storage is self.storage:
         return _write(self, src)
-    writing.call(src.address, self.address, writing.walk)
     mark_written(self.storage, "copy_")
+    writing.call(src.address, self.address, writing.walk)
     return self
 
 
@@ -326,8 +326,8 @@ def _write(self, source):
         source = clone(source)
     key = (source.layout, target)
     writing = _writings.get(key) or _writings.keep(key, _Writing(*key))
-    writing.call(source.address, self.address, writing.walk)
     mark_written(self.storage, "copy_")
+    writing.call(source.address, self.address, writing.walk)
     if graph and target.dtype.category >= 2:
         node = GraphNode("copy", (self.node, source.node), (), _copy_into_vjp, source.layout)
         rebase_history(self, node)

@@ -365,8 +365,8 @@ def _assign(x, found, source):
         return
     if source.layout.shape != layout.shape and source.layout.ndim:
         from_shape(source.layout, layout.shape)
-    copy_elements(source, view_of(x, layout, offset))
     mark_written(x.storage, "copy_")
+    copy_elements(source, view_of(x, layout, offset))
 
 
 def from_shape(layout, shape):

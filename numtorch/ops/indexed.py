@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 import threading
 
-from ..autograd.graph import GraphNode, mark_written, recording
+from ..autograd.graph import GraphNode, check_mode, mark_written, recording
 from ..dtypes import int32, int64
 from ..tensor import Tensor
 from .copy import clone, copy_, register
@@ -135,6 +135,7 @@ def begin_write(name, self, *sources):
     if not layout.contiguous and layout.overlaps_itself():
         raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers to a single memory "
                            f"location. Please clone() the tensor before performing the operation. ({name}_)")
+    check_mode(self.storage, name + "_")
     if recording(self, *sources):
         check_inplace_allowed(self, name)
         return True

@@ -402,13 +402,13 @@ def _refill(tensor, kind, parameters, generator, title, counters_dtype=None):
         plan = _plan_refill(tensor, kind, parameters, title, counters_dtype)
     if tensor.node is not None and modes.grad:
         check_inplace_allowed(tensor, title)
+    mark_written(tensor.storage, title + "_")
     if plan.layout is tensor.layout:
         _run_fill(plan, tensor, generator)
     else:
         target = empty_tensor(plan.layout)
         _run_fill(plan, target, generator)
         copy_elements(to_device(target, tensor.layout.device), tensor)
-    mark_written(tensor.storage, title + "_")
     if tensor.node is not None and type(tensor.node) is not Leaf and modes.grad:
         tensor.node = None                               # nothing of what was there before matters any more
     return tensor
