@@ -155,8 +155,8 @@ def _stays(problem, work):
     """Whether a product's operands, in the caches of the thread that made them, would take longer to reach another than it saves:
     8x512x128 in a loop of its own took 13 µs on one thread and 11 on two, but a cell of a recurrent network made of such products
     150 µs and 187."""
-    moved = problem.batch * problem.item * (problem.m * problem.k + problem.k * problem.n + problem.m * problem.n)
-    return problem.m > 1 and problem.n > 1 and moved <= 1 << 20 and work < 4 * moved
+    moved = problem.item * (problem.m * problem.k + problem.k * problem.n + problem.m * problem.n)
+    return problem.batch == 1 and problem.m > 1 and problem.n > 1 and moved <= 1 << 20 and work < 4 * moved
 
 
 def split(problem, rows_unit, columns_unit, serial_work=SERIAL_WORK, packs=(True, True)):
