@@ -1,9 +1,10 @@
 """A pool of worker threads whose loop is a kernel: what `threads.py` hands the parts of a call to.
 
 There is one job at a time. Its parts are claimed one by one, by the workers and by the thread that launched it, through one
-64-bit word, the *ticket*: job number, number of parts, next part. Claiming is a compare-and-exchange of that word, so a worker
+64-bit word, the *ticket*: job number, end and start of the parts left. Claiming is a compare-and-exchange of that word, so a worker
 that comes late finds it changed and cannot take a part of the wrong job; and a launcher never waits for a worker that has
-not begun, only for parts already being worked on. A worker that finds nothing to do looks again for some 50 µs, because the
+not begun, only for parts already being worked on. The launcher takes the first part, workers the last: what a part touched is
+then in the cache of the thread that gets it next time. A worker that finds nothing to do looks again for some 50 µs, because the
 next call of a model follows within a few, and then sleeps in `read` until a launcher writes. What it reads is Linux's eventfd, or
 a pipe: a write to a pipe tells the scheduler that the writer is about to sleep, and it put the worker on the launcher's processor,
 where the two took turns for as long as they ran (512 x 512 products in twice the time).
@@ -59,18 +60,19 @@ def run_part(call, part):
     call_native(record[0], words, count)
 
 
-def run_claimed(state):
+def run_claimed(state, worker):
     """Claim parts of the job and run them until none is left. Returns how many that were."""
     ticket = offset(state, TICKET)
     ran = 0
     while True:
         claim = atomic_load(ticket)
-        part = claim & 0xffff
-        if part >= (claim >> 16) & 0xffff:
+        start, end = claim & 0xffff, (claim >> 16) & 0xffff
+        if start >= end:
             return ran
         call = as_pointer(atomic_load(offset(state, JOB)), state)
-        if compare_exchange(ticket, claim, claim + 1):   # else another took it, or `call` may be of a later job
-            run_part(call, part)
+        # where this fails, another took a part, or `call` may be of a later job
+        if compare_exchange(ticket, claim, claim - 0x10000 if worker else claim + 1):
+            run_part(call, end - 1 if worker else start)
             atomic_add(offset(state, DONE), 1)
             ran += 1
 
@@ -109,7 +111,7 @@ def work(state):
     """What a worker does until the pool is closed."""
     spins = 0
     while atomic_load(offset(state, RUNNING)) != 0:
-        if run_claimed(state) > 0:
+        if run_claimed(state, True) > 0:
             spins = 0
         elif spins < state[SPINS]:
             pause()
@@ -149,7 +151,7 @@ def launch(state, call, parts):
     atomic_store(done, 0)
     atomic_store(ticket, ((atomic_load(ticket) >> 32) + 1 << 32) + (parts << 16))
     wake(state, parts - 1)
-    run_claimed(state)
+    run_claimed(state, False)
     spins = 0
     while atomic_load(done) < parts:
         spins += 1
