@@ -18,6 +18,7 @@ from .indexed import (
     check_index,
     end_write,
     finish,
+    into_fresh,
     look_first,
     out_of_bounds,
     out_of_place,
@@ -95,7 +96,7 @@ def _index_vjp(node, grad):
 def spread(grad, layout, dims, indices):
     """Zeros of the indexed tensor's shape, with `grad` added where the indices point: the gradient of `index_values`."""
     out = filled(layout.dense(grad.layout.dtype), 0)
-    _write(out, dims, indices, grad, "add")
+    into_fresh(_write, out, dims, indices, grad, "add")
     if recording(grad):
         out.node = GraphNode("index_backward", (grad.node,), indices, _spread_vjp, dims)
     return out
@@ -124,14 +125,14 @@ def _put_key(x, dims, indices, source, reduce, wrap):
     return x.layout, dims, source.layout, reduce, wrap, *[i.layout for i in indices]
 
 
-def _write(x, dims, indices, source, reduce, wrap=True, complaint=out_of_bounds, before=lambda *call: None):
-    """x[indices] = source, or combined with it, after `before`. No tape, no checks but the indices'."""
+def _write(x, dims, indices, source, reduce, wrap=True, complaint=out_of_bounds):
+    """x[indices] = source, or combined with it. No tape, no checks but the indices'."""
     key = _put_key(x, dims, indices, source, reduce, wrap)
     found = _put_plans.get(key)
     if found is None:
         found = _put_plans.keep(key, _plan_put(x.layout, dims, indices, source.layout, reduce, wrap))
     if found[0] is not None:
-        before(x, indices, found[1], complaint)
+        look_first(x, indices, found[1], complaint)
         run_indexed(found[0], x, indices, source, found[1], complaint)
 
 
@@ -167,7 +168,7 @@ def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool
         if each.storage is storage:
             indices = [apart(i, x) for i in indices]
             break
-    _write(x, dims, indices, source, reduce, wrap, complaint, look_first)
+    _write(x, dims, indices, source, reduce, wrap, complaint)
     return end_write(name, x, graph, (source,), indices, _put_vjp, (dims, source.layout, accumulate))
 
 

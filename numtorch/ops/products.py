@@ -13,13 +13,10 @@ from .creation import arange
 from .einsum import tensordot
 from .gather import index_select
 from .join import stack
-from .op import method, registry
+from .op import method
 from .power import pow
+from .reduce import into
 from .view import expand, reshape, select, unsqueeze
-
-
-def _into(out, result):
-    return result if out is None else registry["copy_"].function(out, result)
 
 
 @method
@@ -31,16 +28,16 @@ def inner(input, other, *, out=None) -> Tensor:
     """
     x, y = input.layout.shape, other.layout.shape
     if not x or not y:
-        return _into(out, mul(input, other))
+        return into(out, mul(input, other))
     if x[-1] != y[-1]:
         raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(x)} and {list(y)}")
-    return _into(out, tensordot(input, other, ([-1], [-1])))
+    return into(out, tensordot(input, other, ([-1], [-1])))
 
 
 @method
 def vdot(input, other, *, out=None) -> Tensor:
     """The sum of the products of two vectors, the first conjugated."""
-    return _into(out, dot(conj(input), other))
+    return into(out, dot(conj(input), other))
 
 
 @method
@@ -60,7 +57,7 @@ def cross(input, other, dim=None, *, out=None) -> Tensor:
     if shape[dim] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {shape[dim]} and {shape[dim]}")
     x, y = ([select(expand(t, shape), dim, i) for i in range(3)] for t in (input, other))
-    return _into(out, stack([sub(mul(x[i - 2], y[i - 1]), mul(x[i - 1], y[i - 2])) for i in range(3)], dim))
+    return into(out, stack([sub(mul(x[i - 2], y[i - 1]), mul(x[i - 1], y[i - 2])) for i in range(3)], dim))
 
 
 @method
@@ -70,7 +67,7 @@ def kron(input, other, *, out=None) -> Tensor:
     x, y = ((1,) * (ndim - t.layout.ndim) + t.layout.shape for t in (input, other))
     left = reshape(input, tuple(n for extent in x for n in (extent, 1)))
     right = reshape(other, tuple(n for extent in y for n in (1, extent)))
-    return _into(out, reshape(mul(left, right), tuple(m * n for m, n in zip(x, y))))
+    return into(out, reshape(mul(left, right), tuple(m * n for m, n in zip(x, y))))
 
 
 @method
