@@ -20,6 +20,7 @@ INDEX = torch.tensor([2, 0, 1])
 PLACES = torch.tensor([[0, 2, 1], [1, 0, 2]])
 MASK = torch.tensor([[True, False, True], [False, True, True]])
 CLASSES = torch.tensor([2, 0])
+PAD_MODES = ("reflect", "replicate", "circular")
 SIGNS = torch.tensor([1.0, -1.0], dtype=torch.float64)
 
 
@@ -201,8 +202,8 @@ ROWS = {
     "fliplr": row(lambda x: x.fliplr(), M), "flipud": row(lambda x: x.flipud(), M), "roll": row(lambda x: x.roll(1, 1), M),
     "rot90": row(lambda x: x.rot90(), M), "repeat": row(lambda x: x.repeat(2, 2), M),
     "repeat_interleave": row(lambda x: x.repeat_interleave(2, 1), M), "tile": row(lambda x: x.tile(2), M),
-    "pad": row(lambda x: (F.pad(x, (1, 2)), F.pad(x[None, None], (1, 1, 1, 1), mode="reflect")), M),
-    "constant_pad": row(lambda x: F.constant_pad(x, ((1, 2), (0, 1)), 3.0), M), "diag": row(lambda x: (x.diag(), x[0].diag()), S),
+    "pad": row(lambda x: (F.pad(x, (1, 2, 0, -1), value=3.0), *[F.pad(x[None, None], (1, 1, 1, 0), mode) for mode in PAD_MODES]), M),
+    "diag": row(lambda x: (x.diag(), x[0].diag()), S),
     "diag_embed": row(lambda x: a.diag_embed(x), M), "diagflat": row(lambda x: a.diagflat(x), V),
     "tril": row(lambda x: x.tril(), S), "triu": row(lambda x: x.triu(1), S), "sum_to_size": row(lambda x: x.sum_to_size(1, 3), M),
     "diagonal_scatter": row(lambda x, y: a.diagonal_scatter(x, y), S, V),

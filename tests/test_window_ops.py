@@ -1,4 +1,4 @@
-"""Convolution, pooling and padding as ops: values against loops over windows in NumPy, gradients of first and second order."""
+"""Convolution and pooling as ops: values against loops over windows in NumPy, gradients of first and second order."""
 from __future__ import annotations
 
 import itertools
@@ -219,24 +219,7 @@ def test_adaptive_avg_pool2d(size):
     assert gradcheck(lambda x: F.adaptive_avg_pool2d(x, size), [leaf(x)])
 
 
-# ---------------------------------------------------------------- padding
-@pytest.mark.parametrize(("widths", "mode", "value", "numpy_mode"), [
-    ((1, 2), "constant", None, "constant"), ((1, 0, 2, 3), "constant", 2.5, "constant"),
-    ((2, 1, 1, 0), "reflect", None, "reflect"),
-    ((3, 1), "replicate", None, "edge"), ((1, 2, 3, 1), "circular", None, "wrap")])
-def test_pad(widths, mode, value, numpy_mode):
-    x = values(2, 3, 4, 5)
-    pairs = [(0, 0)] * (4 - len(widths) // 2) + [(widths[i], widths[i + 1]) for i in reversed(range(0, len(widths), 2))]
-    options = {"constant_values": value or 0} if mode == "constant" else {}
-    np.testing.assert_array_equal(F.pad(torch.tensor(x), widths, mode, value).numpy(), np.pad(x, pairs, numpy_mode, **options))
-    assert gradcheck(lambda x: F.pad(x, widths, mode, value), [leaf(x)])
-
-
-def test_negative_padding_cuts():
-    x = values(3, 4)
-    np.testing.assert_array_equal(F.pad(torch.tensor(x), (-1, 1, 0, -2)).numpy(), np.pad(x[:1, 1:], ((0, 0), (0, 1))))
-
-
+# ---------------------------------------------------------------- windows as columns
 def test_unfold_has_the_windows_as_columns():
     x, w = values(2, 3, 5, 6), values(4, 3, 3, 2)
     columns = F.unfold(torch.tensor(x), (3, 2), padding=1, stride=2)

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import warnings
 
-from ..exchange import make
 from ..layout import wrap_dim
 from ..ops import activation, crossentropy, loss, reduce
 from ..ops import softmax as softmax_ops
@@ -11,7 +10,7 @@ from ..ops.arithmetic import clamp_low, div, mul, where
 from ..ops.attention import scaled_dot_product_attention
 from ..ops.comparison import eq
 from ..ops.contract import matmul
-from ..ops.conv import constant_pad, conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from ..ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from ..ops.copy import copy_, to_dtype
 from ..ops.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, feature_dropout
 from ..ops.elementary import tanh
@@ -22,6 +21,7 @@ from ..ops.linear import linear
 from ..ops.loss import paired_loss, reduced, reduced_terms
 from ..ops.multihead import multi_head_attention_forward
 from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+from ..ops.pad import pad
 from ..ops.random import rand
 from ..ops.regions import (
     adaptive_avg_pool1d,
@@ -214,50 +214,6 @@ def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool =
 
 
 # ---------------------------------------------------------------- shapes
-def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
-    """Elements added at both ends of the last dimensions.
-
-    Args:
-        pad: (before, after) for the last dimension, then for the one before it, and so on.
-        mode: `"constant"`, `"reflect"`, `"replicate"` or `"circular"`.
-        value: what to add in constant mode; 0 when None.
-
-    Raises:
-        RuntimeError: an odd number of widths, more than there are dimensions, or wider than a mode allows.
-    """
-    pad = tuple(pad)
-    ndim = input.layout.ndim
-    if len(pad) % 2:
-        raise RuntimeError(f"Padding length must be divisible by 2 (got {len(pad)})")
-    if len(pad) // 2 > ndim:
-        raise RuntimeError(f"Padding length should be less than or equal to two times the input dimension but got padding length "
-                           f"{len(pad)} "
-                           f"and input of dimension {ndim}")
-    widths = [(0, 0)] * (ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in reversed(range(0, len(pad), 2))]
-    if mode == "constant":
-        return constant_pad(input, widths, 0 if value is None else value)
-    if mode not in ("reflect", "replicate", "circular"):
-        raise NotImplementedError(f"Unrecognised padding mode {mode}")
-    for dim, (before, after) in enumerate(widths):
-        extent = input.layout.shape[dim]
-        if before == after == 0:
-            continue
-        limit = {"reflect": extent - 1, "circular": extent, "replicate": max(before, after)}[mode]
-        if max(before, after) > limit or extent == 0:
-            raise RuntimeError(f"Padding size should be less than the corresponding input dimension, but got: padding ({before}, "
-                               f"{after}) at "
-                               f"dimension {dim} of input {list(input.layout.shape)} ({mode})")
-        places = range(-before, extent + after)
-        if mode == "reflect":
-            places = [abs(i) if i < extent else 2 * (extent - 1) - i for i in places]
-        elif mode == "circular":
-            places = [i % extent for i in places]
-        else:
-            places = [min(max(i, 0), extent - 1) for i in places]
-        input = input.index_select(dim, make(list(places), device=input.layout.device))
-    return input
-
-
 def bilinear(input1, input2, weight, bias=None) -> Tensor:
     """x1 A_k x2 + b_k for each output k; weight is (O, I1, I2)."""
     out = reduce.sum(mul(matmul(unsqueeze(input1, -2), transpose(weight, 0, 1).reshape(weight.layout.shape[1], -1))

@@ -11,9 +11,10 @@ from ..layout import Layout
 from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import copy_elements, register
-from .op import new_plan_table, registry
+from .op import new_plan_table
+from .pad import pad
 from .reduce import SUM
-from .view import narrow, place, squeeze
+from .view import squeeze
 from .window import batched, dense, pair
 
 _plans = new_plan_table()
@@ -200,7 +201,7 @@ def _padding(name, padding, input, weight, stride, dilation, dims):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     totals = [d * (k - 1) for d, k in zip(dilation, weight.layout.shape[2:])]
     if any(t % 2 for t in totals):
-        input = constant_pad(input, [(0, 0)] * (input.layout.ndim - dims) + [(0, t % 2) for t in totals])
+        input = pad(input, [n for t in reversed(totals) for n in (0, t % 2)])
     return tuple(t // 2 for t in totals), input
 
 
@@ -321,31 +322,6 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
     """The transpose of `conv3d`, of (N, C, D, H, W) or (C, D, H, W) with (C, O / groups, KD, KH, KW). Arguments as for
     `conv_transpose2d`."""
     return _transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-# ---------------------------------------------------------------- padding
-def constant_pad(input, widths, value=0) -> Tensor:
-    """`input` with (before, after) elements of `value` added along each dimension; negative numbers cut elements off."""
-    for dim, (before, after) in enumerate(widths):
-        if before < 0 or after < 0:
-            extent = input.layout.shape[dim]
-            length = extent + min(before, 0) + min(after, 0)
-            if length < 0:
-                raise RuntimeError(f"narrow(): length must be non-negative. (pad: dimension {dim} of extent {extent} cannot lose "
-                                   f"{-before} "
-                                   f"and {-after} elements)")
-            input = narrow(input, dim, max(-before, 0), length)
-    widths = [(max(b, 0), max(a, 0)) for b, a in widths]
-    if not any(b or a for b, a in widths):
-        return input
-    source = input.layout
-    base = Layout.of(source.dtype, tuple(b + n + a for n, (b, a) in zip(source.shape, widths)), None, source.device)
-    offset = sum(b * s for (b, _), s in zip(widths, base.strides))
-    region = Layout.of(source.dtype, source.shape, base.strides, source.device)
-    if value == 0:
-        return place(input, base, region, offset)
-    outside = place(registry["ones_like"].function(input.detach()), base, region, offset) == 0
-    return registry["where"].function(outside, value, place(input, base, region, offset))
 
 
 register(conv2d)

@@ -15,10 +15,10 @@ from .activation import relu
 from .arithmetic import abs as absolute
 from .arithmetic import mul, sign
 from .backends import kernels
-from .conv import constant_pad
 from .copy import filled
 from .extremes import max as maximum
 from .op import new_plan_table, registry
+from .pad import pad
 from .power import pow as power
 from .reduce import mean
 from .resample import region_averages, window_averages
@@ -323,7 +323,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
     if input.layout.ndim not in (3, 4):
         raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
                            f"input, but got: {list(input.layout.shape)} (unfold)")
-    x = constant_pad(input, [(0, 0)] * (input.layout.ndim - 2) + [(ph, ph), (pw, pw)])
+    x = pad(input, (pw, pw, ph, ph)) if ph or pw else input
     x = x if x.layout.ndim == 4 else unsqueeze(x, 0)
     layout = x.layout
     n, c, height, width = layout.shape

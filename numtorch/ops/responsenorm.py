@@ -8,9 +8,9 @@ from ..dtypes import dtype as named
 from ..tensor import Tensor, empty
 from .arithmetic import add, div, mul, sub
 from .backends import kernels
-from .conv import constant_pad
 from .copy import contiguous, to_dtype
 from .op import new_plan_table
+from .pad import pad
 from .power import pow
 from .view import narrow
 
@@ -73,9 +73,7 @@ def _vjp(node, grad):
 def _window_sum(x, before, after):
     """The sum over the channels from `before` below each to `after` above it."""
     channels = x.layout.shape[1]
-    widths = [(0, 0)] * x.layout.ndim
-    widths[1] = (before, after)
-    padded = constant_pad(x, widths)
+    padded = pad(x, (0, 0) * (x.layout.ndim - 2) + (before, after))
     total = narrow(padded, 1, 0, channels)
     for start in range(1, before + after + 1):
         total = add(total, narrow(padded, 1, start, channels))
