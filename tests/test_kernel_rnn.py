@@ -9,7 +9,7 @@ import pytest
 from numtorch.kernels import threads
 from numtorch.kernels.cpu import rnn
 from numtorch.kernels.cpu.rnngates import KINDS, plan_gates
-from numtorch.kernels.cpu.rnnpanels import plan_panels, plan_products
+from numtorch.kernels.cpu.rnnpanels import plan_panels, plan_product, size_of_panels
 
 TOLERANCE = {"float32": 2e-6, "float64": 1e-14, "float16": 4e-3, "bfloat16": 3e-2}
 
@@ -192,14 +192,17 @@ def test_products_with_panels(dtype):
     rng = np.random.default_rng(3)
     for rows, columns, depth in ((1, 1, 1), (3, 32, 5), (4, 100, 33), (17, 64, 40), (2, 7, 50)):
         weight, a = rng.normal(size=(depth, columns)).astype(dtype), rng.normal(size=(rows, depth)).astype(dtype)
+        start = rng.normal(size=(rows, columns)).astype(dtype)
         for matrix, strides in ((weight, (columns, 1)), (np.ascontiguousarray(weight.T), (1, depth))):
-            _, panels = run(plan_panels(dtype, depth, columns, strides), matrix, np.zeros(depth * columns, dtype))
-            out, left, item = Guarded(np.zeros((rows, columns), dtype)), Guarded(a), np.dtype(dtype).itemsize
-            for plan, by_weight, by_out in plan_products(dtype, rows, columns, depth):
-                space = np.zeros(plan.workspace + 64, np.uint8)
-                plan.call(left.address, panels.ctypes.data + by_weight * item, out.address + by_out * item, 0,
-                          space.ctypes.data + -space.ctypes.data % 64, plan.walk)
-            np.testing.assert_allclose(out.check(), a.astype(float) @ weight, 1e-5 if dtype == "float32" else 1e-12, 1e-5)
+            empty = np.full(size_of_panels(dtype, depth, columns), np.nan, dtype)
+            _, panels = run(plan_panels(dtype, depth, columns, strides), matrix, empty)
+            assert not np.isnan(panels).any()
+            for further in (False, True):
+                out, left = Guarded(start.copy()), Guarded(a)
+                plan = plan_product(dtype, rows, columns, depth, further)
+                plan.call(left.address, panels.ctypes.data, out.address, 0, 0, plan.walk)
+                expected = a.astype(float) @ weight + further * start
+                np.testing.assert_allclose(out.check(), expected, 1e-5 if dtype == "float32" else 1e-12, 1e-5)
 
 
 def run_loop(kind, sizes, reverse, n, dtype=np.float64):
@@ -223,7 +226,7 @@ def run_loop(kind, sizes, reverse, n, dtype=np.float64):
     plan = rnn.plan_forward(kind, name, sizes, reverse, n, n, (1, n), None, True)
     laid = weight
     if rnn.worth_laying(name, sizes):
-        _, laid = run(rnn.plan_panels(name, n, count * n, (1, n)), weight, np.zeros(weight.size, dtype))
+        _, laid = run(rnn.plan_panels(name, n, count * n, (1, n)), weight, np.zeros(size_of_panels(name, n, count * n), dtype))
     arrays = {"gates": sums, "before": before, "cell_before": cell_before, "hidden_weight": laid, "hidden_bias": bias,
               "hidden": sums if kind.startswith("rnn") else np.zeros((rows, n), dtype), "cell": np.zeros((rows, n), dtype),
               "products": np.zeros((batch, count * n), dtype), "kept": np.zeros((rows, n), dtype),

@@ -166,7 +166,9 @@ class _Layer:
         """The kernel that lays a weight into panels, and their layout; None where it is used as it lies."""
         if not self.laid:
             return None
-        return (kernels(cpu, "rnn").plan_panels(weight.dtype.kernel, *shape, strides), Layout.of(weight.dtype, shape, None, cpu))
+        family, dtype = kernels(cpu, "rnn"), weight.dtype
+        return (family.plan_panels(dtype.kernel, *shape, strides),
+                Layout.of(dtype, (family.size_of_panels(dtype.kernel, *shape),), None, cpu))
 
     def run(self, x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr):
         """Hidden states, and what backward wants: gates, cell states, states before the projection, GRU's hidden products."""

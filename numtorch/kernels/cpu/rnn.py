@@ -23,8 +23,9 @@ from .elements import compute_type, itemsize
 from .gemm import plan_gemm
 from .rnngates import plan_gates, plan_sum_rows
 from .rnnpanels import plan_panels as plan_panels
-from .rnnpanels import plan_products, worth_laying
+from .rnnpanels import plan_product, worth_laying
 from .rnnpanels import plan_turned as plan_turned
+from .rnnpanels import size_of_panels as size_of_panels
 
 ADDRESSES = 16
 
@@ -112,13 +113,9 @@ class _Program:
         self.scratch = max(self.scratch, prepared.workspace)
         return [prepared.entry.address, *words, [-1, prepared.walk, 0]]
 
-    def multiply(self, products, left, weight, out):
-        """The calls of a step's products with one weight."""
-        return [self.call(prepared, left[:], self._moved(weight, by_weight), self._moved(out, by_out), self.nothing(),
-                          [self.names["workspace"], self.workspace, 0]) for prepared, by_weight, by_out in products]
-
-    def _moved(self, word, elements):
-        return [word[0], word[1] + elements * self.item, word[2]]
+    def multiply(self, product, left, weight, out):
+        """The call of a step's product with a weight."""
+        return self.call(product, left[:], weight, out, self.nothing(), [self.names["workspace"], self.workspace, 0])
 
     def add(self, calls):
         """Append a step; it joins the last segment when it is the same calls one stride further on."""
@@ -209,13 +206,14 @@ BACKWARD = ("later", "later_cell", "grad_out", "gates", "before", "cell_before",
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 
 
-def _products(dtype, sizes, columns, depth, strides, **options):
-    """A step's products with a weight seen as (depth, columns), by the number of rows."""
+def _products(dtype, sizes, columns, depth, strides, further, limit):
+    """A step's product with a weight seen as (depth, columns), by the number of rows."""
     if strides is None:
         return None
     if worth_laying(dtype, sizes):
-        return _ByRows(lambda rows: plan_products(dtype, rows, columns, depth, **options))
-    return _ByRows(lambda rows: [(plan_gemm(rows, columns, depth, dtype, (depth, 1), strides, (columns, 1), **options), 0, 0)])
+        return _ByRows(lambda rows: plan_product(dtype, rows, columns, depth, further))
+    return _ByRows(lambda rows: plan_gemm(rows, columns, depth, dtype, (depth, 1), strides, (columns, 1), beta=float(further),
+                                          max_parts=limit))
 
 
 def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, out_size: int, weight_strides, projection_strides,
@@ -242,8 +240,8 @@ def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, 
     parts = _parts(sizes, work)
     alone = len(parts) == 1
     limit = None if alone else 1
-    products = _products(dtype, sizes, width, out_size, weight_strides, beta=0.0 if kind == "gru" else 1.0, max_parts=limit)
-    projections = _products(dtype, sizes, out_size, hidden_size, projection_strides, max_parts=limit)
+    products = _products(dtype, sizes, width, out_size, weight_strides, kind != "gru", limit)
+    projections = _products(dtype, sizes, out_size, hidden_size, projection_strides, False, limit)
     gates = _ByRows(lambda rows: plan_gates(kind, dtype, rows, hidden_size, alone, absent=() if keeping else ("kept",)))
 
     def build(program, low, high):
@@ -255,7 +253,7 @@ def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, 
                                                                                                               ("hidden", at, width))
             calls = []
             if not begins:
-                calls += program.multiply(products[rows], old, word("hidden_weight"), word(*sums))
+                calls.append(program.multiply(products[rows], old, word("hidden_weight"), word(*sums)))
             if kind == "lstm":
                 old_cell = word("cell_before", state, hidden_size) if before is None else word("cell", before, hidden_size)
                 raw = "raw" if projection_strides else "hidden"
@@ -267,8 +265,8 @@ def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, 
             else:
                 calls.append(program.call(gates[rows], word(*sums)))
             if projection_strides:
-                calls += program.multiply(projections[rows], word("raw", at, hidden_size), word("projection"),
-                                          word("hidden", at, out_size))
+                calls.append(program.multiply(projections[rows], word("raw", at, hidden_size), word("projection"),
+                                              word("hidden", at, out_size)))
             program.add(calls)
 
     return _prepare(dtype, FORWARD, parts, build, work > 1 << 20)
@@ -308,8 +306,8 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
     has_later, has_later_cell, has_grad = has
     through = to_before or len(sizes) > 1                # between steps, gradients of states stand where those come
     projected = projection_strides is not None
-    products = _products(dtype, sizes, out_size, width, weight_strides, beta=1.0 if kind == "gru" else 0.0, max_parts=limit)
-    projections = _products(dtype, sizes, hidden_size, out_size, projection_strides, max_parts=limit)
+    products = _products(dtype, sizes, out_size, width, weight_strides, kind == "gru", limit)
+    projections = _products(dtype, sizes, hidden_size, out_size, projection_strides, False, limit)
     absent = _absent(later=has_later or projected, grad_out=has_grad and not projected, later_cell=has_later_cell,
                      grad_before=through)
     gates = _ByRows(lambda rows: plan_gates(kind + "_grad", dtype, rows, hidden_size, alone, absent))
@@ -329,8 +327,8 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
             calls = []
             if projected:
                 calls.append(program.call(totals[rows], later, grad, word("grad_hidden", at, out_size)))
-                calls += program.multiply(projections[rows], word("grad_hidden", at, out_size), word("projection"),
-                                          word("grad_raw", low, hidden_size))
+                calls.append(program.multiply(projections[rows], word("grad_hidden", at, out_size), word("projection"),
+                                              word("grad_raw", low, hidden_size)))
                 later, grad = word("grad_raw", low, hidden_size), nothing()
             if kind == "lstm":
                 old = word("cell_before", state, hidden_size) if before is None else word("cell", before, hidden_size)
@@ -349,7 +347,7 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
                                           [program.names["workspace"], program.front + place * total_bytes, 0]))
             further = True
             if to_before or before is not None:
-                calls += program.multiply(products[rows], word(*sums), word("hidden_weight"), to_later)
+                calls.append(program.multiply(products[rows], word(*sums), word("hidden_weight"), to_later))
             program.add(calls)
 
     return _prepare(dtype, BACKWARD, parts, build, work > 1 << 20, len(summed) * total_bytes), len(parts)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from numpy import float32, int32, int64
 
 from ..intrinsics import address_of, fmax, local_array, offset
-from ..vectormath import exp, tanh
+from ..vectormath import sigmoid, tanh
 from .elements import itemsize, padded, prepare_parts, same, shares, typed
 
 T = float32
@@ -29,7 +29,7 @@ GRAIN = 12_000                                           # hidden units of an LS
 def sigmoid_row(x, n):
     for j in range(padded(n)):
         if int32(j) < int32(n):
-            x[j] = store(T(1) / (T(1) + exp(-load(x[j]))))
+            x[j] = store(sigmoid(load(x[j])))
 
 
 def tanh_row(x, n):
@@ -40,7 +40,7 @@ def tanh_row(x, n):
 
 def sigmoid_block(x, n):
     for j in range(padded(n)):
-        x[j] = T(1) / (T(1) + exp(-x[j]))
+        x[j] = sigmoid(x[j])
 
 
 def tanh_block(x, n):
