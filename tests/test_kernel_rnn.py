@@ -205,6 +205,14 @@ def test_products_with_panels(dtype):
                 np.testing.assert_allclose(out.check(), expected, 1e-5 if dtype == "float32" else 1e-12, 1e-5)
 
 
+def test_where_inputs_are_multiplied():
+    """In the steps where these are of several rows and both weights fit the cache."""
+    assert rnn.input_inside("float32", (32,) * 64, 128, 128, 512) and rnn.input_inside("float64", (50, 50), 5, 4, 16)
+    assert not rnn.input_inside("float32", (2,) * 64, 128, 128, 512)
+    assert not rnn.input_inside("float32", (32,) * 64, 1024, 512, 2048)
+    assert not rnn.input_inside("float32", (32,), 128, 128, 512) and not rnn.input_inside("float32", (32, 32), 0, 128, 512)
+
+
 def run_loop(kind, sizes, reverse, n, dtype=np.float64):
     """A loop's hidden states and the same by NumPy, sequence by sequence."""
     rng = np.random.default_rng(4)

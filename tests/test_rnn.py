@@ -262,7 +262,11 @@ LAYERS = [*itertools.product(["lstm", "gru", "rnn_tanh", "rnn_relu"], [(3,), (2,
           ("lstm", (3,), False, 2), ("lstm", (3, 2, 2, 1), True, 2), ("lstm", (2, 2), False, 2)]
 
 
-@pytest.mark.parametrize("kind, sizes, reverse, projection", [*LAYERS, ("lstm", (50, 50, 50), True, 3), ("gru", (129,), False, None)])
+MANY_ROWS = [("lstm", (50, 50, 50), True, 3), ("lstm", (40, 40, 9), False, None), ("gru", (20, 20, 15), True, None),
+             ("rnn_tanh", (17, 17), False, None)]            # each step multiplies its inputs itself
+
+
+@pytest.mark.parametrize("kind, sizes, reverse, projection", [*LAYERS, *MANY_ROWS, ("gru", (129,), False, None)])
 def test_layer_is_its_formula_forward_and_backward(kind, sizes, reverse, projection):
     for bias in (True, False):
         inputs = layer_inputs(kind, sizes, 4, 5, projection, bias)

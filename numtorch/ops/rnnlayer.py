@@ -3,9 +3,10 @@
 Rows stand step after step: step t has `sizes[t]` of them, falling or equal (as a PackedSequence lies in memory; without padding all
 sizes are the same), and row i of every step belongs to sequence i. A cell is a layer of one step.
 
-Forward is one product of all inputs with the input weights, then the loop (kernels/cpu/rnn.py). Backward is the loop in the other
-direction, then one product for each weight over all steps. Where a gradient is itself to be differentiated, and where there is
-no kernel (other devices, no elements), the same layer is written in ops (`formula`).
+Forward is the loop (kernels/cpu/rnn.py), in which each step multiplies its inputs with their weights where that is worth it; else
+one product of all inputs comes first. Backward is the loop in the other direction, then one product for each weight over all steps.
+Where a gradient is itself to be differentiated, and where there is no kernel (other devices, no elements), the same layer is
+written in ops (`formula`).
 """
 from __future__ import annotations
 
@@ -151,15 +152,19 @@ class _Layer:
         # the sums' bias: GRU adds the hidden one to the hidden product alone
         self.two_biases = kind != "gru" and b_ih is not None and b_hh is not None
         bias = b_ih if b_ih is not None or kind == "gru" else b_hh
-        self.input = Product(layout(self.rows, self.width), kernels(cpu, "gemm").plan_gemm(
+        turned = [None if w is None else w.strides[::-1] for w in (w_hh, w_hr)]
+        self.sums = layout(self.rows, self.width)
+        self.inside = x.contiguous and family.input_inside(dtype.kernel, sizes, x.shape[1], self.out_size, self.width)
+        self.loop = _Scratch(family.plan_forward(
+            kind, dtype.kernel, sizes, reverse, self.hidden_size, self.out_size, *turned, self.kept is not None, from_zeros,
+            x.shape[1] if self.inside else 0, bias is not None), cpu)
+        self.input = None if self.inside else Product(self.sums, kernels(cpu, "gemm").plan_gemm(
             self.rows, self.width, x.shape[1], dtype.kernel, x.strides, w_ih.strides[::-1], (self.width, 1),
             bias=None if bias is None else "column", bias_stride=1 if bias is None or self.two_biases else bias.strides[0]))
-        turned = [None if w is None else w.strides[::-1] for w in (w_hh, w_hr)]
-        self.loop = _Scratch(family.plan_forward(kind, dtype.kernel, sizes, reverse, self.hidden_size, self.out_size, *turned,
-                                                 self.kept is not None, from_zeros), cpu)
         self.pieces = self._pieces() if keeping else None
         self.laid = family.worth_laying(dtype.kernel, sizes)
         self.forward_panels = [self._panels(w, strides, w.shape[::-1]) for w, strides in zip((w_hh, w_hr), turned) if w is not None]
+        self.input_panels = [self._panels(w_ih, w_ih.strides[::-1], w_ih.shape[::-1])] if self.inside else None
         self.backward_panels = [self._panels(w, w.strides, w.shape) for w in (w_hh, w_hr) if w is not None and keeping]
 
     def _panels(self, weight, strides, shape):
@@ -173,11 +178,14 @@ class _Layer:
     def run(self, x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr):
         """Hidden states, and what backward wants: gates, cell states, states before the projection, GRU's hidden products."""
         if self.kind == "gru":
-            bias, inner_bias = b_ih, None if b_hh is None else contiguous(_apart(b_hh))
+            bias, inner_bias = b_ih, _contiguous(b_hh)
         else:
             bias = add(_apart(b_ih), _apart(b_hh)) if self.two_biases else b_hh if b_ih is None else b_ih
             inner_bias = None
-        gates = self.input.run(x, w_ih, bias)
+        if self.inside:
+            gates, input_weight, bias = empty(self.sums), _laid(self.input_panels, (w_ih,))[0], _contiguous(bias)
+        else:
+            gates, input_weight = self.input.run(x, w_ih, bias), None
         hidden = gates if self.gates is None else empty(self.hidden)
         cell = None if self.cell is None else empty(self.cell)
         raw = None if self.raw is None else empty(self.raw)
@@ -190,7 +198,7 @@ class _Layer:
         scratch = None if plan.layout is None else empty(plan.layout)
         plan.call(gates.address, before.address, _address(cell_before), weights[0].address, _address(inner_bias),
                   _address(weights[1]), hidden.address, _address(cell), _address(raw), _address(products), _address(kept),
-                  _address(scratch), _address(self.zeros), 0, 0, 0, plan.walk)
+                  _address(scratch), _address(self.zeros), x.address, _address(input_weight), _address(bias), plan.walk)
         return hidden, None if self.gates is None else gates, cell, raw, kept
 
     def last_rows(self):
@@ -335,6 +343,11 @@ def _laid(panels, weights):
         prepared.call(weight.address, out.address, prepared.walk)
         found.append(out)
     return found if len(found) == 2 else (found[0], None)
+
+
+def _contiguous(bias):
+    """A bias as kernels take it; None stays None."""
+    return None if bias is None else contiguous(_apart(bias))
 
 
 def _address(tensor):
