@@ -56,7 +56,7 @@ CASES = [
     _fused("strided: a[:, ::2] @ b, 512×512×1024", ((512, 1024), (512, 512)), 2.0 * 512 ** 3, lambda torch, a, b: a[:, ::2] @ b),
 
     *[Case(f"{size}³", (normal(size, size), normal(size, size)), ORDERS[""], dtypes=("bfloat16", "float16"), flops=2.0 * size ** 3,
-           group="other dtypes") for size in (256, 1024)],
+           group="other dtypes") for size in (128, 256, 512, 1024)],
     Case("256³ of int64", (integers(256, 256, low=-9, high=9), integers(256, 256, low=-9, high=9)), ORDERS[""], numpy=True,
          group="other dtypes"),
 ]

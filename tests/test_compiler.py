@@ -243,3 +243,11 @@ def test_what_cannot_be_compiled_is_said_without_numba():
     with pytest.raises(NotImplementedError, match=r'"shifted" not implemented for \(float32\*, float32\*\)') as caught:
         compile_kernel(shifted, ("float32*", "float32*"))
     assert caught.value.__cause__ is None and caught.value.__suppress_context__ and "<<" in caught.value.reason
+
+
+def test_an_intrinsics_hash_has_what_its_module_takes_from_others(monkeypatch):
+    name = "numtorch.kernels.cpu.wordtile"
+    monkeypatch.setattr(binding, "_hashes", {})
+    before = binding.module_hash(name)
+    monkeypatch.setattr(binding, "_hashes", {"numtorch.kernels.cpu.microkernel": "changed"})
+    assert binding.module_hash(name) != before

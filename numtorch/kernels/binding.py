@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 import types as pytypes
 
@@ -259,8 +260,12 @@ _hashes: dict[str, str] = {}
 
 
 def module_hash(name):
+    """The hash of a module's source and of the modules beside it that it takes names from: they shape its code too."""
     if name not in _hashes:
         path = os.path.join(os.path.dirname(__file__), *name.split(".")[2:]) + ".py"
         with open(path, "rb") as file:
-            _hashes[name] = hashlib.sha256(file.read()).hexdigest()[:16]
+            source = file.read()
+        beside = re.findall(r"^from \.(\w+) import", source.decode(), re.MULTILINE)
+        parts = [source, *(module_hash(f"{name.rpartition('.')[0]}.{other}").encode() for other in beside)]
+        _hashes[name] = hashlib.sha256(b"".join(parts)).hexdigest()[:16]
     return _hashes[name]

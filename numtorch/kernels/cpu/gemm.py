@@ -6,8 +6,8 @@ one it takes:
 
 - `_blocked`: float32 and float64. What is packed, which blocks are made and in which order tiles come is decided by the
   plan (`_wide_blocking`): often nothing is packed, or only panels of B.
-- `_staged`: 16-bit floats and 8-bit integers are widened while they are packed, sums are kept in the wider type and rounded
-  once; also for a C without a unit stride.
+- `_staged`: 16-bit floats and 8-bit integers are widened on their way in, or taken in pairs (`gemmwords.py`); sums are kept in
+  the wider type and rounded once; also for a C without a unit stride.
 - `_loops`: complex numbers, as plain loops.
 
 Matrix times vector is in `gemv.py`, packing in `gemmpack.py`, the register tile in `tile.py` and `microkernel.py`. A thread
@@ -23,7 +23,7 @@ from numpy import float32, int64
 
 from .. import compiler, threads
 from ..intrinsics import offset
-from . import gemmdepth, gemv
+from . import gemmdepth, gemmwords, gemv
 from .gemmpack import (
     copy_exactly,
     copy_masked,
@@ -33,6 +33,7 @@ from .gemmpack import (
     pack_rows,
     tile_height,
 )
+from .gemmwords import widen_left, widen_right
 from .product import (
     A_BATCH,
     A_COLUMN,
@@ -56,7 +57,6 @@ from .product import (
     ROW_BLOCK,
     SUM_SPACE,
     SWAP,
-    WORDS,
     K,
     M,
     N,
@@ -79,7 +79,9 @@ MR, NV, W, NR, MASKED = 14, 2, 16, 32, 1
 NARROW = 0                                               # 1: panels of one vector have tiles of their own
 EDGE = 16                                                # what the columns read in place must be a multiple of
 PACK_LEFT, PACK_RIGHT, ALONG_ROWS = 1, 2, 4              # bits of the descriptor's PACKING
+LEFT_GAP = 16                                            # between staged rows of A, which would be powers of two apart
 load = store = same                                      # 16-bit words are widened and rounded by these
+stage_left, stage_right, STEP = widen_left, widen_right, 1   # how they are brought in, and how many steps a word holds
 scalar = float_scalar
 
 # ---------------------------------------------------------------- one panel of tiles
@@ -189,6 +191,7 @@ def _staged(a, b, c, bias, workspace, walk):
     packed_right = offset(workspace, walk[RIGHT_SPACE])
     sums = offset(workspace, walk[SUM_SPACE])
     pitch = walk[COLUMN_BLOCK]                           # of the sums: `rows` x COLUMN_BLOCK, a multiple of the tile
+    turned = a_row == 1 and a_column != 1
     for index in range(walk[BATCH]):
         this_left = offset(left, index * walk[A_BATCH])
         this_right = offset(right, index * walk[B_BATCH])
@@ -199,13 +202,17 @@ def _staged(a, b, c, bias, workspace, walk):
             pc = int64(0)
             while pc == 0 or pc < depth:
                 thick = _blocks(depth - pc, walk[DEPTH_BLOCK])
-                pack_columns(offset(this_right, pc * b_row + jc * b_column), b_row, b_column, width, thick, packed_right)
+                steps = (thick + (STEP - 1)) // STEP
+                stage_right(offset(this_right, pc * b_row + jc * b_column), b_row, b_column, width, thick, packed_left,
+                            packed_right)
                 for ic in range(0, rows, walk[ROW_BLOCK]):
                     high = min(rows - ic, walk[ROW_BLOCK])
-                    pack_rows(offset(this_left, ic * a_row + pc * a_column), a_row, a_column, high, thick, packed_left)
-                    _multiply_block(int64(PACK_LEFT | PACK_RIGHT), high, whole, thick, packed_left, int64(1), int64(MR),
-                                    packed_right, int64(NR), offset(sums, ic * pitch), pitch, T(1), T(1), workspace,
-                                    int64(ACCUMULATE if pc > 0 else 0), sums)
+                    left_pitch = steps + LEFT_GAP
+                    stage_left(offset(this_left, ic * a_row + pc * a_column), a_row, a_column, high, thick, left_pitch,
+                               packed_left)
+                    _multiply_block(int64(PACK_RIGHT), high, whole, steps, packed_left, int64(1) if turned else left_pitch,
+                                    high if turned else int64(1), packed_right, int64(NR), offset(sums, ic * pitch), pitch,
+                                    T(1), T(1), workspace, int64(ACCUMULATE if pc > 0 else 0), sums)
                 pc += max(thick, int64(1))
             this_bias = offset(workspace, jc if flags & COLUMN_BIAS else 0)
             finish(sums, pitch, offset(out, jc * walk[C_COLUMN]), c_row, walk[C_COLUMN], rows, width, alpha, beta, this_bias,
@@ -339,19 +346,18 @@ def _plan_blocked(problem, tile):
 
 
 def _plan_staged(problem, tile):
-    item = np.dtype(problem.compute).itemsize
-    depth = min(2048 // item, max(problem.k, 1))
+    names = gemmwords.staging(problem)
+    item, step = np.dtype(problem.compute).itemsize, names.get("STEP", 1)
+    depth = min(step * 2048 // item, max(problem.k, 1))
+    steps = -(-depth // step)
     parts = split(problem, 1 if problem.m < 8 * tile.rows else tile.rows, tile.columns)
     height = max(bottom - top for _, (top, bottom), _ in parts)
     width = max(right - left for _, _, (left, right) in parts)
     rows = min(5 * tile.rows, height)
     columns = min(_STAGED_COLUMNS, round_up(width, tile.columns))
     bias = max(problem.m, problem.n) if problem.bias else 0
-    spaces = space(bias, (round_up(rows, tile.rows) + tile.rows) * depth + tile.width, columns * depth + tile.width,
-                   height * columns)
-    load, store = WORDS.get(problem.dtype, (same, same))
-    kernel = compile_for(_staged, problem, load=load, store=store, pack_left=pack_left_words, pack_right=pack_right_words,
-                         WHOLE_ROWS=0)
+    spaces = space(bias, max(rows * (steps + LEFT_GAP), tile.columns * tile.width), columns * steps + tile.width, height * columns)
+    kernel = compile_for(_staged, problem, **names)
     return prepare(kernel, problem, parts, (depth, rows, columns, 0), spaces[1:4], spaces[4])
 
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 from numpy import float32, int64
 
 from ..intrinsics import offset
-from .product import same
 from .tile import copy_row, transpose_tile
 
 T = float32                                              # bound by compile_kernel, like the names below
 MR, LV, NV, W, NR, MASKED = 14, 1, 2, 16, 32, 1
-WHOLE_ROWS = 1                                           # 0: elements are widened one by one while they are packed
-load = same                                              # 16-bit words are widened by it
 
 
 def _even_share(remaining, tiles):
@@ -35,7 +32,7 @@ def _pack(source, stride, step, present, pitch_rows, depth, out):
     """out[k * pitch_rows + r] = source[r * stride + k * step], any strides; what is absent becomes 0."""
     for k in range(depth):
         for r in range(present):
-            out[k * pitch_rows + r] = load(source[r * stride + k * step])
+            out[k * pitch_rows + r] = source[r * stride + k * step]
         for r in range(present, pitch_rows):
             out[k * pitch_rows + r] = T(0)
 
@@ -85,7 +82,7 @@ def _pack_right(source, row, column, present, depth, out):
 def pack_rows(left, a_row, a_column, rows, depth, out):
     i = int64(0)
     tile = int64(0)
-    if MASKED and WHOLE_ROWS and a_row == 1:             # all tiles at a time: columns of A are read in long runs
+    if MASKED and a_row == 1:             # all tiles at a time: columns of A are read in long runs
         for k in range(depth):
             source, i, tile = offset(left, k * a_column), int64(0), int64(0)
             while i < rows:
@@ -105,7 +102,7 @@ def pack_rows(left, a_row, a_column, rows, depth, out):
 
 
 def pack_columns(right, b_row, b_column, columns, depth, out):
-    if MASKED and WHOLE_ROWS and b_column == 1 and columns > NR:     # four panels at a time: rows of B are read in long runs
+    if MASKED and b_column == 1 and columns > NR:     # four panels at a time: rows of B are read in long runs
         for first in range(0, columns, 4 * NR):
             last = min(columns, first + 4 * NR)
             for k in range(depth):

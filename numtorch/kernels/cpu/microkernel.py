@@ -178,7 +178,7 @@ class _Tile:
         new = []
         for i in range(self.rows):
             factor = self._broadcast(bases[i // 7], self.offsets[i])
-            new += [v.fma(factor, row[j], sums[i * self.vectors + j]) for j in range(self.vectors)]
+            new += [self._step(factor, row[j], sums[i * self.vectors + j]) for j in range(self.vectors)]
         following = b.sub(remaining, _index(1))
         asking = b.icmp_unsigned("<", b.sub(remaining, _index(_LAST_STEPS)), self.last)
         further = b.select(asking, self.out_row, _index(0))
@@ -190,6 +190,9 @@ class _Tile:
         again.set_metadata("llvm.loop", _no_unrolling(b.module))
         b.position_at_end(done)
         return ends[:-1]
+
+    def _step(self, factor, x, total):
+        return self.v.fma(factor, x, total)
 
     def _if(self, condition, values, change):
         """`change()` where the condition holds, `values` where it does not."""
@@ -259,29 +262,36 @@ class _Tile:
                 self.v.store(x, self._out(i, j), self.masks[j])
 
 
-@intrinsic(prefer_literal=True)
-def multiply_tile(typing_context, max_rows, vectors, width, masked, rows, depth, left, left_row, left_column, right,
-                  right_row, out, out_row, columns, alpha, beta, bias, flags):
-    shape = [t.literal_value for t in (vectors, width, masked)]
-    tallest = max_rows.literal_value
+def tile_intrinsic(tile):
+    """The intrinsic that multiplies by a class of tile."""
+    @intrinsic(prefer_literal=True)
+    def multiply_tile(typing_context, max_rows, vectors, width, masked, rows, depth, left, left_row, left_column, right,
+                      right_row, out, out_row, columns, alpha, beta, bias, flags):
+        shape = [t.literal_value for t in (vectors, width, masked)]
+        tallest = max_rows.literal_value
 
-    def codegen(context, builder, signature, values):
-        element = context.get_value_type(out.dtype)
-        done = builder.append_basic_block("tile_done")
-        switch = builder.switch(values[4], done)
-        for height in range(tallest, 0, -2):             # even heights; code for all took twice as long to compile
-            block = builder.append_basic_block(f"rows{height}")
-            switch.add_case(_index(height), block)
-            switch.add_case(_index(height - 1), block)
-            builder.position_at_end(block)
-            _Tile(builder, element, height, *shape, values[4:]).emit()
-            builder.branch(done)
-        builder.position_at_end(done)
-        return context.get_dummy_value()
+        def codegen(context, builder, signature, values):
+            element = context.get_value_type(out.dtype)
+            done = builder.append_basic_block("tile_done")
+            switch = builder.switch(values[4], done)
+            for height in range(tallest, 0, -2):             # even heights; code for all took twice as long to compile
+                block = builder.append_basic_block(f"rows{height}")
+                switch.add_case(_index(height), block)
+                switch.add_case(_index(height - 1), block)
+                builder.position_at_end(block)
+                tile(builder, element, height, *shape, values[4:]).emit()
+                builder.branch(done)
+            builder.position_at_end(done)
+            return context.get_dummy_value()
 
-    integer, scalar = types.int64, out.dtype
-    return types.void(max_rows, vectors, width, masked, integer, integer, out, integer, integer, out, integer, out,
-                      integer, integer, scalar, scalar, out, integer), codegen
+        integer, scalar = types.int64, out.dtype
+        return types.void(max_rows, vectors, width, masked, integer, integer, out, integer, integer, out, integer, out,
+                          integer, integer, scalar, scalar, out, integer), codegen
+
+    return multiply_tile
+
+
+multiply_tile = tile_intrinsic(_Tile)
 
 
 @intrinsic(prefer_literal=True)

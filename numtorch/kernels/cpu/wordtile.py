@@ -1,0 +1,99 @@
+"""The LLVM vector IR of products of 16-bit floats: `gemmwords.py` says what it means and where it is used.
+
+A word of 32 bits holds two elements that follow each other along the depth. It travels as a float32 of the same bits, which is
+never computed with: only the step of the tile is another one.
+"""
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from .microkernel import I32, _index, _Tile, tile_intrinsic
+
+I16 = ir.IntType(16)
+
+
+# ---------------------------------------------------------------- pairs
+
+
+class _BFloat(ir.Type):
+    """bfloat, which llvmlite's IR has no name for."""
+
+    def _to_string(self):
+        return "bfloat"
+
+    def __eq__(self, other):
+        return isinstance(other, _BFloat)
+
+    def __hash__(self):
+        return hash(_BFloat)
+
+
+class _DotTile(_Tile):
+    """Pairs by the processor's own instruction."""
+
+    def _step(self, factor, x, total):
+        v = self.v
+        pairs = ir.VectorType(_BFloat(), 2 * self.width)
+        if self.b.module.triple.startswith(("aarch64", "arm64")):
+            name = f"llvm.aarch64.neon.bfdot.v{self.width}f32.v{2 * self.width}bf16"
+        else:
+            name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * self.width}"
+        return self.b.call(v.declare(name, v.type, [v.type, pairs, pairs]),
+                           [total, self.b.bitcast(factor, pairs), self.b.bitcast(x, pairs)])
+
+
+class _HalvesTile(_Tile):
+    """Pairs by two multiply-adds: the second elements first, as VDPBF16PS has it."""
+
+    def _step(self, factor, x, total):
+        for half in (self._second, self._first):
+            total = self.v.fma(half(factor), half(x), total)
+        return total
+
+    def _second(self, pairs):
+        words = ir.VectorType(I32, self.width)
+        mask = ir.Constant(words, [-0x10000] * self.width)
+        return self.b.bitcast(self.b.and_(self.b.bitcast(pairs, words), mask), self.v.type)
+
+    def _first(self, pairs):
+        words = ir.VectorType(I32, self.width)
+        sixteen = ir.Constant(words, [16] * self.width)
+        return self.b.bitcast(self.b.shl(self.b.bitcast(pairs, words), sixteen), self.v.type)
+
+
+multiply_pairs_by_dot = tile_intrinsic(_DotTile)
+multiply_pairs_by_halves = tile_intrinsic(_HalvesTile)
+
+
+# ---------------------------------------------------------------- rows of words to float32
+def _row_of(widen):
+    @intrinsic(prefer_literal=True)
+    def row(typing_context, count, width, source, out):
+        size, lanes = count.literal_value, width.literal_value
+
+        def codegen(context, builder, signature, values):
+            _, _, source, out = values
+            words, floats = ir.VectorType(I16, lanes), ir.VectorType(ir.FloatType(), lanes)
+            for j in range(0, size, lanes):
+                loaded = builder.load(builder.bitcast(builder.gep(source, [_index(j)]), words.as_pointer()))
+                loaded.align = 2
+                target = builder.bitcast(builder.gep(out, [_index(j)]), floats.as_pointer())
+                builder.store(widen(builder, loaded, floats), target).align = 4
+            return context.get_dummy_value()
+
+        return types.void(count, width, source, out), codegen
+    return row
+
+
+def _halves(builder, words, floats):
+    return builder.fpext(builder.bitcast(words, ir.VectorType(ir.HalfType(), floats.count)), floats)
+
+
+def _bfloats(builder, words, floats):
+    wide = ir.VectorType(I32, floats.count)
+    return builder.bitcast(builder.shl(builder.zext(words, wide), ir.Constant(wide, [16] * floats.count)), floats)
+
+
+widen_halves, widen_bfloats = _row_of(_halves), _row_of(_bfloats)
