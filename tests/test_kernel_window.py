@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from numtorch.kernels.cpu import window
+from numtorch.kernels.cpu import maxregion, window
 
 try:
     import torch
@@ -27,6 +27,9 @@ CASES = [
     ((1, 5, 7, 7), (7, 7), (1, 1), (0, 0), (1, 1), False),
     ((1, 1, 1, 17), (1, 4), (1, 4), (0, 2), (1, 1), True),
     ((4, 16, 24, 24), (2, 2), (2, 2), (0, 0), (1, 1), False),
+    ((1, 2, 3, 1300), (2, 700), (1, 300), (1, 350), (1, 1), False),
+    ((1, 2, 3, 1300), (2, 20), (1, 7), (1, 10), (1, 30), True),
+    ((2, 1, 5, 700), (3, 2), (2, 300), (1, 1), (2, 1), False),
     ((0, 3, 6, 6), (2, 2), (2, 2), (0, 0), (1, 1), False),
     ((2, 0, 6, 6), (2, 2), (2, 2), (0, 0), (1, 1), False),
 ]
@@ -100,6 +103,10 @@ def test_maximum(dtype, case):
     plan = window.plan_max_pool2d(dtype, *shape, *case[1:])
     plan.call(x.address, out.address, indices.address, plan.walk)
     values, found, where = x.numpy(), out.numpy(), indices.numpy().astype(np.int64)
+    alone = Guarded(dtype, output_shape(*case))
+    plan = window.plan_max_pool2d_values(dtype, *shape, *case[1:])
+    plan.call(x.address, alone.address, plan.walk)
+    np.testing.assert_array_equal(alone.numpy(), found)
     grad = Guarded(dtype, out.shape, samples(out.shape, 1))
     grad_x, expected = Guarded(dtype, shape), np.zeros(shape)
     for row, column, ys, xs in windows(case):
@@ -153,6 +160,44 @@ def test_nan_and_infinity_reach_the_output(dtype):
     plan.call(x.address, out.address, indices.address, plan.walk)
     np.testing.assert_array_equal(out.numpy().ravel(), [np.nan, 5, -np.inf, np.inf])
     np.testing.assert_array_equal(indices.numpy().ravel(), [8, 11, 4, 6])     # the last NaN; of equals, the first
+
+
+def first_of_largest(values, places):
+    """The last NaN; without one, the first of the largest."""
+    missing = np.flatnonzero(np.isnan(values))
+    return places[missing[-1]] if len(missing) else places[int(values.argmax())]
+
+
+@pytest.mark.parametrize("shape, kernel, stride, padding, dilation", [
+    ((2, 2, 7, 40), (3, 3), (1, 1), (1, 1), (1, 1)), ((2, 2, 9, 40), (4, 5), (2, 3), (2, 2), (1, 2)),
+    ((2, 2, 9, 9), (3, 3), (2, 1), (1, 1), (1, 1)), ((1, 1, 3, 900), (3, 600), (1, 1), (1, 2), (1, 1))])
+@pytest.mark.parametrize("family", ["windows", "regions"])
+def test_which_of_equals_and_of_nan(shape, kernel, stride, padding, dilation, family):
+    N, C, H, W = shape
+    draw = np.random.default_rng(3)
+    values = draw.integers(0, 3, shape).astype(float)
+    values[draw.random(shape) < 0.03] = np.nan
+    values[draw.random(shape) < 0.5] = -np.inf
+    values[0, 0] = -np.inf
+    case = shape, kernel, stride, padding, dilation, False
+    x, out, indices = Guarded("float32", shape, values), Guarded("float32", output_shape(*case)), Guarded("int64", output_shape(*case))
+    if family == "windows":
+        plan = window.plan_max_pool2d("float32", *shape, *case[1:])
+    else:
+        axes = [((0, 1),)]
+        for axis in range(2):
+            inside = [[p for p in (at * stride[axis] - padding[axis] + k * dilation[axis] for k in range(kernel[axis]))
+                       if 0 <= p < shape[2 + axis]] for at in range(out.shape[2 + axis])]
+            axes.append(tuple((p[0], p[-1] + 1) for p in inside))
+        plan = maxregion.plan_max_region("float32", N * C, (1, H, W), axes, (1, *dilation))
+    plan.call(x.address, out.address, indices.address, plan.walk)
+    found, where = out.numpy(), indices.numpy().astype(np.int64)
+    for row, column, ys, xs in windows(case):
+        flat = [y * W + z for y in ys for z in xs]
+        for n, c in np.ndindex(N, C):
+            place = first_of_largest(values[n, c].ravel()[flat], flat)
+            assert where[n, c, row, column] == place
+            np.testing.assert_array_equal(found[n, c, row, column], values[n, c].ravel()[place])
 
 
 @pytest.mark.skipif(torch is None, reason="compares with PyTorch")

@@ -207,6 +207,24 @@ def test_one_dimension():
     np.testing.assert_allclose(F.avg_pool1d(torch.tensor(x), 3).numpy(), x.reshape(2, 3, 3, 3).mean(-1))
 
 
+def test_long_windows_side_by_side():
+    x = values(2, 3, 36)
+    parts = x.reshape(2, 3, 3, 12)
+    np.testing.assert_array_equal(F.max_pool1d(torch.tensor(x), 12).numpy(), parts.max(-1))
+    np.testing.assert_array_equal(F.max_pool1d(torch.tensor(x[0]), 12).numpy(), parts[0].max(-1))
+    np.testing.assert_allclose(F.avg_pool1d(torch.tensor(x), 12).numpy(), parts.mean(-1))
+    assert gradcheck(lambda x: F.max_pool1d(x, 12), [leaf(x)])
+    with pytest.raises(RuntimeError, match="not implemented for"):
+        F.max_pool1d(torch.arange(36)[None], 12)
+
+
+def test_one_window():
+    x = values(2, 3, 4, 5)
+    np.testing.assert_allclose(F.avg_pool2d(torch.tensor(x), (4, 5)).numpy(), x.mean((2, 3), keepdims=True))
+    assert gradcheck(lambda x: F.avg_pool2d(x, (4, 5)), [leaf(x)])
+    assert F.avg_pool2d(torch.tensor(x[:0]), (4, 5)).shape == (0, 3, 1, 1)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, (4, 3), (None, 5)])
 def test_adaptive_avg_pool2d(size):
     x = values(2, 3, 6, 7)
