@@ -117,7 +117,7 @@ def test_maximum(dtype, case):
         np.testing.assert_array_equal(where[:, :, row, column], flat)
         for n, c in np.ndindex(N, C):
             expected.reshape(N, C, H * W)[n, c, flat[n, c]] += grad.numpy()[n, c, row, column]
-    plan = window.plan_max_pool2d_grad(dtype, *shape, *case[1:])
+    plan = window.plan_max_pool_grad(dtype, N * C, H * W, out.shape[2] * out.shape[3])
     plan.call(grad.address, indices.address, grad_x.address, plan.walk)
     np.testing.assert_allclose(grad_x.numpy(), expected, rtol=4 * TOLERANCE[dtype], atol=8 * TOLERANCE[dtype])
 

@@ -1,31 +1,41 @@
 """Pooling in three dimensions, adaptive pooling, power averages, unpooling and folding.
 
 Means are linear maps along each axis (`resample.py`); maxima have a kernel of their own that is told where regions lie. One and
-two dimensions of equal windows are in `window.py`.
+two dimensions of equal windows, and how a plan of maxima is run, are in `window.py`.
 """
 from __future__ import annotations
 
-import math
+from math import prod
 
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import int64
 from ..layout import Layout
-from ..tensor import Tensor, empty
+from ..tensor import Tensor
 from .activation import relu
 from .arithmetic import abs as absolute
 from .arithmetic import mul, sign
 from .backends import kernels
 from .copy import filled
-from .extremes import max as maximum
-from .op import new_plan_table, registry
+from .op import registry
 from .pad import pad
 from .power import pow as power
-from .reduce import mean
-from .resample import region_averages, window_averages
+from .resample import apply, region_maps, window_maps
 from .view import make_view, narrow, reshape, squeeze, unsqueeze
-from .window import avg_pool1d, avg_pool2d, dense, max_pool1d, max_pool2d, pair
-
-_plans = new_plan_table()
+from .window import (
+    MaxPlan,
+    MeanPlan,
+    avg_pool1d,
+    avg_pool2d,
+    dense,
+    extents,
+    maxima,
+    means,
+    pair,
+    plan_max,
+    plan_mean,
+    planned,
+    windows,
+)
 
 
 # ---------------------------------------------------------------- maxima
@@ -43,124 +53,64 @@ def _window_regions(inputs, outputs, kernel, stride, padding, dilation):
     return tuple(regions)
 
 
-def _max_regions(x, regions, dilation):
-    """Maxima and their places in a plane, for regions of the last three dimensions of (N, C, D, H, W)."""
-    key = (x.layout, regions, dilation)
-    plan = _plans.get(key)
-    if plan is None:
-        layout = x.layout
-        shape, planes = layout.shape[2:], layout.shape[0] * layout.shape[1]
-        out = Layout.of(layout.dtype, (*layout.shape[:2], *[len(r) for r in regions]), None, layout.device)
-        prepared = None
-        if out.numel:
-            module = kernels(layout.device, "maxregion")
-            counts = math.prod(out.shape[2:])
-            prepared = (module.plan_max_region(layout.dtype.kernel, planes, shape, regions, dilation),
-                        module.plan_max_region_grad(layout.dtype.kernel, planes, math.prod(shape), counts))
-        plan = _plans.keep(key, (out, prepared))
-    layout, prepared = plan
-    out, indices = empty(layout), empty(layout.dense(int64))
-    if prepared is not None:
-        prepared[0].call(dense(x).address, out.address, indices.address, prepared[0].walk)
-    if recording(x):
-        out.node = GraphNode("max_regions", (x.node,), (indices,), _max_vjp, (x.layout, prepared))
-    return out, indices
+def _plan_regions(layout, lead, sizes, regions, dilation, rows=None):
+    """The plan of maxima of regions along the last dimensions."""
+    plan, dims = MaxPlan(layout, lead, [len(r) for r in regions], rows), len(sizes)
+    if plan.out.numel:
+        whole = (((0, 1),),) * (3 - dims)
+        plan.prepared = kernels(layout.device, "maxregion").plan_max_region(
+            layout.dtype.kernel, prod(lead), (1,) * (3 - dims) + sizes, whole + regions, (1,) * (3 - dims) + dilation)
+    return plan
 
 
-def _max_vjp(node, grad):
-    indices, = node.tensors()
-    return (_max_grad(grad, indices, *node.constants),)
-
-
-def _max_grad(grad, indices, x_layout, prepared):
-    if prepared is None:
-        return filled(x_layout.dense(), 0)
-    out = empty(x_layout.dense())
-    prepared[1].call(dense(grad).address, indices.address, out.address, prepared[1].walk)
-    if recording(grad):
-        out.node = GraphNode("max_regions_grad", (grad.node,), (indices,), _max_grad_vjp)
-    return out
-
-
-def _max_grad_vjp(node, u):
-    """Each output's gradient went to one input, so what comes back is that input's."""
-    indices, = node.tensors()
-    planes = u.layout.shape[:2]
-    flat = reshape(u, *planes, -1)
-    return (reshape(flat.gather(2, reshape(indices, *planes, -1)), indices.layout.shape),)
-
-
-def _batched(name, input, dims):
-    """(N, C, ...) with three dimensions at the end, and a function that gives results the input's dimensions."""
-    ndim = input.layout.ndim
-    if ndim not in (dims + 1, dims + 2):
-        raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got input of size: "
-                           f"{list(input.layout.shape)}")
-    if not input.layout.dtype.is_floating_point:
-        raise RuntimeError(f'"{name}" not implemented for \'{input.layout.dtype.name.capitalize()}\': expected a floating-point '
-                           f"dtype")
-    x = input if ndim == dims + 2 else unsqueeze(input, 0)
-    for _ in range(3 - dims):
-        x = unsqueeze(x, 2)
-
-    def restore(out):
-        for _ in range(3 - dims):
-            out = squeeze(out, 2)
-        return out if ndim == dims + 2 else squeeze(out, 0)
-
-    return x, restore
-
-
-def _adaptive_sizes(name, input, output_size, dims):
-    given = tuple(output_size) if hasattr(output_size, "__iter__") else (output_size,) * dims
-    if len(given) != dims:
-        raise RuntimeError(f"{name}: expected {dims} output sizes, got {list(given)}")
-    sizes = tuple(n if o is None else o for o, n in zip(given, input.layout.shape[-dims:]))
-    if min(sizes) < 0:
-        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, got {list(sizes)}")
-    if min(input.layout.shape[-dims:], default=1) == 0:
+# ---------------------------------------------------------------- adaptive
+def _adaptive_sizes(name, sizes, output_size, layout):
+    given = tuple(output_size) if hasattr(output_size, "__iter__") else (output_size,) * len(sizes)
+    if len(given) != len(sizes):
+        raise RuntimeError(f"{name}: expected {len(sizes)} output sizes, got {list(given)}")
+    counts = tuple(n if o is None else o for o, n in zip(given, sizes))
+    if min(counts) < 0:
+        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, got {list(counts)}")
+    if min(sizes) == 0:
         raise RuntimeError(f"{name}: Expected input to have non-zero size for non-batch dimensions, but input has sizes "
-                           f"{list(input.layout.shape)}")
-    return sizes
+                           f"{list(layout.shape)}")
+    return counts
 
 
-_WINDOW_MAX = {1: max_pool1d, 2: max_pool2d}
-_WINDOW_AVERAGE = {1: avg_pool1d, 2: avg_pool2d}
+def _divisor_window(sizes, counts):
+    """The window that divides the last dimensions, one or two, into equal parts, or None."""
+    if len(sizes) > 2 or not all(counts) or any(n % o for n, o in zip(sizes, counts)):
+        return None
+    return tuple(n // o for n, o in zip(sizes, counts))
 
 
-def _divisor_window(input, sizes):
-    """The window that divides the last dimensions into equal parts, or None."""
-    extents = input.layout.shape[-len(sizes):]
-    return tuple(n // o for n, o in zip(extents, sizes)) if all(o and n % o == 0 for n, o in zip(extents, sizes)) else None
+def _plan_adaptive_max(layout, name, dims, output_size):
+    lead, sizes = extents(name, layout, dims)
+    counts = _adaptive_sizes(name, sizes, output_size, layout)
+    kernel = _divisor_window(sizes, counts)
+    if kernel is not None and max(counts) > 1:
+        return plan_max(layout, name, dims, kernel, kernel, 0, 1, False)
+    rows = (*lead, prod(sizes)) if counts == (1,) * dims else None   # one window a plane: 7 times as fast as a row
+    return _plan_regions(layout, lead, sizes, tuple(map(_equal_regions, sizes, counts)), (1,) * dims, rows)
+
+
+def _plan_adaptive_mean(layout, name, dims, output_size):
+    lead, sizes = extents(name, layout, dims)
+    counts = _adaptive_sizes(name, sizes, output_size, layout)
+    kernel = _divisor_window(sizes, counts) or (sizes if counts == (1,) * dims else None)
+    return region_maps(sizes, counts) if kernel is None else plan_mean(layout, name, dims, kernel, kernel, 0, False, True, None)
 
 
 def _adaptive_max(input, output_size, return_indices, dims):
-    name = f"adaptive_max_pool{dims}d"
-    sizes = _adaptive_sizes(name, input, output_size, dims)
-    kernel = _divisor_window(input, sizes)
-    if sizes == (1,) * dims and not return_indices:      # rows of elements: 7 times as fast as one window a plane
-        _batched(name, input, dims)                      # raises for what is no image
-        shape = input.layout.shape
-        found = maximum(reshape(input, *shape[:-dims], math.prod(shape[-dims:])), -1)[0]
-        return reshape(found, *shape[:-dims], *sizes)
-    if kernel is not None and dims < 3:
-        return _WINDOW_MAX[dims](input, kernel, kernel, return_indices=return_indices)
-    x, restore = _batched(name, input, dims)
-    regions = tuple(_equal_regions(n, o) for n, o in zip(x.layout.shape[2:], (1,) * (3 - dims) + sizes))
-    found = tuple(restore(t) for t in _max_regions(x, regions, (1, 1, 1)))
-    return found if return_indices else found[0]
+    return maxima(input, planned(_plan_adaptive_max, input.layout, f"adaptive_max_pool{dims}d", dims, output_size), return_indices)
 
 
 def _adaptive_average(input, output_size, dims):
-    name = f"adaptive_avg_pool{dims}d"
-    sizes = _adaptive_sizes(name, input, output_size, dims)
-    if sizes == (1,) * dims:                             # a plain mean: 20 times as fast as one window a plane
-        return mean(input, tuple(range(-dims, 0)), keepdim=True)
-    kernel = _divisor_window(input, sizes)
-    if kernel is not None and dims < 3:
-        return _WINDOW_AVERAGE[dims](input, kernel, kernel)
-    _batched(name, input, dims)                          # raises for what is no image
-    return region_averages(input, sizes)
+    return _averages(input, planned(_plan_adaptive_mean, input.layout, f"adaptive_avg_pool{dims}d", dims, output_size))
+
+
+def _averages(input, plan):
+    return means(input, plan) if type(plan) is MeanPlan else apply(input, plan)
 
 
 def adaptive_avg_pool1d(input, output_size) -> Tensor:
@@ -194,26 +144,18 @@ def adaptive_max_pool3d(input, output_size, return_indices: bool = False):
 
 
 # ---------------------------------------------------------------- windows in three dimensions
-def _window(name, kernel_size, stride, padding, dilation):
-    kernel, padding, dilation = [pair(v, f"{name}: {what}", 3) for v, what in
-                                 ((kernel_size, "kernel_size"), (padding, "padding"), (dilation, "dilation"))]
-    stride = pair(stride, f"{name}: stride", 3) if stride else kernel
-    if min(kernel) <= 0 or min(stride) <= 0 or min(dilation) <= 0:
-        raise RuntimeError(f"{name}: kernel size, stride and dilation should be greater than zero, but got {kernel}, {stride} and "
-                           f"{dilation}")
-    if min(padding) < 0 or any(2 * p > k for p, k in zip(padding, kernel)):
-        raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={max(padding)}, kernel_size={kernel} "
-                           f"({name})")
-    return kernel, stride, padding, dilation
+def _plan_max3d(layout, kernel_size, stride, padding, dilation, ceil_mode):
+    lead, sizes = extents("max_pool3d", layout, 3)
+    options, counts = windows("max_pool3d", lead, sizes, kernel_size, stride, padding, dilation, ceil_mode,
+                              kernels(layout.device, "window").pool_output_size)
+    return _plan_regions(layout, lead, sizes, tuple(map(_window_regions, sizes, counts, *options)), options[3])
 
 
-def _window_counts(name, x, kernel, stride, padding, dilation, ceil_mode):
-    count = kernels(x.layout.device, "window").pool_output_size
-    counts = tuple(count(*axis, ceil_mode) for axis in zip(x.layout.shape[2:], kernel, stride, padding, dilation))
-    if min(counts) < 1:
-        raise RuntimeError(f"Given input size: ({'x'.join(map(str, x.layout.shape[1:]))}). Calculated output size: "
-                           f"({'x'.join(map(str, (x.layout.shape[1], *counts)))}). Output size is too small ({name})")
-    return counts
+def _plan_mean3d(layout, kernel_size, stride, padding, ceil_mode, count_include_pad, divides):
+    lead, sizes = extents("avg_pool3d", layout, 3)
+    (kernel, stride, padding, _), counts = windows("avg_pool3d", lead, sizes, kernel_size, stride, padding, 1, ceil_mode,
+                                                   kernels(layout.device, "window").pool_output_size)
+    return window_maps(sizes, counts, kernel, stride, padding, bool(count_include_pad), divides)
 
 
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
@@ -223,12 +165,7 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         kernel_size, stride, padding, dilation: a number or (depth, height, width); the stride is the kernel's size when None.
         ceil_mode: let the last window hang over the edge.
     """
-    x, restore = _batched("max_pool3d", input, 3)
-    kernel, stride, padding, dilation = _window("max_pool3d", kernel_size, stride, padding, dilation)
-    counts = _window_counts("max_pool3d", x, kernel, stride, padding, dilation, bool(ceil_mode))
-    regions = tuple(_window_regions(*axis) for axis in zip(x.layout.shape[2:], counts, kernel, stride, padding, dilation))
-    found = tuple(restore(t) for t in _max_regions(x, regions, dilation))
-    return found if return_indices else found[0]
+    return maxima(input, planned(_plan_max3d, input.layout, kernel_size, stride, padding, dilation, ceil_mode), return_indices)
 
 
 def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
@@ -236,10 +173,9 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
     """The mean of each window of (N, C, D, H, W) or (C, D, H, W). Arguments as for `avg_pool2d`."""
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    x, restore = _batched("avg_pool3d", input, 3)
-    kernel, stride, padding, dilation = _window("avg_pool3d", kernel_size, stride, padding, 1)
-    counts = _window_counts("avg_pool3d", x, kernel, stride, padding, dilation, bool(ceil_mode))
-    return restore(window_averages(x, counts, kernel, stride, padding, bool(count_include_pad), divisor_override))
+    maps = planned(_plan_mean3d, input.layout, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override is None)
+    out = apply(input, maps)
+    return out if divisor_override is None else out / divisor_override
 
 
 # ---------------------------------------------------------------- powers
@@ -247,7 +183,7 @@ def _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, dims):
     kernel = (kernel_size,) * dims if isinstance(kernel_size, int) else tuple(kernel_size)
     average = {1: avg_pool1d, 2: avg_pool2d, 3: avg_pool3d}[dims]
     out = average(power(input, norm_type), kernel, stride or None, 0, ceil_mode)
-    return power(mul(mul(sign(out), relu(absolute(out))), math.prod(kernel)), 1.0 / norm_type)
+    return power(mul(mul(sign(out), relu(absolute(out))), prod(kernel)), 1.0 / norm_type)
 
 
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode: bool = False) -> Tensor:
@@ -286,7 +222,7 @@ def _max_unpool(input, indices, kernel_size, stride, padding, output_size, dims)
         for size, middle, step in zip(sizes, usual, stride):
             if not middle - step < size < middle + step:
                 raise ValueError(f'invalid output_size "{list(sizes)}" (dim must be between {middle - step} and {middle + step})')
-    lead, plane = input.layout.shape[:-dims], math.prod(sizes)
+    lead, plane = input.layout.shape[:-dims], prod(sizes)
     places = reshape(indices, *lead, -1)
     if places.layout.numel and (places.min().item() < 0 or places.max().item() >= plane):
         raise RuntimeError(f"Found an invalid max index: {places.max().item()} (output volumes are of size {list(sizes)}) ({name})")

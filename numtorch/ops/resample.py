@@ -118,17 +118,14 @@ def _windows(inputs, outputs, kernel, stride, padding, include_padding, divide):
     return rows
 
 
-def region_averages(x, sizes) -> Tensor:
-    """Means over as many equal regions of the last dimensions as `sizes` says; they overlap where extents do not divide."""
-    return apply(x, _maps("regions", tuple(zip(x.layout.shape[-len(sizes):], sizes))))
+def region_maps(inputs, outputs):
+    """Means over as many equal regions of the last dimensions as `outputs` says; they overlap where extents do not divide."""
+    return _maps("regions", tuple(zip(inputs, outputs)))
 
 
-def window_averages(x, outputs, kernel, stride, padding, include_padding, divisor) -> Tensor:
-    """Means over windows of the last dimensions, or their sums divided by `divisor`."""
-    axes = tuple((n, o, k, s, p, include_padding, divisor is None)
-                 for n, o, k, s, p in zip(x.layout.shape[-len(outputs):], outputs, kernel, stride, padding))
-    out = apply(x, _maps("windows", axes))
-    return out if divisor is None else out / divisor
+def window_maps(inputs, outputs, kernel, stride, padding, include_padding, divide):
+    """Means over windows of the last dimensions, or their sums."""
+    return _maps("windows", tuple((*axis, include_padding, divide) for axis in zip(inputs, outputs, kernel, stride, padding)))
 
 
 # ---------------------------------------------------------------- interpolation
@@ -249,7 +246,7 @@ def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", alig
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input (spatial "
                            f"{list(input.layout.shape[2:])}) output ({list(sizes)})")
     if mode == "area":
-        return region_averages(input, sizes)
+        return apply(input, region_maps(input.layout.shape[2:], sizes))
     return apply(input, _interpolation(mode, input.layout.shape[2:], sizes, factors, bool(align_corners)))
 
 

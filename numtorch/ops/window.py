@@ -1,18 +1,22 @@
 """Pooling: maxima and means of windows over the last dimensions of (N, C, L) and (N, C, H, W), and what windows share.
 
-One dimension runs as two with a height of 1; inputs without a batch dimension get one of extent 1. Convolutions are in conv.py.
+A plan is made of the options as a caller gives them and of the input as it is, with a batch dimension or without; for the kernels,
+one dimension is two with a height of 1. Regions of other kinds are in regions.py, convolutions in conv.py.
 """
 from __future__ import annotations
+
+from math import prod
 
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import int64
 from ..layout import Layout
 from ..tensor import Tensor, empty
 from .backends import kernels
-from .copy import contiguous
-from .op import new_plan_table, registry
+from .copy import contiguous, filled
+from .extremes import max as maximum
+from .op import new_plan_table
 from .reduce import amax, mean
-from .view import reshape, squeeze, unsqueeze
+from .view import reshape, unsqueeze
 
 _plans = new_plan_table()
 
@@ -51,120 +55,135 @@ def batched(name, input, dims):
                        f"{list(input.layout.shape)}")
 
 
-# ---------------------------------------------------------------- pooling
-def _check_pool(name, layout, kernel, stride, padding, dilation):
+def planned(make, *key):
+    """The plan that `make(*key)` makes, of a layout and options as they were given."""
+    try:
+        return _plans[make, key]
+    except (KeyError, TypeError):                        # TypeError: a list
+        key = tuple([tuple(v) if hasattr(v, "__iter__") and type(v) is not str else v for v in key])
+        return _plans.get((make, key)) or _plans.keep((make, key), make(*key))
+
+
+# ---------------------------------------------------------------- what is common to all windows
+def extents(name, layout, dims):
+    """The extents of an input, batched or not, before its last `dims`, and these. Raises RuntimeError for other inputs."""
+    if layout.ndim not in (dims + 1, dims + 2):
+        raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got input of size: "
+                           f"{list(layout.shape)}")
     if not layout.dtype.is_floating_point:
         raise RuntimeError(f'"{name}" not implemented for \'{layout.dtype.name.capitalize()}\': expected a floating-point dtype')
-    if min(kernel) <= 0:
-        raise RuntimeError(f"kernel size should be greater than zero, but got kH: {kernel[0]} kW: {kernel[1]} ({name})")
-    if min(stride) <= 0:
-        raise RuntimeError(f"stride should not be zero ({name}: got {stride})")
-    if min(dilation) <= 0:
-        raise RuntimeError(f"dilation should be greater than zero, but got dilationH: {dilation[0]} dilationW: {dilation[1]}")
+    return layout.shape[:-dims], layout.shape[-dims:]
+
+
+def windows(name, lead, sizes, kernel_size, stride, padding, dilation, ceil_mode, count):
+    """A window's options as tuples of `len(sizes)`, and how many windows there are along each axis."""
+    dims = len(sizes)
+    kernel, padding, dilation = [pair(v, f"{name}: {what}", dims) for v, what in
+                                 ((kernel_size, "kernel_size"), (padding, "padding"), (dilation, "dilation"))]
+    stride = pair(stride, f"{name}: stride", dims) if stride else kernel
+    for what, values in (("kernel size", kernel), ("stride", stride), ("dilation", dilation)):
+        if min(values) <= 0:
+            raise RuntimeError(f"{what} should be greater than zero, but got {list(values)} ({name})")
     if min(padding) < 0:
         raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)}")
     if any(2 * p > k for p, k in zip(padding, kernel)):
-        raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={max(padding)}, "
-                           f"kernel_size={kernel} ({name})")
+        raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={max(padding)}, kernel_size={kernel} "
+                           f"({name})")
+    counts = tuple([count(*axis, bool(ceil_mode)) for axis in zip(sizes, kernel, stride, padding, dilation)])
+    if min(counts) < 1:
+        raise RuntimeError(f"Given input size: ({'x'.join(map(str, lead[-1:] + sizes))}). Calculated output size: "
+                           f"({'x'.join(map(str, lead[-1:] + counts))}). Output size is too small ({name})")
+    return (kernel, stride, padding, dilation), counts
 
 
-def _pooled(name, layout, kernel, stride, padding, dilation, ceil_mode):
-    _check_pool(name, layout, kernel, stride, padding, dilation)
-    count = kernels(layout.device, "window").pool_output_size
-    sizes = [count(*axis, ceil_mode) for axis in zip(layout.shape[2:], kernel, stride, padding, dilation)]
-    if min(sizes) < 1:
-        raise RuntimeError(f"Given input size: ({'x'.join(map(str, layout.shape[1:]))}). Calculated output size: "
-                           f"({layout.shape[1]}x{sizes[0]}x{sizes[1]}). Output size is too small")
-    return Layout.of(layout.dtype, (*layout.shape[:2], *sizes), None, layout.device)
+def _in_two(options, dims):
+    """Options of one dimension as those of two with a height of 1."""
+    return options if dims == 2 else [(least, *option) for least, option in zip((1, 1, 0, 1), options)]
 
 
-def _pool_plan(kind, layout, options):
-    """The result's layout and the forward and backward kernels of a pooling."""
-    key = (kind, layout, options)
-    plan = _plans.get(key)
-    if plan is None:
-        kernel, stride, padding, dilation, ceil_mode, *rest = options
-        out = _pooled(kind, layout, kernel, stride, padding, dilation, ceil_mode)
-        module = kernels(layout.device, "window")
-        sizes = (layout.dtype.kernel, *layout.shape, kernel, stride, padding)
-        if kind != "avg_pool2d":
-            sizes = (*sizes, dilation, ceil_mode)
-        else:
-            sizes = (*sizes, ceil_mode, *rest)
-        prepared = (None, None)
-        if out.numel:
-            backward = None if kind == "max_pool2d_values" else getattr(module, f"plan_{kind}_grad")(*sizes)
-            prepared = (getattr(module, f"plan_{kind}")(*sizes), backward)
-        plan = _plans.keep(key, (out, *prepared))
+def _side_by_side(lead, sizes, options):
+    """The shape that has windows of one dimension as rows, where they are its parts and long enough to be reduced as such."""
+    (length, *more), stride, padding, dilation = options
+    if more or length < LONG or stride != (length,) or padding != (0,) or dilation != (1,) or sizes[0] % length:
+        return None
+    return (*lead, sizes[0] // length, length)
+
+
+# ---------------------------------------------------------------- maxima
+class MaxPlan:
+    """A pooling of maxima: the result's layout and the kernels that find them, with their places or alone.
+
+    Attributes:
+        source, dims: the input's layout, and how many dimensions have windows.
+        prepared, values, backward: run with (x, out, indices), (x, out) and (grad_out, indices, grad_x).
+        rows: the shape of an input whose last dimension is a window, where that is so.
+    """
+
+    __slots__ = ("source", "dims", "out", "places", "prepared", "values", "backward", "rows")
+
+    def __init__(self, source, lead, counts, rows=None):
+        self.source, self.dims, self.rows = source, len(counts), rows
+        self.out = Layout.of(source.dtype, (*lead, *counts), None, source.device)
+        self.places = self.out.dense(int64)
+        self.prepared = self.values = self.backward = None
+
+    def plan_backward(self):
+        module, dims = kernels(self.source.device, "window"), self.dims
+        self.backward = module.plan_max_pool_grad(self.source.dtype.kernel, prod(self.source.shape[:-dims]),
+                                                  prod(self.source.shape[-dims:]), prod(self.out.shape[-dims:]))
+        return self.backward
+
+
+def plan_max(layout, name, dims, kernel_size, stride, padding, dilation, ceil_mode):
+    lead, sizes = extents(name, layout, dims)
+    module = kernels(layout.device, "window")
+    options, counts = windows(name, lead, sizes, kernel_size, stride, padding, dilation, ceil_mode, module.pool_output_size)
+    plan = MaxPlan(layout, lead, counts, _side_by_side(lead, sizes, options))
+    if plan.out.numel:
+        arguments = (layout.dtype.kernel, prod(lead), 1, *(1,) * (2 - dims), *sizes, *_in_two(options, dims), bool(ceil_mode))
+        plan.prepared, plan.values = module.plan_max_pool2d(*arguments), module.plan_max_pool2d_values(*arguments)
     return plan
 
 
-def _max_pool(x, options):
-    out_layout, prepared, _ = _pool_plan("max_pool2d", x.layout, options)
-    out, indices = empty(out_layout), empty(out_layout.dense(int64))
-    if prepared is not None:
-        prepared.call(dense(x).address, out.address, indices.address, prepared.walk)
-    if recording(x):
-        out.node = GraphNode("max_pool2d_with_indices", (x.node,), (indices,), _max_pool_vjp, (x.layout, options))
-    return out, indices
+def maxima(x, plan, return_indices):
+    """The maxima that a plan finds in x, and where they are in their planes."""
+    tracked = recording(x)
+    if plan.rows is not None and plan.out.numel and not return_indices:
+        rows = reshape(x, plan.rows)
+        return reshape(maximum(rows, -1)[0] if tracked else amax(rows, -1), plan.out.shape)
+    if plan.values is not None and not (return_indices or tracked):
+        out, source = empty(plan.out), dense(x)
+        plan.values.call(source.address, out.address, plan.values.walk)
+        return out
+    out, indices = empty(plan.out), empty(plan.places)
+    if plan.prepared is not None:
+        source = dense(x)
+        plan.prepared.call(source.address, out.address, indices.address, plan.prepared.walk)
+    if tracked:
+        out.node = GraphNode(f"max_pool{plan.dims}d_with_indices", (x.node,), (indices,), _max_vjp, plan)
+    return (out, indices) if return_indices else out
 
 
-def _max_values(x, options):
-    """The maxima alone, unrecorded."""
-    out_layout, prepared, _ = _pool_plan("max_pool2d_values", x.layout, options)
-    out = empty(out_layout)
-    if prepared is not None:
-        prepared.call(dense(x).address, out.address, prepared.walk)
-    return out
-
-
-def _max_pool_vjp(node, grad):
+def _max_vjp(node, grad):
     indices, = node.tensors()
-    return (_max_pool_grad(grad, indices, *node.constants),)
+    return (_max_grad(grad, indices, node.constants),)
 
 
-def _max_pool_grad(grad, indices, x_layout, options):
-    _, _, prepared = _pool_plan("max_pool2d", x_layout, options)
-    out = empty(x_layout.dense())
-    if prepared is None:
-        return registry["zeros_like"].function(out)
-    prepared.call(dense(grad).address, indices.address, out.address, prepared.walk)
+def _max_grad(grad, indices, plan):
+    if plan.prepared is None:
+        return filled(plan.source.dense(), 0)
+    backward, out, source = plan.backward or plan.plan_backward(), empty(plan.source.dense()), dense(grad)
+    backward.call(source.address, indices.address, out.address, backward.walk)
     if recording(grad):
-        out.node = GraphNode("max_pool2d_grad", (grad.node,), (indices,), _max_pool_grad_vjp)
+        out.node = GraphNode("max_pool_grad", (grad.node,), (indices,), _max_grad_vjp, plan.dims)
     return out
 
 
-def _max_pool_grad_vjp(node, u):
+def _max_grad_vjp(node, u):
     """Each output's gradient went to one input, so what comes back is that input's."""
     indices, = node.tensors()
-    planes = u.layout.shape[:2]
-    flat = reshape(u, *planes, -1)
-    return (reshape(flat.gather(2, reshape(indices, *planes, -1)), indices.layout.shape),)
-
-
-def _avg_pool(x, options):
-    out_layout, prepared, _ = _pool_plan("avg_pool2d", x.layout, options)
-    out = empty(out_layout)
-    if prepared is not None:
-        prepared.call(dense(x).address, out.address, prepared.walk)
-    if recording(x):
-        out.node = GraphNode("avg_pool2d", (x.node,), (), _avg_pool_vjp, (x.layout, options))
-    return out
-
-
-def _avg_pool_vjp(node, grad):
-    return (_avg_pool_grad(grad, *node.constants),)
-
-
-def _avg_pool_grad(grad, x_layout, options):
-    _, _, prepared = _pool_plan("avg_pool2d", x_layout, options)
-    out = empty(x_layout.dense())
-    if prepared is None:
-        return registry["zeros_like"].function(out)
-    prepared.call(dense(grad).address, out.address, prepared.walk)
-    if recording(grad):
-        out.node = GraphNode("avg_pool2d_grad", (grad.node,), (), lambda node, u: (_avg_pool(u, node.constants),), options)
-    return out
+    lead = u.layout.shape[:-node.constants]
+    return (reshape(reshape(u, *lead, -1).gather(-1, reshape(indices, *lead, -1)), indices.layout.shape),)
 
 
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
@@ -177,46 +196,80 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     Returns:
         values, or (values, int64 indices into the flattened plane).
     """
-    x, unbatched = batched("max_pool2d", input, 2)
-    kernel = pair(kernel_size, "max_pool2d: kernel_size")
-    options = (kernel, pair(stride, "max_pool2d: stride") if stride else kernel, pair(padding, "max_pool2d: padding"),
-               pair(dilation, "max_pool2d: dilation"), bool(ceil_mode))
-    return _maxima(x, options, unbatched, return_indices)
+    plan = planned(plan_max, input.layout, "max_pool2d", 2, kernel_size, stride, padding, dilation, ceil_mode)
+    return maxima(input, plan, return_indices)
 
 
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
     """The largest element of each window of (N, C, L) or (C, L); with `return_indices` also where it is. Arguments as in two
     dimensions."""
-    x, unbatched = batched("max_pool1d", input, 1)
-    kernel = (1, *pair(kernel_size, "max_pool1d: kernel_size", 1))
-    options = (kernel, (1, *pair(stride, "max_pool1d: stride", 1)) if stride else kernel,
-               (0, *pair(padding, "max_pool1d: padding", 1)),
-               (1, *pair(dilation, "max_pool1d: dilation", 1)), bool(ceil_mode))
-    if not (return_indices or recording(x)) and _side_by_side(x, options):
-        out = amax(reshape(x, *x.layout.shape[:2], -1, kernel[1]), 3)
-        return squeeze(out, 0) if unbatched else out
-    found = _maxima(unsqueeze(x, 2), options, False, return_indices)
-    found = [squeeze(t, 2) for t in (found if return_indices else (found,))]
-    found = [squeeze(t, 0) for t in found] if unbatched else found
-    return tuple(found) if return_indices else found[0]
+    plan = planned(plan_max, input.layout, "max_pool1d", 1, kernel_size, stride, padding, dilation, ceil_mode)
+    return maxima(input, plan, return_indices)
 
 
-def _side_by_side(x, options):
-    """Whether the windows of (N, C, L) are its parts, and long enough to be reduced as rows."""
-    kernel, stride, padding, dilation, *_ = options
-    extent, length = x.layout.shape[2], kernel[1]
-    return (length >= LONG and stride == kernel and padding == (0, 0) and dilation == (1, 1) and extent > 0
-            and extent % length == 0 and x.layout.numel > 0 and x.layout.dtype.is_floating_point)
+# ---------------------------------------------------------------- means
+class MeanPlan:
+    """A pooling of means: the result's layout, the kernels, and how the kernels are asked for; or the shape of an input whose last
+    dimension is a window."""
+
+    __slots__ = ("source", "out", "prepared", "arguments", "backward", "rows")
+
+    def __init__(self, source, out, arguments, rows):
+        self.source, self.out, self.arguments, self.rows = source, out, arguments, rows
+        self.prepared = self.backward = None
+        if out.numel and rows is None:
+            self.prepared = kernels(source.device, "window").plan_avg_pool2d(*arguments)
+
+    def plan_backward(self):
+        self.backward = kernels(self.source.device, "window").plan_avg_pool2d_grad(*self.arguments)
+        return self.backward
 
 
-def _maxima(x, options, unbatched, return_indices):
-    if not return_indices and not recording(x):
-        out = _max_values(x, options)
-        return squeeze(out, 0) if unbatched else out
-    found = _max_pool(x, options)
-    if unbatched:
-        found = squeeze(found[0], 0), squeeze(found[1], 0)
-    return found if return_indices else found[0]
+def plan_mean(layout, name, dims, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    lead, sizes = extents(name, layout, dims)
+    options, counts = windows(name, lead, sizes, kernel_size, stride, padding, 1, ceil_mode,
+                              kernels(layout.device, "window").pool_output_size)
+    rows = None
+    if divisor_override is None:
+        whole = options[0] == sizes and not any(options[2])          # one window a plane: 7 times as fast as a mean
+        rows = (*lead, prod(sizes)) if whole else _side_by_side(lead, sizes, options)
+    kernel, stride, padding, _ = _in_two(options, dims)
+    return MeanPlan(layout, Layout.of(layout.dtype, (*lead, *counts), None, layout.device),
+                     (layout.dtype.kernel, prod(lead), 1, *(1,) * (2 - dims), *sizes, kernel, stride, padding, bool(ceil_mode),
+                      bool(count_include_pad), divisor_override), rows)
+
+
+def means(x, plan):
+    """The means that a plan takes of x."""
+    if plan.rows is not None:
+        return reshape(mean(reshape(x, plan.rows), -1), plan.out.shape)
+    out = empty(plan.out)
+    if plan.prepared is not None:
+        source = dense(x)
+        plan.prepared.call(source.address, out.address, plan.prepared.walk)
+    if x.node is not None and recording(x):
+        out.node = GraphNode("avg_pool2d", (x.node,), (), _mean_vjp, plan)
+    return out
+
+
+def _mean_vjp(node, grad):
+    return (_mean_grad(grad, node.constants),)
+
+
+def _mean_grad(grad, plan):
+    if plan.prepared is None:
+        return filled(plan.source.dense(), 0)
+    backward, out, source = plan.backward or plan.plan_backward(), empty(plan.source.dense()), dense(grad)
+    backward.call(source.address, out.address, backward.walk)
+    if recording(grad):
+        out.node = GraphNode("avg_pool2d_grad", (grad.node,), (), _mean_grad_vjp, plan)
+    return out
+
+
+def _mean_grad_vjp(node, u):
+    return (means(u, node.constants),)
 
 
 def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
@@ -229,29 +282,11 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
         count_include_pad: whether padding counts as zeros in the mean.
         divisor_override: divide by this instead of the window's size.
     """
-    if divisor_override == 0:
-        raise RuntimeError("divisor must be not zero")
-    x, unbatched = batched("avg_pool2d", input, 2)
-    kernel = pair(kernel_size, "avg_pool2d: kernel_size")
-    options = (kernel, pair(stride, "avg_pool2d: stride") if stride else kernel, pair(padding, "avg_pool2d: padding"), (1, 1),
-               bool(ceil_mode), bool(count_include_pad), divisor_override)
-    if kernel == x.layout.shape[2:] and options[2] == (0, 0) and divisor_override is None and x.layout.dtype.is_floating_point:
-        out = mean(x, (2, 3), keepdim=True)              # one window: 7 times as fast
-    else:
-        out = _avg_pool(x, options)
-    return squeeze(out, 0) if unbatched else out
+    return means(input, planned(plan_mean, input.layout, "avg_pool2d", 2, kernel_size, stride, padding, ceil_mode,
+                                count_include_pad, divisor_override))
 
 
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
     """The mean of each window of (N, C, L) or (C, L). Arguments as for `avg_pool2d`."""
-    x, unbatched = batched("avg_pool1d", input, 1)
-    kernel = (1, *pair(kernel_size, "avg_pool1d: kernel_size", 1))
-    options = (kernel, (1, *pair(stride, "avg_pool1d: stride", 1)) if stride else kernel,
-               (0, *pair(padding, "avg_pool1d: padding", 1)),
-               (1, 1), bool(ceil_mode), bool(count_include_pad), None)
-    if _side_by_side(x, options):
-        out = mean(reshape(x, *x.layout.shape[:2], -1, kernel[1]), 3)
-    else:
-        out = squeeze(_avg_pool(unsqueeze(x, 2), options), 2)
-    return squeeze(out, 0) if unbatched else out
-
+    return means(input, planned(plan_mean, input.layout, "avg_pool1d", 1, kernel_size, stride, padding, ceil_mode,
+                                count_include_pad, None))

@@ -7,18 +7,14 @@ one size are faster there.
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 from numpy import float32, inf, int64
 
-from .. import threads
-from ..compiler import compile_kernel
 from ..intrinsics import local_array, offset, select
-from .window import LAYOUTS, is_before, keep, look_down, max_pool_grad
+from .window import LAYOUTS, is_before, keep, look_down, plan_planes
 
 T = float32                                              # the compute type, bound by the planner
 load = store = keep
-SPLIT_WORK = 10_000                                      # elements above which two threads win
 SPAN = 256                                               # columns that are looked at at once, on the stack
 TABLES = 10                                              # where they start in the descriptor
 
@@ -61,15 +57,6 @@ def max_region(x, out, indices, walk):
                 values[column], places[column] = store(found), place
 
 
-def _prepare(function, dtype, pointers, planes, sizes, strides, work):
-    kernel = compile_kernel(function, (*pointers, "int64*"), LAYOUTS[dtype][1])
-    parts = min(threads.get_num_threads(), planes) if work > SPLIT_WORK else 1
-    edges = [planes * part // parts for part in range(parts + 1)]
-    rows = [(end - begin, *sizes) for begin, end in pairwise(edges)]
-    offsets = [tuple(begin * stride for stride in strides) for begin in edges[:-1]]
-    return threads.prepare(kernel, rows, offsets, release_lock=work > SPLIT_WORK)
-
-
 def plan_max_region(dtype, planes, sizes, regions, dilation=(1, 1, 1)):
     """Maxima of regions of (planes, *sizes). Run with (x, out, indices).
 
@@ -82,12 +69,5 @@ def plan_max_region(dtype, planes, sizes, regions, dilation=(1, 1, 1)):
     size, pointer = LAYOUTS[dtype][0], dtype + "*"
     outputs, inputs = math.prod(counts), math.prod(sizes)
     work = planes * math.prod(sum(max(e - f, 1) for f, e in axis) for axis in regions)
-    return _prepare(max_region, dtype, (pointer, pointer, "int64*"), planes, (*sizes, *counts, *dilation, *tables),
-                    (inputs * size, outputs * size, outputs * 8), work)
-
-
-def plan_max_region_grad(dtype, planes, inputs, outputs):
-    """Sends each output's gradient to the input that was the maximum. Run with (grad_out, indices, grad_x)."""
-    size, pointer = LAYOUTS[dtype][0], dtype + "*"
-    return _prepare(max_pool_grad, dtype, (pointer, "int64*", pointer), planes, (inputs, outputs),
-                    (outputs * size, outputs * 8, inputs * size), planes * (inputs // 4 + outputs))
+    return plan_planes(max_region, dtype, (pointer, pointer, "int64*"), planes, (*sizes, *counts, *dilation, *tables),
+                       (inputs * size, outputs * size, outputs * 8), work)

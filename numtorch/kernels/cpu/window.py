@@ -320,7 +320,7 @@ def _kernel(function, dtype, pointers, reduction):
     return compile_kernel(function, (*pointers, "int64*"), names)
 
 
-def _plan(function, dtype, pointers, planes, sizes, strides, work, reduction=None):
+def plan_planes(function, dtype, pointers, planes, sizes, strides, work, reduction=None):
     """Split the planes; `strides` is what one plane adds to each address, in bytes."""
     parts = min(threads.get_num_threads(), planes) if work > SPLIT_WORK else 1
     edges = [planes * part // parts for part in range(parts + 1)]
@@ -347,7 +347,7 @@ def plan_max_pool2d(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1),
     size, pointer = LAYOUTS[dtype][0], dtype + "*"
     work = N * C * rows * columns * kernel[0] * kernel[1]
     kernel_of = max_pool if W >= SHORT_ROW else max_pool_by_window
-    return _plan(kernel_of, dtype, (pointer, pointer, "int64*"), N * C,
+    return plan_planes(kernel_of, dtype, (pointer, pointer, "int64*"), N * C,
                  (H, W, rows, columns, *kernel, *stride, *padding, *dilation),
                  (H * W * size, rows * columns * size, rows * columns * 8), work)
 
@@ -356,18 +356,17 @@ def plan_max_pool2d_values(dtype, N, C, H, W, kernel, stride, padding, dilation=
     """Maximum of each window. Run with (x, out); otherwise as `plan_max_pool2d`."""
     rows, columns = _output_sizes((H, W), kernel, stride, padding, dilation, ceil_mode)
     size, pointer = LAYOUTS[dtype][0], dtype + "*"
-    return _plan(reduce_windows, dtype, (pointer, pointer), N * C,
+    return plan_planes(reduce_windows, dtype, (pointer, pointer), N * C,
                  (H, W, rows, columns, *kernel, *stride, *padding, *dilation, 0, 0), (H * W * size, rows * columns * size),
                  N * C * rows * columns * kernel[0] * kernel[1] // 4, "maximum")
 
 
-def plan_max_pool2d_grad(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1),
-                         ceil_mode=False) -> threads.Prepared:
-    """Sends each output's gradient to the input that was the maximum. Run with (grad_out, indices, grad_x)."""
-    rows, columns = _output_sizes((H, W), kernel, stride, padding, dilation, ceil_mode)
+def plan_max_pool_grad(dtype, planes, inputs, outputs) -> threads.Prepared:
+    """Sends each output's gradient to the input that was the maximum. Run with (grad_out, indices, grad_x), whose planes have
+    `outputs` and `inputs` elements."""
     size, pointer = LAYOUTS[dtype][0], dtype + "*"
-    return _plan(max_pool_grad, dtype, (pointer, "int64*", pointer), N * C, (H * W, rows * columns),
-                 (rows * columns * size, rows * columns * 8, H * W * size), N * C * (H * W // 4 + rows * columns))
+    return plan_planes(max_pool_grad, dtype, (pointer, "int64*", pointer), planes, (inputs, outputs),
+                 (outputs * size, outputs * 8, inputs * size), planes * (inputs // 4 + outputs))
 
 
 def plan_avg_pool2d(dtype, N, C, H, W, kernel, stride, padding, ceil_mode=False, count_include_pad=True,
@@ -381,7 +380,7 @@ def plan_avg_pool2d(dtype, N, C, H, W, kernel, stride, padding, ceil_mode=False,
     """
     rows, columns = _output_sizes((H, W), kernel, stride, padding, (1, 1), ceil_mode)
     size, pointer = LAYOUTS[dtype][0], dtype + "*"
-    return _plan(reduce_windows, dtype, (pointer, pointer), N * C,
+    return plan_planes(reduce_windows, dtype, (pointer, pointer), N * C,
                  (H, W, rows, columns, *kernel, *stride, *padding, 1, 1, int(count_include_pad), divisor_override or 0),
                  (H * W * size, rows * columns * size), N * C * rows * columns * kernel[0] * kernel[1], "mean")
 
@@ -391,6 +390,6 @@ def plan_avg_pool2d_grad(dtype, N, C, H, W, kernel, stride, padding, ceil_mode=F
     """Spreads each output's gradient evenly over its window. Run with (grad_out, grad_x)."""
     rows, columns = _output_sizes((H, W), kernel, stride, padding, (1, 1), ceil_mode)
     size, pointer = LAYOUTS[dtype][0], dtype + "*"
-    return _plan(avg_pool_grad, dtype, (pointer, pointer), N * C,
+    return plan_planes(avg_pool_grad, dtype, (pointer, pointer), N * C,
                  (H, W, rows, columns, *kernel, *stride, *padding, int(count_include_pad), divisor_override or 0),
                  (rows * columns * size, H * W * size), N * C * rows * columns * kernel[0] * kernel[1])
