@@ -1,9 +1,12 @@
 """Convolution kernels against NumPy in float64; gradients by <conv(x, w), g> = <x, dx> = <w, dw>."""
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from numtorch.kernels import threads
 from numtorch.kernels.cpu import conv, convimage, convlanes
+from numtorch.kernels.cpu.convimage import edges_of_panels
 
 try:
     import torch
@@ -216,6 +219,7 @@ def test_transposed_with_bias(dtype, case):
 # Above a million multiply-adds, so that threads share the work; one for each way of sharing it.
 SHARED = [
     ((2, 64, 16, 16), (64, 3, 3), (1, 1), (1, 1), (1, 1), 1),                            # Winograd: panels
+    ((1, 64, 21, 20), (64, 3, 3), (1, 1), (1, 1), (1, 1), 1),                            # and those of a single image
     ((4, 128, 8, 8), (96, 3, 3), (2, 2), (1, 1), (1, 1), 1),                             # rows of a large weight
     ((1, 128, 9, 9), (160, 3, 3), (2, 2), (1, 1), (1, 1), 1),
     ((5, 36, 12, 12), (35, 5, 5), (1, 1), (2, 2), (1, 1), 1),                            # blocks of images
@@ -255,6 +259,20 @@ def test_threads(dtype, case, count):
         close(out.numpy(), exact, dtype, np.prod(w.shape[1:]))
         close(grad_x.numpy(), exact_x, dtype, w.count // w.shape[1])
         close(grad_w.numpy(), exact_w, dtype, g.count // g.shape[1])
+
+
+@pytest.mark.parametrize("images, groups, side, places, parts",
+                         [(16, 1, 6, 196, 2), (16, 3, 6, 196, 4), (1, 1, 1, 784, 2), (5, 2, 2, 3, 3)])
+def test_parts_have_as_many_panels(images, groups, side, places, parts):
+    """Of those that hold something: items of the last images have fewer."""
+    ends = edges_of_panels(SimpleNamespace(images=images, groups=groups), side, places, parts, 32)
+    panels, blocks = -(-places * side // 32), -(-images // side)
+    rest = images - (blocks - 1) * side
+    holds = [panel * 32 < places * (rest if block == blocks - 1 else side)
+             for block in range(blocks) for _ in range(groups) for panel in range(panels)]
+    assert ends[0] == 0 and ends[-1] == len(holds)
+    shares = [sum(holds[first:end]) for first, end in zip(ends, ends[1:])]
+    assert max(shares) - min(shares) <= 1 and sum(shares) == sum(holds)
 
 
 def test_relu_lets_nan_through():

@@ -16,8 +16,8 @@ from numpy import float32, int64
 
 from .. import threads
 from ..intrinsics import as_pointer, offset
-from .convimage import aligned, clear, copy_run, index_table, kernel_for, micro, tile_names
-from .convpanel import block_start, edges, images_side_by_side
+from .convimage import aligned, clear, copy_run, edges, index_table, kernel_for, micro, tile_names
+from .convpanel import block_start, images_side_by_side
 from .tile import copy_row, multiply_tile
 
 T = float32                                              # these are bound by `tile_names`

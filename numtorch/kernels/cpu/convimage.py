@@ -11,7 +11,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy import float32
+from numpy import float32, int64
 
 from ..compiler import compile_kernel
 from ..intrinsics import Intrinsic, offset
@@ -124,12 +124,12 @@ def scatter_run(source, out, step, count):
             out[i * step] = source[i]
 
 
-def _pad_phase(source, out, table, channels, phase):
-    """Copy one phase of the columns of every channel of an image."""
+def _pad_phase(source, out, table, channels, phase, first_line, end_line):
+    """Copy one phase of the columns of every channel of an image, as far as it falls into padded rows first_line..end_line."""
     height, width, padded_rows = table[X_ROWS], table[X_COLUMNS], table[ROWS_PADDED]
     depth_step, row_step, step = table[SAMPLE_DEPTH], table[SAMPLE_ROWS], table[SAMPLE_COLUMNS]
-    first_row = first_inside(-table[PAD_ROWS], row_step)
-    end_row = end_inside(-table[PAD_ROWS], row_step, height, padded_rows)
+    first_row = max(first_inside(-table[PAD_ROWS], row_step), first_line)
+    end_row = min(end_inside(-table[PAD_ROWS], row_step, height, padded_rows), end_line)
     first_plane = first_inside(-table[PAD_DEPTH], depth_step)
     end_plane = end_inside(-table[PAD_DEPTH], depth_step, table[X_DEPTH], table[DEPTHS])
     shift = phase - table[PAD_COLUMNS]
@@ -156,14 +156,17 @@ def _pad_phase(source, out, table, channels, phase):
                         to[i] = line[i * step]
 
 
-def pad_images(x, out, table, images, first_channel, end_channel):
-    """Copy channels of neighbouring images into the interior of their zeroed places."""
-    size = table[X_DEPTH] * table[X_ROWS] * table[X_COLUMNS]
+def pad_lines(x, out, table, images, first_line, end_line):
+    """Copy the part of neighbouring images that falls into padded rows first_line..end_line of their zeroed places."""
     for image in range(images):
         for phase in range(table[PHASES]):
-            _pad_phase(offset(x, image * table[X_IMAGE] + first_channel * size),
-                       offset(out, image * table[IMAGE_STEP] + first_channel * table[CHANNEL_STEP]), table,
-                       end_channel - first_channel, phase)
+            _pad_phase(offset(x, image * table[X_IMAGE]), offset(out, image * table[IMAGE_STEP]), table, table[CHANNELS], phase,
+                       first_line, end_line)
+
+
+def pad_images(x, out, table, images):
+    """Copy neighbouring images into the interior of their zeroed places."""
+    pad_lines(x, out, table, images, int64(0), table[ROWS_PADDED])
 
 
 def clear(pointer, count):
@@ -174,6 +177,23 @@ def clear(pointer, count):
 # ---------------------------------------------------------------- planning
 def aligned(elements):
     return -(-int(elements) // 16) * 16
+
+
+def edges(total, parts):
+    return [total * part // parts for part in range(parts + 1)]
+
+
+def edges_of_panels(shape, side, places, parts, columns):
+    """`edges` of the panels of all items, `side` images each, that gives the parts as many that hold something: the last block of
+    images may be smaller, and so its items (16 x 32 x 28 x 28 by 3 x 3 in 683 us on two threads, 750 else)."""
+    whole, rest = divmod(shape.images - 1, side)
+    panels, fewer = -(-places * side // columns), -(-places * (rest + 1) // columns)
+    full = whole * shape.groups * panels
+    found = []
+    for at in edges(full + shape.groups * fewer, parts):
+        item, number = divmod(max(at - full, 0), fewer)
+        found.append(min(at, full) + item * panels + number)
+    return found
 
 
 def index_table(values):

@@ -23,8 +23,8 @@ from numpy import float32, inf, int64
 from .. import threads
 from ..intrinsics import as_pointer, local_array, offset
 from .convaxes import forward_axis, gradient_axis
-from .convimage import Geometry, aligned, copy_run, copy_vector, index_table, kernel_for, micro, tile_names
-from .convpanel import edges, sequence
+from .convimage import Geometry, aligned, copy_run, copy_vector, edges, index_table, kernel_for, micro, tile_names
+from .convpanel import sequence
 from .tile import copy_row, transpose_tile
 
 T = float32                                              # these are bound by `tile_names`

@@ -29,6 +29,8 @@ from .convimage import (
     aligned,
     clear,
     copy_vector,
+    edges,
+    edges_of_panels,
     forward_image,
     index_table,
     kernel_for,
@@ -232,7 +234,7 @@ def correlate(x, weight, bias, out, workspace, walk):
             if walk[PHASES] == 1:
                 low, high = images_of_panels(number, min(panels, number + walk[END] - at), phases[P_ROWS] * phases[P_WIDTH], images)
             pad_images(offset(x, (image + low) * table[X_IMAGE] + group * channel_size), offset(scratch, low * table[IMAGE_STEP]),
-                       table, high - low, int64(0), table[CHANNELS])
+                       table, high - low)
             held, number_of_phase = item, int64(0)
         while number >= phases[(number_of_phase + 1) * P_WORDS + P_PANEL]:
             number_of_phase += 1
@@ -303,10 +305,6 @@ def correlate(x, weight, bias, out, workspace, walk):
 
 
 # ---------------------------------------------------------------- planning
-def edges(total, parts):
-    return [total * part // parts for part in range(parts + 1)]
-
-
 def sequence(first, second, arguments, workspace, keep):
     """Two launches, one after the other. `arguments` picks each launch's addresses from the caller's."""
     scope = dict(first=first.call, second=second.call, a=first.walk, b=second.walk)
@@ -399,7 +397,8 @@ def _plan_correlation(dtype, shape, image, phases, rows, weight, out_plane, flag
         cuts = [(0, work, *cut) for cut in pairwise(edges(blocks, parts))]
     else:
         parts = min(parts, work)
-        cuts = [(*cut, 0, blocks) for cut in pairwise(edges(work, parts))]
+        ends = edges_of_panels(shape, side, phases[0].places, parts, columns) if len(phases) == 1 else edges(work, parts)
+        cuts = [(*cut, 0, blocks) for cut in pairwise(ends)]
     panel_at = image.elements
     tile_at = panel_at + aligned(together * chunk * columns + names["WIDTH"])
     left_at = tile_at + (aligned(together * rows * columns) if scattered or side > 1 or not names["MASKED"] else 0)

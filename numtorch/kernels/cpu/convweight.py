@@ -28,13 +28,14 @@ from .convimage import (
     aligned,
     clear,
     copy_vector,
+    edges,
     index_table,
     kernel_for,
     pad_images,
     tile_names,
 )
 from .convlanes import multiply_places
-from .convpanel import block_start, edges, sequence
+from .convpanel import block_start, sequence
 from .tile import ACCUMULATE, multiply_tile, transpose_tile
 
 T = float32                                              # these are bound by `tile_names`
@@ -114,7 +115,7 @@ def weight_totals(grad_out, x, workspace, walk):
             to = offset(totals, group * size + block * walk[T_RUNS] * run)
             clear(offset(to, first_run * run * lanes), (end_run - first_run) * run * lanes)
     for item in range(walk[T_FIRST], walk[T_END]):
-        pad_images(offset(x, item * table[CHANNELS] * channel_size), image, table, int64(1), int64(0), table[CHANNELS])
+        pad_images(offset(x, item * table[CHANNELS] * channel_size), image, table, int64(1))
         for depth in range(places // walk[T_PLANE]):
             for first in range(0, walk[T_PLANE], walk[T_CHUNK]):
                 count = min(walk[T_CHUNK], walk[T_PLANE] - first)

@@ -25,6 +25,7 @@ from .convimage import (
     X_ROWS,
     aligned,
     clear,
+    edges,
     forward_image,
     index_table,
     kernel_for,
@@ -33,7 +34,7 @@ from .convimage import (
     scatter_run,
     tile_names,
 )
-from .convpanel import edges, forward_phases, input_phases
+from .convpanel import forward_phases, input_phases
 
 T = float32                                              # these are bound by `tile_names`
 WIDTH = 16
@@ -217,7 +218,7 @@ def windows(x, weight, bias, out, workspace, walk):
             for f in range(rows):
                 starts[f] = bias[group * rows + f] if walk[HAS_BIAS] != 0 else T(0)
             held = group
-        pad_images(offset(x, number * table[X_IMAGE] + group * channel_size), image, table, int64(1), int64(0), table[CHANNELS])
+        pad_images(offset(x, number * table[X_IMAGE] + group * channel_size), image, table, int64(1))
         p = int64(0)
         while p < walk[PHASES]:
             phase = offset(phases, p * P_WORDS)
@@ -250,7 +251,7 @@ def depthwise_weight(grad_out, x, grad_weight, workspace, walk):
     for feature in range(walk[0], walk[1]):
         clear(sums, taps * WIDTH)
         for n in range(images):
-            pad_images(offset(x, n * table[X_IMAGE] + feature // spread * channel_size), image, table, int64(1), int64(0), int64(1))
+            pad_images(offset(x, n * table[X_IMAGE] + feature // spread * channel_size), image, table, int64(1))
             for tap in range(0, taps, DOTS):
                 multiply_dots(DOTS, WIDTH, min(taps - tap, DOTS), segments, number,
                               offset(grad_out, (n * features + feature) * places), image, offset(offsets, tap),

@@ -23,6 +23,7 @@ from .convimage import (
     CHANNEL_STEP,
     CHANNELS,
     IMAGE_STEP,
+    ROWS_PADDED,
     X_COLUMNS,
     X_DEPTH,
     X_IMAGE,
@@ -30,13 +31,15 @@ from .convimage import (
     Geometry,
     aligned,
     clear,
+    edges,
+    edges_of_panels,
     forward_image,
     kernel_for,
     micro,
-    pad_images,
+    pad_lines,
     tile_names,
 )
-from .convpanel import block_start, edges, images_of_panels, images_side_by_side, sequence
+from .convpanel import block_start, images_of_panels, images_side_by_side, sequence
 from .tile import multiply_tile, transpose_tile
 
 T = float32                                              # these are bound by `tile_names`
@@ -173,6 +176,23 @@ def _store_tiles(sums, bias, out, out_image, first, count, walk):
                             offset(to, targets[piece]), out_columns, lines[piece], lengths[piece])
 
 
+def _lines_under(low, high, number, end, table, walk):
+    """The padded rows that the tiles of panels number..end need: of images low..high all, of a single one those under them (two
+    threads at 1 x 64 x 56 x 56: each its half, 507 us instead of 542)."""
+    if high - low > 1:
+        return int64(0), table[ROWS_PADDED]
+    width, tiles = walk[TILE_COLUMNS], walk[TILE_ROWS] * walk[TILE_COLUMNS]
+    first, last = max(number * COLUMNS - low * tiles, int64(0)), min(end * COLUMNS - low * tiles, tiles) - 1
+    return first // width * 2, last // width * 2 + 4
+
+
+def _clear_lines(image, low, high, first_line, end_line, table, walk):
+    """Zeros where these rows of images low..high are to stand."""
+    row_step = walk[ROW_STEP] // 2
+    for plane in range(low * table[CHANNELS], high * table[CHANNELS]):
+        clear(offset(image, plane * table[CHANNEL_STEP] + first_line * row_step), (end_line - first_line) * row_step + WIDTH)
+
+
 def winograd(x, weight, bias, out, workspace, walk):
     """Panels first..end of tiles over items (blocks of images, groups)."""
     rows, blocks, groups, panels = walk[M], walk[BLOCKS], walk[GROUPS], walk[PANELS]
@@ -185,7 +205,9 @@ def winograd(x, weight, bias, out, workspace, walk):
     image_tiles = walk[TILE_ROWS] * walk[TILE_COLUMNS]
     tiles_step, sums_step = depth * COLUMNS + WIDTH, rows * COLUMNS + WIDTH      # a line apart from a power of 2
     tiles_size, sums_size = 16 * tiles_step, 16 * sums_step
-    clear(image, walk[TILES_SPACE])
+    one_item = (walk[END] - 1) // panels == walk[FIRST] // panels
+    if not one_item:
+        clear(image, walk[TILES_SPACE])
     held = int64(-1)
     at = walk[FIRST]
     while at < walk[END]:
@@ -193,9 +215,13 @@ def winograd(x, weight, bias, out, workspace, walk):
         group, first_image = item % groups, item // groups * walk[SIDE]
         images = min(walk[SIDE], walk[IMAGES] - first_image)
         if item != held:
-            low, high = images_of_panels(number, min(panels, number + walk[END] - at), image_tiles, images)
-            pad_images(offset(x, (first_image + low) * table[X_IMAGE] + group * channel_size),
-                       offset(image, low * table[IMAGE_STEP]), table, high - low, int64(0), depth)
+            end = min(panels, number + walk[END] - at)
+            low, high = images_of_panels(number, end, image_tiles, images)
+            first_line, end_line = _lines_under(low, high, number, end, table, walk)
+            if one_item:
+                _clear_lines(image, low, high, first_line, end_line, table, walk)
+            source = offset(x, (first_image + low) * table[X_IMAGE] + group * channel_size)
+            pad_lines(source, offset(image, low * table[IMAGE_STEP]), table, high - low, first_line, end_line)
             held = item
         total = images * image_tiles
         live = (total + COLUMNS - 1) // COLUMNS          # panels, in the last block of images fewer
@@ -269,7 +295,7 @@ def _plan(dtype, shape, weight, turned, bias, relu, arguments):
     descriptors = [(first, end, panels, groups, shape.images, side, rows, blocks, together, image.table.ctypes.data,
                     offsets.ctypes.data, tiling.out[1], tiling.out[2], steps[1], shape.out[1], shape.out[2], int(bias), int(relu),
                     *weight, int(turned), limit, element_size, 16 * element_size, tiles_at, sums_at, packed + part * scratch)
-                   for part, (first, end) in enumerate(pairwise(edges(items * panels, parts)))]
+                   for part, (first, end) in enumerate(pairwise(edges_of_panels(shape, side, tile_count, parts, columns)))]
     multiply = threads.prepare(kernel_for(winograd, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
     pack = threads.prepare(kernel_for(transform_weight, dtype), [(first, end, *descriptors[0][2:]) for first, end in
                                                                  pairwise(edges(groups * blocks, parts))], [(0, 0)] * parts)
