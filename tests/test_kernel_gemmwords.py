@@ -36,6 +36,7 @@ def test_pairs(form):
         check(17, 35, 19, "bfloat16", a, b, c, batch=3, bias="column", bias_stride=3, alpha=0.5, beta=1)
     check(75, 530, 1101, "bfloat16", "row", "column", bias="row", activation="relu", beta=-2)        # blocks, of odd depth too
     check(75, 530, 1101, "bfloat16", "column", "row")
+    check(20, 1100, 301, "bfloat16", "column", "row", bias="row")                                     # thin slices of B
 
 
 @pytest.mark.parametrize("vector_bytes", [16, 32])

@@ -24,15 +24,16 @@ import os
 from functools import cache
 
 import numpy as np
-from numpy import float32, int64
+from numpy import float32, int16, int64
 
 from ..intrinsics import Intrinsic, address_of, as_pointer, bfloat16_to_float, half_to_float, offset
 from ..pointers import Pointer
-from .product import WORDS, same
+from .product import BYTES, WORDS, same
 from .tile import multiply_tile, transpose_tile
 
 T = float32                                              # bound by compile_kernel, like the names below
 W, NR = 16, 32
+RUN = 4                                                  # panels
 load = same
 
 
@@ -106,7 +107,8 @@ def _vectors_of(word):
 
 
 WIDEN_ROWS = {"float16": _micro(_vectors_of(half_to_float), "widen_halves"),
-              "bfloat16": _micro(_vectors_of(bfloat16_to_float), "widen_bfloats")}
+              "bfloat16": _micro(_vectors_of(bfloat16_to_float), "widen_bfloats"),
+              **dict.fromkeys(BYTES, _micro(_vectors_of(int16), "widen_bytes"))}
 widen_row = _widen_each
 
 
@@ -156,17 +158,30 @@ def _turn_nothing(source, column, present, depth, scratch, out):
 turn = _widen_turned
 
 
-def widen_right(source, row, column, columns, depth, scratch, out):
-    """A block of B as panels of NR columns, each with its depth in order."""
-    for j in range(0, columns, NR):
+def widen_right(source, row, column, columns, depth, pitch, scratch, out):
+    """A block of B as panels of NR columns, each with its depth in order; with a pitch, as rows of it, whose ends stay as they are."""
+    if pitch:
+        for k in range(depth):
+            line, wide = offset(source, k * row), offset(out, k * pitch)
+            for j in range(0, columns - (NR - 1), NR):
+                widen_row(NR, W, offset(line, j), offset(wide, j))
+            for j in range(columns - columns % NR, columns):
+                wide[j] = load(line[j])
+        return
+    j = int64(0)
+    while column == 1 and j + NR <= columns:             # RUN panels at a time: rows of B are read in longer runs
+        last = min(columns - columns % NR, j + RUN * NR)
+        for k in range(depth):
+            for panel in range(j, last, NR):
+                widen_row(NR, W, offset(source, k * row + panel), offset(out, panel * depth + k * NR))
+        j = last
+    while j < columns:
         panel, this, present = offset(out, j * depth), offset(source, j * column), min(columns - j, int64(NR))
-        if column == 1 and present == NR:
-            for k in range(depth):
-                widen_row(NR, W, offset(this, k * row), offset(panel, k * NR))
-        elif row == 1 and depth >= W:
+        if row == 1 and depth >= W:
             turn(this, column, present, depth, scratch, panel)
         else:
             _widen_strided(this, row, column, present, depth, panel)
+        j += NR
 
 
 # ---------------------------------------------------------------- in pairs
@@ -203,9 +218,12 @@ def _interleave(source, step, present, pitch, depth, words):
             pairs[r] = 0
 
 
-def pair_right(source, row, column, columns, depth, scratch, out):
-    """A block of B in pairs, as panels of NR columns."""
+def pair_right(source, row, column, columns, depth, pitch, scratch, out):
+    """A block of B in pairs, as panels of NR columns; with a pitch, as rows of it."""
     words = as_pointer(address_of(out), source)
+    if pitch:
+        _interleave(source, row, columns, pitch, depth, words)
+        return
     pairs = (depth + 1) // 2
     for j in range(0, columns, NR):
         this, panel, present = offset(source, j * column), offset(words, 2 * j * pairs), min(columns - j, int64(NR))

@@ -11,12 +11,8 @@ from numba.extending import intrinsic
 
 from .microkernel import I32, _index, _Tile, tile_intrinsic
 
-I16 = ir.IntType(16)
-
 
 # ---------------------------------------------------------------- pairs
-
-
 class _BFloat(ir.Type):
     """bfloat, which llvmlite's IR has no name for."""
 
@@ -67,33 +63,37 @@ multiply_pairs_by_dot = tile_intrinsic(_DotTile)
 multiply_pairs_by_halves = tile_intrinsic(_HalvesTile)
 
 
-# ---------------------------------------------------------------- rows of words to float32
+# ---------------------------------------------------------------- rows of elements to wider ones
 def _row_of(widen):
     @intrinsic(prefer_literal=True)
     def row(typing_context, count, width, source, out):
         size, lanes = count.literal_value, width.literal_value
 
         def codegen(context, builder, signature, values):
-            _, _, source, out = values
-            words, floats = ir.VectorType(I16, lanes), ir.VectorType(ir.FloatType(), lanes)
+            _, _, source_at, out_at = values
+            narrow, wide = (ir.VectorType(context.get_value_type(p.dtype), lanes) for p in (source, out))
             for j in range(0, size, lanes):
-                loaded = builder.load(builder.bitcast(builder.gep(source, [_index(j)]), words.as_pointer()))
-                loaded.align = 2
-                target = builder.bitcast(builder.gep(out, [_index(j)]), floats.as_pointer())
-                builder.store(widen(builder, loaded, floats), target).align = 4
+                loaded = builder.load(builder.bitcast(builder.gep(source_at, [_index(j)]), narrow.as_pointer()))
+                loaded.align = source.dtype.bitwidth // 8
+                target = builder.bitcast(builder.gep(out_at, [_index(j)]), wide.as_pointer())
+                builder.store(widen(builder, loaded, wide, source.dtype), target).align = out.dtype.bitwidth // 8
             return context.get_dummy_value()
 
         return types.void(count, width, source, out), codegen
     return row
 
 
-def _halves(builder, words, floats):
+def _halves(builder, words, floats, kind):
     return builder.fpext(builder.bitcast(words, ir.VectorType(ir.HalfType(), floats.count)), floats)
 
 
-def _bfloats(builder, words, floats):
+def _bfloats(builder, words, floats, kind):
     wide = ir.VectorType(I32, floats.count)
     return builder.bitcast(builder.shl(builder.zext(words, wide), ir.Constant(wide, [16] * floats.count)), floats)
 
 
-widen_halves, widen_bfloats = _row_of(_halves), _row_of(_bfloats)
+def _bytes(builder, values, wide, kind):
+    return (builder.sext if kind.signed else builder.zext)(values, wide)
+
+
+widen_halves, widen_bfloats, widen_bytes = _row_of(_halves), _row_of(_bfloats), _row_of(_bytes)
