@@ -307,3 +307,11 @@ def _legacy_tensor(*args, dtype=None, device=None, requires_grad: bool = False) 
 
 
 Tensor._construct = staticmethod(_legacy_tensor)
+
+
+def _wrapped(self, array, context=None, return_scalar=False):
+    """What a NumPy function of tensors gives: a tensor over its result, of uint8 for bools."""
+    return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
+
+
+Tensor.__array_wrap__ = _wrapped

@@ -249,14 +249,19 @@ class Tensor(metaclass=TensorType):
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
 
+    def _only(self):
+        if self.layout.numel != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
     def __float__(self):
-        return float(self.item())
+        return float(self._only())
 
     def __int__(self):
-        return int(self.item())
+        return int(self._only())
 
     def __complex__(self):
-        return complex(self.item())
+        return complex(self._only())
 
     def __index__(self):
         if self.layout.numel != 1 or self.layout.dtype.category > 1:

@@ -230,7 +230,7 @@ def test_parts_share_one_gradient(cut):
 def test_writing_to_a_part_reaches_the_whole():
     x = tensor(numbered(2, 4), requires_grad=True)
     y = x * 2
-    a, b = y.unbind(0)
+    a, b = y.tensor_split(2)
     a.mul_(5)
     assert gradients(y.sum() + b.sum(), x)[0].tolist() == [[10] * 4, [4] * 4]
 

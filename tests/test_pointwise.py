@@ -267,7 +267,6 @@ def test_in_place_on_strided_and_broadcast_operands():
     (lambda: torch.ones(3, dtype=torch.int64).div_(2), "can't be cast"),
     (lambda: torch.ones(1).expand(3).add_(1), "more than one element"),
     (lambda: torch.ones(3, requires_grad=True).add_(1), "leaf Variable that requires grad"),
-    (lambda: torch.add(torch.ones(3), 1, out=torch.ones(2)), "expected out of shape"),
     (lambda: torch.add(torch.ones(3), 1, out=torch.ones(3, dtype=torch.int32)), "can't be cast"),
     (lambda: torch.exp(torch.ones(3, requires_grad=True), out=torch.ones(3)), "automatic differentiation"),
     (lambda: torch.ones(2) + torch.ones(3), "must match the size of tensor b"),
@@ -309,7 +308,7 @@ def test_numbers_on_either_side():
         assert found.tolist() == wanted and found.dtype is torch.int64
     assert torch.mul(3, torch.tensor(2)).item() == 6 and torch.where(torch.tensor([True, False]), 1.0, t[:2]).tolist() == [1.0, 2.0]
     for mixed in (lambda: np.ones(3, np.float32) * t, lambda: t * np.ones(3, np.float32)):
-        with pytest.raises(TypeError, match="expected a Tensor or a number, got ndarray"):
+        with pytest.raises(TypeError, match="expected a Tensor or a number, not ndarray"):
             mixed()
 
 

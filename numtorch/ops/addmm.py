@@ -104,7 +104,7 @@ def _added(name, input, a, b, beta, alpha, out=None):
         saved = (a if b.node is not None else None, b if a.node is not None else None)
         result.node = GraphNode(name, (added, a.node, b.node), saved, _added_vjp,
                                 (beta, alpha, None if input is None else input.layout.shape))
-    return result if out is None else registry["copy_"].function(out, result)
+    return result if out is None else registry["into"].function(out, result)
 
 
 def _added_vjp(node, grad):
@@ -180,7 +180,7 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
         result = _scaled(outer(vec1, vec2), alpha)
     else:
         result = arithmetic.addcmul(_scaled(input, beta), unsqueeze(vec1, 1), vec2, value=alpha)
-    return result if out is None else registry["copy_"].function(out, result)
+    return result if out is None else registry["into"].function(out, result)
 
 
 def _in_place(function):

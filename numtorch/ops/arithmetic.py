@@ -182,7 +182,7 @@ def _(grad, x):
     return grad * conj(x) * 2
 
 
-@pointwise(refuses=REAL_NUMBERS)
+@pointwise(refuses=REAL_NUMBERS, divisor="y")
 def floor_divide(x, y):
     """floor(x / y), elementwise."""
     return x // y
@@ -201,7 +201,7 @@ def _(grad):
     return grad * 0, grad * 0
 
 
-@pointwise(methods=False, refuses=REAL_NUMBERS)
+@pointwise(methods=False, refuses=REAL_NUMBERS, divisor="y")
 def trunc_divide(x, y):
     """trunc(x / y), elementwise, rounding towards zero."""
     return where((x < 0) != (y < 0), -(abs(x) // abs(y)), abs(x) // abs(y))
@@ -217,7 +217,7 @@ def _(grad):
     return grad * 0, grad * 0
 
 
-@pointwise(cost=2, refuses=REAL_NUMBERS)
+@pointwise(cost=2, refuses=REAL_NUMBERS, divisor="y")
 def remainder(x, y):
     """x - y * floor(x / y): the remainder with the sign of the divisor, as Python's %."""
     return x % y
@@ -236,7 +236,7 @@ def _(grad, x, y):
     return grad, -grad * floor_divide(x, y)
 
 
-@pointwise(cost=2, refuses=REAL_NUMBERS)
+@pointwise(cost=2, refuses=REAL_NUMBERS, divisor="y")
 def fmod(x, y):
     """The remainder with the sign of the dividend, as C's fmod."""
     return x - trunc_divide(x, y) * y

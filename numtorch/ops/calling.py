@@ -17,9 +17,9 @@ from .writing import check_inplace_allowed, check_writable, overlap_partly, reba
 
 def make_function(op):
     """The op's Python function, written for its number of arguments: a generic `op(*inputs)` takes three times as long."""
-    names = list(op.operands)
+    all_names = list(op.public)
+    names = all_names[:len(op.operands)]
     listed = names + [n if default is inspect.Parameter.empty else f"{n}=None" for n, default in op.numbers.items()]
-    all_names = names + list(op.numbers)
     key = f"{names[0]}.layout" if len(all_names) == 1 else "(" + ", ".join(f"{n}.layout" for n in all_names) + ")"
     convertible = all_names[1:]                          # the first operand is rarely a number
     convert = "".join(f"    if type({n}) is not Tensor and type({n}) in NUMBERS:\n        {n} = number({n})\n" for n in convertible)
@@ -85,6 +85,8 @@ def _first_call(op, args, out):
     """A call whose plan is not known yet, or that has numbers or symbols among its arguments."""
     if is_formula(args):
         return apply_formula(op, tuple(a.item() if isinstance(a, Tensor) and a.layout.weak else a for a in args))
+    if len(op.operands) == 1 and not isinstance(args[0], Tensor):
+        raise TypeError(f"{op.name}(): argument '{op.public[0]}' (position 1) must be Tensor, not {type(args[0]).__name__}")
     tensors = _operands(op, args)
     if out is not None:
         return call_into(op, tensors, out)
@@ -106,11 +108,11 @@ def _run(op, plan, tensors):
 
 
 def call_into(op, args, out):
-    """`op(..., out=out)`: the result is cast into `out`, which is resized in no case but kept as it is.
+    """`op(..., out=out)`: the result is cast into `out`, which takes on its shape.
 
     Raises:
         TypeError: `out` is not a Tensor.
-        RuntimeError: wrong shape, a dtype that cannot hold the result, overlapping memory, or a tensor that requires grad.
+        RuntimeError: a dtype that cannot hold the result, overlapping memory, or a tensor that requires grad.
     """
     if not isinstance(out, Tensor):
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
@@ -119,7 +121,9 @@ def call_into(op, args, out):
         raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
                            f"the arguments requires grad.")
     plan = find_plan(op, tensors)
-    check_writable(op.name, out.layout, plan.out.dtype, plan.out.shape, exact=True)
+    if out.layout.shape != plan.out.shape:
+        registry["fit_out"].function(out, plan.out.shape)
+    check_writable(op.name, out.layout, plan.out.dtype, plan.out.shape)
     if any(overlap_partly(t, out) for t in tensors) or plan.out is not out.layout \
             or any(t.storage is out.storage for t in tensors):
         registry["copy_"].function(out, _run(op, plan, tensors))
@@ -132,7 +136,7 @@ def call_into(op, args, out):
 # ---------------------------------------------------------------- in place
 def make_inplace(op):
     """The in-place form: the first operand is overwritten and keeps its identity."""
-    names = list(op.parameters)
+    names = list(op.public)
     listed = [n if n not in op.numbers or op.numbers[n] is inspect.Parameter.empty else f"{n}=None" for n in names]
     convert = "".join(f"    if type({n}) is not Tensor and type({n}) in NUMBERS:\n        {n} = number({n})\n" for n in names[1:])
     others = names[1:]

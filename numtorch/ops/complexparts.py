@@ -10,6 +10,7 @@ from .copy import copy_, copy_elements, register
 from .elementary import PI, atan2
 from .op import as_operand, method, registry
 from .pointwise import pointwise
+from .resize import into
 from .view import select
 
 
@@ -126,7 +127,7 @@ def complex(real, imag, *, out=None) -> Tensor:
         copy_elements(part, _part_of(made, position))
     if recording(real, imag):
         made.node = GraphNode("complex", (real.node, imag.node), (), _complex_vjp, (real.layout.shape, imag.layout.shape))
-    return made if out is None else copy_(out, made)
+    return into(out, made)
 
 
 def _part_of(made, position):

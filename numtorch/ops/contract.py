@@ -114,7 +114,7 @@ def mm(input, mat2, *, out=None) -> Tensor:
     left, right = input.node, mat2.node
     if (left is not None or right is not None) and modes.grad and plan.out.dtype.category >= 2:
         result.node = GraphNode("mm", (left, right), (None if right is None else input, None if left is None else mat2), _mm_vjp)
-    return result if out is None else registry["copy_"].function(out, result)
+    return result if out is None else registry["into"].function(out, result)
 
 
 def _first_mm(input, mat2):
@@ -163,7 +163,7 @@ def _planned(name, plans, plan_of, vjp, x, y, out):
     if recording(x, y) and a.dtype.category >= 2:
         saved = x if y.node is not None else None, y if x.node is not None else None
         result.node = GraphNode(name, (x.node, y.node), saved, vjp, (a.shape, b.shape))
-    return result if out is None else registry["copy_"].function(out, result)
+    return result if out is None else registry["into"].function(out, result)
 
 
 _batched = new_plan_table()
@@ -197,7 +197,7 @@ def matmul(input, other, *, out=None) -> Tensor:
         tensor([3., 3.])
     """
     result = _matmul(input, other)
-    return result if out is None else registry["copy_"].function(out, result)
+    return result if out is None else registry["into"].function(out, result)
 
 
 def _matmul(x, y):
@@ -346,7 +346,7 @@ def outer(input, vec2, *, out=None) -> Tensor:
     if x.ndim != 1 or y.ndim != 1:
         raise RuntimeError(f"outer: Expected 1-D arguments, but got {x.ndim}-D and {y.ndim}-D")
     result = arithmetic.mul(unsqueeze(input, 1), vec2)
-    return result if out is None else registry["copy_"].function(out, result)
+    return result if out is None else registry["into"].function(out, result)
 
 
 method(outer, "ger")

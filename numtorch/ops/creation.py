@@ -12,8 +12,9 @@ from ..layout import Layout, as_shape, diagonal, formatted
 from ..tensor import Tensor, fresh, lasting, number, view_of
 from .backends import kernels
 from .backends import placed as _device
-from .copy import ONE, ZERO, copy_, copy_elements, filled, filled_from, register, to_device
+from .copy import ONE, ZERO, copy_elements, filled, filled_from, register, to_device
 from .op import method, new_plan_table
+from .resize import into
 
 
 def _checked_shape(args, name):
@@ -24,15 +25,9 @@ def _checked_shape(args, name):
 
 
 def _finish(made, requires_grad, out=None):
-    """What a creation function returns: the new tensor, or `out` with its elements.
-
-    Raises:
-        RuntimeError: `out` has another shape.
-    """
+    """What a creation function returns: the new tensor, or `out` with its elements."""
     if out is not None:
-        if out.layout.shape != made.layout.shape:
-            raise RuntimeError(f"expected out of shape {list(made.layout.shape)}, got {list(out.layout.shape)}")
-        made = copy_(out, made)
+        made = into(out, made)
     return made.requires_grad_() if requires_grad else made
 
 

@@ -9,7 +9,7 @@ from ..layout import Layout, wrap_dim
 from ..tensor import Tensor, empty
 from . import arithmetic, comparison, reduce
 from .backends import kernels
-from .copy import clone, contiguous, copy_, filled, to_dtype
+from .copy import clone, contiguous, filled, to_dtype
 from .creation import arange, as_tensor, linspace, zeros
 from .gather import index_values
 from .indexed import run_counting, run_measuring
@@ -17,6 +17,7 @@ from .join import cat
 from .mask import nonzero
 from .op import method, new_plan_table
 from .order import argsort, searchsorted, sort
+from .resize import into
 from .scan import cumsum, diff
 from .scatter import scatter_, value_selecting_backward
 from .view import movedim, narrow, reshape, select, transpose
@@ -161,9 +162,8 @@ def mode(input, dim: int = -1, keepdim: bool = False, *, out=None):
         values, indices = reshape(values, kept), reshape(indices, kept)
     if recording(input) and input.layout.dtype.category >= 2:
         values.node = GraphNode("mode", (input.node,), (indices,), _mode_vjp, (dim, input.layout.shape, keepdim))
-    if out is None:
-        return _Mode(values, indices)
-    return _Mode(copy_(out[0], values.detach()), copy_(out[1], indices))
+    found = _Mode(values, indices)
+    return found if out is None else _Mode(*[into(o, r) for o, r in zip(out, found)])
 
 
 def _mode_vjp(node, grad):
@@ -233,7 +233,7 @@ def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None) -
     counts = empty(Layout.of(x.layout.dtype, (int(bins),), None, x.layout.device))
     prepared = _plan("count_bins", x.layout.device, x.layout.dtype.kernel, x.layout.numel, int(bins), low, high)
     prepared.call(x.address, counts.address, prepared.walk)
-    return counts if out is None else copy_(out, counts)
+    return into(out, counts)
 
 
 _Histogram = namedtuple("histogram", ["hist", "bin_edges"])

@@ -10,7 +10,8 @@ from ..tensor import Tensor, empty
 from . import arithmetic
 from .backends import kernels
 from .op import method, new_plan_table, registry
-from .reduce import MAX, MIN, into, numpy_names
+from .reduce import MAX, MIN, numpy_names
+from .resize import into
 
 _arg_plans = new_plan_table()
 _ReturnTypes = {name: namedtuple(name, ["values", "indices"]) for name in ("max", "min")}

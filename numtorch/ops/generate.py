@@ -24,7 +24,7 @@ def _code(source):
 def make(source, scope, name, defaults=None, keywords=None):
     """A function of source text (one `def`) over its globals, under its own name."""
     function = FunctionType(_code(source).replace(co_name=name), scope, name, defaults)
-    function.__kwdefaults__ = keywords
+    function.__kwdefaults__, function.__qualname__ = keywords, name
     return function
 
 

@@ -10,9 +10,10 @@ from ..kernels.walk import merge
 from ..layout import Layout, wrap_dim
 from ..tensor import Tensor, empty
 from .backends import kernels
-from .copy import copy_, plan_copy, register, to_dtype
+from .copy import plan_copy, register, to_dtype
 from .indexed import MOST_ADDRESSES, table_of
 from .op import new_plan_table
+from .resize import into
 from .view import expand, narrow, reshape, select, unsqueeze
 
 
@@ -158,10 +159,6 @@ def _typed(grad, kind):
     return to_dtype(grad, kind)
 
 
-def _finish(out, result):
-    return result if out is None else copy_(out, result.detach())
-
-
 @register
 def cat(tensors, dim: int = 0, *, out=None) -> Tensor:
     """Tensors one after another along a dimension; their other extents must agree. Dtypes are promoted.
@@ -179,7 +176,7 @@ def cat(tensors, dim: int = 0, *, out=None) -> Tensor:
     if not _tensors_of("cat", tensors):
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     result = _join("cat", _plan_cat, _cat_vjp, tensors, dim)
-    return result if out is None else _finish(out, result)
+    return result if out is None else into(out, result)
 
 
 concat = concatenate = cat
@@ -195,7 +192,7 @@ def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
     if not _tensors_of("stack", tensors):
         raise RuntimeError("stack expects a non-empty TensorList")
     result = _join("stack", _plan_stack, _stack_vjp, tensors, dim)
-    return result if out is None else _finish(out, result)
+    return result if out is None else into(out, result)
 
 
 def atleast_1d(*tensors):

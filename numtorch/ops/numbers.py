@@ -11,6 +11,7 @@ from .elementary import LN2, PI, cos, exp, exp2, log, log1p, round_to_even, sin,
 from .op import as_operand, method, result_dtype
 from .pointwise import pointwise
 from .power import pow
+from .resize import into
 
 floor_ = vectormath.floor
 
@@ -144,7 +145,7 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor
     """Numbers instead of NaN (0 when None) and of the infinities (the dtype's largest and lowest when None)."""
     kind = input.layout.dtype
     if not kind.is_floating_point:
-        return input.clone() if out is None else out.copy_(input)
+        return input.clone() if out is None else into(out, input)
     most = finfo(kind).max
     return replace_nonfinite(input, nan=0.0 if nan is None else nan, posinf=most if posinf is None else posinf,
                              neginf=-most if neginf is None else neginf, out=out)
@@ -235,7 +236,7 @@ def round(input, *, decimals: int = 0, out=None) -> Tensor:
         raise NotImplementedError(f'"round_vml_cpu" not implemented for \'{input.layout.dtype.title}\' with decimals')
     scale = 10.0 ** builtins.abs(decimals)
     found = round_to_even(input * scale) / scale if decimals > 0 else round_to_even(input / scale) * scale
-    return found if out is None else out.copy_(found)
+    return into(out, found)
 
 
 round.op, round.scalar = round_to_even.op, round_to_even.scalar          # in a formula it means the record

@@ -136,7 +136,7 @@ def as_operand(name, value) -> Tensor:
         return value
     found = number(value)
     if found is None:
-        raise TypeError(f"{name}: expected a Tensor or a number, got {type(value).__name__}")
+        raise TypeError(f"{name}(): expected a Tensor or a number, not {type(value).__name__}")
     return found
 
 

@@ -9,9 +9,10 @@ from ..layout import Layout, wrap_dim
 from ..tensor import Tensor, empty
 from . import arithmetic, comparison, elementary, reduce
 from .backends import kernels
-from .copy import contiguous, copy_, filled, to_dtype
+from .copy import contiguous, filled, to_dtype
 from .creation import as_tensor
 from .op import method, new_plan_table, result_dtype
+from .resize import into
 from .scatter import gather, value_selecting_backward
 from .view import movedim, reshape, squeeze
 
@@ -78,11 +79,7 @@ def _picked_vjp(node, grad):
 
 
 def _into(out, pair):
-    if out is None:
-        return pair
-    copy_(out[0], pair[0].detach())
-    copy_(out[1], pair[1])
-    return type(pair)(*out)
+    return pair if out is None else type(pair)(*[into(o, r) for o, r in zip(out, pair)])
 
 
 def _size(x, dim):
@@ -114,7 +111,7 @@ def argsort(input, dim: int = -1, descending: bool = False, stable: bool = False
 def msort(input, *, out=None) -> Tensor:
     """Elements in order along the first dimension."""
     result = sort(input, 0).values
-    return result if out is None else copy_(out, result.detach())
+    return into(out, result)
 
 
 @method
@@ -222,7 +219,7 @@ def _quantile(name, input, q, dim, keepdim, interpolation, skip_nan, out):
         result = movedim(result, -1, 0)
         if keepdim:
             result = reshape(result, (q.layout.numel, *kept))
-    return result if out is None else copy_(out, result.detach())
+    return into(out, result)
 
 
 @method
@@ -317,7 +314,7 @@ def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool
                            f"boundaries tensor and input value tensor must match, but we got boundaries tensor "
                            f"{list(sorted_sequence.layout.shape)} and input value tensor {list(x.layout.shape)}")
     result = _search("searchsorted", sorted_sequence, x, bool(out_int32), bool(right))
-    return result if out is None else copy_(out, result)
+    return into(out, result)
 
 
 def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False, out=None) -> Tensor:
@@ -330,4 +327,4 @@ def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False
         raise RuntimeError(f"torch.bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.layout.ndim})")
     x = input if isinstance(input, Tensor) else as_tensor(input)
     result = _search("bucketize", boundaries, x, bool(out_int32), bool(right))
-    return result if out is None else copy_(out, result)
+    return into(out, result)

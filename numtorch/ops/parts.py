@@ -115,6 +115,18 @@ def split_with_sizes(self, split_sizes, dim: int = 0):
     return split(self, list(split_sizes), dim)
 
 
-unsafe_split, unsafe_chunk, unsafe_split_with_sizes = split, chunk, split_with_sizes
-for _name in ("unsafe_split", "unsafe_chunk", "unsafe_split_with_sizes"):
-    method(globals()[_name], _name)
+def _unsafe(function):
+    def parts(self, *args, **kwargs):
+        found = function(self, *args, **kwargs)
+        base = found[0]._base if found else None
+        if base is not None:
+            del base._views[-len(found):]
+            for each in found:
+                del each._base, each._origin
+        return found
+    parts.__name__ = parts.__qualname__ = "unsafe_" + function.__name__
+    parts.__doc__ = f"`{function.__name__}` whose parts are no views to the tape: they may be written to, the tensor may not."
+    return method(parts)
+
+
+unsafe_split, unsafe_chunk, unsafe_split_with_sizes = _unsafe(split), _unsafe(chunk), _unsafe(split_with_sizes)

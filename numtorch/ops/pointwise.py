@@ -20,6 +20,7 @@ import types as pytypes
 
 import numpy as np
 
+from ..devices import cpu
 from ..dtypes import bool_, get_default_dtype
 from ..kernels.binding import ScalarBody
 from ..kernels.compiler import CannotCompile
@@ -27,6 +28,7 @@ from ..layout import Layout, broadcast_shapes, broadcast_strides
 from ..tensor import Tensor
 from .backends import kernels
 from .calling import make_function, make_inplace
+from .divisor import checked
 from .expression import Symbol, symbols, trace
 from .op import Op, Plan, PlanTable, common_device, method, new_plan_table, result_dtype, signature_of
 from .tape import BackwardPlan, Recipe
@@ -70,15 +72,22 @@ KINDS = {"arithmetic": _arithmetic, "float": _float, "comparison": _comparison, 
          "real": _real}
 
 
+# What PyTorch calls the operands that formulas call x and y. Users' ops keep the names of their formulas.
+_PUBLIC = {("x",): ("input",), ("x", "y"): ("input", "other"), ("condition", "x", "y"): ("condition", "input", "other")}
+
+
 class PointwiseOp(Op):
     """An elementwise op. See the module's docstring for how one is written."""
 
-    def __init__(self, body, kind, bool_operands, cost, name, scalars, differentiable, refuses):
+    def __init__(self, body, kind, bool_operands, cost, name, scalars, differentiable, refuses, divisor):
         operands, numbers = signature_of(body)
         super().__init__(name or body.__name__, body.__doc__, [*operands, *numbers], body.__module__)
         self.operands, self.numbers, self.body = tuple(operands), numbers, body
+        public = _PUBLIC.get(self.operands) if str(self.module).startswith("numtorch.") else None
+        self.public = (public or self.operands) + tuple(numbers)
         self.kind, self.bool_operands, self.cost = kind, frozenset(bool_operands), cost
         self.scalars = scalars                           # scalar functions by compute type, instead of the formula
+        self.divisor = divisor                           # the operand that must not be 0 among integers
         self.refuses = refuses                           # what to say to kinds of compute types it has no meaning for
         self.overloads = {}                              # formulas for a kind of compute type: {"complex": body}
         self.differentiable, self.derivative_body = differentiable, None
@@ -176,10 +185,15 @@ class PointwiseOp(Op):
     def _planned(self, device, body_type, *geometry, **options):
         """The prepared kernel. Raises NotImplementedError for a dtype that the formula cannot be computed in."""
         try:
-            return kernels(device, "pointwise").plan_pointwise(self.scalar(body_type.compute), *geometry, **options)
+            prepared = kernels(device, "pointwise").plan_pointwise(self.scalar(body_type.compute), *geometry, **options)
         except (CannotCompile, TypeError) as error:
             raise NotImplementedError(f"{_not_implemented(self.name, body_type)}: the formula has no meaning for that "
                                       f"dtype") from error
+        if self.divisor is not None and body_type.category == 1 and device is cpu:
+            dtypes, _, shape, strides = geometry
+            position = self.operands.index(self.divisor)
+            return checked(prepared, position, dtypes[position], shape, strides[position])
+        return prepared
 
     def _broadcast(self, layouts):
         try:
@@ -281,7 +295,7 @@ def _positional(body):
 
 # ---------------------------------------------------------------- the decorator
 def pointwise(body=None, *, kind: str = "arithmetic", bool_operands=(), cost: float = 1.0, name: str | None = None, scalars=None,
-              differentiable: bool | None = None, methods: bool = True, refuses=None):
+              differentiable: bool | None = None, methods: bool = True, refuses=None, divisor: str | None = None):
     """Make an elementwise op of a function of scalars.
 
     Args:
@@ -297,6 +311,7 @@ def pointwise(body=None, *, kind: str = "arithmetic", bool_operands=(), cost: fl
         methods: whether `Tensor` gets the op and its in-place form as methods.
         refuses: kinds of dtypes ("bool", "integer", "float", "complex") it raises NotImplementedError for, with what to say
             ("" for the usual words).
+        divisor: an operand by which integers cannot be divided where it is 0, which raises RuntimeError.
 
     Returns:
         The op's function. `f.derivative` is the decorator for its gradient; `f.op` the record.
@@ -314,10 +329,10 @@ def pointwise(body=None, *, kind: str = "arithmetic", bool_operands=(), cost: fl
     """
     if body is None:
         return lambda b: pointwise(b, kind=kind, bool_operands=bool_operands, cost=cost, name=name, scalars=scalars,
-                                   differentiable=differentiable, methods=methods, refuses=refuses)
+                                   differentiable=differentiable, methods=methods, refuses=refuses, divisor=divisor)
     if differentiable is None:
         differentiable = kind in ("arithmetic", "float", "real")
-    op = PointwiseOp(body, kind, bool_operands, cost, name, scalars, differentiable, refuses or {})
+    op = PointwiseOp(body, kind, bool_operands, cost, name, scalars, differentiable, refuses or {}, divisor)
     if methods:
         for name, function in ((op.name, op.function), (op.name + "_", op.inplace)):
             if hasattr(Tensor.__dict__.get(name), "op"):     # an op of that name, defined again in a session

@@ -15,7 +15,7 @@ from .gather import index_select
 from .join import stack
 from .op import method
 from .power import pow
-from .reduce import into
+from .resize import into
 from .view import expand, reshape, select, unsqueeze
 
 

@@ -23,10 +23,11 @@ from ..tensor import Tensor, raw_array
 from ..tensor import empty as empty_tensor
 from . import reduce
 from .backends import kernels
-from .copy import contiguous, copy_, copy_elements, register, to_device, to_dtype
+from .copy import contiguous, copy_elements, register, to_device, to_dtype
 from .creation import _checked_shape, _device, _finish
 from .op import method, new_plan_table
 from .order import topk
+from .resize import into
 from .writing import check_inplace_allowed, check_writable
 
 
@@ -290,7 +291,7 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
     if p is not None:
         result = empty_tensor(input.layout.dense())
         _fill(result, "bernoulli", (_probability(p),), generator)
-        return result if out is None else copy_(out, result)
+        return into(out, result)
     probabilities = contiguous(input if input.node is None else input.detach())
     kind = probabilities.layout.dtype
     if not kind.is_floating_point:
@@ -301,7 +302,7 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
     result = empty_tensor(plan.layout)
     if _run_fill(plan, result, generator, probabilities):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    return result if out is None else copy_(out, result)
+    return into(out, result)
 
 
 def _probability(p):

@@ -15,6 +15,7 @@ from .backends import kernels
 from .copy import register, to_dtype
 from .op import Op, PlanTable, method, new_plan_table, nothing_to_do, registry
 from .power import pow
+from .resize import into
 from .view import expand, reshape
 
 
@@ -260,15 +261,6 @@ ALL = ReduceOp("all", lambda d: bool_, None)
 VAR = ReduceOp("var", lambda d: d.to_real(), _var_vjp, saves_input=True)
 NORM = ReduceOp("norm", lambda d: d.to_real(), _norm_vjp, saves_input=True, saves_result=True)
 COUNT = ReduceOp("count_nonzero", lambda d: int64, None)
-
-
-def into(out, result):
-    """A result, written to `out` where one is given."""
-    if out is None:
-        return result
-    if out.layout.shape != result.layout.shape:
-        raise RuntimeError(f"expected out of shape {list(result.layout.shape)}, got {list(out.layout.shape)}")
-    return registry["copy_"].function(out, result.detach())
 
 
 @method

@@ -15,6 +15,7 @@ from .join import cat
 from .op import method, new_plan_table
 from .order import around
 from .reduce import sum
+from .resize import into
 from .scatter import scatter_add_
 from .view import narrow, reshape
 
@@ -80,7 +81,7 @@ def _constant(x, value):
 def _accumulated(kind, input, dim, dtype, out):
     wanted = as_dtype(dtype) if dtype is not None else int64 if input.layout.dtype.category < 2 else input.layout.dtype
     result = _scan(kind, to_dtype(input, wanted), dim)
-    return result if out is None else copy_(out, result.detach())
+    return into(out, result)
 
 
 @method
@@ -129,7 +130,7 @@ def logcumsumexp(input, dim, *, out=None) -> Tensor:
     if input.layout.dtype.category != 2:
         raise NotImplementedError(f'"logcumsumexp" not implemented for \'{input.layout.dtype.title}\': expected floating point')
     result = _scan("logcumsumexp", input, dim)
-    return result if out is None else copy_(out, result.detach())
+    return into(out, result)
 
 
 def _logcumsumexp_vjp(node, grad):
@@ -166,9 +167,8 @@ def _running_extreme(kind, input, dim, out):
         prepared.call(x.address, values.address, indices.address, prepared.walk)
     if recording(x) and layout.dtype.category >= 2:
         values.node = GraphNode(kind, (x.node,), (indices,), _running_extreme_vjp, dim)
-    if out is None:
-        return _Pair[kind](values, indices)
-    return _Pair[kind](copy_(out[0], values.detach()), copy_(out[1], indices))
+    pair = _Pair[kind](values, indices)
+    return pair if out is None else _Pair[kind](*[into(o, r) for o, r in zip(out, pair)])
 
 
 def _running_extreme_vjp(node, grad):
@@ -218,7 +218,7 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=Non
         size = x.layout.shape[dim]
         right, left = narrow(x, dim, min(1, size), max(0, size - 1)), narrow(x, dim, 0, max(0, size - 1))
         x = comparison.ne(right, left) if x.layout.dtype is bool_ else right - left
-    return x if out is None else copy_(out, x.detach())
+    return into(out, x)
 
 
 def _areas(name, y, x, dx, dim):

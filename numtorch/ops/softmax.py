@@ -24,9 +24,8 @@ def _plan(kind, layout, dim):
     found = _plans.get(key)
     if found is None:
         if not layout.dtype.is_floating_point:
-            raise RuntimeError(f'"{kind}" not implemented for \'{layout.dtype.name.capitalize()}\': expected a floating-point '
-                               f'dtype; '
-                               f"pass dtype= to convert first")
+            raise NotImplementedError(f'"{kind}" not implemented for \'{layout.dtype.title}\': expected a floating-point dtype; '
+                                      f'pass dtype= to convert first')
         axis = wrap_dim(dim, layout.ndim)
         outer, inner = 1, 1
         for extent in layout.shape[:axis]:

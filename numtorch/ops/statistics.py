@@ -7,6 +7,7 @@ from ..tensor import Tensor
 from . import arithmetic, comparison, elementary, reduce
 from .copy import copy_, to_dtype
 from .op import method
+from .resize import into
 from .view import diagonal, reshape, transpose, unsqueeze
 
 
@@ -92,7 +93,7 @@ def renorm(input, p, dim, maxnorm, *, out=None) -> Tensor:
     dim = wrap_dim(dim, input.layout.ndim)
     size = reduce.norm(input, p, tuple(d for d in range(input.layout.ndim) if d != dim), True)
     result = input * arithmetic.where(comparison.gt(size, maxnorm), maxnorm / (size + 1e-7), 1)
-    return result if out is None else copy_(out, result.detach())
+    return into(out, result)
 
 
 @method

@@ -41,7 +41,8 @@ class Recipe:
             if not passed:
                 gradient, computed = f"out{computed}", computed + 1
             gradients[index] = gradient if fits else f"fit({gradient}, recipe.shapes[{place}], recipe.dtypes[{place}])"
-        self.node_class = _node_class(len(self.saves), self.saves_out, len(self.computed), tuple(gradients))
+        written = _node_class(len(self.saves), self.saves_out, len(self.computed), tuple(gradients))
+        self.node_class = _named(written, "".join(p.capitalize() for p in self.plan.op.name.split("_")) + "Backward0")
         self.keep = _keeper(inputs, self.saves, self.saves_out)
 
 
@@ -56,6 +57,9 @@ class BackwardPlan:
         self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (nothing_to_do, 0)
 
 
+_SAVED = {"_saved_self": "x", "_saved_other": "y", "_saved_result": "out"}
+
+
 class PointwiseNode(Node):
     """A recorded elementwise call. `saved` holds tensors, each followed by its version, and last the result's memory."""
 
@@ -63,6 +67,20 @@ class PointwiseNode(Node):
 
     def name(self):
         return "".join(p.capitalize() for p in self.recipe.plan.op.name.split("_")) + "Backward0"
+
+    def __getattr__(self, name):
+        """`_saved_self`, `_saved_other`, `_saved_result`: what it keeps, under PyTorch's names."""
+        if not name.startswith("_saved_"):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        recipe, wanted = self.recipe, _SAVED.get(name, name.removeprefix("_saved_"))
+        if wanted == "out" and recipe.saves_out:
+            if self.saved is None:
+                raise freed_error()
+            return rebuild_result(self.saved[-1], self)
+        names = [recipe.plan.op.parameters[i] for i in recipe.saves]
+        if wanted not in names:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return self._restored()[names.index(wanted)]
 
     def backward(self, grad):
         return self.backward_slowly(grad)
@@ -190,6 +208,12 @@ def _node_class(saves, saves_out, computed, gradients):
         gradients: the source of each edge's gradient.
     """
     return type("PointwiseNode", (PointwiseNode,), {"__slots__": (), "backward": _backward(saves, saves_out, computed, gradients)})
+
+
+@functools.cache
+def _named(written, name):
+    """A class of nodes under an op's name, as `type(x.grad_fn).__name__` should give it."""
+    return type(name, (written,), {"__slots__": ()})
 
 
 @functools.cache

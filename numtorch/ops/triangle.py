@@ -16,6 +16,7 @@ from .copy import clone, contiguous, copy_, copy_elements, filled
 from .join import _tensors_of
 from .op import method, new_plan_table
 from .reduce import sum
+from .resize import into
 from .view import diagonal as diagonal_view
 from .view import narrow, reshape
 
@@ -54,7 +55,7 @@ def _triangle_vjp(node, grad):
 
 
 def _finish(out, result):
-    return result if out is None else copy_(out, result.detach())
+    return into(out, result)
 
 
 @method

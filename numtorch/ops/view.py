@@ -36,6 +36,8 @@ def make_view(x: Tensor, found, title: str, vjp=None, constants=None) -> Tensor:
         base = x._base
         if base is None:
             base = x
+        elif "_origin" in x.__dict__:                    # what is so of a view is so of its parts
+            out._origin = x._origin
         out._base = base
         views = base._views
         if views is None:
@@ -68,7 +70,7 @@ def make_views(x: Tensor, places) -> list:
         out = bare()
         out.storage, out.address, out.layout, out.node = storage, address + offset * itemsize, layout, None
         if tracked is not None:
-            out._base = base
+            out._base, out._origin = base, "several"
             tracked.append(ref(out))
         views.append(out)
     return views

@@ -1,12 +1,12 @@
 """Rules of writing into tensors that exist: what may be written, and what the tape must then know."""
 from __future__ import annotations
 
-from ..autograd.graph import Leaf
+from ..autograd.graph import Leaf, Output
 from ..dtypes import can_cast
 from .op import registry
 
 
-def check_writable(name, target, result_dtype, shape, exact=False):
+def check_writable(name, target, result_dtype, shape):
     """Whether a result may be written into a tensor of layout `target`. Raises RuntimeError, as PyTorch words it."""
     if target.weak:
         raise RuntimeError(f"{name}: expected a Tensor to write into, got a number")
@@ -14,8 +14,7 @@ def check_writable(name, target, result_dtype, shape, exact=False):
         raise RuntimeError(f"result type {result_dtype.title} can't be cast to the desired output type {target.dtype.title} "
                            f"({name})")
     if shape != target.shape:
-        what = "output with shape" if not exact else f"{name}: expected out of shape {list(shape)}, got"
-        raise RuntimeError(f"{what} {list(target.shape)} doesn't match the broadcast shape {list(shape)}")
+        raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}")
     if target.overlaps_itself():
         raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers to a single memory "
                            f"location. Please clone() the tensor before performing the operation. ({name})")
@@ -34,6 +33,8 @@ def overlap_partly(source, target) -> bool:
 
 
 # Views whose place in the graph is not that of a view op, so that a write could not be undone on the way back.
+_SEVERAL = ("This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+            "modified inplace. You should replace the inplace operation by an out-of-place one.")
 _FORBIDDEN = {
     "no_grad": "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case "
                "is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
@@ -50,12 +51,17 @@ _FORBIDDEN = {
 
 def check_inplace_allowed(target, name):
     """Raise RuntimeError for a leaf that requires grad (its gradient would be lost) or a view of one."""
+    origin = target.__dict__.get("_origin")
+    if origin == "several":
+        node = target.node
+        what = "A view was created in no_grad mode and is being modified inplace with grad mode enabled." if node is None else \
+            f"Output {node.index if type(node) is Output else 0} of {node.name()} is a view and is being modified inplace."
+        raise RuntimeError(f"{what} {_SEVERAL} ({name}_)")
     if type(target.node) is Leaf:
         raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation. ({name}_)")
     base = target._base
     if base is not None and type(base.node) is Leaf:
         raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation. ({name}_)")
-    origin = target.__dict__.get("_origin")
     if base is not None and base.layout.dtype is not target.layout.dtype:
         origin = "parts"
     if origin is not None:
