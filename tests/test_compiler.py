@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -134,6 +135,16 @@ def test_float32_formulas_have_no_double(name):
 def test_the_check_for_doubles_can_fail():
     text = inspect_ir(each, ("float32*", "float32*", "int64*"), {"fn": build("def f(x): return 1 / (1 + x)")})
     assert "double" in text
+
+
+@jit_only
+@pytest.mark.parametrize("name", ["helper ops", "op of a module"])
+def test_loops_take_as_many_vectors_side_by_side_as_they_are_told(name):
+    """Each step stores that many; several loops (of whole vectors and of what is left) do not disturb it."""
+    scope = ("float64*", "float64*", "int64*"), {"fn": ScalarBody(FORMULAS[name], "float64")}
+    for count in (1, 2, 4):
+        blocks = re.split(r"\n\n", inspect_ir(each, *scope, interleave=count))
+        assert max(len(re.findall(r"store <\d+ x double>", b)) for b in blocks) == count
 
 
 @pytest.mark.parametrize("compute", ["float32", "float64", "int32", "int64", "uint8"])

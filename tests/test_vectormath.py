@@ -145,16 +145,18 @@ def test_accuracy_of_two_arguments(name, reference, bound, ranges, dtype):
 
 # the gamma functions have zeros at places that no float hits: near those below 0 the error is judged as if values were 1
 SPECIAL = [
-    ("erf", "erf", 2, [(-6, 6), (-0.01, 0.01)]),
-    ("erfc", "erfc", 5, [(-6, 9), (-0.6, 0.6), (9, 26.5)]),
-    ("erfinv", "erfinv", 4, [(-1, 1), (0.99, 1)]),
+    ("erf", "erf", 2, [(-6, 6), (-0.01, 0.01), (3, 3.6)]),
+    ("erfc", "erfc", 5, [(-6, 9), (-0.6, 0.6), (3.3, 4), (9, 26.5)]),
+    ("erfc", "erfc", 2, [(-5, 3.3)]),
+    ("erfinv", "erfinv", 3, [(-1, 1), (0.99, 1)]),
+    ("erfinv", "erfinv", 2, [(-0.997, 0.997)]),
     ("lgamma", "loggamma", 9, [(0, 3), (0.999, 1.001), (1.999, 2.001), (3, 12), (12, 1e4), (-12, 0)]),
     ("digamma", "digamma", 6, [(0, 3), (1.46, 1.463), (3, 12), (12, 1e4), (-12, 0)]),
 ]
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("name, reference, bound, ranges", SPECIAL, ids=[row[0] for row in SPECIAL])
+@pytest.mark.parametrize("name, reference, bound, ranges", SPECIAL, ids=[f"{row[0]}-{row[2]}" for row in SPECIAL])
 def test_special_functions(name, reference, bound, ranges, dtype):
     mpmath = pytest.importorskip("mpmath")
     rng = np.random.default_rng(7)
@@ -319,6 +321,30 @@ def test_values_do_not_depend_on_their_place(name, dtype):
     whole = apply(name, *x)
     for count in (1, 2, 3, 5, 9, 17, 31):
         assert same(apply(name, *[a[:count] for a in x]), whole[:count], 0).all()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name, edge", [("erf", 3.390625), ("erfc", 3.390625), ("erfc", 3.9375), ("erfinv", 0.99706)])
+def test_values_beyond_the_tables_stand_beside_others(name, edge, dtype):
+    """A vector with one lane out of range gives its others what they have without it."""
+    inside = np.linspace(-0.9, 0.9, 64).astype(dtype) * dtype_of(edge, dtype)
+    mixed = inside.copy()
+    mixed[[3, 40, 63]] = np.nextafter(dtype_of(edge, dtype), dtype_of(np.inf, dtype))
+    got, alone = apply(name, mixed), apply(name, inside)
+    others = np.isin(np.arange(64), [3, 40, 63], invert=True)
+    assert (got[others] == alone[others]).all()
+    assert same(got[~others], apply(name, np.full(3, mixed[3])), 0).all()
+
+
+def dtype_of(value, dtype):
+    return np.dtype(dtype).type(value)
+
+
+def test_tangents_keep_their_zeros_and_right_angles():
+    for dtype in TYPES:
+        x = np.array([0.0, -0.0, math.inf, -math.inf, math.nan, 5e-324, -1e-40], dtype)
+        assert same(apply("atan", x), np.arctan(x), 0).all()
+        assert same(apply("tan", x), np.array([0.0, -0.0, math.nan, math.nan, math.nan, 5e-324, -1e-40], dtype), 0).all()
 
 
 def test_roots_are_correctly_rounded():

@@ -1,14 +1,16 @@
-"""Derive the polynomials of `numtorch/kernels/vectormath/coefficients.py` and the tables of `entries.py` beside it.
+"""Derive the polynomials of `numtorch/kernels/vectormath/coefficients.py` and the tables of `entries.py`, `pieces32.py` and
+`pieces64.py` beside it.
 
 Each row of FITS names a function f, an interval, the number of coefficients for float32 and float64, and the weight
 that turns the error of the fit into the relative error of the final result. `remez` exchanges extrema in mpmath (Remez
 1934, as in Muller, "Elementary Functions", ch. 3). In float32 the coefficients are rounded from the constant term
 up, and after each rounding the remaining ones are fitted again, so that they make up for it.
 
-    python tools/minimax.py            # rewrites both files and prints each fit's error in units of 2**-24, 2**-53
+    python tools/minimax.py            # rewrites the files and prints each fit's error in units of 2**-24, 2**-53
     python tools/minimax.py expm1      # only prints
 """
 import os
+import re
 import sys
 
 import mpmath as mp
@@ -137,8 +139,8 @@ def erfinv_ratio(w):
     return y / x
 
 
-def erfinv_bent(u):
-    return erfinv_ratio((u + mp.mpf(3) / 2) ** 2 - mp.mpf(9) / 4)
+def erfinv_below(u):
+    return erfinv_ratio(-mp.log(u)) - mp.mpf(1) / 2 if u else mp.inf
 
 
 def stirling_rest(z):
@@ -193,6 +195,12 @@ FITS = {
     # atan(t) = t + t**3 * ATAN(t**2), |t| <= tan(pi/8)
     "ATAN": (series(lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 3),
                 lambda z: z + 1e-30, 0, (TAN_PI_8 * 1.001) ** 2, 5, 12),
+    # tan(b) = b + b**3 * TAN_SHORT(b**2), |b| <= pi / 32
+    "TAN_SHORT": (series(lambda z: (mp.tan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, mp.mpf(1) / 3),
+                lambda z: z + 1e-30, 0, (mp.pi / 32 * 1.001) ** 2, 2, 5),
+    # atan(t) = t + t**3 * ATAN_SHORT(t**2) within an interval of atan's tables
+    "ATAN_SHORT": (series(lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 3),
+                lambda z: z + 1e-30, 0, mp.mpf("0.1") ** 2, 2, 6),
     # asin(t) = t + t**3 * ASIN(t**2), |t| <= 1/2
     "ASIN": (series(lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, mp.mpf(1) / 6),
                 lambda z: z + 1e-30, 0, 0.25, 5, 13),
@@ -273,6 +281,42 @@ def pow_tables(dtype):
     return [*inverses, 0.5], [*highs, float(two)], [*lows, float(dtype(float(mp.log(2) - two)))]
 
 
+def tan_tables(dtype):
+    """(sin a, cos a) of 16 directions over half a turn, -0.0 for the sine of 0, times whatever brings both closest to floats."""
+    sines, cosines = [-0.0], [1.0]
+    for j in range(1, 16):
+        best = None
+        for trial in range(1, 2000):
+            sine = mp.mpf(float(dtype(float(mp.sin(mp.pi * j / 16) * (1 + mp.mpf(trial) / 4000)))))
+            cosine = sine * mp.cot(mp.pi * j / 16) if j != 8 else mp.mpf(0)
+            rounded = mp.mpf(float(dtype(float(cosine))))
+            error = abs(rounded - cosine) / (abs(cosine) or 1)
+            if best is None or error < best[0]:
+                best = (error, float(sine), float(rounded))
+        sines.append(best[1])
+        cosines.append(best[2])
+    return sines, cosines
+
+
+def atan_tables(dtype):
+    """(above, below, atan(above / below)) for half-octaves from 1/16 to 16; 0 for the first and infinity for the last.
+
+    Tangents have 13 bits, so that their distance to what is near is exact, and are those whose angle is closest to a float.
+    """
+    aboves, belows, angles = [0.0], [1.0], [0.0]
+    for j in range(1, 15):
+        low, high = [mp.mpf(2) ** (k // 2 - 4) * (1 + mp.mpf(k % 2) / 2) for k in (j, j + 1)]
+        middle = mp.tan((mp.atan(low) + mp.atan(high)) / 2)
+        step = mp.mpf(2) ** (int(mp.floor(mp.log(middle, 2))) - 12)
+        trials = [mp.nint(middle / step) * step + k * step for k in range(-12, 13)]
+        best = min(trials, key=lambda t: abs(mp.atan(t) - mp.mpf(float(dtype(float(mp.atan(t)))))))
+        aboves.append(float(best))
+        belows.append(1.0)
+        angles.append(float(mp.atan(best)))
+    rows = [*aboves, 1.0], [*belows, 0.0], [*angles, float(mp.pi / 2)]
+    return [row[-6:] + row[:-6] for row in rows]             # where the exponent's last bits and the mantissa's first will look
+
+
 def log_range(dtype):
     """The bounds of m / c - 1."""
     count = 1 << LOG_BITS[dtype]
@@ -286,10 +330,20 @@ def log_range(dtype):
 PIECES = {
     "ERF_PIECES": {np.float32: (mp.erf, lambda x: 1 / mp.erf(x), mp.mpf(1) / 8, 6, 1),
                    np.float64: (mp.erf, lambda x: 1 / mp.erf(x), mp.mpf(51) / 128, 13, 1)},
-    # erfinv(x) / x = ERFINV_PIECES(u), (u + 3/2)**2 = 9/4 - log(1 - x**2)
-    "ERFINV_PIECES": {np.float32: (erfinv_bent, lambda u: 1 / erfinv_bent(u), mp.mpf(3) / 32, 5, 0),
-                      np.float64: (erfinv_bent, lambda u: 1 / erfinv_bent(u), mp.mpf(39) / 128, 13, 0)},
+    # up to x = 3.4
+    "ERF_NEAR": {np.float64: (mp.erf, lambda x: 1 / mp.erf(x), mp.mpf(7) / 32, 11, 1)},
+    # up to x = 3.9 and 3.4
+    "ERFC_PIECES": {np.float32: (mp.erfc, lambda x: 1 / mp.erfc(x), mp.mpf(1) / 8, 7, 0),
+                    np.float64: (mp.erfc, lambda x: 1 / mp.erfc(x), mp.mpf(7) / 32, 13, 0)},
     "TANH_PIECES": {np.float32: (mp.tanh, lambda x: 1 / mp.tanh(x), mp.mpf(19) / 64, 7, 0)},
+}
+
+
+# name: (f, intervals an octave, the lowest octave, coefficients) for each type: polynomials in the mantissa of u less the
+# interval's centre, of f(u) for u in (0, 1]
+OCTAVES = {
+    # erfinv(x) / x = 1/2 + ERFINV_OCTAVES(u), u = 1 - x**2; in float64 from u = 0.00586 up
+    "ERFINV_OCTAVES": {np.float32: (erfinv_below, 1, -24, 9), np.float64: (erfinv_below, 2, -8, 15)},
 }
 
 
@@ -313,14 +367,45 @@ def pieces(f, weight, step, count, slope, dtype):
     return [list(row) for row in zip(*columns)]
 
 
+def octaves(f, split, lowest, count, dtype):
+    """For each power of the mantissa less the centre, its coefficients at the places where the exponent's last bits will look (and
+    the mantissa's first, for two intervals an octave). u = 1 and, where its place is free, u = 0 are intervals of their own."""
+    size, bias = (32, 127) if dtype is np.float32 else (16, 1023)
+    columns = [None] * size
+    end = bias * split % size
+    columns[end] = [f(mp.mpf(1))] + [0.0] * (count - 1)
+    for exponent in range(-1, lowest - 1, -1):
+        for part in reversed(range(split)):
+            low, high = 1 + mp.mpf(part) / split, 1 + mp.mpf(part + 1) / split
+            place = ((bias + exponent) * split + part) % size
+            if place != end:
+                mantissas = [m for m, _, _ in sample(one, one, low, high, 24 * count)]
+                values = [f(m * mp.mpf(2) ** exponent) for m in mantissas]
+                points = [(m - (low + high) / 2, y, 1 / y) for m, y in zip(mantissas, values)]
+                columns[place] = remez(list(range(count)), points)[0]
+                if dtype is np.float32:
+                    columns[place] = rounded_upwards(columns[place], points)
+    columns[0] = columns[0] or [f(mp.mpf(0))] + [0.0] * (count - 1)
+    return [[float(dtype(float(c))) for c in row] for row in zip(*[c or [0.0] * count for c in columns])]
+
+
+def polynomials_by_pieces():
+    """Name, values and type of the coefficients of each power."""
+    for rows_of, fits in ((octaves, OCTAVES), (pieces, PIECES)):
+        for name, by_type in fits.items():
+            for dtype, arguments in by_type.items():
+                for power, values in enumerate(rows_of(*arguments, dtype)):
+                    yield f"{name}_{power}_", values, dtype
+
+
 def tables():
-    """Name, values and type of each table."""
-    for name, by_type in PIECES.items():
-        for dtype, arguments in by_type.items():
-            for power, values in enumerate(pieces(*arguments, dtype)):
-                yield f"{name}_{power}_", values, dtype
+    """Name, values and type of each other table."""
     for dtype in (np.float32, np.float64):
         yield "EXP_TABLE", exp_table(dtype), dtype
+        for part, values in zip(("SINE", "COSINE"), tan_tables(dtype)):
+            yield "TAN_" + part, values, dtype
+        for part, values in zip(("ABOVE", "BELOW", "ANGLE"), atan_tables(dtype)):
+            yield "ATAN_" + part, values, dtype
         for part, values in zip(("INVERSE", "HIGH", "LOW"), pow_tables(dtype)):
             yield "POW_" + part, values, dtype
         for name, log in (("LOG", mp.log), ("LOG2", lambda x: mp.log(x, 2))):
@@ -330,8 +415,9 @@ def tables():
     exact = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]
     yield "EXP_TAIL", [float(e / mp.mpf(float(e)) - 1) for e in exact], np.float64
 
+
 def row(name, coefficients, dtype):
-    text = [repr(float(c)) for c in coefficients]
+    text = [repr(float(dtype(float(c)))) for c in coefficients]
     lines, line = [], "   "
     for t in text:
         if len(line) + len(t) + 2 > 118:
@@ -342,8 +428,11 @@ def row(name, coefficients, dtype):
 
 
 def write(name, title, rows):
+    head = [f'"""{title} tools/minimax.py makes them and says what each is for."""']
+    if any(re.search(r"\binf\b", r) for r in rows):
+        head.append("from math import inf")
     with open(os.path.join(OUTPUT, name), "w") as file:
-        file.write("\n".join([f'"""{title} tools/minimax.py makes them and says what each is for."""\n', *rows]))
+        file.write("\n".join(["\n".join(head) + "\n", *rows]))
 
 
 def main(names):
@@ -359,8 +448,10 @@ def main(names):
                 rows.append(row(name, coefficients, dtype))
     if not names:
         write("coefficients.py", "Polynomial coefficients, constant term first.", rows)
-        write("entries.py", "Tables looked up in registers, an entry an interval.",
-              [row(*table) for table in tables()])
+        write("entries.py", "Tables looked up in registers, an entry an interval.", [row(*table) for table in tables()])
+        for bits, dtype in ((32, np.float32), (64, np.float64)):
+            write(f"pieces{bits}.py", f"Polynomials by pieces in float{bits}: for each power an entry an interval.",
+                  [row(*table) for table in polynomials_by_pieces() if table[2] is dtype])
 
 
 if __name__ == "__main__":

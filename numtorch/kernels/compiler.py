@@ -18,6 +18,7 @@ import atexit
 import contextlib
 import ctypes
 import hashlib
+import re
 import sys
 import threading
 import time
@@ -140,7 +141,26 @@ class CannotCompile(NotImplementedError):
         self.reason = reason
 
 
-def _compile(function, names, compute, signature, symbol, nogil, fastmath):
+def _with_loops_interleaved(text, name, count):
+    """LLVM IR in which the loops of one function say how many of their vectors the vectoriser shall take side by side."""
+    start = re.search(rf'^define [^\n]*@"?{re.escape(name)}"?\(', text, re.M).start()
+    end = text.index("\n}", start)
+    seen, lines, notes = set(), [], []
+    for line in text[start:end].split("\n"):
+        label = re.match(r'("?[\w.$-]+"?):', line)
+        if label:
+            seen.add(label[1])
+        jump = re.fullmatch(r'  br label %("?[\w.$-]+"?)', line)
+        if jump and jump[1] in seen:                     # back to where the loop begins
+            identity = len(notes) + 90000
+            line += f", !llvm.loop !{identity}"
+            notes.append(f"!{identity} = distinct !{{!{identity}, !89999}}\n")
+        lines.append(line)
+    notes.append(f'!89999 = !{{!"llvm.loop.interleave.count", i32 {count}}}\n')
+    return text[:start] + "\n".join(lines) + text[end:] + "\n" + "".join(notes)
+
+
+def _compile(function, names, compute, signature, symbol, nogil, fastmath, interleave):
     import numba
     numba.config.CPU_NAME, numba.config.CPU_FEATURES = machine().cpu, machine().features
     _check_numba(numba)
@@ -154,7 +174,9 @@ def _compile(function, names, compute, signature, symbol, nogil, fastmath):
             raise CannotCompile(function, signature, str(error)) from None
         compiled = made.overloads[numba_signature.args]
         inner = compiled.fndesc.llvm_func_name
-        module = llvm.parse_bitcode(compiled.library._final_module.as_bitcode())
+        module = compiled.library._final_module
+        module = llvm.parse_assembly(_with_loops_interleaved(str(module), inner, interleave)) if interleave else \
+            llvm.parse_bitcode(module.as_bitcode())
         module.link_in(llvm.parse_assembly(_entry_points(symbol, inner, signature, nogil)))
         public = {symbol, symbol + "_py"}
         for value in [*module.functions, *module.global_variables]:
@@ -204,9 +226,9 @@ def _inline_variants(module, builder):
             variant.linkage = "available_externally"     # no machine code: nothing calls it any more
 
 
-def inspect_ir(function, signature, names=None, compute=None, fastmath=KERNEL_MATH) -> str:
+def inspect_ir(function, signature, names=None, compute=None, fastmath=KERNEL_MATH, interleave=0) -> str:
     """The optimised LLVM IR of a kernel, for tests and for the curious."""
-    return str(_compile(function, Names(names or {}), compute, tuple(signature), "kernel", False, fastmath))
+    return str(_compile(function, Names(names or {}), compute, tuple(signature), "kernel", False, fastmath, interleave))
 
 
 _checked = False
@@ -292,7 +314,8 @@ statistics = _Statistics()
 _kernels: dict[str, Kernel] = {}
 
 
-def compile_kernel(function, signature, names=None, compute=None, *, nogil=False, fastmath=KERNEL_MATH, meant=()) -> Kernel:
+def compile_kernel(function, signature, names=None, compute=None, *, nogil=False, fastmath=KERNEL_MATH, meant=(),
+                   interleave=0) -> Kernel:
     """The kernel of a Python function for concrete types, from memory, from the store, or compiled now.
 
     Args:
@@ -304,6 +327,7 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
         nogil: let other Python threads run during a call. Costs 30 ns, so small kernels hold the lock.
         fastmath: LLVM's fast-math flags for the kernel's own arithmetic.
         meant: what names that the kernel's own file does not declare are by default, in the file that binds them.
+        interleave: how many vectors its loops take side by side (0: as many as LLVM thinks right).
 
     Raises:
         NameError: a bound name is something else in the file of one of the helpers.
@@ -313,7 +337,8 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
         if DISABLE_JIT:
             return _python_kernel(function, names, compute, signature)
         shape = fingerprint(function, names, compute, frozenset())
-        text = "\n".join([machine().toolchain, shape, repr(signature), str(nogil), repr(sorted(fastmath))])
+        text = "\n".join([machine().toolchain, shape, repr(signature), str(nogil), repr(sorted(fastmath)),
+                          *([f"interleave {interleave}"] if interleave else [])])
         key = hashlib.sha256(text.encode()).hexdigest()
         kernel = _kernels.get(key)
         if kernel is not None:
@@ -322,7 +347,7 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
         object_code = store.load(key)
         if object_code is None:
             start = time.perf_counter()
-            module = _compile(function, names, compute, signature, symbol, nogil, fastmath)
+            module = _compile(function, names, compute, signature, symbol, nogil, fastmath, interleave)
             object_code = machine().target.emit_object(module)
             statistics.compiled += 1
             statistics.seconds += time.perf_counter() - start

@@ -6,7 +6,7 @@ from llvmlite import ir
 from numba.cuda import cgutils, types
 from numba.cuda.extending import intrinsic
 
-from ..vectormath.ranges import LIMIT32, LIMIT64, QUOTIENT32, QUOTIENT64
+from ..vectormath.ranges import LIMITS, QUOTIENT32, QUOTIENT64
 
 I16, I32, I64, FLOAT, DOUBLE = ir.IntType(16), ir.IntType(32), ir.IntType(64), ir.FloatType(), ir.DoubleType()
 
@@ -122,8 +122,8 @@ def _settle(name, arity, limit32, limit64):
                                      2: lambda typing_context, x, y, r: typed(x, y, r)}[arity])
 
 
-settle_sin, settle_cos = _settle("sin", 1, LIMIT32, LIMIT64), _settle("cos", 1, LIMIT32, LIMIT64)
-settle_tan, settle_fmod = _settle("tan", 1, LIMIT32, LIMIT64), _settle("fmod", 2, QUOTIENT32, QUOTIENT64)
+settle_sin, settle_cos = _settle("sin", 1, *LIMITS["sin"]), _settle("cos", 1, *LIMITS["cos"])
+settle_tan, settle_fmod = _settle("tan", 1, *LIMITS["tan"]), _settle("fmod", 2, QUOTIENT32, QUOTIENT64)
 
 
 # ---------------------------------------------------------------- 16-bit floats

@@ -143,6 +143,67 @@ def _settled_root(module, builder, values):
 settle_root = _form("settle_root", 2, _settled_root)
 
 
+def _over_lanes(context, builder, name, slow, x, ty):
+    """A function of two pointers that puts `slow` of as many elements as a register has into the second.
+
+    It is a loop that the vectoriser is told to make one step of; by itself it would not for so few.
+    """
+    module, lanes = builder.module, LANES[ty]
+
+    def element(x):
+        return slow(x)
+    made = context.compile_subroutine(builder, element, x(x))
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [ty.as_pointer()] * 2), name)
+    function.linkage = "linkonce_odr"
+    attribute(function, "noinline")
+    for pointer in function.args:
+        pointer.add_attribute("noalias")
+    entry, loop, end = [function.append_basic_block() for _ in range(3)]
+    ir.IRBuilder(entry).branch(loop)
+    builder = ir.IRBuilder(loop)
+    index = builder.phi(I64)
+    source, target = [builder.gep(pointer, [index]) for pointer in function.args]
+    result = context.call_internal_no_propagate(builder, made.fndesc, made.signature, [builder.load(source)])[1]
+    builder.store(result, target)
+    following = builder.add(index, I64(1))
+    index.add_incoming(I64(0), entry)
+    index.add_incoming(following, builder.block)
+    back = builder.cbranch(builder.icmp_unsigned("<", following, I64(lanes)), loop, end)
+    width = module.add_metadata(["llvm.loop.vectorize.width", I32(lanes)])
+    identity = module.add_metadata([width])
+    identity.operands = (identity, width)                # a loop's metadata names itself first
+    back.set_metadata("llvm.loop", identity)
+    ir.IRBuilder(end).ret_void()
+    return function
+
+
+@intrinsic
+def beyond(typing_context, x, bound, y, slow):
+    """One test for all lanes; where any is out of range, all go through memory and `slow`."""
+    def codegen(context, builder, signature, values):
+        module, ty = builder.module, values[0].type
+        lanes, vector = LANES[ty], ir.VectorType(ty, LANES[ty])
+        name = f"numtorch_beyond_{slow.dispatcher.py_func.__name__}_{SUFFIX[ty]}"
+        far = module.globals.get(name + "_far") or _over_lanes(context, builder, name + "_far", slow.dispatcher, x, ty)
+
+        def emit(module, builder, given):
+            x, bound, y = given
+            magnitude = builder.call(_declared(module, f"llvm.fabs.v{lanes}f{512 // lanes}", vector, [vector]), [x])
+            outside = builder.fcmp_ordered(">", magnitude, bound)
+            source, target = builder.alloca(vector), builder.alloca(vector)
+            before, word = builder.block, ir.IntType(lanes)
+            with builder.if_then(builder.icmp_unsigned("!=", builder.bitcast(outside, word), word(0)), likely=False):
+                builder.store(x, source)
+                builder.call(far, [builder.bitcast(place, ty.as_pointer()) for place in (source, target)])
+                mended, during = builder.select(outside, builder.load(target), y), builder.block
+            result = builder.phi(vector)
+            result.add_incoming(y, before)
+            result.add_incoming(mended, during)
+            return result
+        return builder.call(_function(module, name, ty, [ty] * 3, emit), values[:3])
+    return x(x, bound, y, slow), codegen
+
+
 def _lookup(name, values):
     ty, word = (FLOAT, I32) if values[0].itemsize == 4 else (DOUBLE, I64)
     lanes = LANES[ty]

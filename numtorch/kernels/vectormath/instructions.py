@@ -78,6 +78,12 @@ def settle_root(x, y):
         return y if low <= x <= high else np.sqrt(x)
 
 
+@_instruction
+def beyond(x, bound, y, slow):
+    """y, or slow(x) where |x| exceeds the bound."""
+    return slow(x) if abs(x) > bound else y
+
+
 TABLES = {}                                              # by name: (values, NumPy type), for the lowering
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from llvmlite import ir
 from numba.extending import intrinsic
 
-from .ranges import LIMIT32, LIMIT64, QUOTIENT32, QUOTIENT64
+from .ranges import LIMITS, QUOTIENT32, QUOTIENT64
 
 _DOUBLE, _FLOAT = ir.DoubleType(), ir.FloatType()
 PURE = ("nounwind", "readnone", "willreturn", "noinline")
@@ -105,7 +105,7 @@ def keep(module, functions):
 
 
 def _unary(name):
-    codegen = _settle(name, 1, LIMIT32, LIMIT64)
+    codegen = _settle(name, 1, *LIMITS[name])
 
     def settle(typing_context, x, y):
         return x(x, y), codegen

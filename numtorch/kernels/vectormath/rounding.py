@@ -4,10 +4,10 @@ from __future__ import annotations
 import numpy as np
 
 from .. import intrinsics
-from ..intrinsics import Intrinsic, fma, select
+from ..intrinsics import fma, select
 from . import roots
 from .elementary import INFINITY, ByMachine, Elementary, both
-from .ranges import QUOTIENT32, QUOTIENT64
+from .settled import settle_fmod
 
 _ceil, _copysign, _fabs, _floor = intrinsics.ceil, intrinsics.copysign, intrinsics.fabs, intrinsics.floor
 _rint, _root, _trunc = intrinsics.rint, intrinsics.sqrt, intrinsics.trunc
@@ -56,15 +56,6 @@ def _copysign_body(x, y):
 def _reciprocal_root(x):
     with np.errstate(all="ignore"):
         return 1 / np.sqrt(x)
-
-
-def _settle_fmod(x, y, r):
-    limit = QUOTIENT32 if isinstance(x, np.float32) else QUOTIENT64
-    return type(r)(np.fmod(x, y)) if abs(x) > limit * abs(y) else r
-
-
-_settle_fmod.__name__ = "settle_fmod"
-settle_fmod = Intrinsic(_settle_fmod, module="numtorch.kernels.vectormath.lowering")
 
 
 def _fmod_body(x, y):

@@ -3,13 +3,12 @@ from __future__ import annotations
 
 import math
 
-from ..intrinsics import bits_of, copysign, fabs, fma, rint, select, sqrt
+from ..intrinsics import copysign, fabs, fma, rint, select, sqrt
 from . import coefficients as c
-from . import roots, tabled
+from . import tabled
 from .elementary import (
     INFINITY,
     NAN,
-    ROUND_MAGIC,
     ByMachine,
     ByPrecision,
     Elementary,
@@ -21,7 +20,6 @@ from .elementary import (
     scale,
 )
 from .exponential import exp_parts, log
-from .instructions import root_estimate
 from .power import exp_two_floats, tabled_exp_two_floats
 from .trigonometric import cos_of, quadrant, sin_of
 
@@ -89,24 +87,6 @@ def _erfinv(x):
     w = -log((1.0 - a) * (1.0 + a))
     ratio = select(w < 6.0, erfinv_polynomial(w - 3.0), erfinv_outer(sqrt(w)))
     return select(a == 1.0, copysign(INFINITY, x), x * ratio)
-
-
-ERFINV_STEP = constant(3 / 32, 39 / 128)
-ERFINV_PER_STEP = constant(32 / 3, 128 / 39)
-erfinv_pieces = tabled.pieces("ERFINV_PIECES")
-
-
-def _tabled_erfinv(x):
-    """Inverse of erf on (-1, 1), from the nearest centre's polynomial in sqrt(9/4 - log(1 - x**2)), where the ratio to x is nearly
-    straight."""
-    a = fabs(x)
-    s = 2.25 - tabled.log((1.0 - a) * (1.0 + a))
-    y = root_estimate(s)
-    v = s * y
-    u = fma(v, roots.correction(fma(v, y, -1.0)), v) - 1.5
-    shifted = fma(u, ERFINV_PER_STEP, ROUND_MAGIC)
-    r = fma(shifted - ROUND_MAGIC, -ERFINV_STEP, u)
-    return select(a == 1.0, copysign(INFINITY, x), x * erfinv_pieces(bits_of(shifted), r))
 
 
 # ---------------------------------------------------------------- gamma function
@@ -198,7 +178,10 @@ def _by_scipy(name):
 
 erf = Elementary("erf", _by_scipy("erf"), ByMachine(both(_erf), tabled.erf))
 erfc = Elementary("erfc", _by_scipy("erfc"),
-                  ByMachine(_erfc_by(both(_inverse), exp_two_floats), _erfc_by(tabled.reciprocal, tabled_exp_two_floats)))
-erfinv = Elementary("erfinv", _by_scipy("erfinv"), ByMachine(both(_erfinv), both(_tabled_erfinv)))
+                  ByMachine(_erfc_by(both(_inverse), exp_two_floats),
+                            tabled.erfc_by(_erfc_by(tabled.reciprocal, tabled_exp_two_floats))))
+portable_erfinv = both(_erfinv)
+erfinv = Elementary("erfinv", _by_scipy("erfinv"),
+                    ByMachine(portable_erfinv, ByPrecision(tabled.erfinv32, tabled.erfinv64_by(portable_erfinv.float64))))
 lgamma = Elementary("lgamma", _by_scipy("gammaln"), _lgamma)
 digamma = Elementary("digamma", _by_scipy("digamma"), _digamma)

@@ -12,10 +12,11 @@ import re
 
 import numpy as np
 
-from ..intrinsics import bits_of, copysign, fabs, fma, select
+from ..intrinsics import bits_of, copysign, fabs, float_of, fma, select
 from . import coefficients as c
-from . import entries
+from . import entries, pieces32, pieces64
 from .elementary import (
+    FRACTION_BITS,
     LN2_HIGH,
     LN2_LOW,
     ROUND_MAGIC,
@@ -28,7 +29,7 @@ from .elementary import (
     polynomial,
     split_polynomial,
 )
-from .instructions import exponent_of, mantissa_of, reciprocal_estimate, scale_by_floor, table, within
+from .instructions import beyond, exponent_of, mantissa_of, reciprocal_estimate, scale_by_floor, table, within
 
 LOG2_E = constant(math.log2(math.e))
 SIXTEENTHS_MAGIC = constant(786432.0, 422212465065984.0)     # 1.5 * 2**19, 1.5 * 2**48: adding it rounds to 1/16
@@ -174,14 +175,15 @@ def pieces(name, slope=False) -> ByPrecision:
     """A function of (bits, r): the polynomial in r whose coefficients are the entries at `bits` of a table for each power.
 
     Args:
-        name: of the tables in entries.py, `<name>_<power>_<32 or 64>`.
+        name: of the tables in pieces32.py and pieces64.py, `<name>_<power>_<32 or 64>`.
         slope: the tables lack a term r.
     """
     return ByPrecision(_pieces_of(name, slope, 32, body32, np.float32), _pieces_of(name, slope, 64, body64, np.float64))
 
 
 def _pieces_of(name, slope, bits, body, dtype):
-    values = [v for n, v in vars(entries).items() if re.fullmatch(rf"{name}_[0-9]+_{bits}", n)]
+    tables_of = pieces32 if bits == 32 else pieces64
+    values = [v for n, v in vars(tables_of).items() if re.fullmatch(rf"{name}_[0-9]+_{bits}", n)]
     if not values:
         return None
     scope = {f"c{power}": table(f"{name.lower()}_{power}_{bits}", row, dtype) for power, row in enumerate(values)}
@@ -209,6 +211,60 @@ def _erf(x):
     shifted = fma(a, ERF_PER_STEP, ROUND_MAGIC)
     r = fma(shifted - ROUND_MAGIC, -ERF_STEP, a)
     return copysign(erf_pieces(bits_of(shifted), r), x)
+
+
+erf_far = both(_erf)
+erf_near = pieces("ERF_NEAR", slope=True).float64
+ERF_NEAR_STEP, ERF_NEAR_PER_STEP = 7 / 32, 32 / 7
+ERF_FAR = 3.390625
+
+
+def _erf64(x):
+    """The same of pieces half as wide, two coefficients less, as far as they reach."""
+    a = fabs(x)
+    shifted = fma(a, ERF_NEAR_PER_STEP, ROUND_MAGIC)
+    r = fma(shifted - ROUND_MAGIC, -ERF_NEAR_STEP, a)
+    return beyond(x, ERF_FAR, copysign(erf_near(bits_of(shifted), r), x), erf_far)
+
+
+erfc_pieces = pieces("ERFC_PIECES")
+ERFC_STEP = constant(1 / 8, 7 / 32)
+ERFC_PER_STEP = constant(8.0, 32 / 7)
+ERFC_FAR = constant(3.9375, 3.390625)                      # where the pieces end
+
+
+def erfc_by(far):
+    """1 - erf(x), from the nearest centre's polynomial; beyond the pieces by `far`."""
+    def erfc(x):
+        a = fabs(x)
+        shifted = fma(a, ERFC_PER_STEP, ROUND_MAGIC)
+        r = fma(shifted - ROUND_MAGIC, -ERFC_STEP, a)
+        y = erfc_pieces(bits_of(shifted), r)
+        return beyond(x, ERFC_FAR, select(x < 0.0, 2.0 - y, y), far)
+    return both(erfc)
+
+
+erfinv_octaves = pieces("ERFINV_OCTAVES")
+HALF_OCTAVE, ONE_BITS = np.int64(2 ** 51 - 1), np.int64(0x3FF0000000000000)
+ERFINV_FAR = 0.99706                                       # where the octaves end
+
+
+def _erfinv32(x):
+    """Inverse of erf on (-1, 1): x / 2 + x P(u), u = 1 - x**2, a polynomial in the mantissa for each exponent of u."""
+    u = fma(-x, x, 1.0)
+    return fma(erfinv_octaves(Int(bits_of(u) >> FRACTION_BITS), mantissa_of(u) - 1.5), x, 0.5 * x)
+
+
+def erfinv64_by(far):
+    """The same, two polynomials an octave; beyond them by `far`."""
+    def erfinv(x):
+        bits = bits_of(fma(-x, x, 1.0))
+        r = float_of(bits & HALF_OCTAVE | ONE_BITS) - 1.25
+        return beyond(x, ERFINV_FAR, fma(erfinv_octaves(bits >> np.int64(51), r), x, 0.5 * x), far)
+    return body64(erfinv)
+
+
+erfinv32 = body32(_erfinv32)
 
 
 # ---------------------------------------------------------------- hyperbolic tangent
@@ -254,4 +310,5 @@ def _tanh64(x):
 
 
 exp2, log, log2, log10, log1p = both(_exp2), both(_log), both(_log2), both(_log10), both(_log1p)
-erf, tanh, sigmoid = both(_erf), ByPrecision(body32(_tanh32), body64(_tanh64)), both(_sigmoid)
+erf = ByPrecision(erf_far.float32, body64(_erf64))
+tanh, sigmoid = ByPrecision(body32(_tanh32), body64(_tanh64)), both(_sigmoid)

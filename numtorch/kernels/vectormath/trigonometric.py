@@ -11,22 +11,11 @@ import math
 
 import numpy as np
 
-from ..intrinsics import Intrinsic, bits_of, copysign, fabs, float_of, fma, select, sqrt
+from ..intrinsics import bits_of, copysign, fabs, float_of, fma, select, sqrt
+from . import angles
 from . import coefficients as c
-from .elementary import INFINITY, NAN, ROUND_MAGIC, ByPrecision, Elementary, Int, both, constant, polynomial
-from .ranges import LIMIT32, LIMIT64
-
-
-def _settle(name, function):
-    def settle(x, y):
-        limit = LIMIT32 if isinstance(x, np.float32) else LIMIT64
-        return type(y)(function(np.float64(x))) if abs(x) > limit else y
-    settle.__name__ = name
-    return Intrinsic(settle, module="numtorch.kernels.vectormath.lowering")
-
-
-settle_sin, settle_cos = _settle("settle_sin", np.sin), _settle("settle_cos", np.cos)
-settle_tan = _settle("settle_tan", np.tan)
+from .elementary import INFINITY, NAN, ROUND_MAGIC, ByMachine, ByPrecision, Elementary, Int, both, constant, polynomial
+from .settled import settle_cos, settle_sin, settle_tan
 
 TWO_OVER_PI = constant(2 / math.pi)
 ONE_OVER_PI = constant(1 / math.pi)
@@ -194,8 +183,8 @@ def _acos(x):
 
 sin = Elementary("sin", np.sin, _sin)
 cos = Elementary("cos", np.cos, _cos)
-tan = Elementary("tan", np.tan, _tan)
+tan = Elementary("tan", np.tan, ByMachine(both(_tan), angles.tan))
 asin = Elementary("asin", np.arcsin, _asin)
 acos = Elementary("acos", np.arccos, _acos)
-atan = Elementary("atan", np.arctan, _atan)
+atan = Elementary("atan", np.arctan, ByMachine(both(_atan), angles.atan))
 atan2 = Elementary("atan2", np.arctan2, _atan2)
