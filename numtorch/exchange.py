@@ -12,12 +12,13 @@ from itertools import chain
 import numpy as np
 
 from . import dtypes
+from .arrays import SharedMemory, host_array, raw_array, readable_array
 from .devices import cpu
 from .dtypes import dtype, int64
 from .dtypes import from_numpy as dtype_from_numpy
 from .layout import Layout
 from .storage import address_of, foreign_storage
-from .tensor import Size, StorageElements, Tensor, alias, fresh, host_array, lasting, raw_array, readable_array, readable_words
+from .tensor import Size, Tensor, alias, fresh, lasting
 from .tensor import wrap as tensor_over
 
 
@@ -91,7 +92,7 @@ def _storage_of(array, address, layout):
     root = array
     while isinstance(root.base, np.ndarray):
         root = root.base
-    if isinstance(root.base, StorageElements):           # a tensor's own memory come back
+    if isinstance(root.base, SharedMemory):           # a tensor's own memory come back
         return root.base.storage
     if root is array and layout.contiguous:
         return foreign_storage(address, array.nbytes, root)
@@ -155,7 +156,7 @@ def make(data, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     if plain is not None:
         return plain.requires_grad_() if requires_grad else plain
     if isinstance(data, Tensor):
-        array, kind = readable_words(data if data.layout.device is cpu else data.cpu()), data.layout.dtype
+        array, kind = raw_array(data if data.layout.device is cpu else data.cpu()), data.layout.dtype
         natural, source_words = kind, True
     else:
         array, kind, source_words, natural = _as_array(data)

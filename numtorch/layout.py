@@ -305,6 +305,22 @@ def permute(layout, dims):
 
 
 @view_function
+def moved_order(layout, source, destination):
+    """The order of dimensions in which those of `source` stand at `destination` and the others as they stood."""
+    sources = [wrap_dim(d, layout.ndim) for d in ((source,) if isinstance(source, int) else source)]
+    targets = [wrap_dim(d, layout.ndim) for d in ((destination,) if isinstance(destination, int) else destination)]
+    if len(sources) != len(targets):
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({sources} dims) should contain the same number "
+                           f"of dims as destination ({targets} dims)")
+    for name, dims in (("source", sources), ("destination", targets)):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({dims})")
+    rest = iter([d for d in range(layout.ndim) if d not in sources])
+    moved = dict(zip(targets, sources))
+    return tuple([moved[d] if d in moved else next(rest) for d in range(layout.ndim)])
+
+
+@view_function
 def transpose(layout, a, b):
     """Dimensions a and b swapped."""
     a, b = wrap_dim(a, layout.ndim), wrap_dim(b, layout.ndim)
@@ -388,6 +404,14 @@ def try_view(layout, shape):
             strides[i] = step
         step = strides[i] * shape[i]
     return _derived(layout, shape, strides), 0
+
+
+@view_function
+def unflatten(layout, dim, sizes):
+    """One dimension split into several; one of `sizes` may be -1."""
+    dim = wrap_dim(dim, layout.ndim)
+    sizes = resolve_shape(sizes, layout.shape[dim])
+    return try_view(layout, (*layout.shape[:dim], *sizes, *layout.shape[dim + 1:]))
 
 
 @view_function

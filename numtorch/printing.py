@@ -11,10 +11,11 @@ import math
 
 import numpy as np
 
+from .arrays import readable_array
 from .autograd.graph import Leaf
 from .devices import cpu
 from .dtypes import bool_, get_default_dtype, int64
-from .tensor import Tensor, readable_array
+from .tensor import Tensor
 
 _DEFAULTS = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 _PROFILES = {"default": _DEFAULTS, "short": {**_DEFAULTS, "precision": 2, "edgeitems": 2},

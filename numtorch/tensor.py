@@ -13,6 +13,7 @@ from sys import getrefcount
 
 import numpy as np
 
+from .arrays import host_array, raw_array, readable_array
 from .devices import cpu
 from .dtypes import bool_, dtype, float64, int64
 from .layout import Layout, formatted, wrap_dim
@@ -228,9 +229,14 @@ class Tensor(metaclass=TensorType):
         layout = self.layout
         read = layout.views.get("tolist")
         if read is None:
-            few = layout.ndim == 1 and layout.contiguous and layout.numel < 256 and layout.dtype.name in _READERS
+            few = layout.ndim and layout.contiguous and 0 < layout.numel < 256 and layout.dtype.name in _READERS
             read = layout.views["tolist"] = (_READERS[layout.dtype.name] * layout.numel).from_address if few else ()
-        return read(self.address)[:] if read else readable_array(self).tolist()                     # no array for few
+        if not read:
+            return readable_array(self).tolist()
+        found = read(self.address)[:]                    # no array for few
+        for n in layout.shape[:0:-1]:
+            found = [found[at:at + n] for at in range(0, len(found), n)]
+        return found
 
     def item(self):
         """The one element as a Python number. Raises RuntimeError when there is not exactly one."""
@@ -290,7 +296,7 @@ class Tensor(metaclass=TensorType):
     def __reduce_ex__(self, protocol):
         if self.layout.device is not cpu:
             return _rebuild_on, (self.cpu(), str(self.layout.device), self.requires_grad)
-        words = readable_words(self).copy()              # row-major; ascontiguousarray would make 0-dim ones 1-dim
+        words = raw_array(self).copy()              # row-major; ascontiguousarray would make 0-dim ones 1-dim
         return _rebuild, (type(self), self.layout.dtype, words, self.requires_grad, dict(self._plain_state()))
 
     def _plain_state(self):
@@ -409,47 +415,6 @@ def alias(source, kind=Tensor):
 def view_of(source: Tensor, layout: Layout, offset: int, node=None) -> Tensor:
     """Another layout over a tensor's memory, `offset` elements on. The tape is the caller's business."""
     return wrap(source.storage, source.address + offset * source.layout.dtype.itemsize, layout, node)
-
-
-def raw_array(tensor: Tensor):
-    """A NumPy array of the stored words, over the same memory, whatever the tape says."""
-    return np.asarray(StorageElements(tensor, tensor.layout.dtype.storage))
-
-
-class StorageElements:
-    """What NumPy needs to see a tensor's elements as an array of a dtype, and to keep its storage alive."""
-
-    __slots__ = ("storage", "__array_interface__")
-
-    def __init__(self, tensor, kind):
-        layout = tensor.layout
-        self.storage = tensor.storage
-        key = ("elements", kind)
-        form = layout.views.get(key)
-        if form is None:
-            strides = None if layout.contiguous else tuple([s * layout.dtype.itemsize for s in layout.strides])
-            form = layout.views[key] = {"shape": layout.shape, "typestr": kind.str, "version": 3, "strides": strides}
-        self.__array_interface__ = {**form, "data": (tensor.address, False)}
-
-
-def readable_words(tensor):
-    return raw_array(tensor)
-
-
-def host_array(tensor):
-    """A NumPy array over the same memory. Raises TypeError for bfloat16."""
-    layout = tensor.layout
-    if layout.dtype.numpy is None:
-        raise TypeError(f"Got unsupported ScalarType {layout.dtype.name}")
-    return np.asarray(StorageElements(tensor, layout.dtype.numpy))
-
-
-def readable_array(tensor):
-    """Like `host_array`, with bfloat16 widened into a float32 copy: for printing and `tolist`."""
-    if tensor.layout.dtype.numpy is not None:
-        return host_array(tensor)
-    words = raw_array(tensor).astype(np.uint32) << 16
-    return words.view(np.float32)
 
 
 # ---------------------------------------------------------------- Python numbers

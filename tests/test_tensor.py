@@ -326,6 +326,46 @@ def test_length_iteration_and_lists():
         assert "text" in x
 
 
+@pytest.mark.parametrize("shape", [(5,), (2, 3), (2, 3, 4), (1, 1, 1), (2, 0), (0, 2), (), (4, 1), (300,), (20, 20)])
+def test_lists_of_few_and_of_many(shape):
+    for dtype in (np.float32, np.int64, np.bool_):
+        array = (np.arange(int(np.prod(shape))) % 3).astype(dtype).reshape(shape)
+        found = torch.tensor(array).tolist()
+        assert found == array.tolist()
+        assert not shape or type(array.tolist()) is type(found)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("count", [1, 511, 512, 513, 200_000])
+def test_equal_sees_any_element(dtype, count):
+    kind = getattr(torch, dtype)
+    x = torch.zeros(count, dtype=kind)
+    assert torch.equal(x, x.clone())
+    for place in {0, count // 2, count - 1}:
+        y = x.clone()
+        y[place] = 1j if kind.is_complex else 1
+        assert not torch.equal(x, y) and not torch.equal(y, x)
+    assert not torch.equal(x, torch.zeros(count + 1, dtype=kind)) and not torch.equal(x, x[None])
+    if kind.is_floating_point:
+        assert torch.equal(x, -x)                        # 0 and -0
+        y[0] = float("nan")
+        assert not torch.equal(y, y)
+
+
+def test_an_array_over_a_tensor_keeps_its_memory():
+    for make in (lambda: torch.arange(40.0), lambda: torch.arange(40.0).reshape(5, 8).t(), lambda: torch.arange(100_000.0)):
+        arrays = [make().numpy() for _ in range(50)]
+        expected = make().tolist()
+        for _ in range(50):
+            make().add_(1000)
+        assert all(array.tolist() == expected for array in arrays)
+        array = arrays[0]
+        again = torch.from_numpy(array)
+        assert again.untyped_storage() is torch.from_numpy(array[1:]).untyped_storage()
+        again.mul_(2)
+        assert array.ravel()[-1] == 2 * np.ravel(expected)[-1]
+
+
 def test_equality_hash_and_format():
     x, y = torch.ones(2), torch.ones(2)
     assert (x == y).tolist() == [True, True] and (x != y).tolist() == [False, False]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import host_array
 from ..exchange import make
-from ..tensor import Tensor, host_array
+from ..tensor import Tensor
 from .api import grad
 from .modes import enable_grad, no_grad
 

@@ -12,9 +12,10 @@ import traceback
 import weakref
 from sys import getrefcount
 
+from ..arrays import raw_array
 from ..devices import cpu
 from ..storage import Storage
-from ..tensor import Tensor, lasting, new, raw_array, wrap
+from ..tensor import Tensor, lasting, new, wrap
 from .modes import RARE, modes, saved_tensors_hooks
 
 

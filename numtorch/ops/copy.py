@@ -213,7 +213,8 @@ for _name, _dtype in {"float": "float32", "double": "float64", "half": "float16"
 @method
 def type_as(self, other):
     """This tensor with the dtype and device of another."""
-    return self.to(other)
+    have, wanted = self.layout, other.layout
+    return to_dtype(self, wanted.dtype) if have.device is wanted.device else self.to(other)
 
 
 def _to_cpu(self):

@@ -95,6 +95,15 @@ def run_counting(prepared, x) -> int:
     return count
 
 
+def run_comparing(prepared, parts, x, y) -> bool:
+    """Run a kernel of which each part leaves whether it has found anything, and return whether any has."""
+    words, status = _desk.words
+    prepared.call(x.address, y.address, status, prepared.walk)
+    found = any(words[:parts]) if parts > 1 else words[0] != 0
+    words[0] = 0
+    return found
+
+
 def run_measuring(prepared, x):
     """Run a kernel that leaves two integers, and return these."""
     words, status = _desk.words

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 from .. import layout as algebra
+from ..devices import cpu
 from ..tensor import Size, Tensor
 from . import comparison, reduce, view
-from .op import method
-from .total import total
+from .backends import kernels
+from .indexed import run_comparing
+from .op import method, new_plan_table
 
 
 def broadcast_shapes(*shapes):
@@ -15,8 +17,8 @@ def broadcast_shapes(*shapes):
 
 def broadcast_tensors(*tensors):
     """Views of the tensors, all of the shape they broadcast to."""
-    shape = broadcast_shapes(*[x.shape for x in tensors])
-    return tuple(view.expand(x, shape) for x in tensors)
+    shape = algebra.broadcast_shapes(*[x.layout.shape for x in tensors])
+    return tuple([view.expand(x, *shape) for x in tensors])
 
 
 def is_tensor(obj):
@@ -39,11 +41,19 @@ def numel(input):
     return input.layout.numel
 
 
+_comparisons = new_plan_table()
+
+
 def equal(input, other):
     """Whether two tensors have the same shape and elements."""
     layout = input.layout
-    if layout is other.layout and layout.dtype.name in ("float32", "float64") and input.node is None and other.node is None:
-        return not total(comparison.ne, input, other, mean=False).item()           # how many differ
+    if layout is other.layout and layout.contiguous and layout.numel and layout.device is cpu:
+        plan = _comparisons.get(layout)
+        if plan is None:
+            kind = layout.dtype
+            plan = _comparisons.keep(layout, kernels(cpu, "equal").plan_differs(
+                kind.to_real().kernel, layout.numel * (1 + kind.is_complex)))
+        return not run_comparing(*plan, input, other)
     return layout.shape == other.layout.shape and reduce.all(comparison.eq(input, other)).item()
 
 

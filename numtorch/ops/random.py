@@ -12,6 +12,7 @@ import threading
 
 import numpy as np
 
+from ..arrays import raw_array
 from ..autograd.graph import Leaf, mark_written
 from ..autograd.modes import modes
 from ..devices import cpu
@@ -19,7 +20,7 @@ from ..dtypes import as_dtype, float32, float64, get_default_dtype, int64
 from ..exchange import make
 from ..kernels.forks import survive_fork
 from ..layout import Layout, broadcast_shapes
-from ..tensor import Tensor, raw_array
+from ..tensor import Tensor
 from ..tensor import empty as empty_tensor
 from . import reduce
 from .backends import kernels

@@ -4,12 +4,13 @@ Used where all operands lie alike in float32 or float64; anything else is the op
 """
 from __future__ import annotations
 
+from ..arrays import raw_array
 from ..autograd.graph import Node, extras_of, freed_error, restore, save, source_line
 from ..autograd.modes import RARE, modes
 from ..kernels.binding import ScalarBody
 from ..layout import Layout
 from ..storage import ring_for, take
-from ..tensor import Tensor, empty, kept, number, raw_array
+from ..tensor import Tensor, empty, kept, number
 from .backends import kernels
 from .expression import evaluate
 from .op import new_plan_table

@@ -262,17 +262,10 @@ Tensor.mT = property(lambda self: transpose(self, -2, -1))
 @method
 def movedim(self, source, destination):
     """Dimensions `source` (an int or several) moved to `destination`; the others keep their order."""
-    sources = [wrap_dim(d, self.layout.ndim) for d in ((source,) if isinstance(source, int) else source)]
-    targets = [wrap_dim(d, self.layout.ndim) for d in ((destination,) if isinstance(destination, int) else destination)]
-    if len(sources) != len(targets):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({sources} dims) should contain the same number "
-                           f"of dims as destination ({targets} dims)")
-    rest = [d for d in range(self.layout.ndim) if d not in sources]
-    order = [None] * self.layout.ndim
-    for s, d in zip(sources, targets):
-        order[d] = s
-    remaining = iter(rest)
-    return permute(self, [next(remaining) if o is None else o for o in order])
+    if type(source) is not int or type(destination) is not int:
+        source, destination = [d if isinstance(d, int) else tuple(d) for d in (source, destination)]
+    order = algebra.moved_order(self.layout, source, destination)
+    return make_view(self, algebra.permute(self.layout, order), "permute", _permute_vjp, order)
 
 
 method(movedim, "moveaxis")
@@ -397,9 +390,7 @@ def flatten(self, start_dim: int = 0, end_dim: int = -1):
 @method
 def unflatten(self, dim, sizes):
     """One dimension split into several; one extent may be -1."""
-    dim = wrap_dim(dim, self.layout.ndim)
-    sizes = algebra.resolve_shape(tuple(sizes), self.layout.shape[dim])
-    return reshape(self, *self.layout.shape[:dim], *sizes, *self.layout.shape[dim + 1:])
+    return make_view(self, algebra.unflatten(self.layout, dim, tuple(sizes)), "view", _reshape_vjp, self.layout.shape)
 
 
 @method

@@ -11,12 +11,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..arrays import raw_array
 from ..dtypes import float32
 from ..layout import Layout
 from ..ops.backends import kernels
 from ..ops.copy import copy_elements
 from ..ops.creation import zeros_like
-from ..tensor import Tensor, empty, lasting, raw_array, view_of
+from ..tensor import Tensor, empty, lasting, view_of
 from .optimizer import Optimizer
 
 
