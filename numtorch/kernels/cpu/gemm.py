@@ -28,6 +28,7 @@ from .gemmpack import (
     copy_exactly,
     copy_masked,
     pack_columns,
+    pack_left,
     pack_left_words,
     pack_right_words,
     pack_rows,
@@ -71,14 +72,16 @@ from .product import (
     same,
     space,
     split,
+    tile_pitch,
 )
 from .tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, SCALE, host_tile, multiply_tile
 
 T = float32                                              # bound by compile_kernel, like the names below
-MR, NV, W, NR, MASKED = 14, 2, 16, 32, 1
+MR, NV, W, NR, MASKED, LEFT = 14, 2, 16, 32, 1, 16
+BY_TILES = 1                                             # 0: no kernel for tiles packed one by one
 NARROW = 0                                               # 1: panels of one vector have tiles of their own
 EDGE = 16                                                # what the columns read in place must be a multiple of
-PACK_LEFT, PACK_RIGHT, ALONG_ROWS = 1, 2, 4              # bits of the descriptor's PACKING
+PACK_LEFT, PACK_RIGHT, ALONG_ROWS, PACK_TILES = 1, 2, 4, 8       # bits of the descriptor's PACKING
 LEFT_GAP = 16                                            # between staged rows of A, which would be powers of two apart
 load = store = same                                      # 16-bit words are widened and rounded by these
 stage_left, stage_right, STEP = widen_left, widen_right, 1   # how they are brought in, and how many steps a word holds
@@ -112,10 +115,11 @@ def _block_flags(flags, start, thick, depth):
 
 
 # ---------------------------------------------------------------- blocks
-def _multiply_block(packing, rows, columns, depth, left, left_row, left_column, right, right_row, out, out_row, alpha, beta,
-                    bias, flags, sums):
-    """A block of rows of A times a block of columns of B, tile by tile: down the panels, or along the rows."""
-    left_packed, right_packed, along_rows = packing & PACK_LEFT, packing & PACK_RIGHT, packing & ALONG_ROWS
+def _multiply_block(packing, rows, columns, depth, left, left_row, left_column, packed_left, right, right_row, packed_from,
+                    packed_right, out, out_row, alpha, beta, bias, flags, sums):
+    """A block of rows of A times a block of columns of B, tile by tile: down the panels, or along the rows. The columns before
+    `packed_from` are read where B lies."""
+    left_packed, along_rows = packing & (PACK_LEFT | PACK_TILES), packing & ALONG_ROWS
     i, j, tile = int64(0), int64(0), int64(0)
     height = tile_height(rows)
     while i < rows and j < columns:
@@ -129,10 +133,13 @@ def _multiply_block(packing, rows, columns, depth, left, left_row, left_column, 
             if next_i >= rows:
                 next_i, next_j, next_tile = int64(0), j + NR, int64(0)
         next_height = height if next_i == i else tile_height(rows - next_i)
-        _tile(height, depth, offset(left, tile * MR * depth if left_packed else i * left_row),
-              int64(1) if left_packed else left_row, int64(MR) if left_packed else left_column,
-              offset(right, j * depth if right_packed else j), int64(NR) if right_packed else right_row,
-              offset(out, i * out_row + j), out_row, columns - j, alpha, beta,
+        if BY_TILES and packing & PACK_TILES and j == 0:
+            pack_left(offset(left, i * left_row), left_row, left_column, height, depth, packed_left)
+        this_left = packed_left if packing & PACK_TILES else offset(left, tile * LEFT * depth if left_packed else i * left_row)
+        in_place = j < packed_from
+        _tile(height, depth, this_left, int64(1) if left_packed else left_row, int64(LEFT) if left_packed else left_column,
+              offset(right, j) if in_place else offset(packed_right, (j - packed_from) * depth),
+              right_row if in_place else int64(NR), offset(out, i * out_row + j), out_row, columns - j, alpha, beta,
               offset(bias, i if flags & ROW_BIAS else j), flags, sums)
         i, j, tile, height = next_i, next_j, next_tile, next_height
 
@@ -146,28 +153,23 @@ def _blocked(a, b, c, bias, workspace, walk):
     packed_left = offset(workspace, walk[LEFT_SPACE])
     packed_right = offset(workspace, walk[RIGHT_SPACE])
     sums = offset(workspace, walk[SUM_SPACE])
+    packing = walk[PACKING]
     for index in range(walk[BATCH]):
         this_left = offset(left, index * walk[A_BATCH])
         this_right = offset(right, index * walk[B_BATCH])
         out = offset(c, index * walk[C_BATCH])
-        jc = int64(0)
-        while jc < columns:
+        for jc in range(0, columns, walk[COLUMN_BLOCK]):
             width = min(columns - jc, walk[COLUMN_BLOCK])
-            packing = walk[PACKING]
-            if not packing & PACK_RIGHT and width % EDGE != 0:
-                if width > NR:
-                    width -= width % NR                  # whole panels are read in place, then
-                else:
-                    packing |= PACK_RIGHT                # the last one is packed: a vector must not read beyond a row
+            packed_from = int64(0)
+            if not packing & PACK_RIGHT:                 # whole panels are read in place; a vector must not read beyond a row
+                packed_from = width if width % EDGE == 0 else width - width % NR
             pc = int64(0)
             while pc == 0 or pc < depth:
                 thick = _blocks(depth - pc, walk[DEPTH_BLOCK])
                 block_beta = beta if pc == 0 else T(1)
                 block_flags = _block_flags(flags, pc, thick, depth)
                 right_block = offset(this_right, pc * b_row + jc * b_column)
-                if packing & PACK_RIGHT:
-                    pack_columns(right_block, b_row, b_column, width, thick, packed_right)
-                    right_block = packed_right
+                pack_columns(offset(right_block, packed_from * b_column), b_row, b_column, width - packed_from, thick, packed_right)
                 for ic in range(0, rows, walk[ROW_BLOCK]):
                     high = min(rows - ic, walk[ROW_BLOCK])
                     left_block = offset(this_left, ic * a_row + pc * a_column)
@@ -175,10 +177,10 @@ def _blocked(a, b, c, bias, workspace, walk):
                         pack_rows(left_block, a_row, a_column, high, thick, packed_left)
                         left_block = packed_left
                     this_bias = offset(workspace, ic if flags & ROW_BIAS else jc)
-                    _multiply_block(packing, high, width, thick, left_block, a_row, a_column, right_block, b_row,
-                                    offset(out, ic * c_row + jc), c_row, alpha, block_beta, this_bias, block_flags, sums)
+                    _multiply_block(packing, high, width, thick, left_block, a_row, a_column, packed_left, right_block, b_row,
+                                    packed_from, packed_right, offset(out, ic * c_row + jc), c_row, alpha, block_beta, this_bias,
+                                    block_flags, sums)
                 pc += max(thick, int64(1))
-            jc += width
 
 
 def _staged(a, b, c, bias, workspace, walk):
@@ -212,9 +214,11 @@ def _staged(a, b, c, bias, workspace, walk):
                     left_pitch = steps + LEFT_GAP
                     stage_left(offset(this_left, ic * a_row + pc * a_column), a_row, a_column, high, thick, left_pitch,
                                packed_left)
+                    packed_from = int64(0) if walk[PACKING] & PACK_RIGHT else whole
                     _multiply_block(walk[PACKING], high, whole, steps, packed_left, int64(1) if turned else left_pitch,
-                                    high if turned else int64(1), packed_right, right_pitch, offset(sums, ic * pitch), pitch,
-                                    T(1), T(1), workspace, int64(ACCUMULATE if pc > 0 else 0), sums)
+                                    high if turned else int64(1), packed_left, packed_right, right_pitch, packed_from,
+                                    packed_right, offset(sums, ic * pitch), pitch, T(1), T(1), workspace,
+                                    int64(ACCUMULATE if pc > 0 else 0), sums)
                 pc += max(thick, int64(1))
             this_bias = offset(workspace, jc if flags & COLUMN_BIAS else 0)
             finish(sums, pitch, offset(out, jc * walk[C_COLUMN]), c_row, walk[C_COLUMN], rows, width, alpha, beta, this_bias,
@@ -274,6 +278,8 @@ _STAGED_COLUMNS = 512                                    # the sums of a staged 
 
 _STREAMED_BYTES = 1 << 20                                # a B as large as this comes from the L3 cache or memory
 _IN_PLACE_BYTES = 5 << 18                                # of a block of B that stays in the L2 cache as it lies
+_IN_PLACE_REACH = 55_000                                 # of 48 KB of first-level cache: not packing A won at 200^3, lost at 256^3
+_TURNED_BYTES = 2 << 20                                  # of a B in place whose A is packed tile by tile
 _BLOCK_BYTES = 1 << 20                                   # of packed B: half of the L2 cache
 
 
@@ -295,8 +301,10 @@ def _wide_blocking(problem, tile):
     Unpacked rows of A, tile after tile along them, keep A's rows in the first-level cache and write C in order: 2000x2000x8
     took half as long as down the panels. Blocks 1024 deep go over C once where 2 KB of depth did four times: 1024^3 of float64
     took 0.97 instead of 1.02, 2048^3 of float32 1.00 instead of 1.02, although A's rows then come from the second level.
-    Where A is packed too, for each block of B's columns again, blocks are wide instead: 256 deep, 2048^3 with A transposed took
-    1.03 instead of 1.09. Keeping all of a packed A wrote it to the third level, 0.7 ms of the 14 at 1024^3 of float64.
+    A tile of A across the depth is packed just before its first use, where B stays as it lies: copied with the whole block, it had
+    left the first level again (512^3 0.94 instead of 0.98). Copied inside the first product, it took twice as long. Beside a packed
+    B blocks are wide, since A is packed for each of them again: 256 deep, 2048^3 took 1.03 instead of 1.09. Keeping all of a packed
+    A wrote it to the third level, 0.7 ms of the 14 at 1024^3 of float64.
     """
     rows, item, right_bytes = problem.m, problem.item, problem.k * problem.n * problem.item
     if problem.b[1] != 1:
@@ -307,12 +315,16 @@ def _wide_blocking(problem, tile):
     elif rows <= 70 and right_bytes > _STREAMED_BYTES:   # B is used a few times: thin slices, so that it is read in order and
         columns = max(1 << 19, tile.columns * rows * item) // (rows * item)                          # C stays in the cache
         return _Blocking(ALONG_ROWS, 32 if rows <= 28 else 256 // item, 1, columns // tile.columns * tile.columns)
-    turned = problem.a[1] != 1 and problem.n >= 16 * tile.columns
-    if problem.b[1] == 1 and right_bytes <= _STREAMED_BYTES // (1 if rows <= 128 or turned else 4):
-        return _Blocking(ALONG_ROWS | PACK_LEFT * turned, 2048 // item, 5, _ALL)
-    if turned and problem.b[1] == 1 and rows <= 256 and min(2048, problem.k * item) * problem.n <= _IN_PLACE_BYTES:
-        return _Blocking(ALONG_ROWS | PACK_LEFT, 2048 // item, 5, _ALL)     # few rows pay for packing A alone: 128x512x2048 in 0.90
-    if turned:
+    reach = problem.k * (tile.rows * item + 3 * 64)      # the lines of a tile of A that lies across the depth, and of a panel of B
+    apart = abs(problem.a[1]) * item >= 3072             # each column of A in another page: 1000x64x1000 in 825 µs and not 932
+    turned = problem.a[1] != 1 and (apart or reach > _IN_PLACE_REACH) and problem.n >= 8 * tile.columns
+    if turned and problem.b[1] == 1:                     # where B stays as it lies, a tile of A is packed when it is first used
+        block = _blocks(problem.k, 2560 // item) * problem.n * item
+        if block <= _IN_PLACE_BYTES and (right_bytes <= _TURNED_BYTES or rows <= 256):
+            return _Blocking(ALONG_ROWS | PACK_TILES, 2560 // item, 1, _ALL)
+    elif problem.b[1] == 1 and right_bytes <= _STREAMED_BYTES // (1 if rows <= 128 else 4):
+        return _Blocking(ALONG_ROWS, 2048 // item, 5, _ALL)
+    if turned and problem.n >= 16 * tile.columns:
         return _Blocking(PACK_RIGHT | ALONG_ROWS | PACK_LEFT, 256, 10, _BLOCK_BYTES // (256 * item))
     depth = max(problem.k, 1) if problem.k <= 1024 else min(1024, (problem.k + 1) // 2)
     return _Blocking(PACK_RIGHT | ALONG_ROWS, depth, 5, min(512, _BLOCK_BYTES // (depth * item)) // tile.columns * tile.columns)
@@ -331,19 +343,19 @@ def _plan_blocked(problem, tile):
     packing, depth, row_tiles, columns = (_wide_blocking if tile.masked else _narrow_blocking)(problem, tile)
     depth = max(1, min(depth, problem.k))
     parts = split(problem, 1 if problem.m < 8 * tile.rows else tile.rows, tile.columns if problem.n > tile.columns else 1,
-                  packs=(bool(packing & PACK_LEFT), bool(packing & PACK_RIGHT)))
+                  packs=(bool(packing & (PACK_LEFT | PACK_TILES)), bool(packing & PACK_RIGHT)))
     height = max(bottom - top for _, (top, bottom), _ in parts)
     width = round_up(max(right - left for _, _, (left, right) in parts), tile.columns)
     rows = min(row_tiles * tile.rows, height) if packing & PACK_LEFT else height
     columns = min(columns, width)
     bias = max(height, width) if problem.bias else 0
-    left = (round_up(rows, tile.rows) + tile.rows) * depth + tile.width if packing & PACK_LEFT else 0
+    left = tile_pitch(tile) * depth * (rows // tile.rows + 2 if packing & PACK_LEFT else bool(packing & PACK_TILES))
     right = (columns if packing & PACK_RIGHT else tile.columns) * depth + tile.width
     spaces = space(bias, left, right, 0 if tile.masked else tile.rows * tile.columns)
     names = {"pack_left": pack_left_words, "pack_right": pack_right_words} if problem.item == 2 else {}
     narrow = tile.masked and problem.kind == "f"         # twice the code, which takes as long to compile
     kernel = compile_for(_blocked, problem, copy_left=copy_masked if tile.masked else copy_exactly, NARROW=int(narrow),
-                         EDGE=tile.width if narrow else tile.columns, **names)
+                         BY_TILES=int(tile.masked), EDGE=tile.width if narrow else tile.columns, **names)
     return prepare(kernel, problem, parts, (depth, rows, columns, packing), spaces[1:4], spaces[4])
 
 
@@ -363,7 +375,7 @@ def _plan_staged(problem, tile):
     columns = min(round_up(columns, tile.columns), round_up(width, tile.columns))
     bias = max(problem.m, problem.n) if problem.bias else 0
     spaces = space(bias, max(rows * (steps + LEFT_GAP), tile.columns * tile.width), columns * steps + tile.width, height * columns)
-    kernel = compile_for(_staged, problem, **names)
+    kernel = compile_for(_staged, problem, BY_TILES=0, **names)
     return prepare(kernel, problem, parts, (depth, rows, columns, packing), spaces[1:4], spaces[4])
 
 
