@@ -9,6 +9,7 @@ from numtorch import nn
 from numtorch.autograd import gradcheck, gradgradcheck
 from numtorch.kernels.cpu import attention as kernels
 from numtorch.nn import functional as F
+from numtorch.ops.linearrelu import linear_relu
 from numtorch.ops.multihead import attend_projections
 
 attend = F.scaled_dot_product_attention
@@ -359,3 +360,39 @@ def test_dropout_only_in_training():
     assert not torch.equal(layer(x), layer(x))
     layer.eval()
     assert torch.equal(layer(x), layer(x))
+
+
+def test_feed_forward_in_one_kernel():
+    """Where nothing is recorded the first linear map takes its activation along, unless a hook wants to see it without."""
+    torch.manual_seed(0)
+    layer, x, seen = nn.TransformerEncoderLayer(16, 2, 32).eval(), torch.randn(5, 2, 16), []
+    recorded = layer(x)
+    with torch.no_grad():
+        assert torch.allclose(layer(x), recorded, 0, 1e-6)
+        layer.linear1.register_forward_hook(lambda module, args, out: seen.append(out))
+        assert torch.allclose(layer(x), recorded, 0, 1e-6)
+    assert len(seen) == 1 and seen[0].min().item() < 0
+    layer.linear1 = nn.Identity()
+    layer.linear2 = nn.Identity()
+    with torch.no_grad():
+        assert torch.equal(layer._feed_forward(x, nn.Identity()), F.relu(x))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("bias", [True, False])
+def test_linear_relu(dtype, bias):
+    torch.manual_seed(0)
+    weight = torch.randn(7, 5).to(dtype)
+    b = torch.randn(7).to(dtype) if bias else None
+    for x in (torch.randn(3, 5), torch.randn(5), torch.randn(2, 4, 5), torch.randn(5, 3).t(), torch.randn(1, 5), torch.randn(0, 5)):
+        x = x.to(dtype)
+        for w in (weight, weight.t().contiguous().t()):
+            found, expected = linear_relu(x, w, b), F.relu(F.linear(x, w, b))
+            assert torch.equal(found, expected)
+            assert found.dtype is dtype and bool((found >= 0).all())
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        linear_relu(torch.randn(3, 4).to(dtype), weight, b)
+    x = torch.randn(3, 5).to(dtype).requires_grad_()
+    linear_relu(x, weight, b).sum().backward()
+    assert torch.allclose(x.grad, (F.linear(x.detach(), weight, b) > 0).to(dtype) @ weight, 1e-2, 1e-2)
+    assert linear_relu(x, weight, b).grad_fn is not None

@@ -6,6 +6,7 @@ import math
 
 from ...dtypes import bool_
 from ...ops.creation import full, zeros
+from ...ops.linearrelu import linear_relu
 from ...ops.operators import masked_fill
 from ...ops.triangle import triu
 from .. import functional as F
@@ -13,6 +14,7 @@ from .. import init
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout
+from .hooks import everywhere
 from .linear import Linear
 from .module import Module
 from .normalization import LayerNorm
@@ -82,7 +84,12 @@ class _Layer(Module):
                                             is_causal=is_causal)[0])
 
     def _feed_forward(self, x, last):
-        return last(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        first = self.linear1
+        if self.activation is F.relu and type(first) is Linear and first._hooks is None and not any(everywhere.values()):
+            x = linear_relu(x, first.weight, first.bias)
+        else:
+            x = self.activation(first(x))
+        return last(self.linear2(self.dropout(x)))
 
 
 class TransformerEncoderLayer(_Layer):
