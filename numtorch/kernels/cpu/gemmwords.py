@@ -159,7 +159,7 @@ turn = _widen_turned
 
 
 def widen_right(source, row, column, columns, depth, pitch, scratch, out):
-    """A block of B as panels of NR columns, each with its depth in order; with a pitch, as rows of it, whose ends stay as they are."""
+    """A block of B as panels of NR columns, each with its depth in order; with a pitch, as rows whose ends stay as they are."""
     if pitch:
         for k in range(depth):
             line, wide = offset(source, k * row), offset(out, k * pitch)

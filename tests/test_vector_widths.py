@@ -1,0 +1,39 @@
+"""The matrix kernels of every family on shorter vectors than this processor has: AVX2's and 128 bits, by a forced tile.
+
+Each runs the tables of its family's own tests in a process of its own, since compiled kernels and plans are kept by their dtypes
+and sizes. Products have such a test in test_kernel_gemm.py, pairs of bfloat16 in test_kernel_gemmwords.py.
+"""
+import os
+import subprocess
+import sys
+
+import pytest
+
+from numtorch.kernels.cpu import tile
+
+FAMILIES = {                                             # kernels: places, lanes, panels, windows, Winograd, columns, weights
+    "convolution": ("test_kernel_conv.py", "float32 and (test_forward or adjoint or lanes)"),
+    "recurrent": ("test_kernel_rnn.py", "turned or panels or (loop and not python)"),
+    "attention": ("test_attention.py", "float32 and (values_and_gradients or causal)"),
+}
+
+
+@pytest.mark.skipif(tile.host_vector()[0] < 32, reason="a processor without longer vectors")
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("vector_bytes", [16, 32])
+def test_shorter_vectors(family, vector_bytes, tmp_path):
+    if vector_bytes >= tile.host_vector()[0]:
+        pytest.skip("what the other tests run on")
+    file, chosen = FAMILIES[family]
+    folder = os.path.dirname(os.path.abspath(__file__))
+    path = os.pathsep.join([os.path.dirname(folder), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "NUMTORCH_VECTOR_BYTES": str(vector_bytes), "NUMTORCH_TEST_COLD": "0", "PYTHONPATH": path}
+    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-x", "-k", chosen,
+                           os.path.join(folder, file)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("vector_bytes", [16, 32])
+def test_the_tile_is_as_asked(vector_bytes, monkeypatch):
+    monkeypatch.setenv("NUMTORCH_VECTOR_BYTES", str(vector_bytes))
+    assert tile.host_tile(4).width == vector_bytes // 4 and tile.host_tile(8).width == vector_bytes // 8
