@@ -13,6 +13,7 @@ from .backends import kernels
 from .copy import register
 from .generate import ALLOCATION, allocation, make
 from .op import method, new_plan_table, registry
+from .total import total
 from .view import expand, reshape, transpose, unsqueeze
 
 
@@ -310,7 +311,16 @@ def _plan_dot(x, y):
 @method
 def dot(input, other, *, out=None) -> Tensor:
     """The sum of the products of two vectors."""
-    return _planned("dot", _vectors, _plan_dot, _dot_vjp, input, other, out)
+    layout = input.layout
+    plain = layout.ndim == 1 and layout.contiguous and layout.dtype.name in ("float32", "float64")
+    if not plain or layout is not other.layout or out is not None:
+        return _planned("dot", _vectors, _plan_dot, _dot_vjp, input, other, out)
+    if not recording(input, other):
+        return total(arithmetic.mul, input, other, mean=False)       # half the time of a product of a row and a column
+    result = total(arithmetic.mul, input.detach(), other.detach(), mean=False)
+    saved = input if other.node is not None else None, other if input.node is not None else None
+    result.node = GraphNode("dot", (input.node, other.node), saved, _dot_vjp)
+    return result
 
 
 def _dot_vjp(node, grad):

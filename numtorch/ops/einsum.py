@@ -1,11 +1,12 @@
 """Sums of products over named dimensions: einsum and tensordot, arranged as batched matrix products."""
 from __future__ import annotations
 
+import functools
 import math
 
 from ..tensor import Tensor
 from . import reduce
-from .contract import bmm, mm
+from .contract import bmm, dot, mm
 from .view import expand, permute, reshape
 
 
@@ -39,39 +40,41 @@ def einsum(equation: str, *operands) -> Tensor:
     wrong = [o for o in operands if not isinstance(o, Tensor)]
     if wrong or not isinstance(equation, str):
         raise TypeError(f"einsum(): expected an equation and Tensors, got {type(wrong[0] if wrong else equation).__name__}")
-    inputs, output, operands = _parse_einsum(equation.replace(" ", ""), operands)
+    inputs, output = _parse_einsum(equation, tuple([o.layout.ndim for o in operands]))
     terms = [_diagonals(t, subscript) for t, subscript in zip(operands, inputs)]
     while len(terms) > 1:
         (x, sx), (y, sy) = terms[0], terms[1]
-        later = set(output).union(*[s for _, s in terms[2:]])
+        later = frozenset(output).union(*[s for _, s in terms[2:]])
         terms[:2] = [_contract(x, sx, y, sy, later)]
     x, subscript = terms[0]
     gone = tuple(i for i, c in enumerate(subscript) if c not in output)
     if gone:
         x = reduce.sum(x, gone)
-        subscript = [c for c in subscript if c in output]
-    return permute(x, [subscript.index(c) for c in output]) if subscript else x
+        subscript = tuple([c for c in subscript if c in output])
+    return _ordered(x, subscript, output)
 
 
-def _parse_einsum(equation, operands):
-    left, arrow, right = equation.partition("->")
+@functools.lru_cache(1024)
+def _parse_einsum(equation, dims):
+    """The letters of each operand, of these many dimensions, and of the result, with letters in place of "..."."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
     inputs = left.split(",")
-    if len(inputs) != len(operands):
+    if len(inputs) != len(dims):
         raise RuntimeError(f"einsum(): more operands were provided than specified in the equation: expected {len(inputs)}, got "
-                           f"{len(operands)}")
+                           f"{len(dims)}")
     widest = 0
-    for subscript, operand in zip(inputs, operands):
+    for subscript, ndim in zip(inputs, dims):
         if "..." in subscript:
-            widest = max(widest, operand.layout.ndim - len(subscript.replace("...", "")))
+            widest = max(widest, ndim - len(subscript.replace("...", "")))
     names = [chr(0x3b1 + i) for i in range(widest)]
     spelled = []
-    for subscript, operand in zip(inputs, operands):
+    for subscript, ndim in zip(inputs, dims):
         head, dots, tail = subscript.partition("...")
-        count = operand.layout.ndim - len(head) - len(tail)
+        count = ndim - len(head) - len(tail)
         if (count != 0 and not dots) or count < 0:
             raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(head) + len(tail)}) does not match the "
-                               f"number of dimensions ({operand.layout.ndim}) for an operand")
-        spelled.append([*head, *names[widest - count:], *tail] if dots else [*head])
+                               f"number of dimensions ({ndim}) for an operand")
+        spelled.append((*head, *names[widest - count:], *tail) if dots else (*head,))
     if arrow:
         output = [c for part in right.partition("...") for c in (names if part == "..." else part)]
     else:
@@ -85,11 +88,13 @@ def _parse_einsum(equation, operands):
     wrong = [c for c in known if not c.isalpha()]
     if wrong:
         raise RuntimeError(f"einsum(): invalid subscript given: {wrong[0]!r}, subscripts must be in [a-zA-Z]")
-    return spelled, output, operands
+    return spelled, tuple(output)
 
 
 def _diagonals(x, subscript):
     """Repeated letters within one operand taken along their diagonal."""
+    if len(set(subscript)) == len(subscript):
+        return x, subscript
     subscript = list(subscript)
     for letter in dict.fromkeys(subscript):
         while subscript.count(letter) > 1:
@@ -98,33 +103,53 @@ def _diagonals(x, subscript):
             x = x.diagonal(0, first, second)
             del subscript[second], subscript[first]
             subscript.append(letter)
-    return x, subscript
+    return x, tuple(subscript)
+
+
+def _ordered(x, letters, order):
+    """x with its dimensions in another order of their letters."""
+    return x if letters == order else permute(x, [letters.index(c) for c in order])
+
+
+@functools.lru_cache(1024)
+def _roles(sx, sy, later):
+    """What the letters of two operands are for: the dimensions of each that are summed first; batch, rows, inner and columns of
+    their product; the order that each operand takes for it, and the result's."""
+    batch = tuple([c for c in sx if c in sy and c in later])
+    inner = tuple([c for c in sx if c in sy and c not in later])
+    only_x = tuple([i for i, c in enumerate(sx) if c not in sy and c not in later])
+    only_y = tuple([i for i, c in enumerate(sy) if c not in sx and c not in later])
+    rows = tuple([c for c in sx if c not in sy and c in later])
+    columns = tuple([c for c in sy if c not in sx and c in later])
+    return only_x, only_y, batch, rows, inner, columns, batch + rows + inner, batch + inner + columns, batch + rows + columns
 
 
 def _contract(x, sx, y, sy, later):
     """Two operands' product, summed over the letters that nothing later names."""
-    batch = [c for c in sx if c in sy and c in later]
-    inner = [c for c in sx if c in sy and c not in later]
-    only_x = tuple(i for i, c in enumerate(sx) if c not in sy and c not in later)
-    only_y = tuple(i for i, c in enumerate(sy) if c not in sx and c not in later)
+    only_x, only_y, batch, rows, inner, columns, left, right, kept = _roles(sx, sy, later)
     if only_x:
-        x, sx = reduce.sum(x, only_x), [c for i, c in enumerate(sx) if i not in only_x]
+        x, sx = reduce.sum(x, only_x), tuple([c for i, c in enumerate(sx) if i not in only_x])
     if only_y:
-        y, sy = reduce.sum(y, only_y), [c for i, c in enumerate(sy) if i not in only_y]
-    rows, columns = [c for c in sx if c not in sy], [c for c in sy if c not in sx]
-    size = {}
-    for tensor, letters in ((x, sx), (y, sy)):
-        for extent, letter in zip(tensor.layout.shape, letters):
-            if size.get(letter, 1) not in (1, extent) and extent != 1:
-                raise RuntimeError(f"einsum(): subscript {letter} has size {extent} for one operand and {size[letter]} for another")
-            size[letter] = max(size.get(letter, 1), extent)
+        y, sy = reduce.sum(y, only_y), tuple([c for i, c in enumerate(sy) if i not in only_y])
+    size = dict(zip(sx, x.layout.shape))
+    for extent, letter in zip(y.layout.shape, sy):
+        have = size.get(letter, 1)
+        if have != extent and have != 1 and extent != 1:
+            raise RuntimeError(f"einsum(): subscript {letter} has size {extent} for one operand and {have} for another")
+        size[letter] = max(have, extent) if have and extent else 0
 
-    def arranged(tensor, letters, order, groups):
-        tensor = permute(tensor, [letters.index(c) for c in order])
-        tensor = expand(tensor, tuple(size[c] for c in order))
-        return reshape(tensor, tuple(math.prod([size[c] for c in g]) for g in groups))
+    def shaped(tensor, shape):
+        return tensor if tensor.layout.shape == shape else reshape(tensor, *shape)
 
-    left = arranged(x, sx, batch + rows + inner, (batch, rows, inner))
-    right = arranged(y, sy, batch + inner + columns, (batch, inner, columns))
-    result = reshape(bmm(left, right), tuple(size[c] for c in batch + rows + columns))
-    return result, batch + rows + columns
+    def arranged(tensor, letters, order, *groups):
+        tensor, extents = _ordered(tensor, letters, order), tuple([size[c] for c in order])
+        tensor = tensor if tensor.layout.shape == extents else expand(tensor, *extents)
+        return shaped(tensor, tuple([math.prod([size[c] for c in group]) for group in groups]))
+
+    if batch:
+        product = bmm(arranged(x, sx, left, batch, rows, inner), arranged(y, sy, right, batch, inner, columns))
+    elif kept:
+        product = mm(arranged(x, sx, left, rows, inner), arranged(y, sy, right, inner, columns))
+    else:
+        product = dot(arranged(x, sx, left, inner), arranged(y, sy, right, inner))
+    return shaped(product, tuple([size[c] for c in kept])), kept

@@ -197,7 +197,7 @@ def rot90(input, k: int = 1, dims=(0, 1)) -> Tensor:
         return clone(input)
     if k == 2:
         return flip(input, a, b)
-    return flip(transpose(input, a, b), a) if k == 1 else transpose(flip(input, a), a, b)
+    return transpose(flip(input, b if k == 1 else a), a, b)
 
 
 # ---------------------------------------------------------------- rolling
