@@ -75,3 +75,24 @@ def test_writes_through_parts_are_not_recorded():
     x.mul_(2)
     with pytest.raises(RuntimeError, match="Make that view again"):
         part.sum().backward()
+
+
+@pytest.mark.parametrize("kind", ["complex64", "complex128"])
+def test_division_by_zero_leaves_the_other_elements_alone(kind):
+    """Numba's own complex division raises, which in a kernel ends it: all after the first 0 was whatever memory held."""
+    x = torch.tensor([1 + 1j, 2, 3 - 1j, 4j] * 9, dtype=getattr(torch, kind))
+    y = torch.tensor([0, 1j, 2, 0.5] * 9, dtype=x.dtype)
+    whole = y != 0
+    for quotient, wanted in ((x / y, x.numpy()[1:4] / y.numpy()[1:4]), (torch.reciprocal(y), 1 / y.numpy()[1:4])):
+        assert np.allclose(quotient.numpy().reshape(9, 4)[:, 1:], wanted)
+        assert np.isinf(quotient.numpy()[~whole.numpy()].real).all()
+    assert np.allclose(torch.sgn(y).numpy(), np.tile([0, 1j, 1, 1], 9))
+    y.requires_grad_()
+    assert np.allclose(torch.autograd.grad(y.abs().sum(), y)[0].numpy(), np.tile([0, 1j, 1, 1], 9))
+
+
+def test_complex_quotients_neither_overflow_nor_lose_digits():
+    rng = np.random.default_rng(3)
+    sizes = 10.0 ** rng.integers(-140, 140, (4, 3001))
+    a, b = (u + 1j * v for u, v in zip(rng.standard_normal((2, 3001)) * sizes[:2], rng.standard_normal((2, 3001)) * sizes[2:]))
+    assert (abs((torch.tensor(a) / torch.tensor(b)).numpy() / (a / b) - 1) < 1e-15).all()

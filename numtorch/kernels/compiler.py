@@ -167,11 +167,15 @@ def _compile(function, names, compute, signature, symbol, nogil, fastmath, inter
     llvm = machine().llvm
     numba_signature = numba.types.void(*[_numba_type(s) for s in signature])
     bound = bind(function, names, compute)
+    from .complexdivision import in_kernels
     with _optimised_once(numba) as optimise:
+        in_kernels[0] = True
         try:
             made = numba.njit(numba_signature, **options(fastmath))(bound)
         except numba.core.errors.NumbaError as error:    # users are told what, not in which pass of whose compiler
             raise CannotCompile(function, signature, str(error)) from None
+        finally:
+            in_kernels[0] = False
         compiled = made.overloads[numba_signature.args]
         inner = compiled.fndesc.llvm_func_name
         module = compiled.library._final_module
@@ -338,7 +342,8 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
             return _python_kernel(function, names, compute, signature)
         shape = fingerprint(function, names, compute, frozenset())
         text = "\n".join([machine().toolchain, shape, repr(signature), str(nogil), repr(sorted(fastmath)),
-                          *([f"interleave {interleave}"] if interleave else [])])
+                          *([f"interleave {interleave}"] if interleave else []),
+                          *(["complex division by selects"] if any(s.startswith("complex") for s in signature) else [])])
         key = hashlib.sha256(text.encode()).hexdigest()
         kernel = _kernels.get(key)
         if kernel is not None:
