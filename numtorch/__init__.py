@@ -36,12 +36,18 @@ from .ops.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, ceil,
 from .ops.dropout import alpha_dropout, dropout, feature_alpha_dropout, feature_dropout
 from .ops.einsum import einsum, tensordot
 from .ops.embedding import embedding, embedding_bag, embedding_renorm_
+from .ops.factorise import old_cholesky as cholesky
+from .ops.factorise import old_qr as qr
+from .ops.factorise import old_svd as svd
+from .ops.fourier import istft, stft
 from .ops.gather import index_add, index_copy, index_fill, index_select, put, take
 from .ops.index import index_put
 from .ops.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, column_stack, dstack, hstack, meshgrid, stack,
                        vstack)
 from .ops.rearrange import flip, fliplr, flipud, repeat_interleave, roll, rot90, tile
 from .ops.triangle import block_diag, diag, diag_embed, diagflat, trace, tril, tril_indices, triu, triu_indices
+from .ops.matrices import matrix_exp, matrix_power
+from .ops.solve import (cholesky_inverse, cholesky_solve, det, inverse, logdet, pinverse, slogdet, triangular_solve)
 from .ops.mask import argwhere, masked_scatter, masked_select, nonzero, nonzero_static
 from .ops.softmax import log_softmax, logsumexp, softmax
 from .ops.op import result_type
@@ -91,7 +97,7 @@ arccos, arcsin, arctan, arctan2, arcsinh, arccosh, arctanh, fix, clip = acos, as
 moveaxis, ger, concat, concatenate, row_stack = movedim, outer, cat, cat, vstack
 inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141592653589793, 2.718281828459045, None
 
-_SUBMODULES = ("nn", "optim", "data", "utils", "cuda")
+_SUBMODULES = ("nn", "optim", "data", "utils", "cuda", "linalg", "fft")
 
 
 def __getattr__(name):

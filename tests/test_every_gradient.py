@@ -21,6 +21,7 @@ PLACES = torch.tensor([[0, 2, 1], [1, 0, 2]])
 MASK = torch.tensor([[True, False, True], [False, True, True]])
 CLASSES = torch.tensor([2, 0])
 PAD_MODES = ("reflect", "replicate", "circular")
+EYE = torch.eye(3, dtype=torch.float64) * 3
 SIGNS = torch.tensor([1.0, -1.0], dtype=torch.float64)
 
 
@@ -90,6 +91,17 @@ ROWS = {
     "einsum": row(lambda x, y: a.einsum("ij,kj->ik", x, y), M, S), "tensordot": row(lambda x, y: a.tensordot(x, y, dims=1), M, S),
     "linear": row(lambda x, w, b: F.linear(x, w, b), M, (4, 3), (4,)),
     "bilinear": row(lambda x, y, w: F.bilinear(x, y, w), M, (2, 2), (2, 3, 2)),
+    # matrices and spectra: more of them in test_linalg.py and test_fft.py
+    "det": row(lambda x: x.det(), S), "slogdet": row(lambda x: x.slogdet()[1], S),
+    "logdet": row(lambda x: (x @ x.mT).logdet(), S), "inverse": row(lambda x: x.inverse(), S),
+    "pinverse": row(lambda x: x.pinverse(), M), "qr": row(lambda x: x.qr(), S), "svd": row(lambda x: x.svd()[1], M),
+    "cholesky": row(lambda x: (x @ x.mT + EYE).cholesky(), S),
+    "cholesky_inverse": row(lambda x: a.cholesky_inverse(x.tril() + EYE), S),
+    "cholesky_solve": row(lambda x, y: a.cholesky_solve(y, x.tril() + EYE), S, (3, 2)),
+    "triangular_solve": row(lambda x, y: a.triangular_solve(y, x + EYE)[0], S, (3, 2)),
+    "matrix_power": row(lambda x: x.matrix_power(3), S), "matrix_exp": row(lambda x: x.matrix_exp(), S),
+    "stft": row(lambda x: x.stft(4, 2, return_complex=False), (10,)),
+    "istft": row(lambda x: a.istft(a.complex(x, x * 0.5), 4, 1), (3, 5)),
     # convolution and windows
     "conv1d": row(lambda x, w: a.conv1d(x, w, stride=2), (1, 2, 6), (2, 2, 3)),
     "conv2d": row(lambda x, w, b: a.conv2d(x, w, b, padding=1), IMAGE, FILTER, (2,)),

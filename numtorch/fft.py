@@ -1,0 +1,28 @@
+"""`torch.fft`: this file holds its names. What they compute is in ops/fourier.py."""
+from .ops.fourier import (
+                          fft,
+                          fft2,
+                          fftfreq,
+                          fftn,
+                          fftshift,
+                          hfft,
+                          hfft2,
+                          hfftn,
+                          ifft,
+                          ifft2,
+                          ifftn,
+                          ifftshift,
+                          ihfft,
+                          ihfft2,
+                          ihfftn,
+                          irfft,
+                          irfft2,
+                          irfftn,
+                          rfft,
+                          rfft2,
+                          rfftfreq,
+                          rfftn,
+)
+
+__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
+           "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]

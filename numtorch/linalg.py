@@ -1,0 +1,26 @@
+"""`torch.linalg`: this file holds its names. What they compute is in ops/factorise.py, ops/solve.py and ops/matrices.py."""
+from .ops.contract import matmul
+from .ops.factorise import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
+from .ops.lapack import LinAlgError
+from .ops.matrices import (
+                           cond,
+                           cross,
+                           diagonal,
+                           matrix_exp,
+                           matrix_norm,
+                           matrix_power,
+                           matrix_rank,
+                           multi_dot,
+                           tensorinv,
+                           tensorsolve,
+                           vander,
+                           vecdot,
+                           vector_norm,
+)
+from .ops.matrices import linalg_norm as norm
+from .ops.solve import det, inv, inv_ex, lstsq, pinv, slogdet, solve, solve_ex, solve_triangular
+
+__all__ = ["LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "inv_ex",
+           "lstsq", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr",
+           "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot",
+           "vector_norm"]

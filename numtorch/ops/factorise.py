@@ -1,0 +1,275 @@
+"""Factorisations of matrices and their derivatives: Cholesky, QR, singular values, eigenvalues.
+
+LAPACK factorises; each derivative is a formula of other ops, so it can be differentiated again. Formulas: Giles, "An extended
+collection of matrix derivative results", 2008; Walter and Lehmann, "Algorithmic differentiation of linear algebra functions", 2018;
+for complex matrices as in PyTorch's FunctionsManual.cpp.
+"""
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+
+from ..autograd.graph import GraphNode, attach_outputs, recording
+from ..tensor import Tensor
+from . import lapack
+from .complexparts import real
+from .op import method
+from .resize import into, into_all
+from .solve import solve
+from .triangle import diag_embed
+
+QR, SVD = namedtuple("linalg_qr", "Q R"), namedtuple("linalg_svd", "U S Vh")
+Eigh, Eig = (namedtuple(name, "eigenvalues eigenvectors") for name in ("linalg_eigh", "linalg_eig"))
+OldSVD = namedtuple("svd", ["U", "S", "V"])
+OldQR = namedtuple("qr", ["Q", "R"])
+
+
+def _record(title, x, results, vjp, constants=None):
+    """Put the results of a factorisation of x behind it; they are what its derivative needs."""
+    if recording(x):
+        node = GraphNode(title, (x.node,), (), vjp, constants, outputs=len(results))
+        node.save_results(results)
+        if len(results) == 1:
+            results[0].node = node
+        else:
+            attach_outputs(node, results)
+    return results
+
+
+def _skew(x):
+    return x - x.mH
+
+
+def _gaps(values):
+    """The differences of all values, column's less row's, with ones on the diagonal."""
+    gaps = values.unsqueeze(-2) - values.unsqueeze(-1)
+    return gaps + diag_embed(values.detach() * 0 + 1)
+
+
+# ---------------------------------------------------------------- Cholesky
+def cholesky(A, *, upper: bool = False, out=None) -> Tensor:
+    """The lower triangular L with A = L L^H, of Hermitian positive-definite matrices.
+
+    Args:
+        A: (*, n, n); its lower triangle is read (with `upper`, its upper one).
+        upper: whether to give L^H.
+
+    Raises:
+        LinAlgError: a matrix is not positive definite.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.cholesky(torch.tensor([[4., 2.], [2., 5.]]))
+        tensor([[2., 0.],
+                [1., 2.]])
+    """
+    lapack.matrices("cholesky", A, square=True)
+    source = lapack.array(A)
+    if upper:
+        source = np.conj(np.swapaxes(source, -1, -2))
+    result, = lapack.tensors([lapack.run("cholesky", np.linalg.cholesky, source)], A.layout.dtype)
+    result, = _record("linalg_cholesky", A, [result], _cholesky_vjp)
+    return into(out, result.mH if upper else result)
+
+
+def _cholesky_vjp(node, grad):
+    lower, = node.result_tensors()
+    inner = (lower.mH @ grad).tril()
+    inner = inner - diag_embed(inner.diagonal(0, -2, -1)) * 0.5
+    found = solve(lower.mH, solve(lower.mH, inner.mH).mH)          # L^-H inner L^-1
+    return ((found + found.mH) * 0.5,)
+
+
+# ---------------------------------------------------------------- QR
+def qr(A, mode: str = "reduced", *, out=None):
+    """A as an orthogonal (unitary) Q times an upper triangular R.
+
+    Args:
+        A: (*, m, n).
+        mode: "reduced" for Q (*, m, k) and R (*, k, n) with k = min(m, n), "complete" for Q (*, m, m), or "r" for R alone.
+
+    Raises:
+        RuntimeError: another mode; in backward, mode "r", or "complete" with more rows than columns.
+    """
+    lapack.matrices("qr", A)
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+    found = lapack.run("qr", np.linalg.qr, lapack.array(A), mode)
+    kind = A.layout.dtype
+    results = lapack.tensors([np.empty(0), found] if mode == "r" else found, kind)
+    return into_all(out, QR(*_record("linalg_qr", A, results, _qr_vjp, (mode, *A.layout.shape[-2:]))))
+
+
+def _qr_vjp(node, grads):
+    mode, rows, columns = node.constants
+    if mode == "r":
+        raise RuntimeError("The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
+                           "linalg.qr(A, mode='reduced')")
+    if mode == "complete" and rows > columns:
+        raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
+    q, r = node.result_tensors()
+    by_q, by_r = grads
+    by_q = q * 0 if by_q is None else by_q
+    by_r = r * 0 if by_r is None else by_r
+    if rows >= columns:
+        return (_square_qr(q, r, by_q, by_r),)
+    rest, by_rest = r[..., rows:], by_r[..., rows:]                # the columns that R has beyond the square: Q^H A
+    first = _square_qr(q, r[..., :rows], by_q + q @ rest @ by_rest.mH, by_r[..., :rows])
+    return (_joined(first, q @ by_rest),)
+
+
+def _joined(a, b):
+    return a.new_zeros((*a.shape[:-1], a.shape[-1] + b.shape[-1])).slice_scatter(a, -1, 0, a.shape[-1]).slice_scatter(
+        b, -1, a.shape[-1], None)
+
+
+def _square_qr(q, r, by_q, by_r):
+    inner = (by_r @ r.mH - q.mH @ by_q).triu()
+    diagonal = real(inner.diagonal(0, -2, -1))
+    inner = inner + inner.mH - diag_embed(diagonal)
+    return solve(r, (by_q + q @ inner).mH).mH
+
+
+# ---------------------------------------------------------------- singular values
+def svd(A, full_matrices: bool = True, *, driver=None, out=None):
+    """A as U diag(S) Vh, with orthonormal columns in U and rows in Vh, and S falling.
+
+    Args:
+        A: (*, m, n).
+        full_matrices: whether U is (*, m, m) and Vh (*, n, n); else (*, m, k) and (*, k, n) with k = min(m, n).
+        driver: taken for PyTorch's sake; it is for CUDA.
+
+    The derivative is that of the first k singular vectors, and is finite where no two singular values are equal.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.svd(torch.tensor([[0., 2.], [1., 0.]])).S
+        tensor([2., 1.])
+    """
+    lapack.matrices("svd", A)
+    u, s, vh = lapack.run("svd", np.linalg.svd, lapack.array(A), full_matrices)
+    kind = A.layout.dtype
+    results = [*lapack.tensors([u], kind), *lapack.tensors([s], kind.to_real()), *lapack.tensors([vh], kind)]
+    return into_all(out, SVD(*_record("linalg_svd", A, results, _svd_vjp, min(A.layout.shape[-2:]))))
+
+
+def _svd_vjp(node, grads):
+    u, s, vh = node.result_tensors()
+    by_u, by_s, by_vh = grads
+    k = node.constants
+    u, vh = u[..., :k], vh[..., :k, :]
+    by_u = None if by_u is None else by_u[..., :k]
+    by_vh = None if by_vh is None else by_vh[..., :k, :]
+    inner = diag_embed(s * 0 if by_s is None else by_s).to(u.dtype)
+    gaps = None if by_u is None and by_vh is None else _gaps(s * s)
+    row, column = s.unsqueeze(-2), s.unsqueeze(-1)
+    if by_u is not None:
+        turn = _skew(u.mH @ by_u)
+        inner = inner + turn / gaps * row
+        if u.dtype.is_complex:
+            inner = inner + diag_embed(turn.diagonal(0, -2, -1) / (s * 2)) - diag_embed(turn.diagonal(0, -2, -1) * s)
+    if by_vh is not None:
+        turn = _skew(vh @ by_vh.mH)
+        turn = turn - diag_embed(turn.diagonal(0, -2, -1)) if u.dtype.is_complex else turn
+        inner = inner + column * (turn / gaps)
+    found = u @ inner @ vh
+    if by_u is not None and u.shape[-2] > k:
+        outside = by_u / row
+        found = found + (outside - u @ (u.mH @ outside)) @ vh
+    if by_vh is not None and vh.shape[-1] > k:
+        outside = by_vh / column
+        found = found + u @ (outside - (outside @ vh.mH) @ vh)
+    return (found,)
+
+
+def svdvals(A, *, driver=None, out=None) -> Tensor:
+    """The singular values of A (*, m, n), falling: (*, min(m, n))."""
+    return into(out, svd(A, False).S)
+
+
+# ---------------------------------------------------------------- eigenvalues
+def eigh(A, UPLO: str = "L", *, out=None):
+    """Eigenvalues (rising) and eigenvectors (columns) of symmetric or Hermitian matrices.
+
+    Args:
+        A: (*, n, n), of which the lower triangle is read, or with UPLO="U" the upper one.
+
+    The derivative is that of all of A, and with respect to the vectors is finite where no two eigenvalues are equal.
+    """
+    lapack.matrices("eigh", A, square=True)
+    if UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    values, vectors = lapack.run("eigh", np.linalg.eigh, lapack.array(A), UPLO.upper())
+    kind = A.layout.dtype
+    results = [*lapack.tensors([values], kind.to_real()), *lapack.tensors([vectors], kind)]
+    return into_all(out, Eigh(*_record("linalg_eigh", A, results, _eigh_vjp)))
+
+
+def _eigh_vjp(node, grads):
+    values, vectors = node.result_tensors()
+    by_values, by_vectors = grads
+    inner = diag_embed(values * 0 if by_values is None else by_values).to(vectors.dtype)
+    if by_vectors is not None:
+        turn = vectors.mH @ by_vectors
+        turn = turn - diag_embed(turn.diagonal(0, -2, -1))
+        inner = inner + turn / _gaps(values)
+    return (vectors @ inner @ vectors.mH,)
+
+
+def eigvalsh(A, UPLO: str = "L", *, out=None) -> Tensor:
+    """The eigenvalues of symmetric or Hermitian matrices (*, n, n), rising: (*, n)."""
+    return into(out, eigh(A, UPLO).eigenvalues)
+
+
+def eig(A, *, out=None):
+    """Eigenvalues and eigenvectors (columns of norm 1) of square matrices, both complex.
+
+    Args:
+        A: (*, n, n).
+    """
+    lapack.matrices("eig", A, square=True)
+    found = lapack.run("eig", np.linalg.eig, lapack.array(A))
+    results = lapack.tensors(found, A.layout.dtype.to_complex())
+    return into_all(out, Eig(*_record("linalg_eig", A, results, _eig_vjp, A.layout.dtype)))
+
+
+def _eig_vjp(node, grads):
+    values, vectors = node.result_tensors()
+    by_values, by_vectors = grads
+    inner = diag_embed(values * 0 if by_values is None else by_values)
+    if by_vectors is not None:
+        turn = vectors.mH @ by_vectors
+        turn = turn - vectors.mH @ (vectors * real(turn.diagonal(0, -2, -1)).unsqueeze(-2))
+        turn = turn - diag_embed(turn.diagonal(0, -2, -1))
+        inner = inner + turn / _gaps(values.conj())
+    found = solve(vectors.mH, inner @ vectors.mH)
+    return (found if node.constants.is_complex else real(found),)
+
+
+def eigvals(A, *, out=None) -> Tensor:
+    """The eigenvalues of square matrices (*, n, n), complex: (*, n)."""
+    return into(out, eig(A).eigenvalues)
+
+
+# ---------------------------------------------------------------- PyTorch's older names
+def old_cholesky(input, upper: bool = False, *, out=None) -> Tensor:
+    """`torch.linalg.cholesky` under its older name."""
+    return cholesky(input, upper=upper, out=out)
+
+
+def old_qr(input, some: bool = True, *, out=None):
+    """`torch.linalg.qr` under its older name: `some` for mode "reduced", else "complete"."""
+    return into_all(out, OldQR(*qr(input, "reduced" if some else "complete")))
+
+
+def old_svd(input, some: bool = True, compute_uv: bool = True, *, out=None):
+    """U, S and V (not its adjoint, as `torch.linalg.svd` gives): `some` for k = min(m, n) vectors; zeros without `compute_uv`."""
+    u, s, vh = svd(input, not some)
+    if not compute_uv:
+        u, vh = u.detach() * 0, vh.detach() * 0
+    return into_all(out, OldSVD(u, s, vh.mH))
+
+
+for _name, _function in (("cholesky", old_cholesky), ("qr", old_qr), ("svd", old_svd)):
+    method(_function, _name)

@@ -1,0 +1,364 @@
+"""Discrete Fourier transforms, by NumPy's pocketfft, and spectrograms.
+
+Three transforms are ops: complex to complex, real to half of a complex spectrum, and back. The adjoint of each is the transform the
+other way with the norm the other way, so derivatives of any order are transforms again.
+"""
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ..autograd.graph import GraphNode, recording
+from ..devices import cpu
+from ..dtypes import as_dtype, get_default_dtype
+from ..layout import wrap_dim
+from ..tensor import Tensor
+from . import lapack
+from .complexparts import real, view_as_complex, view_as_real
+from .copy import to_dtype
+from .creation import arange, ones
+from .op import method
+from .pad import pad
+from .rearrange import roll
+from .resize import into
+
+_OTHER = {"backward": "forward", "forward": "backward", "ortho": "ortho"}          # the norm of the adjoint
+
+
+# ---------------------------------------------------------------- the three transforms
+def _complex(x, dims, norm, inverse):
+    """Complex numbers to complex numbers over dimensions."""
+    function = np.fft.ifftn if inverse else np.fft.fftn
+    out, = lapack.tensors([function(lapack.array(x), axes=dims, norm=norm)], x.layout.dtype)
+    if recording(x):
+        out.node = GraphNode("fft_c2c", (x.node,), (), _complex_vjp, (dims, norm, inverse))
+    return out
+
+
+def _complex_vjp(node, grad):
+    dims, norm, inverse = node.constants
+    return (_complex(grad, dims, _OTHER[norm], not inverse),)
+
+
+def _halved(x, dims, norm):
+    """Real numbers to complex ones, of which the last of the dimensions holds the half that is not the other's conjugate."""
+    out, = lapack.tensors([np.fft.rfftn(lapack.array(x), axes=dims, norm=norm)], x.layout.dtype.to_complex())
+    if recording(x):
+        out.node = GraphNode("fft_r2c", (x.node,), (), _halved_vjp, (dims, norm, x.layout.shape[dims[-1]]))
+    return out
+
+
+def _halved_vjp(node, grad):
+    dims, norm, extent = node.constants
+    return (real(_complex(_sized(grad, dims[-1], extent), dims, _OTHER[norm], True)),)
+
+
+def _whole(x, dims, norm, extent):
+    """The inverse of `_halved`: real numbers, `extent` of them in the last of the dimensions."""
+    sizes = [x.layout.shape[d] for d in dims[:-1]] + [extent]
+    out, = lapack.tensors([np.fft.irfftn(lapack.array(x), sizes, axes=dims, norm=norm)], x.layout.dtype.to_real())
+    if recording(x):
+        out.node = GraphNode("fft_c2r", (x.node,), (), _whole_vjp, (dims, norm, extent, x.layout.shape[dims[-1]]))
+    return out
+
+
+def _whole_vjp(node, grad):
+    dims, norm, extent, half = node.constants
+    spectrum = _halved(grad, dims, _OTHER[norm])
+    weights = grad.new_full((half,), 2.0)                # each but the first, and the middle of an even number, stands for two
+    weights[0] = 1.0
+    if extent % 2 == 0:
+        weights[-1] = 1.0
+    return (spectrum * weights.reshape([-1 if d == dims[-1] else 1 for d in range(grad.layout.ndim)]),)
+
+
+def _sized(x, dim, extent):
+    """x with so many elements along a dimension: cut, or with zeros at the end."""
+    have = x.layout.shape[dim]
+    if have > extent:
+        return x.narrow(dim, 0, extent)
+    if have < extent:
+        return pad(x, [0, 0] * (x.layout.ndim - 1 - dim) + [0, extent - have])
+    return x
+
+
+# ---------------------------------------------------------------- arguments
+def _norm_of(name, norm):
+    norm = "backward" if norm is None else norm
+    if norm not in _OTHER:
+        raise RuntimeError(f"Invalid normalization mode: \"{norm}\" ({name})")
+    return norm
+
+
+def _input(name, x, complex_too=True):
+    """The input in a dtype that is transformed: float32 for integers' default, never 16 bits."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+    kind = x.layout.dtype
+    if x.layout.device is not cpu:
+        raise NotImplementedError(f"{name} runs on the CPU; move the tensor with .cpu()")
+    if not complex_too and kind.is_complex:
+        raise RuntimeError(f"{name} expects a real input tensor, but got {kind.title}")
+    if kind.category < 2:
+        return to_dtype(x, get_default_dtype())
+    if kind.itemsize < 4:
+        raise RuntimeError(f"Unsupported dtype {kind.title} ({name})")
+    return x
+
+
+def _dims(name, x, s, dim, half=False):
+    """The dimensions (not negative) and the sizes asked for along them, -1 where none is."""
+    ndim = x.layout.ndim
+    if dim is None:
+        dims = tuple(range(ndim)) if s is None else tuple(range(ndim - len(s), ndim))
+    else:
+        dims = tuple(wrap_dim(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim))
+    if len(set(dims)) != len(dims):
+        raise RuntimeError("FFT dims must be unique")
+    sizes = [-1] * len(dims) if s is None else list((s,) if isinstance(s, int) else s)
+    if len(sizes) != len(dims):
+        raise RuntimeError(f"When given, dim and shape arguments must have the same length ({name})")
+    for position, (d, n) in enumerate(zip(dims, sizes)):
+        extent = n if n is not None and n != -1 else x.layout.shape[d]
+        if half and position == len(dims) - 1 and (n is None or n == -1):
+            extent = 2 * (x.layout.shape[d] - 1)
+        if extent < 1:
+            raise RuntimeError(f"Invalid number of data points ({extent}) specified ({name})")
+        sizes[position] = extent
+    return dims, sizes
+
+
+def _c2c(name, input, s, dim, norm, *, inverse):
+    x = _input(name, input)
+    x = x if x.layout.dtype.is_complex else to_dtype(x, x.layout.dtype.to_complex())
+    dims, sizes = _dims(name, x, s, dim)
+    for d, n in zip(dims, sizes):
+        x = _sized(x, d, n)
+    return _complex(x, dims, _norm_of(name, norm), inverse) if dims else x.clone()
+
+
+def _r2c(name, input, s, dim, norm):
+    x = _input(name, input, complex_too=False)
+    dims, sizes = _dims(name, x, s, dim)
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    for d, n in zip(dims, sizes):
+        x = _sized(x, d, n)
+    return _halved(x, dims, _norm_of(name, norm))
+
+
+def _c2r(name, input, s, dim, norm):
+    x = _input(name, input)
+    x = x if x.layout.dtype.is_complex else to_dtype(x, x.layout.dtype.to_complex())
+    dims, sizes = _dims(name, x, s, dim, half=True)
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    for d, n in zip(dims[:-1], sizes):
+        x = _sized(x, d, n)
+    return _whole(_sized(x, dims[-1], sizes[-1] // 2 + 1), dims, _norm_of(name, norm), sizes[-1])
+
+
+# ---------------------------------------------------------------- torch.fft
+_ARGUMENTS = """
+
+    Args:
+        input: {kind}.
+        {sizes}: {how} transformed; longer input is cut, shorter is followed by zeros.
+        {dims}
+        norm: "backward" (the inverse is divided by the number of points), "ortho" (both by its root), "forward".
+"""
+
+
+def _one(name, doc, transform, kind):
+    def function(input, n=None, dim=-1, norm=None, *, out=None):
+        return into(out, transform(input, None if n is None else (n,), (dim,), norm))
+    return _named(function, name, doc, _ARGUMENTS.format(kind=kind, sizes="n", how="how many points are",
+                                                         dims="dim: the dimension."))
+
+
+def _several(name, doc, transform, kind, dims):
+    def function(input, s=None, dim=dims, norm=None, *, out=None):
+        return into(out, transform(input, s, dim, norm))
+    which = "all of them when None" if dims is None else "the last two"
+    return _named(function, name, doc, _ARGUMENTS.format(kind=kind, sizes="s", how="how many points of each dimension are",
+                                                         dims=f"dim: the dimensions, {which}."))
+
+
+def _named(function, name, doc, arguments):
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc + arguments
+    return function
+
+
+def _family(prefix, doc, transform, kind):
+    def at(name):
+        return lambda *args: transform(f"fft.{name}", *args)
+    return (_one(prefix, f"The {doc} along a dimension.", at(prefix), kind),
+            _several(prefix + "2", f"The {doc} over two dimensions.", at(prefix + "2"), kind, (-2, -1)),
+            _several(prefix + "n", f"The {doc} over several dimensions.", at(prefix + "n"), kind, None))
+
+
+fft, fft2, fftn = _family("fft", "discrete Fourier transform", functools.partial(_c2c, inverse=False), "real or complex")
+ifft, ifft2, ifftn = _family("ifft", "inverse discrete Fourier transform", functools.partial(_c2c, inverse=True), "real or complex")
+rfft, rfft2, rfftn = _family("rfft", "half of the spectrum of real numbers (the other half is its conjugate)", _r2c, "real")
+irfft, irfft2, irfftn = _family("irfft", "real numbers whose half spectrum is given", _c2r, "complex")
+hfft, hfft2, hfftn = _family(
+    "hfft", "real spectrum of numbers whose second half is the conjugate of the first",
+    lambda name, x, s, dim, norm: _c2r(name, x.conj(), s, dim, _OTHER[_norm_of(name, norm)]), "complex")
+ihfft, ihfft2, ihfftn = _family(
+    "ihfft", "half of the numbers whose spectrum is real",
+    lambda name, x, s, dim, norm: _r2c(name, x, s, dim, _OTHER[_norm_of(name, norm)]).conj(), "real")
+
+
+def fftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """The frequencies of the n points of a spectrum of samples `d` apart.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.fft.fftfreq(4)
+        tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
+    places = arange(n, device=device)
+    half = (n + 1) // 2
+    places[half:] -= n
+    return (to_dtype(places, as_dtype(dtype) if dtype else get_default_dtype()) * (1 / (n * d))).requires_grad_(requires_grad)
+
+
+def rfftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """The frequencies of half of a spectrum of n samples `d` apart: n // 2 + 1 of them."""
+    return (arange(n // 2 + 1, dtype=dtype or get_default_dtype(), device=device) * (1 / (n * d))).requires_grad_(requires_grad)
+
+
+def _shifts(input, dim, sign):
+    ndim = input.layout.ndim
+    dims = range(ndim) if dim is None else [wrap_dim(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim)]
+    halves = [input.layout.shape[d] // 2 for d in dims]
+    return roll(input, tuple(h if sign > 0 else input.layout.shape[d] - h for h, d in zip(halves, dims)), tuple(dims))
+
+
+def fftshift(input, dim=None) -> Tensor:
+    """The frequency 0 moved to the middle of dimensions (all, when None)."""
+    return _shifts(input, dim, 1)
+
+
+def ifftshift(input, dim=None) -> Tensor:
+    """What `fftshift` moved, moved back."""
+    return _shifts(input, dim, -1)
+
+
+# ---------------------------------------------------------------- spectrograms
+def _window(name, window, n_fft, win_length, kind, device):
+    """The window in the middle of n_fft points; ones where none is given."""
+    length = n_fft if win_length is None else win_length
+    if not 0 < length <= n_fft:
+        raise RuntimeError(f"{name}: expected 0 < win_length <= n_fft, but got win_length={length}")
+    if window is None:
+        window = ones(length, dtype=kind, device=device)
+    elif window.layout.ndim != 1 or window.layout.shape[0] != length:
+        raise RuntimeError(f"{name}: expected a 1D window tensor of size equal to win_length={length}, but got window with size "
+                           f"{list(window.layout.shape)}")
+    left = (n_fft - length) // 2
+    return pad(window, (left, n_fft - length - left)) if length < n_fft else window
+
+
+@method
+def stft(input, n_fft: int, hop_length=None, win_length=None, window=None, center: bool = True, pad_mode: str = "reflect",
+         normalized: bool = False, onesided=None, return_complex=None, align_to_window=None) -> Tensor:
+    """The spectra of windows of a signal.
+
+    Args:
+        input: (L) or (B, L), real or complex.
+        n_fft: how many points each window has.
+        hop_length: how far apart windows are; n_fft // 4 when None.
+        win_length, window: the points (n_fft when None) that `window` (ones when None) weighs, in the middle of the others.
+        center: whether the first window lies about the first sample: the signal is then padded on both sides, by `pad_mode`.
+        normalized: whether to divide by the root of n_fft.
+        onesided: whether only half of each spectrum is given; so for real signals when None.
+        return_complex: whether the result is complex; must be given for real signals.
+
+    Returns:
+        (B, frequencies, windows), complex; without `return_complex` with a last dimension of real and imaginary parts.
+    """
+    x = _input("stft", input)
+    kind = x.layout.dtype
+    if return_complex is None:
+        if not kind.is_complex and (window is None or not window.layout.dtype.is_complex):
+            raise RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further require that "
+                               "return_complex=True in a future PyTorch release.")
+        return_complex = True
+    if x.layout.ndim not in (1, 2):
+        raise RuntimeError(f"stft(torch.{kind.title}Tensor{list(x.layout.shape)}, n_fft={n_fft}): expected a 1D or 2D tensor")
+    hop = n_fft // 4 if hop_length is None else hop_length
+    weights = _window("stft", window, n_fft, win_length, kind.to_real(), x.layout.device)
+    single = x.layout.ndim == 1
+    x = x.unsqueeze(0) if single else x
+    if center:
+        x = pad(x.unsqueeze(1), (n_fft // 2, n_fft // 2), pad_mode).squeeze(1)
+    if not 0 < n_fft <= x.layout.shape[-1] or hop <= 0:
+        raise RuntimeError(f"stft: expected 0 < n_fft <= {x.layout.shape[-1]} and a positive hop_length, but got n_fft={n_fft} and "
+                           f"hop_length={hop}")
+    frames = x.unfold(-1, n_fft, hop) * weights
+    scale = "ortho" if normalized else "backward"
+    if frames.layout.dtype.is_complex:
+        if onesided:
+            raise RuntimeError("Cannot have onesided output if window or input is complex")
+        found = _complex(frames, (2,), scale, False)
+    elif onesided is None or onesided:
+        found = _halved(frames, (2,), scale)
+    else:
+        found = _complex(to_dtype(frames, kind.to_complex()), (2,), scale, False)
+    found = found.transpose(1, 2)
+    found = found.squeeze(0) if single else found
+    return found if return_complex else view_as_real(found.contiguous())
+
+
+@method
+def istft(input, n_fft: int, hop_length=None, win_length=None, window=None, center: bool = True, normalized: bool = False,
+          onesided=None, length=None, return_complex: bool = False) -> Tensor:
+    """The signal whose `stft` is given (Griffin and Lim, "Signal estimation from modified short-time Fourier transform", 1984).
+
+    Args:
+        input: (frequencies, windows) or (B, frequencies, windows), complex.
+        length: how long the signal is; as far as the windows reach when None.
+        return_complex: whether the signal is complex.
+
+    The others are those of `stft`.
+
+    Returns:
+        (L) or (B, L).
+
+    Raises:
+        RuntimeError: a window that leaves samples without weight, or another number of frequencies.
+    """
+    x = input if input.layout.dtype.is_complex else view_as_complex(input.contiguous())
+    single = x.layout.ndim == 2
+    x = x.unsqueeze(0) if single else x
+    hop = n_fft // 4 if hop_length is None else hop_length
+    onesided = x.layout.shape[1] != n_fft if onesided is None else onesided
+    expected = n_fft // 2 + 1 if onesided else n_fft
+    if x.layout.shape[1] != expected:
+        raise RuntimeError(f"istft: expected the frequency dimension (3rd to the last) of the input tensor to match "
+                           f"{'n_fft / 2 + 1' if onesided else 'n_fft'} when onesided={onesided}, but got {x.layout.shape[1]}")
+    weights = _window("istft", window, n_fft, win_length, x.layout.dtype.to_real(), x.layout.device)
+    scale, spectra = "ortho" if normalized else "backward", x.transpose(1, 2)
+    frames = _complex(spectra, (2,), scale, True) if return_complex or not onesided else _whole(spectra, (2,), scale, n_fft)
+    if not return_complex and frames.layout.dtype.is_complex:
+        frames = real(frames)
+    count = frames.layout.shape[1]
+    reach = n_fft + hop * (count - 1)
+    places = (arange(count).unsqueeze(1) * hop + arange(n_fft)).reshape(-1)
+    signal = (frames * weights).reshape(frames.layout.shape[0], -1)
+    signal = signal.new_zeros(signal.layout.shape[0], reach).index_add(1, places, signal)
+    envelope = weights.new_zeros(reach).index_add(0, places, (weights * weights).expand(count, n_fft).reshape(-1))
+    start = n_fft // 2 if center else 0
+    end = start + length if length is not None else reach - start
+    signal, envelope = signal[:, start:end], envelope[start:end]
+    if envelope.layout.numel and envelope.detach().abs().min().item() < 1e-11:
+        raise RuntimeError("istft: window overlap add min: 1, expected a window that gives every sample some weight")
+    signal = signal / envelope
+    if length is not None and signal.layout.shape[1] < length:
+        signal = pad(signal, (0, length - signal.layout.shape[1]))
+    return signal.squeeze(0) if single else signal
+
+

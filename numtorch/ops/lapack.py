@@ -1,0 +1,57 @@
+"""How factorisations reach LAPACK: through NumPy, on the tensor's own memory, with PyTorch's checks and errors."""
+from __future__ import annotations
+
+import numpy as np
+
+from ..devices import cpu
+from ..exchange import from_numpy
+from ..tensor import Tensor, host_array
+from .copy import contiguous
+
+
+class LinAlgError(RuntimeError):
+    """What a factorisation raises that does not exist, such as that of a matrix that is singular or not positive definite."""
+
+
+def matrices(name, x, square=False):
+    """Check that a tensor holds matrices of floating-point or complex numbers.
+
+    Raises:
+        TypeError: not a tensor.
+        RuntimeError: another dtype, fewer than two dimensions, or (where `square`) two extents that differ.
+    """
+    if not isinstance(x, Tensor):
+        raise TypeError(f"linalg_{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+    layout = x.layout
+    if layout.ndim < 2:
+        raise RuntimeError(f"linalg.{name}: The input tensor A must have at least 2 dimensions.")
+    if square and layout.shape[-1] != layout.shape[-2]:
+        raise RuntimeError(f"linalg.{name}: A must be batches of square matrices, but they are {layout.shape[-2]} by "
+                           f"{layout.shape[-1]} matrices")
+    if layout.dtype.category < 2 or layout.dtype.itemsize < 4:
+        raise RuntimeError(f"linalg.{name}: Expected a floating point or complex tensor as input. Got {layout.dtype.title}")
+    if layout.device is not cpu:
+        raise NotImplementedError(f"linalg.{name} runs on the CPU; move the tensor with .cpu()")
+
+
+def array(x):
+    """A tensor's elements as a NumPy array, whatever the tape says of it."""
+    return host_array(contiguous(x.detach()))
+
+
+def tensors(arrays, dtype):
+    """Results of NumPy as new tensors of a dtype."""
+    return [from_numpy(np.array(a, dtype.numpy, order="C")) for a in arrays]
+
+
+def run(name, function, *arguments):
+    """Call a function of `numpy.linalg`; what it refuses is a LinAlgError here."""
+    try:
+        return function(*arguments)
+    except np.linalg.LinAlgError as error:
+        what = str(error)
+        if "Singular" in what:
+            what = "The diagonal element of U is zero, the solve could not be completed because the input matrix is singular."
+        elif "positive definite" in what:
+            what = "The factorization could not be completed because the input is not positive-definite."
+        raise LinAlgError(f"linalg.{name}: {what}") from None

@@ -1,0 +1,259 @@
+"""Norms, powers, ranks and products of matrices."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..dtypes import as_dtype
+from ..exchange import make
+from ..layout import wrap_dim
+from ..tensor import Tensor
+from . import lapack
+from .contract import chain_matmul, matmul
+from .copy import to_dtype
+from .creation import eye
+from .factorise import eigvalsh, svdvals
+from .op import method
+from .products import cross as old_cross
+from .reduce import amax, amin, norm, sum
+from .resize import into
+from .solve import inv, solve, tolerance
+from .view import diagonal as old_diagonal
+
+
+# ---------------------------------------------------------------- norms
+def vector_norm(x, ord=2, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
+    """(sum |x|^ord)^(1/ord) over dimensions, all elements when None; inf and -inf give the largest and smallest magnitude.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.vector_norm(torch.tensor([3., 4.]))
+        tensor(5.)
+    """
+    if ord == -math.inf:
+        return into(out, amin((x if dtype is None else to_dtype(x, as_dtype(dtype))).abs(), () if dim is None else dim, keepdim))
+    return into(out, norm(x, ord, dim, keepdim, dtype=dtype))
+
+
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
+    """A norm of matrices.
+
+    Args:
+        A: (*, m, n), or with `dim` matrices in any two dimensions.
+        ord: "fro" (Frobenius), "nuc" (the sum of the singular values), 2 or -2 (the largest or smallest of them), 1 or -1 (the
+            largest or smallest sum of a column's magnitudes), inf or -inf (of a row's).
+
+    Raises:
+        ValueError: another `ord`.
+    """
+    if A.layout.ndim < 2:
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    dim = (dim,) if isinstance(dim, int) else tuple(dim)
+    if len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
+    rows, columns = (wrap_dim(d, A.layout.ndim) for d in dim)
+    if rows == columns:
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
+    if dtype is not None:
+        A = to_dtype(A, as_dtype(dtype))
+    if ord == "fro":
+        return into(out, norm(A, 2, dim, keepdim))
+    pick = amin if not isinstance(ord, str) and ord < 0 else amax
+    if ord in (1, -1, math.inf, -math.inf):
+        summed, picked = (rows, columns) if ord in (1, -1) else (columns, rows)
+        return into(out, _kept(pick(sum(A.abs(), summed), picked - (picked > summed)), A, rows, columns, keepdim))
+    if ord not in (2, -2, "nuc"):
+        raise (ValueError if isinstance(ord, str) else RuntimeError)(f"linalg.matrix_norm: Order {ord} not supported.")
+    values = svdvals(A.movedim((rows, columns), (-2, -1)))
+    return into(out, _kept(sum(values, -1) if ord == "nuc" else pick(values, -1), A, rows, columns, keepdim))
+
+
+def _kept(result, A, rows, columns, keepdim):
+    if not keepdim:
+        return result
+    return result.reshape([1 if d in (rows, columns) else n for d, n in enumerate(A.layout.shape)])
+
+
+def linalg_norm(A, ord=None, dim=None, keepdim: bool = False, *, out=None, dtype=None) -> Tensor:
+    """The norm of vectors or matrices: of a vector where `dim` is an int or A has one dimension, else of a matrix.
+
+    Without `ord` it is the root of the sum of all squares.
+    """
+    if ord is None:
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype, out=out)
+    if isinstance(dim, int) or (dim is None and A.layout.ndim == 1) or (dim is not None and len(dim) == 1):
+        return vector_norm(A, ord, dim, keepdim, dtype=dtype, out=out)
+    if dim is None and A.layout.ndim != 2:
+        raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
+                           f"{A.layout.ndim}D.")
+    return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype, out=out)
+
+
+def cond(A, p=None, *, out=None) -> Tensor:
+    """How much solving with a matrix can enlarge an error: norm(A) * norm(inv(A)) in the norm p, singular values' ratio when None.
+
+    Infinite for singular matrices.
+    """
+    if p in (None, 2, -2):
+        values = svdvals(A)
+        first, last = values[..., 0], values[..., -1]
+        return into(out, first / last if p != -2 else last / first)
+    lapack.matrices("cond", A, square=True)
+    try:
+        return into(out, matrix_norm(A, p) * matrix_norm(inv(A), p))
+    except lapack.LinAlgError:
+        return into(out, A.new_full(A.layout.shape[:-2], math.inf))
+
+
+def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = False, out=None) -> Tensor:
+    """How many singular values of each matrix are above max(atol, rtol * the largest).
+
+    Args:
+        atol, rtol: 0 and max(m, n) times the dtype's epsilon when None. `tol` is an older name of `atol`.
+        hermitian: whether to take the magnitudes of eigenvalues, which for Hermitian matrices are the same.
+    """
+    lapack.matrices("matrix_rank", A, square=hermitian)
+    values = np.asarray(eigvalsh(A.detach()).abs().sort(-1, descending=True)[0] if hermitian else svdvals(A.detach()))
+    found = (values > tolerance(A, values, atol if tol is None else tol, rtol)).sum(-1)
+    return into(out, make(np.asarray(found, np.int64)))
+
+
+# ---------------------------------------------------------------- powers
+@method
+def matrix_power(A, n: int, *, out=None) -> Tensor:
+    """Square matrices (*, n, n) times themselves, n times; inverted first for a negative n.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.matrix_power(torch.tensor([[1., 1.], [0., 1.]]), 5)
+        tensor([[1., 5.],
+                [0., 1.]])
+    """
+    lapack.matrices("matrix_power", A, square=True)
+    if n == 0:
+        return into(out, A.detach() * 0 + eye(A.layout.shape[-1], dtype=A.layout.dtype))
+    if n < 0:
+        A, n = inv(A), -n
+    result = None
+    while True:
+        if n & 1:
+            result = A if result is None else matmul(result, A)
+        n >>= 1
+        if not n:
+            return into(out, result.clone() if result is A else result)
+        A = matmul(A, A)
+
+
+@method
+def matrix_exp(A) -> Tensor:
+    """The sum of A^k / k!, of square matrices (*, n, n).
+
+    Scaled to a norm below 1/2, summed, and squared as often (Moler and Van Loan, "Nineteen dubious ways to compute the exponential
+    of a matrix", 2003, method 3): 17 terms leave 1e-20 of that.
+    """
+    lapack.matrices("matrix_exp", A, square=True)
+    unit = A.detach() * 0 + eye(A.layout.shape[-1], dtype=A.layout.dtype)
+    if not A.layout.numel:
+        return A.clone()
+    size = amax(sum(A.detach().abs(), -2)).item()
+    halvings = max(0, math.frexp(size)[1] + 1) if math.isfinite(size) else 0
+    scaled = A * 0.5 ** halvings
+    result = unit + scaled * (1 / 17)
+    for k in range(16, 0, -1):                           # Horner's rule
+        result = unit + matmul(scaled, result) * (1 / k)
+    for _ in range(halvings):
+        result = matmul(result, result)
+    return result
+
+
+# ---------------------------------------------------------------- products
+def multi_dot(tensors, *, out=None) -> Tensor:
+    """The product of several matrices, in the order that takes the fewest operations; the first and last may be vectors.
+
+    Raises:
+        RuntimeError: fewer than two tensors, or shapes that do not fit.
+    """
+    tensors = list(tensors)
+    if len(tensors) < 2:
+        raise RuntimeError("multi_dot(): expected at least 2 tensors but got " + str(len(tensors)))
+    row, column = tensors[0].layout.ndim == 1, tensors[-1].layout.ndim == 1
+    if row:
+        tensors[0] = tensors[0].unsqueeze(0)
+    if column:
+        tensors[-1] = tensors[-1].unsqueeze(-1)
+    for i, t in enumerate(tensors):
+        if t.layout.ndim != 2:
+            raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {t.layout.ndim}D")
+    result = _ordered(tensors, *_orders([t.layout.shape[0] for t in tensors] + [tensors[-1].layout.shape[1]]))
+    if row:
+        result = result.squeeze(0)
+    return into(out, result.squeeze(-1) if column else result)
+
+
+def _orders(sizes):
+    """Where to split each run of factors (Cormen et al., "Introduction to Algorithms", 15.2)."""
+    count = len(sizes) - 1
+    cost, split = [[0] * count for _ in range(count)], [[0] * count for _ in range(count)]
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            cost[i][j], split[i][j] = min((cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                                          for k in range(i, j))
+    return split, 0, count - 1
+
+
+def _ordered(tensors, split, i, j):
+    if i == j:
+        return tensors[i]
+    if j == i + 1:
+        return chain_matmul(tensors[i], tensors[j])
+    k = split[i][j]
+    return matmul(_ordered(tensors, split, i, k), _ordered(tensors, split, k + 1, j))
+
+
+def vecdot(x, y, *, dim: int = -1, out=None) -> Tensor:
+    """The sums of products along a dimension, the first conjugated."""
+    return into(out, sum(x.conj() * y, dim))
+
+
+def cross(input, other, *, dim: int = -1, out=None) -> Tensor:
+    """The vector products of vectors of three elements along `dim`."""
+    return old_cross(input, other, dim, out=out)
+
+
+def diagonal(A, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonals of matrices, as a view."""
+    return old_diagonal(A, offset, dim1, dim2)
+
+
+def vander(x, *, N=None) -> Tensor:
+    """The powers 0 to N-1 (n-1 when None) of each element of vectors (*, n), in rows: (*, n, N)."""
+    if x.layout.ndim == 0:
+        raise RuntimeError("Expected a non-scalar tensor, but got 0 dimensions (linalg.vander)")
+    count = x.layout.shape[-1] if N is None else N
+    if count <= 1 and N is not None and count < 1:
+        raise RuntimeError(f"N must be greater than 1 (linalg.vander: got {N})")
+    return x.unsqueeze(-1) ** x.new_tensor(list(range(count)))
+
+
+def tensorinv(A, ind: int = 2, *, out=None) -> Tensor:
+    """The inverse of a tensor as a map from its last dimensions to its first `ind`."""
+    if ind <= 0:
+        raise RuntimeError("Expected a strictly positive integer for 'ind'")
+    first, last = A.layout.shape[:ind], A.layout.shape[ind:]
+    if math.prod(first) != math.prod(last):
+        raise RuntimeError(f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+                           f"{math.prod(last)} != {math.prod(first)}")
+    return into(out, inv(A.reshape(math.prod(first), -1)).reshape(*last, *first))
+
+
+def tensorsolve(A, B, dims=None, *, out=None) -> Tensor:
+    """The X with tensordot(A, X, X.ndim) = B; `dims` of A are moved to its end first."""
+    if dims is not None:
+        A = A.movedim(tuple(dims), tuple(range(A.layout.ndim - len(dims), A.layout.ndim)))
+    shape = A.layout.shape[B.layout.ndim:]
+    if math.prod(shape) != B.layout.numel:
+        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+                           f"prod(self.shape[:other.ndim]), but got {math.prod(shape)} != {B.layout.numel}")
+    return into(out, solve(A.reshape(-1, math.prod(shape)), B.reshape(-1)).reshape(*shape))

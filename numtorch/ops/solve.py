@@ -1,0 +1,298 @@
+"""Linear systems, inverses and determinants, by LAPACK's LU; derivatives are formulas of the same ops."""
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+
+from ..autograd.graph import GraphNode, attach_outputs, recording
+from ..dtypes import int32, int64
+from ..exchange import make
+from ..layout import broadcast_shapes
+from ..tensor import Tensor
+from . import lapack
+from .complexparts import complex as complex_of
+from .complexparts import imag
+from .elementary import log
+from .op import method
+from .reduce import norm
+from .resize import into, into_all
+
+Slogdet, InverseEx, SolveEx, Lstsq = (namedtuple(name, fields) for name, fields in (
+    ("linalg_slogdet", "sign logabsdet"), ("linalg_inv_ex", "inverse info"), ("linalg_solve_ex", "result info"),
+    ("linalg_lstsq", "solution residuals rank singular_values")))
+TriangularSolve = namedtuple("triangular_solve", "solution cloned_coefficient")
+
+
+def _fits(x, shape):
+    """A gradient summed to the shape that was broadcast."""
+    return x if x.layout.shape == shape else x.sum_to_size(*shape)
+
+
+# ---------------------------------------------------------------- systems
+def solve(A, B, *, left: bool = True, out=None) -> Tensor:
+    """The X with A X = B.
+
+    Args:
+        A: (*, n, n).
+        B: (*, n, k); or (n) or (*, n), one column a matrix.
+        left: whether A stands on the left; else X A = B.
+
+    Raises:
+        LinAlgError: a matrix is singular.
+        RuntimeError: shapes that do not fit, or dtypes that differ.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.solve(torch.tensor([[2., 0.], [0., 4.]]), torch.tensor([2., 2.]))
+        tensor([1.0000, 0.5000])
+    """
+    lapack.matrices("solve", A, square=True)
+    if not isinstance(B, Tensor):
+        raise TypeError(f"linalg_solve(): argument 'B' (position 2) must be Tensor, not {type(B).__name__}")
+    if B.layout.dtype is not A.layout.dtype:
+        raise RuntimeError(f"linalg.solve: Expected A and B to have the same dtype, but found A of type {A.layout.dtype.title} and "
+                           f"B of type {B.layout.dtype.title} instead")
+    vector = B.layout.ndim == 1 or B.layout.shape == A.layout.shape[:-1]
+    if vector:
+        return into(out, solve(A, B.unsqueeze(-1)).squeeze(-1) if left else solve(A.mT, B.unsqueeze(-1)).squeeze(-1))
+    if not left:
+        return into(out, solve(A.mT, B.mT).mT)
+    if B.layout.ndim < 2 or B.layout.shape[-2] != A.layout.shape[-1]:
+        raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({A.layout.shape[-2]}x"
+                           f"{A.layout.shape[-1]} and {B.layout.shape[-2] if B.layout.ndim > 1 else 0}x{B.layout.shape[-1]})")
+    broadcast_shapes(A.layout.shape[:-2], B.layout.shape[:-2])
+    result, = lapack.tensors([lapack.run("solve", np.linalg.solve, lapack.array(A), lapack.array(B))], A.layout.dtype)
+    if recording(A, B):
+        node = result.node = GraphNode("linalg_solve", (A.node, B.node), (A,), _solve_vjp, (A.layout.shape, B.layout.shape))
+        node.save_results([result])
+    return into(out, result)
+
+
+def _solve_vjp(node, grad):
+    (a,), (x,) = node.tensors(), node.result_tensors()
+    by_b = solve(a.mH, grad)
+    return (_fits(-(by_b @ x.mH), node.constants[0]) if node.needs(0) else None,
+            _fits(by_b, node.constants[1]) if node.needs(1) else None)
+
+
+def solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangular: bool = False, out=None) -> Tensor:
+    """The X with A X = B (or X A = B), of the triangle of A that `upper` names.
+
+    Args:
+        A: (*, n, n); `unitriangular` says that its diagonal is to be taken for ones.
+        B: (*, n, k).
+    """
+    lapack.matrices("solve_triangular", A, square=True)
+    triangle = A.triu() if upper else A.tril()
+    if unitriangular:
+        triangle = triangle - triangle.diagonal(0, -2, -1).diag_embed() + (triangle.detach() * 0).diagonal(0, -2, -1).add(
+            1).diag_embed()
+    return into(out, solve(triangle, B) if left else solve(triangle.mT, B.mT).mT)
+
+
+def inv(A, *, out=None) -> Tensor:
+    """The inverses of square matrices (*, n, n). Raises LinAlgError where one is singular.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.inv(torch.tensor([[2., 0.], [0., 4.]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.2500]])
+    """
+    lapack.matrices("inv", A, square=True)
+    result, = lapack.tensors([lapack.run("inv", np.linalg.inv, lapack.array(A))], A.layout.dtype)
+    if recording(A):
+        node = result.node = GraphNode("linalg_inv", (A.node,), (), _inv_vjp)
+        node.save_results([result])
+    return into(out, result)
+
+
+def _inv_vjp(node, grad):
+    adjoint = node.result_tensors()[0].mH
+    return (-(adjoint @ grad @ adjoint),)
+
+
+def inv_ex(A, *, check_errors: bool = False, out=None):
+    """The inverses and, for each matrix, 0, or 1 where there is none (its inverse is NaN then)."""
+    return InverseEx(*_with_info(lambda: inv(A), A, A.layout.shape, check_errors))
+
+
+def solve_ex(A, B, *, left: bool = True, check_errors: bool = False, out=None):
+    """`solve` and, for each matrix, 0, or 1 where it is singular (the result is NaN then)."""
+    return SolveEx(*_with_info(lambda: solve(A, B, left=left), A, B.layout.shape, check_errors))
+
+
+def _with_info(function, A, shape, check_errors):
+    batch = A.layout.shape[:-2]
+    try:
+        return function(), A.new_zeros(batch, dtype=int32)
+    except lapack.LinAlgError:
+        if check_errors:
+            raise
+        return A.new_full(shape, float("nan")), (det(A.detach()) == 0).to(int32)
+
+
+# ---------------------------------------------------------------- determinants
+@method
+def det(A, *, out=None) -> Tensor:
+    """The determinants of square matrices (*, n, n): (*).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.det(torch.tensor([[1., 2.], [3., 4.]]))
+        tensor(-2.0000)
+    """
+    lapack.matrices("det", A, square=True)
+    result, = lapack.tensors([np.linalg.det(lapack.array(A))], A.layout.dtype)
+    if recording(A):
+        node = result.node = GraphNode("linalg_det", (A.node,), (A,), _det_vjp)
+        node.save_results([result])
+    return into(out, result)
+
+
+def _det_vjp(node, grad):
+    (a,), (value,) = node.tensors(), node.result_tensors()
+    if bool((value.detach() != 0).all()):
+        return ((grad * value.conj()).unsqueeze(-1).unsqueeze(-1) * inv(a).mH,)
+    u, s, vh = np.linalg.svd(lapack.array(a))            # the cofactors, which exist where no inverse does
+    n = s.shape[-1]
+    others = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(n)], -1)
+    cofactors, = lapack.tensors([np.linalg.det(u @ vh)[..., None, None] * (u * others[..., None, :]) @ vh], a.layout.dtype)
+    return (grad.unsqueeze(-1).unsqueeze(-1) * cofactors,)
+
+
+@method
+def slogdet(A, *, out=None):
+    """The sign (of complex matrices, the phase) of determinants, and the logarithm of their absolute values."""
+    lapack.matrices("slogdet", A, square=True)
+    sign, size = np.linalg.slogdet(lapack.array(A))
+    kind = A.layout.dtype
+    results = [*lapack.tensors([sign], kind), *lapack.tensors([size], kind.to_real())]
+    if recording(A):
+        node = GraphNode("linalg_slogdet", (A.node,), (A,), _slogdet_vjp, kind.is_complex, outputs=2)
+        node.save_results(results)
+        attach_outputs(node, results)
+    return into_all(out, Slogdet(*results))
+
+
+def _slogdet_vjp(node, grads):
+    (a,), (sign, size) = node.tensors(), node.result_tensors()
+    by_sign, by_size = grads
+    by_size = size * 0 if by_size is None else by_size
+    if node.constants:
+        turn = size * 0 if by_sign is None else -imag(by_sign.conj() * sign)
+        by_size = complex_of(by_size, turn)
+    return (by_size.unsqueeze(-1).unsqueeze(-1) * inv(a).mH,)
+
+
+@method
+def logdet(A) -> Tensor:
+    """The logarithms of the determinants of square matrices; NaN for a negative one."""
+    sign, size = slogdet(A)
+    return size + log(sign)
+
+
+# ---------------------------------------------------------------- least squares
+def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False, out=None) -> Tensor:
+    """Moore and Penrose's inverses of matrices (*, m, n): (*, n, m).
+
+    Args:
+        atol, rtol: singular values up to max(atol, rtol * the largest) count as 0; rtol is max(m, n) times the dtype's epsilon
+            where neither is given. `rcond` is an older name of rtol.
+        hermitian: whether A may be taken for Hermitian.
+    """
+    lapack.matrices("pinv", A, square=hermitian)
+    rtol = rcond if rtol is None else rtol
+    u, s, vh = lapack.run("pinv", np.linalg.svd, lapack.array(A), False)
+    cut = tolerance(A, s, atol, rtol)
+    keep = s > cut
+    inverted = np.where(keep, 1 / np.where(keep, s, 1), 0)
+    result, = lapack.tensors([np.conj(np.swapaxes(vh, -1, -2)) * inverted[..., None, :] @ np.conj(np.swapaxes(u, -1, -2))],
+                             A.layout.dtype)
+    if recording(A):
+        node = result.node = GraphNode("linalg_pinv", (A.node,), (A,), _pinv_vjp)
+        node.save_results([result])
+    return into(out, result)
+
+
+def tolerance(A, s, atol, rtol):
+    """Up to where singular values count as 0, as PyTorch has it: (*, 1)."""
+    if rtol is None:
+        rtol = 0.0 if atol is not None and np.any(np.asarray(atol) > 0) else max(A.layout.shape[-2:]) * np.finfo(s.dtype).eps
+    largest = s[..., :1] if s.shape[-1] else np.zeros((*s.shape[:-1], 1), s.dtype)
+    atol, rtol = (np.asarray(0.0 if t is None else t.numpy() if isinstance(t, Tensor) else t)[..., None] for t in (atol, rtol))
+    return np.maximum(atol, rtol * largest)
+
+
+def _pinv_vjp(node, grad):
+    (a,), (p,) = node.tensors(), node.result_tensors()
+    ph, gh = p.mH, grad.mH
+    if a.layout.shape[-2] <= a.layout.shape[-1]:
+        k = gh @ p
+        kph = k @ ph
+        return (-(p @ k).mH + kph - (a @ p) @ kph + (ph @ p) @ (gh - k @ a),)
+    k = p @ gh
+    phk = ph @ k
+    return (-(k @ p).mH + (gh - a @ k) @ p @ ph + phk - (phk @ p) @ a,)
+
+
+def lstsq(A, B, rcond=None, *, driver=None):
+    """The X that makes the norm of A X - B least, and of those the least.
+
+    Args:
+        A: (*, m, n). B: (*, m, k).
+        rcond: singular values up to rcond times the largest count as 0; max(m, n) times the dtype's epsilon when None.
+        driver: LAPACK's; taken for PyTorch's sake.
+
+    Returns:
+        solution (*, n, k), residuals (*, k) where m > n and A has full rank (else empty), rank (*), singular_values (*, min(m, n)).
+    """
+    lapack.matrices("lstsq", A)
+    rows, columns = A.layout.shape[-2:]
+    solution = pinv(A, rcond) @ B
+    s = np.linalg.svd(lapack.array(A), compute_uv=False)
+    rank = (s > tolerance(A, s, None, rcond)).sum(-1)
+    kind = A.layout.dtype
+    residuals = kind.to_real()
+    if rows > columns and (rank == columns).all():
+        rest = norm(A @ solution - B, 2, -2)
+        found = rest * rest
+    else:
+        found = A.new_empty((0,), dtype=residuals)
+    return Lstsq(solution, found, make(np.asarray(rank), dtype=int64), lapack.tensors([s], kind.to_real())[0])
+
+
+# ---------------------------------------------------------------- PyTorch's older names
+@method
+def inverse(input, *, out=None) -> Tensor:
+    """`torch.linalg.inv` under its older name."""
+    return inv(input, out=out)
+
+
+@method
+def pinverse(input, rcond: float = 1e-15) -> Tensor:
+    """`torch.linalg.pinv` under its older name."""
+    return pinv(input, rcond)
+
+
+def cholesky_solve(B, L, upper: bool = False, *, out=None) -> Tensor:
+    """The X with A X = B, given A's Cholesky factor L (with `upper`, L^H)."""
+    lower = L.mH if upper else L
+    return into(out, solve(lower.mH, solve(lower, B)))
+
+
+def cholesky_inverse(L, upper: bool = False, *, out=None) -> Tensor:
+    """The inverse of A, given its Cholesky factor L (with `upper`, L^H)."""
+    lower = L.mH if upper else L
+    return into(out, inv(lower @ lower.mH))
+
+
+def triangular_solve(b, A, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out=None):
+    """`torch.linalg.solve_triangular` under its older name: the solution, and A."""
+    if transpose:
+        A, upper = A.mT, not upper
+    found = solve_triangular(A, b, upper=upper, unitriangular=unitriangular)
+    return into_all(out, TriangularSolve(found, A.clone()))
+
+
