@@ -144,6 +144,9 @@ def test_shapes_of_integers(dtype):
         check(m, n, k, dtype, "column", "column", bias="row", beta=2)
         check(m, n, k, dtype, "row", "strided", "column", batch=2, alpha=3, bias="column", bias_stride=2)
     check(300, 260, 700, dtype, "row", "column")
+    for m, n, k in ((3, 34, 70), (34, 3, 70), (12, 13, 5), (20, 1100, 1000)):       # dot products
+        check(m, n, k, dtype, "row", "column", batch=2, bias="row", bias_stride=2, beta=2)
+        check(m, n, k, dtype, "row", "column", "column", bias="column", alpha=3)
     check(20, 700, 900, dtype, "column", "row", bias="column", activation="relu" if dtype in ("int32", "int64") else None)
 
 
@@ -241,6 +244,7 @@ def test_threads(count, thread_count):
     check(200, 90, 80, "float16", batch=3)
     check(32, 32, 32, "float64", batch=9, bias="column")
     check(100, 90, 80, "int32", "row", "column", bias="row")
+    check(5, 900, 300, "int32", "row", "column", bias="row")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

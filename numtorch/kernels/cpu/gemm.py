@@ -418,7 +418,7 @@ def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch
         return threads.prepare(kernel, [[0]])
     if problem.kind == "c" or (problem.kind in "iu" and activation):
         return _plan_loops(problem)
-    if (M == 1 or N == 1) and K:
+    if K and (M == 1 or N == 1 or gemv.are_dots(problem)):
         return gemv.plan(problem)
     problem.normalise()
     tile = host_tile(np.dtype(problem.compute).itemsize)
