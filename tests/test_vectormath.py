@@ -250,13 +250,53 @@ def test_refuses_types_without_a_form():
             vectormath.erf.scalar(compute)
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "log2", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh"])
+NUMPY_NAMES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
+INVERSE = list(NUMPY_NAMES)
+
+
+@pytest.mark.parametrize("name", ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh",
+                                  "tanh", *INVERSE])
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_complex(name, dtype):
     rng = np.random.default_rng(3)
     z = (rng.uniform(-3, 3, 60) + 1j * rng.uniform(-3, 3, 60)).astype(dtype)
-    expected = getattr(np, name)(z.astype(complex))
+    expected = getattr(np, NUMPY_NAMES.get(name, name))(z.astype(complex))
     np.testing.assert_allclose(apply(name, z), expected, rtol=2e-5 if dtype == "complex64" else 1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", ["log", *INVERSE])
+def test_each_part_of_complex_functions_is_accurate(name, dtype):
+    """Beside the branch points too, and at all sizes, where the textbook's formulas lose one part or both."""
+    mpmath = pytest.importorskip("mpmath")
+    rng = np.random.default_rng(4)
+    count = 20 if DISABLE_JIT else 150
+    z = np.concatenate([rng.uniform(-3, 3, count) + 1j * rng.uniform(-3, 3, count),
+                        (1 + 1e-4 * rng.standard_normal(count)) * rng.choice([1, -1, 1j, -1j], count) * np.exp(1e-5j),
+                        np.exp(rng.uniform(-25, 25, count) + 1j * rng.uniform(-3, 3, count))]).astype(dtype)
+    got = apply(name, z)
+    with mpmath.workprec(150):
+        exact = [getattr(mpmath, name)(mpmath.mpc(complex(v))) for v in z]
+        for part in ("real", "imag"):
+            expected = np.array([np.longdouble(mpmath.nstr(getattr(v, part), 25)) for v in exact])
+            errors = errors_in_ulps(getattr(got, part), expected)
+            worst = int(np.argmax(errors))
+            assert errors[worst] <= 5, (part, z[worst], got[worst], exact[worst])
+
+
+SIDES = [complex(x, y) for x in (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, math.inf, -math.inf)
+         for y in (0.0, -0.0, 1.0, -1.0, 3.0, math.inf, -math.inf)]
+
+
+@pytest.mark.parametrize("name", INVERSE)
+def test_branch_cuts_and_infinities_of_complex_functions(name):
+    """The sign of a zero says which side; NumPy follows the C standard's table."""
+    z = np.array(SIDES)
+    with np.errstate(all="ignore"):
+        got, expected = apply(name, z), getattr(np, NUMPY_NAMES[name])(z)
+    for part in ("real", "imag"):
+        a, b = getattr(got, part), getattr(expected, part)
+        assert (same(a, b, 4) & (np.signbit(a) == np.signbit(b))).all(), [p for p in zip(z, got, expected) if not same(*p[1:], 4)]
 
 
 def test_calls_on_python_numbers():

@@ -86,12 +86,12 @@ def _(grad, out):
 
 @exp2.derivative
 def _(grad, out):
-    return grad * out * LN2
+    return grad * conj(out) * LN2
 
 
 @expm1.derivative
 def _(grad, out):
-    return grad * (out + 1)
+    return grad * conj(out + 1)
 
 
 @log2.derivative
@@ -106,7 +106,7 @@ def _(grad, x):
 
 @log1p.derivative
 def _(grad, x):
-    return grad / (x + 1)
+    return grad / conj(x + 1)
 
 
 @sinh.derivative
@@ -121,37 +121,37 @@ def _(grad, x):
 
 @asin.derivative
 def _(grad, x):
-    return grad * rsqrt(1 - x * x)
+    return grad * conj(rsqrt(1 - x * x))
 
 
 @acos.derivative
 def _(grad, x):
-    return -grad * rsqrt(1 - x * x)
+    return -grad * conj(rsqrt(1 - x * x))
 
 
 @atan.derivative
 def _(grad, x):
-    return grad / (1 + x * x)
+    return grad / conj(1 + x * x)
 
 
 @asinh.derivative
 def _(grad, x):
-    return grad * rsqrt(x * x + 1)
+    return grad * conj(rsqrt(x * x + 1))
 
 
 @acosh.derivative
 def _(grad, x):
-    return grad * rsqrt((x - 1) * (x + 1))
+    return grad * conj(rsqrt(x - 1) * rsqrt(x + 1))
 
 
 @atanh.derivative
 def _(grad, x):
-    return grad / (1 - x * x)
+    return grad / conj(1 - x * x)
 
 
 @rsqrt.derivative
 def _(grad, out):
-    return -0.5 * grad * out * out * out
+    return -0.5 * grad * conj(out * out * out)
 
 
 @erf.derivative

@@ -4,6 +4,7 @@ Each is an `Elementary`: call it on a Python number, or name it in a kernel or a
 `scalar(compute)` there. elementary.py has what they are made of; each other file a theme.
 """
 from . import complex as _complex
+from . import complexinverse as _complexinverse
 from .elementary import Elementary as Elementary
 from .exponential import acosh, asinh, atanh, cosh, exp, exp2, expm1, log, log1p, log2, log10, sigmoid, sinh, tanh
 from .power import pow
@@ -17,5 +18,5 @@ FUNCTIONS = {f.name: f for f in (
     sqrt, rsqrt, floor, ceil, trunc, round, absolute, copysign, fmod, remainder,
     erf, erfc, erfinv, lgamma, digamma)}
 
-for _name, _form in _complex.FORMS.items():
+for _name, _form in {**_complex.FORMS, **_complexinverse.FORMS}.items():
     FUNCTIONS[_name].complex_body = _form

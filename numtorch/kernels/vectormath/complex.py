@@ -5,25 +5,29 @@ as accurate as their real parts, not more (Kahan, "Branch cuts for complex eleme
 """
 from __future__ import annotations
 
-from ..intrinsics import copysign, fabs, select, sqrt
+from ..intrinsics import copysign, fabs, fma, select, sqrt
 from .elementary import INFINITY, both, constant
-from .exponential import cosh, exp, log, sinh, tanh
+from .exponential import cosh, exp, exp2, expm1, log, log1p, sinh, tanh
 from .trigonometric import atan2, cos, sin
 
 LOG_10 = constant(2.302585092994046)
 LOG_2 = constant(0.6931471805599453)
 
 
-def _magnitude(z):
-    """|z| by the larger part times sqrt(1 + ratio**2), which cannot overflow early."""
-    a, b = fabs(z.real), fabs(z.imag)
+def _hypotenuse(x, y):
+    """sqrt(x**2 + y**2) by the larger times sqrt(1 + ratio**2), which cannot overflow early; infinite where either is."""
+    a, b = fabs(x), fabs(y)
     large, small = select(a > b, a, b), select(a > b, b, a)
     ratio = small / select(large > 0.0, large, 1.0)
-    y = large * sqrt(1.0 + ratio * ratio)
-    return select(large == INFINITY, large, y)
+    size = large * sqrt(1.0 + ratio * ratio)
+    return select(a == INFINITY, a, select(b == INFINITY, b, size))
 
 
-magnitude = both(_magnitude)
+def _magnitude(z):
+    return hypotenuse(z.real, z.imag)
+
+
+hypotenuse, magnitude = both(_hypotenuse), both(_magnitude)
 
 
 def complex_abs(z):
@@ -37,25 +41,75 @@ def complex_exp(z):
     return complex(size * cos(z.imag), imag)
 
 
+def _log_magnitude(z):
+    """log|z|; beside the unit circle log(1 + (|z|**2 - 1)) / 2, with the squares and their sum in two floats each."""
+    a, b = fabs(z.real), fabs(z.imag)
+    large, small = select(a > b, a, b), select(a > b, b, a)
+    size = hypotenuse(a, b)
+    square, other = large * large, small * small
+    less = square - 1.0
+    lost = (square - (less + 1.0)) + fma(large, large, -square) + fma(small, small, -other)
+    beside = 0.5 * log1p((less + other) + lost)
+    return select((size > 0.5) & (size < 2.0), beside, log(size))
+
+
+log_magnitude = both(_log_magnitude)
+
+
 def complex_log(z):
     """log|z| + i arg z."""
-    return complex(log(magnitude(z)), atan2(z.imag, z.real))
+    return complex(log_magnitude(z), atan2(z.imag, z.real))
 
 
 def complex_log2(z):
-    return complex(log(magnitude(z)) / LOG_2, atan2(z.imag, z.real) / LOG_2)
+    return complex(log_magnitude(z) / LOG_2, atan2(z.imag, z.real) / LOG_2)
 
 
 def complex_log10(z):
-    return complex(log(magnitude(z)) / LOG_10, atan2(z.imag, z.real) / LOG_10)
+    return complex(log_magnitude(z) / LOG_10, atan2(z.imag, z.real) / LOG_10)
+
+
+def _root_parts(z):
+    """(u, v) = sqrt(z): u**2 = (|z| + |re|) / 2 and 2 u v = im, turned where re is negative."""
+    a, b = fabs(z.real), fabs(z.imag)
+    u = sqrt(0.5 * magnitude(z) + 0.5 * a)
+    v = select(u == 0.0, 0.0, 0.5 * b / select(u == 0.0, 1.0, u))
+    v = select(b == INFINITY, b, v)
+    return select(z.real < 0.0, v, u), copysign(select(z.real < 0.0, u, v), z.imag)
+
+
+root_parts = both(_root_parts)
 
 
 def complex_sqrt(z):
-    """u + i v with u**2 = (|z| + |re|) / 2 and 2 u v = im, turned where re is negative."""
-    a, b = fabs(z.real), fabs(z.imag)
-    u = sqrt(0.5 * magnitude(z) + 0.5 * a)
-    v = select(u > 0.0, 0.5 * b / select(u > 0.0, u, 1.0), 0.0)
-    return complex(select(z.real < 0.0, v, u), copysign(select(z.real < 0.0, u, v), z.imag))
+    u, v = root_parts(z)
+    return complex(u, v)
+
+
+def complex_rsqrt(z):
+    """The conjugate of sqrt(z) over |z|; no number where z is 0, as 1 / sqrt(0) is none."""
+    u, v = root_parts(z)
+    size = magnitude(z)
+    finite = select(size == INFINITY, 0.0, select(size == 0.0, size / size, -v / size))
+    return complex(select(size == INFINITY, 0.0, select(size == 0.0, INFINITY, u / size)), finite)
+
+
+def complex_exp2(z):
+    size, turned = exp2(z.real), LOG_2 * z.imag
+    return complex(size * cos(turned), select(z.imag == 0.0, z.imag, size * sin(turned)))
+
+
+def complex_expm1(z):
+    """e**re cos(im) - 1 + i e**re sin(im), with cos(im) - 1 = -2 sin(im / 2)**2."""
+    half = sin(0.5 * z.imag)
+    return complex(expm1(z.real) * cos(z.imag) - 2.0 * half * half, select(z.imag == 0.0, z.imag, exp(z.real) * sin(z.imag)))
+
+
+def complex_log1p(z):
+    """log|1 + z| + i arg(1 + z), near 0 by |1 + z|**2 - 1."""
+    size = hypotenuse(1.0 + z.real, z.imag)
+    beside = 0.5 * log1p(fma(z.real, 2.0 + z.real, z.imag * z.imag))
+    return complex(select((size > 0.5) & (size < 2.0), beside, log(size)), atan2(z.imag, 1.0 + z.real))
 
 
 def complex_sin(z):
@@ -98,7 +152,7 @@ def complex_tan(z):
 
 def complex_pow(z, w):
     """exp(w log z); 1 for w = 0, 0 for z = 0 and a positive real part of w."""
-    size = log(magnitude(z))
+    size = log_magnitude(z)
     angle = atan2(z.imag, z.real)
     grown = exp(w.real * size - w.imag * angle)
     turned = w.imag * size + w.real * angle
