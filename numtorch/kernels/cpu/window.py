@@ -274,40 +274,55 @@ def reduce_windows(x, out, walk):
                 out[line * columns + begin + i] = store(total[i])
 
 
-def _spread(grad_x, share, stride, count):
+def _spread(row, share, stride, count):
     for i in range(count):
-        grad_x[i * stride] = store(load(grad_x[i * stride]) + share[i])
+        row[i * stride] += share[i]
 
 
 def avg_pool_grad(grad_out, grad_x, walk):
+    """Each output's share spread over the columns of its window, and what a row of windows spread so added to every row of the input
+    that it covers. Blocks are as in `reduce_windows`."""
     planes, height, width, rows, columns = walk[0], walk[1], walk[2], walk[3], walk[4]
     kernel_h, kernel_w, stride_h, stride_w = walk[5], walk[6], walk[7], walk[8]
     pad_h, pad_w, include_padding, override = walk[9], walk[10], walk[11], walk[12]
-    share = local_array(T, BLOCK)
+    share, row = local_array(T, BLOCK), local_array(T, SPAN)
+    taps = min(kernel_w, int64(SPAN))
+    longest = min(int64(BLOCK), (SPAN - taps) // stride_w + 1)
     for i in range(planes * height * width):
         grad_x[i] = store(T(0))
     for line in range(planes * rows):
-        plane, row = line // rows, line % rows
+        plane, image_row = line // rows, line % rows
         image = offset(grad_x, plane * height * width)
-        top = row * stride_h - pad_h
-        rows_covered = _divisor(row, kernel_h, stride_h, pad_h, height, include_padding)
-        for begin in range(0, columns, BLOCK):
-            block = min(columns - begin, BLOCK)
+        top = image_row * stride_h - pad_h
+        first_h, end_h = first_inside(top, 1), end_inside(top, 1, height, kernel_h)
+        rows_covered = _divisor(image_row, kernel_h, stride_h, pad_h, height, include_padding)
+        for begin in range(0, columns, longest):
+            block = min(columns - begin, longest)
             for i in range(block):
                 covered = rows_covered * _divisor(begin + i, kernel_w, stride_w, pad_w, width, include_padding)
                 share[i] = load(grad_out[line * columns + begin + i]) / T(select(override != 0, override, covered))
-            for tap_h in range(first_inside(top, 1), end_inside(top, 1, height, kernel_h)):
-                for tap_w in range(kernel_w):
-                    shift = begin * stride_w + tap_w - pad_w
+            for tap in range(0, kernel_w, taps):
+                some = min(taps, kernel_w - tap)
+                left = begin * stride_w + tap - pad_w
+                low = max(left, int64(0))
+                span = min(left + (block - 1) * stride_w + some, width) - low
+                for i in range(span):
+                    row[i] = T(0)
+                for tap_w in range(some):
+                    shift = left + tap_w
                     first = first_inside(shift, stride_w)
                     count = end_inside(shift, stride_w, width, block) - first
-                    target = offset(image, (top + tap_h) * width + first * stride_w + shift)
+                    target = offset(row, first * stride_w + shift - low)
                     if stride_w == 1:
                         _spread(target, offset(share, first), int64(1), count)
                     elif stride_w == 2:
                         _spread(target, offset(share, first), int64(2), count)
                     else:
                         _spread(target, offset(share, first), stride_w, count)
+                for tap_h in range(first_h, end_h):
+                    below = offset(image, (top + tap_h) * width + low)
+                    for i in range(span):
+                        below[i] = store(load(below[i]) + row[i])
 
 
 # ---------------------------------------------------------------- planners
