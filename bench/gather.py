@@ -1,7 +1,7 @@
 """Indexing, embeddings, scattering and masks: what moves elements to or from places known only at run time."""
 from __future__ import annotations
 
-from .runner.case import BOTH, Case, backward, integers, normal, permutation, uniform
+from .runner.case import BOTH, Case, backward, integers, normal, permutation, uniform, with_backward
 
 ROWS, WIDTH, PICKED = 10_000, 128, 8192
 TABLE = normal(ROWS, WIDTH)
@@ -50,5 +50,10 @@ CASES = [
                lambda np, x: np.roll(x, 17, 1), group="joining"),
     _gathering("repeat_interleave(3), 1024×256", (normal(1024, 256),), lambda torch, x: torch.repeat_interleave(x, 3, 0),
                lambda np, x: np.repeat(x, 3, 0), group="joining"),
+    *[case for mode in ("constant", "reflect", "replicate", "circular") for case in with_backward(
+        _gathering(f"pad by 1, {mode}, 8×32×64×64", (normal(8, 32, 64, 64),),
+                   lambda torch, x, mode=mode: torch.nn.functional.pad(x, (1, 1, 1, 1), mode), group="joining"))],
+    _gathering("rot90, 1024×1024", (normal(1024, 1024),), lambda torch, x: torch.rot90(x), lambda np, x: np.rot90(x).copy(),
+               group="joining"),
     _gathering("tril, 1024×1024", (normal(1024, 1024),), lambda torch, x: torch.tril(x), True, group="joining"),
 ]

@@ -27,8 +27,8 @@ def _step(name, make, states, shapes, label):
             return parameters[0]
         return step
     elements = sum(int(np.prod(shape)) for shape in shapes)
-    moved = 4.0 * (3 + 2 * states) * elements
-    return Case(f"{name}, {label} ({elements / 1e6:.2g} M)", (), setup=setup, budget=BUDGET, moved=moved)
+    return Case(f"{name}, {label} ({elements / 1e6:.2g} M)", (), setup=setup, budget=BUDGET, moved=(3.0 + 2 * states) * elements,
+                in_place=True)
 
 
 # A maker of each, and how many states of a parameter's size it has.

@@ -15,8 +15,16 @@ def _sorting(name, inputs, expression, numpy=True, **more):
     return Case(name, inputs, expression, numpy=numpy, group="scans, sorting and counting", **more)
 
 
+def _equality(torch, x):
+    same = x.clone()
+    return lambda: torch.equal(x, same)
+
+
 CASES = [
     _reduction("sum, 2²⁰", FLAT, lambda torch, x: x.sum()),
+    Case("dot, 2²⁰", (FLAT, FLAT), lambda torch, x, y: torch.dot(x, y), numpy=True, dtypes=BOTH, tolerance=1e-3,
+         group="reductions"),
+    Case("equal, 2²⁰", (FLAT,), setup=_equality, moved=2.0 * (1 << 20), group="reductions"),
     _reduction("sum(1), 1024×1024", SQUARE, lambda torch, x: x.sum(1)),
     _reduction("sum(0), 1024×1024", SQUARE, lambda torch, x: x.sum(0)),
     _reduction("sum(1), 32×1024×64", MIDDLE, lambda torch, x: x.sum(1)),

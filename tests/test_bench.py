@@ -278,7 +278,8 @@ def test_the_kernels_that_measure_limits_do_what_they_say():
         assert limits._flops(dtype, 1, rounds=1000) > 1e8
 
 
-LIMITS = {"flops": {"float32": 100e9, "float64": 50e9}, "copy": [[1000, 80e9], [1000_000, 20e9]], "read": [[1000, 90e9], [1000_000, 30e9]]}
+LIMITS = {"flops": {"float32": 100e9, "float64": 50e9}, "copy": [[1000, 80e9], [1000_000, 20e9]], "read": [[1000, 90e9], [1000_000, 30e9]],
+          "update": [[1000, 85e9], [1000_000, 40e9]]}
 
 
 def test_the_roofline_is_the_longer_of_computing_and_moving():
@@ -287,6 +288,7 @@ def test_the_roofline_is_the_longer_of_computing_and_moving():
     assert math.isclose(limits.shortest_time(LIMITS, "float64", 50e9, 8, 8), 1.0)
     assert math.isclose(limits.shortest_time(LIMITS, "float32", 0, 10e9, 10e9), 1.0)
     assert math.isclose(limits.shortest_time(LIMITS, "float32", 0, 30e9, 8), 1.0, rel_tol=1e-6)
+    assert math.isclose(limits.shortest_time(LIMITS, "float32", 0, 20e9, 20e9, in_place=True), 1.0)
 
 
 # ---------------------------------------------------------------- results

@@ -50,6 +50,7 @@ class Case:
         flops: floating-point operations a call, 0 where they do not matter.
         moved: elements read and written a call, where that is not all inputs once and all results once; 0 where the case
             is not about memory.
+        in_place: whether what is written was read first, as by an optimiser.
         numpy: True where NumPy understands the expression; or `numpy(np, *arrays)`, the same in NumPy's words.
         exact: whether both sides must give the same numbers; random ones are compared by shape, mean and deviation.
         tolerance: relative difference allowed between results, where the dtype's own (see `TOLERANCES`) does not fit.
@@ -68,6 +69,7 @@ class Case:
     dtypes: tuple = ("float32",)
     flops: float = 0.0
     moved: float = COUNTED
+    in_place: bool = False
     numpy: bool | Callable = False
     exact: bool = True
     tolerance: float | None = None

@@ -1,4 +1,5 @@
-"""This machine's limits, measured: what memory and the multiply-add units give to nothing but a copy, a sum or an FMA.
+"""This machine's limits, measured: what memory and the multiply-add units give to nothing but a copy, a sum, an array
+added to another, or an FMA.
 
 Bandwidth is measured over footprints from the first cache to twice the last one, because what a case can reach depends on
 where its data lies; STREAM's copy (McCalpin 1995) is the last of them. The FMA peak is a loop of independent chains of
@@ -36,6 +37,14 @@ def read(source, out, walk):
         for i in range(count):
             total += source[i]
     out[0] = total
+
+
+def update(source, out, walk):
+    """Add `walk[0]` elements to others in place, `walk[1]` times over."""
+    count = walk[0]
+    for _ in range(walk[1]):
+        for i in range(count):
+            out[i] += source[i]
 
 
 def _multiply_add_source(symbol, element, width):
@@ -106,14 +115,15 @@ def _flops(dtype, threads, rounds=20_000):
     return threads * rounds * per_round / _fastest(lambda: prepared.call(out.ctypes.data, prepared.walk))
 
 
-def _bandwidth(kernel, threads, footprint, source, out, copies):
+def _bandwidth(kernel, threads, moved, source, out, streams):
+    """Bytes a second of a kernel that moves `moved` bytes in as many streams, of one of which it reads the source."""
     from numtorch.kernels.threads import prepare
-    share = footprint // ((2 if copies else 1) * threads * LINE) * LINE
-    repeats = max(1, (1 << 23) // footprint)             # so that starting the threads does not count
-    places = [(p * share, p * (share if copies else LINE)) for p in range(threads)]
+    share = moved // (streams * threads * LINE) * LINE
+    repeats = max(1, (1 << 23) // moved)                 # so that starting the threads does not count
+    places = [(p * share, p * (share if streams > 1 else LINE)) for p in range(threads)]
     prepared = prepare(kernel, [[share // 4, repeats]] * threads, places, release_lock=True)
     seconds = _fastest(lambda: prepared.call(source.ctypes.data, out.ctypes.data, prepared.walk))
-    return threads * repeats * share * (2 if copies else 1) / seconds
+    return threads * repeats * share * streams / seconds
 
 
 def last_cache_bytes() -> int:
@@ -131,20 +141,21 @@ def last_cache_bytes() -> int:
 
 @cache
 def measured(threads: int) -> dict:
-    """FLOP/s by dtype, and bytes a second of copying and of reading by footprint, on `threads` threads.
+    """FLOP/s by dtype, and bytes a second of copying, reading and adding in place by how many are moved, on `threads` threads.
 
-    `{"flops": {dtype: rate}, "copy": [[footprint, rate], ...], "read": [[footprint, rate], ...]}`; kept for the run.
+    `{"flops": {dtype: rate}, "copy": [[bytes, rate], ...], "read": [[bytes, rate], ...], "update": ...}`; kept for the run.
     """
     from numtorch.kernels.compiler import compile_kernel
     signature = ("float32*", "float32*", "int64*")
-    kernels = {"copy": compile_kernel(copy, signature), "read": compile_kernel(read, signature)}
+    kernels = {"read": (read, 1), "copy": (copy, 2), "update": (update, 3)}
     largest = 2 * min(last_cache_bytes(), 512 << 20)
     source, out = np.ones(largest // 8, np.float32), np.zeros(largest // 8, np.float32)
     out[:] = 0                                           # its pages exist only once they are written
     limits = {"flops": {dtype: _flops(dtype, threads) for dtype in ("float32", "float64")}}
-    for name, kernel in kernels.items():
-        sizes = [f for f in FOOTPRINTS if f < largest] + [largest if name == "copy" else largest // 2]
-        limits[name] = [[f, _bandwidth(kernel, threads, f, source, out, name == "copy")] for f in sizes]
+    for name, (function, streams) in kernels.items():
+        kernel = compile_kernel(function, signature)
+        sizes = [f for f in FOOTPRINTS if f < largest] + [largest // 2 * min(streams, 2)]
+        limits[name] = [[f, _bandwidth(kernel, threads, f, source, out, streams)] for f in sizes]
     return limits
 
 
@@ -154,9 +165,10 @@ def rate_at(curve, footprint) -> float:
     return float(np.interp(np.log(max(footprint, 1)), np.log(sizes), rates))
 
 
-def shortest_time(limits, dtype, flops, read_bytes, written_bytes) -> float:
-    """Seconds that the limits allow (Williams' roofline, 2009): the longer of computing and of moving."""
+def shortest_time(limits, dtype, flops, read_bytes, written_bytes, in_place=False) -> float:
+    """Seconds that the limits allow (Williams' roofline, 2009): the longer of computing and of moving. What is written in place is
+    in the cache already, where a copy fetches it first: an optimiser's step would be at 160 % of a copy's limit."""
     moved = read_bytes + written_bytes
-    curve = limits["copy"] if 8 * written_bytes > read_bytes else limits["read"]
+    curve = limits["update" if in_place else "copy" if 8 * written_bytes > read_bytes else "read"]
     peak = limits["flops"]["float64" if dtype == "float64" else "float32"]
     return max(flops / peak, moved / rate_at(curve, moved))

@@ -99,7 +99,9 @@ class Session:
 
     def _rates(self, row, case, dtype, threads, arrays, results):
         width = {"float64": 8, "float16": 2, "bfloat16": 2}.get(dtype, 4)
-        if case.moved == COUNTED:
+        if case.moved == COUNTED and case.setup:             # what it moves is not what it takes and gives
+            read = written = 0.0
+        elif case.moved == COUNTED:
             size = lambda a: a.size * (width if a.dtype.kind == "f" else a.itemsize)
             read, written = sum(map(size, arrays)), sum(map(size, results))
         else:
@@ -107,10 +109,11 @@ class Session:
         moved, seconds = read + written, row[OURS]["min"]
         if case.flops:
             row.update(flops=case.flops, gflops=case.flops / seconds / 1e9)
-        if moved and case.expression:
+        if moved:
             row.update(bytes=moved, gbytes=moved / seconds / 1e9)
-        if threads in self.limits and (case.flops or (moved and case.expression)):
-            row["of_limit"] = limits.shortest_time(self.limits[threads], dtype, case.flops, read, written) / seconds
+        if threads in self.limits and (case.flops or moved):
+            row["of_limit"] = limits.shortest_time(self.limits[threads], dtype, case.flops, read, written,
+                                                     case.in_place) / seconds
 
 
 # ---------------------------------------------------------------- sides
