@@ -1,6 +1,8 @@
 """Matrix products: square in every transpose, small, skinny, batched, fused, and in other dtypes."""
 from __future__ import annotations
 
+import numpy as np
+
 from .runner.case import BOTH, Case, backward, integers, normal
 
 ORDERS = {"": lambda torch, a, b: a @ b,
@@ -57,6 +59,10 @@ CASES = [
 
     *[Case(f"{size}³", (normal(size, size), normal(size, size)), ORDERS[""], dtypes=("bfloat16", "float16"), flops=2.0 * size ** 3,
            group="other dtypes") for size in (128, 256, 512, 1024)],
-    Case("256³ of int64", (integers(256, 256, low=-9, high=9), integers(256, 256, low=-9, high=9)), ORDERS[""], numpy=True,
-         group="other dtypes"),
+    *[Case(f"{size} of {kind.__name__}{order}",
+           (integers(rows, depth, low=-9, high=9, kind=kind),
+            integers(*((columns, depth) if order else (depth, columns)), low=-9, high=9, kind=kind)),
+           ORDERS[order], numpy=NUMPY[order], group="other dtypes")
+      for kind in (np.int8, np.int32, np.int64)
+      for size, rows, columns, depth, order in (("256³", 256, 256, 256, ""), ("4×1024×4096", 4, 1024, 4096, ", B transposed"))],
 ]

@@ -93,7 +93,8 @@ check(2, 34, 4, "bfloat16", "column", "column", "strided", bias="column", beta=1
     ("znver4", {"avx512bf16": True}, "", "dot"), ("cooperlake", {"avx512bf16": True}, "", "dot"),
     ("sapphirerapids", {"avx512bf16": True}, "", ""), ("sapphirerapids", {"avx512bf16": True}, "dot", "dot"),
     ("znver3", {"avx512bf16": False}, "", ""), ("znver3", {}, "dot", "halves"), ("znver3", {}, "halves", "halves"),
-    ("znver4", {"avx512bf16": True}, "0", ""), ("apple-m1", {"neon": True}, "", ""), ("apple-m2", {"neon": True}, "", "dot"),
+    ("znver4", {"avx512bf16": True}, "0", ""), ("apple-m4", {}, "", "dot"), ("neoverse-v2", {"bf16": False}, "", ""),
+    ("apple-m1", {"neon": True}, "", ""), ("apple-m2", {"neon": True}, "", "dot"),
     ("neoverse-n1", {"neon": True, "bf16": True}, "", "dot")])
 def test_where_pairs_are_used(name, features, asked, expected, monkeypatch):
     monkeypatch.setattr(gemmwords, "_host", lambda: (name, features))

@@ -13,10 +13,10 @@ the first's, each rounded to nearest even on x86-64, and on AArch64 both product
 So sums differ from those of widened elements in their last bits. There is no such instruction for float16 that sums in float32:
 AVX512-FP16 sums in float16, whose 11 bits are gone after a few thousand terms.
 
-Pairs are used where they are faster. Zen 4 does as many pairs a second as float32 multiply-adds (iree-org/iree#15089), and Arm's
-cores do. Sapphire Rapids and its successors, which have AMX for it, do a quarter as many: on an Emerald Rapids core that does 183
-GF/s of float32, the instruction alone reaches 91, this product with it 89 at 512^3, and 160 with widened elements. Emulated
-by shifts and multiply-adds, which any processor can and the tests do, it reaches 60.
+Pairs are used where they are faster. Zen 4 does as many pairs a second as float32 multiply-adds (iree-org/iree#15089), and so do
+Arm's cores, by their optimisation guides. Sapphire Rapids and its successors, which have AMX for it, do a quarter as many: on an
+Emerald Rapids core that does 183 GF/s of float32, the instruction alone reaches 91, this product with it 89 at 512^3, and 160
+with widened elements. Emulated by shifts and multiply-adds, which any processor can and the tests do, it reaches 60.
 """
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _host() -> tuple[str, dict]:
     return get_host_cpu_name(), dict(get_host_cpu_features())
 
 
-_ARMS_WITH_BFDOT = "apple-m2", "apple-m3", "apple-m4", "neoverse-v1", "neoverse-v2", "neoverse-v3", "neoverse-n2", "neoverse-n3"
+_ARMS_WITH_BFDOT = "apple-m", "neoverse-v", "neoverse-n2", "neoverse-n3"             # where LLVM tells no features
 _FAST_ON_X86 = "znver", "cooperlake"
 
 
@@ -54,7 +54,7 @@ def pair_form() -> str:
     `NUMTORCH_PAIRS` asks for a form, for tests: 0, halves, or dot, which without the instruction is halves.
     """
     name, features = _host()
-    on_arm = features.get("bf16", name.startswith(_ARMS_WITH_BFDOT))
+    on_arm = features.get("bf16", name.startswith(_ARMS_WITH_BFDOT) and name != "apple-m1")
     present = bool(features.get("avx512bf16") or on_arm)
     asked = os.environ.get("NUMTORCH_PAIRS")
     if asked:
