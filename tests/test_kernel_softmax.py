@@ -140,9 +140,12 @@ def test_float32_kernels_stay_in_float32():
     from numtorch.kernels.cpu.elements import same
     if DISABLE_JIT:
         pytest.skip("nothing is compiled")
-    kernels = [(softmax_kernels.softmax_rows, 2), (softmax_kernels.log_softmax_columns, 2), (softmax_kernels.softmax_grad_rows, 3),
-               (softmax_kernels.log_softmax_grad_columns, 3)]
-    for function, arrays in kernels:
+    of_log = dict(closed=softmax_kernels.log, result_of=softmax_kernels.log_probability, term=softmax_kernels.grad_alone,
+                  slope=softmax_kernels.slope_of_log)
+    kernels = [(softmax_kernels.softmax_rows, 2, {}), (softmax_kernels.softmax_columns, 2, {}),
+               (softmax_kernels.softmax_columns, 2, of_log), (softmax_kernels.softmax_grad_rows, 3, {}),
+               (softmax_kernels.softmax_grad_columns, 3, of_log)]
+    for function, arrays, names in kernels:
         text = inspect_ir(function, ("float32*",) * arrays + ("int64*",),
-                          {"T": np.float32, "load": same, "store": same, "RECOMPUTE": False}, "float32")
+                          {"T": np.float32, "load": same, "store": same, "RECOMPUTE": False, **names}, "float32")
         assert "double" not in text and "<" in text, function.__name__

@@ -242,7 +242,35 @@ def columns_shift_and_total(x, shift, total, n, width, step, fold):
         join_totals(total, fold, width)
 
 
+def reciprocal(total):
+    return T(1) / total
+
+
+def share(value, shift, scale):
+    return exp(value - shift) * scale
+
+
+def slope_of_share(grad, out, total):
+    return out * (grad - total)
+
+
+def slope_of_log(grad, out, total):
+    return grad - exp(out) * total
+
+
+def product(grad, out):
+    return grad * out
+
+
+def grad_alone(grad, out):
+    return grad
+
+
+closed, result_of, term, slope = reciprocal, share, product, slope_of_share
+
+
 def softmax_columns(x, out, walk):
+    """Softmax or its logarithm: `closed` is what becomes of the sum, `result_of` an element's result."""
     outer, n, columns, step, outer_step = walk[0], walk[1], walk[2], walk[3], walk[4]
     shift = local_array(T, 256)
     total = local_array(T, 256)
@@ -255,36 +283,16 @@ def softmax_columns(x, out, walk):
             b = offset(out, o * outer_step + first)
             columns_shift_and_total(a, shift, total, n, width, step, walk[5])
             for j in range(width):
-                total[j] = T(1) / total[j]
+                total[j] = closed(total[j])
             for r in range(n):
                 row = offset(a, r * step)
                 result = offset(b, r * step)
                 for j in range(width):
-                    result[j] = store(exp(load(row[j]) - shift[j]) * total[j])
-
-
-def log_softmax_columns(x, out, walk):
-    outer, n, columns, step, outer_step = walk[0], walk[1], walk[2], walk[3], walk[4]
-    shift = local_array(T, 256)
-    total = local_array(T, 256)
-    if n == 0:
-        return
-    for o in range(outer):
-        for first in range(0, columns, 256):
-            width = min(int64(256), columns - first)
-            a = offset(x, o * outer_step + first)
-            b = offset(out, o * outer_step + first)
-            columns_shift_and_total(a, shift, total, n, width, step, walk[5])
-            for j in range(width):
-                total[j] = log(total[j])
-            for r in range(n):
-                row = offset(a, r * step)
-                result = offset(b, r * step)
-                for j in range(width):
-                    result[j] = store(log_probability(load(row[j]), shift[j], total[j]))
+                    result[j] = store(result_of(load(row[j]), shift[j], total[j]))
 
 
 def softmax_grad_columns(grad, out, grad_x, walk):
+    """`term` is what is summed, `slope` an element's gradient."""
     outer, n, columns, step, outer_step = walk[0], walk[1], walk[2], walk[3], walk[4]
     total = local_array(T, 256)
     for o in range(outer):
@@ -297,7 +305,7 @@ def softmax_grad_columns(grad, out, grad_x, walk):
                 g = offset(grad, base + r * step)
                 y = offset(out, base + r * step)
                 for j in range(width):
-                    total[j] += load(g[j]) * load(y[j])
+                    total[j] += term(load(g[j]), load(y[j]))
             if walk[5] > 1:
                 join_totals(total, walk[5], width)
             for r in range(n):
@@ -305,30 +313,7 @@ def softmax_grad_columns(grad, out, grad_x, walk):
                 y = offset(out, base + r * step)
                 gx = offset(grad_x, base + r * step)
                 for j in range(width):
-                    gx[j] = store(load(y[j]) * (load(g[j]) - total[j]))
-
-
-def log_softmax_grad_columns(grad, out, grad_x, walk):
-    outer, n, columns, step, outer_step = walk[0], walk[1], walk[2], walk[3], walk[4]
-    total = local_array(T, 256)
-    for o in range(outer):
-        for first in range(0, columns, 256):
-            width = min(int64(256), columns - first)
-            base = o * outer_step + first
-            for j in range(width):
-                total[j] = T(0)
-            for r in range(n):
-                g = offset(grad, base + r * step)
-                for j in range(width):
-                    total[j] += load(g[j])
-            if walk[5] > 1:
-                join_totals(total, walk[5], width)
-            for r in range(n):
-                g = offset(grad, base + r * step)
-                y = offset(out, base + r * step)
-                gx = offset(grad_x, base + r * step)
-                for j in range(width):
-                    gx[j] = store(load(g[j]) - exp(load(y[j])) * total[j])
+                    gx[j] = store(slope(load(g[j]), load(y[j]), total[j]))
 
 
 # ---------------------------------------------------------------- logsumexp
@@ -432,21 +417,21 @@ def _fold(R, inner):
     return max(fold for fold in range(1, SHORT // inner + 1) if R % fold == 0)
 
 
-def _plan(rows_kernel, columns_kernel, extents, dtype, outer, R, inner, **names):
+def _plan(rows_kernel, columns_kernel, extents, dtype, outer, R, inner, rows_names=None, columns_names=None):
     """A row kernel splits over rows; a column kernel over outer, or over columns where there is a single outer.
 
-    `extents`: along the middle axis, for each array: R, or 1 where that axis is reduced.
+    `extents`: along the middle axis, for each array: R, or 1 where that axis is reduced. The names are what each kernel binds.
     """
     arrays = len(extents)
     work, size = outer * R * inner, itemsize(dtype)
     signature = ("element*",) * arrays + ("int64*",)
     if inner == 1:
-        kernel = typed(rows_kernel, dtype, signature, **names)
+        kernel = typed(rows_kernel, dtype, signature, **(rows_names or {}))
         parts = shares(outer, work, GRAIN)
         rows = [(stop - start, R) for start, stop in parts]
         offsets = [tuple([start * extent * size for extent in extents]) for start, _ in parts]
         return prepare_parts(kernel, rows, offsets, work)
-    kernel = typed(columns_kernel, dtype, signature)
+    kernel = typed(columns_kernel, dtype, signature, **(columns_names or {}))
     if outer > 1 or inner < NARROW:
         fold = _fold(R, inner) if all(extent == R for extent in extents) else 1
         parts = shares(outer, work, GRAIN)
@@ -461,27 +446,31 @@ def _plan(rows_kernel, columns_kernel, extents, dtype, outer, R, inner, **names)
 
 def plan_softmax(dtype: str, outer: int, R: int, inner: int):
     """Softmax over R of contiguous (outer, R, inner). Addresses: x, out (may be x)."""
-    return _plan(softmax_rows, softmax_columns, (R, R), dtype, outer, R, inner, RECOMPUTE=itemsize(dtype) == 2)
+    return _plan(softmax_rows, softmax_columns, (R, R), dtype, outer, R, inner, dict(RECOMPUTE=itemsize(dtype) == 2),
+                 dict(closed=reciprocal, result_of=share))
 
 
 def plan_log_softmax(dtype: str, outer: int, R: int, inner: int):
     """Log-softmax over R of contiguous (outer, R, inner). Addresses: x, out (may be x)."""
-    return _plan(log_softmax_rows, log_softmax_columns, (R, R), dtype, outer, R, inner)
+    return _plan(log_softmax_rows, softmax_columns, (R, R), dtype, outer, R, inner, None,
+                 dict(closed=log, result_of=log_probability))
 
 
 def plan_softmax_grad(dtype: str, outer: int, R: int, inner: int):
     """Gradient of softmax from its result. Addresses: grad, out, grad_x (may be grad)."""
-    return _plan(softmax_grad_rows, softmax_grad_columns, (R, R, R), dtype, outer, R, inner)
+    return _plan(softmax_grad_rows, softmax_grad_columns, (R, R, R), dtype, outer, R, inner, None,
+                 dict(term=product, slope=slope_of_share))
 
 
 def plan_log_softmax_grad(dtype: str, outer: int, R: int, inner: int):
     """Gradient of log-softmax from its result. Addresses: grad, out, grad_x (may be grad)."""
-    return _plan(log_softmax_grad_rows, log_softmax_grad_columns, (R, R, R), dtype, outer, R, inner)
+    return _plan(log_softmax_grad_rows, softmax_grad_columns, (R, R, R), dtype, outer, R, inner, None,
+                 dict(term=grad_alone, slope=slope_of_log))
 
 
 def plan_logsumexp(dtype: str, outer: int, R: int, inner: int):
     """log(sum(exp(x))) over R of contiguous (outer, R, inner), R > 0. Addresses: x, out (outer, inner)."""
-    return _plan(logsumexp_rows, logsumexp_columns, (R, 1), dtype, outer, R, inner, shift_of=finite)
+    return _plan(logsumexp_rows, logsumexp_columns, (R, 1), dtype, outer, R, inner, dict(shift_of=finite))
 
 
 def plan_logsumexp_grad(dtype: str, outer: int, R: int, inner: int):

@@ -58,6 +58,21 @@ def unit_grad_rows(grad, x, lengths, grad_x, walk):
             gx[i] = store(load(g[i]) * factor - load(a[i]) * minus)
 
 
+def add_products(x, y, total, part, n, step, width):
+    """total = the sum of x * y down each column."""
+    for j in range(width):
+        total[j] = W(0)
+    for start in range(0, n, BLOCK_ROWS):
+        for j in range(width):
+            part[j] = T(0)
+        for r in range(start, min(start + BLOCK_ROWS, n)):
+            a, b = offset(x, r * step), offset(y, r * step)
+            for j in range(width):
+                part[j] += load(a[j]) * load(b[j])
+        for j in range(width):
+            total[j] += W(part[j])
+
+
 def unit_columns(x, out, lengths, walk):
     n, step, eps = walk[1], walk[3], float_of(walk[4])
     part = local_array(T, 256)
@@ -67,18 +82,7 @@ def unit_columns(x, out, lengths, walk):
             width = min(int64(COLUMNS), walk[2] - first)
             base = o * n * step + first
             kept = offset(lengths, o * step + first)
-            for j in range(width):
-                total[j] = W(0)
-            for start in range(0, n, BLOCK_ROWS):
-                for j in range(width):
-                    part[j] = T(0)
-                for r in range(start, min(start + BLOCK_ROWS, n)):
-                    row = offset(x, base + r * step)
-                    for j in range(width):
-                        value = load(row[j])
-                        part[j] += value * value
-                for j in range(width):
-                    total[j] += W(part[j])
+            add_products(offset(x, base), offset(x, base), total, part, n, step, width)
             for j in range(width):
                 length = sqrt(total[j])
                 kept[j] = T(length)
@@ -100,18 +104,7 @@ def unit_grad_columns(grad, x, lengths, grad_x, walk):
             width = min(int64(COLUMNS), walk[2] - first)
             base = o * n * step + first
             kept = offset(lengths, o * step + first)
-            for j in range(width):
-                along[j] = W(0)
-            for start in range(0, n, BLOCK_ROWS):
-                for j in range(width):
-                    part[j] = T(0)
-                for r in range(start, min(start + BLOCK_ROWS, n)):
-                    g = offset(grad, base + r * step)
-                    row = offset(x, base + r * step)
-                    for j in range(width):
-                        part[j] += load(g[j]) * load(row[j])
-                for j in range(width):
-                    along[j] += W(part[j])
+            add_products(offset(grad, base), offset(x, base), along, part, n, step, width)
             for j in range(width):
                 length = W(kept[j])
                 scale = W(1) / fmax(length, eps)

@@ -280,8 +280,8 @@ def _spread(row, share, stride, count):
 
 
 def avg_pool_grad(grad_out, grad_x, walk):
-    """Each output's share spread over the columns of its window, and what a row of windows spread so added to every row of the input
-    that it covers. Blocks are as in `reduce_windows`."""
+    """Each output's share spread over the columns of its window, and what a row of windows spread so added to every row of the
+    input that it covers. Blocks are as in `reduce_windows`."""
     planes, height, width, rows, columns = walk[0], walk[1], walk[2], walk[3], walk[4]
     kernel_h, kernel_w, stride_h, stride_w = walk[5], walk[6], walk[7], walk[8]
     pad_h, pad_w, include_padding, override = walk[9], walk[10], walk[11], walk[12]
