@@ -13,7 +13,7 @@ from .ops import restride as _restride
 from .autograd.api import Variable
 from .autograd.modes import (enable_grad, inference_mode, is_anomaly_enabled, is_grad_enabled, is_inference_mode_enabled, no_grad,
                              set_grad_enabled)
-from .devices import device
+from .devices import device, get_default_device, set_default_device
 from .dtypes import (bfloat16, bool_ as bool, can_cast, complex64, complex128, dtype, finfo, float16, float32, float64,
                      get_default_dtype, iinfo, int8, int16, int32, int64, promote_types, set_default_dtype, uint8, uint16, uint32,
                      uint64)
@@ -33,12 +33,15 @@ from .ops.creation import (arange, as_tensor, asarray, empty, empty_like, empty_
 from .ops.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, ceil, copysign, cos, cosh, digamma, erf, erfc, erfinv,
                              exp, exp2, expm1, floor, frac, lgamma, log, log1p, log2, log10, polygamma, rsqrt, sin, sinh, sqrt, tan,
                              tanh, trunc)
+from .ops.distances import cdist, pdist
+from .ops.distributions import binomial, poisson
 from .ops.dropout import alpha_dropout, dropout, feature_alpha_dropout, feature_dropout
 from .ops.einsum import einsum, tensordot
 from .ops.embedding import embedding, embedding_bag, embedding_renorm_
 from .ops.factorise import old_cholesky as cholesky
 from .ops.factorise import old_qr as qr
 from .ops.factorise import old_svd as svd
+from .ops.floats import frexp, nextafter, unravel_index
 from .ops.fourier import istft, stft
 from .ops.gather import index_add, index_copy, index_fill, index_select, put, take
 from .ops.index import index_put
@@ -56,14 +59,17 @@ from .ops.operators import add, clamp, conj, div, masked_fill, sub, where
 from .ops.distinct import bincount, histc, histogram, isin, mode, unique, unique_consecutive
 from .ops.numbers import (clamp_max, clamp_min, deg2rad, float_power, gcd, heaviside, hypot, isneginf, isposinf, isreal, lcm, ldexp,
                           logaddexp, logaddexp2, logit, nan_to_num, rad2deg, round, rsub, sinc, xlogy)
+from .ops.legacy import (BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor,
+                         LongTensor, ShortTensor, is_storage, set_default_tensor_type, typename)
 from .ops.norm import group_norm, layer_norm, rms_norm
 from .ops.products import combinations, cross, inner, kron, vander, vdot
-from .ops.windows import bartlett_window, blackman_window, hamming_window, hann_window
+from .ops.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
 from .ops.order import (argsort, bucketize, kthvalue, median, msort, nanmedian, nanquantile, quantile, searchsorted, sort, topk)
 from .ops.scan import cummax, cummin, cumprod, cumsum, cumulative_trapezoid, diff, logcumsumexp, trapezoid, trapz
 from .ops.pointwise import pointwise
 from .ops.power import pow
-from .ops.query import (allclose, broadcast_shapes, broadcast_tensors, equal, is_complex, is_floating_point, is_tensor, isclose,
+from .ops.query import (allclose, broadcast_shapes, broadcast_tensors, equal, is_complex, is_floating_point, is_neg, is_nonzero,
+                        is_same_size, is_tensor, isclose,
                         numel)
 from .ops.random import (Generator, bernoulli, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, multinomial,
                          normal, rand, rand_like, randint, randint_like, randn, randn_like, randperm, seed, set_rng_state)
@@ -77,8 +83,10 @@ from .ops.scatter import gather, index_reduce, scatter, scatter_add, scatter_red
 from .ops.parts import (chunk, dsplit, hsplit, split, split_with_sizes, tensor_split, unbind, unsafe_chunk, unsafe_split,
                         unsafe_split_with_sizes, vsplit)
 from .ops.replace import as_strided_scatter, diagonal_scatter, select_scatter, slice_scatter
+from .ops.special import i0, igamma, igammac, mvlgamma
 from .ops.statistics import corrcoef, cov, dist, renorm
-from .ops.view import (as_strided, broadcast_to, diagonal, expand, flatten, movedim, narrow, permute, ravel, reshape, select,
+from .ops.view import (as_strided, broadcast_to, diagonal, expand, flatten, movedim, narrow, narrow_copy, permute, ravel,
+                       reshape, select,
                        squeeze,
                        swapaxes, swapdims, t, transpose, unflatten, unfold, unsqueeze)
 from .ops.window import avg_pool1d, max_pool1d, max_pool2d
@@ -97,10 +105,25 @@ arccos, arcsin, arctan, arctan2, arcsinh, arccosh, arctanh, fix, clip = acos, as
 moveaxis, ger, concat, concatenate, row_stack = movedim, outer, cat, cat, vstack
 inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141592653589793, 2.718281828459045, None
 
-_SUBMODULES = ("nn", "optim", "data", "utils", "cuda", "linalg", "fft")
+_SUBMODULES = ("nn", "optim", "data", "utils", "cuda", "linalg", "fft", "special", "random")
+
+
+# Functions of nn.functional that PyTorch also has here, and in-place forms that it has as functions: found when asked for.
+_FUNCTIONAL = frozenset("""batch_norm bilinear binary_cross_entropy_with_logits celu cosine_embedding_loss cosine_similarity
+    hardshrink hinge_embedding_loss instance_norm kl_div margin_ranking_loss pairwise_distance poisson_nll_loss prelu rrelu
+    triplet_margin_loss""".split())
+_IN_PLACE = frozenset("""abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_ atan_
+    atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_
+    fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ neg_ negative_ rad2deg_ reciprocal_ relu_ resize_as_
+    round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_""".split())
+_METHODS = frozenset("adjoint get_device is_conj is_inference is_signed resolve_conj resolve_neg".split())
 
 
 def __getattr__(name):
     if name in _SUBMODULES:
         return _importlib.import_module(f"{__name__}.{name}")
+    if name in _FUNCTIONAL:
+        return getattr(_importlib.import_module(f"{__name__}.nn.functional"), name)
+    if name in _IN_PLACE or name in _METHODS:
+        return getattr(Tensor, name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

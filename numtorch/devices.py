@@ -35,6 +35,15 @@ class device:
             found = cls._interned.setdefault(key, found)
         return found
 
+    def __enter__(self):
+        """Inside, new tensors are made on this device where no other is named."""
+        _entered.append(default[0])
+        set_default_device(self)
+        return self
+
+    def __exit__(self, *exception):
+        set_default_device(_entered.pop())
+
     def __str__(self):
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
@@ -46,3 +55,23 @@ class device:
 
 
 cpu = device("cpu")
+default = [cpu]                                          # where tensors are made when no device is named
+_entered: list = []
+_listeners: list = []
+
+
+def set_default_device(device_) -> None:
+    """Make new tensors on a device where no other is named; None for the CPU."""
+    default[0] = cpu if device_ is None or device(device_).type == "cpu" else device(device_)
+    for changed in _listeners:
+        changed()
+
+
+def get_default_device() -> device:
+    """Where new tensors are made when no device is named."""
+    return default[0]
+
+
+def on_default_device_change(listener) -> None:
+    """Have `listener()` called whenever the default device changes."""
+    _listeners.append(listener)

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import dtypes
 from .arrays import SharedMemory, host_array, raw_array, readable_array
-from .devices import cpu
+from .devices import cpu, default
 from .dtypes import dtype, int64
 from .dtypes import from_numpy as dtype_from_numpy
 from .layout import Layout
@@ -133,7 +133,7 @@ def frombuffer(buffer, *, dtype: dtype, count: int = -1, offset: int = 0) -> Ten
     return tensor_over(storage, storage.address + offset, Layout.of(dtype, (count,)))
 
 
-def make(data, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A tensor holding a copy of `data`: a number, nested sequences, a NumPy array or another tensor.
 
     Args:
@@ -152,6 +152,8 @@ def make(data, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
         tensor([[1., 2.],
                 [3., 4.]])
     """
+    if device is None and default[0] is not cpu:
+        device = default[0]
     plain = _from_plain(data, dtype) if device is None or device is cpu or device == "cpu" else None
     if plain is not None:
         return plain.requires_grad_() if requires_grad else plain

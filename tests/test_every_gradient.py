@@ -102,6 +102,12 @@ ROWS = {
     "matrix_power": row(lambda x: x.matrix_power(3), S), "matrix_exp": row(lambda x: x.matrix_exp(), S),
     "stft": row(lambda x: x.stft(4, 2, return_complex=False), (10,)),
     "istft": row(lambda x: a.istft(a.complex(x, x * 0.5), 4, 1), (3, 5)),
+    "cdist": row(lambda x, y: a.cdist(x, y * 2, 3), M, S), "pdist": row(lambda x: a.pdist(x), S),
+    "frexp": row(lambda x: x.frexp()[0], M), "igamma": row(lambda x: a.igamma(a.ones(2, 3).double() * 2, x), M),
+    "igammac": row(lambda x: a.igammac(a.ones(2, 3).double() * 2, x), M), "mvlgamma": row(lambda x: a.mvlgamma(x + 2, 3), M),
+    "narrow_copy": row(lambda x: x.narrow_copy(1, 1, 2), M), "rrelu": row(lambda x: F.rrelu(x - 1.01), M),
+    "to_dense": row(lambda x: x.to_dense() * x, M), "resolve_neg": row(lambda x: x.resolve_neg() * x, M),
+    "pin_memory": row(lambda x: x.pin_memory() * x, M),
     # convolution and windows
     "conv1d": row(lambda x, w: a.conv1d(x, w, stride=2), (1, 2, 6), (2, 2, 3)),
     "conv2d": row(lambda x, w, b: a.conv2d(x, w, b, padding=1), IMAGE, FILTER, (2,)),
@@ -242,6 +248,8 @@ ROWS = {
 }
 
 WITHOUT_GRADIENT = frozenset("""
+    binomial poisson get_default_device set_default_device set_default_tensor_type typename is_storage is_neg is_nonzero
+    is_same_size is_set_to is_pinned is_shared nextafter unravel_index kaiser_window new new_empty_strided
     hann_window hamming_window blackman_window bartlett_window
     all allclose any arange argmax argmin argsort argwhere as_tensor asarray bernoulli bincount broadcast_shapes bucketize can_cast count_nonzero
     detach empty empty_cache empty_like empty_strided equal eye from_dlpack from_numpy frombuffer full full_like get_default_dtype get_num_threads

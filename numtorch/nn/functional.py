@@ -12,6 +12,7 @@ from ..ops.comparison import eq
 from ..ops.contract import matmul
 from ..ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from ..ops.copy import copy_, to_dtype
+from ..ops.distances import pdist
 from ..ops.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, feature_dropout
 from ..ops.elementary import tanh
 from ..ops.embedding import embedding_bag, one_hot
@@ -22,7 +23,7 @@ from ..ops.loss import paired_loss, reduced, reduced_terms
 from ..ops.multihead import multi_head_attention_forward
 from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from ..ops.pad import pad
-from ..ops.random import rand
+from ..ops.random import rand, rand_like
 from ..ops.regions import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -133,6 +134,16 @@ def softshrink(input, lambd: float = 0.5) -> Tensor:
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     return where(input > lambd, input - lambd, where(input < -lambd, input + lambd, 0))
+
+
+def rrelu(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Tensor:
+    """x, and below 0 a slope times x: while training one drawn between `lower` and `upper` for each element, else their mean."""
+    if not training:
+        found = leaky_relu(input, (lower + upper) / 2)
+    else:
+        slopes = rand_like(input.detach()) * (upper - lower) + lower
+        found = where(input < 0, input * slopes, input)
+    return _placed(input, found, inplace)
 
 
 def hardshrink(input, lambd: float = 0.5) -> Tensor:
@@ -365,7 +376,7 @@ __all__ = [
     "l1_loss", "layer_norm", "leaky_relu", "linear", "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d",
     "lp_pool3d", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
     "mish", "mse_loss", "multi_head_attention_forward", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance",
-    "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm",
+    "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "rrelu", "relu", "relu6", "relu_", "rms_norm",
     "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin",
     "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss", "unfold",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 
-from ..devices import cpu
+from ..devices import cpu, default
 from ..devices import device as as_device
 
 _PACKAGES = {"cpu": "numtorch.kernels.cpu", "cuda": "numtorch.kernels.cuda"}
@@ -43,13 +43,15 @@ def kernels(device, family: str):
 
 
 def placed(device):
-    """The device that a caller means, with an index: `"cuda"` is the current CUDA device, None the CPU.
+    """The device that a caller means, with an index: `"cuda"` is the current CUDA device, None the default.
 
     Raises:
         AssertionError: the `cuda` extra is not installed.
         RuntimeError: there is no GPU, or none of that index.
     """
-    if device is None or device is cpu or device == "cpu":
+    if device is None:
+        device = default[0]
+    if device is cpu or device == "cpu":
         return cpu
     device = as_device(device)
     return cpu if device.type == "cpu" else importlib.import_module(f"numtorch.{device.type}").placed(device)

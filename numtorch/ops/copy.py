@@ -186,11 +186,14 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
 def _type(self, dtype=None):
     """This tensor's type name, or this tensor with another dtype."""
     if dtype is None:
-        names = {"float32": "Float", "float64": "Double", "int64": "Long", "int32": "Int", "uint8": "Byte", "bool": "Bool",
-                 "int8": "Char", "int16": "Short", "float16": "Half", "bfloat16": "BFloat16"}
-        where = "torch.cuda." if self.is_cuda else "torch."
-        return f"{where}{names.get(self.layout.dtype.name, self.layout.dtype.name.capitalize())}Tensor"
-    return to_dtype(self, as_dtype(dtype))
+        return f"torch.{'cuda.' if self.is_cuda else ''}{self.layout.dtype.title}Tensor"
+    if isinstance(dtype, str):
+        for kind in dtype_class.by_name.values():
+            if dtype in (f"torch.{kind.title}Tensor", f"torch.cuda.{kind.title}Tensor"):
+                moved = to_device(self, placed("cuda")) if ".cuda." in dtype else self
+                return to_dtype(moved, kind)
+        raise ValueError(f"invalid type: '{dtype}'")
+    return to_dtype(self, as_dtype(getattr(dtype, "dtype", dtype)))
 
 
 method(_type, "type")

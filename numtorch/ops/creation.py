@@ -47,7 +47,8 @@ def _layout_of(name, size, dtype, device):
         return _layouts.keep((size, dtype, device), layout) if layout.device is cpu else layout
 
 
-def empty(*size, dtype=None, device=None, requires_grad: bool = False, out=None, memory_format=None, pin_memory=False) -> Tensor:
+def empty(*size, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None, memory_format=None,
+          pin_memory: bool = False) -> Tensor:
     """A tensor of uninitialised elements.
 
     Args:
@@ -63,7 +64,8 @@ def empty(*size, dtype=None, device=None, requires_grad: bool = False, out=None,
     return _finish(made, requires_grad, out) if requires_grad or out is not None else made
 
 
-def empty_strided(size, stride, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
+                  pin_memory: bool = False) -> Tensor:
     """A tensor of uninitialised elements, with strides in elements.
 
     Raises:
@@ -76,7 +78,8 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad: bool 
     return _finish(made, requires_grad)
 
 
-def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+def full(size, fill_value, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+         pin_memory: bool = False) -> Tensor:
     """A tensor with every element `fill_value`, whose kind decides the dtype when none is given."""
     if dtype is None and type(fill_value) is not float:
         kind = number(fill_value) if not isinstance(fill_value, Tensor) else fill_value
@@ -87,7 +90,7 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad: bool = Fal
     return _finish(made, requires_grad, out) if requires_grad or out is not None else made
 
 
-def zeros(*size, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+def zeros(*size, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None, pin_memory: bool = False) -> Tensor:
     """A tensor of zeros.
 
     Example:
@@ -100,7 +103,7 @@ def zeros(*size, dtype=None, device=None, requires_grad: bool = False, out=None)
     return _finish(made, requires_grad, out) if requires_grad or out is not None else made
 
 
-def ones(*size, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+def ones(*size, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None, pin_memory: bool = False) -> Tensor:
     """A tensor of ones."""
     made = filled_from(_layout_of("ones", size, dtype, device), ONE)
     return _finish(made, requires_grad, out) if requires_grad or out is not None else made
@@ -121,7 +124,8 @@ def _like_layout(input, dtype, device):
     return found
 
 
-def empty_like(input, *, dtype=None, device=None, requires_grad: bool = False, memory_format=None) -> Tensor:
+def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
+               pin_memory: bool = False) -> Tensor:
     """Uninitialised, with the shape, dtype, device and dense strides of another tensor."""
     layout = _like_layout(input, dtype, device)
     if memory_format is not None and memory_format != "preserve_format":
@@ -129,19 +133,22 @@ def empty_like(input, *, dtype=None, device=None, requires_grad: bool = False, m
     return _finish(fresh(layout), requires_grad)
 
 
-def full_like(input, fill_value, *, dtype=None, device=None, requires_grad: bool = False, memory_format=None) -> Tensor:
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
+              pin_memory: bool = False) -> Tensor:
     """Every element `fill_value`, otherwise like another tensor."""
     return _finish(filled(_like_layout(input, dtype, device), fill_value), requires_grad)
 
 
 @register
-def zeros_like(input, *, dtype=None, device=None, requires_grad: bool = False, memory_format=None) -> Tensor:
+def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
+               pin_memory: bool = False) -> Tensor:
     """Zeros, otherwise like another tensor."""
     return _finish(filled_from(_like_layout(input, dtype, device), ZERO), requires_grad)
 
 
 @register
-def ones_like(input, *, dtype=None, device=None, requires_grad: bool = False, memory_format=None) -> Tensor:
+def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
+              pin_memory: bool = False) -> Tensor:
     """Ones, otherwise like another tensor."""
     return _finish(filled_from(_like_layout(input, dtype, device), ONE), requires_grad)
 
@@ -177,7 +184,8 @@ def _plain(value):
     return value.item() if isinstance(value, Tensor) else value
 
 
-def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+def arange(start, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+           pin_memory: bool = False) -> Tensor:
     """`start, start + step, ...` up to but without `end`; from 0 when only one bound is given.
 
     Raises:
@@ -209,7 +217,8 @@ def arange(start, end=None, step=1, *, dtype=None, device=None, requires_grad: b
     return _counted(np.arange(count) * step + start, layout.dtype, device, requires_grad, out)
 
 
-def range_inclusive(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+def range_inclusive(start=0, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+                    pin_memory: bool = False) -> Tensor:
     """`start, start + step, ...` up to and with `end` (PyTorch's old `range`)."""
     if step == 0:
         raise RuntimeError("step must be nonzero")
@@ -219,7 +228,8 @@ def range_inclusive(start=0, end=None, step=1, *, dtype=None, device=None, requi
     return _finish(_count(_layout_of("range", (count,), dtype, device), float(start), end, step, count), requires_grad, out)
 
 
-def linspace(start, end, steps, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+def linspace(start, end, steps, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+             pin_memory: bool = False) -> Tensor:
     """`steps` values from `start` to `end`, both included, evenly spaced."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
@@ -235,7 +245,8 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad: bool 
     return _counted(np.linspace(start, end, steps), kind, device, requires_grad, out)
 
 
-def logspace(start, end, steps, base: float = 10.0, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+             pin_memory: bool = False) -> Tensor:
     """`steps` values from base**start to base**end, both included, evenly spaced in the exponent."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
@@ -243,7 +254,8 @@ def logspace(start, end, steps, base: float = 10.0, *, dtype=None, device=None, 
     return _counted(values, as_dtype(dtype) if dtype else get_default_dtype(), device, requires_grad, out)
 
 
-def eye(n, m=None, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+def eye(n, m=None, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+        pin_memory: bool = False) -> Tensor:
     """An n x m matrix (square when m is None) with ones on the diagonal."""
     m = n if m is None else m
     if n < 0 or m < 0:
@@ -278,7 +290,7 @@ def scalar_tensor(value, *, dtype=None, device=None) -> Tensor:
 
 # ---------------------------------------------------------------- methods
 def _new(name, value):
-    def made(self, *size, dtype=None, device=None, requires_grad=False):
+    def made(self, *size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
         own = self.layout
         layout = _layout_of(name, size, dtype or own.dtype, device or own.device)
         out = fresh(layout) if value is None else filled_from(layout, value)
@@ -293,13 +305,20 @@ method(_new("ones", ONE), "new_ones")
 
 
 @method
-def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
+def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Like `full`, with this tensor's dtype and device unless others are given."""
     return full(size, fill_value, dtype=dtype or self.layout.dtype, device=device or self.layout.device,
                 requires_grad=requires_grad)
 
 
 @method
-def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Like `empty_strided`, with this tensor's dtype and device unless others are given."""
+    return empty_strided(size, stride, dtype=dtype or self.layout.dtype, device=device or self.layout.device,
+                         requires_grad=requires_grad)
+
+
+@method
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A copy of `data` with this tensor's dtype and device unless others are given."""
     return make(data, dtype=dtype or self.layout.dtype, device=device or self.layout.device, requires_grad=requires_grad)

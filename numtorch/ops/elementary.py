@@ -214,7 +214,7 @@ def _(grad, x, n):
     return grad * polygamma_of(x, n + 1), 0
 
 
-def polygamma(n: int, input) -> Tensor:
+def polygamma(n: int, input, *, out=None) -> Tensor:
     """The n-th derivative of digamma, elementwise; for n > 1 of positive numbers.
 
     Raises:
@@ -222,7 +222,10 @@ def polygamma(n: int, input) -> Tensor:
     """
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
-    return digamma(input) if n == 0 else trigamma(input) if n == 1 else polygamma_of(input, n)
+    return digamma(input, out=out) if n == 0 else trigamma(input, out=out) if n == 1 else polygamma_of(input, n, out=out)
+
+
+Tensor.polygamma = lambda self, n: polygamma(n, self)
 
 
 @pointwise(kind="float", cost=10, scalars=vectormath.atan2)

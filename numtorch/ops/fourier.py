@@ -211,7 +211,8 @@ ihfft, ihfft2, ihfftn = _family(
     lambda name, x, s, dim, norm: _r2c(name, x, s, dim, _OTHER[_norm_of(name, norm)]).conj(), "real")
 
 
-def fftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def fftfreq(n: int, d: float = 1.0, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
+            pin_memory: bool = False) -> Tensor:
     """The frequencies of the n points of a spectrum of samples `d` apart.
 
     Example:
@@ -225,7 +226,8 @@ def fftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: b
     return (to_dtype(places, as_dtype(dtype) if dtype else get_default_dtype()) * (1 / (n * d))).requires_grad_(requires_grad)
 
 
-def rfftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def rfftfreq(n: int, d: float = 1.0, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
+             pin_memory: bool = False) -> Tensor:
     """The frequencies of half of a spectrum of n samples `d` apart: n // 2 + 1 of them."""
     return (arange(n // 2 + 1, dtype=dtype or get_default_dtype(), device=device) * (1 / (n * d))).requires_grad_(requires_grad)
 

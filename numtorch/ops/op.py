@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 
-from ..devices import cpu
+from ..devices import cpu, on_default_device_change
 from ..dtypes import dtype, get_default_dtype, on_default_dtype_change, promote_types
 from ..kernels.threads import on_thread_count_change
 from ..storage import ring_for
@@ -73,6 +73,7 @@ def forget_plans() -> None:
 
 
 on_thread_count_change(forget_plans)
+on_default_device_change(forget_plans)
 on_default_dtype_change(forget_plans)                    # integers become the default dtype in many ops
 
 

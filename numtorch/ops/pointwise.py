@@ -73,7 +73,8 @@ KINDS = {"arithmetic": _arithmetic, "float": _float, "comparison": _comparison, 
 
 
 # What PyTorch calls the operands that formulas call x and y. Users' ops keep the names of their formulas.
-_PUBLIC = {("x",): ("input",), ("x", "y"): ("input", "other"), ("condition", "x", "y"): ("condition", "input", "other")}
+_PUBLIC = {("x",): ("input",), ("x", "y"): ("input", "other"), ("y", "x"): ("input", "other"),
+           ("condition", "x", "y"): ("condition", "input", "other")}
 
 
 class PointwiseOp(Op):

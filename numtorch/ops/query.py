@@ -74,3 +74,55 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 method(equal)
 method(allclose)
 method(isclose)
+
+
+# ---------------------------------------------------------------- what kind of tensor it is
+def is_nonzero(input) -> bool:
+    """Whether the one element of a tensor is not 0. Raises RuntimeError for any other number of elements."""
+    if input.layout.numel != 1:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if not input.layout.numel else
+                           "Boolean value of Tensor with more than one value is ambiguous")
+    return bool(input.item())
+
+
+def is_same_size(input, other) -> bool:
+    """Whether two tensors have the same shape."""
+    return input.layout.shape == other.layout.shape
+
+
+def is_set_to(self, tensor) -> bool:
+    """Whether another tensor is the same view of the same memory."""
+    return self.storage is tensor.storage and self.address == tensor.address and self.layout is tensor.layout
+
+
+def is_pinned(self, device=None) -> bool:
+    """Whether the memory is pinned: never, here."""
+    return False
+
+
+def is_shared(self) -> bool:
+    """Whether other processes see the memory: never, here."""
+    return False
+
+
+def is_neg(input) -> bool:
+    """Whether the tensor stands for its negative: never, here."""
+    return False
+
+
+def _itself(name, doc):
+    def function(self):
+        return self
+    function.__name__, function.__doc__ = name, doc
+    return function
+
+
+for _function in (is_nonzero, is_same_size, is_set_to, is_pinned, is_shared, is_neg,
+                  _itself("resolve_neg", "This tensor, which never stands for its negative."),
+                  _itself("to_dense", "This tensor, which is dense."),
+                  _itself("pin_memory", "This tensor: there is no pinned memory.")):
+    method(_function)
+Tensor.is_cpu = property(lambda self: self.layout.device is cpu)
+for _name in "sparse sparse_csr quantized meta mkldnn mps mtia vulkan xla xpu nested ipu maia".split():
+    setattr(Tensor, f"is_{_name}", property(lambda self: False))
+Tensor.name = property(lambda self: None)

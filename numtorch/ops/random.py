@@ -15,15 +15,16 @@ import numpy as np
 from ..arrays import raw_array
 from ..autograd.graph import Leaf, mark_written
 from ..autograd.modes import modes
-from ..devices import cpu
+from ..devices import cpu, default
 from ..dtypes import as_dtype, float32, float64, get_default_dtype, int64
 from ..exchange import make
 from ..kernels.forks import survive_fork
-from ..layout import Layout, broadcast_shapes
+from ..layout import Layout, as_shape, broadcast_shapes
 from ..tensor import Tensor
 from ..tensor import empty as empty_tensor
 from . import reduce
 from .backends import kernels
+from .complexparts import view_as_complex
 from .copy import contiguous, copy_elements, register, to_device, to_dtype
 from .creation import _checked_shape, _device, _finish
 from .op import method, new_plan_table
@@ -205,10 +206,17 @@ def _drawn(size, kind, parameters, dtype, device, generator, requires_grad, titl
             _drawn_plans.keep((size, kind, parameters, dtype), plan)
     out = empty_tensor(plan.layout)
     _run_fill(plan, out, generator)
-    if device is None and into is None and not requires_grad:
+    if device is None and into is None and not requires_grad and default[0] is cpu:
         return out
     device = _device(device)
     return _finish(out if device is cpu else to_device(out, device), requires_grad, into)
+
+
+def _parts(draw, size, kind, scale, generator, device, requires_grad, into):
+    """Complex numbers whose parts are drawn one by one."""
+    pairs = draw(*as_shape(size), 2, generator=generator, dtype=kind.to_real())
+    out = view_as_complex(pairs if scale is None else pairs.mul_(scale))
+    return _finish(to_device(out, _device(device)), requires_grad, into)
 
 
 def _float_only(dtype, title):
@@ -216,7 +224,8 @@ def _float_only(dtype, title):
         raise RuntimeError(f'"{title}" not implemented for \'{as_dtype(dtype).name.capitalize()}\'')
 
 
-def rand(*size, generator=None, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+def rand(*size, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+         pin_memory: bool = False) -> Tensor:
     """Uniform numbers in [0, 1).
 
     Example:
@@ -225,17 +234,23 @@ def rand(*size, generator=None, dtype=None, device=None, requires_grad: bool = F
         >>> bool((torch.rand(3) < 1).all())
         True
     """
+    if dtype is not None and dtype.is_complex:
+        return _parts(rand, size, dtype, None, generator, device, requires_grad, out)
     _float_only(dtype, "rand")
     return _drawn(size, "uniform", (0.0, 1.0), dtype, device, generator, requires_grad, "rand", into=out)
 
 
-def randn(*size, generator=None, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
-    """Normal numbers of mean 0 and variance 1."""
+def randn(*size, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+          pin_memory: bool = False) -> Tensor:
+    """Normal numbers of mean 0 and variance 1; of a complex dtype the parts have variance 1/2 each."""
+    if dtype is not None and dtype.is_complex:
+        return _parts(randn, size, dtype, math.sqrt(0.5), generator, device, requires_grad, out)
     _float_only(dtype, "randn")
     return _drawn(size, "normal", (0.0, 1.0), dtype, device, generator, requires_grad, "randn", into=out)
 
 
-def randint(low, high=None, size=None, *, generator=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def randint(low, high=None, size=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
+            pin_memory: bool = False) -> Tensor:
     """Integers in [low, high), or in [0, low) when `high` is the size.
 
     Raises:
@@ -254,7 +269,8 @@ def randint(low, high=None, size=None, *, generator=None, dtype=None, device=Non
     return _drawn((size,), "randint", (low, high), kind, device, generator, requires_grad, "randint")
 
 
-def randperm(n: int, *, generator=None, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def randperm(n: int, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
+             pin_memory: bool = False) -> Tensor:
     """A random order of 0 .. n-1."""
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
@@ -366,13 +382,13 @@ def _plan_multinomial(layout, rows, classes, draws):
 
 
 # ---------------------------------------------------------------- like another, and in place
-def rand_like(input, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def rand_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Uniform numbers in [0, 1), otherwise like another tensor."""
     return rand(input.layout.shape, dtype=dtype or input.layout.dtype, device=device or input.layout.device,
                 requires_grad=requires_grad)
 
 
-def randn_like(input, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def randn_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """Normal numbers, otherwise like another tensor."""
     return randn(input.layout.shape, dtype=dtype or input.layout.dtype, device=device or input.layout.device,
                  requires_grad=requires_grad)

@@ -140,8 +140,8 @@ def det(A, *, out=None) -> Tensor:
 
     Example:
         >>> import numtorch as torch
-        >>> torch.linalg.det(torch.tensor([[1., 2.], [3., 4.]]))
-        tensor(-2.0000)
+        >>> torch.linalg.det(torch.tensor([[2., 1.], [0., 4.]]))
+        tensor(8.)
     """
     lapack.matrices("det", A, square=True)
     result, = lapack.tensors([np.linalg.det(lapack.array(A))], A.layout.dtype)

@@ -422,6 +422,12 @@ def select(self, dim, index):
 
 @register
 @method
+def narrow_copy(self, dim, start, length):
+    """`narrow` with memory of its own."""
+    return clone(narrow(self, dim, start, length))
+
+
+@method
 def narrow(self, dim, start, length):
     """`length` indices of a dimension from `start`."""
     start = start.item() if isinstance(start, Tensor) else start

@@ -1,4 +1,4 @@
-"""Windows of signal processing, as tensors: Hann, Hamming, Blackman, Bartlett.
+"""Windows of signal processing, as tensors: Hann, Hamming, Blackman, Bartlett, Kaiser.
 
 A periodic window, for spectra, is a symmetric one of one point more without its last. Formulas: Harris, "On the use of windows for
 harmonic analysis with the discrete Fourier transform", 1978.
@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 
 from ..dtypes import dtype as dtype_type
-from ..dtypes import get_default_dtype
+from ..dtypes import float64, get_default_dtype
 from ..tensor import Tensor
 from .arithmetic import abs as absolute
 from .arithmetic import add, mul, sub
-from .creation import arange, ones
-from .elementary import cos
+from .creation import arange, full, ones
+from .elementary import cos, sqrt
+from .special import i0
 
 
 def _angles(name, window_length, periodic, dtype, device):
@@ -39,7 +40,8 @@ def _cosines(name, coefficients, window_length, periodic, dtype, device, require
     return window.requires_grad_(requires_grad)
 
 
-def hann_window(window_length, periodic: bool = True, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def hann_window(window_length, periodic: bool = True, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
+                pin_memory: bool = False) -> Tensor:
     """Half a cosine above its least value: (1 - cos(2 pi n / N)) / 2.
 
     Args:
@@ -57,20 +59,33 @@ def hann_window(window_length, periodic: bool = True, *, dtype=None, device=None
     return _cosines("hann_window", (0.5, -0.5), window_length, periodic, dtype, device, requires_grad)
 
 
-def hamming_window(window_length, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype=None, device=None,
-                   requires_grad: bool = False) -> Tensor:
+def hamming_window(window_length, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype=None, layout=None,
+                   device=None,
+                   requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """alpha - beta * cos(2 pi n / N); the arguments are those of `hann_window`."""
     return _cosines("hamming_window", (alpha, -beta), window_length, periodic, dtype, device, requires_grad)
 
 
-def blackman_window(window_length, periodic: bool = True, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def blackman_window(window_length, periodic: bool = True, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
+                    pin_memory: bool = False) -> Tensor:
     """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N); the arguments are those of `hann_window`."""
     return _cosines("blackman_window", (0.42, -0.5, 0.08), window_length, periodic, dtype, device, requires_grad)
 
 
-def bartlett_window(window_length, periodic: bool = True, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def bartlett_window(window_length, periodic: bool = True, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
+                    pin_memory: bool = False) -> Tensor:
     """A triangle: 1 - |2 n / N - 1|; the arguments are those of `hann_window`."""
     points, window = _angles("bartlett_window", window_length, periodic, dtype, device)
     if points is not None:
         window = sub(1, absolute(sub(mul(points, 2), 1)))
+    return window.requires_grad_(requires_grad)
+
+
+def kaiser_window(window_length, periodic: bool = True, beta: float = 12.0, *, dtype=None, layout=None, device=None,
+                  requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """I0(beta sqrt(1 - (2 n / N - 1)^2)) / I0(beta), with a Bessel function I0; the others are those of `hann_window`."""
+    points, window = _angles("kaiser_window", window_length, periodic, dtype, device)
+    if points is not None:
+        places = sub(mul(points, 2), 1)
+        window = mul(i0(mul(sqrt(sub(1, mul(places, places))), beta)), 1 / i0(full((), float(beta), dtype=float64)).item())
     return window.requires_grad_(requires_grad)

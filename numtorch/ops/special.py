@@ -1,0 +1,280 @@
+"""Records of `torch.special`: Bessel functions, incomplete gamma functions, the normal distribution's functions.
+
+Sums and continued fractions: Abramowitz and Stegun, "Handbook of mathematical functions", 6.5, 7.1 and 9.6-9.7.
+"""
+from __future__ import annotations
+
+import math
+
+from ..autograd.graph import recording
+from ..kernels.binding import ScalarBody
+from ..tensor import Tensor
+from .arithmetic import FLOATS, UNORDERED, where
+from .elementary import PI, erfc, erfinv, exp, lgamma, log, log1p, sqrt
+from .op import method
+from .pointwise import pointwise
+
+SQRT2, SQRT_PI, SQRT_2PI = math.sqrt(2), math.sqrt(PI), math.sqrt(2 * PI)
+
+
+class Part:
+    """A function of scalars that formulas call, with loops that a formula may not have; its literals take the compute type too."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def scalar(self, compute):
+        return ScalarBody(self.function, compute)
+
+
+# ---------------------------------------------------------------- modified Bessel functions
+@Part
+def bessel_series(x, order):
+    """The sum of (x / 2)^(2 k + order) / (k! (k + order)!), whose terms are all positive; for x below 20."""
+    half = x * 0.5
+    term = half if order == 1 else half * 0 + 1
+    total = term
+    k = 1
+    while k < 100:
+        term = term * half * half / (k * (k + order))
+        total = total + term
+        k += 1
+        if term < total * 1e-17 or x > 20:
+            break
+    return total
+
+
+@Part
+def bessel_tail(x, order):
+    """sqrt(2 pi x) exp(-x) times the function, for x from 20 on, where 25 terms of the asymptotic series leave 1e-17."""
+    u = where(x < 20, x * 0 + 1, 1 / (8 * x)) * 1
+    term = u * 0 + 1
+    total = term
+    k = 1
+    while k < 25:
+        term = term * u * ((2 * k - 1) * (2 * k - 1) - 4 * order) / k
+        total = total + term
+        k += 1
+        if x < 20:
+            break
+    return total
+
+
+@pointwise(kind="float", cost=60, refuses=UNORDERED)
+def i0e(x):
+    """exp(-|x|) times the modified Bessel function of order 0, elementwise."""
+    return where(abs(x) < 20, bessel_series(abs(x), 0) * exp(-abs(x)), bessel_tail(abs(x), 0) / sqrt(2 * PI * abs(x)))
+
+
+@pointwise(kind="float", cost=60, refuses=UNORDERED)
+def i1e(x):
+    """exp(-|x|) times the modified Bessel function of order 1, elementwise."""
+    size = where(abs(x) < 20, bessel_series(abs(x), 1) * exp(-abs(x)), bessel_tail(abs(x), 1) / sqrt(2 * PI * abs(x)))
+    return where(x < 0, -size, size)
+
+
+@pointwise(kind="float", cost=60, refuses=UNORDERED)
+def i0(x):
+    """The modified Bessel function of order 0, elementwise."""
+    return where(abs(x) < 20, bessel_series(abs(x), 0), bessel_tail(abs(x), 0) / sqrt(2 * PI * abs(x)) * exp(abs(x)))
+
+
+@pointwise(kind="float", cost=60, refuses=UNORDERED)
+def i1(x):
+    """The modified Bessel function of order 1, elementwise."""
+    size = where(abs(x) < 20, bessel_series(abs(x), 1), bessel_tail(abs(x), 1) / sqrt(2 * PI * abs(x)) * exp(abs(x)))
+    return where(x < 0, -size, size)
+
+
+@i0.derivative
+def _(grad, x):
+    return grad * i1(x)
+
+
+@i1.derivative
+def _(grad, x, out):
+    return grad * where(x == 0, 0.5, i0(x) - out / where(x == 0, 1, x))
+
+
+@i0e.derivative
+def _(grad, x, out):
+    return grad * (i1e(x) - where(x < 0, -out, out))
+
+
+@i1e.derivative
+def _(grad, x, out):
+    return grad * where(x == 0, 0.5, i0e(x) - out * (where(x < 0, -1, 1) + 1 / where(x == 0, 1, x)))
+
+
+# ---------------------------------------------------------------- incomplete gamma functions
+@Part
+def gamma_series(a, x):
+    """The sum of x^n / ((a + 1) ... (a + n)), for x below a + 1."""
+    term = a * 0 + 1
+    total = term
+    k = 1
+    while k < 2000 and x < a + 1:
+        term = term * x / (a + k)
+        total = total + term
+        k += 1
+        if term < total * 1e-17:
+            break
+    return total
+
+
+@Part
+def gamma_fraction(a, x):
+    """The continued fraction of the upper function by Lentz's method, for x from a + 1 on."""
+    if x < a + 1:
+        return a * 0 + 1
+    b = x + 1 - a
+    c = b * 0 + 1e30
+    d = 1 / b
+    found = d
+    k = 1
+    while k < 2000:
+        step = k * (a - k)
+        b = b + 2
+        d = 1 / (step * d + b)
+        c = b + step / c
+        found = found * c * d
+        k += 1
+        if abs(c * d - 1) < 1e-16:
+            break
+    return found
+
+
+@pointwise(kind="float", cost=200, refuses=FLOATS, methods=False, differentiable=False)
+def gamma_share(a, x, upper):
+    """The lower or upper regularised incomplete gamma function, elementwise."""
+    front = exp(where(x > 0, a * log(where(x > 0, x, 1)), 0) - x - lgamma(a))
+    below = where(x < a + 1, front * gamma_series(a, x) / a, 1 - front * gamma_fraction(a, x))
+    above = where(x < a + 1, 1 - front * gamma_series(a, x) / a, front * gamma_fraction(a, x))
+    at_edge = where(x == 0, where(upper > 0, 1, 0), where(upper > 0, above, below))
+    infinite = where(x - x != x - x, where(upper > 0, 0, 1), at_edge)
+    return where((a > 0) & (x >= 0), infinite, (x - x) / (x - x))
+
+
+@pointwise(kind="float", cost=200, refuses=FLOATS, methods=False)
+def gamma_share_of(x, a, upper):
+    """`gamma_share` as a function of x, which has a derivative."""
+    return gamma_share(a, x, upper)
+
+
+@gamma_share_of.derivative
+def _(grad, x, a, upper):
+    return grad * where(upper > 0, -1, 1) * exp((a - 1) * log(x) - x - lgamma(a)), 0, 0
+
+
+def _incomplete(name, upper, doc):
+    def function(input, other, *, out=None):
+        if isinstance(input, Tensor) and recording(input):
+            raise NotImplementedError(f"the derivative for '{name}: input' is not implemented.")
+        return gamma_share_of(other, input, upper, out=out)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{doc}, elementwise, for input > 0 and other >= 0; its derivative is that by `other`."
+    return method(function)
+
+
+igamma = _incomplete("igamma", 0.0, "The regularised lower incomplete gamma function P(input, other)")
+igammac = _incomplete("igammac", 1.0, "The regularised upper incomplete gamma function Q(input, other)")
+
+
+@method
+def mvlgamma(input, p: int) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension p, elementwise, for input > (p - 1) / 2.
+
+    Raises:
+        RuntimeError: p below 1.
+    """
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    total = lgamma(input)
+    for j in range(1, p):
+        total = total + lgamma(input - j / 2)
+    return total + p * (p - 1) / 4 * math.log(PI)
+
+
+# ---------------------------------------------------------------- the normal distribution, and entropies
+@Part
+def erfcx_fraction(x):
+    """The continued fraction of sqrt(pi) exp(x^2) erfc(x), for x from 2 on: 60 steps leave 1e-18."""
+    found = x * 1
+    k = 60
+    while k > 0 and x >= 2:
+        found = x + 0.5 * k / found
+        k -= 1
+    return 1 / where(x < 2, x * 0 + 1, found)
+
+
+@pointwise(kind="float", cost=60, refuses=UNORDERED, methods=False)
+def erfcx(x):
+    """exp(x^2) erfc(x), elementwise, which does not vanish for large x."""
+    return where(x < 2, exp(x * x) * erfc(x), erfcx_fraction(x) / SQRT_PI)
+
+
+@erfcx.derivative
+def _(grad, x, out):
+    return grad * (2 * x * out - 2 / SQRT_PI)
+
+
+@pointwise(kind="float", cost=12, refuses=UNORDERED, methods=False)
+def ndtr(x):
+    """The share of the standard normal distribution below x, elementwise."""
+    return erfc(x * (-1 / SQRT2)) * 0.5
+
+
+@ndtr.derivative
+def _(grad, x):
+    return grad * exp(x * x * -0.5) / SQRT_2PI
+
+
+@pointwise(kind="float", cost=60, refuses=UNORDERED, methods=False)
+def log_ndtr(x):
+    """log(ndtr(x)), elementwise, exact where ndtr(x) is 0."""
+    return where(x < -1, log(erfcx(-x / SQRT2) * 0.5) - x * x * 0.5, log1p(erfc(x / SQRT2) * -0.5))
+
+
+@log_ndtr.derivative
+def _(grad, x):
+    return grad * (2 / SQRT_2PI) / erfcx(-x / SQRT2)
+
+
+@pointwise(kind="float", cost=200, refuses=UNORDERED, methods=False)
+def ndtri(x):
+    """The number below which a share x of the standard normal distribution lies, elementwise."""
+    small = (x > 0) & (x < 0.02)                         # 2 x - 1 would lose their digits: Newton's steps for log_ndtr
+    share = log(where(small, x, 0.01))
+    z = -sqrt(-2 * share)
+    z = z - (log_ndtr(z) - share) * erfcx(-z / SQRT2) * (SQRT_2PI / 2)
+    z = z - (log_ndtr(z) - share) * erfcx(-z / SQRT2) * (SQRT_2PI / 2)
+    z = z - (log_ndtr(z) - share) * erfcx(-z / SQRT2) * (SQRT_2PI / 2)
+    z = z - (log_ndtr(z) - share) * erfcx(-z / SQRT2) * (SQRT_2PI / 2)
+    return where(small, z, SQRT2 * erfinv(2 * x - 1))
+
+
+@ndtri.derivative
+def _(grad, out):
+    return grad * SQRT_2PI * exp(out * out * 0.5)
+
+
+@pointwise(kind="float", cost=8, refuses=UNORDERED, methods=False)
+def entr(x):
+    """-x log(x), elementwise; 0 for 0, minus infinity below."""
+    return where(x > 0, -x * log(x), where(x == 0, 0, where(x < 0, -1 / where(x < 0, 0, 1), x)))
+
+
+@entr.derivative
+def _(grad, x):
+    return grad * (-1 - log(x))
+
+
+@pointwise(kind="float", cost=8, refuses=UNORDERED, methods=False)
+def xlog1py(x, y):
+    """x * log1p(y), and 0 where x is 0 and y is a number, elementwise."""
+    return where(y != y, y, where(x == 0, 0, x * log1p(y)))
+
+
+@xlog1py.derivative
+def _(grad, x, y):
+    return grad * where(x == 0, 0, log1p(y)), grad * x / (y + 1)

@@ -1,0 +1,14 @@
+"""`torch.special`: this file holds its names. What they compute is in ops/."""
+from .ops.activation import sigmoid as expit
+from .ops.elementary import digamma, erf, erfc, erfinv, exp2, expm1, lgamma, log1p, polygamma, zeta
+from .ops.numbers import logit, round, sinc, xlogy
+from .ops.softmax import log_softmax, logsumexp, softmax
+from .ops.special import entr, erfcx, i0, i0e, i1, i1e, igamma, igammac, log_ndtr, mvlgamma, ndtr, ndtri, xlog1py
+
+gammaln, psi, gammainc, gammaincc, multigammaln = lgamma, digamma, igamma, igammac, mvlgamma
+modified_bessel_i0, modified_bessel_i1 = i0, i1
+
+__all__ = ["digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln", "i0",
+           "i0e", "i1", "i1e", "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp", "modified_bessel_i0",
+           "modified_bessel_i1", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round", "sinc", "softmax", "xlog1py",
+           "xlogy", "zeta"]

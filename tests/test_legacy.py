@@ -1,0 +1,185 @@
+"""PyTorch's older names and small questions: tensor types, defaults, devices as contexts, functions under two names."""
+import numpy as np
+import pytest
+
+import numtorch as torch
+
+TYPES = {"FloatTensor": torch.float32, "DoubleTensor": torch.float64, "HalfTensor": torch.float16, "LongTensor": torch.int64,
+         "IntTensor": torch.int32, "ShortTensor": torch.int16, "CharTensor": torch.int8, "ByteTensor": torch.uint8,
+         "BoolTensor": torch.bool, "BFloat16Tensor": torch.bfloat16}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_tensor_types(name):
+    kind, dtype = getattr(torch, name), TYPES[name]
+    assert kind([1, 0]).dtype is dtype and kind(2, 3).shape == (2, 3) and kind().shape == (0,)
+    x = torch.ones(2, dtype=dtype)
+    assert isinstance(x, kind) and x.type() == f"torch.{name}" == torch.typename(x)
+    others = [other for other in TYPES if other != name]
+    assert not any(isinstance(x, getattr(torch, other)) for other in others) and not isinstance(np.ones(2), kind)
+    for wanted in (f"torch.{name}", kind, dtype):
+        assert torch.zeros(2).type(wanted).dtype is dtype
+    with pytest.raises(ValueError, match="invalid type: 'torch.OddTensor'"):
+        x.type("torch.OddTensor")
+
+
+def test_default_tensor_type():
+    try:
+        torch.set_default_tensor_type("torch.DoubleTensor")
+        assert torch.ones(1).dtype is torch.float64
+        torch.set_default_tensor_type(torch.FloatTensor)
+        assert torch.ones(1).dtype is torch.float32
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for wrong in ("torch.Tensor", torch.float32, torch.LongTensor):
+        with pytest.raises(TypeError):
+            torch.set_default_tensor_type(wrong)
+
+
+def test_default_device():
+    assert torch.get_default_device() == torch.device("cpu")
+    with torch.device("cpu") as inside:
+        assert inside is torch.device("cpu") and torch.ones(2).device is inside
+    try:
+        torch.set_default_device("cuda:0")               # there need not be one: what is made without a name must go there
+        for make in (lambda: torch.ones(2), lambda: torch.tensor([1.0]), lambda: torch.rand(2), lambda: torch.arange(3)):
+            with torch.device("cpu"):
+                assert make().device is torch.device("cpu")
+            if not torch.cuda.is_available():
+                with pytest.raises((RuntimeError, AssertionError)):
+                    make()
+        assert torch.ones(2, device="cpu").device is torch.device("cpu")
+    finally:
+        torch.set_default_device(None)
+    assert torch.ones(2).device is torch.device("cpu")
+
+
+def test_elements_through_python():
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert x.t().apply_(lambda v: v * v).tolist() == [[1, 9], [4, 16]] and x.tolist() == [[1, 4], [9, 16]]
+    assert x.map_(torch.tensor([1.0, 2.0]), lambda a, b: a - b).tolist() == [[0, 2], [8, 14]]
+    with pytest.raises(RuntimeError, match="requires grad"):
+        torch.ones(1, requires_grad=True).apply_(abs)
+    assert x.new([1, 2]).dtype is x.dtype and torch.ones(1, dtype=torch.int32).new(2, 2).dtype is torch.int32
+
+
+def test_questions():
+    x = torch.ones(2, 3)
+    assert x.is_cpu and not (x.is_sparse or x.is_meta or x.is_quantized or x.is_mps or x.is_pinned() or x.is_shared())
+    assert torch.is_nonzero(torch.tensor(3)) and not torch.tensor([0.0]).is_nonzero()
+    with pytest.raises(RuntimeError, match="ambiguous"):
+        x.is_nonzero()
+    assert torch.is_same_size(x, x * 2) and not x.is_same_size(x.t())
+    assert x.view(2, 3).is_set_to(x) and not x[:1].is_set_to(x) and not x.clone().is_set_to(x)
+    assert torch.is_storage(x.untyped_storage()) and not torch.is_storage(x)
+    assert torch.typename("a") == "str" and torch.typename(x.dtype).startswith("numtorch.")
+
+
+def test_arguments_of_creation():
+    for make in (torch.zeros, torch.ones, torch.empty, torch.rand, torch.randn):
+        assert make(2, layout=torch.strided, pin_memory=False).shape == (2,)
+    x = torch.ones(2, 2)
+    assert torch.zeros_like(x, layout=torch.strided, pin_memory=False).shape == (2, 2)
+    assert x.new_empty_strided((2, 2), (1, 2)).stride() == (1, 2) and x.new_zeros(3, pin_memory=True).tolist() == [0, 0, 0]
+
+
+def test_functions_that_are_methods_in_place():
+    x = torch.tensor([1.0, 4.0])
+    assert torch.sqrt_(x) is x and x.tolist() == [1, 2] and torch.zero_(x).tolist() == [0, 0]
+    missing = [name for name in torch._IN_PLACE | torch._METHODS | torch._FUNCTIONAL if not callable(getattr(torch, name))]
+    assert missing == []
+    with pytest.raises(AttributeError):
+        torch.no_such_function_
+
+
+def test_parts_of_floating_point_numbers():
+    for dtype in ("float32", "float64"):
+        x = np.array([0.0, 1.0, -3.5, 1e-30, 1e30, np.inf], dtype)
+        mantissa, exponent = torch.frexp(torch.tensor(x))
+        wanted = np.frexp(x)
+        assert np.array_equal(mantissa.numpy(), wanted[0]) and np.array_equal(exponent.numpy(), wanted[1])
+        assert exponent.dtype is torch.int32
+        y = np.ones((), dtype)
+        assert np.array_equal(torch.nextafter(torch.tensor(x), torch.tensor(y)).numpy(), np.nextafter(x, y))
+    with pytest.raises(RuntimeError, match="floating-point"):
+        torch.frexp(torch.tensor([1]))
+
+
+def test_flat_places():
+    places = torch.tensor([[5, 0], [23, 7]])
+    for found, wanted in zip(torch.unravel_index(places, (2, 3, 4)), np.unravel_index(places.numpy(), (2, 3, 4))):
+        assert np.array_equal(found.numpy(), wanted)
+    for wrong in (-1, 24):
+        with pytest.raises(ValueError, match=r"must be in \[0, 24\)"):
+            torch.unravel_index(torch.tensor([wrong]), (2, 3, 4))
+
+
+def test_distances():
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((2, 1, 4, 3)), rng.standard_normal((5, 6, 3))
+    for p in (0, 1, 2, 3, np.inf):
+        wanted = np.linalg.norm(x[..., :, None, :] - y[..., None, :, :], p, -1)
+        assert np.allclose(torch.cdist(torch.tensor(x), torch.tensor(y), p).numpy(), wanted)
+        pairs = np.linalg.norm(y[0][:, None] - y[0], p, -1)[np.triu_indices(6, 1)]
+        assert np.allclose(torch.pdist(torch.tensor(y[0]), p).numpy(), pairs)
+    with pytest.raises(RuntimeError, match="same number of columns"):
+        torch.cdist(torch.ones(2, 3), torch.ones(2, 4))
+
+
+def test_poisson_and_binomial_numbers():
+    rates = torch.tensor([0.0, 0.5, 4.0, 90.0]).expand(20000, 4)
+    torch.manual_seed(3)
+    first = torch.poisson(rates)
+    assert first.dtype is torch.float32 and (first[:, 0] == 0).all()
+    for function in (lambda x: x.mean(0), lambda x: x.var(0)):
+        assert torch.allclose(function(first), rates[0], rtol=0.06, atol=1e-6)
+    assert not torch.equal(first, torch.poisson(rates))
+    torch.manual_seed(3)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    assert torch.equal(first, torch.poisson(rates))
+    torch.set_num_threads(threads)
+    trials, chance = torch.full((20000, 2), 12.0), torch.tensor([0.25, 1.0])
+    drawn = torch.binomial(trials, chance)
+    assert (drawn[:, 1] == 12).all() and abs(drawn[:, 0].mean().item() - 3) < 0.06
+    assert abs(drawn[:, 0].var().item() - 2.25) < 0.1
+    generator = torch.Generator().manual_seed(1)
+    again = torch.Generator().manual_seed(1)
+    assert torch.equal(torch.poisson(rates, generator), torch.poisson(rates, again))
+    with pytest.raises(RuntimeError, match="invalid Poisson rate"):
+        torch.poisson(torch.tensor([-1.0]))
+    with pytest.raises(RuntimeError, match="0 <= prob <= 1"):
+        torch.binomial(torch.ones(1), torch.tensor([1.5]))
+
+
+def test_complex_random_numbers():
+    torch.manual_seed(0)
+    z = torch.randn(40000, dtype=torch.complex128)
+    assert z.dtype is torch.complex128 and abs(z.real.var().item() - 0.5) < 0.02 and abs(z.imag.var().item() - 0.5) < 0.02
+    assert abs((z.real * z.imag).mean().item()) < 0.01
+    u = torch.rand(2, 3, dtype=torch.complex64)
+    assert u.shape == (2, 3) and bool((u.real < 1).all()) and bool((u.imag >= 0).all())
+
+
+def test_kaiser_window():
+    for n in (1, 2, 7, 8):
+        assert np.allclose(torch.kaiser_window(n, False, 5.0).numpy(), np.kaiser(n, 5.0), atol=1e-6)
+        assert np.allclose(torch.kaiser_window(n, True, 5.0).numpy(), np.kaiser(n + 1, 5.0)[:n] if n > 1 else [1.0], atol=1e-6)
+
+
+def test_special_functions_far_out():
+    special = pytest.importorskip("scipy.special")
+    x = np.array([-38.0, -20.0, -1e-9, 0.0, 19.9999, 20.0, 25.0, 300.0])
+    for name in ("i0e", "i1e", "erfcx", "log_ndtr"):
+        with np.errstate(all="ignore"):
+            assert np.allclose(getattr(torch.special, name)(torch.tensor(x)).numpy(), getattr(special, name)(x), rtol=1e-12)
+    p = np.array([1e-300, 1e-30, 0.019999, 0.02, 0.5, 0.9999999])
+    assert np.allclose(torch.special.ndtri(torch.tensor(p)).numpy(), special.ndtri(p), rtol=1e-13)
+    a, b = np.meshgrid([0.1, 1.0, 5.0, 60.0], [0.0, 0.01, 3.0, 70.0, np.inf])
+    for name, wanted in (("igamma", special.gammainc), ("igammac", special.gammaincc)):
+        found = getattr(torch, name)(torch.tensor(a), torch.tensor(b)).numpy()
+        assert np.allclose(found, wanted(a, b), rtol=1e-11, atol=1e-300)
+    assert np.allclose(torch.mvlgamma(torch.tensor([4.0, 7.5]).double(), 3).numpy(), [special.multigammaln(v, 3) for v in (4, 7.5)])
+    with pytest.raises(NotImplementedError, match="igamma: input"):
+        torch.igamma(torch.ones(1, requires_grad=True), torch.ones(1))
+    assert torch.special.polygamma(1, torch.tensor([1.0])).shape == (1,) and torch.ones(1).polygamma(0).shape == (1,)
