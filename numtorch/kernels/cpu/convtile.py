@@ -129,6 +129,43 @@ def multiply_window(typing_context, most, lines, width, features, depth, image, 
                       integer, integer), codegen
 
 
+def _emit_rows(b, v, tall, lines, most, operands):
+    image, distance, wide, tap_step, weights, start, lowest, out, out_distance, count = operands
+    bases = [b.gep(image, [b.mul(distance, _index(r))]) for r in range(lines + tall - 1)]
+    places = [b.mul(b.mul(wide, _index(y)), _index(most)) for y in range(tall)]
+    first = v.splat(start)
+    k, before, loop, done = _loop(b, wide, "rows")
+    sums = [b.phi(v.type) for _ in range(lines)]
+    factors = [v.splat(b.load(b.gep(weights, [b.add(place, b.mul(k, _index(most)))]))) for place in places]
+    at, new = b.mul(k, tap_step), list(sums)
+    for r, base in enumerate(bases):
+        x = v.load(b.gep(base, [at]))
+        for y in range(max(r - lines + 1, 0), min(r + 1, tall)):
+            new[r - y] = v.fma(factors[y], x, new[r - y])
+    for old, value in zip(sums, new):
+        old.add_incoming(first, before)
+        old.add_incoming(value, loop)
+    _next(b, k, wide, loop, done)
+    mask, floor = v.first(count, 0), v.splat(lowest)
+    for i, value in enumerate(new):
+        value = b.select(b.fcmp_ordered("<", value, floor), v.zero, value)
+        v.store(value, b.gep(out, [b.mul(out_distance, _index(i))]), mask)
+
+
+@intrinsic(prefer_literal=True)
+def multiply_rows(typing_context, tall, lines, most, width, image, distance, wide, tap_step, weights, start, lowest, out,
+                  out_distance, count):
+    height, number, step, lanes = [t.literal_value for t in (tall, lines, most, width)]
+
+    def codegen(context, builder, signature, values):
+        _emit_rows(builder, _Vectors(builder, context.get_value_type(out.dtype), lanes), height, number, step, values[4:])
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(tall, lines, most, width, image, integer, integer, integer, weights, start, out.dtype, out, integer,
+                      integer), codegen
+
+
 def _window_sums(b, v, bases, depth, offsets, weights, most, first):
     """One feature's sums over k, for a vector at each base."""
     k, before, loop, done = _loop(b, depth, "half")

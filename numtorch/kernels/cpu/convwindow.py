@@ -2,7 +2,8 @@
 
 A register tile is a few features by four vectors of places, one in each of four rows of the output (or side by side in one
 row); for every k = (channel, tap) it loads its vectors from the padded image and multiplies each by every feature's
-weight. With few features that beats packing a panel, whose elements would be used too seldom. The gradient for a
+weight. With few features that beats packing a panel, whose elements would be used too seldom. Of one feature, seven rows
+share what they load: a vector of the image is multiplied by all weights of a column of taps. The gradient for a
 depthwise weight is a dot product for every tap, all taps at once.
 
 float32 and float64. The planners here take a `Geometry`; `conv.py` chooses.
@@ -39,6 +40,7 @@ from .convpanel import forward_phases, input_phases
 T = float32                                              # these are bound by `tile_names`
 WIDTH = 16
 FEATURES, LINES, DOTS = 6, 4, 12                         # of a register tile; `FEATURES * LINES` sums
+TALL_LINES, TALL = 7, (3, 5, 7)                          # rows that share their loads, and of which kernels
 
 SPLIT_WORK = 400_000                                     # multiply-adds above which two threads win, some 20 µs
 
@@ -57,6 +59,21 @@ def _multiply_window(most, lines, width, features, depth, image, distance, offse
                 for k in range(depth):
                     total += weights[k * most + f] * image[offsets[k] + v * distance + i]
                 out[f * out_feature + v * out_distance + i] = type(total)(0) if total < lowest else total
+
+
+def _multiply_rows(tall, lines, most, width, image, distance, wide, tap_step, weights, start, lowest, out, out_distance, count):
+    """As `_multiply_window` for one feature, by tall * wide taps: rows of taps are `distance` apart in the image, as rows of places
+    are, and columns `tap_step`; weights[(y * wide + x) * most].
+
+    tall, lines, most and width are literals; wide is at least 1.
+    """
+    for v in range(lines):
+        for i in range(min(count, width)):
+            total = start
+            for x in range(wide):
+                for y in range(tall):
+                    total += weights[(y * wide + x) * most] * image[(v + y) * distance + x * tap_step + i]
+            out[v * out_distance + i] = type(total)(0) if total < lowest else total
 
 
 def _multiply_pairs(most, lines, width, image, distance, depth, offsets, weights, odd_depth, odd_offsets, odd_weights, start, out,
@@ -83,6 +100,7 @@ def _multiply_dots(most, width, taps, segments, number, grad, image, offsets, su
 
 
 multiply_window = micro(_multiply_window, "multiply_window")
+multiply_rows = micro(_multiply_rows, "multiply_rows")
 multiply_pairs = micro(_multiply_pairs, "multiply_pairs")
 multiply_dots = micro(_multiply_dots, "multiply_dots")
 
@@ -92,9 +110,10 @@ IMAGE_TABLE, PHASE_TABLE, PHASES, WEIGHT_SPACE, STARTS_SPACE, ROW_SPACE, SCRATCH
 
 # A phase's words: the depth, offsets and places in the weight of each k, where its packed weight starts, its planes, rows
 # and columns, how far apart planes and rows are in the image and planes, rows and columns in the output, its first place, and
-# whether the next phase has the places between its own, and both are computed together.
+# whether the next phase has the places between its own, and both are computed together; for `multiply_rows` how tall the kernel
+# is (0: of another shape), how wide, and how far apart its columns are.
 P_DEPTH, P_OFFSETS, P_TAPS, P_PACKED, P_PLANES, P_ROWS, P_COLUMNS, P_X_PLANE, P_X_ROW = range(9)
-P_PLANE, P_ROW, P_COLUMN, P_PLACE, P_PAIRED, P_WORDS = range(9, 15)
+P_PLANE, P_ROW, P_COLUMN, P_PLACE, P_PAIRED, P_TALL, P_WIDE, P_TAP_STEP, P_WORDS = range(9, 18)
 
 
 def _fill_rows(out, features, out_plane, phase, starts, lowest):
@@ -145,6 +164,29 @@ def _window_plane(image, phase, packed, starts, lowest, rows, height, out, out_p
                 _window_block(1, source, x_row, depth, offsets, weights, starts, lowest, rows, height, to, out_plane, out_line,
                               step, count, spare)
         line += LINES if lines >= LINES else 1
+
+
+def _tall_plane(image, phase, packed, start, lowest, out, walk):
+    """One plane of places of one feature, seven rows at a time: depthwise 7 x 7 over 8 x 96 x 28 x 28 took 1240 us four rows at a
+    time, each loading for itself, and takes 600."""
+    lines, columns, x_row, out_line = phase[P_ROWS], phase[P_COLUMNS], phase[P_X_ROW], phase[P_ROW]
+    tall, wide, tap_step = phase[P_TALL], phase[P_WIDE], phase[P_TAP_STEP]
+    image, weights = offset(image, as_pointer(phase[P_OFFSETS], walk)[0]), offset(packed, phase[P_PACKED])
+    line = int64(0)
+    while line < lines:
+        line = min(line, lines - TALL_LINES)             # the last rows overlap those before
+        for column in range(0, columns, WIDTH):
+            source, to, count = offset(image, line * x_row + column), offset(out, line * out_line + column), columns - column
+            if tall == 3:
+                multiply_rows(3, TALL_LINES, FEATURES, WIDTH, source, x_row, wide, tap_step, weights, start, lowest, to, out_line,
+                              count)
+            elif tall == 5:
+                multiply_rows(5, TALL_LINES, FEATURES, WIDTH, source, x_row, wide, tap_step, weights, start, lowest, to, out_line,
+                              count)
+            else:
+                multiply_rows(7, TALL_LINES, FEATURES, WIDTH, source, x_row, wide, tap_step, weights, start, lowest, to, out_line,
+                              count)
+        line += TALL_LINES
 
 
 def _pairs_plane(image, phase, packed, start, out, walk):
@@ -233,7 +275,9 @@ def windows(x, weight, bias, out, workspace, walk):
             else:
                 for plane in range(phase[P_PLANES]):
                     source, there = offset(image, plane * phase[P_X_PLANE]), offset(to, plane * phase[P_PLANE])
-                    if phase[P_ROWS] == 1 and phase[P_COLUMN] == 1:
+                    if phase[P_TALL] != 0:
+                        _tall_plane(source, phase, packed, starts[0], lowest, there, walk)
+                    elif phase[P_ROWS] == 1 and phase[P_COLUMN] == 1:
                         _window_line(source, phase, packed, starts, lowest, rows, height, there, out_plane, spare, walk)
                     else:
                         _window_plane(source, phase, packed, starts, lowest, rows, height, there, out_plane, spare, walk)
@@ -264,6 +308,27 @@ def depthwise_weight(grad_out, x, grad_weight, workspace, walk):
 
 
 # ---------------------------------------------------------------- planning
+def _in_order(phase):
+    """The offsets and taps of a phase, as they lie in the image."""
+    pairs = sorted(zip(phase.offsets.tolist(), phase.taps.tolist()))
+    return index_table([at for at, _ in pairs]), index_table([tap for _, tap in pairs])
+
+
+def _tall(phase, offsets):
+    """How tall and wide the kernel of one feature is whose rows are as far apart as those of places, and by how much its columns
+    are; zeros if it is none for `multiply_rows`."""
+    if phase.out[1] < TALL_LINES or phase.target_steps[2] != 1:
+        return 0, 0, 0
+    for tall in TALL:
+        wide, rest = divmod(len(offsets), tall)
+        if wide and not rest:
+            step = int(offsets[1] - offsets[0]) if wide > 1 else 0
+            grid = offsets[0] + np.arange(tall)[:, None] * phase.source_steps[1] + np.arange(wide) * step
+            if np.array_equal(grid.ravel(), offsets):
+                return tall, wide, step
+    return 0, 0, 0
+
+
 def _plan_windows(dtype, shape, image, phases, rows, weight, out_plane, bias, relu):
     names, size = tile_names(dtype), np.dtype(dtype).itemsize
     words, keep, packed, line = [], [], 0, shape.size[2]
@@ -271,9 +336,10 @@ def _plan_windows(dtype, shape, image, phases, rows, weight, out_plane, bias, re
         depth = len(phase.offsets)
         paired = following is not None and rows == 1 and phase.target_steps[2] == 2 and depth and len(following.offsets) \
             and line > 1 and phase.target % line == 0 and following.target == phase.target + 1
-        words.append((depth, phase.offsets.ctypes.data, phase.taps.ctypes.data, packed, *phase.out, *phase.source_steps,
-                      *phase.target_steps, phase.target, int(bool(paired))))
-        keep.append(phase)
+        offsets, taps = _in_order(phase)
+        words.append((depth, offsets.ctypes.data, taps.ctypes.data, packed, *phase.out, *phase.source_steps, *phase.target_steps,
+                      phase.target, int(bool(paired)), *(_tall(phase, offsets) if rows == 1 else (0, 0, 0))))
+        keep += [offsets, taps]
         packed += aligned(-(-rows // FEATURES) * FEATURES * depth)
     table = index_table(words)
     items = shape.images * shape.groups
