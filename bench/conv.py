@@ -54,6 +54,8 @@ CASES = [
     *_convolution("batch 1: ", (1, 64, 56, 56), (64, 64, 3, 3), padding=1, gradients=False),
     *_convolution("dilated: ", (8, 32, 32, 32), (32, 32, 3, 3), padding=2, dilation=2),
     *_convolution("MobileNet depthwise: ", (8, 144, 56, 56), (144, 1, 3, 3), padding=1, groups=144),
+    *_convolution("ConvNeXt depthwise: ", (8, 96, 28, 28), (96, 1, 7, 7), padding=3, groups=96),
+    *_convolution("ResNet-50: ", (8, 256, 28, 28), (512, 256, 1, 1), stride=2, dtypes=BOTH),
     *_convolution("MobileNet pointwise: ", (8, 144, 28, 28), (32, 144, 1, 1)),
     *_convolution("grouped: ", (8, 64, 28, 28), (64, 16, 3, 3), padding=1, groups=4, gradients=False),
     *_convolution("speech: ", (16, 80, 500), (256, 80, 5), padding=2),

@@ -12,7 +12,7 @@ import pytest
 from numtorch.kernels.cpu import tile
 
 FAMILIES = {                                             # kernels: places, lanes, panels, windows, Winograd, columns, weights
-    "convolution": ("test_kernel_conv.py", "float32 and (test_forward or adjoint or lanes)"),
+    "convolution": ("test_kernel_conv.py", "float32 and (test_forward or adjoint or lanes or threads)"),
     "recurrent": ("test_kernel_rnn.py", "turned or panels or (loop and not python)"),
     "attention": ("test_attention.py", "float32 and (values_and_gradients or causal)"),
 }
