@@ -52,7 +52,7 @@ class _Machine:
             self.features += ",-prefer-256-bit"
         self.target = llvm.Target.from_default_triple().create_target_machine(
             cpu=self.cpu, features=self.features, opt=3, reloc="pic", codemodel="jitdefault", jit=True)
-        # JITLink, as LLVM's older linker puts code and data of an AArch64 object further apart than its relocations reach, and aborts
+        # JITLink: the older linker puts code and data of an AArch64 object further apart than its relocations reach, and aborts
         self.jit = llvm.create_lljit_compiler(use_jit_link=True)
         atexit.register(self.jit.detach)                 # code stays until the process ends: destructors may still call it
         self.toolchain = repr((3, installed_version("numba"), llvmlite.__version__, sys.implementation.cache_tag,
