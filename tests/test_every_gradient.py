@@ -161,6 +161,10 @@ ROWS = {
     "cosine_similarity": row(lambda x, y: F.cosine_similarity(x, y), M, M),
     "pairwise_distance": row(lambda x, y: F.pairwise_distance(x, y), M, M),
     "triplet_margin_loss": row(lambda x, y, z: F.triplet_margin_loss(x, y, z), M, M, M),
+    "multi_margin_loss": row(lambda x: (F.multi_margin_loss(x, CLASSES, margin=3.0), F.multi_margin_loss(x, CLASSES, 2)), M),
+    "multilabel_margin_loss": row(lambda x: F.multilabel_margin_loss(x, torch.tensor([[0, 2, -1], [1, -1, 0]])), M),
+    "multilabel_soft_margin_loss": row(lambda x: F.multilabel_soft_margin_loss(x, MASK.double()), M),
+    "triplet_margin_with_distance_loss": row(lambda x, y, z: F.triplet_margin_with_distance_loss(x, y, z, margin=3.0), M, M, M),
     # activations that are made of records
     "celu": row(lambda x: F.celu(x - 1.01), M), "glu": row(lambda x: F.glu(x), (2, 4)),
     "prelu": row(lambda x, w: F.prelu(x - 1.01, w), M, (1,)), "relu6": row(lambda x: F.relu6(x), M),
@@ -257,7 +261,7 @@ WITHOUT_GRADIENT = frozenset("""
     linspace logspace manual_seed multinomial nonzero nonzero_static normal numel ones ones_like pointwise promote_types rand rand_like randint
     randint_like randn randn_like randperm range result_type scalar_tensor searchsorted seed set_default_dtype set_num_threads set_printoptions
     set_rng_state tensor tril_indices triu_indices unique unique_consecutive zeros zeros_like
-    make one_hot paired_loss reduced reduced_terms wrap_dim
+    make one_hot legacy_reduction paired_loss reduced reduced_terms wrap_dim
     backward bool byte char cuda int long short data_ptr dim element_size get_device is_conj is_contiguous is_inference is_signed item ndimension nelement new_empty
     new_full new_ones new_tensor new_zeros numpy register_hook register_post_accumulate_grad_hook retain_grad size storage_offset stride tolist
     untyped_storage

@@ -19,7 +19,9 @@ from ..ops.embedding import embedding_bag, one_hot
 from ..ops.embedding import lookup as embedding
 from ..ops.gridsample import affine_grid, grid_sample
 from ..ops.linear import linear
+from ..ops.loss import legacy_reduction as _legacy_reduction
 from ..ops.loss import paired_loss, reduced, reduced_terms
+from ..ops.marginloss import multi_margin_loss, multilabel_margin_loss, multilabel_soft_margin_loss
 from ..ops.multihead import multi_head_attention_forward
 from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from ..ops.pad import pad
@@ -234,16 +236,6 @@ def bilinear(input1, input2, weight, bias=None) -> Tensor:
 
 
 # ---------------------------------------------------------------- losses
-def _legacy_reduction(size_average, reduce, reduction):
-    """`reduction` as it was spelt before 0.4: `size_average` and `reduce`."""
-    if size_average is None and reduce is None:
-        return reduction
-    warnings.warn("size_average and reduce args will be deprecated, please use reduction instead.", stacklevel=3)
-    if reduce is False:
-        return "none"
-    return "sum" if size_average is False else "mean"
-
-
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index: int = -100, reduce=None, reduction: str = "mean",
                   label_smoothing: float = 0.0) -> Tensor:
     """-log softmax(input)[target]; see `numtorch.ops.crossentropy.cross_entropy` for shapes and options."""
@@ -348,6 +340,16 @@ def triplet_margin_loss(anchor, positive, negative, margin: float = 1.0, p: floa
     return reduced(clamp_low(near - far + margin, 0), _legacy_reduction(size_average, reduce, reduction))
 
 
+def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin: float = 1.0,
+                                      swap: bool = False, reduction: str = "mean") -> Tensor:
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), with any distance; `pairwise_distance` when None."""
+    distance = pairwise_distance if distance_function is None else distance_function
+    far = distance(anchor, negative)
+    if swap:
+        far = far.minimum(distance(positive, negative))
+    return reduced(clamp_low(distance(anchor, positive) - far + margin, 0), reduction)
+
+
 def poisson_nll_loss(input, target, log_input: bool = True, full: bool = False, size_average=None, eps: float = 1e-8, reduce=None,
                      reduction: str = "mean") -> Tensor:
     """exp(input) - target * input (`log_input`), else input - target * log(input + eps); `full` adds Stirling's term."""
@@ -375,8 +377,10 @@ __all__ = [
     "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div",
     "l1_loss", "layer_norm", "leaky_relu", "linear", "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d",
     "lp_pool3d", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
-    "mish", "mse_loss", "multi_head_attention_forward", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance",
+    "mish", "mse_loss", "multi_head_attention_forward", "multi_margin_loss",
+    "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance",
     "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "rrelu", "relu", "relu6", "relu_", "rms_norm",
     "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin",
-    "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss", "unfold",
+    "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss",
+    "triplet_margin_with_distance_loss", "unfold",
 ]

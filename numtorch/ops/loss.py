@@ -130,6 +130,16 @@ def check_reduction(reduction):
         raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
+def legacy_reduction(size_average, reduce, reduction):
+    """`reduction` as it was spelt before 0.4: `size_average` and `reduce`."""
+    if size_average is None and reduce is None:
+        return reduction
+    warnings.warn("size_average and reduce args will be deprecated, please use reduction instead.", stacklevel=3)
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
+
+
 def reduced(terms: Tensor, reduction: str) -> Tensor:
     """The mean or the sum of all terms, or the terms.
 

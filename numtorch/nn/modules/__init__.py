@@ -16,6 +16,7 @@ from .activation import (
                          PReLU,
                          ReLU,
                          ReLU6,
+                         RReLU,
                          Sigmoid,
                          SiLU,
                          Softmax,
@@ -31,13 +32,31 @@ from .activation import (
 from .attention import MultiheadAttention
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from .distance import CosineSimilarity, PairwiseDistance
 from .dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
 from .embedding import Embedding, EmbeddingBag
 from .flatten import (
-    Flatten,
-    Fold,
-    Unflatten,
-    Unfold,
+                         Flatten,
+                         Fold,
+                         Unflatten,
+                         Unfold,
+)
+from .lazy import (
+                         LazyBatchNorm1d,
+                         LazyBatchNorm2d,
+                         LazyBatchNorm3d,
+                         LazyConv1d,
+                         LazyConv2d,
+                         LazyConv3d,
+                         LazyConvTranspose1d,
+                         LazyConvTranspose2d,
+                         LazyConvTranspose3d,
+                         LazyInstanceNorm1d,
+                         LazyInstanceNorm2d,
+                         LazyInstanceNorm3d,
+                         LazyLinear,
+                         UninitializedBuffer,
+                         UninitializedParameter,
 )
 from .linear import Bilinear, Identity, Linear
 from .loss import (
@@ -52,11 +71,15 @@ from .loss import (
                          L1Loss,
                          MarginRankingLoss,
                          MSELoss,
+                         MultiLabelMarginLoss,
+                         MultiLabelSoftMarginLoss,
+                         MultiMarginLoss,
                          NLLLoss,
                          PoissonNLLLoss,
                          SmoothL1Loss,
                          SoftMarginLoss,
                          TripletMarginLoss,
+                         TripletMarginWithDistanceLoss,
 )
 from .module import Module
 from .normalization import (
@@ -90,24 +113,24 @@ from .padding import (
                          ZeroPad3d,
 )
 from .pooling import (
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveAvgPool3d,
-    AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d,
-    AdaptiveMaxPool3d,
-    AvgPool1d,
-    AvgPool2d,
-    AvgPool3d,
-    LPPool1d,
-    LPPool2d,
-    LPPool3d,
-    MaxPool1d,
-    MaxPool2d,
-    MaxPool3d,
-    MaxUnpool1d,
-    MaxUnpool2d,
-    MaxUnpool3d,
+                         AdaptiveAvgPool1d,
+                         AdaptiveAvgPool2d,
+                         AdaptiveAvgPool3d,
+                         AdaptiveMaxPool1d,
+                         AdaptiveMaxPool2d,
+                         AdaptiveMaxPool3d,
+                         AvgPool1d,
+                         AvgPool2d,
+                         AvgPool3d,
+                         LPPool1d,
+                         LPPool2d,
+                         LPPool3d,
+                         MaxPool1d,
+                         MaxPool2d,
+                         MaxPool3d,
+                         MaxUnpool1d,
+                         MaxUnpool2d,
+                         MaxUnpool3d,
 )
 from .rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from .transformer import Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
@@ -142,4 +165,8 @@ __all__ = [
     "AdaptiveAvgPool3d", "AdaptiveMaxPool3d", "AvgPool3d", "ChannelShuffle", "Fold", "LPPool1d", "LPPool2d", "LPPool3d",
     "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "PixelShuffle", "PixelUnshuffle", "Upsample",
     "UpsamplingBilinear2d", "UpsamplingNearest2d",
+    "LazyLinear", "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
+    "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d",
+    "UninitializedParameter", "UninitializedBuffer", "CosineSimilarity", "PairwiseDistance", "RReLU", "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss", "MultiMarginLoss", "TripletMarginWithDistanceLoss",
 ]

@@ -193,6 +193,20 @@ class GLU(Module):
         return f"dim={self.dim}"
 
 
+class RReLU(Module):
+    """x where positive, elsewhere a slope times x: while training drawn between `lower` and `upper` for each element."""
+
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False):
+        super().__init__()
+        self.lower, self.upper, self.inplace = lower, upper, inplace
+
+    def forward(self, input):
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self):
+        return f"lower={self.lower}, upper={self.upper}{', inplace=True' if self.inplace else ''}"
+
+
 class PReLU(Module):
     """x where positive, weight * x elsewhere, with one learned weight or one for each channel."""
 

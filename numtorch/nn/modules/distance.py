@@ -1,0 +1,27 @@
+"""Distances and similarities of pairs, as modules."""
+from __future__ import annotations
+
+from .. import functional as F
+from .module import Module
+
+
+class PairwiseDistance(Module):
+    """The p-norm of x1 - x2 + eps over the last dimension; `keepdim` leaves it with extent 1."""
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
+        super().__init__()
+        self.norm, self.eps, self.keepdim = p, eps, keepdim
+
+    def forward(self, x1, x2):
+        return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+
+
+class CosineSimilarity(Module):
+    """The cosine of the angle between x1 and x2 along a dimension."""
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8):
+        super().__init__()
+        self.dim, self.eps = dim, eps
+
+    def forward(self, x1, x2):
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)

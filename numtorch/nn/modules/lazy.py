@@ -1,0 +1,156 @@
+"""Layers that learn the size of their input from the first one they see, and are ordinary layers from then on."""
+from __future__ import annotations
+
+import inspect
+
+from ...exchange import make
+from ...tensor import Tensor, new
+from ..parameter import Parameter
+from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from .linear import Linear
+from .module import Module
+from .normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
+
+
+class _Uninitialized:
+    """What a parameter or buffer is before its shape is known."""
+
+    _becomes: type = Tensor
+
+    def materialize(self, shape, device=None, dtype=None) -> None:
+        """Give it a shape, with elements that are not initialised."""
+        self.data = Tensor.new_empty(self.detach(), shape, device=device, dtype=dtype)
+        self.__class__ = self._becomes
+
+    def __repr__(self, **options):
+        return f"<{type(self).__name__}>"
+
+    __str__ = __repr__
+
+    @property
+    def shape(self):
+        raise RuntimeError(f"Can't access the shape of an uninitialized parameter or buffer ({type(self).__name__}). This error "
+                           f"usually happens in `load_state_dict` when trying to load an uninitialized parameter into an "
+                           f"initialized one. Call `forward` to initialize the parameters before accessing their attributes.")
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """A parameter whose shape is not known yet. Optimisers may hold it: it stays the same object when it gets one."""
+
+    __slots__ = ()
+    _becomes = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device=None, dtype=None):
+        return Parameter.__new__(cls, make([], dtype, device), requires_grad)
+
+    def __deepcopy__(self, memo):
+        found = memo.get(id(self))
+        if found is None:
+            found = memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
+        return found
+
+
+class UninitializedBuffer(_Uninitialized, Tensor):
+    """A buffer whose shape is not known yet."""
+
+    __slots__ = ()
+
+    def __new__(cls, device=None, dtype=None):
+        data, out = make([], dtype, device), new(cls)
+        out.storage, out.address, out.layout, out.node = data.storage, data.address, data.layout, None
+        return out
+
+    def __init__(self, device=None, dtype=None):
+        pass
+
+
+class _Lazy(Module):
+    """What all lazy layers share. `becomes` is the layer, `size` its attribute that is not known, `dims` the input's without
+    batch and channels."""
+
+    becomes: type = Module
+    size = "in_features"
+    dims = 0
+
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+        self.__dict__["_arguments"] = args, kwargs
+        given = inspect.signature(self.becomes).bind(1, *args, **kwargs).arguments
+        template = self.becomes(given.get("groups", 1), *args, **kwargs)
+        for name, value in template.__dict__.items():
+            if name not in ("_parameters", "_buffers"):
+                self.__dict__[name] = value
+        self.__dict__[self.size] = 0
+        for name, parameter in template._parameters.items():
+            self._parameters[name] = None if parameter is None else UninitializedParameter(
+                parameter.requires_grad, parameter.device, parameter.dtype)
+        for name, buffer in template._buffers.items():
+            waits = buffer is not None and buffer.layout.ndim
+            self._buffers[name] = UninitializedBuffer(buffer.device, buffer.dtype) if waits else buffer
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether the size of the input is still unknown."""
+        return any(isinstance(t, _Uninitialized) for t in (*self._parameters.values(), *self._buffers.values()))
+
+    def _learn(self, size):
+        """Become the layer for inputs of a size, with the parameters that are there already."""
+        args, kwargs = self.__dict__.pop("_arguments")
+        made = self.becomes(size, *args, **kwargs)
+        for own, fresh in ((self._parameters, made._parameters), (self._buffers, made._buffers)):
+            for name, tensor in own.items():
+                if isinstance(tensor, _Uninitialized):
+                    tensor.data = fresh[name].detach().to(tensor.device, tensor.dtype)
+                    tensor.__class__ = tensor._becomes
+        self.__dict__[self.size] = size
+        self.__class__ = self.becomes
+
+    def _size_of(self, input):
+        return input.layout.shape[-1] if not self.dims else input.layout.shape[-1 - self.dims]
+
+    def __call__(self, input, *args, **kwargs):
+        self._learn(self._size_of(input))
+        return self(input, *args, **kwargs)
+
+    def _load_from_state_dict(self, state_dict, prefix, *args):
+        """A state with a known shape makes the layer what it was saved from."""
+        for name in ("weight", "running_mean"):
+            saved = state_dict.get(prefix + name)
+            if saved is not None and not isinstance(saved, _Uninitialized) and name in {**self._parameters, **self._buffers}:
+                transposed = getattr(self.becomes, "transposed", False)
+                along = 0 if transposed or saved.layout.ndim == 1 else 1
+                groups = 1 if transposed or not self.dims or saved.layout.ndim == 1 else self.groups
+                self._learn(saved.layout.shape[along] * groups)
+                return self._load_from_state_dict(state_dict, prefix, *args)
+        return super()._load_from_state_dict(state_dict, prefix, *args)
+
+    def extra_repr(self):
+        return self.becomes.extra_repr(self)
+
+
+def _lazy(becomes, size, dims):
+    doc = f"""`{becomes.__name__}` whose `{size}` is that of its first input. The other arguments are the same.
+
+    Example:
+        >>> import numtorch as torch
+        >>> layer = torch.nn.LazyLinear(2)
+        >>> layer(torch.ones(1, 3)).shape, layer
+        (torch.Size([1, 2]), Linear(in_features=3, out_features=2, bias=True))
+    """
+    return type("Lazy" + becomes.__name__, (_Lazy,), {"becomes": becomes, "size": size, "dims": dims, "__doc__": doc,
+                                                      "__module__": __name__})
+
+
+LazyLinear = _lazy(Linear, "in_features", 0)
+LazyConv1d, LazyConv2d, LazyConv3d = (_lazy(kind, "in_channels", kind.dims) for kind in (Conv1d, Conv2d, Conv3d))
+LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d = (
+    _lazy(kind, "in_channels", kind.dims) for kind in (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d))
+LazyBatchNorm2d, LazyBatchNorm3d = (_lazy(kind, "num_features", dims) for kind, dims in ((BatchNorm2d, 2), (BatchNorm3d, 3)))
+LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d = (
+    _lazy(kind, "num_features", dims) for kind, dims in ((InstanceNorm1d, 1), (InstanceNorm2d, 2), (InstanceNorm3d, 3)))
+
+
+class LazyBatchNorm1d(_lazy(BatchNorm1d, "num_features", 1)):       # type: ignore[misc]
+    """`BatchNorm1d` whose `num_features` is that of its first input, (N, C) or (N, C, L)."""
+
+    def _size_of(self, input):
+        return input.layout.shape[1]

@@ -1,0 +1,74 @@
+"""Losses that want the target's score above others' by a margin."""
+from __future__ import annotations
+
+from ..tensor import Tensor
+from .activation import logsigmoid
+from .arithmetic import clamp_low
+from .comparison import eq
+from .creation import arange
+from .loss import legacy_reduction, reduced
+from .mask import replace_where
+from .scatter import gather
+
+
+def _classes(name, input, target):
+    if input.layout.ndim not in (1, 2) or not input.layout.numel:
+        raise RuntimeError(f"{name}: Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+                           f"{list(input.layout.shape)}")
+    single = input.layout.ndim == 1
+    return (input.unsqueeze(0), target.reshape(1, -1), True) if single else (input, target, False)
+
+
+def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=None, size_average=None, reduce=None,
+                      reduction: str = "mean") -> Tensor:
+    """The sum over the other classes of max(0, margin - input[target] + input[class])^p, divided by the number of classes.
+
+    Args:
+        input: (N, C) or (C). target: (N) or () classes.
+        p: 1 or 2. weight: (C), a factor for each target's class.
+
+    Raises:
+        ValueError: another p. RuntimeError: shapes that do not fit.
+    """
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    rows, classes, single = _classes("multi_margin_loss", input, target)
+    if classes.layout.numel != rows.layout.shape[0]:
+        raise RuntimeError(f"inconsistent target size, expected {rows.layout.shape[0]} but got {list(target.layout.shape)}")
+    classes = classes.reshape(-1, 1)
+    terms = clamp_low(rows - gather(rows, 1, classes) + margin, 0.0)
+    terms = terms if p == 1 else terms * terms
+    if weight is not None:
+        terms = terms * weight[classes.reshape(-1)].unsqueeze(1)
+    others = replace_where(terms, eq(arange(rows.layout.shape[1]), classes), 0)
+    found = others.sum(1) / rows.layout.shape[1]
+    return reduced(found.squeeze(0) if single else found, legacy_reduction(size_average, reduce, reduction))
+
+
+def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
+    """The sum over targets and other classes of max(0, 1 - input[target] + input[class]), divided by the number of classes.
+
+    Args:
+        input: (N, C) or (C). target: of the same shape: classes, up to the first -1.
+    """
+    rows, classes, single = _classes("multilabel_margin_loss", input, target)
+    if classes.layout.shape != rows.layout.shape:
+        raise RuntimeError(f"inconsistent target size: {list(target.layout.shape)} for input of size: {list(input.layout.shape)}")
+    given = (classes < 0).cumsum(1) == 0
+    count = rows.layout.shape[1]
+    places = clamp_low(classes, 0)
+    is_target = ((eq(arange(count), places.unsqueeze(2)) & given.unsqueeze(2)).sum(1)) > 0
+    terms = clamp_low(1 - gather(rows, 1, places).unsqueeze(2) + rows.unsqueeze(1), 0.0)
+    terms = replace_where(terms, ~given.unsqueeze(2) | is_target.unsqueeze(1), 0)
+    found = terms.sum((1, 2)) / count
+    return reduced(found.squeeze(0) if single else found, legacy_reduction(size_average, reduce, reduction))
+
+
+def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
+    """-(y log sigmoid(x) + (1 - y) log sigmoid(-x)), the mean over classes: for each class on its own.
+
+    Args:
+        input, target: (N, C) or (C). weight: (C), a factor for each class.
+    """
+    terms = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    return reduced((terms if weight is None else terms * weight).mean(-1), legacy_reduction(size_average, reduce, reduction))
