@@ -47,7 +47,8 @@ from .ops.gather import index_add, index_copy, index_fill, index_select, put, ta
 from .ops.index import index_put
 from .ops.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, column_stack, dstack, hstack, meshgrid, stack,
                        vstack)
-from .ops.rearrange import flip, fliplr, flipud, repeat_interleave, roll, rot90, tile
+from .ops.rearrange import (channel_shuffle, flip, fliplr, flipud, pixel_shuffle, pixel_unshuffle, repeat_interleave, roll, rot90,
+                            tile)
 from .ops.triangle import block_diag, diag, diag_embed, diagflat, trace, tril, tril_indices, triu, triu_indices
 from .ops.matrices import matrix_exp, matrix_power
 from .ops.solve import (cholesky_inverse, cholesky_solve, det, inverse, logdet, pinverse, slogdet, triangular_solve)
@@ -78,7 +79,6 @@ from .ops.extremes import argmax, argmin, max, min
 from .ops.reduce import (all, amax, amin, aminmax, any, count_nonzero, mean, nanmean, nansum, norm, prod, std, std_mean, sum, var,
                          var_mean)
 from .ops.regions import adaptive_avg_pool1d, adaptive_max_pool1d, max_pool3d
-from .ops.resample import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from .ops.scatter import gather, index_reduce, scatter, scatter_add, scatter_reduce, take_along_dim
 from .ops.parts import (chunk, dsplit, hsplit, split, split_with_sizes, tensor_split, unbind, unsafe_chunk, unsafe_split,
                         unsafe_split_with_sizes, vsplit)

@@ -1,4 +1,6 @@
 """Joining and rearranging against NumPy: values, dtypes, gradients, errors."""
+import itertools
+
 import numpy as np
 import pytest
 
@@ -165,8 +167,9 @@ def test_in_place_triangles_and_their_indices():
     assert x.tril_() is x
     np.testing.assert_array_equal(x.numpy(), np.tril(numbered(3, 3)))
     for ours, numpys in ((triangle.tril_indices, np.tril_indices), (triangle.triu_indices, np.triu_indices)):
-        for k in (-1, 0, 2):
-            np.testing.assert_array_equal(ours(3, 4, k).numpy(), np.stack(numpys(3, k, 4)))
+        for rows, columns, k in itertools.product((0, 1, 3, 5), (0, 1, 4, 5), range(-6, 7)):
+            np.testing.assert_array_equal(ours(rows, columns, k).numpy(), np.stack(numpys(rows, k, columns)))
+        assert ours(3, 3, dtype=dtypes.int32).dtype is dtypes.int32
 
 
 def test_atleast():

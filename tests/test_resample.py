@@ -121,6 +121,9 @@ def test_shuffles_are_inverse():
     assert up.shape == (2, 2, 6, 10) and up[1, 1, 3, 4].item() == x[1, 1 * 4 + 1 * 2 + 0, 1, 2].item()
     assert torch.equal(F.pixel_unshuffle(up, 2), x) and torch.equal(nn.PixelUnshuffle(2)(nn.PixelShuffle(2)(x)), x)
     assert torch.equal(F.channel_shuffle(F.channel_shuffle(x, 2), 4), x)
+    for view in (x.transpose(2, 3), x.flip(1)[:, :, ::2], x.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)):
+        for function in (lambda x: F.pixel_shuffle(x, 2), lambda x: F.channel_shuffle(x, 2), lambda x: F.pixel_unshuffle(x, 1)):
+            assert torch.equal(function(view), function(view.contiguous()))
 
 
 # ---------------------------------------------------------------- pooling

@@ -26,6 +26,7 @@ from ..ops.multihead import multi_head_attention_forward
 from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from ..ops.pad import pad
 from ..ops.random import rand, rand_like
+from ..ops.rearrange import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from ..ops.regions import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -44,7 +45,7 @@ from ..ops.regions import (
     max_unpool3d,
     unfold,
 )
-from ..ops.resample import channel_shuffle, interpolate, pixel_shuffle, pixel_unshuffle
+from ..ops.resample import interpolate
 from ..ops.responsenorm import local_response_norm
 from ..ops.unitnorm import normalize
 from ..ops.view import reshape, transpose, unsqueeze

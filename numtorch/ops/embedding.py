@@ -7,11 +7,13 @@ from ..dtypes import int64
 from ..layout import Layout
 from ..tensor import Tensor, empty
 from . import arithmetic, comparison, reduce
-from .copy import filled, register, to_dtype
+from .backends import kernels
+from .copy import contiguous, filled, register, to_dtype
 from .creation import arange
 from .distinct import bincount, unique
 from .gather import index_add, index_plan, index_values, out_of_self, put_values, spread
-from .indexed import check_index, run_indexed
+from .indexed import check_index, run_indexed, run_marking
+from .op import new_plan_table
 from .order import searchsorted
 from .scatter import scatter_reduce
 from .view import expand, reshape, unsqueeze
@@ -189,6 +191,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
 
 
 # ---------------------------------------------------------------- one-hot
+_one_hot_plans = new_plan_table()
+
+
 def one_hot(tensor, num_classes: int = -1) -> Tensor:
     """int64 zeros with a 1 at each index, along a new last dimension of `num_classes` (the largest index + 1 when -1).
 
@@ -199,16 +204,20 @@ def one_hot(tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if not tensor.layout.numel and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    low, high = (limit.item() for limit in reduce.aminmax(tensor)) if tensor.layout.numel else (0, 0)
-    if low < 0:
-        raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
-        num_classes = high + 1
+        num_classes = max(int(reduce.amax(tensor).item()), 0) + 1
     elif num_classes < 1:
         raise RuntimeError("num_classes should be positive")
-    elif high >= num_classes:
-        raise RuntimeError("Class values must be smaller than num_classes.")
-    out = filled(Layout.of(int64, (tensor.layout.numel * num_classes,), None, tensor.layout.device), 0)
-    places = arange(tensor.layout.numel, device=tensor.layout.device) * num_classes + reshape(tensor, -1)
-    put_values(out, (0,), (places,), filled(Layout.of(int64, (), None, tensor.layout.device), 1), False)
-    return reshape(out, *tensor.layout.shape, num_classes)
+    key = tensor.layout, num_classes
+    plan = _one_hot_plans.get(key)
+    if plan is None:
+        layout = Layout.of(int64, (*tensor.layout.shape, num_classes), None, tensor.layout.device)
+        prepared = kernels(layout.device, "rearrange").plan_one_hot(tensor.layout.numel, num_classes) if layout.numel else None
+        plan = _one_hot_plans.keep(key, (layout, prepared))
+    layout, prepared = plan
+    out, classes = empty(layout), contiguous(tensor)
+    wrong = run_marking(prepared, classes, out) if prepared is not None else 0
+    if wrong:
+        negative = reshape(classes, -1)[wrong - 1].item() < 0
+        raise RuntimeError(f"Class values must be {'non-negative' if negative else 'smaller than num_classes'}.")
+    return out

@@ -95,6 +95,14 @@ def run_counting(prepared, x) -> int:
     return count
 
 
+def run_marking(prepared, x, out) -> int:
+    """Run a kernel that looks at what it is given, and return the number of the first element that is no good, from 1 on, or 0."""
+    words, status = _desk.words
+    prepared.call(x.address, out.address, status, prepared.walk)
+    found, words[0] = words[0], 0
+    return found
+
+
 def run_comparing(prepared, parts, x, y) -> bool:
     """Run a kernel of which each part leaves whether it has found anything, and return whether any has."""
     words, status = _desk.words

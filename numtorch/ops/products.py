@@ -12,11 +12,11 @@ from .contract import dot
 from .creation import arange
 from .einsum import tensordot
 from .gather import index_select
-from .join import stack
 from .op import method
 from .power import pow
+from .rearrange import roll
 from .resize import into
-from .view import expand, reshape, select, unsqueeze
+from .view import expand, reshape, unsqueeze
 
 
 @method
@@ -56,8 +56,8 @@ def cross(input, other, dim=None, *, out=None) -> Tensor:
     dim = wrap_dim(dim, len(shape))
     if shape[dim] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {shape[dim]} and {shape[dim]}")
-    x, y = ([select(expand(t, shape), dim, i) for i in range(3)] for t in (input, other))
-    return into(out, stack([sub(mul(x[i - 2], y[i - 1]), mul(x[i - 1], y[i - 2])) for i in range(3)], dim))
+    x, y = (t if t.layout.shape == shape else expand(t, shape) for t in (input, other))
+    return into(out, roll(sub(mul(x, roll(y, -1, dim)), mul(roll(x, -1, dim), y)), -1, dim))
 
 
 @method

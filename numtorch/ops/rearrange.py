@@ -1,5 +1,7 @@
-"""One tensor rearranged by copying: repeated, turned round, rolled."""
+"""One tensor rearranged by copying: repeated, turned round, rolled, its channels dealt out as pixels."""
 from __future__ import annotations
+
+from math import prod
 
 from .. import layout as algebra
 from ..autograd.graph import GraphNode, recording
@@ -242,3 +244,82 @@ def _roll(x, shift, dim):
 def _roll_vjp(node, grad):
     shift, dim = node.constants
     return (_roll(contiguous(grad), -shift, dim),)
+
+
+# ---------------------------------------------------------------- channels and pixels
+def _dealt(name, input, factor, wide_of, vjp):
+    """The copy of a tensor seen in more dimensions and in another order of them: `wide_of` says which, and the result's shape."""
+    key = (name, input.layout, factor)
+    move = _moves.get(key)
+    if move is None:
+        wide, order, shape = wide_of(input.layout.shape, factor)
+        found = algebra.try_view(input.layout, wide)
+        if found is None:
+            return _dealt(name, contiguous(input), factor, wide_of, vjp)
+        source, _ = algebra.permute(found[0], order)
+        out = Layout.of(input.layout.dtype, tuple(shape), None, input.layout.device)
+        move = _plan(key, name, input.layout, out, [((source, 0), (source.dense(), 0))], vjp, factor)
+    return _moved(input, move)
+
+
+def _image(shape, name):
+    if len(shape) < 3:
+        raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {len(shape)} dimension(s)")
+    return shape
+
+
+def _shuffled(shape, r):
+    *lead, channels, height, width = _image(shape, "pixel_shuffle")
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    if channels % (r * r):
+        raise RuntimeError(f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+                           f"upscale_factor, but input.size(-3)={channels} is not divisible by {r * r}")
+    n, left = len(lead), channels // (r * r)
+    return (*lead, left, r, r, height, width), (*range(n), n, n + 3, n + 1, n + 4, n + 2), (*lead, left, height * r, width * r)
+
+
+def _unshuffled(shape, r):
+    *lead, channels, height, width = _image(shape, "pixel_unshuffle")
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    if height % r or width % r:
+        raise RuntimeError(f"pixel_unshuffle expects height and width to be divisible by downscale_factor, but got {height} and "
+                           f"{width} with {r}")
+    n, rows, columns = len(lead), height // r, width // r
+    order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
+    return (*lead, channels, rows, r, columns, r), order, (*lead, channels * r * r, rows, columns)
+
+
+def _regrouped(shape, groups):
+    if len(shape) < 3 or groups <= 0 or shape[1] % groups:
+        raise RuntimeError(f"channel_shuffle expects an input of at least 3 dimensions whose channels are divisible by groups, but "
+                           f"got {list(shape)} and {groups}")
+    return (shape[0], groups, shape[1] // groups, prod(shape[2:])), (0, 2, 1, 3), shape
+
+
+def pixel_shuffle(input, upscale_factor: int) -> Tensor:
+    """(*, C r^2, H, W) to (*, C, H r, W r): groups of channels become pixels (Shi et al. 2016)."""
+    return _dealt("pixel_shuffle", input, upscale_factor, _shuffled, _pixel_shuffle_vjp)
+
+
+def _pixel_shuffle_vjp(node, grad):
+    return (pixel_unshuffle(grad, node.constants),)
+
+
+def pixel_unshuffle(input, downscale_factor: int) -> Tensor:
+    """(*, C, H r, W r) to (*, C r^2, H, W): the inverse of `pixel_shuffle`."""
+    return _dealt("pixel_unshuffle", input, downscale_factor, _unshuffled, _pixel_unshuffle_vjp)
+
+
+def _pixel_unshuffle_vjp(node, grad):
+    return (pixel_shuffle(grad, node.constants),)
+
+
+def channel_shuffle(input, groups: int) -> Tensor:
+    """(N, C, ...) with channels dealt out over groups in turn (Zhang et al. 2018)."""
+    return _dealt("channel_shuffle", input, groups, _regrouped, _channel_shuffle_vjp)
+
+
+def _channel_shuffle_vjp(node, grad):
+    return (channel_shuffle(grad, grad.layout.shape[1] // node.constants),)

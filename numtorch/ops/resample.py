@@ -16,7 +16,6 @@ from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import contiguous, filled
 from .op import new_plan_table
-from .view import reshape
 
 _plans = new_plan_table()
 
@@ -248,50 +247,3 @@ def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", alig
     if mode == "area":
         return apply(input, region_maps(input.layout.shape[2:], sizes))
     return apply(input, _interpolation(mode, input.layout.shape[2:], sizes, factors, bool(align_corners)))
-
-
-def pixel_shuffle(input, upscale_factor: int) -> Tensor:
-    """(*, C r^2, H, W) to (*, C, H r, W r): groups of channels become pixels (Shi et al. 2016)."""
-    *lead, channels, height, width = _image(input, "pixel_shuffle")
-    r = upscale_factor
-    if r <= 0:
-        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
-    if channels % (r * r):
-        raise RuntimeError(f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-                           f"upscale_factor, but input.size(-3)={channels} is not divisible by {r * r}")
-    n = len(lead)
-    parts = reshape(input, *lead, channels // (r * r), r, r, height, width)
-    moved = parts.permute(*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return reshape(moved, *lead, channels // (r * r), height * r, width * r)
-
-
-def pixel_unshuffle(input, downscale_factor: int) -> Tensor:
-    """(*, C, H r, W r) to (*, C r^2, H, W): the inverse of `pixel_shuffle`."""
-    *lead, channels, height, width = _image(input, "pixel_unshuffle")
-    r = downscale_factor
-    if r <= 0:
-        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
-    if height % r or width % r:
-        raise RuntimeError(f"pixel_unshuffle expects height and width to be divisible by downscale_factor, but got {height} and "
-                           f"{width} with {r}")
-    n = len(lead)
-    parts = reshape(input, *lead, channels, height // r, r, width // r, r)
-    moved = parts.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return reshape(moved, *lead, channels * r * r, height // r, width // r)
-
-
-def channel_shuffle(input, groups: int) -> Tensor:
-    """(N, C, ...) with channels dealt out over groups in turn (Zhang et al. 2018)."""
-    shape = input.layout.shape
-    if len(shape) < 3 or groups <= 0 or shape[1] % groups:
-        raise RuntimeError(f"channel_shuffle expects an input of at least 3 dimensions whose channels are divisible by groups, but "
-                           f"got {list(shape)} and {groups}")
-    parts = reshape(input, shape[0], groups, shape[1] // groups, -1)
-    return reshape(parts.transpose(1, 2), *shape)
-
-
-def _image(input, name):
-    if input.layout.ndim < 3:
-        raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {input.layout.ndim} "
-                           f"dimension(s)")
-    return input.layout.shape

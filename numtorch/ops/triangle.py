@@ -3,10 +3,9 @@ from __future__ import annotations
 
 import builtins
 
-import numpy as np
-
 from .. import layout as algebra
 from ..autograd.graph import GraphNode, recording
+from ..devices import cpu
 from ..dtypes import int64, promote_types
 from ..exchange import make
 from ..layout import Layout, wrap_dim
@@ -81,18 +80,36 @@ _in_place(tril)
 _in_place(triu)
 
 
-def _triangle_indices(keep, row, col, offset, dtype, device):
-    return make(np.stack(np.nonzero(keep(np.arange(col) - np.arange(row)[:, None], offset))), dtype=dtype or int64, device=device)
+def _below(rows, columns, offset):
+    """How many elements of a matrix are on a diagonal or below it."""
+    first, full = min(max(-offset, 0), rows), min(max(columns - offset, 0), rows)    # the first rows with any, and with all, there
+    return (full - first) * (first + full + 1 + 2 * offset) // 2 + (rows - full) * columns
+
+
+def _triangle_indices(name, row, col, offset, upper, dtype, device):
+    if row < 0 or col < 0:
+        raise RuntimeError(f"{name}: row and col must be non-negative, got {row} and {col}")
+    key = name, row, col, offset
+    plan = _plans.get(key)
+    if plan is None:
+        count = row * col - _below(row, col, offset - 1) if upper else _below(row, col, offset)
+        prepared = kernels(cpu, "rearrange").plan_triangle_places(row, col, offset, upper, count) if count else None
+        plan = _plans.keep(key, (Layout.of(int64, (2, count)), prepared))
+    layout, prepared = plan
+    out = empty(layout)
+    if prepared is not None:
+        prepared.call(out.address, prepared.walk)
+    return out if dtype is None and device is None else out.to(dtype=dtype, device=device)
 
 
 def tril_indices(row, col, offset: int = 0, *, dtype=None, device=None) -> Tensor:
     """Row and column (2, count) of every element in the lower triangle of a row x col matrix."""
-    return _triangle_indices(np.less_equal, row, col, offset, dtype, device)
+    return _triangle_indices("tril_indices", row, col, offset, False, dtype, device)
 
 
 def triu_indices(row, col, offset: int = 0, *, dtype=None, device=None) -> Tensor:
     """Row and column (2, count) of every element in the upper triangle of a row x col matrix."""
-    return _triangle_indices(np.greater_equal, row, col, offset, dtype, device)
+    return _triangle_indices("triu_indices", row, col, offset, True, dtype, device)
 
 
 # ---------------------------------------------------------------- diagonals

@@ -74,6 +74,40 @@ def triangle(x, out, walk):
                 to[i] = 0
 
 
+def triangle_places(out, walk):
+    """The row of every element on one side of a diagonal, then the column of each.
+
+    walk: rows, columns, the diagonal, whether the upper part is meant, how many elements there are."""
+    columns, diagonal, upper = walk[1], walk[2], walk[3]
+    at = int64(0)
+    for row in range(walk[0]):
+        cut = min(max(row + diagonal + 1 - upper, int64(0)), columns)
+        first = cut if upper != 0 else int64(0)
+        count = columns - cut if upper != 0 else cut
+        a, b = offset(out, at), offset(out, walk[4] + at)
+        for i in range(count):
+            a[i] = row
+        for i in range(count):
+            b[i] = first + i
+        at += count
+
+
+def one_hot(classes, out, status, walk):
+    """A row of zeros for each class, with a 1 at its place. status: the number of the first class, from 1 on, that has none.
+
+    walk: classes, how many there are to choose from."""
+    width = walk[1]
+    for row in range(walk[0]):
+        place = int64(classes[row])
+        if place < 0 or place >= width:
+            status[0] = row + 1
+            return
+        b = offset(out, row * width)
+        for i in range(width):
+            b[i] = 0
+        b[place] = 1
+
+
 def total_of(counts, total, walk):
     """The sum of counts; -1 where one is negative."""
     found = negative = int64(0)
@@ -147,6 +181,17 @@ def plan_triangle(size: int, matrices: int, rows: int, columns: int, diagonal: i
     parts = shares(matrices * rows, work, GRAIN)
     return prepare_parts(kernel, [(start, stop, rows, columns * words, words, diagonal, int(upper)) for start, stop in parts],
                          [(0, 0)] * len(parts), work)
+
+
+def plan_triangle_places(rows: int, columns: int, diagonal: int, upper: bool, count: int):
+    """Addresses: out int64 (2, count), where so many elements of a matrix are on that side of the diagonal."""
+    kernel = typed(triangle_places, "int64", ("int64*", "int64*"))
+    return prepare_parts(kernel, [(rows, columns, diagonal, int(upper), count)], None, count)
+
+
+def plan_one_hot(n: int, classes: int):
+    """Addresses: n classes int64, out int64 (n, classes), status."""
+    return prepare_parts(typed(one_hot, "int64", ("int64*",) * 4), [(n, classes)], None, n * classes)
 
 
 def plan_total(dtype: str, n: int):
