@@ -22,3 +22,21 @@ def test_scans(dtype, shape):
         np.testing.assert_allclose(raw[32:-32].reshape(shape), expected, tolerance, tolerance)
         plan.call(x.ctypes.data, x.ctypes.data, plan.walk)
         assert (x.reshape(-1) == raw[32:-32]).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_sums_of_rows_of_every_length(dtype):
+    """Eights and what is left of them: nothing is read or written beside, and what is no number spoils only what follows it."""
+    rng = np.random.default_rng(1)
+    for n in range(1, 35):
+        x = rng.integers(-1000, 1000, (6, n)).astype(dtype)
+        if dtype == "float32":
+            x[1, n // 2], x[2, -1], x[4, 0] = np.nan, np.inf, -np.inf
+            x[5, n // 3], x[5, n // 3 + 1:n // 3 + 2] = 2 ** 40, -2 ** 40    # summed in float64: the others are not lost in it
+        raw = np.full(x.size + 64, 7, dtype)
+        plan = scan.plan_cumsum(dtype, 6, n, 1)
+        plan.call(x.ctypes.data, raw.ctypes.data + 32 * raw.itemsize, plan.walk)
+        assert (raw[:32] == 7).all() and (raw[-32:] == 7).all()
+        np.testing.assert_allclose(raw[32:-32].reshape(6, n), np.cumsum(x, 1, np.float64 if dtype == "float32" else None), 1e-6)
+        plan.call(x.ctypes.data, x.ctypes.data, plan.walk)
+        np.testing.assert_array_equal(x.reshape(-1), raw[32:-32])

@@ -169,9 +169,9 @@ def _over_lanes(context, builder, name, slow, x, ty):
     index.add_incoming(I64(0), entry)
     index.add_incoming(following, builder.block)
     back = builder.cbranch(builder.icmp_unsigned("<", following, I64(lanes)), loop, end)
-    width = module.add_metadata(["llvm.loop.vectorize.width", I32(lanes)])
-    identity = module.add_metadata([width])
-    identity.operands = (identity, width)                # a loop's metadata names itself first
+    width = module.add_metadata([ir.MetaDataString(module, "llvm.loop.vectorize.width"), I32(lanes)])
+    identity = module.add_metadata([I32(len(module.metadata)), width])
+    identity.operands = identity, width                  # a loop's metadata names itself first
     back.set_metadata("llvm.loop", identity)
     ir.IRBuilder(end).ret_void()
     return function
