@@ -212,6 +212,9 @@ FITS = {
     # (x + 4) exp(x**2) erfc(x) = ERFC(t), t = (x - 4) / (x + 4), 0 <= x (Shepherd and Laframboise, Math.
     # Comp. 36, 1981)
     "ERFC": (scaled_erfc, lambda t: 1 / scaled_erfc(t), -1, (0.45, 0.75), 11, 23),
+    # x exp(x**2) erfc(x) = 1 / sqrt(pi) + ERFC_FAR(z) z, z = 1 / x**2, from where ERFC_PIECES end to where erfc is 0
+    "ERFC_FAR": (lambda z: (mp.exp(1 / z) * mp.erfc(1 / mp.sqrt(z)) / mp.sqrt(z) - 1 / mp.sqrt(mp.pi)) / z, lambda z: z * 2,
+                (1 / mp.mpf("10.5") ** 2, 1 / mp.mpf("27.5") ** 2), (1 / mp.mpf("3.93") ** 2, 1 / mp.mpf("3.39") ** 2), 5, 16),
     # erfinv(x) = x * P(w), w = -log(1 - x**2); in the tail of sqrt(w) (Giles, "Approximating the erfinv
     # function", 2010)
     "ERFINV": (lambda w: erfinv_ratio(w + 3), one, -3, 3, 12, 25),

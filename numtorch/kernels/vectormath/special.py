@@ -44,25 +44,34 @@ ERFC_ZERO = constant(10.5, 27.5)                         # beyond, erfc is zero
 ERFC_ONE = constant(2.0 ** -26, 2.0 ** -55)              # below, erfc rounds to 1
 
 
-def _inverse(d):
-    return 1.0 / d
+def _erfc(x):
+    """1 - erf(x), accurate where that is small, by exp(-x**2) P(t) / (x + 4) with t = 2 x / (x + 4) - 1."""
+    a = fabs(x)
+    b = select(a > ERFC_ZERO, ERFC_ZERO, a)
+    w = 1.0 / (b + 4.0)
+    square = b * b
+    y = exp_two_floats(-square, -fma(b, b, -square)) * (erfc_polynomial(fma(b + b, w, -1.0)) * w)
+    y = select(a < ERFC_ONE, 1.0, select(x < 0.0, 2.0 - y, y))
+    return select(x == x, y, x)
 
 
-def _erfc_by(inverse, exponential):
-    """1 - erf(x), accurate where that is small, by exp(-x**2) P(t) / (x + 4) with t = 2 x / (x + 4) - 1.
+ROOT_OF_PI = constant(1 / math.sqrt(math.pi))
+erfc_far_polynomial = polynomial("erfc_far_polynomial", c.ERFC_FAR32, c.ERFC_FAR64)
 
-    Args:
-        inverse, exponential: 1 / d, and exp of two floats.
-    """
-    def erfc(x):
-        a = fabs(x)
-        b = select(a > ERFC_ZERO, ERFC_ZERO, a)
-        w = inverse(b + 4.0)
-        square = b * b
-        y = exponential(-square, -fma(b, b, -square)) * (erfc_polynomial(fma(b + b, w, -1.0)) * w)
-        y = select(a < ERFC_ONE, 1.0, select(x < 0.0, 2.0 - y, y))
-        return select(x == x, y, x)
-    return both(erfc)
+
+def _erfc_far(x):
+    """The same beyond the tables' reach, by exp(-x**2) (1 / sqrt(pi) + P(1 / x**2) / x**2) / x, with the quotient in two floats."""
+    a = fabs(x)
+    b = select(a > ERFC_ZERO, ERFC_ZERO, a)
+    w = 1.0 / b
+    z = w * w
+    h = fma(erfc_far_polynomial(z), z, ROOT_OF_PI)
+    q = h * w
+    low = fma(h, w, -q) + h * (fma(-w, b, 1.0) * w)
+    square = b * b
+    e = tabled_exp_two_floats(-square, -fma(b, b, -square))
+    y = fma(e, low, e * q)                               # a product e * low may be denormal, which takes 150 cycles
+    return select(x < 0.0, 2.0 - y, y)
 
 
 erfinv_polynomial = polynomial("erfinv_polynomial", c.ERFINV32, c.ERFINV64)
@@ -178,8 +187,7 @@ def _by_scipy(name):
 
 erf = Elementary("erf", _by_scipy("erf"), ByMachine(both(_erf), tabled.erf))
 erfc = Elementary("erfc", _by_scipy("erfc"),
-                  ByMachine(_erfc_by(both(_inverse), exp_two_floats),
-                            tabled.erfc_by(_erfc_by(tabled.reciprocal, tabled_exp_two_floats))))
+                  ByMachine(both(_erfc), tabled.erfc_by(both(_erfc_far))))
 portable_erfinv = both(_erfinv)
 erfinv = Elementary("erfinv", _by_scipy("erfinv"),
                     ByMachine(portable_erfinv, ByPrecision(tabled.erfinv32, tabled.erfinv64_by(portable_erfinv.float64))))
