@@ -156,7 +156,7 @@ DIGAMMA_ZERO_LOW = constant(1.2438149938918909e-08, 9.549995429965697e-17)
 
 
 def _digamma(x):
-    """Derivative of lgamma: below 3 from [1, 2), where its zero is a factor, else by Stirling's series; for negative x by
+    """Derivative of lgamma: below 4 from [1, 2), where its zero is a factor, else by Stirling's series; for negative x by
     digamma(x) = digamma(-x) - 1/x + pi / tan(-pi x)."""
     a = fabs(x)
     shift = a < 8.0
@@ -168,9 +168,10 @@ def _digamma(x):
     z = inverse * inverse
     y = log(moved) - fma(digamma_polynomial(z), z, 0.5 * inverse)
     y = y - select(shift, fourfold + 1.0 / b, 0.0)       # 1/b + 1/(b + 1) + ... + 1/(b + 4)
-    d = select(a < 1.0, a + 1.0, select(a < 2.0, a, a - 1.0))
-    step = select(a < 1.0, -1.0 / a, select(a < 2.0, 0.0, 1.0 / d))
-    y = select(a < 3.0, fma((d - DIGAMMA_ZERO) - DIGAMMA_ZERO_LOW, digamma_near(d - 1.5), step), y)
+    d = select(a < 1.0, a + 1.0, select(a < 2.0, a, select(a < 3.0, a - 1.0, a - 2.0)))
+    above = select(a < 1.0, -1.0, select(a < 2.0, 0.0, select(a < 3.0, 1.0, d + d + 1.0)))      # 1/d + 1/(d + 1) from 3 to 4
+    below = select(a < 1.0, a, select(a < 3.0, d, d * (d + 1.0)))
+    y = select(a < 4.0, fma((d - DIGAMMA_ZERO) - DIGAMMA_ZERO_LOW, digamma_near(d - 1.5), above / below), y)
     sine, cosine = sin_cos_pi(select(x < 0.0, a, 0.5))
     reflected = y + 1.0 / a + PI * cosine / sine
     y = select(x < 0.0, select(sine == 0.0, NAN, reflected), y)
