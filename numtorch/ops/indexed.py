@@ -10,9 +10,9 @@ import threading
 from ..autograd.graph import GraphNode, check_mode, mark_written, recording
 from ..dtypes import int32, int64
 from ..tensor import Tensor
-from .copy import clone, register
-from .op import method
-from .reduce import amax, amin
+from .backends import kernels
+from .copy import clone, contiguous, register
+from .op import method, new_plan_table
 from .resize import into
 from .view import unsqueeze
 from .writing import check_inplace_allowed, overlap_partly, rebase_history
@@ -33,6 +33,7 @@ class _Desk(threading.local):
 
 
 _desk = _Desk()
+_looks = new_plan_table()
 
 
 def out_of_bounds(index, position, dim, size):
@@ -66,7 +67,14 @@ def look_first(x, indices, bounds, complaint=out_of_bounds):
     if _desk.fresh is x.storage or (len(indices) == 1 and indices[0].layout.ndim < 2 and indices[0].layout.numel <= SPAN):
         return
     for index, (_, size, least) in zip(indices, bounds):
-        if index.layout.numel and (amin(index).item() < least or amax(index).item() >= size):
+        layout = index.layout
+        if not layout.numel:
+            continue
+        plan = _looks.get((layout, size, least))
+        if plan is None:
+            plan = kernels(layout.device, "equal").plan_beyond(layout.dtype.kernel, layout.numel, least, size)
+            _looks.keep((layout, size, least), plan)
+        if run_finding(*plan, index if layout.contiguous else contiguous(index)):
             raise complaint(*_first_bad(indices, bounds))
 
 
@@ -103,10 +111,10 @@ def run_marking(prepared, x, out) -> int:
     return found
 
 
-def run_comparing(prepared, parts, x, y) -> bool:
+def run_finding(prepared, parts, *tensors) -> bool:
     """Run a kernel of which each part leaves whether it has found anything, and return whether any has."""
     words, status = _desk.words
-    prepared.call(x.address, y.address, status, prepared.walk)
+    prepared.call(*[x.address for x in tensors], status, prepared.walk)
     found = any(words[:parts]) if parts > 1 else words[0] != 0
     words[0] = 0
     return found

@@ -6,7 +6,7 @@ from ..devices import cpu
 from ..tensor import Size, Tensor
 from . import comparison, reduce, view
 from .backends import kernels
-from .indexed import run_comparing
+from .indexed import run_finding
 from .op import method, new_plan_table
 
 
@@ -53,7 +53,7 @@ def equal(input, other):
             kind = layout.dtype
             plan = _comparisons.keep(layout, kernels(cpu, "equal").plan_differs(
                 kind.to_real().kernel, layout.numel * (1 + kind.is_complex)))
-        return not run_comparing(*plan, input, other)
+        return not run_finding(*plan, input, other)
     return layout.shape == other.layout.shape and reduce.all(comparison.eq(input, other)).item()
 
 

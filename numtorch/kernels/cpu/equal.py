@@ -1,7 +1,8 @@
-"""Whether two tensors hold the same elements: looked at until the first block that differs."""
+"""Whether something is found among elements, looked at until the first block that holds it: where two tensors differ, or an index
+that is out of bounds. Each part leaves its answer in a word of its own."""
 from __future__ import annotations
 
-from numpy import int32
+from numpy import int32, int64
 
 from ..intrinsics import offset
 from .elements import itemsize, prepare_parts, same, shares, typed
@@ -9,6 +10,7 @@ from .elements import itemsize, prepare_parts, same, shares, typed
 load = same
 BLOCK = 512                                              # elements between two looks at the answer
 GRAIN = 50_000
+MOST_PARTS = 32                                          # words that a caller has for answers
 
 
 def differs(x, y, out, walk):
@@ -25,10 +27,34 @@ def differs(x, y, out, walk):
             return
 
 
+def beyond(index, out, walk):
+    """walk: elements, the least good index, the first that is too large. `out` is 1 where one is out of bounds, else 0."""
+    n, least, end = walk[0], walk[1], walk[2]
+    out[0] = 0
+    for start in range(0, n, BLOCK):
+        a = offset(index, start)
+        wrong = int32(0)
+        for i in range(min(n - start, BLOCK)):
+            wrong = int32(wrong + int32((int64(a[i]) < least) | (int64(a[i]) >= end)))
+        if wrong != 0:
+            out[0] = 1
+            return
+
+
+# ---------------------------------------------------------------- planners
+def _plan(kernel, dtype, arrays, n, *numbers):
+    parts = shares(n, n, max(GRAIN, n // MOST_PARTS + 1), BLOCK)
+    size = itemsize(dtype)
+    return prepare_parts(typed(kernel, dtype, ("element*",) * arrays + ("int64*", "int64*")),
+                         [(stop - start, *numbers) for start, stop in parts],
+                         [(start * size,) * arrays + (8 * place,) for place, (start, _) in enumerate(parts)], n), len(parts)
+
+
 def plan_differs(dtype: str, n: int):
     """Addresses: x and y (n each, dense), an int64 for each part. Returns the kernel and how many parts it has."""
-    parts = shares(n, n, GRAIN, BLOCK)
-    kernel = typed(differs, dtype, ("element*", "element*", "int64*", "int64*"))
-    size = itemsize(dtype)
-    return prepare_parts(kernel, [(stop - start,) for start, stop in parts],
-                         [(start * size, start * size, 8 * place) for place, (start, _) in enumerate(parts)], n), len(parts)
+    return _plan(differs, dtype, 2, n)
+
+
+def plan_beyond(dtype: str, n: int, least: int, end: int):
+    """Addresses: n indices, dense, good in [least, end); an int64 for each part. Returns what `plan_differs` does."""
+    return _plan(beyond, dtype, 1, n, least, end)
