@@ -55,6 +55,14 @@ def _multiply_places(longest, runs, vectors, width, run, parts, part_step, depth
                 out[(r * run + i) * out_row + f] = type(total)(0) if total < lowest else total
 
 
+def _multiply_sliding(longest, runs, width, run, parts, part_step, groups, image, starts, offsets, right, first, lowest, out,
+                      out_row):
+    """As `_multiply_places` for one vector of features and a stride of 1, where `groups` of three k, each finding the element after
+    the one before, share what they load."""
+    _multiply_places(longest, runs, 1, width, run, parts, part_step, 3 * groups, image, starts, 1, offsets, right, first, 0, lowest,
+                     out, out_row, out, 0, 0)
+
+
 def _store_turned(width, runs, pitch, source, run, features, out, plane, targets, ends):
     """out[f * plane + targets[r] + i] = source[(r * run + i) * pitch + f] for f < features, at most `width`, r < runs and i < run,
     before ends[r].
@@ -76,6 +84,7 @@ def _micro(twin, name):
 
 
 multiply_places = _micro(_multiply_places, "multiply_places")
+multiply_sliding = _micro(_multiply_sliding, "multiply_sliding")
 store_turned = _micro(_store_turned, "store_turned")
 
 # The descriptor.
@@ -83,7 +92,7 @@ FIRST, END, FIRST_BLOCK, END_BLOCK, GROUPS, IMAGES, SIDE, SLABS, FEATURES, CHANN
 KERNEL_ROWS, CLASSES, RUN, STEP, HAS_BIAS, RELU_FLAG, OUT_DEPTHS, OUT_ROWS, OUT_COLUMNS, OUT_PLANE = range(10, 20)
 X_ROW, X_DEPTH, X_CHANNEL, ROW_STEP, DEPTH_STEP, CHANNEL_STEP, IMAGE_STEP = range(20, 27)
 SLAB_TABLE, LINE_TABLE, OFFSETS, W_ORDER, W_ROW, W_BASE, W_BASES, W_RUN, W_GROUP, W_LIMIT = range(27, 37)
-PACKED_GROUP, PACK_INSIDE, LEFT_SPACE, SCRATCH, BLOCKS, CLASS_TABLE = range(37, 43)
+PACKED_GROUP, PACK_INSIDE, LEFT_SPACE, SCRATCH, BLOCKS, CLASS_TABLE, SLIDING = range(37, 44)
 
 # A slab's words: its planes, rows and columns of places, each the first and how many; the source's that they see; how many zeros
 # are before a row, and how long it is with zeros.
@@ -194,7 +203,10 @@ def _lanes_row(images, columns, lanes, image, source, plane, line, weight, bias,
                 parts = int64(0)
             for r in range(4):
                 there[r] = starts[min(r, runs - 1)] + kind[C_START]
-            if lanes == WIDTH:
+            if lanes == WIDTH and walk[SLIDING] != 0:
+                multiply_sliding(PLACES_A_RUN, 4, WIDTH, run, parts, tap_plane, terms // 3, image, there, offset(offsets, k),
+                                 offset(weight, k * WIDTH), bias, lowest, tile, int64(WIDTH))
+            elif lanes == WIDTH:
                 multiply_places(PLACES_A_RUN, 4, 1, WIDTH, run, parts, tap_plane, terms, image, there, step, offset(offsets, k),
                                 offset(weight, k * WIDTH), bias, int64(0), lowest, offset(tile, c * WIDTH), classes * WIDTH,
                                 offset(out, targets[0]), out_plane, span)
@@ -405,6 +417,7 @@ def _plan(dtype, sums, multiply_adds, bias, relu, arguments):
     scratch = left + (aligned(lanes * depth) if inside else 0)
     row_stride, group_stride, channel_stride = sums.weight
     taps = depth // channels
+    sliding = columns.step == 1 and len(columns.classes) == 1 and list(columns.shifts) == [0, 1, 2]
     # neighbouring weights of a feature: all of them, or those of a channel
     run_of_weights = (0, 1, depth) if channel_stride == taps else (channel_stride, channels, taps)
     descriptors = [(first, end, first_block, end_block, groups, sums.images, side, number, features, channels, len(rows.taps),
@@ -412,7 +425,8 @@ def _plan(dtype, sums, multiply_adds, bias, relu, arguments):
                     planes.out * rows.out * columns.out, columns.size, rows.size * columns.size,
                     planes.size * rows.size * columns.size, row_step, depth_step, channel_step, image_step, slabs.ctypes.data,
                     lines.ctypes.data, offsets.ctypes.data, order.ctypes.data, row_stride, *run_of_weights, group_stride,
-                    groups * group_stride, packed, int(inside), left, packed * groups + part * scratch, blocks, classes.ctypes.data)
+                    groups * group_stride, packed, int(inside), left, packed * groups + part * scratch, blocks, classes.ctypes.data,
+                    int(sliding))
                    for part, (first, end, first_block, end_block) in enumerate(cuts)]
     keep = (slabs, lines, offsets, order, classes)
     multiply = threads.prepare(kernel_for(convolve_lanes, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)

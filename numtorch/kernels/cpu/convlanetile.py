@@ -102,6 +102,54 @@ class _Places:
         b.call(prefetch, [b.bitcast(b.gep(self.result, [b.add(feature, end)]), byte), *(ir.Constant(I32, x) for x in (1, 3, 1))])
 
 
+class _SlidingPlaces(_Places):
+    """The same for one vector of features and groups of three neighbouring k that find neighbouring elements, as neighbouring
+    places do: an element loaded for one place and k serves two others (the gradient of 2 x 16 x 16 x 28 x 28 by 3 x 3 x 3 in 4.26
+    ms, 4.84 else)."""
+
+    def _depth(self, first, start):
+        b, v, taps = self.b, self.v, 3
+        k, before, loop, done = _loop(b, self.depth, "depth")
+        sums = [b.phi(v.type) for _ in start]
+        at = b.add(first, b.mul(k, _index(taps)))
+        panel = b.gep(self.right, [b.mul(at, _index(v.width))])
+        row = [v.load(b.gep(panel, [_index(tap * v.width)])) for tap in range(taps)]
+        shift = b.mul(b.load(b.gep(self.offsets, [at])), _index(v.bytes))
+        new = list(sums)
+        for r, base in enumerate(self.bases):
+            place = b.inttoptr(b.add(base, shift), v.element.as_pointer())
+            for j in range(self.run + taps - 1):
+                factor = v.splat(b.load(b.gep(place, [_index(j)])))
+                for tap in range(taps):
+                    if 0 <= j - tap < self.run:
+                        i = r * self.run + j - tap
+                        new[i] = v.fma(factor, row[tap], new[i])
+        for phi, old, value in zip(sums, start, new):
+            phi.add_incoming(old, before)
+            phi.add_incoming(value, loop)
+        _next(b, k, self.depth, loop, done)
+        return new
+
+
+@intrinsic(prefer_literal=True)
+def multiply_sliding(typing_context, longest, runs, width, run, parts, part_step, groups, image, starts, offsets, right, first,
+                     lowest, out, out_row):
+    tallest, number, lanes = [t.literal_value for t in (longest, runs, width)]
+
+    def codegen(context, builder, signature, values):
+        element = context.get_value_type(out.dtype)
+        run, parts, part_step, groups, image, starts, offsets, right, first, lowest, to, to_row = values[3:]
+        operands = [parts, part_step, groups, image, starts, _index(1), offsets, right, first, _index(0), lowest, to, to_row,
+                    None, None, None]
+        _for_each_height(builder, run, tallest,
+                         lambda height: _SlidingPlaces(builder, element, lanes, height, number, 1, operands).emit())
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(longest, runs, width, integer, integer, integer, integer, image, starts, offsets, right, first, out.dtype,
+                      out, integer), codegen
+
+
 @intrinsic(prefer_literal=True)
 def multiply_places(typing_context, longest, runs, vectors, width, run, parts, part_step, depth, image, starts, stride, offsets,
                     right, first, first_row, lowest, out, out_row, result, plane, span):
