@@ -4,11 +4,11 @@ from __future__ import annotations
 from ..autograd.graph import GraphNode, note_view, recording
 from ..autograd.modes import modes
 from ..layout import Layout, broadcast_shapes
-from ..tensor import Tensor, empty, view_of, wrap
+from ..tensor import Tensor, empty, view_of
 from .arithmetic import where
-from .copy import copy_, copy_elements, register
+from .copy import copy_, plan_copy, register
 from .elementary import PI, atan2
-from .op import as_operand, method, registry
+from .op import as_operand, method, new_plan_table, registry
 from .pointwise import pointwise
 from .resize import into
 from .view import select
@@ -103,6 +103,24 @@ Tensor.real, Tensor.imag = property(real, _set_part(real)), property(imag, _set_
 
 
 # ---------------------------------------------------------------- made of two
+_joinings = new_plan_table()
+
+
+def _plan_joining(real, imag):
+    """The layout of complex numbers of two parts, the copies of each into it, and how far the second is behind the first."""
+    for part in (real, imag):
+        if part.dtype.name not in ("float32", "float64"):
+            raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype.title} and "
+                               f"{imag.dtype.title}")
+    if real.dtype is not imag.dtype:
+        raise RuntimeError(f"Expected object of scalar type {real.dtype.title} but got scalar type {imag.dtype.title} for second "
+                           f"argument")
+    shape = broadcast_shapes(real.shape, imag.shape)
+    layout = Layout.of(real.dtype.to_complex(), shape, None, real.device)
+    parts = Layout.of(real.dtype, shape, tuple([2 * s for s in layout.strides]), real.device)
+    return _joinings.keep((real, imag), (layout, [plan_copy(part, parts) for part in (real, imag)], real.dtype.itemsize))
+
+
 def complex(real, imag, *, out=None) -> Tensor:
     """Complex numbers of real and imaginary parts, which broadcast.
 
@@ -114,28 +132,15 @@ def complex(real, imag, *, out=None) -> Tensor:
         >>> torch.complex(torch.tensor([1.]), torch.tensor([2.]))
         tensor([1.+2.j])
     """
-    for part in (real, imag):
-        if part.layout.dtype.name not in ("float32", "float64"):
-            raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {real.layout.dtype.title} and "
-                               f"{imag.layout.dtype.title}")
-    if real.layout.dtype is not imag.layout.dtype:
-        raise RuntimeError(f"Expected object of scalar type {real.layout.dtype.title} but got scalar type "
-                           f"{imag.layout.dtype.title} for second argument")
-    shape = broadcast_shapes(real.layout.shape, imag.layout.shape)
-    made = empty(Layout.of(real.layout.dtype.to_complex(), shape, None, real.layout.device))
-    for position, part in enumerate((real, imag)):
-        copy_elements(part, _part_of(made, position))
+    plan = _joinings.get((real.layout, imag.layout)) or _plan_joining(real.layout, imag.layout)
+    layout, copies, itemsize = plan
+    made = empty(layout)
+    if layout.numel:
+        copies[0].call(real.address, made.address, copies[0].walk)
+        copies[1].call(imag.address, made.address + itemsize, copies[1].walk)
     if recording(real, imag):
         made.node = GraphNode("complex", (real.node, imag.node), (), _complex_vjp, (real.layout.shape, imag.layout.shape))
     return into(out, made)
-
-
-def _part_of(made, position):
-    """The real (0) or the imaginary (1) parts of a new tensor, to be written."""
-    layout = made.layout
-    kind = layout.dtype.to_real()
-    doubled = Layout.of(kind, layout.shape, tuple([2 * s for s in layout.strides]), layout.device)
-    return wrap(made.storage, made.address + position * kind.itemsize, doubled)
 
 
 def _complex_vjp(node, grad):

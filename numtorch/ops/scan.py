@@ -17,7 +17,7 @@ from .order import around
 from .reduce import sum
 from .resize import into
 from .scatter import scatter_add_
-from .view import narrow, reshape
+from .view import narrow, reshape, select
 
 # ---------------------------------------------------------------- sums and products
 _scan_plans = new_plan_table()
@@ -244,6 +244,10 @@ def trapezoid(y, x=None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """
     if not y.layout.shape[dim]:
         return sum(y, dim)
+    size = y.layout.shape[dim]
+    if x is None and size > 1:                           # one pass over all but the ends
+        ends = (select(y, dim, 0) + select(y, dim, -1)) / 2.0
+        return (sum(narrow(y, dim, 1, size - 2), dim) + ends) * dx
     return sum(_areas("trapezoid", y, x, dx, dim), dim)
 
 
