@@ -1,6 +1,7 @@
 """Interpolation, pooling in three dimensions, adaptive pooling, unpooling, folding, grid sampling: values, gradients, errors."""
 from __future__ import annotations
 
+import importlib.util
 import math
 
 import numpy as np
@@ -304,3 +305,24 @@ def test_modules_call_their_functions():
 def test_errors(call, kind, words):
     with pytest.raises(kind, match=words):
         call(torch.randn(2, 3, 4, 5))
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_smoothing_what_is_made_smaller(mode):
+    x = torch.tensor(np.random.default_rng(3).standard_normal((2, 3, 9, 12)), requires_grad=True)
+    for size in ((3, 5), (9, 12), (20, 7), (1, 1)):
+        found = F.interpolate(x, size, mode=mode, antialias=True)
+        assert torch.allclose(F.interpolate(x * 0 + 3, size, mode=mode, antialias=True), torch.full((2, 3, *size), 3.0).double())
+        if importlib.util.find_spec("torch"):
+            peer = importlib.import_module("torch")
+            for corners in (None, True):
+                ours = F.interpolate(x, size, mode=mode, antialias=True, align_corners=corners)
+                theirs = peer.nn.functional.interpolate(peer.tensor(x.detach().numpy()), size, mode=mode, antialias=True,
+                                                        align_corners=corners)
+                assert np.allclose(ours.detach().numpy(), theirs.numpy(), atol=1e-12)
+        assert found.shape == (2, 3, *size)
+    assert gradcheck(lambda x: F.interpolate(x, (3, 5), mode=mode, antialias=True), (x,), fast_mode=True)
+    whole = F.interpolate(x, (9, 12), mode=mode, antialias=True)
+    assert torch.allclose(whole, x)                      # nothing to smooth
+    with pytest.raises(ValueError, match="restricted to bilinear and bicubic"):
+        F.interpolate(x, (3, 3), mode="nearest", antialias=True)

@@ -171,7 +171,33 @@ def _cubic(inputs, outputs, scale, align_corners):
     return rows
 
 
-_KINDS = {"regions": _regions, "windows": _windows, "nearest": _nearest, "linear": _linear, "cubic": _cubic}
+def _triangle(x):
+    return max(0.0, 1.0 - abs(x))
+
+
+def _keys(x):
+    """Keys's cubic with a = -0.5, as Pillow has it."""
+    x = abs(x)
+    return (1.5 * x - 2.5) * x * x + 1 if x < 1 else ((-0.5 * x + 2.5) * x - 4) * x + 2 if x < 2 else 0.0
+
+
+_FILTERS = {"bilinear": (1.0, _triangle), "bicubic": (2.0, _keys)}           # how far each reaches, in outputs
+
+
+def _smooth(inputs, outputs, scale, name):
+    """A filter about each output that is as wide as what the output stands for: nothing between outputs is lost."""
+    reach, weigh = _FILTERS[name]
+    wide = max(scale, 1.0)
+    rows = []
+    for i in range(outputs):
+        centre = scale * (i + 0.5)
+        first, stop = max(int(centre - reach * wide + 0.5), 0), min(int(centre + reach * wide + 0.5), inputs)
+        weights = [weigh((j - centre + 0.5) / wide) for j in range(first, stop)]
+        rows.append([(j, w / sum(weights)) for j, w in enumerate(weights, first)])
+    return rows
+
+
+_KINDS = {"regions": _regions, "windows": _windows, "nearest": _nearest, "linear": _linear, "cubic": _cubic, "smooth": _smooth}
 _MODES = {"nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "area": (1, 2, 3), "linear": (1,), "bilinear": (2,), "bicubic": (2,),
           "trilinear": (3,)}
 
@@ -198,8 +224,11 @@ def _output_sizes(input, size, scale_factor, recompute, dims):
 @functools.lru_cache(1024)
 def _interpolation(mode, extents, sizes, factors, align_corners):
     scales = [n / o if f is None else 1.0 / f for n, o, f in zip(extents, sizes, factors or (None,) * len(extents))]
-    kind, extra = {"nearest": ("nearest", False), "nearest-exact": ("nearest", True), "bicubic": ("cubic", align_corners)}.get(
+    kind, extra = {"nearest": ("nearest", False), "nearest-exact": ("nearest", True), "bicubic": ("cubic", align_corners),
+                   "smooth bilinear": ("smooth", "bilinear"), "smooth bicubic": ("smooth", "bicubic")}.get(
         mode, ("linear", align_corners))
+    if kind == "smooth" and align_corners:
+        scales = [(n - 1) / (o - 1) if o > 1 else 0.0 for n, o in zip(extents, sizes)]
     return _maps(kind, tuple((n, o, s, extra) for n, o, s in zip(extents, sizes, scales)))
 
 
@@ -214,10 +243,11 @@ def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", alig
             `"area"` (means).
         align_corners: whether the centres of the corner pixels stay where they are; else the outer edges do.
         recompute_scale_factor: compute positions from the extents, and not from `scale_factor`.
+        antialias: whether what is made smaller is smoothed first, as Pillow does it; of bilinear and bicubic mode.
 
     Raises:
         ValueError: options that do not go together.
-        NotImplementedError: a mode that the input's dimensions do not have, or antialias.
+        NotImplementedError: a mode that the input's dimensions do not have.
 
     Example:
         >>> import numtorch as torch
@@ -230,9 +260,9 @@ def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", alig
         if align_corners is not None:
             raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
                              "trilinear")
-    if antialias:
-        raise NotImplementedError("interpolate: antialias is not supported")
     dims = input.layout.ndim - 2
+    if antialias and (mode not in _FILTERS or dims != 2):
+        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
     if dims not in _MODES[mode]:
         raise NotImplementedError(f"Got {input.layout.ndim}D input, but {mode} mode needs "
                                   f"{' or '.join(f'{d + 2}D' for d in _MODES[mode])} input")
@@ -246,4 +276,5 @@ def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", alig
                            f"{list(input.layout.shape[2:])}) output ({list(sizes)})")
     if mode == "area":
         return apply(input, region_maps(input.layout.shape[2:], sizes))
+    mode = "smooth " + mode if antialias else mode
     return apply(input, _interpolation(mode, input.layout.shape[2:], sizes, factors, bool(align_corners)))
