@@ -1,9 +1,12 @@
-"""Exponentials and logarithms from tables in registers, for processors with AVX-512.
+"""Exponentials, logarithms and error functions from tables in registers, for processors with AVX-512.
 
 Tables of 16 or 32 entries leave so small an argument that the polynomials have half the terms (Tang, "Table-driven
 implementation of the exponential function", 1989, and "... of the logarithm function", 1990). The instructions that split
 and scale floats also do what the portable forms in exponential.py must do by comparing: infinities, zeros, denormals and
 NaN need no code of their own. A float32 exp is 11 instructions where the portable one has 17.
+
+The error functions are polynomials by pieces, whose coefficients are looked up too; each costs two instructions, so the pieces
+cover what arguments mostly are, and `beyond` takes vectors with any lane out of their reach aside.
 """
 from __future__ import annotations
 
