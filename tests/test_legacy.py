@@ -19,7 +19,7 @@ def test_tensor_types(name):
     assert not any(isinstance(x, getattr(torch, other)) for other in others) and not isinstance(np.ones(2), kind)
     for wanted in (f"torch.{name}", kind, dtype):
         assert torch.zeros(2).type(wanted).dtype is dtype
-    with pytest.raises(ValueError, match="invalid type: 'torch.OddTensor'"):
+    with pytest.raises(ValueError, match=r"invalid type: 'torch\.OddTensor'"):
         x.type("torch.OddTensor")
 
 
