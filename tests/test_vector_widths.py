@@ -11,10 +11,11 @@ import pytest
 
 from numtorch.kernels.cpu import tile
 
+DTYPES = {16: "float32", 32: "float64"}                  # by the vector's bytes: four lanes, once in either dtype
 FAMILIES = {                                             # kernels: places, lanes, panels, windows, Winograd, columns, weights
-    "convolution": ("test_kernel_conv.py", "float32 and (test_forward or adjoint or lanes or threads)"),
+    "convolution": ("test_kernel_conv.py", "{dtype} and (test_forward or adjoint or lanes or threads)"),
     "recurrent": ("test_kernel_rnn.py", "turned or panels or (loop and not python)"),
-    "attention": ("test_attention.py", "float32 and (values_and_gradients or causal)"),
+    "attention": ("test_attention.py", "{dtype} and (values_and_gradients or causal)"),
 }
 
 
@@ -28,8 +29,9 @@ def test_shorter_vectors(family, vector_bytes, tmp_path):
     folder = os.path.dirname(os.path.abspath(__file__))
     path = os.pathsep.join([os.path.dirname(folder), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "NUMTORCH_VECTOR_BYTES": str(vector_bytes), "NUMTORCH_TEST_COLD": "0", "PYTHONPATH": path}
-    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-x", "-k", chosen,
-                           os.path.join(folder, file)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
+    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-x", "-k",
+                           chosen.format(dtype=DTYPES[vector_bytes]), os.path.join(folder, file)],
+                          cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
