@@ -407,6 +407,29 @@ def try_view(layout, shape):
 
 
 @view_function
+def reread(layout, kind):
+    """The same bytes as elements of another dtype, more or fewer of them in the last dimension where their sizes differ."""
+    have, want = layout.dtype.itemsize, kind.itemsize
+    if have == want:
+        return layout.with_dtype(kind), 0
+    if not layout.ndim or layout.strides[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 to view {layout.dtype} as {kind} (different element sizes)")
+    shape, strides = list(layout.shape), list(layout.strides)
+    if have < want:
+        ratio = want // have
+        if shape[-1] % ratio or any(s % ratio for s in strides[:-1]):
+            raise RuntimeError(f"view: the last dimension ({shape[-1]}), the strides and the offset must be divisible by {ratio} "
+                               f"to view {layout.dtype} as {kind}")
+        shape[-1] //= ratio
+        strides = [s // ratio for s in strides[:-1]] + [1]
+    else:
+        ratio = have // want
+        shape[-1] *= ratio
+        strides = [s * ratio for s in strides[:-1]] + [1]
+    return Layout.of(kind, tuple(shape), tuple(strides), layout.device), 0
+
+
+@view_function
 def unflatten(layout, dim, sizes):
     """One dimension split into several; one of `sizes` may be -1."""
     dim = wrap_dim(dim, layout.ndim)

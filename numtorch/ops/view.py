@@ -321,24 +321,11 @@ def view(self, *shape):
 
 
 def _view_as_dtype(x, kind):
-    have, want = x.layout.dtype.itemsize, kind.itemsize
-    if have == want:
-        return view_of(x, x.layout.with_dtype(kind), 0)
-    if not x.layout.ndim or x.layout.strides[-1] != 1:
-        raise RuntimeError(f"self.stride(-1) must be 1 to view {x.layout.dtype} as {kind} (different element sizes)")
-    shape, strides = list(x.layout.shape), list(x.layout.strides)
-    if have < want:
-        ratio = want // have
-        if shape[-1] % ratio or x.address % want or any(s % ratio for s in strides[:-1]):
-            raise RuntimeError(f"view: the last dimension ({shape[-1]}), the strides and the offset must be divisible by {ratio} "
-                               f"to view {x.layout.dtype} as {kind}")
-        shape[-1] //= ratio
-        strides = [s // ratio for s in strides[:-1]] + [1]
-    else:
-        ratio = have // want
-        shape[-1] *= ratio
-        strides = [s * ratio for s in strides[:-1]] + [1]
-    return view_of(x, Layout.of(kind, tuple(shape), tuple(strides), x.layout.device), 0)
+    layout, _ = algebra.reread(x.layout, kind)
+    if kind.itemsize > x.layout.dtype.itemsize and x.address % kind.itemsize:
+        raise RuntimeError(f"view: the offset must be divisible by {kind.itemsize // x.layout.dtype.itemsize} to view "
+                           f"{x.layout.dtype} as {kind}")
+    return view_of(x, layout, 0)
 
 
 @register
