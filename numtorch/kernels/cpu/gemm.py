@@ -317,7 +317,8 @@ def _wide_blocking(problem, tile):
         return _Blocking(ALONG_ROWS, 32 if rows <= 28 else 256 // item, 1, columns // tile.columns * tile.columns)
     reach = problem.k * (tile.rows * item + 3 * 64)      # the lines of a tile of A that lies across the depth, and of a panel of B
     apart = abs(problem.a[1]) * item >= 3072             # each column of A in another page: 1000x64x1000 in 825 µs and not 932
-    turned = problem.a[1] != 1 and (apart or reach > _IN_PLACE_REACH) and problem.n >= 8 * tile.columns
+    columns = 64 if reach > 80_000 else 8 * tile.columns # that a packed tile must serve: 512x2048x128 took 3.2 ms in place, 1.95 so
+    turned = problem.a[1] != 1 and (apart or reach > _IN_PLACE_REACH) and problem.n >= columns
     if turned and problem.b[1] == 1:                     # where B stays as it lies, a tile of A is packed when it is first used
         block = _blocks(problem.k, 2560 // item) * problem.n * item
         if block <= _IN_PLACE_BYTES and (right_bytes <= _TURNED_BYTES or rows <= 256):
