@@ -3,19 +3,19 @@ from .ops.contract import matmul
 from .ops.factorise import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from .ops.lapack import LinAlgError
 from .ops.matrices import (
-                           cond,
-                           cross,
-                           diagonal,
-                           matrix_exp,
-                           matrix_norm,
-                           matrix_power,
-                           matrix_rank,
-                           multi_dot,
-                           tensorinv,
-                           tensorsolve,
-                           vander,
-                           vecdot,
-                           vector_norm,
+    cond,
+    cross,
+    diagonal,
+    matrix_exp,
+    matrix_norm,
+    matrix_power,
+    matrix_rank,
+    multi_dot,
+    tensorinv,
+    tensorsolve,
+    vander,
+    vecdot,
+    vector_norm,
 )
 from .ops.matrices import linalg_norm as norm
 from .ops.solve import det, inv, inv_ex, lstsq, pinv, slogdet, solve, solve_ex, solve_triangular

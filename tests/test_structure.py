@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "numtorch"
 FLOORS = [
     ("dtypes", "devices"),
     ("kernels",),
-    ("layout", "storage", "arrays", "tensor", "exchange"),
+    ("layout", "viewalgebra", "storage", "arrays", "tensor", "exchange"),
     ("autograd",),
     ("printing", "ops"),
 ]

@@ -11,8 +11,8 @@ from ..autograd.graph import GraphNode, recording
 from ..autograd.modes import modes
 from ..dtypes import bool_, float32, uint8
 from ..layout import Layout, broadcast_shapes
-from ..layout import expand as expand_layout
 from ..tensor import Tensor, empty
+from ..viewalgebra import expand as expand_layout
 from .arithmetic import add, mul, sub
 from .backends import kernels
 from .contract import matmul

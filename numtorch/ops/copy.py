@@ -7,9 +7,10 @@ from ..devices import cpu
 from ..dtypes import as_dtype
 from ..dtypes import dtype as dtype_class
 from ..kernels.binding import ScalarBody
-from ..layout import Layout, broadcast_strides, expand, formatted
+from ..layout import Layout, broadcast_strides, formatted
 from ..tensor import NUMBERS, Tensor, bare, contiguous_format, empty, fresh, number, wrap
 from ..tensor import memory_format as memory_format_class
+from ..viewalgebra import expand
 from .backends import kernels, placed
 from .generate import ALLOCATION, allocation, make
 from .op import Plan, as_operand, method, new_plan_table, nothing_to_do, registry

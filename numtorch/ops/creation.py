@@ -8,8 +8,9 @@ import numpy as np
 from ..devices import cpu
 from ..dtypes import as_dtype, bool_, get_default_dtype, int64
 from ..exchange import from_numpy, make
-from ..layout import Layout, as_shape, diagonal, formatted
+from ..layout import Layout, as_shape, formatted
 from ..tensor import Tensor, fresh, lasting, number, view_of
+from ..viewalgebra import diagonal
 from .backends import kernels
 from .backends import placed as _device
 from .copy import ONE, ZERO, copy_elements, filled, filled_from, register, to_device

@@ -13,8 +13,10 @@ from ..autograd.graph import mark_written
 from ..autograd.modes import modes
 from ..dtypes import bool_, int32, int64, uint8
 from ..exchange import make
-from ..layout import Layout, view_function
+from ..layout import Layout
 from ..tensor import Tensor, number, view_of
+from ..viewalgebra import expand as expand_layout
+from ..viewalgebra import view_function
 from . import comparison, reduce
 from .copy import clone, contiguous, copy_, copy_elements, register, to_dtype
 from .gather import fit_value, index_values, put_values
@@ -371,8 +373,7 @@ def _assign(x, found, source):
 
 def from_shape(layout, shape):
     """Raise RuntimeError unless a layout broadcasts to `shape`."""
-    from ..layout import expand
-    expand(layout, shape)
+    expand_layout(layout, shape)
 
 
 def _without_leading_ones(source, shape):

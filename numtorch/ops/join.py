@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import warnings
 
-from .. import layout as algebra
+from .. import viewalgebra as algebra
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import promote_types
 from ..kernels.walk import merge

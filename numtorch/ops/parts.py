@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from .. import layout as algebra
+from .. import viewalgebra as algebra
 from ..autograd.graph import GraphNode, Output
 from ..autograd.modes import modes
 from ..layout import wrap_dim

@@ -1,8 +1,8 @@
 """Questions about tensors that give a Python answer, and comparisons of whole tensors."""
 from __future__ import annotations
 
-from .. import layout as algebra
 from ..devices import cpu
+from ..layout import broadcast_shapes as shape_of_all
 from ..tensor import Size, Tensor
 from . import comparison, reduce, view
 from .backends import kernels
@@ -12,12 +12,12 @@ from .op import method, new_plan_table
 
 def broadcast_shapes(*shapes):
     """The shape that all of these broadcast to. Raises RuntimeError when they do not."""
-    return Size(algebra.broadcast_shapes(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
+    return Size(shape_of_all(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
 
 
 def broadcast_tensors(*tensors):
     """Views of the tensors, all of the shape they broadcast to."""
-    shape = algebra.broadcast_shapes(*[x.layout.shape for x in tensors])
+    shape = shape_of_all(*[x.layout.shape for x in tensors])
     return tuple([view.expand(x, *shape) for x in tensors])
 
 

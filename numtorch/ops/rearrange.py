@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from math import prod
 
-from .. import layout as algebra
+from .. import viewalgebra as algebra
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import int64
 from ..layout import Layout, as_shape, wrap_dim, wrap_dims

@@ -7,9 +7,10 @@ from operator import index as as_index
 from ..autograd.graph import GraphNode, Node
 from ..autograd.modes import PLAIN, modes
 from ..dtypes import as_dtype, bool_, int64
-from ..layout import Layout, as_shape, try_view, wrap_dims
-from ..layout import expand as expand_layout
+from ..layout import Layout, as_shape, wrap_dims
 from ..tensor import Tensor, bare, empty, view_of
+from ..viewalgebra import expand as expand_layout
+from ..viewalgebra import try_view
 from . import arithmetic, comparison, elementary
 from .backends import kernels
 from .copy import register, to_dtype

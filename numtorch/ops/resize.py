@@ -34,10 +34,15 @@ def _take_on(x, layout, name):
             raise NotImplementedError(f"{name}: memory on {storage.device} cannot grow yet")
         larger.version, larger.writer = storage.version + 1, name
         x.storage, x.address = larger, larger.address + offset
-        x.__dict__.pop("_base", None)                    # neither a view nor seen through one any longer
-        x.__dict__.pop("_views", None)
+        _leave_views(x)
     x.layout = layout
     return x
+
+
+def _leave_views(x):
+    """With memory of its own, a tensor is neither a view nor seen through one any longer."""
+    x.__dict__.pop("_base", None)
+    x.__dict__.pop("_views", None)
 
 
 @method
@@ -100,6 +105,7 @@ def set_(self, source=None, storage_offset: int = 0, size=None, stride=None):
             raise RuntimeError(f"Could not set tensor of type {source.layout.dtype} to a tensor of type {own.dtype} (set_)")
         if size is None:
             self.storage, self.address, self.layout = source.storage, source.address, source.layout
+            _leave_views(self)
             return self
         source = source.storage
     if not isinstance(source, Storage):
@@ -115,6 +121,7 @@ def set_(self, source=None, storage_offset: int = 0, size=None, stride=None):
                            f"and itemsize {itemsize} requiring a storage size of {(storage_offset + stop) * itemsize} are out of "
                            f"bounds for storage of size {source.nbytes}")
     self.storage, self.address, self.layout = source, source.address + storage_offset * itemsize, layout
+    _leave_views(self)
     return self
 
 

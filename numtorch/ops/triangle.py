@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import builtins
 
-from .. import layout as algebra
+from .. import viewalgebra as algebra
 from ..autograd.graph import GraphNode, recording
 from ..devices import cpu
 from ..dtypes import int64, promote_types

@@ -10,7 +10,7 @@ import copy
 from operator import index as as_index
 from weakref import ref
 
-from .. import layout as algebra
+from .. import viewalgebra as algebra
 from ..autograd.graph import GraphNode, Node, recording
 from ..autograd.modes import modes
 from ..dtypes import dtype as dtype_class
