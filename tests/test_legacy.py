@@ -122,8 +122,28 @@ def test_distances():
         assert np.allclose(torch.cdist(torch.tensor(x), torch.tensor(y), p).numpy(), wanted)
         pairs = np.linalg.norm(y[0][:, None] - y[0], p, -1)[np.triu_indices(6, 1)]
         assert np.allclose(torch.pdist(torch.tensor(y[0]), p).numpy(), pairs)
+    with pytest.raises(ValueError, match="not a valid value for compute_mode"):
+        torch.cdist(torch.ones(2, 3), torch.ones(2, 3), compute_mode="by hand")
     with pytest.raises(RuntimeError, match="same number of columns"):
         torch.cdist(torch.ones(2, 3), torch.ones(2, 4))
+
+
+def test_many_distances(monkeypatch):
+    """One product, or some rows of differences at a time, and their gradients, which are 0 where two points are one."""
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((2, 40, 3)), rng.standard_normal((30, 3))
+    x[0, :5] = y[:5]
+    slope = rng.standard_normal((2, 40, 30))
+    monkeypatch.setattr("numtorch.ops.distances._DIFFERENCES", 1000)
+    for p in (1, 2, 3):
+        results = []
+        for mode in ("use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"):
+            points, others = torch.tensor(x, requires_grad=True), torch.tensor(y, requires_grad=True)
+            distances = torch.cdist(points, others, p, mode)
+            assert np.allclose(distances.detach().numpy(), np.linalg.norm(x[..., None, :] - y, p, -1), atol=1e-7)
+            (distances * torch.tensor(np.where(distances.detach() > 1e-6, slope, 0))).sum().backward()
+            results.append((points.grad.numpy(), others.grad.numpy()))
+        assert all(np.allclose(one, other) for one, other in zip(*results))
 
 
 def test_poisson_and_binomial_numbers():

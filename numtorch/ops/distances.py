@@ -2,22 +2,37 @@
 from __future__ import annotations
 
 from ..tensor import Tensor
+from .contract import matmul
+from .join import cat
+from .operators import where
 from .reduce import norm
 from .triangle import triu_indices
 
+_MODES = {None: 25, "use_mm_for_euclid_dist_if_necessary": 25, "use_mm_for_euclid_dist": 0}  # more points: by a product
+_DIFFERENCES = 1 << 22                                   # that are in memory at once
 
-def cdist(x1, x2, p: float = 2.0, compute_mode=None) -> Tensor:
+
+def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The p-norms of the differences of all points of one set and all of another.
 
     Args:
         x1: (*, P, M). x2: (*, R, M), whose leading dimensions broadcast with those of x1.
-        compute_mode: PyTorch's choice of a way; taken, and not needed.
+        compute_mode: Euclidean distances of more than 25 points are computed as |x|² + |y|² - 2 x·y, one matrix product, which is
+            less exact for points that are close to each other; "use_mm_for_euclid_dist" asks for it always,
+            "donot_use_mm_for_euclid_dist" never.
 
     Returns:
         (*, P, R).
 
     Raises:
         RuntimeError: fewer than two dimensions, points of two sizes, or a negative p.
+        ValueError: another compute_mode.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.cdist(torch.tensor([[0.0, 0.0], [3.0, 4.0]]), torch.tensor([[0.0, 0.0]]))
+        tensor([[0.],
+                [5.]])
     """
     for position, x in enumerate((x1, x2), 1):
         if x.layout.ndim < 2:
@@ -27,7 +42,20 @@ def cdist(x1, x2, p: float = 2.0, compute_mode=None) -> Tensor:
                            f"{x2.layout.shape[-1]}")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
-    return norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+    if compute_mode not in _MODES and compute_mode != "donot_use_mm_for_euclid_dist":
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    points, others, features = x1.layout.shape[-2], x2.layout.shape[-2], x1.layout.shape[-1]
+    if p == 2 and compute_mode in _MODES and max(points, others) > _MODES[compute_mode]:
+        return _euclidean(x1, x2)
+    some = max(1, _DIFFERENCES // max(1, others * features))
+    parts = [norm(part.unsqueeze(-2) - x2.unsqueeze(-3), p, -1) for part in x1.split(some, -2)]
+    return parts[0] if len(parts) == 1 else cat(parts, -2)
+
+
+def _euclidean(x1, x2):
+    squares = (x1 * x1).sum(-1, keepdim=True) + (x2 * x2).sum(-1).unsqueeze(-2) - matmul(x1, x2.transpose(-1, -2)) * 2
+    apart = squares > 0                                  # a distance of 0 has no slope; rounding may leave less
+    return where(apart, where(apart, squares, 1.0).sqrt(), 0.0)
 
 
 def pdist(input, p: float = 2.0) -> Tensor:
