@@ -6,6 +6,7 @@ import importlib
 import os
 import signal
 import sys
+from pathlib import Path
 
 from .runner import compare, readme, report
 from .runner.session import OURS, Session, available_threads
@@ -191,6 +192,7 @@ def main(words=None) -> int:
 
 
 def draw(result, path):
+    Path(path).parent.mkdir(parents=True, exist_ok=True)     # rather than lose ten minutes of measuring
     try:
         from .runner import plot
         plot.draw(result, path)

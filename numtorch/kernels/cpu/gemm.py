@@ -56,6 +56,7 @@ from .product import (
     PACKING,
     RIGHT_SPACE,
     ROW_BLOCK,
+    SERIAL_WORK,
     SUM_SPACE,
     SWAP,
     K,
@@ -276,6 +277,7 @@ def _nothing(a, b, c, bias, workspace, walk):
 _STAGED_COLUMNS = 512                                    # the sums of a staged product are rows x columns of a block
 
 
+_SERIAL_TURNED_WORK = 600_000                            # SERIAL_WORK of a transposed B: 64^3 took 4.5 us on one thread, 5.3 on two
 _STREAMED_BYTES = 1 << 20                                # a B as large as this comes from the L3 cache or memory
 _IN_PLACE_BYTES = 5 << 18                                # of a block of B that stays in the L2 cache as it lies
 _IN_PLACE_REACH = 55_000                                 # of 48 KB of first-level cache: not packing A won at 200^3, lost at 256^3
@@ -344,6 +346,7 @@ def _plan_blocked(problem, tile):
     packing, depth, row_tiles, columns = (_wide_blocking if tile.masked else _narrow_blocking)(problem, tile)
     depth = max(1, min(depth, problem.k))
     parts = split(problem, 1 if problem.m < 8 * tile.rows else tile.rows, tile.columns if problem.n > tile.columns else 1,
+                  SERIAL_WORK if problem.b[1] == 1 else _SERIAL_TURNED_WORK,
                   packs=(bool(packing & (PACK_LEFT | PACK_TILES)), bool(packing & PACK_RIGHT)))
     height = max(bottom - top for _, (top, bottom), _ in parts)
     width = round_up(max(right - left for _, _, (left, right) in parts), tile.columns)
