@@ -92,15 +92,21 @@ def test_functions_that_are_methods_in_place():
         torch.no_such_function_
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered in nextafter")
 def test_parts_of_floating_point_numbers():
-    for dtype in ("float32", "float64"):
-        x = np.array([0.0, 1.0, -3.5, 1e-30, 1e30, np.inf], dtype)
+    for dtype in ("float16", "float32", "float64"):
+        info = np.finfo(dtype)
+        tiny = info.smallest_subnormal
+        x = np.array([0.0, -0.0, 1.0, -3.5, info.tiny, -info.tiny, tiny, -5 * tiny, info.max, info.min, np.inf, -np.inf, np.nan], dtype)
         mantissa, exponent = torch.frexp(torch.tensor(x))
         wanted = np.frexp(x)
-        assert np.array_equal(mantissa.numpy(), wanted[0]) and np.array_equal(exponent.numpy(), wanted[1])
+        numbers = np.isfinite(x)                         # what goes with the others is up to the C library
+        assert mantissa.numpy().tobytes() == wanted[0].tobytes() and np.array_equal(exponent.numpy()[numbers], wanted[1][numbers])
         assert exponent.dtype is torch.int32
-        y = np.ones((), dtype)
-        assert np.array_equal(torch.nextafter(torch.tensor(x), torch.tensor(y)).numpy(), np.nextafter(x, y))
+        for y in (x[:, None], np.array(-1, dtype), np.array(np.nan, dtype)):
+            assert np.array_equal(torch.nextafter(torch.tensor(x), torch.tensor(y)).numpy(), np.nextafter(x, y), equal_nan=True)
+    after = torch.nextafter(torch.tensor(x), torch.tensor(x[:, None])).numpy()
+    assert np.array_equal(np.signbit(after[:-1, :-1]), np.signbit(np.nextafter(x, x[:, None]))[:-1, :-1])
     with pytest.raises(RuntimeError, match="floating-point"):
         torch.frexp(torch.tensor([1]))
 

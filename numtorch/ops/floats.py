@@ -3,16 +3,16 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-import numpy as np
-
 from ..autograd.graph import GraphNode, recording
-from ..dtypes import int32
+from ..dtypes import int16, int32, int64
 from ..layout import as_shape
 from ..tensor import Tensor
-from . import lapack
 from .arithmetic import floor_divide, remainder
+from .copy import contiguous
 from .numbers import ldexp
 from .op import method, result_dtype
+from .operators import where
+from .query import broadcast_tensors
 from .resize import into, into_all
 
 Frexp = namedtuple("frexp", ["mantissa", "exponent"])
@@ -23,9 +23,14 @@ def _float_only(name, x):
         raise RuntimeError(f"{name} only supports floating-point dtypes, got {x.layout.dtype.title}")
 
 
+_FORMS = {"float16": (int16, 10, 15), "float32": (int32, 23, 127), "float64": (int64, 52, 1023)}   # bits, of the fraction, bias
+
+
 @method
 def frexp(input, *, out=None):
     """mantissa * 2**exponent, elementwise: the mantissa of magnitude in [0.5, 1) or 0, the exponent an int32.
+
+    Infinities and NaN are their own mantissas, with an exponent of 0.
 
     Example:
         >>> import numtorch as torch
@@ -33,8 +38,15 @@ def frexp(input, *, out=None):
         tensor([4], dtype=torch.int32)
     """
     _float_only("torch.frexp()", input)
-    mantissa, exponent = np.frexp(lapack.array(input))
-    results = [*lapack.tensors([mantissa], input.layout.dtype), *lapack.tensors([exponent], int32)]
+    word, fraction, bias = _FORMS[input.layout.dtype.name]
+    field = 2 * bias + 1
+    x = contiguous(input.detach())
+    small = abs(x) < 2.0 ** (1 - bias)                   # subnormal numbers get an exponent by a factor
+    bits = where(small, x * 2.0 ** fraction, x).view(word)
+    exponent = (bits >> fraction) & field
+    plain = (x != 0) & (exponent != field)
+    mantissa = where(plain, ((bits & ~(field << fraction)) | ((bias - 1) << fraction)).view(x.layout.dtype), x)
+    results = [mantissa, where(plain, exponent.to(int32) - (bias - 1) - small * fraction, 0).to(int32)]
     if recording(input):
         results[0].node = GraphNode("frexp", (input.node,), (results[1],), _frexp_vjp)
     return into_all(out, Frexp(*results))
@@ -46,12 +58,20 @@ def _frexp_vjp(node, grad):
 
 @method
 def nextafter(input, other, *, out=None) -> Tensor:
-    """The number of the dtype that comes after `input` on the way to `other`, elementwise."""
+    """The number of the dtype that comes after `input` on the way to `other`, elementwise.
+
+    Numbers of one sign are in the order of their bits, so the next one is a bit more or less.
+    """
     for x in (input, other):
         _float_only("nextafter", x)
     kind = result_dtype([input.layout, other.layout])
-    values = np.nextafter(lapack.array(input.to(kind)), lapack.array(other.to(kind)))
-    return into(out, lapack.tensors([values], kind)[0])
+    x, y = (contiguous(t) for t in broadcast_tensors(input.detach().to(kind), other.detach().to(kind)))
+    word = _FORMS[kind.name][0]
+    bits = x.view(word)
+    beyond = bits + where((x < y) == (x > 0), 1, -1).to(word)
+    least = (y.view(word) & -(1 << 8 * kind.itemsize - 1)) | 1          # the smallest number, with the sign of y
+    stepped = where(x == 0, least, beyond).view(kind)
+    return into(out, where(x == y, y, where((x != x) | (y != y), x + y, stepped)))
 
 
 def unravel_index(indices, shape):
