@@ -148,9 +148,7 @@ def svd(A, full_matrices: bool = True, *, driver=None, out=None):
         tensor([2., 1.])
     """
     lapack.matrices("svd", A)
-    u, s, vh = lapack.run("svd", np.linalg.svd, lapack.array(A), full_matrices)
-    kind = A.layout.dtype
-    results = [*lapack.tensors([u], kind), *lapack.tensors([s], kind.to_real()), *lapack.tensors([vh], kind)]
+    results = lapack.svd("svd", A, full_matrices)
     return into_all(out, SVD(*_record("linalg_svd", A, results, _svd_vjp, min(A.layout.shape[-2:]))))
 
 

@@ -55,3 +55,10 @@ def run(name, function, *arguments):
         elif "positive definite" in what:
             what = "The factorization could not be completed because the input is not positive-definite."
         raise LinAlgError(f"linalg.{name}: {what}") from None
+
+
+def svd(name, x, full=True):
+    """U, the singular values and V^H of a tensor's matrices, as new tensors the tape knows nothing of."""
+    u, s, vh = run(name, np.linalg.svd, array(x), full)
+    kind = x.layout.dtype
+    return (*tensors([u], kind), *tensors([s], kind.to_real()), *tensors([vh], kind))

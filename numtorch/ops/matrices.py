@@ -3,10 +3,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from ..dtypes import as_dtype
-from ..exchange import make
 from ..layout import wrap_dim
 from ..tensor import Tensor
 from . import lapack
@@ -114,9 +111,8 @@ def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = False, o
         hermitian: whether to take the magnitudes of eigenvalues, which for Hermitian matrices are the same.
     """
     lapack.matrices("matrix_rank", A, square=hermitian)
-    values = np.asarray(eigvalsh(A.detach()).abs().sort(-1, descending=True)[0] if hermitian else svdvals(A.detach()))
-    found = (values > tolerance(A, values, atol if tol is None else tol, rtol)).sum(-1)
-    return into(out, make(np.asarray(found, np.int64)))
+    values = eigvalsh(A.detach()).abs().sort(-1, descending=True)[0] if hermitian else svdvals(A.detach())
+    return into(out, (values > tolerance(A, values, atol if tol is None else tol, rtol)).sum(-1))
 
 
 # ---------------------------------------------------------------- powers

@@ -6,15 +6,16 @@ from collections import namedtuple
 import numpy as np
 
 from ..autograd.graph import GraphNode, attach_outputs, recording
-from ..dtypes import int32, int64
-from ..exchange import make
+from ..dtypes import bool_, finfo, int32
 from ..layout import broadcast_shapes
 from ..tensor import Tensor
 from . import lapack
 from .complexparts import complex as complex_of
 from .complexparts import imag
+from .creation import eye
 from .elementary import log
 from .op import method
+from .operators import where
 from .reduce import norm
 from .resize import into, into_all
 
@@ -155,11 +156,11 @@ def _det_vjp(node, grad):
     (a,), (value,) = node.tensors(), node.result_tensors()
     if bool((value.detach() != 0).all()):
         return ((grad * value.conj()).unsqueeze(-1).unsqueeze(-1) * inv(a).mH,)
-    u, s, vh = np.linalg.svd(lapack.array(a))            # the cofactors, which exist where no inverse does
-    n = s.shape[-1]
-    others = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(n)], -1)
-    cofactors, = lapack.tensors([np.linalg.det(u @ vh)[..., None, None] * (u * others[..., None, :]) @ vh], a.layout.dtype)
-    return (grad.unsqueeze(-1).unsqueeze(-1) * cofactors,)
+    u, s, vh = lapack.svd("det", a)                       # the cofactors, which exist where no inverse does
+    n = s.layout.shape[-1]
+    others = where(eye(n, dtype=bool_), 1.0, s.unsqueeze(-2)).prod(-1)
+    cofactors = (u * others.unsqueeze(-2)) @ vh
+    return ((grad * det(u) * det(vh)).unsqueeze(-1).unsqueeze(-1) * cofactors,)
 
 
 @method
@@ -204,12 +205,9 @@ def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False, out=No
     """
     lapack.matrices("pinv", A, square=hermitian)
     rtol = rcond if rtol is None else rtol
-    u, s, vh = lapack.run("pinv", np.linalg.svd, lapack.array(A), False)
-    cut = tolerance(A, s, atol, rtol)
-    keep = s > cut
-    inverted = np.where(keep, 1 / np.where(keep, s, 1), 0)
-    result, = lapack.tensors([np.conj(np.swapaxes(vh, -1, -2)) * inverted[..., None, :] @ np.conj(np.swapaxes(u, -1, -2))],
-                             A.layout.dtype)
+    u, s, vh = lapack.svd("pinv", A, False)
+    keep = s > tolerance(A, s, atol, rtol)
+    result = (vh.mH * where(keep, 1 / where(keep, s, 1.0), 0.0).unsqueeze(-2)) @ u.mH
     if recording(A):
         node = result.node = GraphNode("linalg_pinv", (A.node,), (A,), _pinv_vjp)
         node.save_results([result])
@@ -219,10 +217,12 @@ def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False, out=No
 def tolerance(A, s, atol, rtol):
     """Up to where singular values count as 0, as PyTorch has it: (*, 1)."""
     if rtol is None:
-        rtol = 0.0 if atol is not None and np.any(np.asarray(atol) > 0) else max(A.layout.shape[-2:]) * np.finfo(s.dtype).eps
-    largest = s[..., :1] if s.shape[-1] else np.zeros((*s.shape[:-1], 1), s.dtype)
-    atol, rtol = (np.asarray(0.0 if t is None else t.numpy() if isinstance(t, Tensor) else t)[..., None] for t in (atol, rtol))
-    return np.maximum(atol, rtol * largest)
+        above = atol is not None and bool((atol > 0).any() if isinstance(atol, Tensor) else atol > 0)
+        rtol = 0.0 if above else max(A.layout.shape[-2:]) * finfo(s.layout.dtype).eps
+    largest = s[..., :1] if s.layout.shape[-1] else s.new_zeros((*s.layout.shape[:-1], 1))
+    atol, rtol = (0.0 if t is None else t.unsqueeze(-1) if isinstance(t, Tensor) else t for t in (atol, rtol))
+    relative = rtol * largest
+    return where(relative < atol, atol, relative)
 
 
 def _pinv_vjp(node, grad):
@@ -251,7 +251,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     lapack.matrices("lstsq", A)
     rows, columns = A.layout.shape[-2:]
     solution = pinv(A, rcond) @ B
-    s = np.linalg.svd(lapack.array(A), compute_uv=False)
+    _, s, _ = lapack.svd("lstsq", A, False)
     rank = (s > tolerance(A, s, None, rcond)).sum(-1)
     kind = A.layout.dtype
     residuals = kind.to_real()
@@ -260,7 +260,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
         found = rest * rest
     else:
         found = A.new_empty((0,), dtype=residuals)
-    return Lstsq(solution, found, make(np.asarray(rank), dtype=int64), lapack.tensors([s], kind.to_real())[0])
+    return Lstsq(solution, found, rank, s)
 
 
 # ---------------------------------------------------------------- PyTorch's older names
