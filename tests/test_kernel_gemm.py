@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from numtorch.kernels import threads
-from numtorch.kernels.cpu import gemmdepth, tile
+from numtorch.kernels.cpu import gemmdepth, gemv, tile
 from numtorch.kernels.cpu.gemm import plan_gemm
 
 GUARD = 77
@@ -256,6 +256,27 @@ def test_few_rows_and_columns_share_the_depth(dtype, count, thread_count, monkey
     sweep(dtype, (2, 17), (5, 32, 50), (4099,))
     check(20, 20, 5000, dtype, "strided", "reversed", "row", bias="row", bias_stride=2)
     assert bool(shared) == (count > 1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_few_vectors_along_the_depth_are_dot_products(dtype, thread_count, monkeypatch):
+    thread_count(2)
+    taken = []
+    monkeypatch.setattr(gemv, "plan", lambda *given, plan=gemv.plan: taken.append(given) or plan(*given))
+    tables = (2, 33, 64), (3, 32, 65), (4, 47, 100), (4, 600, 601)
+    for few, many, depth in tables:
+        check(many, few, depth, dtype, "row", "strided", "row", bias="column", beta=0.5)
+        check(few, many, depth, dtype, "reversed", "column", "row", batch=2, bias="row", activation="relu", alpha=1.5)
+    assert len(taken) == 2 * len(tables)
+    check(7, 45, 530, dtype, "row", "column", "row")
+    check(45, 5, 530, dtype, "row", "column", "column")
+    assert len(taken) == 2 * len(tables) + (2 if dtype == "float32" else 0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_that_share_a_set_of_the_cache(dtype):
+    for m, n in (9, 40), (11, 64), (31, 16), (95, 65):
+        check(m, n, 4096 // np.dtype(dtype).itemsize - 3, dtype, bias="row")          # 3 elements of room between rows
 
 
 def test_python_threads_at_once():

@@ -85,6 +85,6 @@ def plan(problem, plan_gemm):
                             [[share.entry.address, share.walk] for share in shares], offsets)
     spaces = space(max(problem.m, problem.n) if problem.bias else 0, count * problem.m * problem.n, count * inner // problem.item)
     whole = (0, 1), (0, problem.m), (0, problem.n)
-    last = prepare(compile_for(multiply_by_shares, problem), problem, [whole], (first.entry.address, first.walk, count, 0),
+    last = prepare(compile_for(multiply_by_shares, problem), problem, [whole], (first.entry.address, first.walk, count, 0, 0),
                    (0, spaces[2], spaces[1]), spaces[3])
     return threads.Prepared(last.call, last.walk, last.workspace, (last, first, shares), last.entry)

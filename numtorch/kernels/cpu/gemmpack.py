@@ -20,13 +20,13 @@ def _even_share(remaining, tiles):
     return min(((remaining + tiles - 1) // tiles + 1) // 2 * 2, remaining)
 
 
-def tile_height(remaining):
+def tile_height(remaining, tallest):
     """Rows of the next tile, even while there are: what remains is shared, 15 = 8 + 7 and not 14 + 1."""
-    if remaining <= MR:
+    if remaining <= tallest:
         return remaining
-    if remaining <= 2 * MR:
+    if remaining <= 2 * tallest:
         return _even_share(remaining, 2)
-    return _even_share(remaining, 3) if remaining <= 3 * MR else int64(MR)
+    return _even_share(remaining, 3) if remaining <= 3 * tallest else tallest
 
 
 def _pack(source, stride, step, present, pitch_rows, depth, out):
@@ -89,14 +89,14 @@ def _pack_right(source, row, column, present, depth, out):
 def pack_rows(left, a_row, a_column, rows, depth, out):
     tile, i = int64(0), int64(0)
     if MASKED and a_row == 1:             # whole tiles, all at a time: columns of A are read in long runs
-        while tile_height(rows - i) == MR:
+        while tile_height(rows - i, int64(MR)) == MR:
             i += MR
         tile = i // MR
         for k in range(depth):
             for t in range(tile):
                 copy_left(offset(left, k * a_column + t * MR), int64(MR), offset(out, (t * depth + k) * LEFT))
     while i < rows:
-        height = tile_height(rows - i)
+        height = tile_height(rows - i, int64(MR))
         pack_left(offset(left, i * a_row), a_row, a_column, height, depth, offset(out, tile * LEFT * depth))
         i += height
         tile += 1

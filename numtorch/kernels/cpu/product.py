@@ -19,8 +19,8 @@ T = float32                                              # the compute type; bou
 BATCH, A_BATCH, B_BATCH, C_BATCH = 0, 1, 2, 3
 M, N, K, A_ROW, A_COLUMN, B_ROW, B_COLUMN, C_ROW, C_COLUMN = 4, 5, 6, 7, 8, 9, 10, 11, 12
 SWAP, FLAGS, ALPHA, BETA, BIAS_STRIDE = 13, 14, 15, 17, 19       # alpha and beta are two words: real, imaginary
-DEPTH_BLOCK, ROW_BLOCK, COLUMN_BLOCK, PACKING = 20, 21, 22, 23
-LEFT_SPACE, RIGHT_SPACE, SUM_SPACE = 24, 25, 26
+DEPTH_BLOCK, ROW_BLOCK, COLUMN_BLOCK, PACKING, TALLEST = 20, 21, 22, 23, 24
+LEFT_SPACE, RIGHT_SPACE, SUM_SPACE = 25, 26, 27
 
 
 # ---------------------------------------------------------------- how elements are read and written

@@ -64,7 +64,7 @@ def multiply_panels(a, panels, c, bias, workspace, walk):
         panel = offset(panels, j * depth)
         i = int64(0)
         while i < rows:
-            height = tile_height(rows - i)
+            height = tile_height(rows - i, int64(MR))
             left, out = offset(a, i * depth), offset(c, i * columns + j)
             if MASKED or columns - j >= NR:
                 multiply_tile(MR, NV, W, MASKED, height, depth, left, depth, int64(1), panel, int64(NR), out, columns, columns - j,
