@@ -489,3 +489,16 @@ def test_what_lives_long_leaves_its_ring():
         ring.rotate(1 if ring[0] in held else -1)
         take(ring)
     assert not any(storage.pooled for storage in held) and not any(storage in ring for storage in held)
+
+
+def test_blocks_of_128_kib_have_a_ring_and_go_back_to_their_list():
+    """Free, such a block is handed out again as it is; those for which the ring has no room leave it and go to the list."""
+    from numtorch.storage import RINGED, host, ring_for, take
+    ring = ring_for(RINGED)
+    first, again = [take(ring).address for _ in range(2)]
+    assert ring.capacity and first == again and not ring_for(RINGED + 64).capacity
+    held = [take(ring) for _ in range(3 * ring.capacity)]
+    assert len({storage.address for storage in held}) == len(held) and len(ring) <= ring.capacity
+    free = len(host.bins[RINGED])
+    held.clear()
+    assert len(host.bins[RINGED]) >= free + ring.capacity
