@@ -18,8 +18,8 @@ from numpy import float32
 
 from .. import threads
 from ..compiler import compile_kernel
-from . import convcolumns, convlanes, convpanel, convweight, convwindow, convwinograd
-from .convimage import Geometry, conv_output_size, geometry
+from . import convcolumns, convlanes, convpanel, convproduct, convweight, convwindow, convwinograd
+from .convimage import Geometry, conv_output_size, geometry, sequence
 from .gemm import plan_gemm
 from .tile import host_tile
 
@@ -35,6 +35,11 @@ BLOCK_FEATURES = 14                                      # and channels as lanes
 def _is_product(shape: Geometry) -> bool:
     """A kernel of one element that sees every element once."""
     return shape.taps == 1 and shape.groups == 1 and shape.stride == (1, 1, 1) and not any(shape.padding)
+
+
+def _is_copied_product(dtype, shape, turned):
+    """The same after copying: of a stride, or images side by side."""
+    return convproduct.cuts_places(shape) and (not _is_product(shape) or convproduct.pays_side_by_side(dtype, shape, turned))
 
 
 def _fastest(dtype, items, rows, lines, columns, others, share=1.0):
@@ -67,14 +72,7 @@ def _plan_fill(dtype, images, features, places, bias, relu, taken):
     """Where there is nothing to multiply: the bias, or zeros."""
     kernel = compile_kernel(_fill, (dtype + "*", dtype + "*", "int64*"), {"T": np.dtype(dtype).type})
     prepared = threads.prepare(kernel, [(images, features, places, int(bias), int(relu))])
-    return _readdressed(prepared, taken, "bias, out")
-
-
-def _readdressed(prepared, taken, given):
-    """The same call with its addresses in another order."""
-    scope = dict(run=prepared.call, own=prepared.walk)
-    exec(f"def call({taken}, walk):\n    run({given}, own)\n", scope)
-    return threads.Prepared(scope["call"], 0, prepared.workspace, prepared)
+    return sequence(taken, [(prepared, "bias, out")], prepared.workspace)
 
 
 def _plan_product_weight(dtype, shape):
@@ -104,11 +102,13 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
         activation: None or `"relu"`.
     """
     shape = geometry(x_shape, w_shape, stride, padding, dilation, groups)
+    if shape.multiply_adds and (convproduct.covers(shape) or _is_copied_product(dtype, shape, False)):
+        return convproduct.plan_forward(dtype, shape, bias, activation == "relu")
     if shape.multiply_adds and _is_product(shape):
         O, C, P = shape.features, shape.channels, shape.places
-        return _readdressed(plan_gemm(O, P, C, dtype, (C, 1), (P, 1), (P, 1), batch=shape.images, batch_strides=(0, C * P, O * P),
-                                  bias="row" if bias else None, activation=activation), "x, weight, bias, out, workspace",
-                        "weight, x, out, bias, workspace")
+        product = plan_gemm(O, P, C, dtype, (C, 1), (P, 1), (P, 1), batch=shape.images, batch_strides=(0, C * P, O * P),
+                            bias="row" if bias else None, activation=activation)
+        return sequence("x, weight, bias, out, workspace", [(product, "weight, x, out, bias, workspace")], product.workspace)
     if not shape.multiply_adds:
         return _plan_fill(dtype, shape.images, shape.features, shape.places, bias, activation == "relu",
                           "x, weight, bias, out, workspace")
@@ -117,8 +117,12 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
     if shape.taps > 1 or shape.stride[2] == 1:           # else lines of every channel are read for little: float64 256 -> 512 in
         speed = convlanes.speed(dtype, convlanes.forward_sums(shape), shape.multiply_adds)     # 7.1 ms, and 6.0 as panels
         others.append((speed, convlanes))
-    family = convwinograd if convwinograd.suits(dtype, shape) else _fastest(
-        dtype, shape.images * groups, shape.features // groups, lines, columns, others)
+    if convproduct.cuts_patches(shape, convproduct.LONG_TAPS):   # a panel of these is packed element by element
+        family = max([*others, (convproduct.speed(shape), convproduct)], key=lambda speed: speed[0])[1]
+    elif convwinograd.suits(dtype, shape):
+        family = convwinograd
+    else:
+        family = _fastest(dtype, shape.images * groups, shape.features // groups, lines, columns, others)
     return family.plan_forward(dtype, shape, bias, activation == "relu")
 
 
@@ -126,11 +130,15 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
     """Gradient for the input, or with a bias of shape (C,) a transposed convolution. Run with (grad_out, weight, bias or 0,
     grad_x, workspace). Other arguments as for `plan_convolution`."""
     shape = geometry(x_shape, w_shape, stride, padding, dilation, groups)
+    if shape.multiply_adds and (convproduct.covers(shape) or convproduct.cuts_patches(shape, convproduct.SHORT_TAPS)
+                                or _is_copied_product(dtype, shape, True)):
+        return convproduct.plan_input_grad(dtype, shape, bias)
     if shape.multiply_adds and _is_product(shape):
         O, C, P = shape.features, shape.channels, shape.places
-        return _readdressed(plan_gemm(C, P, O, dtype, (1, C), (P, 1), (P, 1), batch=shape.images, batch_strides=(0, O * P, C * P),
-                                  bias="row" if bias else None), "grad_out, weight, bias, grad_x, workspace",
-                        "weight, grad_out, grad_x, bias, workspace")
+        product = plan_gemm(C, P, O, dtype, (1, C), (P, 1), (P, 1), batch=shape.images, batch_strides=(0, O * P, C * P),
+                            bias="row" if bias else None)
+        return sequence("grad_out, weight, bias, grad_x, workspace", [(product, "weight, grad_out, grad_x, bias, workspace")],
+                        product.workspace)
     if not shape.multiply_adds:
         return _plan_fill(dtype, shape.images, shape.channels, math.prod(shape.size), bias, False,
                           "grad_out, weight, bias, out, workspace")
@@ -157,6 +165,9 @@ def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilat
     channels, features = shape.channels // groups, shape.features // groups
     if channels == 1 and features < 8:
         return convwindow.plan_depthwise_weight(dtype, shape)
+    if convproduct.covers(shape) or convproduct.cuts_patches(shape, convproduct.LONG_TAPS) or (
+            convproduct.cuts_places(shape) and not _is_product(shape)):
+        return convproduct.plan_weight_grad(dtype, shape)
     if _is_product(shape) and channels * features * shape.places > PRODUCT_WORK:
         return _plan_product_weight(dtype, shape)
     columns = host_tile(4 if dtype == "float32" else 8).columns

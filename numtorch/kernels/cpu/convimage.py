@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy import float32, int64
 
+from .. import threads
 from ..compiler import compile_kernel
 from ..intrinsics import Intrinsic, offset
 from .tile import copy_row, host_tile
@@ -112,6 +113,18 @@ def copy_run(source, out, count):
             out[i] = source[i]
 
 
+def strided_run(source, out, step, count):
+    """Copy elements `step` apart to neighbouring places."""
+    if step == 1:
+        copy_run(source, out, count)
+    elif step == 2:
+        for i in range(0, count, WIDTH):
+            gather_pairs(WIDTH, offset(source, i * 2), offset(out, i), count - i)
+    else:
+        for i in range(count):
+            out[i] = source[i * step]
+
+
 def scatter_run(source, out, step, count):
     """Copy neighbouring elements to places `step` apart."""
     if step == 1:
@@ -146,14 +159,8 @@ def _pad_phase(source, out, table, channels, phase, first_line, end_line):
                 if step == 1 and MASKED != 0:            # zeros beyond the row fall on padding, or on what comes next
                     for i in range(0, count, WIDTH):
                         copy_row(1, WIDTH, MASKED, offset(line, i), count - i, offset(to, i))
-                elif step == 1:
-                    copy_run(line, to, count)
-                elif step == 2:
-                    for i in range(0, count, WIDTH):
-                        gather_pairs(WIDTH, offset(line, i * 2), offset(to, i), count - i)
                 else:
-                    for i in range(count):
-                        to[i] = line[i * step]
+                    strided_run(line, to, step, count)
 
 
 def pad_lines(x, out, table, images, first_line, end_line):
@@ -194,6 +201,16 @@ def edges_of_panels(shape, side, places, parts, columns):
         item, number = divmod(max(at - full, 0), fewer)
         found.append(min(at, full) + item * panels + number)
     return found
+
+
+def sequence(arguments, launches, workspace, keep=None):
+    """Launches, one after the other, as one call with `arguments`: pairs of a `Prepared` and the text of its own arguments."""
+    scope, lines = {}, [f"def call({arguments}, walk):"]
+    for number, (prepared, given) in enumerate(launches):
+        scope[f"run{number}"], scope[f"walk{number}"] = prepared.call, prepared.walk
+        lines.append(f"    run{number}({given}, walk{number})")
+    exec("\n".join(lines), scope)
+    return threads.Prepared(scope["call"], 0, workspace, ([prepared for prepared, _ in launches], keep))
 
 
 def index_table(values):

@@ -23,8 +23,7 @@ from numpy import float32, inf, int64
 from .. import threads
 from ..intrinsics import as_pointer, local_array, offset
 from .convaxes import forward_axis, gradient_axis
-from .convimage import Geometry, aligned, copy_run, copy_vector, edges, index_table, kernel_for, micro, tile_names
-from .convpanel import sequence
+from .convimage import Geometry, aligned, copy_run, copy_vector, edges, index_table, kernel_for, micro, sequence, tile_names
 from .tile import copy_row, transpose_tile
 
 T = float32                                              # these are bound by `tile_names`
@@ -437,7 +436,7 @@ def _plan(dtype, sums, multiply_adds, bias, relu, arguments):
     pack = threads.prepare(kernel_for(pack_lanes, dtype), [(first, end, *descriptors[0][2:])
                                                            for first, end in pairwise(edges(groups * blocks, pack_parts))],
                            [(0, 0)] * pack_parts)
-    return sequence(pack, multiply, arguments, workspace, keep)
+    return sequence(arguments[0], [(pack, arguments[1]), (multiply, arguments[2])], workspace, keep)
 
 
 def plan_forward(dtype, shape, bias, relu):

@@ -36,6 +36,7 @@ from .convimage import (
     kernel_for,
     pad_images,
     scatter_run,
+    sequence,
     tile_names,
 )
 from .tile import ACCUMULATE, RELU, ROW_BIAS, copy_row, multiply_tile, transpose_tile
@@ -305,13 +306,6 @@ def correlate(x, weight, bias, out, workspace, walk):
 
 
 # ---------------------------------------------------------------- planning
-def sequence(first, second, arguments, workspace, keep):
-    """Two launches, one after the other. `arguments` picks each launch's addresses from the caller's."""
-    scope = dict(first=first.call, second=second.call, a=first.walk, b=second.walk)
-    exec(f"def call({arguments[0]}, walk):\n    first({arguments[1]}, a)\n    second({arguments[2]}, b)\n", scope)
-    return threads.Prepared(scope["call"], 0, workspace, (first, second, keep))
-
-
 def images_side_by_side(shape, places, bytes_an_image, columns, limit=IMAGE_BYTES):
     """How many small images share panels: so many that the fewest panels are needed, as far as they fit the cache."""
     def panels(side):
@@ -421,7 +415,7 @@ def _plan_correlation(dtype, shape, image, phases, rows, weight, out_plane, flag
     pack = threads.prepare(kernel_for(pack_weight, dtype), [(first, end, *descriptors[0][2:])
                                                             for first, end in pairwise(edges(groups * blocks, pack_parts))],
                            [(0, 0)] * pack_parts)
-    return sequence(pack, multiply, arguments, workspace, keep)
+    return sequence(arguments[0], [(pack, arguments[1]), (multiply, arguments[2])], workspace, keep)
 
 
 def forward_phases(dtype, shape, side=1):

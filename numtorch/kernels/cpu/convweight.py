@@ -32,10 +32,11 @@ from .convimage import (
     index_table,
     kernel_for,
     pad_images,
+    sequence,
     tile_names,
 )
 from .convlanes import multiply_places
-from .convpanel import block_start, sequence
+from .convpanel import block_start
 from .tile import ACCUMULATE, multiply_tile, transpose_tile
 
 T = float32                                              # these are bound by `tile_names`
@@ -209,8 +210,8 @@ def plan_totals(dtype, shape):
                                                            order.ctypes.data, group_size)
                                                           for first, end in pairwise(edges(groups * halves, add_parts))],
                           [(0, 0)] * add_parts)
-    arguments = ("grad_out, x, grad_weight, workspace", "grad_out, x, workspace", "workspace, grad_weight")
-    return sequence(sums, add, arguments, (copies * total + parts * scratch) * size, (image, starts, inside, offsets, order))
+    return sequence("grad_out, x, grad_weight, workspace", [(sums, "grad_out, x, workspace"), (add, "workspace, grad_weight")],
+                    (copies * total + parts * scratch) * size, (image, starts, inside, offsets, order))
 
 
 # ---------------------------------------------------------------- channels as lanes

@@ -37,9 +37,10 @@ from .convimage import (
     kernel_for,
     micro,
     pad_lines,
+    sequence,
     tile_names,
 )
-from .convpanel import block_start, images_of_panels, images_side_by_side, sequence
+from .convpanel import block_start, images_of_panels, images_side_by_side
 from .tile import multiply_tile, transpose_tile
 
 T = float32                                              # these are bound by `tile_names`
@@ -299,7 +300,8 @@ def _plan(dtype, shape, weight, turned, bias, relu, arguments):
     multiply = threads.prepare(kernel_for(winograd, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
     pack = threads.prepare(kernel_for(transform_weight, dtype), [(first, end, *descriptors[0][2:]) for first, end in
                                                                  pairwise(edges(groups * blocks, parts))], [(0, 0)] * parts)
-    return sequence(pack, multiply, arguments, (packed + parts * scratch) * size, (image, offsets))
+    return sequence(arguments[0], [(pack, arguments[1]), (multiply, arguments[2])], (packed + parts * scratch) * size,
+                    (image, offsets))
 
 
 def plan_forward(dtype, shape, bias, relu):
