@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from numtorch.kernels import threads
-from numtorch.kernels.cpu import gemmdepth, gemv, tile
+from numtorch.kernels.cpu import gemm, gemmdepth, gemv, tile
 from numtorch.kernels.cpu.gemm import plan_gemm
 
 GUARD = 77
@@ -271,6 +271,18 @@ def test_few_vectors_along_the_depth_are_dot_products(dtype, thread_count, monke
     check(7, 45, 530, dtype, "row", "column", "row")
     check(45, 5, 530, dtype, "row", "column", "column")
     assert len(taken) == 2 * len(tables) + (2 if dtype == "float32" else 0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_asked_for_beyond_the_last(dtype):
+    asked = []
+    taken = gemm.compile_for
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gemm, "compile_for", lambda *given, **names: asked.append(names["LANES"] & tile.ASK_ROWS) or taken(*given, **names))
+        check(130, 70, 130, dtype, batch=9, beta=0.5)
+        check(2001, 33, 70, dtype, bias="column", activation="relu")
+        check(130, 70, 130, dtype, batch=2)
+    assert [bool(a) for a in asked] == [True, True, False]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -76,11 +76,12 @@ from .product import (
     split,
     tile_pitch,
 )
-from .tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, SCALE, host_tile, multiply_tile
+from .tile import ACCUMULATE, ASK_ROWS, COLUMN_BIAS, RELU, ROW_BIAS, SCALE, host_tile, multiply_tile
 
 T = float32                                              # bound by compile_kernel, like the names below
 MR, NV, W, NR, MASKED, LEFT = 14, 2, 16, 32, 1, 16
 BY_TILES = 1                                             # 0: no kernel for tiles packed one by one
+LANES = 1                                                # MASKED, with ASK_ROWS where tiles ask for the rows of A to come
 NARROW = 0                                               # 1: panels of one vector have tiles of their own
 EDGE = 16                                                # what the columns read in place must be a multiple of
 PACK_LEFT, PACK_RIGHT, ALONG_ROWS, PACK_TILES = 1, 2, 4, 8       # bits of the descriptor's PACKING
@@ -93,10 +94,10 @@ scalar = float_scalar
 def _tile(rows, depth, left, left_row, left_column, right, right_row, out, out_row, columns, alpha, beta, bias, flags, sums):
     """One register tile; where lanes cannot be masked, an edge goes through `sums`."""
     if NARROW and columns <= W:
-        multiply_tile(MR, 1, W, MASKED, rows, depth, left, left_row, left_column, right, right_row, out, out_row, columns,
+        multiply_tile(MR, 1, W, LANES, rows, depth, left, left_row, left_column, right, right_row, out, out_row, columns,
                       alpha, beta, bias, flags)
     elif MASKED or columns >= NR:
-        multiply_tile(MR, NV, W, MASKED, rows, depth, left, left_row, left_column, right, right_row, out, out_row, columns,
+        multiply_tile(MR, NV, W, LANES, rows, depth, left, left_row, left_column, right, right_row, out, out_row, columns,
                       alpha, beta, bias, flags)
     else:
         multiply_tile(MR, NV, W, MASKED, rows, depth, left, left_row, left_column, right, right_row, sums, int64(NR),
@@ -284,6 +285,7 @@ _IN_PLACE_BYTES = 5 << 18                                # of a block of B that 
 _IN_PLACE_REACH = 55_000                                 # of 48 KB of first-level cache: not packing A won at 200^3, lost at 256^3
 _TURNED_BYTES = 2 << 20                                  # of a B in place whose A is packed tile by tile
 _BLOCK_BYTES = 1 << 20                                   # of packed B: half of the L2 cache
+_ASKED_BYTES = 512 << 10                                 # of all of A
 _SET_SPACING = 4096                                      # bytes between addresses of one set of the first-level cache
 
 
@@ -293,6 +295,14 @@ def _tallest(problem, tile):
     of MKL's time, with 12 1.03 and with 14 1.04; 2048^3 of float32 1.01, 1.00 and 1.02. Rows 8000 bytes apart are faster by 14."""
     alike = problem.a[1] == 1 and problem.a[0] * problem.item % _SET_SPACING == 0
     return min(tile.rows, 10) if alike else tile.rows
+
+
+def _asks(problem, packing):
+    """Whether tiles ask for the rows of A to come: where A is long and serves few panels, rows come from beyond the second-level
+    cache all the time. 65536x64x64 took 5.1 ms without and takes 3.7, 96 products of 128x128x128 3.0 and 2.7. Where a tile stays
+    for many panels, each would ask again: 512^3 of float64 took 3.44 ms without and 3.54 with."""
+    streams = problem.batch * problem.m * problem.k * problem.item > _ASKED_BYTES and problem.n <= 256
+    return streams and problem.a[1] == 1 and not packing & (PACK_LEFT | PACK_TILES)
 
 
 class _Blocking(NamedTuple):
@@ -369,7 +379,8 @@ def _plan_blocked(problem, tile):
     names = {"pack_left": pack_left_words, "pack_right": pack_right_words} if problem.item == 2 else {}
     narrow = tile.masked and problem.kind == "f"         # twice the code, which takes as long to compile
     kernel = compile_for(_blocked, problem, copy_left=copy_masked if tile.masked else copy_exactly, NARROW=int(narrow),
-                         BY_TILES=int(tile.masked), EDGE=tile.width if narrow else tile.columns, **names)
+                         BY_TILES=int(tile.masked), EDGE=tile.width if narrow else tile.columns,
+                         LANES=int(tile.masked) | (ASK_ROWS if _asks(problem, packing) else 0), **names)
     return prepare(kernel, problem, parts, (depth, rows, columns, packing, tallest), spaces[1:4], spaces[4])
 
 
@@ -389,7 +400,7 @@ def _plan_staged(problem, tile):
     columns = min(round_up(columns, tile.columns), round_up(width, tile.columns))
     bias = max(problem.m, problem.n) if problem.bias else 0
     spaces = space(bias, max(rows * (steps + LEFT_GAP), tile.columns * tile.width), columns * steps + tile.width, height * columns)
-    kernel = compile_for(_staged, problem, BY_TILES=0, **names)
+    kernel = compile_for(_staged, problem, BY_TILES=0, LANES=int(tile.masked), **names)
     return prepare(kernel, problem, parts, (depth, rows, columns, packing, tile.rows), spaces[1:4], spaces[4])
 
 

@@ -11,7 +11,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .tile import ACCUMULATE, COLUMN_BIAS, RELU, ROW_BIAS, SCALE
+from .tile import ACCUMULATE, ASK_ROWS, COLUMN_BIAS, RELU, ROW_BIAS, SCALE
 
 I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 
@@ -104,7 +104,8 @@ class _Tile:
         self.v = _Vectors(builder, element, width)
         (self.depth, self.left, self.left_row, self.left_column, self.right, self.right_row, self.out, self.out_row,
          self.columns, self.alpha, self.beta, self.bias, self.flags) = operands[1:]
-        self.masks = [self.v.first(self.columns, j * width) if masked else None for j in range(vectors)]
+        self.asks = bool(masked & ASK_ROWS)
+        self.masks = [self.v.first(self.columns, j * width) if masked & 1 else None for j in range(vectors)]
 
     def emit(self):
         self.out_rows = [self.b.gep(self.out, [self.b.mul(self.out_row, self._row(i))]) for i in range(self.rows)]
@@ -157,8 +158,9 @@ class _Tile:
         self.offsets, bases = self._row_addresses()
         self.step = b.mul(self.left_column, _index(self.v.bytes))
         self.ahead = self._panel_to_come()
-        start = [*bases, self.right, self.out, *[self.v.zero] * (self.rows * self.vectors)]
-        sums = self._if(b.icmp_signed(">", self.depth, _index(0)), start, lambda: self._steps(self.depth, start))[len(bases) + 2:]
+        rows_to_come = b.gep(self.left, [b.mul(b.add(self.last, _index(1)), self.left_row)]) if self.asks else self.left
+        start = [*bases, self.right, self.out, rows_to_come, *[self.v.zero] * (self.rows * self.vectors)]
+        sums = self._if(b.icmp_signed(">", self.depth, _index(0)), start, lambda: self._steps(self.depth, start))[len(bases) + 3:]
         return [sums[i * self.vectors:(i + 1) * self.vectors] for i in range(self.rows)]
 
     def _steps(self, count, start):
@@ -170,11 +172,14 @@ class _Tile:
         start = [*start, count]
         phis = [b.phi(value.type) for value in start]
         groups = (self.rows + 6) // 7
-        bases, right, out, sums, remaining = phis[:groups], phis[groups], phis[groups + 1], phis[groups + 2:-1], phis[-1]
+        bases, (right, out, coming), sums, remaining = phis[:groups], phis[groups:groups + 3], phis[groups + 3:-1], phis[-1]
         row = [v.load(b.gep(right, [_index(j * self.width)])) for j in range(self.vectors)]
         for j in range(self.vectors):
             self._prefetch(b.gep(right, [b.add(self.ahead, _index(j * self.width))]), 0)
             self._prefetch(b.gep(out, [_index(j * self.width)]), 1)
+        if self.asks:                                    # a line a step: 14 rows of float32 are 7/8 of a line a step, float64 twice that
+            self._prefetch(coming, 0)
+            coming = b.gep(coming, [_index(self.width)])
         new = []
         for i in range(self.rows):
             factor = self._broadcast(bases[i // 7], self.offsets[i])
@@ -182,7 +187,8 @@ class _Tile:
         following = b.sub(remaining, _index(1))
         asking = b.icmp_unsigned("<", b.sub(remaining, _index(_LAST_STEPS)), self.last)
         further = b.select(asking, self.out_row, _index(0))
-        ends = [*(b.add(base, self.step) for base in bases), b.gep(right, [self.right_row]), b.gep(out, [further]), *new, following]
+        ends = [*(b.add(base, self.step) for base in bases), b.gep(right, [self.right_row]), b.gep(out, [further]), coming, *new,
+                following]
         for phi, first, value in zip(phis, start, ends):
             phi.add_incoming(first, entry)
             phi.add_incoming(value, loop)

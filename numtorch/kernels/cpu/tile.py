@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..intrinsics import Intrinsic
 
 SCALE, ACCUMULATE, COLUMN_BIAS, ROW_BIAS, RELU = 16, 1, 2, 4, 8  # flags of the epilogue, applied in this order
+ASK_ROWS = 2                                             # beside `masked`: the rows of A behind a tile are asked for meanwhile
 
 
 class Tile(NamedTuple):
@@ -56,7 +57,7 @@ def _multiply_tile(max_rows, vectors, width, masked, rows, depth, left, left_row
     """out[rows, vectors * width] = relu(alpha * left @ right + beta * out + bias), all but the product by their flags.
 
     Args:
-        max_rows, vectors, width, masked: literals, the fields of a `Tile`.
+        max_rows, vectors, width, masked: literals, the fields of a `Tile`; `masked` with ASK_ROWS or without.
         rows: the height of this tile, 1 to max_rows.
         left: element (i, k) is left[i * left_row + k * left_column].
         right: element (k, j) is right[k * right_row + j].
@@ -64,7 +65,7 @@ def _multiply_tile(max_rows, vectors, width, masked, rows, depth, left, left_row
         bias: `vectors * width` elements for COLUMN_BIAS, `rows` for ROW_BIAS.
     """
     for i in range(rows):
-        for j in range(min(columns, vectors * width) if masked else vectors * width):
+        for j in range(min(columns, vectors * width) if masked & 1 else vectors * width):
             total = type(alpha)(0)
             for k in range(depth):
                 total += left[i * left_row + k * left_column] * right[k * right_row + j]
