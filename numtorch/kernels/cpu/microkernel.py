@@ -177,7 +177,7 @@ class _Tile:
         for j in range(self.vectors):
             self._prefetch(b.gep(right, [b.add(self.ahead, _index(j * self.width))]), 0)
             self._prefetch(b.gep(out, [_index(j * self.width)]), 1)
-        if self.asks:                                    # a line a step: 14 rows of float32 are 7/8 of a line a step, float64 twice that
+        if self.asks:                                    # a line a step: 14 rows of float32 are 7/8 of one, of float64 two
             self._prefetch(coming, 0)
             coming = b.gep(coming, [_index(self.width)])
         new = []
