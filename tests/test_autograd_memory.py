@@ -21,6 +21,15 @@ from numtorch.storage import Storage
 from numtorch.utils.checkpoint import checkpoint
 
 
+@pytest.fixture(autouse=True, scope="module")
+def what_was_there_is_not_looked_at():
+    """A process that has compiled a thousand kernels has millions of objects: each collection of them would take a second."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def collector_off():
     gc.collect()

@@ -197,11 +197,13 @@ def _optimised_once(numba):
 
     Numba optimises every helper by itself, three times, and then again where it is linked in: a kernel of ten helpers is
     optimised thirty times over. Doing it once, when everything but the entry points is private, halves cold compilation.
+    Nor does Numba make machine code of what only kernels call: of all helpers and the kernel, that took a quarter of the rest.
     """
     from numba.core.compiler_lock import global_compiler_lock
     codegen = numba.core.registry.cpu_target.target_context.codegen()
     module_passes, builder = codegen._module_pass_manager, machine().llvm.create_pass_builder(
         machine().target, machine().llvm.create_pipeline_tuning_options(speed_level=0))
+    add_module, find_references, set_environment = codegen._add_module, codegen._scan_and_fix_unresolved_refs, codegen.set_env
     nothing = pytypes.SimpleNamespace(run=lambda *ignored: None)
 
     def optimise(module):
@@ -210,12 +212,20 @@ def _optimised_once(numba):
             passes.run(module, tuned)
         _inline_variants(module, builder)
 
+    def where_python_calls(then):                        # a user's own compiled function that a kernel is the first to call
+        return lambda module: then(module) if any(f.name.startswith("_ZN7cpython") for f in module.functions) else None
+
+    overridden = dict(
+        _module_pass_manager=lambda **ignored: (nothing, builder), _function_pass_manager=lambda **ignored: (nothing, builder),
+        _add_module=where_python_calls(add_module), _scan_and_fix_unresolved_refs=where_python_calls(find_references),
+        set_env=lambda name, environment: codegen._engine.is_symbol_defined(name) and set_environment(name, environment))
     with global_compiler_lock:
-        codegen._module_pass_manager = codegen._function_pass_manager = lambda **ignored: (nothing, builder)
+        vars(codegen).update(overridden)
         try:
             yield optimise
         finally:
-            del codegen._module_pass_manager, codegen._function_pass_manager
+            for name in overridden:
+                delattr(codegen, name)
 
 
 def _inline_variants(module, builder):
