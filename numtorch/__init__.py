@@ -20,8 +20,8 @@ from .dtypes import (bfloat16, bool_ as bool, can_cast, complex64, complex128, d
 from .kernels.threads import get_num_threads, set_num_threads
 from .ops.activation import (elu, gelu, hardsigmoid, hardswish, hardtanh, leaky_relu, logsigmoid, mish, relu, selu, sigmoid, silu,
                              softplus, softsign, threshold)
-from .ops.arithmetic import (abs, addcdiv, addcmul, conj_physical, floor_divide, fmax, fmin, fmod, lerp, maximum, minimum, mul, neg,
-                             positive, reciprocal, remainder, sgn, sign, square)
+from .ops.arithmetic import (abs, addcdiv, addcmul, floor_divide, fmax, fmin, fmod, lerp, maximum, minimum, mul, neg, reciprocal,
+                             remainder, sgn, sign, square)
 from .ops.comparison import (bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, eq, ge, gt,
                              isfinite, isinf, isnan, le, logical_and, logical_not, logical_or, logical_xor, lt, ne, signbit)
 from .ops.addmm import addbmm, addmm, addmv, addr, baddbmm
@@ -56,7 +56,7 @@ from .ops.mask import argwhere, masked_scatter, masked_select, nonzero, nonzero_
 from .ops.softmax import log_softmax, logsumexp, softmax
 from .ops.op import result_type
 from .ops.complexparts import angle, complex, imag, polar, real, view_as_complex, view_as_real
-from .ops.operators import add, clamp, conj, div, masked_fill, sub, where
+from .ops.operators import add, clamp, conj, conj_physical, div, masked_fill, positive, sub, where
 from .ops.distinct import bincount, histc, histogram, isin, mode, unique, unique_consecutive
 from .ops.numbers import (clamp_max, clamp_min, deg2rad, float_power, gcd, heaviside, hypot, isneginf, isposinf, isreal, lcm, ldexp,
                           logaddexp, logaddexp2, logit, nan_to_num, rad2deg, round, rsub, sinc, xlogy)

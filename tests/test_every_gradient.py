@@ -206,6 +206,7 @@ ROWS = {
     "reshape_as": row(lambda x, y: x.reshape_as(y) * y, M, (6,)),
     "view_as_real": row(lambda x: a.view_as_real(a.complex(x, x * 2)), M),
     "view_as_complex": row(lambda x: a.view_as_complex(x).abs(), (3, 2)), "adjoint": row(lambda x: x.adjoint(), M),
+    "positive": row(lambda x: +x, M), "conj_physical": row(lambda x: torch.conj_physical(x * (1 + 2j)).imag, M),
     "real": row(lambda x: (x * (1 + 2j)).real, M), "imag": row(lambda x: (x * (1 + 2j)).imag, M),
     "complex": row(lambda x, y: a.complex(x, y).abs(), M, M), "resolve_conj": row(lambda x: x.resolve_conj() * x, M),
     "polar": row(lambda x, y: a.polar(x, y).real, M, M), "angle": row(lambda x, y: a.complex(x, y).angle(), M, M),

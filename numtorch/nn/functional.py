@@ -98,7 +98,7 @@ def elu(input, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 def celu(input, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron 2017)."""
-    return _placed(input, mul(activation.elu(div(input, alpha), 1.0), alpha), inplace)
+    return _placed(input, activation.celu(input, alpha), inplace)
 
 
 def gelu(input, approximate: str = "none") -> Tensor:
@@ -136,7 +136,7 @@ def softshrink(input, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd, and 0 where it is nearer."""
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    return where(input > lambd, input - lambd, where(input < -lambd, input + lambd, 0))
+    return activation.softshrink(input, lambd)
 
 
 def rrelu(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Tensor:
@@ -151,7 +151,7 @@ def rrelu(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool 
 
 def hardshrink(input, lambd: float = 0.5) -> Tensor:
     """x, and 0 where |x| is at most lambd."""
-    return where((input > lambd) | (input < -lambd), input, 0)
+    return activation.hardshrink(input, lambd)
 
 
 def tanhshrink(input) -> Tensor:
@@ -169,7 +169,7 @@ def prelu(input, weight) -> Tensor:
                                f"channel size = {channels}.")
         if input.layout.ndim > 1:
             weight = reshape(weight, (1, -1) + (1,) * (input.layout.ndim - 2))
-    return clamp_low(input, 0) + mul(weight, mul(clamp_low(mul(input, -1), 0), -1))
+    return activation.prelu(input, weight)
 
 
 def glu(input, dim: int = -1) -> Tensor:
@@ -180,7 +180,7 @@ def glu(input, dim: int = -1) -> Tensor:
     if extent % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {wrap_dim(dim, input.layout.ndim)} is size {extent}")
     first, second = input.split(extent // 2, dim)
-    return first * activation.sigmoid(second)
+    return activation.gated(first, second)
 
 
 def _default_dim(name, dim, ndim):

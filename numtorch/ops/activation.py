@@ -49,6 +49,17 @@ def _(grad, x, negative_slope):
     return where(x > 0, grad, grad * negative_slope)
 
 
+@pointwise(methods=False, refuses=FLOATS)
+def prelu(x, weight):
+    """x where positive, weight * x elsewhere (He et al. 2015)."""
+    return where(x > 0, x, x * weight)
+
+
+@prelu.derivative
+def _(grad, x, weight):
+    return where(x > 0, grad, grad * weight), where(x > 0, 0, grad * x)
+
+
 @pointwise(kind="float", cost=6, methods=False, refuses=FLOATS)
 def elu(x, *, alpha=1.0):
     """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert et al. 2016)."""
@@ -58,6 +69,17 @@ def elu(x, *, alpha=1.0):
 @elu.derivative
 def _(grad, x, alpha):
     return where(x > 0, grad, grad * alpha * exp(x))
+
+
+@pointwise(kind="float", cost=6, methods=False, refuses=FLOATS)
+def celu(x, *, alpha=1.0):
+    """x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron 2017)."""
+    return where(x > 0, x, alpha * expm1(x / alpha))
+
+
+@celu.derivative
+def _(grad, x, alpha):
+    return where(x > 0, grad, grad * exp(x / alpha))
 
 
 @pointwise(kind="float", cost=6, methods=False, refuses=FLOATS)
@@ -103,6 +125,17 @@ def silu(x):
 @silu.derivative
 def _(grad, x):
     return grad * conj(sigmoid(x) * (1 + x * (1 - sigmoid(x))))
+
+
+@pointwise(kind="float", cost=6, methods=False, refuses=FLOATS)
+def gated(x, gate):
+    """x * sigmoid(gate), elementwise."""
+    return x * sigmoid(gate)
+
+
+@gated.derivative
+def _(grad, x, gate):
+    return grad * sigmoid(gate), grad * x * sigmoid(gate) * (1 - sigmoid(gate))
 
 
 @pointwise(kind="float", cost=12, methods=False, refuses=FLOATS)
@@ -192,3 +225,25 @@ def threshold(x, *, threshold, value):
 @threshold.derivative
 def _(grad, x, threshold):
     return where(x <= threshold, 0, grad)
+
+
+@pointwise(methods=False, refuses=FLOATS)
+def softshrink(x, *, lambd=0.5):
+    """x moved towards 0 by lambd, and 0 where it is nearer."""
+    return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0))
+
+
+@softshrink.derivative
+def _(grad, x, lambd):
+    return where((x >= -lambd) & (x <= lambd), 0, grad)
+
+
+@pointwise(methods=False, refuses=FLOATS)
+def hardshrink(x, *, lambd=0.5):
+    """x, and 0 where |x| is at most lambd."""
+    return where((x >= -lambd) & (x <= lambd), 0, x)
+
+
+@hardshrink.derivative
+def _(grad, x, lambd):
+    return where((x >= -lambd) & (x <= lambd), 0, grad)

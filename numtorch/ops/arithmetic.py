@@ -28,7 +28,7 @@ def _(grad, condition):
     return 0, where(condition, grad, 0), where(condition, 0, grad)
 
 
-@pointwise
+@pointwise(methods=False)
 def conj_physical(x):
     """Complex conjugate, elementwise; a copy for real numbers."""
     return x
@@ -149,7 +149,7 @@ def _(grad):
     return -grad
 
 
-@pointwise(refuses={"bool": "The `+` operator, on a bool tensor is not supported."})
+@pointwise(methods=False, refuses={"bool": "The `+` operator, on a bool tensor is not supported."})
 def positive(x):
     """+x, elementwise."""
     return x

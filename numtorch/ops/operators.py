@@ -6,6 +6,7 @@ from ..tensor import Tensor
 from . import arithmetic, comparison, copy, creation, join, power, reduce, writing
 from .mask import replace_where
 from .op import as_operand, method, registry
+from .resize import into
 
 
 def _reversed(function):
@@ -30,7 +31,6 @@ Tensor.__pow__ = power.pow
 Tensor.__rpow__ = lambda self, other: power.pow(as_operand("pow", other), self)
 Tensor.__ipow__ = power.pow_of.op.inplace
 Tensor.__neg__ = arithmetic.neg
-Tensor.__pos__ = arithmetic.positive
 Tensor.__abs__ = arithmetic.abs
 Tensor.__invert__ = comparison.bitwise_not
 
@@ -150,13 +150,32 @@ for _alias, _name in {"subtract": "sub", "multiply": "mul", "divide": "div", "ne
     method(getattr(Tensor, _name), _alias)
 
 
+def positive(input) -> Tensor:
+    """+input, which is the tensor itself. Raises RuntimeError for bools."""
+    if input.layout.dtype.category == 0:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+Tensor.__pos__ = method(positive)
+
+
 # ---------------------------------------------------------------- conjugates
 def conj(input) -> Tensor:
     """The complex conjugate; a real tensor itself."""
     return arithmetic.conj_physical(input) if input.layout.dtype.is_complex else input
 
 
+def conj_physical(input, *, out=None) -> Tensor:
+    """The complex conjugate; a real tensor itself."""
+    if input.layout.dtype.is_complex:
+        return arithmetic.conj_physical(input, out=out)
+    return into(out, input)
+
+
 method(conj)
+method(conj_physical)
+method(arithmetic.conj_physical.op.inplace, "conj_physical_")
 Tensor.mH = property(lambda self: conj(Tensor.mT.fget(self)))
 Tensor.H = property(lambda self: conj(Tensor.T.fget(self)))
 method(lambda self: self.mH, "adjoint")
