@@ -56,6 +56,8 @@ def test_ranges():
         if steps and abs(end) < 10:
             np.testing.assert_allclose(torch.logspace(start, end, steps).numpy(), np.logspace(start, end, steps), rtol=1e-5)
     assert torch.linspace(0, 10, 5, dtype=torch.int64).tolist() == [0, 2, 5, 7, 10]
+    powers = torch.logspace(-22, 22, 45, dtype=torch.float64).tolist()
+    assert powers == [float(f"1e{k}") for k in range(-22, 23)]
     assert torch.logspace(0, 3, 4, base=2).tolist() == [1, 2, 4, 8] and torch.arange(torch.tensor(3)).tolist() == [0, 1, 2]
     assert torch.eye(3).tolist() == np.eye(3).tolist() and torch.eye(2, 3, dtype=torch.int64).tolist() == np.eye(2,
     3).tolist() and torch.eye(0).shape == (0, 0)

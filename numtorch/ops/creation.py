@@ -6,14 +6,15 @@ import math
 import numpy as np
 
 from ..devices import cpu
-from ..dtypes import as_dtype, bool_, get_default_dtype, int64
+from ..dtypes import as_dtype, bool_, float64, get_default_dtype, int64
 from ..exchange import from_numpy, make
 from ..layout import Layout, as_shape, formatted
-from ..tensor import Tensor, fresh, lasting, number, view_of
+from ..tensor import Tensor, fresh, number, view_of
 from ..viewalgebra import diagonal
 from .backends import kernels
 from .backends import placed as _device
-from .copy import ONE, ZERO, copy_elements, filled, filled_from, register, to_device
+from .complexparts import complex as join_parts
+from .copy import ONE, ZERO, copy_elements, filled, filled_from, register, to_device, to_dtype
 from .op import method, new_plan_table
 from .resize import into
 
@@ -75,7 +76,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     size, stride = as_shape((size,)), as_shape((stride,))
     if len(size) != len(stride) or any(n < 0 for n in size + stride):
         raise RuntimeError(f"empty_strided: expected as many sizes as strides, none negative, got {list(size)} and {list(stride)}")
-    made = lasting(Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), size, stride, _device(device)))
+    made = fresh(Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), size, stride, _device(device)))
     return _finish(made, requires_grad)
 
 
@@ -161,7 +162,7 @@ def _counted(values, dtype, device, requires_grad, into=None):
     return _finish(to_device(out, _device(device)), requires_grad, into)
 
 
-_counts = new_plan_table()
+_counts, _powers = new_plan_table(), new_plan_table()
 
 
 def _count(layout, start, end, step, half):
@@ -243,16 +244,26 @@ def linspace(start, end, steps, *, dtype=None, layout=None, device=None, require
         step = (end - start) / (steps - 1) if steps > 1 else 0
         made = _count(_layout_of("linspace", (steps,), kind, device), float(start), end, step, (steps + 1) // 2)
         return _finish(made, requires_grad, out)
-    return _counted(np.linspace(start, end, steps), kind, device, requires_grad, out)
+    if kind.category == 0:
+        raise NotImplementedError(f'"linspace_cpu" not implemented for \'{kind.title}\'')
+    start, end = complex(start), complex(end)
+    parts = [linspace(low, high, steps, dtype=kind.to_real(), device=device)
+             for low, high in ((start.real, end.real), (start.imag, end.imag))]
+    return _finish(join_parts(*parts), requires_grad, out)
 
 
 def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
              pin_memory: bool = False) -> Tensor:
-    """`steps` values from base**start to base**end, both included, evenly spaced in the exponent."""
+    """`steps` values from base**start to base**end, both included, evenly spaced in the exponent; whole powers are exact."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    values = np.logspace(start, end, steps, base=base)
-    return _counted(values, as_dtype(dtype) if dtype else get_default_dtype(), device, requires_grad, out)
+    kind = as_dtype(dtype) if dtype else get_default_dtype()
+    exponents = linspace(start, end, steps, dtype=float64, device=cpu)
+    made = fresh(exponents.layout)
+    if steps:
+        plan = _powers.get(steps) or _powers.keep(steps, kernels(cpu, "count").plan_powers(steps))
+        plan.call(number(float(_plain(base))).address, exponents.address, made.address, plan.walk)
+    return _finish(to_device(to_dtype(made, kind), _device(device)), requires_grad, out)
 
 
 def eye(n, m=None, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
@@ -277,7 +288,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     if isinstance(data, np.ndarray):
         data = from_numpy(data)
     if isinstance(data, Tensor):
-        return data.to(device=device, dtype=dtype)
+        return data if dtype is None and device is None else data.to(device=device, dtype=dtype)
     return make(data, dtype=dtype, device=device)
 
 
