@@ -123,3 +123,17 @@ def test_negative_rows_of_an_embedding_have_no_gradient():
     with pytest.raises(IndexError):
         numtorch.nn.functional.embedding(numtorch.tensor([-1]), weight).sum().backward()
     assert weight.grad is None
+
+
+@pytest.mark.parametrize("count", [7, 400, 3000])
+def test_a_bad_index_leaves_what_was_there(count):
+    """The last of few, of several blocks and of more indices than are looked at in the call that writes."""
+    bad = numtorch.zeros(count, dtype=numtorch.int64)
+    bad[-1] = 9
+    x, values = numtorch.zeros(3, 4), numtorch.ones(count, 4)
+    writes = [lambda: x.__setitem__(bad, 1.0), lambda: x.index_add_(0, bad, values), lambda: x.t().__setitem__((slice(None), bad), 1.0),
+              lambda: x.__setitem__((bad, bad), 1.0), lambda: x.scatter_(0, bad[:, None].expand(count, 4), values)]
+    for write in writes:
+        with pytest.raises((IndexError, RuntimeError), match=r"index 9 is out of|index out of range"):
+            write()
+        assert not x.any()

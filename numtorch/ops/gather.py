@@ -109,14 +109,16 @@ def _spread_vjp(node, grad):
 def _plan_put(layout, dims, indices, source, reduce, wrap):
     plan = index_plan(layout, dims, indices, wrap)
     if 0 in plan.out.shape[plan.first:plan.first + plan.rank]:
-        return None, plan.bounds
+        return None, plan.bounds, 0
     family, geometry = kernels(layout.device, "gather"), plan.geometry
     count, width = geometry[0][0] if plan.rank == 1 else 0, layout.strides[0] if layout.ndim else 0
     if reduce == "add" and dims == (0,) and layout.contiguous and source.contiguous and source.numel == count * width \
             and indices[0].layout.contiguous and layout.dtype.category == 2 and source.shape == plan.out.shape:
-        return family.plan_embedding_grad(layout.dtype.kernel, layout.shape[0], width, count, plan.index_dtype, wrap), plan.bounds
-    return family.plan_index_put(layout.dtype.kernel, *geometry, *plan.split(broadcast_strides(source, plan.out.shape)),
-                                 reduce, plan.index_dtype, wrap), plan.bounds
+        prepared = family.plan_embedding_grad(layout.dtype.kernel, layout.shape[0], width, count, plan.index_dtype, wrap)
+    else:
+        prepared = family.plan_index_put(layout.dtype.kernel, *geometry, *plan.split(broadcast_strides(source, plan.out.shape)),
+                                         reduce, plan.index_dtype, wrap)
+    return prepared, plan.bounds, plan.out.numel
 
 
 def _put_key(x, dims, indices, source, reduce, wrap):
@@ -132,7 +134,7 @@ def _write(x, dims, indices, source, reduce, wrap=True, complaint=out_of_bounds)
     if found is None:
         found = _put_plans.keep(key, _plan_put(x.layout, dims, indices, source.layout, reduce, wrap))
     if found[0] is not None:
-        look_first(x, indices, found[1], complaint)
+        look_first(x, indices, found[1], found[2], complaint)
         run_indexed(found[0], x, indices, source, found[1], complaint)
 
 

@@ -23,7 +23,7 @@ from .gather import fit_value, index_values, put_values
 from .mask import masked_scatter_, nonzero, replace_where, select_true
 from .op import method
 from .parts import unbind
-from .view import make_view, reshape, separate, unsqueeze
+from .view import make_view, reshape, reshape_vjp, separate, unsqueeze
 
 _ROW = ("row",)
 
@@ -258,6 +258,14 @@ def _is_plain_index(index, layout):
     return of_index.dtype is int64 and of_index.ndim and layout.ndim and of_index.device is layout.device
 
 
+def _is_int(of_index):
+    """Whether an index tensor of a layout stands for an int."""
+    return not of_index.ndim and of_index.dtype is int64
+
+
+_INT = {int}
+
+
 # ---------------------------------------------------------------- x[index]
 def getitem(self, index) -> Tensor:
     """The part of a tensor that an index names: a view for ints, slices, None and `...`; a copy where index tensors or masks
@@ -274,12 +282,19 @@ def getitem(self, index) -> Tensor:
         return make_view(self, _find_row(layout, index), "select")
     if kind is slice:
         return make_view(self, _find_rows(layout, index), "slice")
-    if kind is Tensor and _is_plain_index(index, layout):
-        return index_values(self, (0,), (index,))
+    if kind is list and index and set(map(type, index)) == _INT:
+        kind, index = Tensor, make(index, device=layout.device)
+    if kind is Tensor:
+        if _is_plain_index(index, layout):
+            return index_values(self, (0,), (index,))
+        if _is_int(index.layout):
+            return make_view(self, _find_row(layout, index.item()), "select")
     if index is None:
         return unsqueeze(self, 0)
     found, dims, tensors = _find(layout, index)
     if not tensors:
+        if found[0].numel == layout.numel:               # all of it, in its order: the gradient needs no place in zeros
+            return make_view(self, found, "slice", reshape_vjp, layout.shape)
         return make_view(self, found, "slice")
     part = _part(self, found, self.node is not None and modes.grad)
     mask = _whole_mask(tensors, part.layout)
@@ -301,12 +316,16 @@ def setitem(self, index, value) -> None:
     if source is None:
         raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}")
     kind, layout = type(index), self.layout
+    if kind is Tensor and _is_int(index.layout):
+        kind, index = int, index.item()
     if kind is int:
         _assign(self, _find_row(layout, index), source)
         return
     if kind is slice:
         _assign(self, _find_rows(layout, index), source)
         return
+    if kind is list and index and set(map(type, index)) == _INT:
+        kind, index = Tensor, make(index, device=layout.device)
     if kind is Tensor and _is_plain_index(index, layout):
         put_values(self, (0,), (index,), _in_dtype(value, source, layout.dtype), False)
         return

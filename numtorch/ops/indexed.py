@@ -18,7 +18,7 @@ from .view import unsqueeze
 from .writing import check_inplace_allowed, overlap_partly, rebase_history
 
 MOST_ADDRESSES = 64
-SPAN = 2048                                              # a kernel looks at so many indices before it writes there
+LOOKED_AT = 256                                          # elements of a write whose kernel looks at all indices before it writes
 
 
 class _Desk(threading.local):
@@ -61,10 +61,10 @@ def run_indexed(prepared, x, indices, other, bounds, complaint=out_of_bounds):
         raise complaint(*_first_bad(indices, bounds))
 
 
-def look_first(x, indices, bounds, complaint=out_of_bounds):
+def look_first(x, indices, bounds, written, complaint=out_of_bounds):
     """Raise for a bad index before anything is written to a tensor that others have: kernels, which look as they go, so that large
-    indices are read once, would leave half a write behind."""
-    if _desk.fresh is x.storage or (len(indices) == 1 and indices[0].layout.ndim < 2 and indices[0].layout.numel <= SPAN):
+    indices are read once, would leave half a write behind. `written`: how many elements are."""
+    if written <= LOOKED_AT or _desk.fresh is x.storage:
         return
     for index, (_, size, least) in zip(indices, bounds):
         layout = index.layout
@@ -116,6 +116,15 @@ def run_finding(prepared, parts, *tensors) -> bool:
     words, status = _desk.words
     prepared.call(*[x.address for x in tensors], status, prepared.walk)
     found = any(words[:parts]) if parts > 1 else words[0] != 0
+    words[0] = 0
+    return found
+
+
+def run_comparing(prepared, parts, x, y) -> bool:
+    """`run_finding` of two tensors."""
+    words, status = _desk.words
+    prepared.call(x.address, y.address, status, prepared.walk)
+    found = words[0] != 0 if parts == 1 else any(words[:parts])
     words[0] = 0
     return found
 

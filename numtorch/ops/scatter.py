@@ -131,7 +131,7 @@ def _scatter_(name, self, dim, index, source, how):
         return self
     graph = begin_write(name, self, source)
     index, source = apart(index, self), apart(source, self)
-    look_first(self, (index,), plan.bounds, _misplaced)
+    look_first(self, (index,), plan.bounds, index.layout.numel, _misplaced)
     run_indexed(plan.prepared, self, (index,), source, plan.bounds, _misplaced)
     return end_write(name, self, graph, (source,), (index,), _scatter_vjp, (plan.dim, source.layout, how))
 

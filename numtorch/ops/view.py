@@ -296,7 +296,7 @@ def broadcast_to(self, size):
 
 
 # ---------------------------------------------------------------- reshaping
-def _reshape_vjp(node, grad):
+def reshape_vjp(node, grad):
     return (reshape(grad, node.constants),)
 
 
@@ -317,7 +317,7 @@ def view(self, *shape):
     if found is None:
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across "
                            "two contiguous subspaces). Use .reshape(...) instead.")
-    return make_view(self, found, "view", _reshape_vjp, self.layout.shape)
+    return make_view(self, found, "view", reshape_vjp, self.layout.shape)
 
 
 def _view_as_dtype(x, kind):
@@ -338,8 +338,13 @@ def reshape(self, *shape):
             break
     found = algebra.try_view(self.layout, shape)
     if found is None:
-        return make_view(dense := contiguous(self), algebra.try_view(dense.layout, shape), "view", _reshape_vjp, self.layout.shape)
-    return make_view(self, found, "view", _reshape_vjp, self.layout.shape)
+        dense = contiguous(self)
+        found = algebra.try_view(dense.layout, shape)
+        if dense.node is None:                           # nobody else has the copy
+            dense.layout = found[0]
+            return dense
+        self = dense
+    return make_view(self, found, "view", reshape_vjp, self.layout.shape)
 
 
 @method
@@ -377,7 +382,7 @@ def flatten(self, start_dim: int = 0, end_dim: int = -1):
 @method
 def unflatten(self, dim, sizes):
     """One dimension split into several; one extent may be -1."""
-    return make_view(self, algebra.unflatten(self.layout, dim, tuple(sizes)), "view", _reshape_vjp, self.layout.shape)
+    return make_view(self, algebra.unflatten(self.layout, dim, tuple(sizes)), "view", reshape_vjp, self.layout.shape)
 
 
 @method
@@ -390,13 +395,13 @@ def ravel(self):
 def squeeze(self, dim=None):
     """Without dimensions of extent 1: all of them, or those among `dim`."""
     dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
-    return make_view(self, algebra.squeeze(self.layout, dims), "squeeze", _reshape_vjp, self.layout.shape)
+    return make_view(self, algebra.squeeze(self.layout, dims), "squeeze", reshape_vjp, self.layout.shape)
 
 
 @method
 def unsqueeze(self, dim):
     """With a new dimension of extent 1 before `dim`."""
-    return make_view(self, algebra.unsqueeze(self.layout, dim), "unsqueeze", _reshape_vjp, self.layout.shape)
+    return make_view(self, algebra.unsqueeze(self.layout, dim), "unsqueeze", reshape_vjp, self.layout.shape)
 
 
 # ---------------------------------------------------------------- parts

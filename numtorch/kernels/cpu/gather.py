@@ -2,12 +2,12 @@
 
 All of them are one walk (indexwalk.py). With a single index array and runs of one element, which gather, scatter and
 `x[:, index]` are, it goes in one pass along the last dim. Where all rows share their indices, as in `x[:, index]`, these become
-offsets once, for 256 columns at a time. Where indices pick rows, a tile of columns is done for all of them before the next: the
-one cache line of each row that it touches stays near.
+offsets once, for 1024 columns at a time (with 256, x was read four times: 0.9 ms for 1024 x 1024, and 0.42 now). Where indices pick
+rows, a tile of columns is done for all of them before the next: the one cache line of each row that it touches stays near.
 
 Every index is compared with the dim's size before it is used, a span at a time: to look at all of them first would read a large
-index array from memory twice, which took a third of a scatter_add. At a bad index a call stops, and `status`, which the caller has
-set to 0, is 1 + its position. Repeated indices are written in order, in one thread.
+index array from memory twice, which took a third of a scatter_add. Only a write to few positions does that. At a bad index a call
+stops, and `status`, which the caller has set to 0, is 1 + its position. Repeated indices are written in order, in one thread.
 
 Elements are copied as words of their size; a 16-byte element is two words.
 """
@@ -22,6 +22,7 @@ from .indexwalk import BLOCK, HEADER, block_starts, merged, other_starts, plan_w
 T = float32
 load = store = same
 TILE = 16                        # columns: a cache line of float32
+COLUMNS = 1024                   # whose offsets are at hand for all rows
 SPAN = 2048                      # indices that are looked at and then used: half of L1
 
 
@@ -176,9 +177,9 @@ def take_columns(x, index, out, walk):
     sizes = offset(walk, HEADER)
     last = sizes[dims - 1]
     out_stride = sizes[3 * dims - 1]
-    places = local_array(int64, 256)
-    for first in range(0, last, BLOCK):
-        width = min(last - first, int64(BLOCK))
+    places = local_array(int64, 1024)
+    for first in range(0, last, COLUMNS):
+        width = min(last - first, int64(COLUMNS))
         column_offsets(places, index, first, width, walk)
         for row in range(walk[0] // last, walk[1] // last):
             a = offset(x, row_start(row, dims, sizes, offset(sizes, dims)))
@@ -196,9 +197,9 @@ def put_columns(x, index, values, walk):
     sizes = offset(walk, HEADER)
     last = sizes[dims - 1]
     stride = sizes[3 * dims - 1]
-    places = local_array(int64, 256)
-    for first in range(0, last, BLOCK):
-        width = min(last - first, int64(BLOCK))
+    places = local_array(int64, 1024)
+    for first in range(0, last, COLUMNS):
+        width = min(last - first, int64(COLUMNS))
         column_offsets(places, index, first, width, walk)
         for row in range(walk[0] // last, walk[1] // last):
             a = offset(x, row_start(row, dims, sizes, offset(sizes, dims)))
@@ -274,15 +275,22 @@ def take(x, index, more, out, status, walk):
 
 
 def put(x, index, more, values, status, walk):
-    """x[...] = put_one(x[...], values[...])"""
+    """x[...] = put_one(x[...], values[...]). Few positions are all looked at first, which saves a call that does."""
+    starts = local_array(int64, 256)
+    places = local_array(int64, 256)
+    if walk[1] - walk[0] <= 2 * BLOCK:
+        for first in range(walk[0], walk[1], BLOCK):
+            count = min(int64(BLOCK), walk[1] - first)
+            good = block_starts(starts, places, index, more, first, count, walk)
+            if good < count:
+                status[0] = first + good + 1
+                return
     if walk[3] == 1 and walk[4] == 1:
         if not shared_rows(walk):
             walk_elements(x, index, values, status, walk)
         elif shared_indices_good(index, status, walk):
             put_columns(x, index, values, walk)
         return
-    starts = local_array(int64, 256)
-    places = local_array(int64, 256)
     run, x_stride, value_stride = walk[4], walk[5], walk[6]
     for first in range(walk[0], walk[1], BLOCK):
         count = min(int64(BLOCK), walk[1] - first)
@@ -363,8 +371,8 @@ def _advanced(kernel, writes, words, index_shape, index_strides, sizes, steps, r
     rest, (rest_x, rest_other) = merged(rest_shape, [rest_strides, other_rest])
     if 0 in rest_shape:
         rest, rest_x, rest_other = [0], [0], [0]
-    if rest_other[-1] != 1 and rest[-1] > 1 and index_shape and other_index[-1] == 1:
-        inner = len(index_shape)                         # the index's dims are the inner ones of the other array
+    if rest_other[-1] != 1 and rest[-1] > 1 and index_shape and (other_index[-1] == 1 or other_index[-1] == 0 != rest_x[-1] - 1):
+        inner = len(index_shape)                         # the index's dims are the inner ones of the other array, or it is a number
         indices = [(n, step, [*[0] * len(rest), *strides]) for n, step, strides in zip(sizes, steps, index_strides)]
         return plan_walk(kernel, writes, [*rest, *index_shape], [*rest_x, *[0] * inner], [*rest_other, *other_index], (1, 1, 1),
                      indices, words, wrap)
