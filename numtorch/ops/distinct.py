@@ -281,10 +281,24 @@ def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool =
     if elements.layout.dtype is not tests.layout.dtype:
         kind = arithmetic.mul(elements.detach(), tests.detach().reshape(-1)[:0].sum()).layout.dtype
         elements, tests = to_dtype(elements.detach(), kind), to_dtype(tests.detach(), kind)
-    ordered = sort(reshape(tests.detach(), -1)).values
-    if not ordered.layout.numel:
-        return filled(elements.layout.dense(bool_), bool(invert))
-    places = arithmetic.minimum(searchsorted(ordered, elements.detach()), ordered.layout.numel - 1)
-    found = comparison.eq(index_values(ordered, (0,), (places,)), elements.detach()) if places.layout.ndim else \
-        comparison.eq(reshape(index_values(ordered, (0,), (reshape(places, 1),)), ()), elements.detach())
+    layout, count = elements.layout, tests.layout.numel
+    if not layout.numel or not count:
+        return filled(layout.dense(bool_), bool(invert))
+    if layout.dtype.is_complex:
+        raise RuntimeError("Unsupported input type encountered for isin(): " + layout.dtype.title)
+    key = layout, count
+    plan = _memberships.get(key)
+    if plan is None:
+        family = kernels(layout.device, "equal")
+        plan = _memberships.keep(key, (layout.dense(bool_), count > family.FEW,
+                                       family.plan_among(layout.dtype.kernel, layout.numel, count)))
+    shape, in_order, prepared = plan
+    elements, tests = contiguous(elements), contiguous(tests)
+    if in_order:
+        tests = sort(reshape(tests.detach(), -1)).values
+    found = empty(shape)
+    prepared.call(elements.address, tests.address, found.address, prepared.walk)
     return comparison.logical_not(found) if invert else found
+
+
+_memberships = new_plan_table()

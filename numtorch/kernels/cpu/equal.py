@@ -1,5 +1,5 @@
-"""Whether something is found among elements, looked at until the first block that holds it: where two tensors differ, or an index
-that is out of bounds. Each part leaves its answer in a word of its own."""
+"""Whether something is found among elements: where two tensors differ, or an index that is out of bounds, looked at until the first
+block that holds it, each part leaving its answer in a word of its own; and which elements are among others."""
 from __future__ import annotations
 
 from numpy import int32, int64
@@ -41,7 +41,45 @@ def beyond(index, out, walk):
             return
 
 
+FEW = 24                                                 # numbers that are compared with faster than they are searched
+
+
+def among(x, tests, out, walk):
+    """walk: elements, tests. The tests are in order where they are more than FEW; NaN, which comes last, equals nothing."""
+    n, count = walk[0], walk[1]
+    if count > FEW:
+        for i in range(n):
+            value = load(x[i])
+            low, high = int64(0), count
+            while low < high:
+                middle = (low + high) >> 1
+                if load(tests[middle]) < value:
+                    low = middle + 1
+                else:
+                    high = middle
+            out[i] = low < count and load(tests[min(low, count - 1)]) == value
+        return
+    for start in range(0, n, BLOCK):
+        a, b = offset(x, start), offset(out, start)
+        width = min(n - start, BLOCK)
+        for i in range(width):
+            b[i] = False
+        for j in range(count):
+            test = load(tests[j])
+            for i in range(width):
+                b[i] |= load(a[i]) == test
+
+
 # ---------------------------------------------------------------- planners
+def plan_among(dtype: str, n: int, count: int):
+    """Addresses: x (n), `count` tests, in order if they are more than FEW, out (n, bool); all dense."""
+    work = n * min(count, FEW)
+    parts = shares(n, work, GRAIN)
+    return prepare_parts(typed(among, dtype, ("element*", "element*", "bool*", "int64*")),
+                         [(stop - start, count) for start, stop in parts],
+                         [(start * itemsize(dtype), 0, start) for start, _ in parts], work)
+
+
 def _plan(kernel, dtype, arrays, n, *numbers):
     parts = shares(n, n, max(GRAIN, n // MOST_PARTS + 1), BLOCK)
     size = itemsize(dtype)
