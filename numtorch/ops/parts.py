@@ -31,7 +31,8 @@ def _parts(x, title, join, dim, views) -> tuple:
 def _parts_vjp(node, grads):
     join, dim, layouts = node.constants
     grads = [grads] if isinstance(grads, Tensor) else grads
-    return (join([filled(layout.dense(), 0) if grad is None else grad for grad, layout in zip(grads, layouts)], dim),)
+    zeros = {layout: filled(layout.dense(), 0) for grad, layout in zip(grads, layouts) if grad is None}
+    return (join([zeros[layout] if grad is None else grad for grad, layout in zip(grads, layouts)], dim),)
 
 
 @method

@@ -17,7 +17,7 @@ from .copy import register, to_dtype
 from .op import Op, PlanTable, method, new_plan_table, nothing_to_do, registry
 from .power import pow
 from .resize import into
-from .view import expand, reshape
+from .view import expand, narrow, reshape
 
 
 class _ReducePlan:
@@ -171,6 +171,10 @@ def _sum_vjp(node, grad):
     return (_typed(node, _spread(node, grad)),)
 
 
+def _nansum_vjp(node, grad):
+    return (_typed(node, arithmetic.where(comparison.isnan(node.tensors()[0]), 0, _spread(node, grad))),)
+
+
 def _mean_vjp(node, grad):
     return (_typed(node, _spread(node, arithmetic.div(grad, node.constants[1].count))),)
 
@@ -253,6 +257,7 @@ def _floating(dtype):
 
 
 SUM = ReduceOp("sum", _wide_integers, _sum_vjp)
+NANSUM = ReduceOp("nansum", _wide_integers, _nansum_vjp, saves_input=True)
 PROD = ReduceOp("prod", _wide_integers, _prod_vjp, saves_input=True)
 MEAN = ReduceOp("mean", _floating, _mean_vjp)
 MAX = ReduceOp("max", _same, _extreme_vjp, saves_input=True, saves_result=True, empty_error="the maximum of nothing is undefined")
@@ -296,7 +301,9 @@ def nansum(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
     """The sum with NaN counted as 0."""
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return sum(arithmetic.where(comparison.isnan(input), 0, input), dim, keepdim, dtype=dtype, out=out)
+    if _layout("nansum", input).dtype.category != 2 or dtype is not None:
+        return sum(arithmetic.where(comparison.isnan(input), 0, input), dim, keepdim, dtype=dtype, out=out)
+    return into(out, NANSUM.run(input, _none_if_empty(dim), keepdim))
 
 
 @method
@@ -454,5 +461,10 @@ def sum_to_size(self, *size):
     if wrong:
         raise RuntimeError(f"size {list(size)} is not expandable to size {list(shape)}.")
     dims = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(size) if n == 1 and shape[i + extra] != 1)
-    out = SUM.run(self, dims, True) if dims else self
-    return reshape(out, size)
+    times = 1
+    for dim in dims:                                     # what was expanded, as gradients of sums are, is not read so often
+        if not self.layout.strides[dim] and shape[dim] > 1:
+            self, times = narrow(self, dim, 0, 1), times * shape[dim]
+    dims = tuple([dim for dim in dims if self.layout.shape[dim] != 1])
+    out = reshape(SUM.run(self, dims, True) if dims else self, size)
+    return out if times == 1 else out * times

@@ -12,6 +12,7 @@ from ..layout import Layout, wrap_dim
 from ..tensor import Tensor, empty, view_of
 from .backends import kernels
 from .copy import clone, contiguous, copy_, copy_elements, filled
+from .indexed import begin_write, end_write
 from .join import _tensors_of
 from .op import method, new_plan_table
 from .reduce import sum
@@ -69,15 +70,24 @@ def triu(input, diagonal: int = 0, *, out=None) -> Tensor:
     return _finish(out, _triangle("triu", input, diagonal, True))
 
 
-def _in_place(function):
+def _in_place(function, upper):
+    name = function.__name__
+
     def inplace(self, diagonal: int = 0):
-        return copy_(self, function(self, diagonal))
-    inplace.__doc__ = f"In-place form of `{function.__name__}`."
-    method(inplace, function.__name__ + "_")
+        if not self.layout.contiguous:
+            return copy_(self, function(self, diagonal))
+        graph = begin_write(name, self)
+        key = (name, self.layout, diagonal)
+        prepared, = _plans.get(key) or _plan_triangle(key, name, self.layout, int(diagonal), upper)
+        if prepared is not None:
+            prepared.call(self.address, self.address, prepared.walk)
+        return end_write(name, self, graph, (), (), _triangle_vjp, (name, diagonal, upper))
+    inplace.__doc__ = f"In-place form of `{name}`."
+    method(inplace, name + "_")
 
 
-_in_place(tril)
-_in_place(triu)
+_in_place(tril, False)
+_in_place(triu, True)
 
 
 def _below(rows, columns, offset):

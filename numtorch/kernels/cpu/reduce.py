@@ -67,6 +67,10 @@ def unchanged(x, exponent):
     return x
 
 
+def present(x, exponent):
+    return select(x == x, x, T(0))
+
+
 def magnitude(x, exponent):
     return abs(x)
 
@@ -137,6 +141,7 @@ class Reduction(NamedTuple):
 
 KINDS = {
     "sum": Reduction(unchanged, add, 0),
+    "nansum": Reduction(present, add, 0),
     "mean": Reduction(unchanged, add, 0, average),
     "prod": Reduction(unchanged, multiply, 1),
     "max": Reduction(unchanged, larger, "lowest"),
@@ -386,7 +391,7 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
     """Prepare a reduction, called with the addresses of the input and the output.
 
     Args:
-        kind: "sum", "prod", "mean", "max", "min" (a NaN wins), "any", "all", "count_nonzero", "sum_squares", "norm",
+        kind: "sum", "nansum", "prod", "mean", "max", "min" (a NaN wins), "any", "all", "count_nonzero", "sum_squares", "norm",
             or "var" (of a real dtype).
         dtype, out_dtype: dtype names. Sums, products and means are taken in `out_dtype`, or wider.
         shape, strides: the input's, in elements.

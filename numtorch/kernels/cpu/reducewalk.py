@@ -100,7 +100,8 @@ def nest(shape, strides, axes, out_strides) -> Nest:
     kept = [i for i in range(len(shape)) if i not in axes]
     extents, steps = merge([shape[i] for i in kept], [[t[i] for i in kept] for t in (out_strides, strides)])
     reduced, reduced_steps = merge([shape[i] for i in axes], [[strides[i] for i in axes]])
-    return Nest([(n, *s) for n, s in zip(extents, steps)], [(n, *s) for n, s in zip(reduced, reduced_steps)])
+    inside = sorted([(n, *s) for n, s in zip(reduced, reduced_steps)], key=lambda dim: dim[1] != 0)      # repeats go outermost
+    return Nest([(n, *s) for n, s in zip(extents, steps)], inside)
 
 
 def _cut(dims, axis, parts, grain):
