@@ -198,8 +198,16 @@ class finfo:
 
     __slots__ = ("bits", "eps", "max", "min", "tiny", "smallest_normal", "resolution", "dtype")
 
-    def __init__(self, type: dtype | None = None):
+    def __new__(cls, type: dtype | None = None):
         d = (type or get_default_dtype()).to_real()
+        found = _limits.get(d)
+        if found is None:
+            found = object.__new__(cls)
+            found._measure(d)
+            _limits[d] = found
+        return found
+
+    def _measure(self, d):
         if not d.is_floating_point:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
                             f"'{d.name}'")
@@ -215,6 +223,9 @@ class finfo:
     def __repr__(self):
         return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
                 f"smallest_normal={self.tiny:g}, tiny={self.tiny:g}, dtype={self.dtype})")
+
+
+_limits: dict[dtype, finfo] = {}
 
 
 class iinfo:

@@ -154,7 +154,9 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
     """
     if device is None and default[0] is not cpu:
         device = default[0]
-    plain = _from_plain(data, dtype) if device is None or device is cpu or device == "cpu" else None
+    plain = None
+    if device is None or device is cpu or device == "cpu":
+        plain = _from_array(data) if type(data) is np.ndarray and dtype is None else _from_plain(data, dtype)
     if plain is not None:
         return plain.requires_grad_() if requires_grad else plain
     if isinstance(data, Tensor):
@@ -177,7 +179,7 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
 
 
 _FORMATS = {"float32": "f", "float64": "d", "int64": "q", "bool": "?"}
-_CATEGORIES = {frozenset({float}): 2, frozenset({int}): 1, frozenset({bool}): 0, frozenset({int, float}): 2}
+_CATEGORIES = {frozenset({float}): 2, frozenset({int}): 1, frozenset({bool}): 0, frozenset({int, float}): 2, frozenset(): 2}
 
 
 def _from_plain(data, dtype):
@@ -208,6 +210,17 @@ def _from_plain(data, dtype):
         struct.pack_into(f"{len(data)}{letter}", (ctypes.c_char * layout.nbytes).from_address(out.address), 0, *data)
     except (OverflowError, struct.error):                # an infinity in float32, or an error that deserves words
         return None
+    return out
+
+
+def _from_array(array):
+    """A tensor of an array's elements as they lie in memory; None where that takes more thought."""
+    flags = array.flags
+    if not (flags.c_contiguous and flags.writeable and array.nbytes):
+        return None
+    layout, _ = _layouts.get((array.dtype, array.shape, array.strides)) or _layout_of(array)
+    out = fresh(layout)
+    ctypes.memmove(out.address, address_of(array), layout.nbytes)
     return out
 
 
@@ -297,7 +310,7 @@ def _legacy_tensor(*args, dtype=None, device=None, requires_grad: bool = False) 
         shape = tuple(args[0]) if args and isinstance(args[0], Size) else args or (0,)
         if any(n < 0 for n in shape):
             raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
-        out = lasting(Layout.of(wanted, tuple(shape)))
+        out = fresh(Layout.of(wanted, tuple(shape)))
     elif len(args) == 1:
         if isinstance(args[0], Tensor):
             return alias(args[0]) if dtype is None else make(args[0], dtype)

@@ -9,6 +9,7 @@ import ctypes
 from copy import deepcopy
 from math import copysign
 from operator import attrgetter
+from struct import Struct
 from sys import getrefcount
 
 import numpy as np
@@ -227,16 +228,15 @@ class Tensor(metaclass=TensorType):
         if self.layout.device is not cpu:
             return self.cpu().tolist()
         layout = self.layout
-        read = layout.views.get("tolist")
-        if read is None:
-            few = layout.ndim and layout.contiguous and 0 < layout.numel < 256 and layout.dtype.name in _READERS
-            read = layout.views["tolist"] = (_READERS[layout.dtype.name] * layout.numel).from_address if few else ()
-        if not read:
+        found = layout.views.get("tolist")
+        if found is None:
+            few = layout.ndim == 1 and layout.contiguous and 0 < layout.numel < 256 and layout.dtype.name in _LETTERS
+            words = f"{layout.numel}{_LETTERS[layout.dtype.name]}" if few else ""
+            found = layout.views["tolist"] = (Struct(words).unpack, ctypes.c_char * layout.nbytes) if few else ()
+        if not found:
             return readable_array(self).tolist()
-        found = read(self.address)[:]                    # no array for few
-        for n in layout.shape[:0:-1]:
-            found = [found[at:at + n] for at in range(0, len(found), n)]
-        return found
+        unpack, block = found                            # a vector of few needs no array
+        return list(unpack(block.from_address(self.address)))
 
     def item(self):
         """The one element as a Python number. Raises RuntimeError when there is not exactly one."""
@@ -275,7 +275,7 @@ class Tensor(metaclass=TensorType):
         return int(self.item())
 
     def __format__(self, spec):
-        if self.layout.ndim == 0 and spec:
+        if self.layout.ndim == 0:
             return self.item().__format__(spec)
         return object.__format__(self, spec)
 
@@ -335,6 +335,10 @@ bare = type.__call__.__get__(Tensor, TensorType)         # a tensor without its 
 _READERS = {"float32": ctypes.c_float, "float64": ctypes.c_double, "int64": ctypes.c_int64, "int32": ctypes.c_int32,
             "int16": ctypes.c_int16, "int8": ctypes.c_int8, "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16,
             "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64, "bool": ctypes.c_bool}
+
+
+_LETTERS = {"float16": "e", "float32": "f", "float64": "d", "int64": "q", "int32": "i", "int16": "h", "int8": "b", "uint8": "B",
+            "uint16": "H", "uint32": "I", "uint64": "Q", "bool": "?"}
 
 
 _READ = {dtype.by_name[name]: reader.from_address for name, reader in _READERS.items()}

@@ -373,6 +373,7 @@ def test_equality_hash_and_format():
     assert len({x, y}) == 2 and {x: 1}[x] == 1 and hash(x) == hash(x)
     assert any(x is e for e in [y, x]) and [x].index(x) == 0
     assert f"{torch.tensor(3.14159):.2f}" == "3.14" and f"{torch.tensor(7):03d}" == "007" and "tensor" in f"{x}"
+    assert f"{torch.tensor(1.5)}" == "1.5" and str(torch.tensor(1.5)) == "tensor(1.5000)"
     with pytest.raises(TypeError):
         f"{x:.2f}"
 

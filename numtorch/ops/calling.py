@@ -39,7 +39,7 @@ def op_call({', '.join(listed)}, *, out=None):
     except (KeyError, AttributeError):
         return first_call(op, ({everything}), out)
     if out is not None:
-        return call_into(op, ({everything}), out)
+        return run_into(op, plan, ({everything}), out)
     ring = plan.ring
 {allocation("result", "ring", "plan.out")}    plan.call({addresses}, result_address, plan.walk)
 {look}    if {test}:
@@ -59,7 +59,7 @@ def op_call({', '.join(listed)}, *, out=None):
     result.node = record(plan, wanted, ({', '.join(nodes)},), ({everything}), result)
     return result
 """
-    scope = dict(ALLOCATION, plans=op.plans, op=op, first_call=_first_call, call_into=call_into, record=record, Tensor=Tensor,
+    scope = dict(ALLOCATION, plans=op.plans, op=op, first_call=_first_call, run_into=_run_into, record=record, Tensor=Tensor,
                  NUMBERS=NUMBERS, number=number, modes=modes, PLAIN=PLAIN)
     function = _made(source, scope, op.name, op, out=None)
     function.__doc__, function.__module__ = op.doc, op.module
@@ -105,6 +105,19 @@ def _run(op, plan, tensors):
     plan.call(*[t.address for t in tensors], out.address, plan.walk)
     out.node = record_call(plan, tensors, out)
     return out
+
+
+def _run_into(op, plan, tensors, out):
+    """A call with `out` whose plan is known: 1.1 us where `out` is as the plan would make it and apart from everything else."""
+    if type(out) is Tensor and out.layout is plan.out and out.node is None:
+        storage = out.storage
+        for t in tensors:
+            if t.node is not None or t.storage is storage:
+                return call_into(op, tensors, out)
+        mark_written(storage, op.name)
+        plan.call(*[t.address for t in tensors], out.address, plan.walk)
+        return out
+    return call_into(op, tensors, out)
 
 
 def call_into(op, args, out):

@@ -216,15 +216,23 @@ def _each(function, tensors):
     return tuple([function(x) for x in (tensors[0] if len(tensors) == 1 else tensors)])
 
 
+def _vectors(tensors):
+    """The tensors as a tuple, and whether all are vectors of one length, which `stack` joins as they are."""
+    tensors = tuple(tensors)
+    shape = tensors[0].layout.shape if tensors and isinstance(tensors[0], Tensor) else ()
+    return tensors, len(shape) == 1 and all(isinstance(t, Tensor) and t.layout.shape == shape for t in tensors)
+
+
 def hstack(tensors, *, out=None) -> Tensor:
     """Tensors side by side: along dimension 1, or 0 for vectors."""
-    tensors = atleast_1d(tuple(tensors))
-    return cat(tensors, 0 if tensors[0].layout.ndim == 1 else 1, out=out)
+    tensors = tuple([x if x.layout.ndim else reshape(x, 1) for x in tensors])
+    return cat(tensors, 0 if tensors and tensors[0].layout.ndim == 1 else 1, out=out)
 
 
 def vstack(tensors, *, out=None) -> Tensor:
     """Tensors below each other; vectors are rows."""
-    return cat(atleast_2d(tuple(tensors)), 0, out=out)
+    tensors, alike = _vectors(tensors)
+    return stack(tensors, 0, out=out) if alike else cat(atleast_2d(tensors), 0, out=out)
 
 
 row_stack = vstack
@@ -237,6 +245,9 @@ def dstack(tensors, *, out=None) -> Tensor:
 
 def column_stack(tensors, *, out=None) -> Tensor:
     """Tensors side by side; vectors are columns."""
+    tensors, alike = _vectors(tensors)
+    if alike:
+        return stack(tensors, 1, out=out)
     return cat([x if x.layout.ndim > 1 else reshape(x, -1, 1) for x in tensors], 1, out=out)
 
 

@@ -8,7 +8,7 @@ from ..exchange import make
 from ..layout import broadcast_shapes, wrap_dim
 from ..tensor import Tensor
 from .arithmetic import conj, mul, sub
-from .contract import dot
+from .contract import dot, matmul
 from .creation import arange
 from .einsum import tensordot
 from .gather import index_select
@@ -16,7 +16,7 @@ from .op import method
 from .power import pow
 from .rearrange import roll
 from .resize import into
-from .view import expand, reshape, unsqueeze
+from .view import expand, reshape, transpose, unsqueeze
 
 
 @method
@@ -31,7 +31,9 @@ def inner(input, other, *, out=None) -> Tensor:
         return into(out, mul(input, other))
     if x[-1] != y[-1]:
         raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(x)} and {list(y)}")
-    return into(out, tensordot(input, other, ([-1], [-1])))
+    if len(x) == len(y) == 1:
+        return into(out, dot(input, other))
+    return into(out, matmul(input, transpose(other, 0, 1)) if len(x) <= len(y) == 2 else tensordot(input, other, ([-1], [-1])))
 
 
 @method
