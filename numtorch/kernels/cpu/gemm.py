@@ -285,6 +285,7 @@ _IN_PLACE_BYTES = 5 << 18                                # of a block of B that 
 _IN_PLACE_REACH = 55_000                                 # of 48 KB of first-level cache: not packing A won at 200^3, lost at 256^3
 _TURNED_BYTES = 2 << 20                                  # of a B in place whose A is packed tile by tile
 _BLOCK_BYTES = 1 << 20                                   # of packed B: half of the L2 cache
+_TURNED_BLOCK_BYTES = 3 << 19                            # where it is wide because A is packed too
 _ASKED_BYTES = 512 << 10                                 # of all of A
 _SET_SPACING = 4096                                      # bytes between addresses of one set of the first-level cache
 
@@ -325,8 +326,9 @@ def _wide_blocking(problem, tile):
     took 0.97 instead of 1.02, 2048^3 of float32 1.00 instead of 1.02, although A's rows then come from the second level.
     A tile of A across the depth is packed just before its first use, where B stays as it lies: copied with the whole block, it had
     left the first level again (512^3 0.94 instead of 0.98). Copied inside the first product, it took twice as long. Beside a packed
-    B blocks are wide, since A is packed for each of them again: 256 deep, 2048^3 took 1.03 instead of 1.09. Keeping all of a packed
-    A, packed first by both threads, was slower yet (1.07 at 1024^3): it comes back from the third level.
+    B blocks are wide, since A is packed for each of them again, and 192 deep: a panel and a tile of float64 then fill the first
+    level. 2048^3 of float64 took 1.09 at 1024, 1.07 at 256 and 1.03 at 192, of float32 1.04 at 256 and 1.01 at 192. Keeping all
+    of a packed A, packed first by both threads, was slower yet (1.07 at 1024^3): it comes back from the third level.
     """
     rows, item, right_bytes = problem.m, problem.item, problem.k * problem.n * problem.item
     if problem.b[1] != 1:
@@ -348,7 +350,7 @@ def _wide_blocking(problem, tile):
     elif problem.b[1] == 1 and right_bytes <= _STREAMED_BYTES // (1 if rows <= 128 else 4):
         return _Blocking(ALONG_ROWS, 2048 // item, 5, _ALL)
     if turned:                                           # 512x196x4096 at 139 GF/s; read as it lies, column by column, at 80
-        return _Blocking(PACK_RIGHT | ALONG_ROWS | PACK_LEFT, 256, 10, _BLOCK_BYTES // (256 * item))
+        return _Blocking(PACK_RIGHT | ALONG_ROWS | PACK_LEFT, 192, 20, _TURNED_BLOCK_BYTES // (192 * item))
     depth = max(problem.k, 1) if problem.k <= 1024 else min(1024, (problem.k + 1) // 2)
     return _Blocking(PACK_RIGHT | ALONG_ROWS, depth, 5, min(512, _BLOCK_BYTES // (depth * item)) // tile.columns * tile.columns)
 
