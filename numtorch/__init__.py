@@ -11,8 +11,8 @@ import importlib as _importlib
 from . import autograd
 from .ops import restride as _restride
 from .autograd.api import Variable
-from .autograd.modes import (enable_grad, inference_mode, is_anomaly_enabled, is_grad_enabled, is_inference_mode_enabled, no_grad,
-                             set_grad_enabled)
+from .autograd.modes import (enable_grad, inference_mode, is_anomaly_check_nan_enabled, is_anomaly_enabled, is_grad_enabled,
+                             is_inference_mode_enabled, no_grad, set_anomaly_enabled, set_grad_enabled)
 from .devices import device, get_default_device, set_default_device
 from .dtypes import (bfloat16, bool_ as bool, can_cast, complex64, complex128, dtype, finfo, float16, float32, float64,
                      get_default_dtype, iinfo, int8, int16, int32, int64, promote_types, set_default_dtype, uint8, uint16, uint32,
@@ -72,8 +72,8 @@ from .ops.power import pow
 from .ops.query import (allclose, broadcast_shapes, broadcast_tensors, equal, is_complex, is_floating_point, is_neg, is_nonzero,
                         is_same_size, is_tensor, isclose,
                         numel)
-from .ops.random import (Generator, bernoulli, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, multinomial,
-                         normal, rand, rand_like, randint, randint_like, randn, randn_like, randperm, seed, set_rng_state)
+from .ops.generator import Generator, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .ops.random import (bernoulli, multinomial, normal, rand, rand_like, randint, randint_like, randn, randn_like, randperm)
 from .ops.rnn import gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell
 from .ops.extremes import argmax, argmin, max, min
 from .ops.reduce import (all, amax, amin, aminmax, any, count_nonzero, mean, nanmean, nansum, norm, prod, std, std_mean, sum, var,

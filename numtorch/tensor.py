@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from copy import deepcopy
-from math import copysign
+from math import copysign, inf
 from operator import attrgetter
 from struct import Struct
 from sys import getrefcount
@@ -428,6 +428,27 @@ _WEAK = {bool: Layout.of(bool_, (), (), weak=True), int: Layout.of(int64, (), ()
          float: Layout.of(float64, (), (), weak=True), complex: Layout.of(dtype.by_name["complex128"], (), (), weak=True)}
 NUMBERS = frozenset(_WEAK)
 recent_numbers: dict[tuple, Tensor] = {}                 # by (type, value)
+
+
+def check_fits(value, dtype: dtype) -> None:
+    """Raise RuntimeError for a Python number that a dtype cannot hold, as PyTorch does: fills would wrap it around."""
+    if type(value) is complex and dtype.category < 3:
+        fits = not value.imag
+        value = value.real
+    else:
+        fits = True
+    if dtype.category == 1:
+        bits = 8 * dtype.itemsize                        # a negative number may wrap around in an unsigned dtype, as in PyTorch
+        high = 1 << bits if not dtype.is_signed else 1 << bits - 1
+        fits = fits and (-high - dtype.is_signed < value < high)
+    elif dtype.category == 2 and fits and -inf < value < inf:
+        fits = -_LARGEST[dtype.name] <= value <= _LARGEST[dtype.name]
+    if not fits:
+        raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(dtype.name, dtype.name + '_t')} without overflow")
+
+
+_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38, "float64": inf}
+_C_NAMES = {"float16": "at::Half", "bfloat16": "at::BFloat16", "float32": "float", "float64": "double"}
 
 
 def number(value) -> Tensor | None:

@@ -22,6 +22,7 @@ MASK = torch.tensor([[True, False, True], [False, True, True]])
 CLASSES = torch.tensor([2, 0])
 PAD_MODES = ("reflect", "replicate", "circular")
 EYE = torch.eye(3, dtype=torch.float64) * 3
+HALF = torch.full((1, 2, 2), 0.5, dtype=torch.float64)
 SIGNS = torch.tensor([1.0, -1.0], dtype=torch.float64)
 
 
@@ -164,6 +165,9 @@ ROWS = {
     "multi_margin_loss": row(lambda x: (F.multi_margin_loss(x, CLASSES, margin=3.0), F.multi_margin_loss(x, CLASSES, 2)), M),
     "multilabel_margin_loss": row(lambda x: F.multilabel_margin_loss(x, torch.tensor([[0, 2, -1], [1, -1, 0]])), M),
     "multilabel_soft_margin_loss": row(lambda x: F.multilabel_soft_margin_loss(x, MASK.double()), M),
+    "ctc_loss": row(lambda x: F.ctc_loss(x.log_softmax(-1), torch.tensor([[1, 1], [2, 1]]), [4, 3], [2, 1]), (4, 2, 3)),
+    "fractional_max_pool2d": row(lambda x: F.fractional_max_pool2d(x, 2, 3, _random_samples=HALF), IMAGE),
+    "fractional_max_pool3d": row(lambda x: F.fractional_max_pool3d(x, 1, 2, _random_samples=HALF[:, :1, [0, 0, 0]]), (1, 1, 3, 3, 3)),
     "triplet_margin_with_distance_loss": row(lambda x, y, z: F.triplet_margin_with_distance_loss(x, y, z, margin=3.0), M, M, M),
     # activations that are made of records
     "celu": row(lambda x: F.celu(x - 1.01), M), "glu": row(lambda x: F.glu(x), (2, 4)),
@@ -253,7 +257,7 @@ ROWS = {
 }
 
 WITHOUT_GRADIENT = frozenset("""
-    binomial poisson get_default_device set_default_device set_default_tensor_type typename is_storage is_neg is_nonzero
+    is_anomaly_check_nan_enabled set_anomaly_enabled binomial poisson get_default_device set_default_device set_default_tensor_type typename is_storage is_neg is_nonzero
     is_same_size is_set_to is_pinned is_shared nextafter unravel_index kaiser_window new new_empty_strided
     hann_window hamming_window blackman_window bartlett_window
     all allclose any arange argmax argmin argsort argwhere as_tensor asarray bernoulli bincount broadcast_shapes bucketize can_cast count_nonzero

@@ -86,7 +86,7 @@ REGISTRATION_ERRORS = [
     (lambda n: n.register_buffer("x", 3), TypeError, "torch Tensor or None required"),
     (lambda n: n.add_module("", nn.ReLU()), KeyError, "name can.*t be empty"),
     (lambda n: n.add_module("x", 3), TypeError, "is not a Module subclass"),
-    (lambda n: setattr(n, "scale", torch.ones(4)), TypeError, "cannot assign 'numtorch.tensor.Tensor' as parameter 'scale'"),
+    (lambda n: setattr(n, "scale", torch.ones(4)), TypeError, "cannot assign 'torch.FloatTensor' as parameter 'scale'"),
     (lambda n: setattr(n, "inner", 3), TypeError, "cannot assign 'int' as child module 'inner'"),
     (lambda n: setattr(n, "count", 3), TypeError, "cannot assign 'int' as buffer 'count'"),
     (lambda n: Early(), AttributeError, r"cannot assign parameters before Module.__init__\(\) call"),

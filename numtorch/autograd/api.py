@@ -87,7 +87,16 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph: bool =
     retain = create_graph if retain_graph is None else retain_graph
     nodes = _roots(tensors)
     grads = _root_gradients(tensors, grads)
+    if create_graph:
+        _warn_of_cycles(3)
     run_backward(nodes, grads, retain, create_graph, wanted)
+
+
+def _warn_of_cycles(stacklevel):
+    warnings.warn("Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+                  "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
+                  "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break "
+                  "the cycle and avoid the leak.", UserWarning, stacklevel=stacklevel)
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bool = False, only_inputs: bool = True,
@@ -171,9 +180,12 @@ def _backward(self, gradient=None, retain_graph=None, create_graph: bool = False
     node = self.node
     if gradient is None and inputs is None and node is not None and self.layout.numel == 1 \
             and self.layout.dtype.is_floating_point and not modes.inference:
+        if create_graph:
+            _warn_of_cycles(3)
         run_backward((node,), (arithmetic.ones_like(self),), create_graph if retain_graph is None else retain_graph, create_graph)
         return
-    backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+    gradients = None if gradient is None else gradient if isinstance(gradient, (tuple, list)) else (gradient,)
+    backward((self,), gradients, retain_graph, create_graph, inputs)
 
 
 def _requires_grad(self) -> bool:
@@ -302,6 +314,9 @@ def _is_view(self) -> bool:
     return self._base is not None
 
 
+for _method in (_backward, _requires_grad_, _retain_grad, _register_hook, _register_post_accumulate_grad_hook):
+    _method.__name__ = _method.__name__[1:]
+    _method.__qualname__ = f"Tensor.{_method.__name__}"
 Tensor.backward = _backward
 Tensor.requires_grad = property(_requires_grad, _set_requires_grad)
 Tensor.requires_grad_ = _requires_grad_

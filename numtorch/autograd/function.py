@@ -84,8 +84,8 @@ class FunctionCtx(Node):
                                f"{len(result)})")
         for position, value in zip(range(expected), result):
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(f"function {self.name()} returned a gradient of type {type(value).__name__} at position "
-                                f"{position}, expected a Tensor or None")
+                raise RuntimeError(f"expected Variable or None (got {type(value).__name__}): function {self.name()} returned it as "
+                                   f"the gradient at position {position}")
         return tuple([None if e is None or result[p] is None else self._fitted(p, result[p], layout)
                       for e, p, layout in zip(self.edges, self.positions, self.sources)])
 
@@ -155,7 +155,10 @@ class Function:
     @classmethod
     def apply(cls, *args):
         """Run forward, and record it when an argument requires grad."""
-        ctx = FunctionCtx()
+        kind = cls.__dict__.get("_backward_cls")
+        if kind is None:                                 # so that type(x.grad_fn).__name__ says whose backward it is
+            kind = cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionCtx,), {})
+        ctx = kind()
         ctx.extras = None
         ctx.function, ctx.saved, ctx.versions, ctx.dirty, ctx.silent = cls, (), (), (), ()
         ctx.materialize_grads = True

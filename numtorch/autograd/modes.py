@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
 
 from ..storage import inferring
 from ..storage import mode as memory
@@ -222,6 +223,9 @@ class detect_anomaly:
     def __init__(self, check_nan: bool = True):
         self.check_nan = check_nan
         self._before = []
+        if type(self) is detect_anomaly:
+            warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
+                          "debugging.", UserWarning, stacklevel=2)
 
     def __enter__(self):
         self._before.append(modes.anomaly)
@@ -247,6 +251,16 @@ class set_detect_anomaly(detect_anomaly):
 def is_anomaly_enabled() -> bool:
     """Whether this thread is in anomaly mode."""
     return bool(modes.anomaly)
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether this thread is in anomaly mode and looks for NaN in gradients."""
+    return modes.anomaly == "nan"
+
+
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Switch anomaly mode on or off."""
+    _set_anomaly(("nan" if check_nan else True) if mode else False)
 
 
 class set_multithreading_enabled(_Switch):

@@ -6,17 +6,19 @@ import warnings
 from ..layout import wrap_dim
 from ..ops import activation, crossentropy, loss, reduce
 from ..ops import softmax as softmax_ops
-from ..ops.arithmetic import clamp_low, div, mul, where
+from ..ops.arithmetic import clamp_both, clamp_low, div, mul, where
 from ..ops.attention import scaled_dot_product_attention
 from ..ops.comparison import eq
 from ..ops.contract import matmul
 from ..ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from ..ops.copy import copy_, to_dtype
+from ..ops.ctc import ctc_loss
 from ..ops.distances import pdist
 from ..ops.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, feature_dropout
 from ..ops.elementary import tanh
 from ..ops.embedding import embedding_bag, one_hot
 from ..ops.embedding import lookup as embedding
+from ..ops.fractional import fractional_max_pool2d, fractional_max_pool3d
 from ..ops.gridsample import affine_grid, grid_sample
 from ..ops.linear import linear
 from ..ops.loss import legacy_reduction as _legacy_reduction
@@ -24,7 +26,9 @@ from ..ops.loss import paired_loss, reduced, reduced_terms
 from ..ops.marginloss import multi_margin_loss, multilabel_margin_loss, multilabel_soft_margin_loss
 from ..ops.multihead import multi_head_attention_forward
 from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+from ..ops.op import result_type
 from ..ops.pad import pad
+from ..ops.query import broadcast_tensors
 from ..ops.random import rand, rand_like
 from ..ops.rearrange import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from ..ops.regions import (
@@ -119,6 +123,8 @@ def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool =
     """x held between min_val and max_val."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
+    if input.layout.dtype.category == 1:                 # PyTorch keeps integers
+        return _placed(input, clamp_both(input, int(min_val), int(max_val)), inplace)
     return _placed(input, activation.hardtanh(input, min_val, max_val), inplace)
 
 
@@ -217,7 +223,18 @@ def gumbel_softmax(logits, tau: float = 1, hard: bool = False, eps: float = 1e-1
 
 
 def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along a dimension."""
+    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along a dimension of what the two, broadcast and promoted, have.
+
+    Raises:
+        RuntimeError: neither is of floating point.
+    """
+    if x1.layout.dtype is not x2.layout.dtype:
+        kind = result_type(x1, x2)
+        x1, x2 = to_dtype(x1, kind), to_dtype(x2, kind)
+    if not x1.layout.dtype.is_floating_point:
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x1.layout.dtype.title}")
+    if x1.layout.ndim != x2.layout.ndim:
+        x1, x2 = broadcast_tensors(x1, x2)
     lengths = [clamp_low(reduce.norm(x, 2, dim, keepdim=True), eps) for x in (x1, x2)]
     return reduce.sum(mul(div(x1, lengths[0]), div(x2, lengths[1])), dim)
 
@@ -373,15 +390,15 @@ __all__ = [
     "adaptive_max_pool3d", "affine_grid", "alpha_dropout", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear",
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "channel_shuffle", "conv1d", "conv2d", "conv3d",
     "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy",
-    "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "embedding", "embedding_bag", "feature_alpha_dropout",
-    "feature_dropout", "fold", "gaussian_nll_loss", "gelu", "glu", "grid_sample", "group_norm", "gumbel_softmax", "hardshrink",
-    "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div",
-    "l1_loss", "layer_norm", "leaky_relu", "linear", "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d",
-    "lp_pool3d", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
-    "mish", "mse_loss", "multi_head_attention_forward", "multi_margin_loss",
-    "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance",
-    "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "rrelu", "relu", "relu6", "relu_", "rms_norm",
-    "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin",
-    "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss",
-    "triplet_margin_with_distance_loss", "unfold",
+    "ctc_loss", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "embedding", "embedding_bag", "feature_alpha_dropout",
+    "feature_dropout", "fold", "fractional_max_pool2d", "fractional_max_pool3d", "gaussian_nll_loss", "gelu", "glu",
+    "grid_sample", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss",
+    "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear",
+    "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "margin_ranking_loss",
+    "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss",
+    "multi_head_attention_forward", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss",
+    "normalize", "one_hot", "pad", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss",
+    "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu", "scaled_dot_product_attention", "selu", "sigmoid", "silu",
+    "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
+    "threshold", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold",
 ]

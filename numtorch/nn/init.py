@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 
@@ -26,11 +27,20 @@ def calculate_gain(nonlinearity: str, param=None) -> float:
     if nonlinearity in _LINEAR:
         return 1.0
     if nonlinearity == "leaky_relu":
+        if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
+            raise ValueError(f"negative_slope {param} not a valid number")
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
     gains = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 0.75}
     if nonlinearity not in gains:
         raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
     return gains[nonlinearity]
+
+
+def _nothing_to_fill(tensor):
+    if 0 not in tensor.layout.shape:
+        return False
+    warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+    return True
 
 
 def _fans(tensor):
@@ -130,7 +140,7 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
         a: the negative slope, for leaky_relu.
         mode: `"fan_in"` keeps the spread of activations, `"fan_out"` that of gradients.
     """
-    if 0 in tensor.layout.shape:
+    if _nothing_to_fill(tensor):
         return tensor
     bound = math.sqrt(3.0) * calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
     return uniform_(tensor, -bound, bound, generator)
@@ -138,7 +148,7 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
 
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator=None) -> Tensor:
     """Normal with standard deviation gain / sqrt(fan) (He et al. 2015). Arguments as for `kaiming_uniform_`."""
-    if 0 in tensor.layout.shape:
+    if _nothing_to_fill(tensor):
         return tensor
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
 

@@ -99,7 +99,9 @@ def _(grad, alpha):
 
 
 @pointwise(refuses={"bool": "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-                            "`logical_xor()` operator instead."})
+                            "`logical_xor()` operator instead.",
+                    "a bool": "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
+                              "mask, use the `~` or `logical_not()` operator instead."})
 def sub(x, y):
     """x - y, elementwise."""
     return x - y

@@ -19,9 +19,9 @@ from .contract import matmul
 from .copy import contiguous
 from .creation import ones
 from .dropout import dropout
+from .generator import default_generator
 from .op import new_plan_table
 from .operators import masked_fill
-from .random import default_generator
 from .rearrange import repeat_interleave
 from .reduce import sum as total
 from .softmax import softmax

@@ -8,7 +8,7 @@ from ..dtypes import as_dtype
 from ..dtypes import dtype as dtype_class
 from ..kernels.binding import ScalarBody
 from ..layout import Layout, broadcast_strides, formatted
-from ..tensor import NUMBERS, Tensor, bare, contiguous_format, empty, fresh, number, wrap
+from ..tensor import NUMBERS, Tensor, bare, check_fits, contiguous_format, empty, fresh, number, wrap
 from ..tensor import memory_format as memory_format_class
 from ..viewalgebra import expand
 from .backends import kernels, placed
@@ -282,6 +282,8 @@ def _data(self):
 def _set_data(self, value):
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {value.__class__.__name__}")
+    if self.node is not None and value.layout.dtype.category < 2:
+        raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
     self.storage, self.address, self.layout = value.storage, value.address, value.layout
     if isinstance(self.node, Leaf):
         self.node.layout = value.layout
@@ -351,7 +353,10 @@ def _copy_into_vjp(node, grad):
 @method
 def fill_(self, value):
     """Set every element to `value` (a number or 0-dim tensor) and return this tensor."""
-    source = number(value) if type(value) in NUMBERS else as_operand("fill_", value)
+    if type(value) in NUMBERS:
+        check_fits(value, self.layout.dtype)
+        return copy_(self, number(value))
+    source = as_operand("fill_", value)
     if source.layout.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.layout.ndim} dimensions.")
     return copy_(self, source)
@@ -368,7 +373,13 @@ _fillings = new_plan_table()
 
 
 def filled(layout: Layout, value) -> Tensor:
-    """A new tensor with every element `value`, a number or a 0-dim tensor. Its memory counts writes from 0."""
+    """A new tensor with every element `value`, a number or a 0-dim tensor. Its memory counts writes from 0.
+
+    Raises:
+        RuntimeError: a number that the dtype cannot hold.
+    """
+    if type(value) in NUMBERS:
+        check_fits(value, layout.dtype)
     return filled_from(layout, as_operand("full", value))
 
 

@@ -10,7 +10,7 @@ from ..dtypes import get_default_dtype
 from ..layout import broadcast_shapes
 from ..tensor import Tensor
 from . import lapack
-from .random import default_generator
+from .generator import default_generator
 
 
 def _numpy_stream(generator):

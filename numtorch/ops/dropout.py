@@ -11,9 +11,10 @@ from ..tensor import Tensor, empty
 from .arithmetic import add, mul, sub
 from .backends import kernels
 from .copy import contiguous, copy_
+from .generator import default_generator
 from .op import new_plan_table
 from .pointwise import pointwise
-from .random import default_generator, keep_mask
+from .random import keep_mask
 
 SELU_LIMIT = -1.7580993408473766                         # what selu tends to at -infinity: -alpha * scale
 

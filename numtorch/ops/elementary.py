@@ -186,8 +186,9 @@ def zeta(s, q):
     u = 1 / (w * w)
     tail = s / 12 * (1 - (s + 1) * (s + 2) * u / 60 * (1 - (s + 3) * (s + 4) * u / 42 * (1 - (s + 5) * (s + 6) * u / 40 * (
         1 - (s + 7) * (s + 8) * u * 0.025252525252525252 * (1 - (s + 9) * (s + 10) * u * 0.025311355311355311)))))
-    return (pow_(q, -s) + pow_(q + 1, -s) + pow_(q + 2, -s) + pow_(q + 3, -s) + pow_(q + 4, -s) + pow_(q + 5, -s) + pow_(q + 6, -s)
-            + pow_(q + 7, -s) + pow_(w, -s) * (w / (s - 1) + 0.5 + tail / w))
+    total = (pow_(q, -s) + pow_(q + 1, -s) + pow_(q + 2, -s) + pow_(q + 3, -s) + pow_(q + 4, -s) + pow_(q + 5, -s) + pow_(q + 6, -s)
+             + pow_(q + 7, -s) + pow_(w, -s) * (w / (s - 1) + 0.5 + tail / w))
+    return where(s < 1, (s - s) / (s - s), total)        # the sum does not converge there
 
 
 @pointwise(kind="float", cost=200)

@@ -14,7 +14,7 @@ from ..autograd.modes import modes
 from ..dtypes import bool_, int32, int64, uint8
 from ..exchange import make
 from ..layout import Layout
-from ..tensor import Tensor, number, view_of
+from ..tensor import Tensor, check_fits, number, view_of
 from ..viewalgebra import expand as expand_layout
 from ..viewalgebra import view_function
 from . import comparison, reduce
@@ -312,9 +312,13 @@ def setitem(self, index, value) -> None:
         RuntimeError: the value does not broadcast to that part.
         TypeError: the value is neither a tensor nor a number.
     """
-    source = value if isinstance(value, Tensor) else number(value)
-    if source is None:
-        raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}")
+    if isinstance(value, Tensor):
+        source = value
+    else:
+        source = number(value)
+        if source is None:
+            raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}")
+        check_fits(value, self.layout.dtype)
     kind, layout = type(index), self.layout
     if kind is Tensor and _is_int(index.layout):
         kind, index = int, index.item()

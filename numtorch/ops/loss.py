@@ -8,7 +8,7 @@ from ..layout import broadcast_shapes
 from ..tensor import Tensor
 from . import comparison
 from .activation import sigmoid
-from .arithmetic import abs, clamp_low, mul, sign, sub, where
+from .arithmetic import abs, clamp_low, mul, sgn, sign, sub, where
 from .elementary import exp, log, log1p
 from .pointwise import pointwise
 from .reduce import MEAN, SUM
@@ -29,7 +29,7 @@ def _(grad, x, y):
     return slope, -slope
 
 
-@pointwise(methods=False)
+@pointwise(kind="real", methods=False)
 def absolute_error(x, y):
     """|x - y|"""
     return abs(x - y)
@@ -37,7 +37,7 @@ def absolute_error(x, y):
 
 @absolute_error.derivative
 def _(grad, x, y):
-    slope = grad * sign(x - y)
+    slope = grad * sgn(x - y)
     return slope, -slope
 
 
@@ -91,12 +91,12 @@ def _(grad, x, y):
 @pointwise(kind="float", cost=12, methods=False)
 def divergence_terms(log_q, p):
     """p (log p - log q), and 0 where p is 0."""
-    return where(p > 0, p * (log(where(p > 0, p, 1)) - log_q), 0)
+    return where(p == 0, 0, p * (log(where(p == 0, 1, p)) - log_q))
 
 
 @divergence_terms.derivative
 def _(grad, log_q, p):
-    return -grad * p, grad * where(p > 0, log(where(p > 0, p, 1)) + 1 - log_q, 0)
+    return -grad * p, grad * where(p == 0, 0, log(where(p == 0, 1, p)) + 1 - log_q)
 
 
 @pointwise(kind="float", cost=12, methods=False)

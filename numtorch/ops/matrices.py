@@ -8,7 +8,7 @@ from ..layout import wrap_dim
 from ..tensor import Tensor
 from . import lapack
 from .contract import chain_matmul, matmul
-from .copy import to_dtype
+from .copy import register, to_dtype
 from .creation import eye
 from .factorise import eigvalsh, svdvals
 from .op import method
@@ -33,6 +33,7 @@ def vector_norm(x, ord=2, dim=None, keepdim: bool = False, *, dtype=None, out=No
     return into(out, norm(x, ord, dim, keepdim, dtype=dtype))
 
 
+@register
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
     """A norm of matrices.
 

@@ -150,6 +150,8 @@ class PointwiseOp(Op):
         if self.refuses:
             given = result_dtype([l for n, l in zip(self.operands, layouts) if n not in self.bool_operands])
             refused = self.refuses.get(("bool", "integer", "float", "complex")[given.category])
+            if refused is None and any(l.dtype.category == 0 for l in layouts):
+                refused = self.refuses.get("a bool")
             if refused is not None:
                 kind = RuntimeError if refused.startswith(_RUNTIME) else NotImplementedError
                 raise kind(refused or _not_implemented(self.name, given))
@@ -310,8 +312,8 @@ def pointwise(body=None, *, kind: str = "arithmetic", bool_operands=(), cost: fl
         scalars: an elementary function (see kernels/vectormath) to use instead of the formula.
         differentiable: whether results are recorded; by default all but comparisons, logical and bitwise ops.
         methods: whether `Tensor` gets the op and its in-place form as methods.
-        refuses: kinds of dtypes ("bool", "integer", "float", "complex") it raises NotImplementedError for, with what to say
-            ("" for the usual words).
+        refuses: kinds of dtypes ("bool", "integer", "float", "complex", or "a bool" for one among other operands) it raises
+            NotImplementedError for, with what to say ("" for the usual words).
         divisor: an operand by which integers cannot be divided where it is 0, which raises RuntimeError.
 
     Returns:

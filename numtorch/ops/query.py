@@ -59,7 +59,9 @@ def equal(input, other):
 
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether |input - other| <= atol + rtol * |other| everywhere."""
+    """Whether |input - other| <= atol + rtol * |other| everywhere. Raises RuntimeError for two dtypes."""
+    if input.layout.dtype is not other.layout.dtype:
+        raise RuntimeError(f"{input.layout.dtype.title} did not match {other.layout.dtype.title}")
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 

@@ -7,18 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import math
-import os
 import threading
 
-import numpy as np
-
-from ..arrays import raw_array
-from ..autograd.graph import Leaf, mark_written
+from ..autograd.graph import GraphNode, mark_written
 from ..autograd.modes import modes
 from ..devices import cpu, default
 from ..dtypes import as_dtype, float32, float64, get_default_dtype, int64
-from ..exchange import make
-from ..kernels.forks import survive_fork
 from ..layout import Layout, as_shape, broadcast_shapes
 from ..tensor import Tensor
 from ..tensor import empty as empty_tensor
@@ -26,117 +20,12 @@ from . import reduce
 from .backends import kernels
 from .complexparts import view_as_complex
 from .copy import contiguous, copy_elements, register, to_device, to_dtype
-from .creation import _checked_shape, _device, _finish
+from .creation import _checked_shape, _device, _finish, zeros_like
+from .generator import claim
 from .op import method, new_plan_table
 from .order import topk
 from .resize import into
-from .writing import check_inplace_allowed, check_writable
-
-
-class Generator:
-    """A stream of random numbers: `Generator().manual_seed(0)`. Draws move it on; threads may share it."""
-
-    def __init__(self, device="cpu"):
-        self.device = cpu
-        self._lock = threading.Lock()
-        self._seed, self._offset = 67280421310721, 0     # PyTorch's default seed
-
-    def manual_seed(self, seed: int) -> Generator:
-        """Start the stream that belongs to a seed.
-
-        Raises:
-            RuntimeError: the seed does not fit 64 bits.
-        """
-        seed = int(seed)
-        if not -(1 << 63) <= seed < 1 << 64:
-            raise RuntimeError(f"Overflow when unpacking long long: manual_seed expects a value that fits 64 bits, got {seed}")
-        with self._lock:
-            self._seed, self._offset = seed, 0
-        return self
-
-    def seed(self) -> int:
-        """Start a stream from the system's randomness and return its seed."""
-        seed = int.from_bytes(os.urandom(8), "little") >> 1
-        self.manual_seed(seed)
-        return seed
-
-    def initial_seed(self) -> int:
-        """The seed this stream started from."""
-        return self._seed
-
-    def get_state(self) -> Tensor:
-        """The stream's seed and position, as 16 bytes."""
-        with self._lock:
-            words = np.array([self._seed & (1 << 64) - 1, self._offset], np.uint64)
-        return make(words.view(np.uint8))
-
-    def set_state(self, state) -> Generator:
-        """Go back to a position that `get_state` gave.
-
-        Raises:
-            RuntimeError: not such a state.
-        """
-        if not isinstance(state, Tensor) or state.layout.dtype.name != "uint8" or state.layout.numel != 16:
-            raise RuntimeError("RNG state must be a torch.ByteTensor of 16 elements, as get_state() gives it")
-        words = np.ascontiguousarray(raw_array(state)).view(np.uint64)
-        with self._lock:
-            self._seed, self._offset = int(words[0]), int(words[1])
-        return self
-
-    def _advance(self, counters):
-        """Claim counters of the stream: a kernel's state words in an array of their own."""
-        words = (ctypes.c_int64 * 3)()
-        self._claim(words, counters)
-        return np.frombuffer(words, np.int64)
-
-    def _claim(self, words, counters):
-        """Claim counters of the stream: seed and first counter go to a kernel's state words."""
-        with self._lock:
-            words[0], words[1] = self._seed, self._offset
-            self._offset += counters
-
-
-default_generator = Generator()
-survive_fork(default_generator._lock)
-
-
-def manual_seed(seed: int) -> Generator:
-    """Start the default stream that belongs to a seed, and return it."""
-    return default_generator.manual_seed(seed)
-
-
-def seed() -> int:
-    """Start the default stream from the system's randomness."""
-    return default_generator.seed()
-
-
-def initial_seed() -> int:
-    """The seed the default stream started from."""
-    return default_generator.initial_seed()
-
-
-def get_rng_state() -> Tensor:
-    """Where the default stream is."""
-    return default_generator.get_state()
-
-
-def set_rng_state(state) -> None:
-    """Put the default stream back to where `get_rng_state` found it."""
-    default_generator.set_state(state)
-
-
-class fork_rng:
-    """Inside, draws do not move the default stream."""
-
-    def __init__(self, devices=None, enabled: bool = True):
-        self.enabled = enabled
-
-    def __enter__(self):
-        self.state = default_generator.get_state()
-
-    def __exit__(self, *exception):
-        if self.enabled:
-            default_generator.set_state(self.state)
+from .writing import check_inplace_allowed, check_writable, rebase_history
 
 
 # ---------------------------------------------------------------- filling
@@ -177,7 +66,7 @@ def _run_fill(plan, out, generator, each=None) -> int:
     if prepared is None:
         return 0
     words, address = _state.words
-    (generator or default_generator)._claim(words, plan.counters)
+    claim(generator, words, plan.counters)
     if each is None:
         prepared.call(out.address, address, prepared.walk)
         return 0
@@ -361,7 +250,7 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
     plan = _plan_multinomial(weights.layout, rows, classes, num_samples)
     out, workspace = empty_tensor(plan.layout), empty_tensor(plan.scratch)
     words, address = _state.words
-    (generator or default_generator)._claim(words, plan.counters)
+    claim(generator, words, plan.counters)
     plan.prepared.call(weights.address, out.address, address, workspace.address, plan.prepared.walk)
     if words[2]:
         row, words[2] = words[2] - 1, 0
@@ -427,9 +316,14 @@ def _refill(tensor, kind, parameters, generator, title, counters_dtype=None):
         target = empty_tensor(plan.layout)
         _run_fill(plan, target, generator)
         copy_elements(to_device(target, tensor.layout.device), tensor)
-    if tensor.node is not None and type(tensor.node) is not Leaf and modes.grad:
-        tensor.node = None                               # nothing of what was there before matters any more
+    if tensor.node is not None and modes.grad:
+        rebase_history(tensor, GraphNode(title, (tensor.node,), (), _forgotten))
     return tensor
+
+
+def _forgotten(node, grad):
+    """Nothing of what was there before matters any more."""
+    return zeros_like(grad),
 
 
 @method

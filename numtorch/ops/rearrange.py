@@ -180,19 +180,29 @@ def _flip_vjp(node, grad):
 
 @method
 def fliplr(input) -> Tensor:
-    """Columns in reverse order."""
+    """Columns in reverse order. Raises RuntimeError below two dimensions."""
+    if input.layout.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
     return flip(input, 1)
 
 
 @method
 def flipud(input) -> Tensor:
-    """Rows in reverse order."""
+    """Rows in reverse order. Raises RuntimeError for a 0-dim tensor."""
+    if input.layout.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
     return flip(input, 0)
 
 
 @method
 def rot90(input, k: int = 1, dims=(0, 1)) -> Tensor:
-    """Turned by k quarter turns in the plane of two dimensions, from the first towards the second."""
+    """Turned by k quarter turns in the plane of two dimensions, from the first towards the second.
+
+    Raises:
+        RuntimeError: fewer than two dimensions, or one named twice.
+    """
+    if input.layout.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.layout.ndim}")
     a, b = (wrap_dim(d, input.layout.ndim) for d in dims)
     k %= 4
     if k == 0:

@@ -49,8 +49,12 @@ class ReduceOp(Op):
             plan.count *= layout.shape[axis]
         if self.empty_error and layout.dtype.is_complex:
             raise NotImplementedError(f'"{self.name}" not implemented for \'{layout.dtype.title}\': complex numbers have no order')
+        if self.empty_error and layout.numel == 0 and dims is None:
+            raise RuntimeError(f"a{self.name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+                               f"reduction dim with the 'dim' argument.")
         if self.empty_error and plan.count == 0 and 0 not in plan.kept_shape:
-            raise IndexError(f"{self.name}(): Expected reduction dim to have non-zero size: {self.empty_error}")
+            axis = next(a for a in plan.axes if not layout.shape[a])
+            raise IndexError(f"a{self.name}(): Expected reduction dim {axis} to have non-zero size: {self.empty_error}")
         plan.out = Layout.of(out_dtype, plan.final, None, layout.device)
         kept = Layout.of(out_dtype, plan.kept_shape, None, layout.device)
         strides = tuple(0 if i in plan.axes else s for i, s in enumerate(kept.strides))
@@ -328,6 +332,8 @@ def nanmean(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None,
     """The mean of the elements that are not NaN."""
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    if _layout("nanmean", input).dtype.category < 2:
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.layout.dtype.title}")
     present = to_dtype(comparison.logical_not(comparison.isnan(input)), input.layout.dtype)
     return into(out, nansum(input, dim, keepdim, dtype=dtype) / sum(present, dim, keepdim))
 
@@ -375,7 +381,7 @@ def any(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out
     """Whether any element is non-zero."""
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(out, ANY.run(input, _dims(dim), keepdim))
+    return into(out, _truth(ANY.run(input, _dims(dim), keepdim), input))
 
 
 @method
@@ -383,7 +389,12 @@ def all(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out
     """Whether all elements are non-zero."""
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(out, ALL.run(input, _dims(dim), keepdim))
+    return into(out, _truth(ALL.run(input, _dims(dim), keepdim), input))
+
+
+def _truth(found, input):
+    """Truths about uint8 are uint8: PyTorch's masks were, before it had bool."""
+    return to_dtype(found, input.layout.dtype) if input.layout.dtype.name == "uint8" else found
 
 
 @method
@@ -443,6 +454,9 @@ def norm(input, p=2, dim=None, keepdim: bool = False, out=None, dtype=None) -> T
     if _layout("norm", input).dtype.category < 2:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
                            f"{input.layout.dtype.title}")
+    if p == "nuc":
+        dims = _none_if_empty(dim)
+        return into(out, registry["matrix_norm"].function(input, "nuc", (-2, -1) if dims is None else dims, keepdim))
     p = 2.0 if p == "fro" or p is None else float(p)
     return into(out, NORM.run(input, _none_if_empty(dim), keepdim, (("exponent", p),)))
 

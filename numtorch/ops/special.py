@@ -150,9 +150,10 @@ def gamma_share(a, x, upper):
     front = exp(where(x > 0, a * log(where(x > 0, x, 1)), 0) - x - lgamma(a))
     below = where(x < a + 1, front * gamma_series(a, x) / a, 1 - front * gamma_fraction(a, x))
     above = where(x < a + 1, 1 - front * gamma_series(a, x) / a, front * gamma_fraction(a, x))
-    at_edge = where(x == 0, where(upper > 0, 1, 0), where(upper > 0, above, below))
+    inside = where(a == 0, where(upper > 0, 0, 1), where(upper > 0, above, below))
+    at_edge = where(x == 0, where(upper > 0, 1, 0), inside)
     infinite = where(x - x != x - x, where(upper > 0, 0, 1), at_edge)
-    return where((a > 0) & (x >= 0), infinite, (x - x) / (x - x))
+    return where(((a > 0) & (x >= 0)) | ((a == 0) & (x > 0)), infinite, (x - x) / (x - x))
 
 
 @pointwise(kind="float", cost=200, refuses=FLOATS, methods=False)

@@ -114,6 +114,7 @@ class LBFGS(Optimizer):
         Raises:
             RuntimeError: an unknown line search.
         """
+        self._opt_called = True
         if self._hooks is not None:
             self._loss(None)
         group, state = self.param_groups[0], self.state[self._parameters()[0]]

@@ -42,7 +42,7 @@ class Optimizer:
             raise TypeError(f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
                             f"{type(params)}")
         self.defaults, self.state, self.param_groups = defaults, defaultdict(dict), []
-        self._hooks = None
+        self._hooks, self._opt_called = None, False      # the second: schedulers warn where they are stepped before
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -65,7 +65,7 @@ class Optimizer:
             group["params"] = params = [tensor for _, tensor in params]
         for parameter in params:
             if not isinstance(parameter, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(parameter)}")
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(parameter).__name__}")
             if parameter.node is not None and type(parameter.node) is not Leaf:
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
@@ -120,8 +120,17 @@ class Optimizer:
 
     def _hook_table(self, when):
         if self._hooks is None:
-            self._hooks = {"before": HookTable(), "after": HookTable()}
+            self._hooks = {kind: HookTable() for kind in ("before", "after", "saving", "saved", "loading", "loaded")}
         return self._hooks[when]
+
+    def _run_hooks(self, when, *args):
+        """Call the hooks of one kind, each with what the one before returned where it returned something."""
+        if self._hooks is not None:
+            for hook in tuple(self._hooks[when].values()):
+                result = hook(self, *args)
+                if result is not None and args:
+                    args = (result,)
+        return args[0] if args else None
 
     def register_step_pre_hook(self, hook):
         """Have `hook(optimizer, args, kwargs)` called before every step. Returns a handle with `remove()`."""
@@ -131,13 +140,40 @@ class Optimizer:
         """Have `hook(optimizer, args, kwargs)` called after every step. Returns a handle with `remove()`."""
         return self._hook_table("after").add(hook)
 
+    def _add_hook(self, when, hook, prepend):
+        table = self._hook_table(when)
+        before = dict(table) if prepend else {}
+        handle = table.add(hook)
+        for key, value in before.items():
+            del table[key]
+            table[key] = value
+        return handle
+
+    def register_state_dict_pre_hook(self, hook, prepend: bool = False):
+        """Have `hook(optimizer)` called before `state_dict` collects. Returns a handle with `remove()`."""
+        return self._add_hook("saving", hook, prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend: bool = False):
+        """Have `hook(optimizer, state_dict)` called with what `state_dict` collected; it may return another."""
+        return self._add_hook("saved", hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend: bool = False):
+        """Have `hook(optimizer, state_dict)` called before `load_state_dict`; it may return another to load."""
+        return self._add_hook("loading", hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend: bool = False):
+        """Have `hook(optimizer)` called after `load_state_dict`."""
+        return self._add_hook("loaded", hook, prepend)
+
     # ------------------------------------------------------------ state
     def state_dict(self) -> dict:
         """State by the parameters' numbers, and groups with numbers in place of parameters, as PyTorch saves them."""
+        self._run_hooks("saving")
         numbers = {id(p): i for i, p in enumerate(chain.from_iterable(g["params"] for g in self.param_groups))}
         groups = [{**{k: v for k, v in g.items() if k != "params"}, "params": [numbers[id(p)] for p in g["params"]]}
                   for g in self.param_groups]
-        return {"state": {numbers[id(p)] if isinstance(p, Tensor) else p: s for p, s in self.state.items()}, "param_groups": groups}
+        return self._run_hooks("saved", {"state": {numbers[id(p)] if isinstance(p, Tensor) else p: s
+                                                   for p, s in self.state.items()}, "param_groups": groups})
 
     @no_grad()
     def load_state_dict(self, state_dict: dict) -> None:
@@ -146,6 +182,7 @@ class Optimizer:
         Raises:
             ValueError: the groups are others, or of other lengths.
         """
+        state_dict = self._run_hooks("loading", dict(state_dict))
         saved = state_dict["param_groups"]
         if len(saved) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
@@ -162,13 +199,14 @@ class Optimizer:
                 self.state[parameter] = {k: _adopted(k, v, parameter) for k, v in values.items()}
         self.param_groups = [{**deepcopy({k: v for k, v in new.items() if k != "params"}), "params": old["params"]}
                              for new, old in zip(saved, self.param_groups)]
+        self._run_hooks("loaded")
 
     def __getstate__(self):
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
     def __setstate__(self, state):
+        self._hooks, self._opt_called = None, False
         self.__dict__.update(state)
-        self._hooks = None
 
     def __repr__(self):
         lines = [f"{type(self).__name__} ("]

@@ -80,6 +80,7 @@ class RuleOptimizer(Optimizer):
         return self.counts[name]
 
     def step(self, closure=None):
+        self._opt_called = True
         loss = self._loss(closure) if closure is not None or self._hooks is not None else None
         for number, group in enumerate(self.param_groups):
             rule = self.rule(group)

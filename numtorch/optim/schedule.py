@@ -1,6 +1,8 @@
 """What all schedules of learning rates share."""
 from __future__ import annotations
 
+import warnings
+
 from .optimizer import Optimizer
 
 
@@ -64,6 +66,10 @@ class LRScheduler:
 
     def step(self, epoch=None) -> None:
         """Go on to the next epoch (or to a given one) and set its rates."""
+        if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", True):
+            warnings.warn("Detected call of `lr_scheduler.step()` before `optimizer.step()`. You should call them in the opposite "
+                          "order: `optimizer.step()` before `lr_scheduler.step()`. Otherwise the first value of the schedule is "
+                          "skipped.", UserWarning, stacklevel=2)
         self._step_count += 1
         self._update_lr(epoch)
 

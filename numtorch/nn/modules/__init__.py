@@ -29,6 +29,7 @@ from .activation import (
                          Tanhshrink,
                          Threshold,
 )
+from .adaptive import AdaptiveLogSoftmaxWithLoss
 from .attention import MultiheadAttention
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -64,6 +65,7 @@ from .loss import (
                          BCEWithLogitsLoss,
                          CosineEmbeddingLoss,
                          CrossEntropyLoss,
+                         CTCLoss,
                          GaussianNLLLoss,
                          HingeEmbeddingLoss,
                          HuberLoss,
@@ -122,6 +124,8 @@ from .pooling import (
                          AvgPool1d,
                          AvgPool2d,
                          AvgPool3d,
+                         FractionalMaxPool2d,
+                         FractionalMaxPool3d,
                          LPPool1d,
                          LPPool2d,
                          LPPool3d,
@@ -143,7 +147,9 @@ __all__ = [
     "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "Bilinear", "CELU", "ConstantPad1d", "ConstantPad2d",
     "Conv1d", "Conv2d", "Conv3d",
     "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
-    "CosineEmbeddingLoss", "CrossEntropyLoss", "Dropout", "Dropout1d", "Dropout2d", "ELU",
+    "AdaptiveLogSoftmaxWithLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
+    "Dropout", "Dropout1d", "Dropout2d", "ELU",
     "Embedding", "EmbeddingBag",
     "Flatten", "GELU", "GLU", "GaussianNLLLoss", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh",
     "HingeEmbeddingLoss",

@@ -5,6 +5,8 @@ outputs and one before its inputs: the first sees the outputs' gradients, the se
 """
 from __future__ import annotations
 
+import warnings
+
 from ...autograd.graph import GraphNode, HookTable, attach_outputs
 from ...autograd.modes import modes
 from ...tensor import view_of
@@ -136,7 +138,9 @@ class _Passing:
             if result is not None:
                 grads = _same_count(result, grads)
         self.grad_outputs = grads
-        if not self.has_inputs:
+        if not self.has_inputs and self.after:
+            warnings.warn("Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
+                          "require gradients.", UserWarning, stacklevel=2)
             self._call((None,), grads)
         return grads
 
@@ -188,6 +192,11 @@ def register_module_forward_pre_hook(hook):
 def register_module_forward_hook(hook, *, with_kwargs: bool = False, always_call: bool = False):
     """Have `hook(module, args, output)` called after every module's forward."""
     return add(everywhere, "forward", (hook, with_kwargs, always_call))
+
+
+def register_module_full_backward_pre_hook(hook):
+    """Have `hook(module, grad_output)` called before backward passes any module."""
+    return add(everywhere, "backward_pre", hook)
 
 
 def register_module_full_backward_hook(hook):

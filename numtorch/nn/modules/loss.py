@@ -53,6 +53,25 @@ class CrossEntropyLoss(_WeightedLoss):
         return cross_entropy(input, target, self._buffers["weight"], self.ignore_index, self.reduction, self.label_smoothing)
 
 
+class CTCLoss(Module):
+    """Connectionist temporal classification (Graves et al. 2006).
+
+    Args:
+        blank: the class that stands for no label.
+        reduction: "mean" (of the losses over their numbers of labels), "sum" or "none".
+        zero_infinity: count as 0 the losses of sequences that are too short for their labels.
+
+    Calling it takes log-probabilities (T, N, C), targets, input_lengths and target_lengths, as `functional.ctc_loss` does.
+    """
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
+        super().__init__()
+        self.blank, self.reduction, self.zero_infinity = blank, reduction, zero_infinity
+
+    def forward(self, log_probs, targets, input_lengths, target_lengths):
+        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+
+
 class NLLLoss(_WeightedLoss):
     """-weight[target] * input[target], for log-probabilities. Arguments as for `CrossEntropyLoss`."""
 

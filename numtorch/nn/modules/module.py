@@ -11,8 +11,18 @@ from ...dtypes import bfloat16, float16, float32, float64
 from ...dtypes import dtype as dtype_class
 from ...tensor import Tensor
 from ..parameter import Buffer, Parameter
-from .hooks import Hooks, everywhere
+from .hooks import (
+    Hooks,
+    everywhere,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+)
 from .state import State
+
+__all__ = ["Module", "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
+           "register_module_full_backward_pre_hook"]     # PyTorch has those of all modules here
 
 _before, _after, _behind = everywhere["forward_pre"], everywhere["forward"], everywhere["backward"]
 
@@ -257,6 +267,26 @@ class Module(Hooks, State):
                 raise AttributeError(f"`{name}` is not an nn.Module")
         return found
 
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put a module at a dotted name.
+
+        Args:
+            strict: replace what is there only; otherwise the last name may be new.
+
+        Raises:
+            ValueError: the name is empty, or `module` is not a Module.
+            AttributeError: no module on the way there, or with `strict` nothing to replace.
+        """
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict or hasattr(parent, name):
+            self.get_submodule(target)
+        setattr(parent, name, module)
+
     def _get_tensor(self, target, table, what):
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
@@ -406,6 +436,8 @@ class Module(Hooks, State):
 
 def _type_name(value):
     kind = type(value)
+    if kind is Tensor:
+        return value.type()
     if kind.__module__ == "builtins":
         return kind.__name__
     return f"{kind.__module__}.{kind.__qualname__}"

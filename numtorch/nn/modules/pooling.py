@@ -220,3 +220,44 @@ class AdaptiveMaxPool3d(_AdaptiveMax):
     """Maxima of windows chosen so that the result has `output_size`; with `return_indices` also where they are."""
 
     function = staticmethod(F.adaptive_max_pool3d)
+
+
+class _FractionalMaxPool(Module):
+    """Max pooling by any ratio, of windows placed at random (Graham 2014). Arguments as for the function."""
+
+    dims, function = 2, None
+
+    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False, _random_samples=None):
+        super().__init__()
+        name, dims = type(self).__name__, self.dims
+        self.kernel_size = _tuple(kernel_size, dims)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else _tuple(output_size, dims)
+        self.output_ratio = None if output_ratio is None else _tuple(output_ratio, dims)
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input):
+        return type(self).function(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
+                                   self._random_samples)
+
+
+def _tuple(value, dims):
+    return tuple(value) if hasattr(value, "__iter__") else (value,) * dims
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """Fractional max pooling of images (N, C, H, W) or (C, H, W); arguments as for `functional.fractional_max_pool2d`."""
+
+    function = staticmethod(F.fractional_max_pool2d)
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """Fractional max pooling of volumes (N, C, D, H, W) or (C, D, H, W); arguments as for `functional.fractional_max_pool3d`."""
+
+    dims, function = 3, staticmethod(F.fractional_max_pool3d)

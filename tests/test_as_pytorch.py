@@ -1,0 +1,140 @@
+"""What PyTorch refuses and how it words it, and what it gives in corners: each row is run here, and in PyTorch where it is installed."""
+import warnings
+
+import pytest
+
+import numtorch
+
+try:
+    import torch as pytorch
+except ImportError:
+    pytorch = None
+
+BOTH = [numtorch] + ([pytorch] if pytorch is not None else [])
+INF = float("inf")
+
+
+def _refilled(t):
+    leaf = t.ones(4, requires_grad=True)
+    x = leaf * 1
+    x[:2].normal_()
+    x.sum().backward()
+    return leaf.grad
+
+
+VALUES = {
+    "fills_that_fit": (lambda t: t.full((2,), -1, dtype=t.uint8), [255, 255]),
+    "infinite_half": (lambda t: t.full((1,), INF, dtype=t.float16), [INF]),
+    "largest_half": (lambda t: t.zeros(1, dtype=t.float16).fill_(65504.0), [65504.0]),
+    "truth_of_masks": (lambda t: [t.tensor([1, 0], dtype=t.uint8).all().dtype == t.uint8, t.tensor([1, 0]).any().dtype == t.bool], [True, True]),
+    "complex_l1": (lambda t: t.nn.functional.l1_loss(t.tensor([3 + 4j]), t.tensor([0j])), 5.0),
+    "kl_of_no_target": (lambda t: t.nn.functional.kl_div(t.tensor([-1.0, 0.0]), t.tensor([0.0, 1.0]), reduction="sum"), 0.0),
+    "cosine_broadcast": (lambda t: t.nn.functional.cosine_similarity(t.ones(2, 3), t.ones(3, dtype=t.int64)), [1.0, 1.0]),
+    "integers_held": (lambda t: t.nn.functional.relu6(t.tensor([-3, 0, 50])), [0, 0, 6]),
+    "gamma_of_0": (lambda t: [t.igamma(t.tensor([0.0]), t.tensor([1.0])).item(), t.igammac(t.tensor([0.0]), t.tensor([1.0])).item()], [1.0, 0.0]),
+    "zeta_at_1": (lambda t: t.special.zeta(t.tensor([1.0]), t.tensor([1.0])), [INF]),
+    "nuclear": (lambda t: t.eye(3).norm("nuc"), 3.0),
+    "random_fill_forgets": (_refilled, [0.0, 0.0, 1.0, 1.0]),
+    "seed_of_64_bits": (lambda t: t.Generator().manual_seed(-1).initial_seed(), 2 ** 64 - 1),
+    "clone_state": (lambda t: bool(t.equal(*[t.rand(2, generator=g) for g in _pair(t)])), True),
+    "layout": (lambda t: [t.ones(2).layout == t.strided, isinstance(t.ones(2).layout, t.layout), str(t.ones(2).layout)], [True, True, "torch.strided"]),
+    "gradient_in_a_list": (lambda t: _grad_of(t, lambda x: (x * 2).backward([t.ones(2)])), [2.0, 2.0]),
+    "name_of_a_function": (lambda t: type(type("Twice", (t.autograd.Function,), {"forward": staticmethod(lambda ctx, x: x * 2), "backward": staticmethod(lambda ctx, g: g * 2)}).apply(t.ones(1, requires_grad=True)).grad_fn).__name__, "TwiceBackward"),
+    "set_submodule": (lambda t: str(_with_submodule(t)), "Sequential(\n  (0): ReLU()\n)"),
+}
+
+
+def _pair(t):
+    stream = t.Generator().manual_seed(3)
+    t.rand(5, generator=stream)
+    return stream, stream.clone_state()
+
+
+def _grad_of(t, backward):
+    x = t.ones(2, requires_grad=True)
+    backward(x)
+    return x.grad
+
+
+def _with_submodule(t):
+    module = t.nn.Sequential(t.nn.Identity())
+    module.set_submodule("0", t.nn.ReLU())
+    return module
+
+
+ERRORS = {
+    "too_large_for_uint8": (lambda t: t.zeros(2, dtype=t.uint8).fill_(300), RuntimeError, "without overflow"),
+    "full_too_small": (lambda t: t.full((2,), -129, dtype=t.int8), RuntimeError, "without overflow"),
+    "full_infinite": (lambda t: t.full((2,), INF, dtype=t.int64), RuntimeError, "without overflow"),
+    "too_large_for_half": (lambda t: t.zeros(2, dtype=t.float16).fill_(1e6), RuntimeError, "without overflow"),
+    "index_too_large": (lambda t: t.zeros(2, dtype=t.uint8).__setitem__(0, 300), RuntimeError, "without overflow"),
+    "imaginary": (lambda t: t.zeros(2).fill_(1j), RuntimeError, "value cannot be converted to type float without overflow"),
+    "minus_bool": (lambda t: t.ones(2) - t.ones(2, dtype=t.bool), RuntimeError, "Subtraction, the `-` operator, with a bool tensor"),
+    "bool_from_one": (lambda t: 1 - t.ones(2, dtype=t.bool), RuntimeError, "with a bool tensor is not supported"),
+    "amax_of_nothing": (lambda t: t.empty(0).amax(), RuntimeError, "Expected reduction dim to be specified"),
+    "amax_over_nothing": (lambda t: t.empty(0, 3).amax(0), IndexError, "Expected reduction dim 0 to have non-zero size"),
+    "nanmean_of_integers": (lambda t: t.tensor([1]).nanmean(), RuntimeError, "floating point or complex dtype"),
+    "fliplr": (lambda t: t.ones(2).fliplr(), RuntimeError, "Input must be >= 2-d."),
+    "rot90": (lambda t: t.ones(2).rot90(), RuntimeError, "expected total dims >= 2, but got total dims = 1"),
+    "allclose_of_two_dtypes": (lambda t: t.allclose(t.ones(2), t.ones(2).double()), RuntimeError, "Float did not match Double"),
+    "state_of_floats": (lambda t: t.Generator().set_state(t.ones(16)), TypeError, "RNG state must be a torch.ByteTensor"),
+    "no_generator": (lambda t: t.rand(2, generator=5), TypeError, ""),
+    "integer_data": (lambda t: setattr(t.ones(2, requires_grad=True), "data", t.ones(2).long()), RuntimeError, "data set to a tensor that requires gradients must be floating point or complex dtype"),
+    "gain": (lambda t: t.nn.init.calculate_gain("leaky_relu", "a"), ValueError, "negative_slope a not a valid number"),
+    "assigned": (lambda t: setattr(t.nn.Linear(1, 1), "weight", t.ones(1, 1)), TypeError, "cannot assign 'torch.FloatTensor' as parameter 'weight'"),
+}
+
+WARNINGS = {
+    "graph_of_gradients": (lambda t: (t.ones(1, requires_grad=True) ** 2).sum().backward(create_graph=True), "reference cycle"),
+    "anomaly": (lambda t: t.autograd.detect_anomaly(), "Anomaly Detection has been enabled"),
+    "nothing_to_fill": (lambda t: t.nn.init.kaiming_uniform_(t.empty(0, 2)), "zero-element"),
+    "schedule_first": (lambda t: t.optim.lr_scheduler.StepLR(t.optim.SGD([t.nn.Parameter(t.ones(1))], lr=1.0), 1).step(), "before `optimizer.step()`"),
+}
+
+
+def plain(value):
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+@pytest.mark.parametrize("t", BOTH, ids=lambda t: t.__name__)
+@pytest.mark.parametrize("name", VALUES)
+def test_gives(name, t):
+    function, expected = VALUES[name]
+    found = plain(function(t))
+    assert found == (pytest.approx(expected) if isinstance(expected, (float, list)) and not isinstance(found, str) and name != "layout" else expected)
+
+
+@pytest.mark.parametrize("t", BOTH, ids=lambda t: t.__name__)
+@pytest.mark.parametrize("name", ERRORS)
+def test_refuses(name, t):
+    function, error, words = ERRORS[name]
+    with pytest.raises(error) as caught:
+        function(t)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("name", WARNINGS)
+def test_warns(name):
+    function, words = WARNINGS[name]
+    for t in BOTH:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            function(t)
+        if t is numtorch:                                # PyTorch's C++ warns once a process
+            assert any(words in str(w.message) for w in caught)
+
+
+@pytest.mark.parametrize("t", BOTH, ids=lambda t: t.__name__)
+def test_hooks_around_an_optimisers_state(t):
+    """Those before and after `state_dict` and `load_state_dict`, in the order they were put."""
+    log = []
+    optimiser = t.optim.SGD([t.nn.Parameter(t.ones(1))], lr=0.5)
+    optimiser.register_state_dict_pre_hook(lambda o: log.append("saving"))
+    optimiser.register_state_dict_post_hook(lambda o, s: log.append("second"))
+    optimiser.register_state_dict_post_hook(lambda o, s: {**s, "more": 1}, prepend=True)
+    optimiser.register_load_state_dict_pre_hook(lambda o, s: {k: v for k, v in s.items() if k != "more"})
+    optimiser.register_load_state_dict_post_hook(lambda o: log.append("loaded"))
+    state = optimiser.state_dict()
+    assert state["more"] == 1
+    optimiser.load_state_dict(state)
+    assert log == ["saving", "second", "loaded"]
