@@ -2,8 +2,9 @@
 
 Here are the public planners. They choose among features as lanes (`convlanes.py`), the packed matrix form (`convpanel.py`,
 `convweight.py`), fewer multiplications for kernels of 3 x 3 (`convwinograd.py`) and for gradients that would multiply padding
-(`convcolumns.py`), direct windows for few features a group (`convwindow.py`), and for a kernel of one element the matrix product
-itself (`gemm.py`).
+(`convcolumns.py`), direct windows for few features a group (`convwindow.py`), channels as lanes for depthwise ones of small images
+(`convchannels.py`), and for a kernel that sees every element once a matrix product (`convproduct.py`), of what lies there itself
+where it has one element (`gemm.py`).
 float32 and float64; 16-bit floats are widened by the caller.
 
 A planner returns a `Prepared`, to be run with the addresses it lists; the last is always the workspace's (0 when
@@ -18,7 +19,7 @@ from numpy import float32
 
 from .. import threads
 from ..compiler import compile_kernel
-from . import convcolumns, convlanes, convpanel, convproduct, convweight, convwindow, convwinograd
+from . import convchannels, convcolumns, convlanes, convpanel, convproduct, convweight, convwindow, convwinograd
 from .convimage import Geometry, conv_output_size, geometry, sequence
 from .gemm import plan_gemm
 from .tile import host_tile
@@ -112,6 +113,8 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
     if not shape.multiply_adds:
         return _plan_fill(dtype, shape.images, shape.features, shape.places, bias, activation == "relu",
                           "x, weight, bias, out, workspace")
+    if convchannels.pays(shape, shape.out):
+        return convchannels.plan_forward(dtype, shape, bias, activation == "relu")
     _, lines, columns = shape.out
     others = []
     if shape.taps > 1 or shape.stride[2] == 1:           # else lines of every channel are read for little: float64 256 -> 512 in
@@ -142,6 +145,8 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
     if not shape.multiply_adds:
         return _plan_fill(dtype, shape.images, shape.channels, math.prod(shape.size), bias, False,
                           "grad_out, weight, bias, out, workspace")
+    if shape.stride == (1, 1, 1) and convchannels.pays(shape, shape.size):
+        return convchannels.plan_input_grad(dtype, shape, bias)
     lines, columns = (-(-n // s) for n, s in zip(shape.size[1:], shape.stride[1:]))
     others = []
     if shape.stride[2] <= 2:
@@ -163,6 +168,8 @@ def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilat
         return _plan_fill(dtype, 1, shape.features, shape.channels // groups * shape.taps, False, False,
                           "bias, x, out, workspace")
     channels, features = shape.channels // groups, shape.features // groups
+    if convchannels.pays_for_weight(shape):
+        return convchannels.plan_weight_grad(dtype, shape)
     if channels == 1 and features < 8:
         return convwindow.plan_depthwise_weight(dtype, shape)
     if convproduct.covers(shape) or convproduct.cuts_patches(shape, convproduct.LONG_TAPS) or (

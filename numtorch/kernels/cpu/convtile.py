@@ -1,7 +1,7 @@
 """The LLVM vector IR that convolution needs beside the matrix micro-kernel of `microkernel.py`.
 
-The Python twins are in `convimage.py`, `convwindow.py`, `convcolumns.py` and `convwinograd.py`. Imported only when a kernel
-must be compiled.
+The Python twins are in `convimage.py`, `convwindow.py`, `convchannels.py`, `convcolumns.py` and `convwinograd.py`. Imported only
+when a kernel must be compiled.
 """
 from __future__ import annotations
 
@@ -202,6 +202,37 @@ def multiply_pairs(typing_context, most, lines, width, image, distance, depth, o
     integer = types.int64
     return types.void(most, lines, width, image, integer, integer, offsets, weights, integer, odd_offsets, odd_weights, start, out,
                       integer, integer), codegen
+
+
+def _emit_channels(b, v, run, operands):
+    distance, depth, image, offsets, weights, first, first_row, lowest, out = operands
+    bases = [b.gep(image, [b.mul(distance, _index(r))]) for r in range(run)]
+    starts = [v.load(b.gep(first, [b.mul(first_row, _index(r))])) for r in range(run)]
+    k, before, loop, done = _loop(b, depth, "channels")
+    sums = [b.phi(v.type) for _ in range(run)]
+    at, factor = b.load(b.gep(offsets, [k])), v.load(b.gep(weights, [b.mul(k, _index(v.width))]))
+    new = [v.fma(factor, v.load(b.gep(base, [at])), old) for base, old in zip(bases, sums)]
+    for old, start, value in zip(sums, starts, new):
+        old.add_incoming(start, before)
+        old.add_incoming(value, loop)
+    _next(b, k, depth, loop, done)
+    floor = v.splat(lowest)
+    for r, value in enumerate(new):
+        value = b.select(b.fcmp_ordered("<", value, floor), v.zero, value)       # NaN passes through
+        v.store(value, b.gep(out, [_index(r * v.width)]))
+
+
+@intrinsic(prefer_literal=True)
+def multiply_channels(typing_context, longest, width, run, distance, depth, image, offsets, weights, first, first_row, lowest, out):
+    tallest, lanes = longest.literal_value, width.literal_value
+
+    def codegen(context, builder, signature, values):
+        v = _Vectors(builder, context.get_value_type(out.dtype), lanes)
+        _for_each_height(builder, values[2], tallest, lambda height: _emit_channels(builder, v, height, values[3:]))
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(longest, width, integer, integer, integer, image, offsets, weights, first, integer, out.dtype, out), codegen
 
 
 def _emit_dots(b, v, taps, operands):
