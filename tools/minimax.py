@@ -107,12 +107,20 @@ SQRT2 = mp.sqrt(2)
 S_MAX = (SQRT2 - 1) / (SQRT2 + 1)                            # |f / (2 + f)| over 1 + f in [sqrt(1/2), sqrt(2)]
 
 
-LOG_LOW, LOG_HIGH = (-0.0164, -0.0315), (1 / 32, 1 / 16)    # m / c - 1 over all entries of the log tables
+LOG_LOW, LOG_HIGH = (-0.0163, -0.0314), (0.0164, 0.0334)    # m / c - 1 over all entries of the log tables
 
 
 def series(f, value_at_zero):
     """f, with its limit at a removable singularity at 0."""
     return lambda x: mp.mpf(value_at_zero) if x == 0 else f(x)
+
+
+def short_log(unit):
+    return series(lambda r: (mp.log1p(r / unit) * unit - r) / r ** 2, -0.5 / unit)
+
+
+def scaled_log_range(unit):
+    return tuple(b * unit for b in LOG_LOW), tuple(b * unit for b in LOG_HIGH)
 
 
 def cubic_atanh(z):
@@ -140,7 +148,7 @@ def erfinv_ratio(w):
 
 
 def erfinv_below(u):
-    return erfinv_ratio(-mp.log(u)) - mp.mpf(1) / 2 if u else mp.inf
+    return erfinv_ratio(-mp.log(u)) if u else mp.inf
 
 
 def stirling_rest(z):
@@ -161,9 +169,11 @@ FITS = {
     "EXPM1_SHORT": (series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), abs, -LN2 / 32 * 1.001, LN2 / 32 * 1.001, 0, 6),
     # 2**r = 1 + r * EXP2_SHORT(r), |r| <= 1/32
     "EXP2_SHORT": (series(lambda r: mp.expm1(r * LN2) / r, LN2), abs, -mp.mpf(1) / 31.9, mp.mpf(1) / 31.9, 3, 6),
-    # log(1 + r) = r + r**2 * LOG_SHORT(r), log2(1 + r) = r / ln(2) + r**2 * LOG2_SHORT(r), within an entry of the log tables
-    "LOG_SHORT": (series(lambda r: (mp.log1p(r) - r) / r ** 2, -0.5), abs, LOG_LOW, LOG_HIGH, 3, 9),
-    "LOG2_SHORT": (series(lambda r: (mp.log1p(r) - r) / r ** 2 / LN2, -0.5 / LN2), abs, LOG_LOW, LOG_HIGH, 3, 9),
+    # log(1 + r) = r + r**2 * LOG_SHORT(r), within an entry of the log tables, and log2(1 + r / log2(e)) and log10(1 + r / log10(e))
+    # so of theirs
+    "LOG_SHORT": (short_log(mp.mpf(1)), abs, LOG_LOW, LOG_HIGH, 3, 8),
+    "LOG2_SHORT": (short_log(1 / LN2), abs, *scaled_log_range(1 / LN2), 3, 8),
+    "LOG10_SHORT": (short_log(1 / mp.log(10)), abs, *scaled_log_range(1 / mp.log(10)), 3, 8),
     # log(1 + r) = r - r**2 / 2 - r**3 / 2 * LOG_THIRD(r) within an entry of pow's tables, to 2**-33 and 2**-65
     "LOG_THIRD": (series(lambda r: -2 * (mp.log1p(r) - r + r * r / 2) / r ** 3, -mp.mpf(2) / 3), lambda r: r * r / 2,
                 -1 / mp.mpf(32), 1 / mp.mpf(32), 4, 9),
@@ -200,7 +210,7 @@ FITS = {
                 lambda z: z + 1e-30, 0, (mp.pi / 32 * 1.001) ** 2, 2, 5),
     # atan(t) = t + t**3 * ATAN_SHORT(t**2) within an interval of atan's tables
     "ATAN_SHORT": (series(lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 3),
-                lambda z: z + 1e-30, 0, mp.mpf("0.1") ** 2, 2, 6),
+                lambda z: z + 1e-30, 0, mp.mpf("0.1") ** 2, 2, 5),
     # asin(t) = t + t**3 * ASIN(t**2), |t| <= 1/2
     "ASIN": (series(lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, mp.mpf(1) / 6),
                 lambda z: z + 1e-30, 0, 0.25, 5, 13),
@@ -233,37 +243,36 @@ FITS = {
 
 
 # ---------------------------------------------------------------- tables for processors that look values up in registers
-LOG_BITS = {np.float32: 5, np.float64: 4}                    # leading bits of the mantissa that choose the entry
-
-
 def exp_table(dtype):
     """2**(j / 16)."""
     return [float(dtype(float(mp.mpf(2) ** (mp.mpf(j) / 16)))) for j in range(16)]
 
 
-def log_tables(dtype, log):
-    """(1/c, log(c)) for each interval of mantissas, 1 for the first and 1/2 for the last: near 1 nothing is looked up.
+def log_tables(dtype, base):
+    """(unit / c, log(c)) for c = 1 ... 2 in 15 or 31 even steps; log is to a base, and unit the logarithm of e. 1 and 2 are entries
+    too, so that near 1 nothing is looked up. They stand where the steps' number from 0 up will look.
 
     Each 1/c is the one of many neighbours whose logarithm is closest to a float (Gal, "Computing elementary functions", 1986).
     The upper half is used with exponent -1 near 1, so there it is log(c) - log(2) + float(log(2)) that is close.
     """
-    count = 1 << LOG_BITS[dtype]
-    two = dtype(float(log(mp.mpf(2))))
-    inverses, values = [1.0], [0.0]
-    step = 2.0 ** (-16 if dtype is np.float32 else -32)
-    for j in range(1, count - 1):
-        middle = float(1 / (1 + (mp.mpf(j) + mp.mpf(1) / 2) / count))
+    steps = 31 if dtype is np.float32 else 15
+    two, unit = dtype(float(mp.log(2, base))), mp.mpf(float(dtype(float(mp.log(mp.e, base)))))
+    inverses, values = [float(unit)], [0.0]
+    step = 2.0 ** (-21 if dtype is np.float32 else -32)
+    for j in range(1, steps):
+        middle = float(unit / (1 + mp.mpf(j) / steps))
         best = None
-        for trial in range(-200, 200):
+        for trial in range(-1000, 1000):
             inverse = float(dtype(middle + trial * step))
-            exact = -log(mp.mpf(inverse)) + (mp.mpf(float(two)) - log(mp.mpf(2)) if j >= count // 2 else 0)
+            exact = mp.log(unit / mp.mpf(inverse), base) + (mp.mpf(float(two)) - mp.log(2, base) if j > steps // 2 else 0)
             value = float(dtype(float(exact)))
             error = abs(exact - mp.mpf(value))
             if best is None or error < best[0]:
                 best = (error, inverse, value)
         inverses.append(best[1])
         values.append(best[2])
-    return [*inverses, 0.5], [*values, float(two)]
+    inverses, values = [*inverses, float(unit) / 2], [*values, float(two)]
+    return [[*row[1:], row[0]] for row in (inverses, values)]
 
 
 def pow_tables(dtype):
@@ -302,30 +311,21 @@ def tan_tables(dtype):
 
 
 def atan_tables(dtype):
-    """(above, below, atan(above / below)) for half-octaves from 1/16 to 16; 0 for the first and infinity for the last.
+    """(c, atan(c)) for half-octaves from 1/16 to 16; 0 for the first and what is as good as infinite for the last.
 
     Tangents have 13 bits, so that their distance to what is near is exact, and are those whose angle is closest to a float.
     """
-    aboves, belows, angles = [0.0], [1.0], [0.0]
+    tangents, angles = [0.0], [0.0]
     for j in range(1, 15):
         low, high = [mp.mpf(2) ** (k // 2 - 4) * (1 + mp.mpf(k % 2) / 2) for k in (j, j + 1)]
         middle = mp.tan((mp.atan(low) + mp.atan(high)) / 2)
         step = mp.mpf(2) ** (int(mp.floor(mp.log(middle, 2))) - 12)
         trials = [mp.nint(middle / step) * step + k * step for k in range(-12, 13)]
         best = min(trials, key=lambda t: abs(mp.atan(t) - mp.mpf(float(dtype(float(mp.atan(t)))))))
-        aboves.append(float(best))
-        belows.append(1.0)
+        tangents.append(float(best))
         angles.append(float(mp.atan(best)))
-    rows = [*aboves, 1.0], [*belows, 0.0], [*angles, float(mp.pi / 2)]
+    rows = [*tangents, 2.0 ** (60 if dtype is np.float32 else 500)], [*angles, float(mp.pi / 2)]
     return [row[-6:] + row[:-6] for row in rows]             # where the exponent's last bits and the mantissa's first will look
-
-
-def log_range(dtype):
-    """The bounds of m / c - 1."""
-    count = 1 << LOG_BITS[dtype]
-    inverses = log_tables(dtype, mp.log)[0]
-    ends = [(1 + mp.mpf(j + side) / count) * mp.mpf(inverses[j]) - 1 for j in range(count) for side in (0, 1)]
-    return min(ends), max(ends)
 
 
 # name: (f, weight, distance between centres, coefficients, slope) for each type: polynomials in r, x less the nearest centre, of
@@ -345,7 +345,7 @@ PIECES = {
 # name: (f, intervals an octave, the lowest octave, coefficients) for each type: polynomials in the mantissa of u less the
 # interval's centre, of f(u) for u in (0, 1]
 OCTAVES = {
-    # erfinv(x) / x = 1/2 + ERFINV_OCTAVES(u), u = 1 - x**2; in float64 from u = 0.00586 up
+    # erfinv(x) / x = ERFINV_OCTAVES(u), u = 1 - x**2; in float64 from u = 0.00586 up
     "ERFINV_OCTAVES": {np.float32: (erfinv_below, 1, -24, 9), np.float64: (erfinv_below, 2, -8, 15)},
 }
 
@@ -407,12 +407,12 @@ def tables():
         yield "EXP_TABLE", exp_table(dtype), dtype
         for part, values in zip(("SINE", "COSINE"), tan_tables(dtype)):
             yield "TAN_" + part, values, dtype
-        for part, values in zip(("ABOVE", "BELOW", "ANGLE"), atan_tables(dtype)):
+        for part, values in zip(("TANGENT", "ANGLE"), atan_tables(dtype)):
             yield "ATAN_" + part, values, dtype
         for part, values in zip(("INVERSE", "HIGH", "LOW"), pow_tables(dtype)):
             yield "POW_" + part, values, dtype
-        for name, log in (("LOG", mp.log), ("LOG2", lambda x: mp.log(x, 2))):
-            inverses, values = log_tables(dtype, log)
+        for name, base in (("LOG", mp.e), ("LOG2", 2), ("LOG10", 10)):
+            inverses, values = log_tables(dtype, base)
             yield name + "_INVERSE", inverses, dtype
             yield name + "_TABLE", values, dtype
     exact = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]

@@ -21,7 +21,7 @@ LANES = {FLOAT: 16, DOUBLE: 8, I32: 16, I64: 8}
 WIDTHS = {FLOAT: (8, 16), DOUBLE: (4, 8)}               # each costs 3 ms to compile; narrower loops are not worth it
 SUFFIX = {FLOAT: "ps", DOUBLE: "pd"}
 MASK = {FLOAT: I16(-1), DOUBLE: I8(-1)}
-CURRENT_ROUNDING = I32(4)
+CURRENT_ROUNDING, ROUNDING_DOWN = I32(4), I32(9)
 
 
 def _declared(module, name, result, arguments):
@@ -86,9 +86,12 @@ def _form(name, arity, emit):
     if arity == 1:
         def typed(typing_context, x):
             return x(x), codegen
-    else:
+    elif arity == 2:
         def typed(typing_context, x, y):
             return x(x, y), codegen
+    else:
+        def typed(typing_context, x, y, z):
+            return x(x, y, z), codegen
     typed.__name__ = name
     return intrinsic(typed)
 
@@ -116,12 +119,20 @@ def _estimate(operation):
     return emit
 
 
+def _fused_down(module, builder, values):
+    vector, given = values[0].type, [*values, ROUNDING_DOWN]
+    name = f"llvm.x86.avx512.vfmadd.{SUFFIX[vector.element]}.512"
+    return builder.call(_declared(module, name, vector, [g.type for g in given]), given)
+
+
 exponent_of = _form("exponent_of", 1, _masked("getexp"))
 mantissa_of = _form("mantissa_of", 1, _masked("getmant", I32(0b1000)))          # in [1, 2), NaN for negative numbers
 scale_by_floor = _form("scale_by_floor", 2, _masked("scalef"))
 within = _form("within", 2, _masked("range", I32(0b0010)))                      # the smaller magnitude, the first one's sign
 reciprocal_estimate = _form("reciprocal_estimate", 1, _estimate("rcp14"))
 root_estimate = _form("root_estimate", 1, _estimate("rsqrt14"))
+beside_sixteenth = _form("beside_sixteenth", 1, _masked("reduce", I32(0b01001000)))
+fma_down = _form("fma_down", 3, _fused_down)
 
 
 def _settled_root(module, builder, values):
@@ -178,7 +189,7 @@ def _over_lanes(context, builder, name, slow, x, ty):
 
 
 @intrinsic
-def beyond(typing_context, x, bound, y, slow):
+def beyond(typing_context, x, t, bound, y, slow):
     """One test for all lanes; where any is out of range, all go through memory and `slow`."""
     def codegen(context, builder, signature, values):
         module, ty = builder.module, values[0].type
@@ -187,9 +198,8 @@ def beyond(typing_context, x, bound, y, slow):
         far = module.globals.get(name + "_far") or _over_lanes(context, builder, name + "_far", slow.dispatcher, x, ty)
 
         def emit(module, builder, given):
-            x, bound, y = given
-            magnitude = builder.call(_declared(module, f"llvm.fabs.v{lanes}f{512 // lanes}", vector, [vector]), [x])
-            outside = builder.fcmp_ordered(">", magnitude, bound)
+            x, t, bound, y = given
+            outside = builder.fcmp_ordered(">", t, bound)
             source, target = builder.alloca(vector), builder.alloca(vector)
             before, word = builder.block, ir.IntType(lanes)
             with builder.if_then(builder.icmp_unsigned("!=", builder.bitcast(outside, word), word(0)), likely=False):
@@ -200,8 +210,8 @@ def beyond(typing_context, x, bound, y, slow):
             result.add_incoming(y, before)
             result.add_incoming(mended, during)
             return result
-        return builder.call(_function(module, name, ty, [ty] * 3, emit), values[:3])
-    return x(x, bound, y, slow), codegen
+        return builder.call(_function(module, name, ty, [ty] * 4, emit), values[:4])
+    return x(x, t, bound, y, slow), codegen
 
 
 def _lookup(name, values):

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import math
+from fractions import Fraction
 
 import numpy as np
 
-from ..intrinsics import Intrinsic
+from ..intrinsics import Intrinsic, fma
 from .ranges import ROOT_RANGE
 
 MODULE = "numtorch.kernels.vectormath.avx512"
@@ -51,6 +52,22 @@ def within(x, bound):
     return -bound if x != x else np.copysign(min(abs(x), bound), x)
 
 
+@_instruction
+def beside_sixteenth(x):
+    """x less the nearest multiple of 1/16; 0 for infinities."""
+    return x - np.rint(x * type(x)(16)) * type(x)(1 / 16) if x - x == 0 else type(x)(0) if x == x else x
+
+
+@_instruction
+def fma_down(x, y, z):
+    """x * y + z, rounded to the float below."""
+    nearest = fma(x, y, z)
+    if not math.isfinite(nearest):
+        return nearest
+    above = Fraction(float(nearest)) > Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+    return np.nextafter(nearest, type(nearest)(-math.inf)) if above else nearest
+
+
 def _to_14_bits(x):
     mantissa, exponent = math.frexp(x)
     return type(x)(math.ldexp(round(mantissa * 2 ** 14), exponent - 14)) if math.isfinite(x) else x
@@ -79,9 +96,9 @@ def settle_root(x, y):
 
 
 @_instruction
-def beyond(x, bound, y, slow):
-    """y, or slow(x) where |x| exceeds the bound."""
-    return slow(x) if abs(x) > bound else y
+def beyond(x, t, bound, y, slow):
+    """y, or slow(x) where t exceeds the bound."""
+    return slow(x) if t > bound else y
 
 
 TABLES = {}                                              # by name: (values, NumPy type), for the lowering

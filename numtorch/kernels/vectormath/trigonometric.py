@@ -15,13 +15,15 @@ from ..intrinsics import bits_of, copysign, fabs, float_of, fma, select, sqrt
 from . import angles
 from . import coefficients as c
 from .elementary import INFINITY, NAN, ROUND_MAGIC, ByMachine, ByPrecision, Elementary, Int, both, constant, polynomial
+from .instructions import fma_down
 from .settled import settle_cos, settle_sin, settle_tan
 
 TWO_OVER_PI = constant(2 / math.pi)
 ONE_OVER_PI = constant(1 / math.pi)
-PI_1 = constant(np.float32(math.pi), math.pi)            # pi as a sum of three floats
-PI_2 = constant(-8.742277657347586e-08, 1.2246467991473532e-16)
-PI_3 = constant(-3.4302488999885764e-15, -2.9947698097183397e-33)
+# pi as a sum of three floats, each rounded down: a negative one would make 0.0 of -0.0
+PI_1 = constant(3.141592502593994, math.pi)
+PI_2 = constant(1.5099578831723193e-07, 1.224646799147353e-16)
+PI_3 = constant(1.078060505991553e-14, 2.1657133478438278e-32)
 HALF_PI_1 = constant(np.float32(math.pi / 2), math.pi / 2)      # and pi/2
 HALF_PI_2 = constant(-4.371138828673793e-08, 6.123233995736766e-17)
 HALF_PI_3 = constant(-1.7151244994428829e-15, -1.4973849048591698e-33)
@@ -74,10 +76,10 @@ quadrant_and_parts = both(_quadrant_and_parts)
 
 
 def _sin_beside(n, x, bits):
-    """sin(n pi + x), negated where the last bit of `bits` is set."""
-    r = fma(n, PI_3, fma(n, PI_2, fma(n, PI_1, x)))
+    """sin(x - n pi), negated where the last bit of `bits` is set. The fma of 0.0 keeps -0.0, which that of r would not."""
+    r = fma(-n, PI_3, fma(-n, PI_2, fma(-n, PI_1, x)))
     square = r * r
-    y = fma(half_turn_polynomial(square) * square, r, r)
+    y = fma(fma(half_turn_polynomial(square), square, 0.0), r, r)
     return float_of(Int(bits_of(y) ^ Int(bits << SIGN_SHIFT)))
 
 
@@ -86,16 +88,24 @@ sin_beside = both(_sin_beside)
 
 def _sin(x):
     """Sine of x in radians."""
-    a = fabs(x)
-    shifted = fma(a, ONE_OVER_PI, ROUND_MAGIC)
-    y = sin_beside(ROUND_MAGIC - shifted, a, bits_of(shifted))
-    return settle_sin(x, float_of(Int(bits_of(y) ^ Int(bits_of(x) & SIGN_MASK))))
+    shifted = fma(x, ONE_OVER_PI, ROUND_MAGIC)
+    return settle_sin(x, sin_beside(shifted - ROUND_MAGIC, x, bits_of(shifted)))
 
 
 def _cos(x):
     """Cosine of x in radians, from the nearest zero: (-1)**n sin((n + 1/2) pi - x)."""
     shifted = fma(x, ONE_OVER_PI, -0.5) + ROUND_MAGIC
-    return settle_cos(x, sin_beside((shifted - ROUND_MAGIC) + 0.5, -x, bits_of(shifted)))
+    return settle_cos(x, sin_beside(-0.5 - (shifted - ROUND_MAGIC), -x, bits_of(shifted)))
+
+
+WHOLE = constant(2.0 ** 23, 2.0 ** 52)                   # adding it and rounding down leaves what is below an integer
+
+
+def _cos_rounding_down(x):
+    """The same with n the whole half-turns in |x|: two instructions less where rounding is the instruction's own."""
+    a = fabs(x)
+    shifted = fma_down(a, ONE_OVER_PI, WHOLE)
+    return settle_cos(x, sin_beside((WHOLE - 0.5) - shifted, -a, bits_of(shifted)))
 
 
 def _tan(x):
@@ -182,7 +192,7 @@ def _acos(x):
 
 
 sin = Elementary("sin", np.sin, _sin)
-cos = Elementary("cos", np.cos, _cos)
+cos = Elementary("cos", np.cos, ByMachine(both(_cos), both(_cos_rounding_down)))
 tan = Elementary("tan", np.tan, ByMachine(both(_tan), angles.tan))
 asin = Elementary("asin", np.arcsin, _asin)
 acos = Elementary("acos", np.arccos, _acos)
