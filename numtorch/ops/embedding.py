@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from ..autograd.graph import GraphNode, mark_written, recording
 from ..autograd.modes import modes, no_grad
-from ..dtypes import int64
+from ..devices import cpu
+from ..dtypes import float32, float64, int32, int64
 from ..layout import Layout
 from ..tensor import Tensor, empty
 from . import arithmetic, comparison, reduce
@@ -12,7 +13,7 @@ from .copy import contiguous, filled, register, to_dtype
 from .creation import arange
 from .distinct import bincount, unique
 from .gather import index_add, index_plan, index_values, out_of_self, put_values, spread
-from .indexed import check_index, run_indexed, run_marking
+from .indexed import check_index, run_indexed, run_marking, run_through
 from .op import new_plan_table
 from .order import searchsorted
 from .scatter import scatter_reduce
@@ -116,32 +117,78 @@ def lookup(input, weight, padding_idx=None, max_norm=None, norm_type: float = 2.
 
 
 # ---------------------------------------------------------------- one vector a bag of indices
-def _bags(input, offsets, include_last_offset):
-    """A vector of indices, the bag of each, and how many bags there are."""
+def _check_bags(input, offsets):
     if input.layout.ndim == 2:
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
                              "sequences. However, found offsets of type <class 'numtorch.Tensor'>")
-        count, length = input.layout.shape
-        bags = reshape(expand(unsqueeze(arange(count, device=input.layout.device), 1), count, length), -1)
-        return reshape(input, -1), bags, count
+        return
     if input.layout.ndim != 1:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.layout.ndim}")
     if offsets is None:
         raise ValueError("offsets has to be a 1D Tensor but got None")
     if offsets.layout.ndim != 1:
         raise ValueError("offsets has to be a 1D Tensor")
+    if offsets.layout.numel:
+        first, last = offsets[0].item(), offsets[-1].item()
+        if first != 0:
+            raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+                               f"However, got {first}")
+        if last > input.layout.numel:
+            raise RuntimeError(f"offsets[-1] can not be greater than input's length({input.layout.numel}) but got offsets[-1] of "
+                               f"{last}")
+
+
+def _bags(input, offsets, include_last_offset):
+    """A vector of indices, the bag of each, and how many bags there are."""
+    if input.layout.ndim == 2:
+        count, length = input.layout.shape
+        bags = reshape(expand(unsqueeze(arange(count, device=input.layout.device), 1), count, length), -1)
+        return reshape(input, -1), bags, count
     offsets = to_dtype(offsets, int64)
     count = offsets.layout.numel - (1 if include_last_offset else 0)
-    starts = offsets[:count]
-    if count and offsets[0].item() != 0:
-        raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
-                           f"However, got {offsets[0].item()}")
-    if count and offsets[-1].item() > input.layout.numel:
-        raise RuntimeError(f"offsets[-1] can not be greater than input's length({input.layout.numel}) but got offsets[-1] of "
-                           f"{offsets[-1].item()}")
     places = arange(input.layout.numel, device=input.layout.device)
-    return input, searchsorted(starts, places, right=True) - 1, count
+    return input, searchsorted(offsets[:count], places, right=True) - 1, count
+
+
+# ---------------------------------------------------------------- sums and means in one kernel
+_bag_plans = new_plan_table()
+
+
+def _summed(input, weight, offsets, mean):
+    """The bags' sums or means, (B, D), without a copy of the rows; None where that takes more thought."""
+    layout, index = weight.layout, input.layout
+    if layout.ndim != 2 or not layout.contiguous or layout.dtype not in (float32, float64) or layout.device is not cpu \
+            or index.dtype not in (int64, int32) or not index.contiguous or not index.numel:
+        return None
+    if offsets is None:
+        count, length = index.shape
+        offsets = arange(0, count * length, length)
+    elif offsets.layout.dtype is not int64 or not offsets.layout.contiguous:
+        return None
+    key = layout, index, offsets.layout, mean
+    plan = _bag_plans.get(key)
+    if plan is None:
+        rows, width = layout.shape
+        out = Layout.of(layout.dtype, (offsets.layout.numel, width))
+        prepared = kernels(cpu, "bags").plan_sum_bags(layout.dtype.kernel, index.dtype.kernel, out.shape[0], index.numel, rows,
+                                                      width, mean)
+        plan = _bag_plans.keep(key, (out, prepared, ((0, rows, 0),)))
+    out = empty(plan[0])
+    run_through(plan[1], (weight, input, offsets, out), input, plan[2], _no_such_member)
+    if weight.node is not None and recording(weight):
+        out.node = GraphNode("embedding_bag", (weight.node,), (input, offsets), _summed_vjp, (layout, mean))
+    return out
+
+
+def _summed_vjp(node, grad):
+    layout, mean = node.constants
+    input, offsets = node.tensors()
+    input = reshape(input, -1)
+    bags = searchsorted(offsets, arange(input.layout.numel), right=True) - 1
+    if mean:
+        grad = grad / unsqueeze(to_dtype(arithmetic.clamp_low(bincount(bags, minlength=offsets.layout.numel), 1), layout.dtype), 1)
+    return (spread(index_values(grad, (0,), (bags,)), layout, (0,), (input,)),)
 
 
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float = 2, scale_grad_by_freq: bool = False,
@@ -168,6 +215,13 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
         raise ValueError(f"embedding_bag: If per_sample_weights ({list(per_sample_weights.layout.shape)}) is not None, then it "
                          f"must have the same shape as the input ({list(input.layout.shape)})")
     padding = _padding(weight.layout.shape[0], padding_idx)
+    _dense_only("embedding_bag", sparse)
+    _check_bags(input, offsets)
+    if mode != "max" and per_sample_weights is None and padding < 0 and max_norm is None and not scale_grad_by_freq \
+            and not include_last_offset:
+        found = _summed(input, weight, offsets, mode == "mean")
+        if found is not None:
+            return found
     indices, bags, count = _bags(input, offsets, include_last_offset)
     if max_norm is not None:
         embedding_renorm_(weight, indices, max_norm, norm_type)
@@ -176,7 +230,6 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
         kept, = comparison.ne(indices, padding).nonzero(as_tuple=True)
         indices, bags = index_values(indices, (0,), (kept,)), index_values(bags, (0,), (kept,))
         factors = None if factors is None else index_values(factors, (0,), (kept,))
-    _dense_only("embedding_bag", sparse)
     vectors = _rows_of(weight, indices, -1, scale_grad_by_freq, _no_such_member)
     if factors is not None:
         vectors = vectors * unsqueeze(factors, 1)

@@ -111,6 +111,15 @@ def run_marking(prepared, x, out) -> int:
     return found
 
 
+def run_through(prepared, tensors, index, bounds, complaint):
+    """Run a kernel that goes through a contiguous index tensor once and stops at the first index that is out of bounds."""
+    words, status = _desk.words
+    prepared.call(*[x.address for x in tensors], status, prepared.walk)
+    if words[0]:
+        words[0] = 0
+        raise complaint(*_first_bad((index,), bounds))
+
+
 def run_finding(prepared, parts, *tensors) -> bool:
     """Run a kernel of which each part leaves whether it has found anything, and return whether any has."""
     words, status = _desk.words
