@@ -10,6 +10,7 @@ from .triangle import triu_indices
 
 _MODES = {None: 25, "use_mm_for_euclid_dist_if_necessary": 25, "use_mm_for_euclid_dist": 0}  # more points: by a product
 _DIFFERENCES = 1 << 22                                   # that are in memory at once
+_PAIRS = 1 << 16                                         # numbers of few points, whose differences are one operation
 
 
 def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necessary") -> Tensor:
@@ -64,6 +65,8 @@ def pdist(input, p: float = 2.0) -> Tensor:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.layout.ndim}D")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    count = input.layout.shape[0]
+    count, features = input.layout.shape
+    if count * count * features > _PAIRS:
+        return cat([norm(input[i + 1:] - input[i], p, -1) for i in range(count - 1)])
     first, second = triu_indices(count, count, 1).unbind()
     return norm(input.index_select(0, first) - input.index_select(0, second), p, -1)

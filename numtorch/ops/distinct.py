@@ -10,13 +10,13 @@ from ..tensor import Tensor, empty
 from . import arithmetic, comparison, reduce
 from .backends import kernels
 from .copy import clone, contiguous, filled, to_dtype
-from .creation import arange, as_tensor, linspace, zeros
+from .creation import as_tensor, linspace, zeros
 from .gather import index_values
 from .indexed import run_counting, run_measuring
 from .join import cat
 from .mask import nonzero
 from .op import method, new_plan_table
-from .order import argsort, searchsorted, sort
+from .order import searchsorted, sort
 from .resize import into
 from .scan import cumsum, diff
 from .scatter import scatter_, value_selecting_backward
@@ -79,11 +79,16 @@ def _as_rows(x, dim):
 
 
 def _rows_in_order(rows):
-    """The order of rows by their first column, then the second, ...: stable sorts from the last column on."""
-    order = arange(rows.layout.shape[0], device=rows.layout.device)
-    for column in reversed(range(rows.layout.shape[1])):
-        keys = index_values(select(rows, 1, column), (0,), (order,))
-        order = index_values(order, (0,), (argsort(keys, 0),))
+    """The order of rows by their first column, then the second, ..."""
+    layout = rows.layout
+    if layout.dtype.is_complex:
+        raise NotImplementedError(f'"unique" not implemented for \'{layout.dtype.title}\': complex numbers have no order')
+    count, width = layout.shape
+    order, scratch = (empty(Layout.of(int64, (count,), None, layout.device)) for _ in range(2))
+    if count:
+        key = ("order_rows", layout.device, layout.dtype.kernel, count, width)
+        prepared = _run_plans.get(key) or _run_plans.keep(key, kernels(layout.device, "roworder").plan_order_rows(*key[2:]))
+        prepared.call(rows.address, order.address, scratch.address, prepared.walk)
     return order
 
 
@@ -115,6 +120,7 @@ def unique(input, sorted: bool = True, return_inverse: bool = False, return_coun
         inverse = reshape(inverse, x.layout.shape) if return_inverse else None
     else:
         rows, back = _as_rows(x, dim)
+        rows = contiguous(rows)
         order = _rows_in_order(rows)
         values, inverse, counts = _distinct_rows(index_values(rows, (0,), (order,)), order, return_inverse,
                                                  return_counts)
