@@ -153,13 +153,17 @@ class _Tile:
 
     def _products(self):
         """The sums over the depth. Before the last steps the rows of C are asked for, one a step; they would otherwise come as
-        late as a tenth of the products take."""
+        late as a tenth of the products take. Few steps ask for those of the tile to the right: 1000x16x1000 took 293 µs without and
+        takes 257."""
         b = self.b
         self.offsets, bases = self._row_addresses()
         self.step = b.mul(self.left_column, _index(self.v.bytes))
         self.ahead = self._panel_to_come()
         rows_to_come = b.gep(self.left, [b.mul(b.add(self.last, _index(1)), self.left_row)]) if self.asks else self.left
-        start = [*bases, self.right, self.out, rows_to_come, *[self.v.zero] * (self.rows * self.vectors)]
+        few = b.icmp_signed("<", self.depth, _index(_LAST_STEPS + self.rows))
+        self.last_steps = b.select(few, _index(0), _index(_LAST_STEPS))
+        out = b.select(few, b.gep(self.out, [_index(self.vectors * self.width)]), self.out)
+        start = [*bases, self.right, out, rows_to_come, *[self.v.zero] * (self.rows * self.vectors)]
         sums = self._if(b.icmp_signed(">", self.depth, _index(0)), start, lambda: self._steps(self.depth, start))[len(bases) + 3:]
         return [sums[i * self.vectors:(i + 1) * self.vectors] for i in range(self.rows)]
 
@@ -185,7 +189,7 @@ class _Tile:
             factor = self._broadcast(bases[i // 7], self.offsets[i])
             new += [self._step(factor, row[j], sums[i * self.vectors + j]) for j in range(self.vectors)]
         following = b.sub(remaining, _index(1))
-        asking = b.icmp_unsigned("<", b.sub(remaining, _index(_LAST_STEPS)), self.last)
+        asking = b.icmp_unsigned("<", b.sub(remaining, self.last_steps), self.last)
         further = b.select(asking, self.out_row, _index(0))
         ends = [*(b.add(base, self.step) for base in bases), b.gep(right, [self.right_row]), b.gep(out, [further]), coming, *new,
                 following]
