@@ -178,6 +178,7 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
     return out.requires_grad_() if requires_grad else out
 
 
+_TENSORS = {Tensor}
 _FORMATS = {"float32": "f", "float64": "d", "int64": "q", "bool": "?"}
 _CATEGORIES = {frozenset({float}): 2, frozenset({int}): 1, frozenset({bool}): 0, frozenset({int, float}): 2, frozenset(): 2}
 
@@ -194,9 +195,18 @@ def _from_plain(data, dtype):
                 return None
             shape.append(len(data[0]))
             data = list(chain.from_iterable(data))
-    category = _CATEGORIES.get(frozenset(map(type, data)))
+    kinds = frozenset(map(type, data))
+    category = _CATEGORIES.get(kinds)
     if category is None:
-        return None
+        if kinds != _TENSORS or dtype is not None:
+            return None
+        kind = data[0].layout
+        if kind.ndim or any(t.layout is not kind for t in data):
+            return None
+        data, dtype = [t.item() for t in data], kind.dtype
+        category = _CATEGORIES.get(frozenset(map(type, data)))
+        if category is None:
+            return None
     if dtype is None:
         dtype = (dtypes.bool_, int64, dtypes.get_default_dtype())[category]
     elif type(dtype) is not dtypes.dtype or dtype.category < max(category, 1):
@@ -299,6 +309,9 @@ def _untensor(data):
     return [_untensor(d) for d in data] if isinstance(data, (list, tuple)) else data
 
 
+_INT = {int}
+
+
 def _legacy_tensor(*args, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """`Tensor(data)` as the default dtype, or `Tensor(2, 3)` uninitialised of that shape.
 
@@ -306,7 +319,7 @@ def _legacy_tensor(*args, dtype=None, device=None, requires_grad: bool = False) 
         TypeError: a shape and data mixed.
     """
     wanted = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
-    if all(type(a) is int for a in args) or (len(args) == 1 and isinstance(args[0], Size)):
+    if not set(map(type, args)) - _INT or (len(args) == 1 and isinstance(args[0], Size)):
         shape = tuple(args[0]) if args and isinstance(args[0], Size) else args or (0,)
         if any(n < 0 for n in shape):
             raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")

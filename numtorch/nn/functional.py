@@ -6,12 +6,13 @@ import warnings
 from ..layout import wrap_dim
 from ..ops import activation, crossentropy, loss, reduce
 from ..ops import softmax as softmax_ops
-from ..ops.arithmetic import clamp_both, clamp_low, div, mul, where
+from ..ops.arithmetic import clamp_both, clamp_low, div, mul
 from ..ops.attention import scaled_dot_product_attention
 from ..ops.comparison import eq
 from ..ops.contract import matmul
 from ..ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from ..ops.copy import copy_, to_dtype
+from ..ops.creation import empty_like
 from ..ops.ctc import ctc_loss
 from ..ops.distances import pdist
 from ..ops.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, feature_dropout
@@ -29,7 +30,7 @@ from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_no
 from ..ops.op import result_type
 from ..ops.pad import pad
 from ..ops.query import broadcast_tensors
-from ..ops.random import rand, rand_like
+from ..ops.random import rand
 from ..ops.rearrange import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from ..ops.regions import (
     adaptive_avg_pool1d,
@@ -55,6 +56,8 @@ from ..ops.unitnorm import normalize
 from ..ops.view import reshape, transpose, unsqueeze
 from ..ops.window import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from ..tensor import Tensor
+from ..tensor import view_of as _view_of
+from ..viewalgebra import narrow as _narrow_layout
 
 sigmoid = activation.sigmoid
 logsigmoid, softsign = activation.logsigmoid, activation.softsign
@@ -150,8 +153,7 @@ def rrelu(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool 
     if not training:
         found = leaky_relu(input, (lower + upper) / 2)
     else:
-        slopes = rand_like(input.detach()) * (upper - lower) + lower
-        found = where(input < 0, input * slopes, input)
+        found = activation.prelu(input, empty_like(input.detach()).uniform_(lower, upper))
     return _placed(input, found, inplace)
 
 
@@ -182,11 +184,14 @@ def glu(input, dim: int = -1) -> Tensor:
     """The first half of a dimension times the sigmoid of the second (Dauphin et al. 2017)."""
     if input.layout.ndim == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")
-    extent = input.layout.shape[wrap_dim(dim, input.layout.ndim)]
+    dim = wrap_dim(dim, input.layout.ndim)
+    extent = input.layout.shape[dim]
     if extent % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {wrap_dim(dim, input.layout.ndim)} is size {extent}")
-    first, second = input.split(extent // 2, dim)
-    return activation.gated(first, second)
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {extent}")
+    if input.node is not None:
+        return activation.gated(*input.split(extent // 2, dim))
+    (first, start), (second, middle) = [_narrow_layout(input.layout, dim, at, extent // 2) for at in (0, extent // 2)]
+    return activation.gated(_view_of(input, first, start), _view_of(input, second, middle))
 
 
 def _default_dim(name, dim, ndim):

@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..autograd.graph import GraphNode, note_view, recording
 from ..autograd.modes import modes
 from ..layout import Layout, broadcast_shapes
-from ..tensor import Tensor, empty, view_of
+from ..tensor import Tensor, empty, view_of, wrap
 from .arithmetic import where
 from .copy import copy_, plan_copy, register
 from .elementary import PI, atan2
@@ -48,7 +48,10 @@ def view_as_real(input) -> Tensor:
     layout = input.layout
     if not layout.dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    pairs = Layout.of(layout.dtype.to_real(), (*layout.shape, 2), (*[2 * s for s in layout.strides], 1), layout.device)
+    pairs = layout.views.get("pairs")
+    if pairs is None:
+        strides = (*[2 * s for s in layout.strides], 1)
+        pairs = layout.views["pairs"] = Layout.of(layout.dtype.to_real(), (*layout.shape, 2), strides, layout.device)
     return _as_view(input, pairs, 0, "view_as_real", lambda node, grad: (view_as_complex(grad.contiguous()),))
 
 
@@ -80,17 +83,32 @@ def view_as_complex(input) -> Tensor:
     return _as_view(input, numbers, 0, "view_as_complex", lambda node, grad: (view_as_real(grad),))
 
 
+def _part(x, which):
+    """The real parts (0) or the imaginary ones (1) of complex numbers."""
+    if x.node is not None:
+        return select(view_as_real(x), -1, which)
+    layout = x.layout
+    found = layout.views.get("parts")
+    if found is None:
+        kind, strides = layout.dtype.to_real(), tuple([2 * s for s in layout.strides])
+        found = layout.views["parts"] = Layout.of(kind, layout.shape, strides, layout.device)
+    out = wrap(x.storage, x.address + which * found.dtype.itemsize, found)
+    if modes.grad:
+        note_view(x, out)
+    return out
+
+
 @register
 def real(input) -> Tensor:
     """The real parts, as a view; a real tensor itself."""
-    return select(view_as_real(input), -1, 0) if input.layout.dtype.is_complex else input
+    return _part(input, 0) if input.layout.dtype.is_complex else input
 
 
 def imag(input) -> Tensor:
     """The imaginary parts, as a view. Raises RuntimeError for a real tensor."""
     if not input.layout.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return select(view_as_real(input), -1, 1)
+    return _part(input, 1)
 
 
 def _set_part(part):

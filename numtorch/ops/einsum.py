@@ -7,7 +7,7 @@ import math
 from ..tensor import Tensor
 from . import reduce
 from .contract import bmm, dot, mm
-from .view import expand, permute, reshape
+from .view import expand, permute, reshape, transpose
 
 
 def tensordot(a, b, dims=2) -> Tensor:
@@ -23,6 +23,8 @@ def tensordot(a, b, dims=2) -> Tensor:
     if sizes != [b.layout.shape[d] for d in second]:
         raise RuntimeError(f"contracted dimensions need to match, but first has sizes {sizes} in dims {first} and second has "
                            f"{[b.layout.shape[d] for d in second]} in dims {second} (tensordot)")
+    if a.layout.ndim == b.layout.ndim == 2 and len(first) == 1:
+        return mm(a if first[0] else transpose(a, 0, 1), transpose(b, 0, 1) if second[0] else b)
     inner = math.prod(sizes)
     left = reshape(permute(a, [*kept_a, *first]), (math.prod([a.layout.shape[d] for d in kept_a]), inner))
     right = reshape(permute(b, [*second, *kept_b]), (inner, math.prod([b.layout.shape[d] for d in kept_b])))

@@ -4,7 +4,7 @@
 """
 from __future__ import annotations
 
-from ..autograd.graph import GraphNode, recording
+from ..autograd.graph import GraphNode, mark_written, recording
 from ..autograd.modes import modes
 from ..layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
 from ..tensor import Tensor, empty, number
@@ -129,13 +129,20 @@ def _put_key(x, dims, indices, source, reduce, wrap):
 
 def _write(x, dims, indices, source, reduce, wrap=True, complaint=out_of_bounds):
     """x[indices] = source, or combined with it. No tape, no checks but the indices'."""
+    _run_put(_put_plan(x, dims, indices, source, reduce, wrap), x, indices, source, complaint)
+
+
+def _put_plan(x, dims, indices, source, reduce, wrap):
+    """The kernel of a write, the indices' bounds, and how many elements it writes."""
     key = _put_key(x, dims, indices, source, reduce, wrap)
-    found = _put_plans.get(key)
-    if found is None:
-        found = _put_plans.keep(key, _plan_put(x.layout, dims, indices, source.layout, reduce, wrap))
-    if found[0] is not None:
-        look_first(x, indices, found[1], found[2], complaint)
-        run_indexed(found[0], x, indices, source, found[1], complaint)
+    return _put_plans.get(key) or _put_plans.keep(key, _plan_put(x.layout, dims, indices, source.layout, reduce, wrap))
+
+
+def _run_put(plan, x, indices, source, complaint):
+    prepared, bounds, written = plan
+    if prepared is not None:
+        look_first(x, indices, bounds, written, complaint)
+        run_indexed(prepared, x, indices, source, bounds, complaint)
 
 
 def _fitted(x, dims, indices, source):
@@ -160,17 +167,23 @@ def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool
         RuntimeError: `source` does not broadcast to the indexed shape, or has another dtype.
     """
     reduce = "add" if accumulate else None
-    if _put_key(x, dims, indices, source, reduce, wrap) not in _put_plans:
+    found = _put_plans.get(_put_key(x, dims, indices, source, reduce, wrap))
+    if found is None:
         source = _fitted(x, dims, indices, source)
-    graph = begin_write(name, x, source)
+        found = _put_plan(x, dims, indices, source, reduce, wrap)
     storage = x.storage
+    plain = x.node is None and source.node is None and x.layout.contiguous and not storage.inference
+    graph = False if plain else begin_write(name, x, source)
     if source.storage is storage:
         source = apart(source, x)
     for each in indices:
         if each.storage is storage:
             indices = [apart(i, x) for i in indices]
             break
-    _write(x, dims, indices, source, reduce, wrap, complaint)
+    _run_put(found, x, indices, source, complaint)
+    if plain:
+        mark_written(storage, name + "_")
+        return x
     return end_write(name, x, graph, (source,), indices, _put_vjp, (dims, source.layout, accumulate))
 
 
@@ -329,6 +342,8 @@ def put_(self, index, source, accumulate: bool = False):
         raise RuntimeError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
                            f"{source.layout.numel}, index.numel() = {index.layout.numel}")
     if self.layout.contiguous:
+        if self.layout.ndim == index.layout.ndim == source.layout.ndim == 1:
+            return put_values(self, (0,), (index,), source, accumulate, "put", True, _beyond_flattened)
         put_values(view(self, -1), (0,), (reshape(index, -1),), reshape(source, -1), accumulate, "put", True, _beyond_flattened)
         return self
     return copy_(self, put(self, index, source, accumulate))

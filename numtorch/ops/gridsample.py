@@ -215,10 +215,25 @@ def affine_grid(theta, size, align_corners=None) -> Tensor:
                          f"Got {tuple(theta.layout.shape)}.")
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {list(size)}")
-    extents = size[2:]
+    extents, layout = size[2:], theta.layout
+    key = extents, layout.dtype, layout.device, bool(align_corners)
+    base = _bases.get(key)
+    if base is None:
+        base = _base(extents, theta, bool(align_corners))
+        if base.layout.numel <= KEPT and not base.storage.inference:
+            _bases.keep(key, base)
+    return reshape(matmul(base, transpose(theta, 1, 2)), size[0], *extents, dims)
+
+
+_bases = new_plan_table()
+KEPT = 1 << 12                                           # numbers of a base: it takes four times as long to make as its product
+
+
+def _base(extents, like, align_corners):
+    """The positions of an image's pixels and a 1, as (1, pixels, dimensions + 1)."""
+    dims = len(extents)
     columns = []
     for d in reversed(range(dims)):
-        line = _centres(extents[d], theta, bool(align_corners))
+        line = _centres(extents[d], like, align_corners)
         columns.append(reshape(expand(reshape(line, *(-1 if i == d else 1 for i in range(dims))), *extents), -1, 1))
-    base = cat([*columns, ones(columns[0].layout.shape[0], 1, dtype=theta.layout.dtype, device=theta.layout.device)], 1)
-    return reshape(matmul(unsqueeze(base, 0), transpose(theta, 1, 2)), size[0], *extents, dims)
+    return unsqueeze(cat([*columns, ones(columns[0].layout.shape[0], 1, dtype=like.layout.dtype, device=like.layout.device)], 1), 0)

@@ -16,7 +16,7 @@ from ..exchange import make
 from ..layout import Layout
 from ..tensor import Tensor, check_fits, number, view_of
 from ..viewalgebra import expand as expand_layout
-from ..viewalgebra import view_function
+from ..viewalgebra import try_view, view_function
 from . import comparison, reduce
 from .copy import clone, contiguous, copy_, copy_elements, register, to_dtype
 from .gather import fit_value, index_values, put_values
@@ -258,6 +258,20 @@ def _is_plain_index(index, layout):
     return of_index.dtype is int64 and of_index.ndim and layout.ndim and of_index.device is layout.device
 
 
+def _is_plain_mask(of_index, layout):
+    """Whether an index tensor of a layout is the everyday mask, over the first dimensions of the tensor or all of them."""
+    return of_index.dtype is bool_ and of_index.shape == layout.shape[:of_index.ndim] and of_index.contiguous and of_index.ndim \
+        and of_index.device is layout.device
+
+
+def _over_all(mask, layout):
+    """A mask over the first dimensions as one that broadcasts over all."""
+    have = mask.layout
+    if have.ndim == layout.ndim:
+        return mask
+    return view_of(mask, try_view(have, have.shape + (1,) * (layout.ndim - have.ndim))[0], 0)
+
+
 def _is_int(of_index):
     """Whether an index tensor of a layout stands for an int."""
     return not of_index.ndim and of_index.dtype is int64
@@ -289,6 +303,10 @@ def getitem(self, index) -> Tensor:
             return index_values(self, (0,), (index,))
         if _is_int(index.layout):
             return make_view(self, _find_row(layout, index.item()), "select")
+        if _is_plain_mask(index.layout, layout):
+            if index.layout.ndim == layout.ndim:
+                return select_true(self, index)
+            return index_values(self, tuple(range(index.layout.ndim)), nonzero(index, as_tuple=True))
     if index is None:
         return unsqueeze(self, 0)
     found, dims, tensors = _find(layout, index)
@@ -320,8 +338,15 @@ def setitem(self, index, value) -> None:
             raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}")
         check_fits(value, self.layout.dtype)
     kind, layout = type(index), self.layout
-    if kind is Tensor and _is_int(index.layout):
-        kind, index = int, index.item()
+    if kind is Tensor:
+        if _is_int(index.layout):
+            kind, index = int, index.item()
+        elif value is not source and _is_plain_mask(index.layout, layout):
+            replace_where.op.inplace(self, _over_all(index, layout), _in_dtype(value, source, layout.dtype))
+            return
+    elif index is Ellipsis:
+        _assign(self, (layout, 0), source)
+        return
     if kind is int:
         _assign(self, _find_row(layout, index), source)
         return

@@ -122,9 +122,10 @@ def _plan_whole(layouts, out, regions):
     return kernels(out.device, "rearrange").plan_join(out.dtype.itemsize, pieces)
 
 
-def _join(title, plan_for, vjp, tensors, dim):
-    key = (title, dim, *[t.layout for t in tensors])
-    plan = _joins.get(key) or _joins.keep(key, plan_for([t.layout for t in tensors], dim))
+def _join(title, plan_for, vjp, tensors, dim, plan=None):
+    if plan is None:
+        key = (title, dim, *[t.layout for t in tensors])
+        plan = _joins.get(key) or _joins.keep(key, plan_for([t.layout for t in tensors], dim))
     out = empty(plan.out)
     address, whole = out.address, plan.whole
     if whole is not None:
@@ -173,9 +174,14 @@ def cat(tensors, dim: int = 0, *, out=None) -> Tensor:
                 [1., 1.],
                 [1., 1.]])
     """
-    if not _tensors_of("cat", tensors):
+    try:
+        key = ("cat", dim, *[t.layout for t in tensors]) if type(tensors) is list or type(tensors) is tuple else None
+        plan = _joins[key]
+    except (KeyError, AttributeError):
+        plan = None
+    if plan is None and not _tensors_of("cat", tensors):
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    result = _join("cat", _plan_cat, _cat_vjp, tensors, dim)
+    result = _join("cat", _plan_cat, _cat_vjp, tensors, dim, plan)
     return result if out is None else into(out, result)
 
 
@@ -240,6 +246,10 @@ row_stack = vstack
 
 def dstack(tensors, *, out=None) -> Tensor:
     """Tensors along dimension 2."""
+    tensors = tuple(tensors)
+    shape = tensors[0].layout.shape if tensors and isinstance(tensors[0], Tensor) else ()
+    if len(shape) == 2 and all(isinstance(t, Tensor) and t.layout.shape == shape for t in tensors):
+        return stack(tensors, 2, out=out)
     return cat(atleast_3d(tuple(tensors)), 2, out=out)
 
 

@@ -116,11 +116,11 @@ def masked_scatter_(self, mask, source):
                            f"{source.layout.dtype.name}")
     if mask.layout.shape != self.layout.shape:
         mask = contiguous(expand(mask, self.layout.shape))
-    if source.layout.numel < _count_true(mask):
-        raise RuntimeError(f"Number of elements of source < number of ones in mask ({source.layout.numel} < {_count_true(mask)})")
+    if source.layout.numel < mask.layout.numel and source.layout.numel < (wanted := _count_true(mask)):
+        raise RuntimeError(f"Number of elements of source < number of ones in mask ({source.layout.numel} < {wanted})")
     graph = begin_write("masked_scatter", self, source)
     source, mask = contiguous(apart(source, self)), apart(mask, self)
-    target = contiguous(self.detach())
+    target = self if self.layout.contiguous else contiguous(self.detach())
     prepared = _mask_plan("plan_masked_scatter", target.layout.device, target.layout.dtype.itemsize, target.layout.numel)
     prepared.call(target.address, mask.address, source.address, prepared.walk)
     if target.storage is not self.storage:

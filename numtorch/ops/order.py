@@ -145,7 +145,8 @@ def _median(name, input, dim, keepdim, skip_nan, out):
     if dim is None:
         if not input.layout.numel:
             return filled(Layout.of(input.layout.dtype, (), None, input.layout.device), float("nan"))
-        return _ordered(name, "choose", "median", reshape(input, -1), 0, 1, False, skip_nan).values
+        flat = input if input.layout.ndim == 1 else reshape(input, -1)
+        return _ordered(name, "choose", "median", flat, 0, 1, False, skip_nan).values
     dim, size = _size(input, dim)
     if not size:
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")

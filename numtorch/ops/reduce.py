@@ -368,9 +368,9 @@ def amin(input, dim=(), keepdim: bool = False, *, axis=None, keepdims=None, out=
 @method
 def aminmax(input, *, dim=None, keepdim: bool = False, out=None):
     """The smallest and the largest element, as (min, max)."""
-    low, high = out or (None, None)
-    dim = () if dim is None else dim
-    return _AminMax(amin(input, dim, keepdim, out=low), amax(input, dim, keepdim, out=high))
+    dim = None if dim is None else _none_if_empty(dim)
+    low, high = MIN.run(input, dim, keepdim), MAX.run(input, dim, keepdim)
+    return _AminMax(low, high) if out is None else _AminMax(into(out[0], low), into(out[1], high))
 
 
 _AminMax = namedtuple("aminmax", ["min", "max"])

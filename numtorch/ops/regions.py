@@ -10,7 +10,7 @@ from math import prod
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import int64
 from ..layout import Layout
-from ..tensor import Tensor
+from ..tensor import Tensor, view_of
 from .activation import relu
 from .arithmetic import abs as absolute
 from .arithmetic import mul, sign
@@ -20,7 +20,7 @@ from .op import registry
 from .pad import pad
 from .power import pow as power
 from .resample import apply, region_maps, window_maps
-from .view import make_view, narrow, reshape, squeeze, unsqueeze
+from .view import add_into, make_view, narrow, reshape, squeeze, unsqueeze
 from .window import (
     MaxPlan,
     MeanPlan,
@@ -224,10 +224,13 @@ def _max_unpool(input, indices, kernel_size, stride, padding, output_size, dims)
                 raise ValueError(f'invalid output_size "{list(sizes)}" (dim must be between {middle - step} and {middle + step})')
     lead, plane = input.layout.shape[:-dims], prod(sizes)
     places = reshape(indices, *lead, -1)
-    if places.layout.numel and (places.min().item() < 0 or places.max().item() >= plane):
-        raise RuntimeError(f"Found an invalid max index: {places.max().item()} (output volumes are of size {list(sizes)}) ({name})")
     base = filled(Layout.of(input.layout.dtype, (*lead, plane), None, input.layout.device), 0)
-    return reshape(registry["scatter"].function(base, -1, places, reshape(input, *lead, -1)), *lead, *sizes)
+    try:
+        out = registry["scatter"].function(base, -1, places, reshape(input, *lead, -1))
+    except RuntimeError:                                 # the shapes fit, so it is an index
+        raise RuntimeError(f"Found an invalid max index: {places.max().item()} (output volumes are of size {list(sizes)}) "
+                           f"({name})") from None
+    return reshape(out, *lead, *sizes)
 
 
 def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None) -> Tensor:
@@ -294,6 +297,9 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) -> Te
     return out if input.layout.ndim == 3 else squeeze(out, 0)
 
 
+FEW_COLUMNS = 1 << 13                                    # elements that are added one after another, by one call for all taps
+
+
 def _fold(x, size, options, padded, rows, columns):
     (kh, kw), (dh, dw), (ph, pw), (sh, sw) = options
     source = x.detach()
@@ -301,10 +307,19 @@ def _fold(x, size, options, padded, rows, columns):
     source = reshape(source, n, c, kh, kw, rows, columns)
     total = filled(Layout.of(x.layout.dtype, (n, c, *padded), None, x.layout.device), 0)
     image, channel, down, _ = total.layout.strides
+    if source.layout.numel <= FEW_COLUMNS:
+        taps = Layout.of(x.layout.dtype, source.layout.shape, (image, channel, dh * down, dw, sh * down, sw), x.layout.device)
+        add_into(view_of(total, taps, 0), source)
+        return _cropped(x, total, size, options)
     places = Layout.of(x.layout.dtype, (n, c, rows, columns), (image, channel, sh * down, sw), x.layout.device)
     for i in range(kh):
         for j in range(kw):
             make_view(total, (places, i * dh * down + j * dw), "fold").add_(source[:, :, i, j])
+    return _cropped(x, total, size, options)
+
+
+def _cropped(x, total, size, options):
+    ph, pw = options[2]
     out = narrow(narrow(total, 2, ph, size[0]), 3, pw, size[1])
     out = dense(out) if ph or pw else out
     if recording(x):

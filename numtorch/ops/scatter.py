@@ -1,7 +1,7 @@
 """gather and scatter: an index for every element along one dimension, read, written, added and reduced; index_reduce."""
 from __future__ import annotations
 
-from ..autograd.graph import GraphNode, recording
+from ..autograd.graph import GraphNode, mark_written, recording
 from ..layout import Layout, broadcast_shapes, wrap_dim
 from ..tensor import Tensor, empty, number
 from . import arithmetic, comparison
@@ -129,10 +129,16 @@ def _scatter_(name, self, dim, index, source, how):
         plan = _plan_scatter(name, self, dim, index, source, how)
     if plan.prepared is None:
         return self
-    graph = begin_write(name, self, source)
-    index, source = apart(index, self), apart(source, self)
+    storage = self.storage
+    plain = self.node is None and source.node is None and self.layout.contiguous and not storage.inference
+    graph = False if plain else begin_write(name, self, source)
+    if index.storage is storage or source.storage is storage:
+        index, source = apart(index, self), apart(source, self)
     look_first(self, (index,), plan.bounds, index.layout.numel, _misplaced)
     run_indexed(plan.prepared, self, (index,), source, plan.bounds, _misplaced)
+    if plain:
+        mark_written(storage, name + "_")
+        return self
     return end_write(name, self, graph, (source,), (index,), _scatter_vjp, (plan.dim, source.layout, how))
 
 

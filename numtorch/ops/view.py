@@ -95,7 +95,7 @@ def _sum_of(x, y):
     return x + y
 
 
-def _add_into(region: Tensor, grad: Tensor):
+def add_into(region: Tensor, grad: Tensor):
     """region += grad where elements of the region may share memory: one thread, one element after another."""
     key = (region.layout, grad.layout)
     prepared = _accumulations.get(key)
@@ -116,7 +116,7 @@ def place(grad: Tensor, base: Layout, layout: Layout, offset: int) -> Tensor:
     copy_elements(filled(Layout.of(grad.layout.dtype, (), (), base.device), 0), out)
     region = view_of(out, Layout.of(grad.layout.dtype, layout.shape, layout.strides, base.device), offset)
     if layout.overlaps_itself():
-        _add_into(region, grad)
+        add_into(region, grad)
     else:
         copy_elements(grad, region)
     if recording(grad):
