@@ -32,12 +32,12 @@ LINEAR = _fused("linear 64×784→128", ((64, 784), (128, 784), (128,)), 2.0 * 6
 
 CASES = [
     *[_square(size, "") for size in (8, 16, 24)],
-    *[_square(size, order) for size in (32, 64, 128, 256, 512, 1024) for order in ORDERS],
-    _square(2048, ""),
+    *[_square(size, order) for size in (32, 64, 128, 256, 512, 1024, 2048) for order in ORDERS],
 
     _product(64, 128, 784), _product(64, 128, 784, ", B transposed"),
     _product(128, 784, 64, ", A transposed"),
-    _product(4, 4096, 1024), _product(4096, 4, 1024), _product(16, 16, 65536), _product(4096, 4096, 16),
+    _product(4, 4096, 1024), _product(4096, 4, 1024), _product(256, 4, 1024), _product(8, 512, 512, ", B transposed"),
+    _product(16, 16, 65536), _product(4096, 4096, 16), _product(1000, 1000, 16), _product(65536, 64, 64),
     _product(1000, 1001, 997),
     *[Case(f"matrix × vector, {m}×{n}{', transposed' if t else ''}", (normal(m, n), normal(m if t else n)),
            (lambda torch, a, x: a.t() @ x) if t else (lambda torch, a, x: a @ x), dtypes=BOTH, flops=2.0 * m * n,
