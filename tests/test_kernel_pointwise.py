@@ -35,6 +35,24 @@ def test_long_bodies_on_every_layout(columns, dtype):
     np.testing.assert_allclose(expected, np.log(x), rtol=1e-6 if dtype == "float32" else 1e-15, atol=1e-7)
 
 
+@pytest.mark.parametrize("count", SIZES)
+def test_pairs_of_bfloat16(count):
+    """Two at a time, an odd one, from an odd place, into themselves, beside a number: what float32 gives, rounded; and no neighbour."""
+    values = np.random.default_rng(count).standard_normal(count + 2).astype(np.float32) * 40
+    values[1:3] = np.nan, np.inf
+    for start in (0, 1):
+        x = torch.tensor(values).bfloat16()
+        part = x[start:start + count]
+        expected = torch.exp(part.float()).bfloat16().float().numpy()
+        angle = torch.atan2(part.float(), torch.tensor([0.5])).bfloat16().float().numpy()
+        assert np.array_equal(torch.exp(part).float().numpy(), expected, equal_nan=True)
+        assert np.array_equal(torch.atan2(part, torch.tensor([0.5]).bfloat16()).float().numpy(), angle, equal_nan=True)
+        before = x.float().numpy()
+        part.exp_()
+        before[start:start + count] = expected
+        assert np.array_equal(x.float().numpy(), before, equal_nan=True)
+
+
 @pytest.mark.parametrize("rows, columns", list(itertools.product([1, 8, 31, 33, 70], [1, 9, 32, 65])))
 def test_transposed_operands(rows, columns):
     x = np.arange(rows * columns, dtype=np.float32).reshape(columns, rows)

@@ -216,7 +216,7 @@ ERF_FAR = 3.390625
 
 
 def _erf64(x):
-    """The same of pieces half as wide, two coefficients less, as far they reach. 29 instructions, 14.5 cycles a vector or more, 16
+    """The same of pieces half as wide, two coefficients less, while they reach. 29 instructions, 14.5 cycles a vector or more, 16
     measured. Pieces of 1/4, whose r is one instruction instead of two, have 2.1 ulp, or need a coefficient more."""
     a = fabs(x)
     shifted = fma(a, ERF_NEAR_PER_STEP, ROUND_MAGIC)
