@@ -57,7 +57,7 @@ from .ops.softmax import log_softmax, logsumexp, softmax
 from .ops.op import result_type
 from .ops.complexparts import angle, complex, imag, polar, real, view_as_complex, view_as_real
 from .ops.operators import add, clamp, conj, conj_physical, div, masked_fill, positive, sub, where
-from .ops.distinct import bincount, histc, histogram, isin, mode, unique, unique_consecutive
+from .ops.distinct import bincount, histc, histogram, histogramdd, isin, mode, unique, unique_consecutive
 from .ops.numbers import (clamp_max, clamp_min, deg2rad, float_power, gcd, heaviside, hypot, isneginf, isposinf, isreal, lcm, ldexp,
                           logaddexp, logaddexp2, logit, nan_to_num, rad2deg, round, rsub, sinc, xlogy)
 from .ops.legacy import (BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor,

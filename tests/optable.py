@@ -58,6 +58,11 @@ def nonzero(low, high):
     return draw
 
 
+def degree(rng, shape, dtype):
+    """Degrees of polynomials."""
+    return rng.integers(0, 4, shape).astype(dtype)
+
+
 REAL, POSITIVE, UNIT = between(-3, 3), between(0.2, 5), between(-0.9, 0.9)
 SIGNED, DIVISOR, SHIFT = away_from([0], -3, 3), nonzero(-4, 4), between(0, 4)
 ROUNDED = away_from(np.arange(-4.0, 4.5, 0.5), -3.4, 3.4, gap=0.1)
@@ -191,6 +196,11 @@ ROWS = {
                        (POSITIVE, between(0.2, 8), REAL), "f", tolerance=2000, untried="biu"),
     "gamma_share_of": Row(lambda x, a, upper: np.where(upper > 0, special.gammaincc(a, x), special.gammainc(a, x)),
                           (between(0.2, 8), POSITIVE, REAL), "f", tolerance=2000, constants=(1, 2), untried="biu"),
+    "gegenbauer": Row(lambda x, n, a: special.eval_gegenbauer(n, a, x), (UNIT, degree, between(0.4, 2)), "f", tolerance=256, constants=(1, 2), untried="biu"),
+    "laguerre": Row(lambda x, n, a: special.eval_genlaguerre(n, a, x), (REAL, degree, between(0.4, 2)), "f", tolerance=256, constants=(1, 2), untried="biu"),
+    "chebyshev_polynomial_t": Row(lambda x, n: special.eval_chebyt(n, x), (UNIT, degree), "f", tolerance=256, constants=(1,), untried="biu"),
+    "hermite_polynomial_h": Row(lambda x, n: special.eval_hermite(np.asarray(n, int), x), (REAL, degree), "f", tolerance=256, constants=(1,), untried="biu"),
+    "hermite_polynomial_he": Row(lambda x, n: special.eval_hermitenorm(np.asarray(n, int), x), (REAL, degree), "f", tolerance=256, constants=(1,), untried="biu"),
     # activations
     "relu": unary(lambda x: np.maximum(x, 0).astype(x.dtype), SIGNED, kinds="iuf"),
     "sigmoid": unary(sigmoid, kinds="biufc", tolerance=32),

@@ -40,14 +40,32 @@ VALUES = {
     "layout": (lambda t: [t.ones(2).layout == t.strided, isinstance(t.ones(2).layout, t.layout), str(t.ones(2).layout)], [True, True, "torch.strided"]),
     "gradient_in_a_list": (lambda t: _grad_of(t, lambda x: (x * 2).backward([t.ones(2)])), [2.0, 2.0]),
     "name_of_a_function": (lambda t: type(type("Twice", (t.autograd.Function,), {"forward": staticmethod(lambda ctx, x: x * 2), "backward": staticmethod(lambda ctx, g: g * 2)}).apply(t.ones(1, requires_grad=True)).grad_fn).__name__, "TwiceBackward"),
+    "written_after_saving": (lambda t: _mutated(t), [-2.4783499, -2.4783499]),
+    "histogramdd": (lambda t: t.histogramdd(t.tensor([[0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [2.0, 2.0]]), 2, range=[0.0, 2.0, 0.0, 1.0], weight=t.tensor([1.0, 2.0, 4.0, 8.0])).hist, [[0.0, 1.0], [6.0, 0.0]]),
+    "histogramdd_by_edges": (lambda t: t.histogramdd(t.tensor([[0.5, 0.5], [1.5, 0.5], [9.0, 0.5]]), [t.tensor([0.0, 1.0, 3.0]), t.tensor([0.0, 2.0])], density=True).hist, [[0.25], [0.125]]),
     "set_submodule": (lambda t: str(_with_submodule(t)), "Sequential(\n  (0): ReLU()\n)"),
 }
+
+
+def _mutated(t):
+    x = t.ones(2, requires_grad=True)
+    with t.autograd.graph.allow_mutation_on_saved_tensors():
+        y = x.exp()
+        z = y.sin().sum()
+        y.mul_(0)
+        z.backward()
+    return x.grad
 
 
 def _pair(t):
     stream = t.Generator().manual_seed(3)
     t.rand(5, generator=stream)
     return stream, stream.clone_state()
+
+
+def _nested(context):
+    with context(), context():
+        pass
 
 
 def _grad_of(t, backward):
@@ -77,6 +95,9 @@ ERRORS = {
     "fliplr": (lambda t: t.ones(2).fliplr(), RuntimeError, "Input must be >= 2-d."),
     "rot90": (lambda t: t.ones(2).rot90(), RuntimeError, "expected total dims >= 2, but got total dims = 1"),
     "allclose_of_two_dtypes": (lambda t: t.allclose(t.ones(2), t.ones(2).double()), RuntimeError, "Float did not match Double"),
+    "points_of_one_number": (lambda t: t.histogramdd(t.ones(3), 2), RuntimeError, "at least 2 dimensions"),
+    "bins_of_too_few": (lambda t: t.histogramdd(t.ones(3, 2), [2]), RuntimeError, "The size of bins must be equal to the innermost dimension of the input"),
+    "mutation_nested": (lambda t: _nested(t.autograd.graph.allow_mutation_on_saved_tensors), RuntimeError, "contexts cannot be nested"),
     "state_of_floats": (lambda t: t.Generator().set_state(t.ones(16)), TypeError, "RNG state must be a torch.ByteTensor"),
     "no_generator": (lambda t: t.rand(2, generator=5), TypeError, ""),
     "integer_data": (lambda t: setattr(t.ones(2, requires_grad=True), "data", t.ones(2).long()), RuntimeError, "data set to a tensor that requires gradients must be floating point or complex dtype"),
@@ -101,7 +122,8 @@ def plain(value):
 def test_gives(name, t):
     function, expected = VALUES[name]
     found = plain(function(t))
-    assert found == (pytest.approx(expected) if isinstance(expected, (float, list)) and not isinstance(found, str) and name != "layout" else expected)
+    nested = isinstance(expected, list) and isinstance(expected[0], (list, str, bool))
+    assert found == (expected if nested or isinstance(expected, str) else pytest.approx(expected))
 
 
 @pytest.mark.parametrize("t", BOTH, ids=lambda t: t.__name__)

@@ -261,7 +261,7 @@ WITHOUT_GRADIENT = frozenset("""
     is_same_size is_set_to is_pinned is_shared nextafter unravel_index kaiser_window new new_empty_strided
     hann_window hamming_window blackman_window bartlett_window
     all allclose any arange argmax argmin argsort argwhere as_tensor asarray bernoulli bincount broadcast_shapes bucketize can_cast count_nonzero
-    detach empty empty_cache empty_like empty_strided equal eye from_dlpack from_numpy frombuffer full full_like get_default_dtype get_num_threads
+    detach empty empty_cache empty_like empty_strided equal eye from_dlpack from_numpy frombuffer full full_like get_default_dtype get_num_threads histogramdd
     get_rng_state histc histogram initial_seed is_anomaly_enabled is_complex is_floating_point is_grad_enabled is_inference_mode_enabled is_tensor isclose isin
     linspace logspace manual_seed multinomial nonzero nonzero_static normal numel ones ones_like pointwise promote_types rand rand_like randint
     randint_like randn randn_like randperm range result_type scalar_tensor searchsorted seed set_default_dtype set_num_threads set_printoptions

@@ -49,6 +49,39 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(lambda tensor: (tensor.device, tensor.cpu()), lambda packed: packed[1].to(packed[0]))
 
 
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):
+    """Inside, tensors that backward needs may be written to: what is saved is a copy. PyTorch copies when a write comes; here every
+    saved tensor is copied at once, which takes the memory in any case, and backward may also run outside.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        ...     y = x.exp()
+        ...     z = y.sin().sum()
+        ...     _ = y.mul_(0)
+        ...     z.backward()
+        >>> x.grad
+        tensor([-2.4783, -2.4783])
+    """
+
+    _inside = threading.local()
+
+    def __init__(self):
+        super().__init__(lambda tensor: tensor.detach().clone(), lambda kept: kept)
+
+    def __enter__(self):
+        if getattr(self._inside, "entered", False):
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+        super().__enter__()
+        self._inside.entered = True
+        return self
+
+    def __exit__(self, *exception):
+        self._inside.entered = False
+        super().__exit__(*exception)
+
+
 class disable_saved_tensors_hooks:
     """Inside, setting saved-tensor hooks raises RuntimeError with this message.
 
@@ -125,6 +158,6 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all") -> RemovableHand
     return _Handles(tensor.register_hook(hook_of(position)) for position, tensor in enumerate(tensors))
 
 
-for _each in (GradientEdge, get_gradient_edge, increment_version, save_on_cpu, disable_saved_tensors_hooks,
-              register_multi_grad_hook):
+for _each in (GradientEdge, allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, get_gradient_edge, increment_version,
+              register_multi_grad_hook, save_on_cpu):
     setattr(graph, _each.__name__, _each)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from math import prod
 
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import bool_, float32, float64, int64
@@ -258,21 +259,87 @@ def histogram(input, bins, *, range=None, weight=None, density: bool = False):
         raise NotImplementedError(f'"histogram_cpu" not implemented for \'{input.layout.dtype.title}\': expected float32 or '
                                   f'float64')
     x = contiguous(reshape(input.detach(), -1))
-    kind = x.layout.dtype
     if isinstance(bins, Tensor):
         edges = bins.detach()
     else:
-        low, high = _range_of("torch.histogram", x, *((0, 0) if range is None else range))
-        edges = linspace(low, high, int(bins) + 1, dtype=kind, device=x.layout.device)
-    number = edges.layout.numel - 1
-    last = comparison.eq(x, select(edges, 0, number))
-    places = searchsorted(edges, x, right=True) - 1 - to_dtype(last, int64)
-    inside = comparison.logical_and(comparison.ge(places, 0), comparison.lt(places, number))
-    weights = arithmetic.where(inside, 1 if weight is None else reshape(weight.detach(), -1), 0)
-    hist = bincount(arithmetic.where(inside, places, 0), to_dtype(weights, kind), number)
+        edges = _equal_edges("torch.histogram", x, bins, range)
+    places, inside = _places(x, edges)
+    hist = _counted(places, inside, edges.layout.numel - 1, x.layout.dtype, weight)
     if density:
         hist = hist / reduce.sum(hist) / diff(edges)
     return _Histogram(hist, clone(edges))
+
+
+def _equal_edges(name, x, bins, range):
+    low, high = _range_of(name, x, *((0, 0) if range is None else range))
+    return linspace(low, high, int(bins) + 1, dtype=x.layout.dtype, device=x.layout.device)
+
+
+def _places(x, edges):
+    """The bin of each element of a vector, and whether it is in any."""
+    number = edges.layout.numel - 1
+    last = comparison.eq(x, select(edges, 0, number))
+    places = searchsorted(edges, x, right=True) - 1 - to_dtype(last, int64)
+    return places, comparison.logical_and(comparison.ge(places, 0), comparison.lt(places, number))
+
+
+def _counted(places, inside, number, kind, weight):
+    """How many elements are in each of so many bins, or the sum of their weights."""
+    weights = arithmetic.where(inside, 1 if weight is None else reshape(weight.detach(), -1), 0)
+    return bincount(arithmetic.where(inside, places, 0), to_dtype(weights, kind), number)
+
+
+_HistogramDD = namedtuple("histogramdd", ["hist", "bin_edges"])
+
+
+def histogramdd(input, bins, *, range=None, weight=None, density: bool = False):
+    """Counts (or summed weights) of points in boxes, as (hist, bin_edges). The last bin of each dimension is closed.
+
+    Args:
+        input: (..., N) points of N coordinates.
+        bins: how many equal bins each dimension has (one number, or N), or N vectors of increasing edges.
+        range: the outer edges of equal bins, 2 N numbers; the data's own ranges when None.
+        weight: (...), a weight for each point.
+        density: divide by the total and the boxes' volumes.
+
+    Raises:
+        RuntimeError: other numbers of bins or edges than coordinates.
+
+    Example:
+        >>> import numtorch as torch
+        >>> points = torch.tensor([[0., 1.], [1., 0.], [2., 0.], [2., 2.]])
+        >>> torch.histogramdd(points, bins=[3, 3]).hist.sum()
+        tensor(4.)
+    """
+    if input.layout.dtype not in (float32, float64):
+        raise NotImplementedError(f'"histogramdd" not implemented for \'{input.layout.dtype.title}\': expected float32 or float64')
+    if input.layout.ndim < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions, but got "
+                           f"{input.layout.ndim}")
+    number = input.layout.shape[-1]
+    bins = [bins] * number if isinstance(bins, int) else list(bins)
+    if len(bins) != number:
+        raise RuntimeError(f"torch.histogramdd: The size of bins must be equal to the innermost dimension of the input. Got "
+                           f"{len(bins)} for {number}")
+    if range is not None and len(range) != 2 * number:
+        raise RuntimeError(f"torch.histogramdd: range should have {2 * number} elements, but got {len(range)}")
+    points = transpose(reshape(input.detach(), (-1, number)), 0, 1)
+    edges, places, inside = [], None, None
+    for axis, each in enumerate(bins):
+        x = contiguous(select(points, 0, axis))
+        own = each.detach() if isinstance(each, Tensor) else _equal_edges(
+            "torch.histogramdd", x, each, None if range is None else range[2 * axis:2 * axis + 2])
+        found, within = _places(x, own)
+        places = found if places is None else places * (own.layout.numel - 1) + found
+        inside = within if inside is None else comparison.logical_and(inside, within)
+        edges.append(own)
+    shape = tuple([e.layout.numel - 1 for e in edges])
+    hist = reshape(_counted(places, inside, prod(shape), input.layout.dtype, weight), shape)
+    if density:
+        hist = hist / reduce.sum(hist)
+        for axis, own in enumerate(edges):
+            hist = hist / reshape(diff(own), (-1, *(1,) * (number - 1 - axis)))
+    return _HistogramDD(hist, tuple([clone(e) for e in edges]))
 
 
 def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False) -> Tensor:

@@ -8,7 +8,7 @@ from ..layout import broadcast_shapes
 from ..tensor import Tensor
 from . import comparison
 from .activation import sigmoid
-from .arithmetic import abs, clamp_low, mul, sgn, sign, sub, where
+from .arithmetic import UNORDERED, abs, clamp_low, mul, sgn, sign, sub, where
 from .elementary import exp, log, log1p
 from .pointwise import pointwise
 from .reduce import MEAN, SUM
@@ -88,7 +88,7 @@ def _(grad, x, y):
     return grad * (sigmoid(x) - y), -grad * x
 
 
-@pointwise(kind="float", cost=12, methods=False)
+@pointwise(kind="float", cost=12, methods=False, refuses=UNORDERED)
 def divergence_terms(log_q, p):
     """p (log p - log q), and 0 where p is 0."""
     return where(p == 0, 0, p * (log(where(p == 0, 1, p)) - log_q))
