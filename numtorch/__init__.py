@@ -52,6 +52,9 @@ from .ops.rearrange import (channel_shuffle, flip, fliplr, flipud, pixel_shuffle
 from .ops.triangle import block_diag, diag, diag_embed, diagflat, trace, tril, tril_indices, triu, triu_indices
 from .ops.matrices import matrix_exp, matrix_power
 from .ops.solve import (cholesky_inverse, cholesky_solve, det, inverse, logdet, pinverse, slogdet, triangular_solve)
+from .ops.lu import lu_unpack
+from .ops.lu import old_lu as lu
+from .ops.lu import old_lu_solve as lu_solve
 from .ops.mask import argwhere, masked_scatter, masked_select, nonzero, nonzero_static
 from .ops.softmax import log_softmax, logsumexp, softmax
 from .ops.op import result_type

@@ -2,6 +2,7 @@
 from .ops.contract import matmul
 from .ops.factorise import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from .ops.lapack import LinAlgError
+from .ops.lu import lu, lu_factor, lu_factor_ex, lu_solve
 from .ops.matrices import (
     cond,
     cross,
@@ -20,7 +21,9 @@ from .ops.matrices import (
 from .ops.matrices import linalg_norm as norm
 from .ops.solve import det, inv, inv_ex, lstsq, pinv, slogdet, solve, solve_ex, solve_triangular
 
-__all__ = ["LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "inv_ex",
-           "lstsq", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr",
-           "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot",
-           "vector_norm"]
+__all__ = [
+    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "inv_ex",
+    "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power",
+    "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals",
+    "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
+]

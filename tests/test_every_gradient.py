@@ -100,6 +100,8 @@ ROWS = {
     "cholesky_inverse": row(lambda x: a.cholesky_inverse(x.tril() + EYE), S),
     "cholesky_solve": row(lambda x, y: a.cholesky_solve(y, x.tril() + EYE), S, (3, 2)),
     "triangular_solve": row(lambda x, y: a.triangular_solve(y, x + EYE)[0], S, (3, 2)),
+    "lu": row(lambda x: x.lu()[0], S), "lu_unpack": row(lambda x: a.lu_unpack(*x.lu())[1:], (3, 4)),
+    "lu_solve": row(lambda x, y: a.lu_solve(y, *x.lu()), S, (3, 2)),
     "matrix_power": row(lambda x: x.matrix_power(3), S), "matrix_exp": row(lambda x: x.matrix_exp(), S),
     "stft": row(lambda x: x.stft(4, 2, return_complex=False), (10,)),
     "istft": row(lambda x: a.istft(a.complex(x, x * 0.5), 4, 1), (3, 5)),

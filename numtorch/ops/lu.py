@@ -1,0 +1,208 @@
+"""LU factorisations, by a kernel of our own (NumPy has none); the derivative is a formula of triangular solves."""
+from __future__ import annotations
+
+from collections import namedtuple
+from math import prod
+
+from ..autograd.graph import GraphNode, recording
+from ..dtypes import int32, int64
+from ..layout import Layout
+from ..tensor import Tensor, empty
+from . import lapack
+from .backends import kernels
+from .copy import clone, contiguous, to_dtype
+from .creation import eye, tensor, zeros
+from .join import cat
+from .op import method, new_plan_table
+from .resize import into, into_all
+from .scatter import gather
+from .solve import solve_triangular
+from .triangle import tril, triu
+from .view import expand, reshape
+
+LU = namedtuple("linalg_lu", "P L U")
+Factors = namedtuple("linalg_lu_factor", "LU pivots")
+FactorsEx = namedtuple("linalg_lu_factor_ex", "LU pivots info")
+Unpacked = namedtuple("lu_unpack", "P L U")
+_plans = new_plan_table()
+
+
+# ---------------------------------------------------------------- factors
+def _factored(name, a, pivot):
+    lapack.matrices(name, a)
+    if not pivot:
+        raise RuntimeError(f"linalg.{name}: LU without pivoting is not implemented on the CPU")
+    layout = a.layout
+    *batch, m, n = layout.shape
+    lu, pivots = clone(contiguous(a.detach())), empty(Layout.of(int64, (*batch, min(m, n))))
+    plan = _plans.get(layout)
+    if plan is None:
+        plan = _plans.keep(layout, kernels(layout.device, "lu").plan_factor(layout.dtype.kernel, prod(batch), m, n))
+    if layout.numel:
+        plan.call(lu.address, pivots.address, plan.walk)
+    pivots = to_dtype(pivots, int32)
+    if recording(a):
+        node = GraphNode("linalg_lu_factor", (a.node,), (pivots,), _vjp, (m, n))
+        lu.node = node
+        node.save_results([lu])
+    return lu, pivots
+
+
+def _vjp(node, grad):
+    """P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H for square ones; what lies beyond the square is solved for first."""
+    (pivots,), (lu,) = node.tensors(), node.result_tensors()
+    m, n = node.constants
+    k = min(m, n)
+    square = lu[..., :k, :k]
+    lower, upper = tril(square, -1) + eye(k, dtype=lu.layout.dtype), triu(square)
+    by_square, inner = grad[..., :k, :k], None
+    left, right = lower.mH @ tril(by_square, -1), triu(by_square) @ upper.mH
+    if m > n:
+        below, by_below = lu[..., k:, :], grad[..., k:, :]
+        right = right - below.mH @ by_below
+    elif n > m:
+        beyond, by_beyond = lu[..., :, k:], grad[..., :, k:]
+        left = left - by_beyond @ beyond.mH
+    inner = solve_triangular(lower.mH, tril(left, -1) + triu(right), upper=True, unitriangular=True)
+    out = solve_triangular(upper.mH, inner, upper=False, left=False)
+    if m > n:
+        out = cat([out, solve_triangular(upper.mH, by_below, upper=False, left=False)], -2)
+    elif n > m:
+        out = cat([out, solve_triangular(lower.mH, by_beyond, upper=True, unitriangular=True)], -1)
+    return (_exchanged(out, pivots, back=True),)
+
+
+def _orders(pivots, m):
+    """The row of A that each row of L U is, for each matrix."""
+    found = []
+    for exchanged in reshape(pivots, (-1, pivots.layout.shape[-1])).tolist():
+        order = list(range(m))
+        for i, p in enumerate(exchanged):
+            order[i], order[p - 1] = order[p - 1], order[i]
+        found.append(order)
+    return found
+
+
+def _exchanged(x, pivots, back=False):
+    """x with its rows in the order that the factors have (P^H x), or `back` in that of A (P x)."""
+    if not pivots.layout.numel or not x.layout.numel:
+        return x
+    m = x.layout.shape[-2]
+    orders = _orders(pivots, m)
+    if back:
+        orders = [[o for _, o in sorted(zip(order, range(m)))] for order in orders]
+    index = reshape(tensor(orders), (*pivots.layout.shape[:-1], m, 1))
+    return gather(x, -2, expand(index, x.layout.shape))
+
+
+def lu_factor(A, *, pivot: bool = True, out=None):
+    """L and U of A = P L U in one tensor, without the ones on L's diagonal, and the rows that were exchanged.
+
+    Args:
+        A: (*, m, n).
+        pivot: only True on the CPU.
+
+    Returns:
+        (LU, pivots): (*, m, n), and (*, min(m, n)) int32 counting rows from 1.
+
+    Raises:
+        RuntimeError: a pivot is 0, so that the factors could not be used to solve.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.lu_factor(torch.tensor([[1., 2.], [4., 4.]])).LU
+        tensor([[4.0000, 4.0000],
+                [0.2500, 1.0000]])
+    """
+    lu, pivots, info = lu_factor_ex(A, pivot=pivot, check_errors=False)
+    failed = info.tolist() if info.layout.ndim == 1 else reshape(info, info.layout.numel).tolist()
+    at = next((i for i in failed if i), 0)
+    if at:
+        raise RuntimeError(f"torch.linalg.lu_factor: U[{at},{at}] is zero and using it on lu_solve would result in a division by "
+                           f"zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+                           f"linalg.lu_factor_ex(A, pivot)")
+    return into_all(out, Factors(lu, pivots))
+
+
+def lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False, out=None):
+    """`lu_factor` that does not raise: `info` (*) is 0, or the number of the first pivot that is 0."""
+    lu, pivots = _factored("lu_factor", A, pivot)
+    zero = (lu.detach().diagonal(0, -2, -1) == 0)
+    info = zeros(lu.layout.shape[:-2], dtype=int32)
+    if zero.layout.numel:
+        info = to_dtype((zero.to(int32).argmax(-1) + 1) * zero.any(-1), int32)
+    if check_errors and bool((info > 0).any()):
+        raise lapack.LinAlgError("linalg.lu_factor_ex: a pivot is zero.")
+    return into_all(out, FactorsEx(lu, pivots, info))
+
+
+def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool = True):
+    """(P, L, U) of what `lu_factor` returns; without `unpack_data` or `unpack_pivots` those are empty."""
+    *batch, m, n = LU_data.layout.shape
+    k, dtype = min(m, n), LU_data.layout.dtype
+    nothing = zeros(0, dtype=dtype)
+    p = lower = upper = nothing
+    if unpack_data:
+        lower = tril(LU_data[..., :, :k], -1) + eye(m, k, dtype=dtype)
+        upper = triu(LU_data[..., :k, :])
+    if unpack_pivots:
+        p = _exchanged(expand(eye(m, dtype=dtype), (*batch, m, m)), LU_pivots, back=True)
+    return Unpacked(p, lower, upper)
+
+
+def lu(A, *, pivot: bool = True, out=None):
+    """The factorisation A = P L U into a permutation, a lower triangle with ones on its diagonal and an upper triangle.
+
+    Args:
+        A: (*, m, n).
+        pivot: only True on the CPU.
+
+    Returns:
+        (P, L, U): (*, m, m), (*, m, k) and (*, k, n) with k = min(m, n).
+    """
+    return into_all(out, LU(*lu_unpack(*_factored("lu", A, pivot))))
+
+
+def lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False, out=None) -> Tensor:
+    """The X with A X = B (or X A = B, or with `adjoint` A^H in place of A), from what `lu_factor` gives of A.
+
+    Args:
+        LU, pivots: (*, n, n) and (*, n).
+        B: (*, n, k), or (*, k, n) where not `left`.
+        left, adjoint: which of the equations.
+
+    Raises:
+        RuntimeError: pivots that are not int32, shapes that do not fit, or dtypes that differ.
+    """
+    lapack.matrices("lu_solve", LU, square=True)
+    if pivots.layout.dtype is not int32:
+        raise RuntimeError(f"linalg.lu_solve: Expected pivots to be a Tensor of torch.int32. Got {pivots.layout.dtype.title}")
+    if B.layout.dtype is not LU.layout.dtype:
+        raise RuntimeError(f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type "
+                           f"{LU.layout.dtype.title} and B of type {B.layout.dtype.title} instead")
+    if not left:                                         # X A = B is A^H X^H = B^H
+        return into(out, lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH)
+    n = LU.layout.shape[-1]
+    if B.layout.ndim < 2 or B.layout.shape[-2] != n:
+        raise RuntimeError(f"linalg.lu_solve: Incompatible shapes of A and B for the equation AX = B ({n}x{n} and "
+                           f"{'x'.join(map(str, B.layout.shape[-2:]))})")
+    if adjoint:
+        inner = solve_triangular(triu(LU).mH, B, upper=False)
+        return into(out, _exchanged(solve_triangular(LU.mH, inner, upper=True, unitriangular=True), pivots, back=True))
+    inner = solve_triangular(LU, _exchanged(B, pivots), upper=False, unitriangular=True)
+    return into(out, solve_triangular(LU, inner, upper=True))
+
+
+# ---------------------------------------------------------------- older names
+def old_lu_solve(b, LU_data, LU_pivots, *, out=None) -> Tensor:
+    """`torch.linalg.lu_solve` with the right-hand side first."""
+    return lu_solve(LU_data, LU_pivots, b, out=out)
+
+
+def old_lu(A, pivot: bool = True, get_infos: bool = False, out=None):
+    """`torch.linalg.lu_factor` under its older name; with `get_infos` it does not raise, and gives `info` too."""
+    return tuple(into_all(out, lu_factor_ex(A, pivot=pivot) if get_infos else lu_factor(A, pivot=pivot)))
+
+
+method(old_lu_solve, "lu_solve")
+method(old_lu, "lu")
