@@ -30,6 +30,7 @@ T = float32                                              # the dtype, bound by `
 
 WINDOW_FEATURES = 48                                     # beyond, a window's weights exceed the first-level cache
 PRODUCT_WORK = 400_000                                   # multiply-adds of an image above which a call for each is nothing
+PATCH_SPEED = 128                                        # of their product, in which other families are not worth trying
 BLOCK_FEATURES = 14                                      # and channels as lanes pay from here
 
 
@@ -172,14 +173,14 @@ def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilat
         return convchannels.plan_weight_grad(dtype, shape)
     if channels == 1 and features < 8:
         return convwindow.plan_depthwise_weight(dtype, shape)
-    if convproduct.covers(shape) or convproduct.cuts_patches(shape, convproduct.LONG_TAPS) or (
-            convproduct.cuts_places(shape) and not _is_product(shape)):
+    if convproduct.covers(shape) or (convproduct.cuts_places(shape) and not _is_product(shape)) or (
+            convproduct.cuts_patches(shape) and convproduct.speed(shape) > PATCH_SPEED):
         return convproduct.plan_weight_grad(dtype, shape)
     if _is_product(shape) and channels * features * shape.places > PRODUCT_WORK:
         return _plan_product_weight(dtype, shape)
     columns = host_tile(4 if dtype == "float32" else 8).columns
     if channels >= columns and channels * groups >= columns * threads.get_num_threads() and features >= BLOCK_FEATURES \
-            and shape.images * shape.places < features * 16:
+            and convweight.speed_of_blocks(dtype, shape) > convweight.speed_of_totals(dtype, shape):
         return convweight.plan_blocks(dtype, shape)
     return convweight.plan_totals(dtype, shape)
 

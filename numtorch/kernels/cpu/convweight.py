@@ -44,6 +44,7 @@ ROWS, VECTORS, WIDTH, MASKED, COLUMNS = 14, 2, 16, 1, 32
 LANES, PLACES_A_RUN, SHORT_RUN = 32, 7, 3
 
 CHUNK = 256                                              # places that are multiplied at once
+WEIGHT_BYTES = 1 << 20                                   # of a weight that stays in the second-level cache
 TOTALS_BYTES = 600_000                                   # of a block of channels, in the second-level cache
 SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win, some 20 µs
 
@@ -182,6 +183,32 @@ def _plain_image(dtype, shape):
     return image, starts, run, inside, places, index_table(lines[:, :, None] * pieces * run + np.arange(shape.kernel[2]))
 
 
+def _parts(shape):
+    return threads.get_num_threads() if shape.multiply_adds > SPLIT_WORK else 1
+
+
+def speed_of_totals(dtype, shape):
+    """GF/s to expect: 165 where at least ten taps fill a tile. A weight that exceeds the second-level cache comes back for each
+    image, in 0.25 ns an element, and each element of the threads' totals is added up in 0.9."""
+    width = tile_names(dtype)["WIDTH"]
+    features, parts, sums = shape.features // shape.groups, _parts(shape), shape.images * shape.places
+    pieces = -(-shape.kernel[2] // tile_names(dtype)["PLACES_A_RUN"])
+    run = -(-shape.kernel[2] // pieces)
+    full = 165 if run * (4 if run <= SHORT_RUN else 2) >= 10 else 130
+    size = np.dtype(dtype).itemsize
+    image = 0.25 if features * shape.channels * shape.taps * size > WEIGHT_BYTES else 0.05
+    spent = 2 * sums / (full * parts) + (image * shape.images / parts + 0.9 * (1 < parts <= shape.images * shape.groups)) * size / 4
+    return 2 * sums / spent * features / (-(-features // width) * width) * shape.kernel[2] / (pieces * run)
+
+
+def speed_of_blocks(dtype, shape):
+    """GF/s to expect: 158 of full blocks, evenly shared, of which each element is written in 0.8 ns."""
+    columns, parts, sums = tile_names(dtype)["COLUMNS"], _parts(shape), shape.images * shape.places
+    channels, (blocks, units) = shape.channels // shape.groups, _units(dtype, shape, parts)
+    longest = -(-units * shape.groups // parts) * blocks * columns
+    return 2 * sums / (2 * sums / 158 + 0.8 * np.dtype(dtype).itemsize / 4) * channels * shape.groups / longest
+
+
 def plan_totals(dtype, shape):
     """Features as lanes."""
     names, size = tile_names(dtype), np.dtype(dtype).itemsize
@@ -192,8 +219,7 @@ def plan_totals(dtype, shape):
     group_size = aligned(-(-rows // names["WIDTH"]) * names["WIDTH"] * runs * run)
     total = groups * group_size
     scratch = image.elements + aligned(names["LANES"] * CHUNK + names["WIDTH"])
-    threaded = shape.multiply_adds > SPLIT_WORK
-    parts = threads.get_num_threads() if threaded else 1
+    threaded, parts = shape.multiply_adds > SPLIT_WORK, _parts(shape)
     if items >= parts:
         cuts, copies = [(a, b, 0, len(starts)) for a, b in pairwise(edges(items, parts))], parts
     else:
@@ -310,17 +336,24 @@ def _sources(shape):
     return index_table(np.where(inside, (d * shape.size[1] + h) * shape.size[2] + w, -1))
 
 
+def _units(dtype, shape, parts):
+    """Blocks of channels that are taken together, and how many such units a group has: about as many for each part."""
+    columns, features = tile_names(dtype)["COLUMNS"], shape.features // shape.groups
+    every = -(-shape.channels // shape.groups // columns)
+    most = max(1, TOTALS_BYTES // (features * shape.taps * columns * np.dtype(dtype).itemsize))
+    share, units = -(-parts // shape.groups), -(-every // most)
+    blocks = -(-every // min(-(-units // share) * share, every))
+    return blocks, -(-every // blocks)
+
+
 def plan_blocks(dtype, shape):
     """Channels as lanes."""
     names, size = tile_names(dtype), np.dtype(dtype).itemsize
     columns, rows = names["COLUMNS"], names["ROWS"]
     groups, channels, features, taps = shape.groups, shape.channels // shape.groups, shape.features // shape.groups, shape.taps
     x_places, places = math.prod(shape.size), shape.places
-    threaded = shape.multiply_adds > SPLIT_WORK
-    parts = threads.get_num_threads() if threaded else 1
-    every = -(-channels // columns)
-    blocks = min(max(1, TOTALS_BYTES // (features * taps * columns * size)), -(-every // (-(-parts // groups))))
-    units = -(-every // blocks)
+    threaded, parts = shape.multiply_adds > SPLIT_WORK, _parts(shape)
+    blocks, units = _units(dtype, shape, parts)
     side = max(1, min(shape.images, CHUNK // places))
     row_blocks = -(-features // rows)
     turned = aligned(blocks * side * x_places * columns + columns)
