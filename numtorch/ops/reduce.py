@@ -6,7 +6,7 @@ from operator import index as as_index
 
 from ..autograd.graph import GraphNode, Node
 from ..autograd.modes import PLAIN, modes
-from ..dtypes import as_dtype, bool_, int64
+from ..dtypes import as_dtype, bool_, int64, uint8
 from ..layout import Layout, as_shape, wrap_dims
 from ..tensor import Tensor, bare, empty, view_of
 from ..viewalgebra import expand as expand_layout
@@ -260,14 +260,18 @@ def _floating(dtype):
     return dtype
 
 
+def _truth(dtype):
+    return uint8 if dtype is uint8 else bool_            # as in PyTorch, where bytes were bools once
+
+
 SUM = ReduceOp("sum", _wide_integers, _sum_vjp)
 NANSUM = ReduceOp("nansum", _wide_integers, _nansum_vjp, saves_input=True)
 PROD = ReduceOp("prod", _wide_integers, _prod_vjp, saves_input=True)
 MEAN = ReduceOp("mean", _floating, _mean_vjp)
 MAX = ReduceOp("max", _same, _extreme_vjp, saves_input=True, saves_result=True, empty_error="the maximum of nothing is undefined")
 MIN = ReduceOp("min", _same, _extreme_vjp, saves_input=True, saves_result=True, empty_error="the minimum of nothing is undefined")
-ANY = ReduceOp("any", lambda d: bool_, None)
-ALL = ReduceOp("all", lambda d: bool_, None)
+ANY = ReduceOp("any", _truth, None)
+ALL = ReduceOp("all", _truth, None)
 VAR = ReduceOp("var", lambda d: d.to_real(), _var_vjp, saves_input=True)
 NORM = ReduceOp("norm", lambda d: d.to_real(), _norm_vjp, saves_input=True, saves_result=True)
 COUNT = ReduceOp("count_nonzero", lambda d: int64, None)
@@ -378,7 +382,7 @@ _AminMax = namedtuple("aminmax", ["min", "max"])
 
 @method
 def any(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
-    """Whether any element is non-zero."""
+    """Whether any element is non-zero: a bool, of uint8 a uint8."""
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return into(out, _truth(ANY.run(input, _dims(dim), keepdim), input))
@@ -386,7 +390,7 @@ def any(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out
 
 @method
 def all(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
-    """Whether all elements are non-zero."""
+    """Whether all elements are non-zero: a bool, of uint8 a uint8."""
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return into(out, _truth(ALL.run(input, _dims(dim), keepdim), input))
