@@ -163,8 +163,7 @@ def test_packed_sequences_run_to_their_own_ends(name, options):
         np.testing.assert_allclose(grad.numpy(), parameter.grad.numpy(), 1e-10, 1e-11)
 
 
-@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name, dtype", [("RNN", torch.float16), ("LSTM", torch.bfloat16), ("GRU", torch.float16)])
 def test_half_precision(name, dtype):
     exact = make(name, {"num_layers": 2}, dtype=torch.float32)
     net = make(name, {"num_layers": 2}, dtype=dtype)
