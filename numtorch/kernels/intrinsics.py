@@ -179,6 +179,14 @@ def offset(pointer, elements):
 
 
 @intrinsic
+def transpose_block(source, stride, target, step):
+    """target[j * step + i] = source[i * stride + j] for 8 x 8 elements."""
+    for i in range(8):
+        for j in range(8):
+            target[j * step + i] = source[i * stride + j]
+
+
+@intrinsic
 def local_like(pointer, count):
     """`count` (a literal) uninitialised elements of the pointee's type on the stack of this call."""
     return _Local(np.empty(count, pointer.dtype))

@@ -122,6 +122,30 @@ def offset(typing_context, pointer, elements):
     return pointer(pointer, types.int64), codegen
 
 
+@intrinsic
+def transpose_block(typing_context, source, stride, target, step):
+    """Rows as vectors; then for each bit of a position, the halves of pairs of rows that differ in it change places."""
+    def codegen(context, builder, signature, values):
+        element = context.get_data_type(source.dtype)
+        vector, size = ir.VectorType(element, 8), context.get_abi_sizeof(element)
+
+        def place(pointer, step, i):
+            return builder.bitcast(builder.gep(pointer, [builder.mul(step, I64(i))]), vector.as_pointer())
+        rows = [builder.load(place(values[0], values[1], i), align=size) for i in range(8)]
+        for bit in (1, 2, 4):
+            kept = [c if not c & bit else 8 + (c ^ bit) for c in range(8)]
+            moved = [c ^ bit if not c & bit else 8 + c for c in range(8)]
+            masks = [ir.Constant(ir.VectorType(I32, 8), mask) for mask in (kept, moved)]
+            for i in range(8):
+                if not i & bit:
+                    pair = rows[i], rows[i | bit]
+                    rows[i], rows[i | bit] = [builder.shuffle_vector(*pair, mask) for mask in masks]
+        for i, row in enumerate(rows):
+            builder.store(row, place(values[2], values[3], i), align=size)
+        return context.get_dummy_value()
+    return types.void(source, types.int64, target, types.int64), codegen
+
+
 @intrinsic(prefer_literal=True)
 def local_like(typing_context, pointer, count):
     n = count.literal_value
