@@ -282,20 +282,6 @@ def new_storage(nbytes: int, device=cpu) -> Storage:
 _foreign: dict = {}                                      # weak references to what is alive, by address, size and device
 
 
-class _ForeignStorage(Storage):
-    """Memory that somebody else owns. Leaves the table when it dies: a WeakValueDictionary takes 0.6 us more."""
-
-    __slots__ = ("key",)
-
-    def __del__(self):
-        found = _foreign.get(self.key)
-        if found is not None and found() in (self, None):
-            _foreign.pop(self.key, None)
-
-
-_UNVERSIONED[_ForeignStorage] = _unversioned(_ForeignStorage)
-
-
 def foreign_storage(address: int, nbytes: int, owner, device=cpu) -> Storage:
     """Memory that somebody else owns. The same block gives the same Storage while one is alive, so that tensors over
     one NumPy array share their version counter and are saved as one."""
@@ -305,16 +291,24 @@ def foreign_storage(address: int, nbytes: int, owner, device=cpu) -> Storage:
         storage = found()
         if storage is not None and (not storage.inference or mode.inference):
             return storage
-    storage = _new_foreign(_ForeignStorage)
-    storage.address, storage.nbytes, storage.owner, storage.device, storage.key = address, nbytes, owner, device, key
-    storage.version, storage.writer, storage.pooled, storage.met = 0, None, False, 0
+    storage = Storage(address, nbytes, owner, device)
     if inferring:
         storage = made_in_mode(storage)
     _foreign[key] = weakref.ref(storage)
+    if len(_foreign) >= _most_foreign[0]:
+        _forget_the_dead()
     return storage
 
 
-_new_foreign = object.__new__
+_most_foreign = [1024]                                   # entries at which the dead ones are looked for
+
+
+def _forget_the_dead():
+    """Drop the entries of storages that are gone. Doing it now and then takes 0.3 us a storage less than when each one goes."""
+    for key, found in list(_foreign.items()):
+        if found() is None and _foreign.get(key) is found:
+            del _foreign[key]
+    _most_foreign[0] = max(1024, 2 * len(_foreign))
 
 
 def empty_cache() -> None:

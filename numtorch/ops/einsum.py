@@ -6,8 +6,11 @@ import math
 
 from ..tensor import Tensor
 from . import reduce
+from .arithmetic import mul
 from .contract import bmm, dot, mm
 from .view import expand, permute, reshape, transpose
+
+FEW = 1 << 14                                            # numbers whose products take less time than arranging a matrix product
 
 
 def tensordot(a, b, dims=2) -> Tensor:
@@ -140,6 +143,12 @@ def _contract(x, sx, y, sy, later):
             raise RuntimeError(f"einsum(): subscript {letter} has size {extent} for one operand and {have} for another")
         size[letter] = max(have, extent) if have and extent else 0
 
+    def spread(tensor, letters, order):
+        """The tensor with its dimensions in an order in which "" is one of extent 1."""
+        tensor = _ordered(tensor, letters, tuple([c for c in order if c]))
+        extents = iter(tensor.layout.shape)
+        return shaped(tensor, tuple([next(extents) if c else 1 for c in order]))
+
     def shaped(tensor, shape):
         return tensor if tensor.layout.shape == shape else reshape(tensor, *shape)
 
@@ -148,6 +157,12 @@ def _contract(x, sx, y, sy, later):
         tensor = tensor if tensor.layout.shape == extents else expand(tensor, *extents)
         return shaped(tensor, tuple([math.prod([size[c] for c in group]) for group in groups]))
 
+    kind = x.layout.dtype
+    if not inner and kind is y.layout.dtype:
+        return mul(spread(x, sx, batch + rows + ("",) * len(columns)), spread(y, sy, batch + ("",) * len(rows) + columns)), kept
+    if batch and not rows and not columns and kind is y.layout.dtype and kind.itemsize >= 4 and kind.category >= 2 \
+            and math.prod(size.values()) <= FEW:
+        return reduce.sum(mul(spread(x, sx, left), spread(y, sy, left)), tuple(range(len(batch), len(left)))), kept
     if batch:
         product = bmm(arranged(x, sx, left, batch, rows, inner), arranged(y, sy, right, batch, inner, columns))
     elif kept:
