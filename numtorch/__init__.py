@@ -9,7 +9,7 @@ import builtins as _builtins
 import importlib as _importlib
 
 from . import autograd
-from .ops import restride as _restride
+from .ops import inplace as _inplace, restride as _restride
 from .autograd.api import Variable
 from .autograd.modes import (enable_grad, inference_mode, is_anomaly_check_nan_enabled, is_anomaly_enabled, is_grad_enabled,
                              is_inference_mode_enabled, no_grad, set_anomaly_enabled, set_grad_enabled)
@@ -33,6 +33,7 @@ from .ops.creation import (arange, as_tensor, asarray, empty, empty_like, empty_
 from .ops.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, ceil, copysign, cos, cosh, digamma, erf, erfc, erfinv,
                              exp, exp2, expm1, floor, frac, lgamma, log, log1p, log2, log10, polygamma, rsqrt, sin, sinh, sqrt, tan,
                              tanh, trunc)
+from .ops.differences import gradient
 from .ops.distances import cdist, pdist
 from .ops.distributions import binomial, poisson
 from .ops.dropout import alpha_dropout, dropout, feature_alpha_dropout, feature_dropout

@@ -11,7 +11,7 @@ except ImportError:
     pytorch = None
 
 BOTH = [numtorch] + ([pytorch] if pytorch is not None else [])
-INF = float("inf")
+INF, NAN = float("inf"), float("nan")
 
 
 def _refilled(t):
@@ -43,6 +43,9 @@ VALUES = {
     "written_after_saving": (lambda t: _mutated(t), [-2.4783499, -2.4783499]),
     "histogramdd": (lambda t: t.histogramdd(t.tensor([[0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [2.0, 2.0]]), 2, range=[0.0, 2.0, 0.0, 1.0], weight=t.tensor([1.0, 2.0, 4.0, 8.0])).hist, [[0.0, 1.0], [6.0, 0.0]]),
     "histogramdd_by_edges": (lambda t: t.histogramdd(t.tensor([[0.5, 0.5], [1.5, 0.5], [9.0, 0.5]]), [t.tensor([0.0, 1.0, 3.0]), t.tensor([0.0, 2.0])], density=True).hist, [[0.25], [0.125]]),
+    "gradient": (lambda t: t.gradient(t.tensor([1.0, 2.0, 4.0, 8.0]), spacing=(t.tensor([0.0, 0.5, 2.0, 2.5]),), edge_order=2)[0], [2.1666667, 1.8333334, 6.3333335, 9.666667]),
+    "gradient_of_integers": (lambda t: t.gradient(t.tensor([1, 2, 4, 8]), spacing=2)[0], [0.5, 0.75, 1.5, 2.0]),
+    "in_place": (lambda t: [t.tensor([NAN, 1.0]).nan_to_num_(3.0).tolist(), t.nn.functional.leaky_relu_(t.tensor([-1.0, 1.0]), 0.5).tolist()], [[3.0, 1.0], [-0.5, 1.0]]),
     "set_submodule": (lambda t: str(_with_submodule(t)), "Sequential(\n  (0): ReLU()\n)"),
 }
 
@@ -101,6 +104,7 @@ ERRORS = {
     "state_of_floats": (lambda t: t.Generator().set_state(t.ones(16)), TypeError, "RNG state must be a torch.ByteTensor"),
     "no_generator": (lambda t: t.rand(2, generator=5), TypeError, ""),
     "integer_data": (lambda t: setattr(t.ones(2, requires_grad=True), "data", t.ones(2).long()), RuntimeError, "data set to a tensor that requires gradients must be floating point or complex dtype"),
+    "slopes_of_one": (lambda t: t.gradient(t.ones(1)), RuntimeError, "each dimension size to be at least edge_order+1"),
     "gain": (lambda t: t.nn.init.calculate_gain("leaky_relu", "a"), ValueError, "negative_slope a not a valid number"),
     "assigned": (lambda t: setattr(t.nn.Linear(1, 1), "weight", t.ones(1, 1)), TypeError, "cannot assign 'torch.FloatTensor' as parameter 'weight'"),
 }
@@ -108,6 +112,8 @@ ERRORS = {
 WARNINGS = {
     "graph_of_gradients": (lambda t: (t.ones(1, requires_grad=True) ** 2).sum().backward(create_graph=True), "reference cycle"),
     "anomaly": (lambda t: t.autograd.detect_anomaly(), "Anomaly Detection has been enabled"),
+    "older_init": (lambda t: t.nn.init.uniform(t.empty(2)), "deprecated in favor of"),
+    "upsample": (lambda t: t.nn.functional.upsample(t.ones(1, 1, 2, 2), scale_factor=2), "deprecated"),
     "nothing_to_fill": (lambda t: t.nn.init.kaiming_uniform_(t.empty(0, 2)), "zero-element"),
     "schedule_first": (lambda t: t.optim.lr_scheduler.StepLR(t.optim.SGD([t.nn.Parameter(t.ones(1))], lr=1.0), 1).step(), "before `optimizer.step()`"),
 }

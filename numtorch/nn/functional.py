@@ -141,6 +141,18 @@ def threshold(input, threshold: float, value: float, inplace: bool = False) -> T
     return _placed(input, activation.threshold(input, threshold, value), inplace)
 
 
+def _changing(function):
+    """`function` that writes its result into its input."""
+    def changing(input, *args, **kwargs):
+        return function(input, *args, inplace=True, **kwargs)
+    changing.__name__ = changing.__qualname__ = function.__name__ + "_"
+    changing.__doc__ = f"In-place form of `{function.__name__}`."
+    return changing
+
+
+celu_, elu_, hardtanh_, leaky_relu_, selu_, threshold_ = map(_changing, (celu, elu, hardtanh, leaky_relu, selu, threshold))
+
+
 def softshrink(input, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd, and 0 where it is nearer."""
     if lambd < 0:
@@ -155,6 +167,9 @@ def rrelu(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool 
     else:
         found = activation.prelu(input, empty_like(input.detach()).uniform_(lower, upper))
     return _placed(input, found, inplace)
+
+
+rrelu_ = _changing(rrelu)
 
 
 def hardshrink(input, lambd: float = 0.5) -> Tensor:
@@ -390,20 +405,58 @@ def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6,
     return reduced(terms + 0.9189385332046727 if full else terms, reduction)
 
 
+# ---------------------------------------------------------------- older names
+def _with_indices(function):
+    """`function` that always returns where its maxima are."""
+    def both(input, *args, **kwargs):
+        return function(input, *args, **{**kwargs, "return_indices": True})
+    both.__name__ = both.__qualname__ = function.__name__ + "_with_indices"
+    both.__doc__ = f"`{function.__name__}` with `return_indices=True`."
+    return both
+
+
+(adaptive_max_pool1d_with_indices, adaptive_max_pool2d_with_indices, adaptive_max_pool3d_with_indices, max_pool1d_with_indices,
+ max_pool2d_with_indices, max_pool3d_with_indices, fractional_max_pool2d_with_indices, fractional_max_pool3d_with_indices) = map(
+    _with_indices, (adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d, max_pool1d, max_pool2d, max_pool3d,
+                    fractional_max_pool2d, fractional_max_pool3d))
+
+
+def upsample(input, size=None, scale_factor=None, mode: str = "nearest", align_corners=None) -> Tensor:
+    """`interpolate` under its older name."""
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input, size=None, scale_factor=None) -> Tensor:
+    """`interpolate` of mode "nearest" under its older name."""
+    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input, size=None, scale_factor=None) -> Tensor:
+    """`interpolate` of mode "bilinear" with aligned corners under its older name."""
+    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+
+
 __all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
-    "adaptive_max_pool3d", "affine_grid", "alpha_dropout", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear",
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "channel_shuffle", "conv1d", "conv2d", "conv3d",
-    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy",
-    "ctc_loss", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "embedding", "embedding_bag", "feature_alpha_dropout",
-    "feature_dropout", "fold", "fractional_max_pool2d", "fractional_max_pool3d", "gaussian_nll_loss", "gelu", "glu",
-    "grid_sample", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss",
-    "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear",
-    "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "margin_ranking_loss",
-    "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices", "affine_grid", "alpha_dropout", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm",
+    "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "channel_shuffle", "conv1d",
+    "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss",
+    "cosine_similarity", "cross_entropy", "ctc_loss", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "elu_",
+    "embedding", "embedding_bag", "feature_alpha_dropout", "feature_dropout", "fold", "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices", "fractional_max_pool3d", "fractional_max_pool3d_with_indices", "gaussian_nll_loss",
+    "gelu", "glu", "grid_sample", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
+    "hardtanh_", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm",
+    "leaky_relu", "leaky_relu_", "linear", "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d",
+    "lp_pool3d", "margin_ranking_loss", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices",
+    "max_pool3d", "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss",
     "multi_head_attention_forward", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss",
     "normalize", "one_hot", "pad", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss",
-    "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu", "scaled_dot_product_attention", "selu", "sigmoid", "silu",
-    "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
-    "threshold", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold",
+    "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu", "rrelu_", "scaled_dot_product_attention", "selu", "selu_",
+    "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
+    "tanhshrink", "threshold", "threshold_", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample",
+    "upsample_bilinear", "upsample_nearest",
 ]

@@ -180,3 +180,20 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) 
         for row in randperm(rows, generator=generator)[:math.ceil(sparsity * rows)].tolist():
             tensor[row, column] = 0
     return tensor
+
+
+def _older(function):
+    """A function under the name it had without the underscore."""
+    name = function.__name__[:-1]
+
+    def older(*args, **kwargs):
+        warnings.warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+    older.__name__ = older.__qualname__ = name
+    older.__doc__ = f"`{name}_` under its older name."
+    return older
+
+
+uniform, normal, constant, eye, dirac, xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal, orthogonal, sparse = map(
+    _older, (uniform_, normal_, constant_, eye_, dirac_, xavier_uniform_, xavier_normal_, kaiming_uniform_, kaiming_normal_,
+             orthogonal_, sparse_))
