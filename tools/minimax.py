@@ -211,6 +211,9 @@ FITS = {
     # atan(t) = t + t**3 * ATAN_SHORT(t**2) within an interval of atan's tables
     "ATAN_SHORT": (series(lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 3),
                 lambda z: z + 1e-30, 0, mp.mpf("0.1") ** 2, 2, 5),
+    # asin(t) = t + t**3 * ASIN_SHORT(t**2) within an interval of asin's tables
+    "ASIN_SHORT": (series(lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, mp.mpf(1) / 6),
+                lambda z: z + 1e-30, 0, (mp.mpf("0.0325") ** 2, mp.mpf("0.067") ** 2), 2, 5),
     # asin(t) = t + t**3 * ASIN(t**2), |t| <= 1/2
     "ASIN": (series(lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, mp.mpf(1) / 6),
                 lambda z: z + 1e-30, 0, 0.25, 5, 13),
@@ -328,6 +331,24 @@ def atan_tables(dtype):
     return [row[-6:] + row[:-6] for row in rows]             # where the exponent's last bits and the mantissa's first will look
 
 
+def asin_tables(dtype):
+    """(sin c, cos c, c, pi/2 - c) of angles from 0 to pi/2, sin c - cos c in even steps. Sines are floats whose angles and cosines
+    are close to floats."""
+    steps = 31 if dtype is np.float32 else 15
+    rows = [(0.0, 1.0, 0.0, mp.pi / 2)]
+    for j in range(1, steps):
+        middle = mp.pi / 4 + mp.asin((mp.mpf(2 * j) / steps - 1) / mp.sqrt(2))
+        best = None
+        for trial in range(-1000, 1000):
+            sine = mp.mpf(float(dtype(float(mp.sin(middle)) * (1 + trial * 2.0 ** (-22 if dtype is np.float32 else -32)))))
+            values = mp.sqrt(1 - sine * sine), mp.asin(sine), mp.acos(sine)
+            error = max(abs(mp.mpf(float(dtype(float(v)))) - v) / v for v in values)
+            if best is None or error < best[0]:
+                best = error, (sine, *values)
+        rows.append(best[1])
+    return zip(*[*rows, (1.0, 0.0, mp.pi / 2, 0.0)])
+
+
 # name: (f, weight, distance between centres, coefficients, slope) for each type: polynomials in r, x less the nearest centre, of
 # f less slope * r, whose coefficient of r then rounds to less
 PIECES = {
@@ -409,6 +430,8 @@ def tables():
             yield "TAN_" + part, values, dtype
         for part, values in zip(("TANGENT", "ANGLE"), atan_tables(dtype)):
             yield "ATAN_" + part, values, dtype
+        for name, values in zip(("ASIN_SINE", "ASIN_COSINE", "ASIN_ANGLE", "ACOS_ANGLE"), asin_tables(dtype)):
+            yield name, values, dtype
         for part, values in zip(("INVERSE", "HIGH", "LOW"), pow_tables(dtype)):
             yield "POW_" + part, values, dtype
         for name, base in (("LOG", mp.e), ("LOG2", 2), ("LOG10", 10)):

@@ -1,8 +1,9 @@
-"""Tangents and their inverse from tables in registers, for processors with AVX-512.
+"""Tangents and inverses of trigonometric functions from tables in registers, for processors with AVX-512.
 
-Both leave what there is beside the nearest of 16 directions, by tan(a + b) = (sin a + cos a tan b) / (cos a - sin a tan b). It is
-below 0.1, where five terms do. The quotients come of 14-bit estimates: a division would occupy its unit for 16 cycles, as
-long as all of a tangent takes (float64: 0.65 ns an element against 0.83, atan 0.66 against 0.90).
+All leave what there is beside the nearest of 16 directions, tangents by tan(a + b) = (sin a + cos a tan b) / (cos a - sin a tan b).
+It is below 0.1, where five terms do. The quotients come of 14-bit estimates: a division would occupy its unit for 16 cycles, as
+long as all of a tangent takes (float64: 0.65 ns an element against 0.83, atan 0.66 against 0.90), and so would a root (asin 0.77
+against 1.12).
 """
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from ..intrinsics import bits_of, copysign, fabs, fma, select
 from . import coefficients as c
 from . import entries
 from .elementary import ROUND_MAGIC, ByPrecision, Int, body32, body64, both, constant, polynomial
-from .instructions import reciprocal_estimate
+from .instructions import fma_down, reciprocal_estimate, root_estimate
+from .roots import correction as root_correction
 from .settled import settle_tan
 from .tabled import tables
 
@@ -79,4 +81,50 @@ def _atan(x):
     return copysign(atan_angle(entry) + fma(atan_short(square) * square, t, t), x)
 
 
-tan, atan = both(_tan), both(_atan)
+# ---------------------------------------------------------------- inverse sine and cosine
+ASIN_SCALE = constant(15.5, 7.5)                               # steps of the tables in 1, |x| - sqrt(1 - x**2) going from -1 to 1
+ASIN_WHOLE = constant(2.0 ** 23 + 16, 2.0 ** 52 + 8)           # rounding down what this is added to gives the nearest step
+NEARLY_ZERO = constant(2.0 ** -60, 2.0 ** -300)
+PI = constant(math.pi)
+asin_sine = tables("asin_sine", entries.ASIN_SINE32, entries.ASIN_SINE64)
+asin_cosine = tables("asin_cosine", entries.ASIN_COSINE32, entries.ASIN_COSINE64)
+asin_angle = tables("asin_angle", entries.ASIN_ANGLE32, entries.ASIN_ANGLE64)
+acos_angle = tables("acos_angle", entries.ACOS_ANGLE32, entries.ACOS_ANGLE64)
+asin_short = polynomial("asin_short", c.ASIN_SHORT32, c.ASIN_SHORT64)
+
+
+def _place_and_cosine(x):
+    """(place of the entry c nearest to asin(|x|), its cosine sqrt(1 - x**2)). sin - cos of an angle in [0, pi/2] grows by 1 to 1.4
+    for 1, so even steps of that are nearly even ones of the angle."""
+    rest = fma(-x, x, 1.0)
+    y = root_estimate(rest + NEARLY_ZERO)
+    root = rest * y
+    root = fma(root, root_correction(fma(root, y, -1.0)), root)
+    return bits_of(fma_down(fabs(x) - root, ASIN_SCALE, ASIN_WHOLE)), root
+
+
+def _asin_of_short(t):
+    square = t * t
+    return fma(asin_short(square) * square, t, t)
+
+
+place_and_cosine, asin_of_short = both(_place_and_cosine), both(_asin_of_short)
+
+
+def _asin(x):
+    """Inverse sine, in radians: c and the angle beside it, whose sine is |x| cos c - sqrt(1 - x**2) sin c. Of the two products the
+    one that is rounded is the one that is small where the angle is."""
+    place, root = place_and_cosine(x)
+    t = fma(-root, asin_sine(place), fabs(x) * asin_cosine(place))
+    return copysign(asin_angle(place) + asin_of_short(t), x)
+
+
+def _acos(x):
+    """Inverse cosine, in radians."""
+    place, root = place_and_cosine(x)
+    t = fma(fabs(x), asin_cosine(place), -(root * asin_sine(place)))
+    y = acos_angle(place) - asin_of_short(t)
+    return select(x < 0.0, PI - y, y)
+
+
+tan, atan, asin, acos = both(_tan), both(_atan), both(_asin), both(_acos)
