@@ -96,7 +96,7 @@ def _index_vjp(node, grad):
 def spread(grad, layout, dims, indices):
     """Zeros of the indexed tensor's shape, with `grad` added where the indices point: the gradient of `index_values`."""
     out = filled(layout.dense(grad.layout.dtype), 0)
-    into_fresh(_write, out, dims, indices, grad, "add")
+    into_fresh(write_values, out, dims, indices, grad, "add")
     if recording(grad):
         out.node = GraphNode("index_backward", (grad.node,), indices, _spread_vjp, dims)
     return out
@@ -127,7 +127,7 @@ def _put_key(x, dims, indices, source, reduce, wrap):
     return x.layout, dims, source.layout, reduce, wrap, *[i.layout for i in indices]
 
 
-def _write(x, dims, indices, source, reduce, wrap=True, complaint=out_of_bounds):
+def write_values(x, dims, indices, source, reduce, wrap=True, complaint=out_of_bounds):
     """x[indices] = source, or combined with it. No tape, no checks but the indices'."""
     _run_put(_put_plan(x, dims, indices, source, reduce, wrap), x, indices, source, complaint)
 

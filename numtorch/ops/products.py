@@ -12,10 +12,12 @@ from .contract import dot, matmul
 from .creation import arange
 from .einsum import tensordot
 from .gather import index_select
+from .join import stack
 from .op import method
 from .power import pow
 from .rearrange import roll
 from .resize import into
+from .triangle import triu_indices
 from .view import expand, reshape, transpose, unsqueeze
 
 
@@ -96,6 +98,9 @@ def combinations(input, r: int = 2, with_replacement: bool = False) -> Tensor:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.layout.shape)} (combinations)")
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r} (combinations)")
+    if r == 2:
+        first, second = triu_indices(input.layout.shape[0], input.layout.shape[0], 0 if with_replacement else 1).unbind()
+        return stack([index_select(input, 0, first), index_select(input, 0, second)], 1)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(choose(range(input.layout.shape[0]), r)) if r else []
     places = make([place for row in rows for place in row], int64, input.layout.device)

@@ -7,7 +7,7 @@ from ..tensor import Tensor, empty, number
 from . import arithmetic, comparison
 from .backends import kernels
 from .copy import clone, copy_, filled, register, to_dtype
-from .gather import out_of_self
+from .gather import out_of_self, write_values
 from .indexed import (
     apart,
     begin_write,
@@ -338,6 +338,11 @@ def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True
     if index.layout.numel != (source.layout.shape[dim] if source.layout.ndim else 1):
         raise IndexError(f"index_reduce(): Number of indices ({index.layout.numel}) should be equal to source.size(dim): "
                          f"({list(source.layout.shape)}), for dim: {dim}")
+    if include_self and reduce != "mean" and not recording(input, source) and index.layout.ndim and input.layout.ndim \
+            and source.layout.shape == input.layout.shape[:dim] + index.layout.shape + input.layout.shape[dim + 1:]:
+        out = clone(input.detach())
+        into_fresh(write_values, out, (dim,), (index,), source.detach(), _REDUCTIONS[reduce], False, _beyond)
+        return out
     _check_within(index, dim, _at_least_1d(input.layout)[0][dim])
     places = expand(reshape(index, shape), source.layout.shape)
     return scatter_reduce(input, dim, places, source, reduce, include_self=include_self)
