@@ -165,8 +165,8 @@ def digamma_rest(z):
 FITS = {
     # exp(r) = 1 + r + r**2 * EXP_SHORT(r), |r| <= ln(2)/32
     "EXP_SHORT": (series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), lambda r: r ** 2, -LN2 / 32 * 1.001, LN2 / 32 * 1.001, 2, 5),
-    # exp(r) = 1 + r + r**2 * EXPM1_SHORT(r), |r| <= ln(2)/32, for tanh
-    "EXPM1_SHORT": (series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), abs, -LN2 / 32 * 1.001, LN2 / 32 * 1.001, 0, 6),
+    # exp(r) = 1 + r + r**2 * EXPM1_SHORT(r), |r| <= ln(2)/32, for expm1 and tanh
+    "EXPM1_SHORT": (series(lambda r: (mp.expm1(r) - r) / r ** 2, 0.5), abs, -LN2 / 32 * 1.001, LN2 / 32 * 1.001, 3, 6),
     # 2**r = 1 + r * EXP2_SHORT(r), |r| <= 1/32
     "EXP2_SHORT": (series(lambda r: mp.expm1(r * LN2) / r, LN2), abs, -mp.mpf(1) / 31.9, mp.mpf(1) / 31.9, 3, 6),
     # log(1 + r) = r + r**2 * LOG_SHORT(r), within an entry of the log tables, and log2(1 + r / log2(e)) and log10(1 + r / log10(e))
@@ -249,6 +249,11 @@ FITS = {
 def exp_table(dtype):
     """2**(j / 16)."""
     return [float(dtype(float(mp.mpf(2) ** (mp.mpf(j) / 16)))) for j in range(16)]
+
+
+def exp_tail(dtype):
+    """What those lack, as a part of them."""
+    return [float(mp.mpf(2) ** (mp.mpf(j) / 16) / mp.mpf(entry) - 1) for j, entry in enumerate(exp_table(dtype))]
 
 
 def log_tables(dtype, base):
@@ -426,6 +431,7 @@ def tables():
     """Name, values and type of each other table."""
     for dtype in (np.float32, np.float64):
         yield "EXP_TABLE", exp_table(dtype), dtype
+        yield "EXP_TAIL", exp_tail(dtype), dtype
         for part, values in zip(("SINE", "COSINE"), tan_tables(dtype)):
             yield "TAN_" + part, values, dtype
         for part, values in zip(("TANGENT", "ANGLE"), atan_tables(dtype)):
@@ -438,8 +444,6 @@ def tables():
             inverses, values = log_tables(dtype, base)
             yield name + "_INVERSE", inverses, dtype
             yield name + "_TABLE", values, dtype
-    exact = [mp.mpf(2) ** (mp.mpf(j) / 16) for j in range(16)]
-    yield "EXP_TAIL", [float(e / mp.mpf(float(e)) - 1) for e in exact], np.float64
 
 
 def row(name, coefficients, dtype):

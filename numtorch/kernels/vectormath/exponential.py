@@ -99,9 +99,15 @@ def _expm1(x):
     """e**x - 1, accurate near 0."""
     bounded = select(x > EXP_HIGH, EXP_HIGH, x)
     bounded = select(bounded < EXPM1_LOW, EXPM1_LOW, bounded)
-    n, p = exp_parts(bounded)
+    shifted = fma(bounded, LOG2_E, ROUND_MAGIC)
+    n = Int(bits_of(shifted) - ROUND_MAGIC_BITS)
+    rounded = shifted - ROUND_MAGIC
+    first = fma(rounded, -LN2_HIGH, bounded)
+    r = fma(rounded, -LN2_LOW, first)
+    rest = fma(expm1_polynomial(r), r * r, fma(rounded, -LN2_LOW, first - r))
     half = power_of_two(Int(n - Int(1)))                 # 2**128 would already be infinite where e**x is not
-    y = 2.0 * fma(half, p, half - 0.5)
+    high = fma(half, r, half - 0.5)
+    y = 2.0 * (high + fma(half, rest, fma(half, r, (half - 0.5) - high)))       # rounded once: 1.0 ulp, where half * p had 2.1
     return select(fabs(x) < EXPM1_TINY, x, y)
 
 
@@ -275,7 +281,7 @@ def _atanh(x):
 
 sigmoid = Elementary("sigmoid", _logistic, ByMachine(both(_sigmoid), tabled.sigmoid))
 exp2 = Elementary("exp2", np.exp2, ByMachine(both(_exp2), tabled.exp2))
-expm1 = Elementary("expm1", np.expm1, _expm1)
+expm1 = Elementary("expm1", np.expm1, ByMachine(both(_expm1), tabled.expm1))
 log = Elementary("log", np.log, ByMachine(both(_log), tabled.log))
 log2 = Elementary("log2", np.log2, ByMachine(both(_log2), tabled.log2))
 log10 = Elementary("log10", np.log10, ByMachine(both(_log10), tabled.log10))

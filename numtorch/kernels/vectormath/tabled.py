@@ -73,6 +73,38 @@ def _exp2(x):
     return scale_by_floor(fma(root, r * exp2_short(r), root), k)
 
 
+LN2 = constant(math.log(2))
+LN2_REST = constant(-1.904654299957768e-09, 2.3190468138462996e-17)     # ln(2) less the nearest float
+EXPM1_LOW, EXPM1_HIGH = constant(-20.0, -40.0), constant(89.0, 710.0)      # beyond, exp(x) - 1 is -1, or infinite
+EXPM1_TINY = constant(1e-9, 1e-18)                           # below, it is x, also where half of that would be rounded
+exp_half = tables("exp_half", [v / 2 for v in entries.EXP_TABLE32], [v / 2 for v in entries.EXP_TABLE64])
+exp_tail = tables("exp_tail", entries.EXP_TAIL32, entries.EXP_TAIL64)
+expm1_short = polynomial("expm1_short", c.EXPM1_SHORT32, c.EXPM1_SHORT64)
+
+
+def _half_expm1(x):
+    """(exp(x) - 1) / 2 = (s - 1/2) + s (exp(r) - 1) with s half a power of two times an entry. s - 1/2 and r are exact; what they
+    lack is added last, so that the sum is rounded once: at the second entry half of it cancels. The exponential may be infinite."""
+    shifted = fma(x, LOG2_E, SIXTEENTHS_MAGIC)
+    k = shifted - SIXTEENTHS_MAGIC
+    r = fma(k, -LN2, x)
+    entry = bits_of(shifted)
+    less = fma(k, -LN2_REST, exp_tail(entry))
+    rest = fma(fma(expm1_short(r), r, less), r, less)
+    s = scale_by_floor(exp_half(entry), k)
+    high = fma(s, r, s - 0.5)
+    return high + fma(s, rest, fma(s, r, (s - 0.5) - high))
+
+
+half_expm1 = both(_half_expm1)
+
+
+def _expm1(x):
+    """e**x - 1, accurate near 0."""
+    bounded = select(x > EXPM1_HIGH, EXPM1_HIGH, x)
+    return select(fabs(x) < EXPM1_TINY, x, 2.0 * half_expm1(select(bounded < EXPM1_LOW, EXPM1_LOW, bounded)))
+
+
 # ---------------------------------------------------------------- quotients
 LARGEST_ERROR = constant(1e-3)                               # above that of an estimate
 
@@ -281,33 +313,21 @@ def _tanh32(x):
 
 
 TANH64_ONE = 20.0
-LN2 = math.log(2)
-LN2_REST = 2.3190468138462996e-17                            # ln(2) less the nearest float64
-exp_tail = table("exp_tail64", entries.EXP_TAIL64, np.float64)
-expm1_short = body64(polynomial("expm1_short", c.EXPM1_SHORT64, c.EXPM1_SHORT64).float64.function)
 
 
 def _tanh64(x):
-    """Hyperbolic tangent: n / (n + 2), n = exp(2|x|) - 1 = (s - 1) + s (exp(r) - 1) with s a power of two times an entry. s - 1
-    and r are exact; what they lack is added last, so that n is rounded once: at the second entry half of it cancels."""
+    """Hyperbolic tangent: h / (h + 1), h = (exp(2|x|) - 1) / 2."""
     a = fabs(x)
     a = select(a > TANH64_ONE, TANH64_ONE, a)
-    shifted = fma(a, 2.0 * LOG2_E, SIXTEENTHS_MAGIC)
-    k = shifted - SIXTEENTHS_MAGIC
-    r = fma(k, -LN2, a + a)
-    entry = bits_of(shifted)
-    rest = fma(expm1_short(r), r * r, fma(k, -LN2_REST, exp_tail(entry)))
-    s = scale_by_floor(exp_entry(entry), k)
-    high = fma(s, r, s - 1.0)
-    above = high + fma(s, rest, fma(s, r, (s - 1.0) - high))
-    below = above + 2.0
+    above = half_expm1(a + a)
+    below = above + 1.0
     y = reciprocal_estimate(below)
     y = fma(fma(-below, y, 1.0), y, y)                       # to 28 bits
     t = above * y
-    left = fma(-above, t, fma(-2.0, t, above))               # without what rounding `below` lost
+    left = fma(-above, t, above - t)                         # without what rounding `below` lost
     return copysign(fma(left, y, t), x)
 
 
-exp2, log1p = both(_exp2), both(_log1p)
+exp2, expm1, log1p = both(_exp2), both(_expm1), both(_log1p)
 erf = ByPrecision(erf_far.float32, body64(_erf64))
 tanh, sigmoid = ByPrecision(body32(_tanh32), body64(_tanh64)), both(_sigmoid)
