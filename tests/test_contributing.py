@@ -1,11 +1,15 @@
-"""The worked example of CONTRIBUTING.md and the tour of README.md run as they stand."""
+"""The worked example of CONTRIBUTING.md, the tour of README.md and the examples of docstrings run as they stand."""
 from __future__ import annotations
 
 import doctest
+import importlib
+import pkgutil
 import re
 from pathlib import Path
 
 import pytest
+
+import numtorch
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -41,6 +45,16 @@ def test_readme_tour():
     output = []
     runner.run(test, out=output.append)
     assert runner.summarize(verbose=False).failed == 0, "".join(output)
+
+
+def test_examples_in_docstrings():
+    """Every example of a docstring runs, and gives what it says."""
+    runner, output = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS), []
+    for module in pkgutil.walk_packages(numtorch.__path__, "numtorch."):
+        if not module.name.endswith("__main__") and ".cuda" not in module.name:         # CUDA's need a device
+            for test in doctest.DocTestFinder().find(importlib.import_module(module.name)):
+                runner.run(test, out=output.append)
+    assert runner.tries > 100 and runner.failures == 0, "".join(output)
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md"])

@@ -67,10 +67,12 @@ def _with_typed_literals(code, compute, literals):
         load = dis.opmap["LOAD_CONST"]
         for instruction in dis.get_instructions(code):
             if instruction.opname == "LOAD_SMALL_INT":
-                if instruction.arg not in constants or len(constants) > 255:
+                same = (i for i, c in enumerate(constants) if type(c) is int and c == instruction.arg)       # 1.0 and True equal 1
+                place = next(same, len(constants))
+                if place == len(constants):
                     constants.append(instruction.arg)
                 patched[instruction.offset] = load
-                patched[instruction.offset + 1] = constants.index(instruction.arg)
+                patched[instruction.offset + 1] = place
     typed = tuple(_typed_constant(c, compute, literals) for c in constants)
     return code.replace(co_consts=typed, co_code=bytes(patched))
 

@@ -218,7 +218,13 @@ def _default_dim(name, dim, ndim):
 
 
 def softmax(input, dim=None, _stacklevel: int = 3, dtype=None) -> Tensor:
-    """exp(x) / sum(exp(x)) along a dimension."""
+    """exp(x) / sum(exp(x)) along a dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.softmax(torch.tensor([0., 0.]), 0)
+        tensor([0.5000, 0.5000])
+    """
     return softmax_ops.softmax(input, _default_dim("softmax", dim, input.layout.ndim), dtype)
 
 
@@ -276,7 +282,14 @@ def bilinear(input1, input2, weight, bias=None) -> Tensor:
 # ---------------------------------------------------------------- losses
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index: int = -100, reduce=None, reduction: str = "mean",
                   label_smoothing: float = 0.0) -> Tensor:
-    """-log softmax(input)[target]; see `numtorch.ops.crossentropy.cross_entropy` for shapes and options."""
+    """-log softmax(input)[target]; see `numtorch.ops.crossentropy.cross_entropy` for shapes and options.
+
+    Example:
+        >>> import numtorch as torch
+        >>> loss = torch.nn.functional.cross_entropy(torch.zeros(3, 4), torch.tensor([0, 3, 1]))
+        >>> loss
+        tensor(1.3863)
+    """
     if size_average is not None or reduce is not None:
         reduction = _legacy_reduction(size_average, reduce, reduction)
     return crossentropy.cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
@@ -289,7 +302,13 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index: int = 
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None) -> Tensor:
-    """(input - target)^2, its mean or its sum."""
+    """(input - target)^2, its mean or its sum.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.mse_loss(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
+        tensor(2.)
+    """
     if size_average is not None or reduce is not None:
         reduction = _legacy_reduction(size_average, reduce, reduction)
     return paired_loss("mse_loss", loss.squared_error, input, target, reduction, weight)

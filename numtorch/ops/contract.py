@@ -172,7 +172,13 @@ _batched = new_plan_table()
 
 @method
 def bmm(input, mat2, *, out=None) -> Tensor:
-    """Products of two batches of matrices: (b, n, m) and (b, m, p) give (b, n, p)."""
+    """Products of two batches of matrices: (b, n, m) and (b, m, p) give (b, n, p).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.bmm(torch.ones(2, 3, 4), torch.ones(2, 4, 5)).shape
+        torch.Size([2, 3, 5])
+    """
     return _planned("bmm", _batched, _plan_bmm, _bmm_vjp, input, mat2, out)
 
 
@@ -351,7 +357,14 @@ def _mv_vjp(node, grad):
 
 @method
 def outer(input, vec2, *, out=None) -> Tensor:
-    """The products of every element of one vector with every element of another, as a matrix."""
+    """The products of every element of one vector with every element of another, as a matrix.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2]).outer(torch.tensor([3, 4]))
+        tensor([[3, 4],
+                [6, 8]])
+    """
     x, y = operand_layouts("outer", input, vec2)
     if x.ndim != 1 or y.ndim != 1:
         raise RuntimeError(f"outer: Expected 1-D arguments, but got {x.ndim}-D and {y.ndim}-D")

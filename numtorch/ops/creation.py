@@ -82,7 +82,14 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
 
 def full(size, fill_value, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
          pin_memory: bool = False) -> Tensor:
-    """A tensor with every element `fill_value`, whose kind decides the dtype when none is given."""
+    """A tensor with every element `fill_value`, whose kind decides the dtype when none is given.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.full((2, 2), 7)
+        tensor([[7, 7],
+                [7, 7]])
+    """
     if dtype is None and type(fill_value) is not float:
         kind = number(fill_value) if not isinstance(fill_value, Tensor) else fill_value
         if kind is None:
@@ -232,7 +239,13 @@ def range_inclusive(start=0, end=None, step=1, *, dtype=None, layout=None, devic
 
 def linspace(start, end, steps, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
              pin_memory: bool = False) -> Tensor:
-    """`steps` values from `start` to `end`, both included, evenly spaced."""
+    """`steps` values from `start` to `end`, both included, evenly spaced.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linspace(0, 1, 5)
+        tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     start, end = _plain(start), _plain(end)
@@ -268,7 +281,14 @@ def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, 
 
 def eye(n, m=None, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
         pin_memory: bool = False) -> Tensor:
-    """An n x m matrix (square when m is None) with ones on the diagonal."""
+    """An n x m matrix (square when m is None) with ones on the diagonal.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2)
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
     m = n if m is None else m
     if n < 0 or m < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {min(n, m)}")

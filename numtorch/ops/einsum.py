@@ -39,6 +39,12 @@ def einsum(equation: str, *operands) -> Tensor:
 
     Raises:
         RuntimeError: an equation that does not fit the operands.
+
+    Example:
+        >>> import numtorch as torch
+        >>> a, b = torch.ones(2, 3), torch.ones(3, 4)
+        >>> torch.einsum("ij,jk->ik", a, b).shape
+        torch.Size([2, 4])
     """
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])

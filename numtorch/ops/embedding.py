@@ -252,6 +252,12 @@ def one_hot(tensor, num_classes: int = -1) -> Tensor:
 
     Raises:
         RuntimeError: not an integer tensor, or an index that is negative or not below `num_classes`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.one_hot(torch.tensor([2, 0]), 3)
+        tensor([[0, 0, 1],
+                [1, 0, 0]])
     """
     if tensor.layout.dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")

@@ -53,7 +53,14 @@ def _arg(kind, x, dim, keepdim):
 
 @method
 def argmax(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
-    """The index of the first largest element, of all (row-major) or along a dimension. NaN counts as largest."""
+    """The index of the first largest element, of all (row-major) or along a dimension. NaN counts as largest.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[1., 5.], [4., 2.]])
+        >>> x.argmax(), x.argmax(1)
+        (tensor(1), tensor([1, 0]))
+    """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return into(out, _arg("argmax", input, dim, keepdim))
@@ -98,7 +105,25 @@ def _max_or_min(kind, total, pairwise, input, dim, keepdim, out):
 
 @method
 def max(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None):
-    """The largest element; with a dimension, (values, indices) along it; with a second tensor, `maximum`."""
+    """The largest element; with a dimension, (values, indices) along it; with a second tensor, `maximum`.
+
+    Args:
+        input: the tensor.
+        dim: the dimension along which the largest are found, or a tensor to compare with. None: of all elements.
+        keepdim: leave the dimension in the result, of size 1.
+
+    Raises:
+        IndexError: there is no such dimension, or it is empty.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[1., 5.], [4., 2.]])
+        >>> x.max()
+        tensor(5.)
+        >>> values, indices = x.max(1)
+        >>> values, indices
+        (tensor([5., 4.]), tensor([1, 0]))
+    """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return _max_or_min("max", MAX, arithmetic.maximum, input, dim, keepdim, out)

@@ -253,6 +253,12 @@ def index_select(input, dim, index, *, out=None) -> Tensor:
 
     Raises:
         IndexError: an index out of bounds, or `index` has more than one dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1, 2, 3], [4, 5, 6]]).index_select(1, torch.tensor([2, 0]))
+        tensor([[3, 1],
+                [6, 4]])
     """
     try:
         return finish(out, index_values(input, _along[input.layout, dim, index.layout], (index,), False, _not_selected))

@@ -194,6 +194,12 @@ def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
 
     Raises:
         RuntimeError: no tensors, or shapes that differ. TypeError: something that is not a tensor.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.stack((torch.tensor([1, 2]), torch.tensor([3, 4])), 1)
+        tensor([[1, 3],
+                [2, 4]])
     """
     if not _tensors_of("stack", tensors):
         raise RuntimeError("stack expects a non-empty TensorList")

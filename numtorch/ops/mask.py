@@ -79,7 +79,14 @@ def _both(name, input, mask):
 
 @method
 def masked_select(input, mask, *, out=None) -> Tensor:
-    """The elements where the mask holds, in one dimension; the two are broadcast against each other."""
+    """The elements where the mask holds, in one dimension; the two are broadcast against each other.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1, 5, 3])
+        >>> x.masked_select(x > 2)
+        tensor([5, 3])
+    """
     mask = _both("masked_select", input, mask)
     if input.layout.shape != mask.layout.shape:
         shape = broadcast_shapes(input.layout.shape, mask.layout.shape)

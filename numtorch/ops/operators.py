@@ -79,6 +79,11 @@ def clamp(input, min=None, max=None, *, out=None) -> Tensor:
 
     Raises:
         RuntimeError: neither bound is given.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([-2., 0.5, 3.]).clamp(0, 1)
+        tensor([0.0000, 0.5000, 1.0000])
     """
     if min is not None and max is not None:
         return arithmetic.clamp_both(input, min, max, out=out)
@@ -90,7 +95,14 @@ def clamp(input, min=None, max=None, *, out=None) -> Tensor:
 
 
 def where(condition, input=None, other=None, *, out=None):
-    """input where the condition holds, else other; with the condition alone, the indices where it holds."""
+    """input where the condition holds, else other; with the condition alone, the indices where it holds.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([-1., 2.])
+        >>> torch.where(x > 0, x, 0.0)
+        tensor([0., 2.])
+    """
     if input is None and other is None:
         return registry["nonzero"].function(condition, as_tuple=True)
     return arithmetic.where(condition, input, other, out=out)
@@ -115,7 +127,13 @@ def _clamp_(self, min=None, max=None):
 
 
 def masked_fill(input, mask, value) -> Tensor:
-    """`value` where the mask holds, the tensor's own element elsewhere."""
+    """`value` where the mask holds, the tensor's own element elsewhere.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., -2.]).masked_fill(torch.tensor([False, True]), 0.0)
+        tensor([1., 0.])
+    """
     return copy.to_dtype(replace_where(input, mask, value), input.layout.dtype)
 
 

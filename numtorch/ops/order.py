@@ -120,6 +120,12 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 
     Raises:
         RuntimeError: k is negative or more than there are.
+
+    Example:
+        >>> import numtorch as torch
+        >>> values, indices = torch.tensor([3., 9., 5.]).topk(2)
+        >>> values, indices
+        (tensor([9., 5.]), tensor([1, 2]))
     """
     dim, size = _size(input, dim)
     k = int(k)
@@ -134,6 +140,12 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None):
 
     Raises:
         RuntimeError: k is not between 1 and the size of the dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> values, indices = torch.tensor([3., 9., 5.]).kthvalue(2)
+        >>> values, indices
+        (tensor(5.), tensor(2))
     """
     dim, size = _size(input, dim)
     if not 1 <= k <= size:
@@ -155,7 +167,13 @@ def _median(name, input, dim, keepdim, skip_nan, out):
 
 @method
 def median(input, dim=None, keepdim: bool = False, *, out=None):
-    """The middle element, the lower of two; with a dimension, (values, indices) along it. NaN where there is one."""
+    """The middle element, the lower of two; with a dimension, (values, indices) along it. NaN where there is one.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([3., 9., 5., 4.]).median()
+        tensor(4.)
+    """
     return _median("median", input, dim, keepdim, False, out)
 
 

@@ -45,7 +45,15 @@ def unbind(self, dim: int = 0):
 
 @method
 def split(self, split_size_or_sections, dim: int = 0):
-    """Views of consecutive parts of a dimension: of one size (the last may be smaller), or of the given sizes."""
+    """Views of consecutive parts of a dimension: of one size (the last may be smaller), or of the given sizes.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(5).split(2)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+        >>> torch.arange(5).split([1, 4])
+        (tensor([0]), tensor([1, 2, 3, 4]))
+    """
     x = self if self.node is None else separate(self)
     dim = wrap_dim(dim, x.layout.ndim)
     extent = x.layout.shape[dim]
@@ -65,7 +73,13 @@ def split(self, split_size_or_sections, dim: int = 0):
 
 @method
 def chunk(self, chunks, dim: int = 0):
-    """At most `chunks` views of equal size (the last may be smaller) along a dimension."""
+    """At most `chunks` views of equal size (the last may be smaller) along a dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(5).chunk(2)
+        (tensor([0, 1, 2]), tensor([3, 4]))
+    """
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     x = self if self.node is None else separate(self)

@@ -151,7 +151,14 @@ def _positions(counts):
 # ---------------------------------------------------------------- turning round
 @method
 def flip(input, *dims) -> Tensor:
-    """The order of elements reversed along dimensions."""
+    """The order of elements reversed along dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).flip(1)
+        tensor([[2, 1],
+                [4, 3]])
+    """
     try:
         return _moved(input, _moves["flip", input.layout, dims])
     except (KeyError, TypeError, AttributeError):
@@ -219,6 +226,11 @@ def roll(input, shifts, dims=None) -> Tensor:
 
     Raises:
         RuntimeError: not one shift for each dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(4).roll(1)
+        tensor([3, 0, 1, 2])
     """
     if type(shifts) is int and (dims is None or type(dims) is int):
         move = _moves.get(("roll", input.layout, shifts, dims))

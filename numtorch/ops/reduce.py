@@ -320,6 +320,12 @@ def mean(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dt
 
     Raises:
         RuntimeError: an integer tensor without a floating-point `dtype`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[1., 2.], [3., 6.]])
+        >>> x.mean(), x.mean(1)
+        (tensor(3.), tensor([1.5000, 4.5000]))
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)

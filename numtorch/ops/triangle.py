@@ -60,7 +60,14 @@ def _finish(out, result):
 
 @method
 def tril(input, diagonal: int = 0, *, out=None) -> Tensor:
-    """The lower triangle of matrices, 0 above the diagonal `diagonal` above the main one."""
+    """The lower triangle of matrices, 0 above the diagonal `diagonal` above the main one.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.ones(2, 3).tril()
+        tensor([[1., 0., 0.],
+                [1., 1., 0.]])
+    """
     return _finish(out, _triangle("tril", input, diagonal, False))
 
 
@@ -156,6 +163,12 @@ def diag(input, diagonal: int = 0) -> Tensor:
 
     Raises:
         RuntimeError: neither a vector nor a matrix.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2]).diag()
+        tensor([[1, 0],
+                [0, 2]])
     """
     if input.layout.ndim == 1:
         return diag_embed(input, diagonal)

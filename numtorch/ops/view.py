@@ -228,7 +228,13 @@ def _permute_vjp(node, grad):
 
 @method
 def transpose(self, dim0, dim1):
-    """Two dimensions swapped."""
+    """Two dimensions swapped.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2, 3, 4).transpose(0, 2).shape
+        torch.Size([4, 3, 2])
+    """
     return make_view(self, algebra.transpose(self.layout, dim0, dim1), "transpose", _transpose_vjp, (dim0, dim1))
 
 
@@ -361,7 +367,13 @@ def reshape_as(self, other):
 
 @method
 def flatten(self, start_dim: int = 0, end_dim: int = -1):
-    """Dimensions from `start_dim` to `end_dim` merged into one."""
+    """Dimensions from `start_dim` to `end_dim` merged into one.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2, 3, 4).flatten(1).shape
+        torch.Size([2, 12])
+    """
     ndim = self.layout.ndim
     if ndim == 0:
         return reshape(self, 1)
@@ -421,7 +433,13 @@ def narrow_copy(self, dim, start, length):
 
 @method
 def narrow(self, dim, start, length):
-    """`length` indices of a dimension from `start`."""
+    """`length` indices of a dimension from `start`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(6).narrow(0, 2, 3)
+        tensor([2, 3, 4])
+    """
     start = start.item() if isinstance(start, Tensor) else start
     x = self if self.node is None else separate(self)
     return make_view(x, algebra.narrow(x.layout, dim, start, length), "narrow")
@@ -435,7 +453,14 @@ def slice_view(x, dim, start, stop, step):
 
 @method
 def unfold(self, dimension, size, step):
-    """Windows of `size`, `step` apart, along a dimension, as a new last dimension."""
+    """Windows of `size`, `step` apart, along a dimension, as a new last dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(5).unfold(0, 3, 2)
+        tensor([[0, 1, 2],
+                [2, 3, 4]])
+    """
     x = self if self.node is None else separate(self)
     return make_view(x, algebra.unfold(x.layout, dimension, size, step), "unfold")
 

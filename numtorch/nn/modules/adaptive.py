@@ -33,8 +33,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     Example:
         >>> import numtorch as torch
-        >>> softmax = torch.nn.AdaptiveLogSoftmaxWithLoss(4, 10, cutoffs=[2, 6])
-        >>> softmax(torch.randn(3, 4), torch.tensor([0, 3, 9])).output.shape
+        >>> softmax = torch.nn.AdaptiveLogSoftmaxWithLoss(16, 10, cutoffs=[2, 6])
+        >>> softmax(torch.randn(3, 16), torch.tensor([0, 3, 9])).output.shape
         torch.Size([3])
     """
 

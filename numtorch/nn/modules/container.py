@@ -18,7 +18,31 @@ def _numbered(module, index):
     return next(islice(module._modules, index % count, None))
 
 
-class Sequential(Module):
+class _Numbered(Module):
+    """Modules whose names are their places."""
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return self._part(index)
+        return self._modules[_numbered(self, index)]
+
+    def __setitem__(self, index, module):
+        setattr(self, _numbered(self, index), module)
+
+    def __delitem__(self, index):
+        names = list(self._modules)[index] if isinstance(index, slice) else [_numbered(self, index)]
+        for name in names:
+            delattr(self, name)
+        self._modules = {str(i): m for i, m in enumerate(self._modules.values())}
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules.values())
+
+
+class Sequential(_Numbered):
     """Modules called one after the other: `Sequential(a, b)` or `Sequential(OrderedDict(first=a, second=b))`.
 
     Example:
@@ -44,25 +68,8 @@ class Sequential(Module):
             input = module(input)
         return input
 
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return type(self)(OrderedDict(list(self._modules.items())[index]))
-        return self._modules[_numbered(self, index)]
-
-    def __setitem__(self, index, module):
-        setattr(self, _numbered(self, index), module)
-
-    def __delitem__(self, index):
-        names = list(self._modules)[index] if isinstance(index, slice) else [_numbered(self, index)]
-        for name in names:
-            delattr(self, name)
-        self._modules = {str(i): m for i, m in enumerate(self._modules.values())}
-
-    def __len__(self):
-        return len(self._modules)
-
-    def __iter__(self):
-        return iter(self._modules.values())
+    def _part(self, places):
+        return type(self)(OrderedDict(list(self._modules.items())[places]))
 
     def __add__(self, other):
         if not isinstance(other, Sequential):
@@ -94,32 +101,15 @@ class Sequential(Module):
         return module
 
 
-class ModuleList(Module):
+class ModuleList(_Numbered):
     """A list of modules, which are found as children."""
 
     def __init__(self, modules=None):
         super().__init__()
         self.extend(modules or ())
 
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return type(self)(list(self._modules.values())[index])
-        return self._modules[_numbered(self, index)]
-
-    def __setitem__(self, index, module):
-        setattr(self, _numbered(self, index), module)
-
-    def __delitem__(self, index):
-        names = list(self._modules)[index] if isinstance(index, slice) else [_numbered(self, index)]
-        for name in names:
-            delattr(self, name)
-        self._modules = {str(i): m for i, m in enumerate(self._modules.values())}
-
-    def __len__(self):
-        return len(self._modules)
-
-    def __iter__(self):
-        return iter(self._modules.values())
+    def _part(self, places):
+        return type(self)(list(self._modules.values())[places])
 
     def __contains__(self, module):
         return any(m is module for m in self._modules.values())
