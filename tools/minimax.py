@@ -302,15 +302,23 @@ def pow_tables(dtype):
 
 
 def tan_tables(dtype):
-    """(sin a, cos a) of 16 directions over half a turn, -0.0 for the sine of 0, times whatever brings both closest to floats."""
+    """(sin a, cos a) of 16 directions over half a turn, -0.0 for the sine of 0, times what brings both close to floats and tan(a + b) =
+    (sin a + cos a tan b) / (cos a - sin a tan b) the least error from rounding its numerator and denominator."""
+    tangents = np.tan(np.linspace(-np.pi / 32, np.pi / 32, 201))
+
+    def roundings(sine, cosine):
+        above, below = sine + cosine * tangents, cosine - sine * tangents
+        error, unit = [np.abs(np.spacing(np.abs(v)) / v) for v in (above, below)], np.abs(above / below)
+        return np.max(sum(error) * unit / np.spacing(unit)) / 2
+
     sines, cosines = [-0.0], [1.0]
     for j in range(1, 16):
         best = None
-        for trial in range(1, 2000):
+        for trial in range(1, 4000):
             sine = mp.mpf(float(dtype(float(mp.sin(mp.pi * j / 16) * (1 + mp.mpf(trial) / 4000)))))
             cosine = sine * mp.cot(mp.pi * j / 16) if j != 8 else mp.mpf(0)
             rounded = mp.mpf(float(dtype(float(cosine))))
-            error = abs(rounded - cosine) / (abs(cosine) or 1)
+            error = abs(rounded - cosine) / (abs(cosine) or 1) / float(np.finfo(dtype).eps) + 0.2 * roundings(float(sine), float(cosine))
             if best is None or error < best[0]:
                 best = (error, float(sine), float(rounded))
         sines.append(best[1])
