@@ -28,13 +28,14 @@ SPAN = 2048                      # indices that are looked at and then used: hal
 
 # ---------------------------------------------------------------- one index array, runs of one element
 def row_start(row, dims, sizes, strides):
-    """The element offset of a row: a position in all dims but the last."""
+    """The element offset of a row: a position in all dims but the last. The first dim needs no division, which of a row of 64
+    would be a third of the time."""
     base = int64(0)
-    for back in range(1, dims):
+    for back in range(1, dims - 1):
         d = dims - 1 - back
         base += row % sizes[d] * strides[d]
         row = row // sizes[d]
-    return base
+    return base + row * strides[0] if dims > 1 else base
 
 
 def first_bad(index, count, stride, entry):
