@@ -391,7 +391,7 @@ def any(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out
     """Whether any element is non-zero: a bool, of uint8 a uint8."""
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(out, _truth(ANY.run(input, _dims(dim), keepdim), input))
+    return into(out, ANY.run(input, _dims(dim), keepdim))
 
 
 @method
@@ -399,12 +399,7 @@ def all(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out
     """Whether all elements are non-zero: a bool, of uint8 a uint8."""
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(out, _truth(ALL.run(input, _dims(dim), keepdim), input))
-
-
-def _truth(found, input):
-    """Truths about uint8 are uint8: PyTorch's masks were, before it had bool."""
-    return to_dtype(found, input.layout.dtype) if input.layout.dtype.name == "uint8" else found
+    return into(out, ALL.run(input, _dims(dim), keepdim))
 
 
 @method
