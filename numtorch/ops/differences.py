@@ -64,8 +64,8 @@ def gradient(input, *, spacing=1, dim=None, edge_order: int = 1) -> tuple:
     if isinstance(spacing, (list, tuple)):
         given = list(spacing)
         if len(given) != len(dims):
-            raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}, one for "
-                               f"each dimension, but got a list of length {len(given)}")
+            raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
+                               f"{len(dims)}, one for each dimension, but got a list of length {len(given)}")
     else:
         given = [spacing] * len(dims)
     x = input
@@ -76,6 +76,6 @@ def gradient(input, *, spacing=1, dim=None, edge_order: int = 1) -> tuple:
         if n < edge_order + 1:
             raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
         if isinstance(each, Tensor) and (each.layout.ndim != 1 or each.layout.shape[0] != n):
-            raise RuntimeError(f"torch.gradient expected each element of the coordinates to have the size of its dimension, {n}, but "
-                               f"got {list(each.layout.shape)}")
+            raise RuntimeError("torch.gradient expected each element of the coordinates to have the size of its dimension, "
+                               f"{n}, but got {list(each.layout.shape)}")
     return tuple([_slope(x, d, each, edge_order) for d, each in zip(dims, given)])

@@ -261,7 +261,7 @@ def _floating(dtype):
 
 
 def _truth(dtype):
-    return uint8 if dtype is uint8 else bool_            # as in PyTorch, where bytes were bools once
+    return uint8 if dtype is uint8 else bool_            # as PyTorch's masks were, before it had bool
 
 
 SUM = ReduceOp("sum", _wide_integers, _sum_vjp)
