@@ -46,6 +46,7 @@ VALUES = {
     "gradient": (lambda t: t.gradient(t.tensor([1.0, 2.0, 4.0, 8.0]), spacing=(t.tensor([0.0, 0.5, 2.0, 2.5]),), edge_order=2)[0], [2.1666667, 1.8333334, 6.3333335, 9.666667]),
     "gradient_of_integers": (lambda t: t.gradient(t.tensor([1, 2, 4, 8]), spacing=2)[0], [0.5, 0.75, 1.5, 2.0]),
     "in_place": (lambda t: [t.tensor([NAN, 1.0]).nan_to_num_(3.0).tolist(), t.nn.functional.leaky_relu_(t.tensor([-1.0, 1.0]), 0.5).tolist()], [[3.0, 1.0], [-0.5, 1.0]]),
+    "slope_of_no_deviation": (lambda t: _grad_of(t, lambda x: (x * 2).std().backward()), [0.0, 0.0]),
     "set_submodule": (lambda t: str(_with_submodule(t)), "Sequential(\n  (0): ReLU()\n)"),
 }
 

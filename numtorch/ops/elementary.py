@@ -59,6 +59,17 @@ def _(grad, x):
     return grad / conj(x)
 
 
+@pointwise(kind="float", cost=3, methods=False, refuses=FLOATS)
+def deviation(variance):
+    """Square root of a variance. Where that is 0 its slope, which has no limit, is taken for 0, as PyTorch's is."""
+    return sqrt(variance)
+
+
+@deviation.derivative
+def _(grad, out):
+    return where(out == 0, 0, grad / (2 * where(out == 0, 1, out)))
+
+
 @sqrt.derivative
 def _(grad, out):
     return grad / (conj(out) * 2)

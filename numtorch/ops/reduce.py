@@ -438,7 +438,7 @@ def std(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, kee
     """The standard deviation, the square root of `var`."""
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(out, elementary.sqrt(var(input, dim, unbiased, keepdim, correction=correction)))
+    return into(out, elementary.deviation(var(input, dim, unbiased, keepdim, correction=correction)))
 
 
 def var_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None):
