@@ -1,5 +1,5 @@
 """Helpers around layers: gradient clipping, parameters as one vector (parameters.py), sequences of different lengths (rnn.py)."""
-from . import rnn
+from . import parametrizations, parametrize, rnn
 from .parameters import (
                          clip_grad_norm_,
                          clip_grad_value_,
@@ -9,5 +9,6 @@ from .parameters import (
                          vector_to_parameters,
 )
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector", "rnn",
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector",
+           "parametrizations", "parametrize", "rnn",
            "vector_to_parameters"]

@@ -1,0 +1,113 @@
+"""Parametrizations of weights: a length and a direction (Salimans and Kingma, "Weight normalization", 2016), and the largest
+singular value held at 1 (Miyato et al., "Spectral normalization for generative adversarial networks", 2018)."""
+from __future__ import annotations
+
+from ...autograd.modes import no_grad
+from ...tensor import Tensor
+from .. import functional as F
+from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from ..modules.module import Module
+from .parametrize import register_parametrization
+
+
+def norm_except_dim(v, pow: float = 2, dim: int = 0) -> Tensor:
+    """The norm over all dimensions but one, kept with extent 1; over all of them with dim -1."""
+    if dim == -1:
+        return v.norm(pow)
+    others = [d for d in range(v.layout.ndim) if d != dim % v.layout.ndim]
+    return v.norm(pow, others, keepdim=True) if others else v.abs()
+
+
+class _WeightNorm(Module):
+    def __init__(self, dim=0):
+        super().__init__()
+        self.dim = -1 if dim is None else dim
+
+    def forward(self, weight_g, weight_v):
+        return weight_v * (weight_g / norm_except_dim(weight_v, 2, self.dim))
+
+    def right_inverse(self, weight):
+        return norm_except_dim(weight, 2, self.dim), weight
+
+
+def weight_norm(module, name: str = "weight", dim: int = 0):
+    """Make a weight v * g / |v|, with a length g and a direction v as parameters (`original0` and `original1`).
+
+    Args:
+        dim: the dimension that keeps lengths of its own; None for one length in all.
+
+    Returns:
+        The module.
+
+    Example:
+        >>> import numtorch as torch
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(3, 2))
+        >>> layer.parametrizations.weight.original0.shape
+        torch.Size([2, 1])
+    """
+    return register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+
+
+class _SpectralNorm(Module):
+    """A weight over its largest singular value, which power iterations follow: one a call while training."""
+
+    def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
+        super().__init__()
+        ndim = weight.layout.ndim
+        if not -ndim <= dim < ndim:
+            raise IndexError(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})")
+        if n_power_iterations <= 0:
+            raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
+        self.dim, self.eps, self.n_power_iterations = dim % ndim, eps, n_power_iterations
+        if ndim > 1:
+            with no_grad():
+                matrix = self._matrix(weight.detach())
+                rows, columns = matrix.layout.shape
+                self.register_buffer("_u", F.normalize(matrix.new_empty(rows).normal_(), dim=0, eps=eps))
+                self.register_buffer("_v", F.normalize(matrix.new_empty(columns).normal_(), dim=0, eps=eps))
+                self._follow(matrix, 15)
+
+    def _matrix(self, weight):
+        return weight.movedim(self.dim, 0).flatten(1)
+
+    @no_grad()
+    def _follow(self, matrix, steps):
+        for _ in range(steps):
+            self._u.copy_(F.normalize(matrix.mv(self._v), dim=0, eps=self.eps))
+            self._v.copy_(F.normalize(matrix.mH.mv(self._u), dim=0, eps=self.eps))
+
+    def forward(self, weight):
+        if weight.layout.ndim == 1:
+            return F.normalize(weight, dim=0, eps=self.eps)
+        matrix = self._matrix(weight)
+        if self.training:
+            self._follow(matrix.detach(), self.n_power_iterations)
+        return weight / self._u.clone().vdot(matrix.mv(self._v.clone()))
+
+    def right_inverse(self, value):
+        return value
+
+
+def spectral_norm(module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim=None):
+    """Divide a weight by its largest singular value, which is followed by power iterations while training.
+
+    Args:
+        n_power_iterations: iterations at each use.
+        eps: added to lengths against division by 0.
+        dim: the dimension of outputs: 0, and 1 in transposed convolutions.
+
+    Returns:
+        The module.
+
+    Raises:
+        ValueError: no such tensor, or no iterations.
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor):
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    if dim is None:
+        dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
+    return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
+
+
+__all__ = ["norm_except_dim", "spectral_norm", "weight_norm"]

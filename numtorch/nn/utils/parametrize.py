@@ -1,0 +1,249 @@
+"""Parameters that are functions of others: `register_parametrization` puts a module between what is stored and what is used.
+
+The module's class becomes a subclass of its own with a property in the parameter's place; what is stored moves to
+`module.parametrizations.<name>.original` (or `original0`, `original1`, ... where it is several tensors).
+"""
+from __future__ import annotations
+
+from contextlib import contextmanager
+from copy import deepcopy
+
+from ...autograd.modes import no_grad
+from ...tensor import Tensor
+from ..modules.container import ModuleDict, ModuleList
+from ..modules.module import Module
+from ..parameter import Parameter
+
+_cached = [0, {}]                                        # how many `cached` contexts are open, and what was computed in them
+
+
+@contextmanager
+def cached():
+    """Inside, parametrised tensors are computed once, not at every use."""
+    _cached[0] += 1
+    try:
+        yield
+    finally:
+        _cached[0] -= 1
+        if not _cached[0]:
+            _cached[1].clear()
+
+
+def _kept(made, original):
+    """A tensor to store: a Parameter where the original was one."""
+    return Parameter(made, original.requires_grad) if isinstance(original, Parameter) else made
+
+
+class ParametrizationList(ModuleList):
+    """The parametrizations of one tensor, in the order they are applied, and what they start from.
+
+    Attributes:
+        original, or original0, original1, ...: what is stored.
+    """
+
+    def __init__(self, modules, original, unsafe: bool = False):
+        modules = list(modules)
+        if not modules:
+            raise ValueError("ParametrizationList requires one or more modules.")
+        super().__init__(modules)
+        self.unsafe, made = unsafe, original
+        with no_grad():
+            for each in reversed(modules):
+                if hasattr(each, "right_inverse"):
+                    try:
+                        made = each.right_inverse(made)
+                    except NotImplementedError:
+                        pass
+        self.is_tensor = isinstance(made, Tensor)
+        if self.is_tensor:
+            self._store("original", made, original)
+        else:
+            self.ntensors = len(made)
+            for number, each in enumerate(made):
+                self._store(f"original{number}", each, original)
+        if not unsafe:
+            self._check(original)
+
+    def _store(self, name, made, original):
+        made = made if made is original else _kept(made, original)
+        if isinstance(made, Parameter):
+            self.register_parameter(name, made)
+        else:
+            self.register_buffer(name, made)
+
+    def _check(self, original):
+        found = self()
+        if not isinstance(found, Tensor):
+            raise ValueError(f"A parametrization must return a tensor. Got {type(found).__name__}.")
+        for what in ("dtype", "shape"):
+            if getattr(found, what) != getattr(original, what):
+                raise ValueError(f"Registering a parametrization may not change the {what} of the tensor, unless `unsafe` flag is "
+                                 f"enabled.\nunparametrized {what}: {getattr(original, what)}\nparametrized {what}: "
+                                 f"{getattr(found, what)}")
+
+    def _originals(self):
+        return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
+
+    def right_inverse(self, value) -> None:
+        """Store what the parametrizations make `value` of. Raises RuntimeError for one without a `right_inverse`."""
+        with no_grad():
+            for each in reversed(list(self)):
+                if not hasattr(each, "right_inverse"):
+                    raise RuntimeError(f"parametrization {type(each).__name__} does not implement right_inverse.")
+                value = each.right_inverse(value)
+            for original, new in zip(self._originals(), [value] if self.is_tensor else value):
+                original.data = new.detach().clone()
+
+    def forward(self):
+        first, *others = self
+        found = first(*self._originals())
+        for each in others:
+            found = each(found)
+        return found
+
+
+def is_parametrized(module, tensor_name=None) -> bool:
+    """Whether a module has parametrizations (of that tensor)."""
+    parametrizations = getattr(module, "parametrizations", None)
+    if not isinstance(parametrizations, ModuleDict):
+        return False
+    return len(parametrizations) > 0 if tensor_name is None else tensor_name in parametrizations
+
+
+def _property(name):
+    def get(self):
+        if not _cached[0]:
+            return self.parametrizations[name]()
+        key = id(self), name
+        if key not in _cached[1]:
+            _cached[1][key] = self.parametrizations[name]()
+        return _cached[1][key]
+
+    def put(self, value):
+        self.parametrizations[name].right_inverse(value)
+    return property(get, put)
+
+
+def _with_class(module):
+    """Give a module a class of its own, for properties."""
+    kind = type(module)
+
+    def deep_copy(self, memo):
+        copied = memo.get(id(self))
+        if copied is None:
+            copied = memo[id(self)] = self.__new__(type(self))
+            copied.__dict__.update(deepcopy(self.__dict__, memo))
+        return copied
+
+    def reduce(self, protocol):
+        raise RuntimeError("Serialization of parametrized modules is only supported through state_dict().")
+    module.__class__ = type(f"Parametrized{kind.__name__}", (kind,), {"__deepcopy__": deep_copy, "__reduce_ex__": reduce,
+                                                                      "__module__": kind.__module__})
+
+
+def register_parametrization(module, tensor_name: str, parametrization, *, unsafe: bool = False):
+    """Make a parameter or buffer what `parametrization` computes from a stored tensor. More of them are applied one after another.
+
+    Args:
+        parametrization: a Module of the stored tensor. Its `right_inverse`, if it has one, says what to store for a given value
+            (a tensor or several, which its forward then takes).
+        unsafe: do not check that shape and dtype stay.
+
+    Returns:
+        The module.
+
+    Raises:
+        ValueError: no such tensor, or one whose shape or dtype would change.
+
+    Example:
+        >>> import numtorch as torch
+        >>> from numtorch.nn.utils import parametrize
+        >>> class Symmetric(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return x.triu() + x.triu(1).mT
+        >>> layer = parametrize.register_parametrization(torch.nn.Linear(2, 2), "weight", Symmetric())
+        >>> bool((layer.weight == layer.weight.mT).all()), list(layer.state_dict())
+        (True, ['bias', 'parametrizations.weight.original'])
+    """
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        already = module.parametrizations[tensor_name]
+        value = getattr(module, tensor_name)
+        if not unsafe:
+            changed = parametrization(value)
+            if not isinstance(changed, Tensor) or changed.shape != value.shape or changed.dtype != value.dtype:
+                raise ValueError("A parametrization may not change the shape or dtype of the tensor, unless `unsafe` is enabled")
+        already.append(parametrization)
+        if hasattr(parametrization, "right_inverse"):
+            already.right_inverse(value)
+    elif tensor_name in module._parameters or tensor_name in module._buffers:
+        made = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe)
+        delattr(module, tensor_name)
+        if not is_parametrized(module):
+            _with_class(module)
+            module.parametrizations = ModuleDict()
+        setattr(type(module), tensor_name, _property(tensor_name))
+        module.parametrizations[tensor_name] = made
+    else:
+        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
+                         f"'{tensor_name}'")
+    return module
+
+
+def remove_parametrizations(module, tensor_name: str, leave_parametrized: bool = True):
+    """Store a tensor as such again.
+
+    Args:
+        leave_parametrized: keep the value that the parametrizations give; else the one that was stored.
+
+    Returns:
+        The module.
+
+    Raises:
+        ValueError: it is not parametrised, or is made of several tensors and not to be left so.
+    """
+    if not is_parametrized(module, tensor_name):
+        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
+    found = module.parametrizations[tensor_name]
+    if found.is_tensor:
+        original = found.original
+        if leave_parametrized:
+            with no_grad():
+                original.data = getattr(module, tensor_name).detach().clone()
+    elif leave_parametrized:
+        made = getattr(module, tensor_name).detach()
+        original = Parameter(made) if made.layout.dtype.category >= 2 and isinstance(found.original0, Parameter) else made
+    else:
+        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
+                         "sequence of tensors.")
+    delattr(type(module), tensor_name)
+    del module.parametrizations[tensor_name]
+    if not is_parametrized(module):
+        del module.parametrizations
+        module.__class__ = type(module).__bases__[0]
+    if isinstance(original, Parameter):
+        module.register_parameter(tensor_name, original)
+    else:
+        module.register_buffer(tensor_name, original)
+    return module
+
+
+def type_before_parametrizations(module) -> type:
+    """The class a module had before it was given parametrizations."""
+    return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+def transfer_parametrizations_and_params(from_module: Module, to_module: Module, tensor_name=None) -> Module:
+    """Give another module the parametrizations of one (or of one tensor), with what they store, and return it."""
+    if not is_parametrized(from_module):
+        return to_module
+    for name in [tensor_name] if tensor_name is not None else list(from_module.parametrizations):
+        for each in from_module.parametrizations[name]:
+            register_parametrization(to_module, name, each, unsafe=True)
+        for mine, theirs in zip(to_module.parametrizations[name]._originals(), from_module.parametrizations[name]._originals()):
+            mine.data = theirs.detach().clone()
+    return to_module
+
+
+__all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
+           "transfer_parametrizations_and_params", "type_before_parametrizations"]
