@@ -302,8 +302,8 @@ def pow_tables(dtype):
 
 
 def tan_tables(dtype):
-    """(sin a, cos a) of 16 directions over half a turn, -0.0 for the sine of 0, times what brings both close to floats and tan(a + b) =
-    (sin a + cos a tan b) / (cos a - sin a tan b) the least error from rounding its numerator and denominator."""
+    """(sin a, cos a) of 16 directions over half a turn, -0.0 for the sine of 0, times what brings both close to floats and
+    tan(a + b) = (sin a + cos a tan b) / (cos a - sin a tan b) the least error from rounding its numerator and denominator."""
     tangents = np.tan(np.linspace(-np.pi / 32, np.pi / 32, 201))
 
     def roundings(sine, cosine):
@@ -318,7 +318,8 @@ def tan_tables(dtype):
             sine = mp.mpf(float(dtype(float(mp.sin(mp.pi * j / 16) * (1 + mp.mpf(trial) / 4000)))))
             cosine = sine * mp.cot(mp.pi * j / 16) if j != 8 else mp.mpf(0)
             rounded = mp.mpf(float(dtype(float(cosine))))
-            error = abs(rounded - cosine) / (abs(cosine) or 1) / float(np.finfo(dtype).eps) + 0.2 * roundings(float(sine), float(cosine))
+            error = abs(rounded - cosine) / (abs(cosine) or 1) / float(np.finfo(dtype).eps)
+            error += 0.2 * roundings(float(sine), float(cosine))
             if best is None or error < best[0]:
                 best = (error, float(sine), float(rounded))
         sines.append(best[1])
