@@ -18,7 +18,7 @@ from .dtypes import dtype, int64
 from .dtypes import from_numpy as dtype_from_numpy
 from .layout import Layout
 from .storage import address_of, foreign_storage
-from .tensor import Size, Tensor, alias, fresh, lasting
+from .tensor import Size, Tensor, alias, check_fits, fresh, lasting
 from .tensor import wrap as tensor_over
 
 
@@ -165,6 +165,9 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
     else:
         array, kind, source_words, natural = _as_array(data)
     wanted = dtypes.as_dtype(dtype) if dtype is not None else natural
+    if array.dtype.kind in "iu" and wanted.category == 1 and wanted is not int64 and array.size and type(data) in _PLAIN:
+        for value in (int(array.min()), int(array.max())):
+            check_fits(value, wanted)                    # NumPy would wrap it around
     out = lasting(Layout.of(wanted, array.shape))
     if wanted is kind and source_words:
         raw_array(out)[...] = array
@@ -178,7 +181,7 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
     return out.requires_grad_() if requires_grad else out
 
 
-_TENSORS = {Tensor}
+_TENSORS, _PLAIN = {Tensor}, (list, tuple, int)
 _FORMATS = {"float32": "f", "float64": "d", "int64": "q", "bool": "?"}
 _CATEGORIES = {frozenset({float}): 2, frozenset({int}): 1, frozenset({bool}): 0, frozenset({int, float}): 2, frozenset(): 2}
 

@@ -5,7 +5,7 @@ from ..autograd.engine import arithmetic as engine_arithmetic
 from ..tensor import Tensor
 from . import arithmetic, comparison, copy, creation, join, power, reduce, writing
 from .mask import replace_where
-from .op import as_operand, method, registry
+from .op import as_operand, method, registry, result_type
 from .resize import into
 
 
@@ -32,7 +32,15 @@ Tensor.__rpow__ = lambda self, other: power.pow(as_operand("pow", other), self)
 Tensor.__ipow__ = power.pow_of.op.inplace
 Tensor.__neg__ = arithmetic.neg
 Tensor.__abs__ = arithmetic.abs
-Tensor.__invert__ = comparison.bitwise_not
+
+
+def _invert(self):
+    if self.layout.dtype.category > 1:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return comparison.bitwise_not(self)
+
+
+Tensor.__invert__ = _invert
 
 
 def _equality(function, otherwise):
@@ -53,13 +61,21 @@ def add(input, other, *, alpha=1, out=None) -> Tensor:
     """input + alpha * other, elementwise."""
     if alpha == 1:
         return arithmetic.add(input, other, out=out)
+    _check_factor(input, other, alpha)
     return arithmetic.add_scaled(input, other, alpha, out=out)
+
+
+def _check_factor(input, other, alpha):
+    """Raise RuntimeError for a fraction as a factor of integers, which would make them floating-point numbers."""
+    if type(alpha) is float and result_type(input, other).category < 2:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
 
 
 def sub(input, other, *, alpha=1, out=None) -> Tensor:
     """input - alpha * other, elementwise."""
     if alpha == 1:
         return arithmetic.sub(input, other, out=out)
+    _check_factor(input, other, alpha)
     return arithmetic.add_scaled(input, other, -alpha, out=out)
 
 
