@@ -12,7 +12,7 @@ from numpy import float32, inf, int64, uint64
 from ..intrinsics import address_of, as_pointer, float_of, local_array, offset, select
 from .product import same
 from .random import philox
-from .tile import multiply_tile, transpose_tile
+from .tile import multiply_tile, tile_height, transpose_tile
 
 T = float32                                              # the compute type; bound by compile_kernel, like the names below
 MR, NV, W, NR = 14, 2, 16, 32
@@ -36,17 +36,11 @@ def whole_panels(columns):
     return (columns + NR - 1) // NR * NR
 
 
-def tile_height(remaining):
-    """Rows of the next tile, even while there are: what remains is shared."""
-    tiles = (remaining + MR - 1) // MR
-    return min(((remaining + tiles - 1) // tiles + 1) // 2 * 2, remaining)
-
-
 def product(rows, depth, left, left_row, left_column, right, right_row, out, out_row, flags):
     """One panel of `out` (+)= left @ right, all of its NR columns."""
     i = int64(0)
     while i < rows:
-        height = tile_height(rows - i)
+        height = tile_height(rows - i, int64(MR))
         multiply_tile(MR, NV, W, 0, height, depth, offset(left, i * left_row), left_row, left_column, right, right_row,
                       offset(out, i * out_row), out_row, int64(NR), T(1), T(1), out, flags)
         i += height

@@ -115,7 +115,8 @@ def correlate_channels(x, weight, bias, out, workspace, walk):
                                           start, int64(0), lowest, to)
                     else:
                         for i in range(run * WIDTH):
-                            to[i] = max(start[i % WIDTH], lowest)
+                            value = start[i % WIDTH]
+                            to[i] = lowest if value < lowest else value      # NaN stays
             _turn_back(sums, present, places, offset(out, at * places))
 
 

@@ -32,7 +32,6 @@ from .gemmpack import (
     pack_left_words,
     pack_right_words,
     pack_rows,
-    tile_height,
 )
 from .gemmwords import widen_left, widen_right
 from .product import (
@@ -76,7 +75,7 @@ from .product import (
     split,
     tile_pitch,
 )
-from .tile import ACCUMULATE, ASK_ROWS, COLUMN_BIAS, RELU, ROW_BIAS, SCALE, host_tile, multiply_tile
+from .tile import ACCUMULATE, ASK_ROWS, COLUMN_BIAS, RELU, ROW_BIAS, SCALE, host_tile, multiply_tile, tile_height
 
 T = float32                                              # bound by compile_kernel, like the names below
 MR, NV, W, NR, MASKED, LEFT = 14, 2, 16, 32, 1, 16

@@ -9,24 +9,11 @@ from __future__ import annotations
 from numpy import float32, int64
 
 from ..intrinsics import offset
-from .tile import copy_row, transpose_tile
+from .tile import copy_row, tile_height, transpose_tile
 
 T = float32                                              # bound by compile_kernel, like the names below
 MR, LV, NV, W, NR, MASKED = 14, 1, 2, 16, 32, 1
 LEFT = 16                                                # whole vectors: at a pitch of 14, 1024 x 1024 took 0.32 ms and not 0.24
-
-
-def _even_share(remaining, tiles):
-    return min(((remaining + tiles - 1) // tiles + 1) // 2 * 2, remaining)
-
-
-def tile_height(remaining, tallest):
-    """Rows of the next tile, even while there are: what remains is shared, 15 = 8 + 7 and not 14 + 1."""
-    if remaining <= tallest:
-        return remaining
-    if remaining <= 2 * tallest:
-        return _even_share(remaining, 2)
-    return _even_share(remaining, 3) if remaining <= 3 * tallest else tallest
 
 
 def _pack(source, stride, step, present, pitch_rows, depth, out):

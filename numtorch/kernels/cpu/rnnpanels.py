@@ -12,9 +12,8 @@ from numpy import float32, int64
 from ..intrinsics import local_array, offset
 from ..threads import prepare
 from .elements import itemsize, prepare_parts, same, shares, typed
-from .gemmpack import tile_height
 from .product import finish
-from .tile import ACCUMULATE, COLUMN_BIAS, copy_row, host_tile, multiply_tile, transpose_tile
+from .tile import ACCUMULATE, COLUMN_BIAS, copy_row, host_tile, multiply_tile, tile_height, transpose_tile
 
 T = float32
 load = store = same

@@ -52,6 +52,19 @@ def host_tile(item_bytes: int) -> Tile:
     return Tile(8, 3, width, False) if registers == 32 else Tile(6, 2, width, False)
 
 
+def _even_share(remaining, tiles):
+    return min(((remaining + tiles - 1) // tiles + 1) // 2 * 2, remaining)
+
+
+def tile_height(remaining, tallest):
+    """Rows of the next tile, even while there are: what remains is shared, 15 = 8 + 7 and not 14 + 1."""
+    if remaining <= tallest:
+        return remaining
+    if remaining <= 2 * tallest:
+        return _even_share(remaining, 2)
+    return _even_share(remaining, 3) if remaining <= 3 * tallest else tallest
+
+
 def _multiply_tile(max_rows, vectors, width, masked, rows, depth, left, left_row, left_column, right, right_row, out, out_row,
                    columns, alpha, beta, bias, flags):
     """out[rows, vectors * width] = relu(alpha * left @ right + beta * out + bias), all but the product by their flags.
