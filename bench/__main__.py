@@ -34,7 +34,8 @@ def arguments(words=None):
                         help="time a row may take, all sides together (default 0.25)")
     parser.add_argument("--quick", action="store_true", help="the smallest useful run: 0.02 s a row, float32, no limits, no epochs")
     parser.add_argument("--json", metavar="FILE", help="write the result there")
-    parser.add_argument("--from", dest="source", metavar="FILE", help="show, draw, compare this result instead of measuring")
+    parser.add_argument("--from", dest="sources", metavar="FILE", action="append", default=[],
+                        help="show, draw, compare this result instead of measuring (repeated: the best of several runs)")
     parser.add_argument("--compare", metavar="FILE",
                         help="name what became slower than in this result; exit with 1 if anything did")
     parser.add_argument("--plot", metavar="FILE", help="draw the roofline, growth with size, and all ratios (PNG, PDF, SVG)")
@@ -168,7 +169,7 @@ def main(words=None) -> int:
     options = arguments(words)
     try:
         old = report.load(options.compare) if options.compare else None
-        result = report.load(options.source) if options.source else measure(options)
+        result = report.best([report.load(path) for path in options.sources]) if options.sources else measure(options)
     except (OSError, ValueError) as error:
         say(error)
         return 2

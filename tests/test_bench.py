@@ -336,6 +336,20 @@ def test_a_regression_is_named_and_the_exit_status_says_so(run, tmp_path):
     assert run([], *source, "--compare", str(tmp_path / "none.json"))[0] == 2
 
 
+def test_several_runs_are_one_of_each_sides_least_times(run, tmp_path):
+    runs = [made_result(made_row(ours=3e-3, theirs=2e-3)), made_result(made_row(ours=1e-3, theirs=4e-3)),
+            made_result({**made_row(ours=5e-3, theirs=5e-3), "wrong": "differs"})]
+    both = report.best(runs[:2])["rows"][0]
+    assert (both["numtorch"]["min"], both["torch"]["min"]) == (1e-3, 2e-3)
+    assert report.best(runs)["rows"][0]["wrong"] == "differs" and runs[0]["rows"][0]["numtorch"]["min"] == 3e-3
+    words = []
+    for i, result in enumerate(runs[:2]):
+        report.save(result, tmp_path / f"{i}.json")
+        words += ["--from", str(tmp_path / f"{i}.json")]
+    status, printed = run([], *words)
+    assert status == 0 and "Measured 2 times, each side's least time of all: core." in printed
+
+
 def test_a_row_that_no_longer_works_is_a_regression():
     gone = {k: v for k, v in made_row().items() if k not in ("numtorch", "torch")}
     assert compare.broken(made_result(made_row()), made_result({**gone, "missing": "x"})) == ["core: a f32: measured before, now not"]
