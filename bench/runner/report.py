@@ -295,7 +295,7 @@ def best(results) -> dict:
             if side in row and (side not in known or row[side]["min"] < known[side]["min"]):
                 known[side] = row[side]
     families = sorted({family for family, *_ in repeated})
-    said = [f"Measured {len(results)} times, each side's least time of all: {', '.join(families)}."] if families else []
+    said = [f"Several of {len(results)} runs measured {', '.join(families)}: each side's least time is shown."] if families else []
     contention = {**first["contention"], "notes": [*first["contention"]["notes"], *said]}
     return {**first, "rows": list(rows.values()), "contention": contention}
 
