@@ -129,15 +129,6 @@ def run_finding(prepared, parts, *tensors) -> bool:
     return found
 
 
-def run_comparing(prepared, parts, x, y) -> bool:
-    """`run_finding` of two tensors."""
-    words, status = _desk.words
-    prepared.call(x.address, y.address, status, prepared.walk)
-    found = words[0] != 0 if parts == 1 else any(words[:parts])
-    words[0] = 0
-    return found
-
-
 def run_measuring(prepared, x):
     """Run a kernel that leaves two integers, and return these."""
     words, status = _desk.words

@@ -276,8 +276,6 @@ def _nothing(a, b, c, bias, workspace, walk):
 
 # ---------------------------------------------------------------- planning
 _STAGED_COLUMNS = 512                                    # the sums of a staged product are rows x columns of a block
-
-
 _SERIAL_TURNED_WORK = 600_000                            # SERIAL_WORK of a transposed B: 64^3 took 4.5 us on one thread, 5.3 on two
 _STREAMED_BYTES = 1 << 20                                # a B as large as this comes from the L3 cache or memory
 _IN_PLACE_BYTES = 5 << 18                                # of a block of B that stays in the L2 cache as it lies
