@@ -107,6 +107,11 @@ def test_parts_of_floating_point_numbers():
             assert np.array_equal(torch.nextafter(torch.tensor(x), torch.tensor(y)).numpy(), np.nextafter(x, y), equal_nan=True)
     after = torch.nextafter(torch.tensor(x), torch.tensor(x[:, None])).numpy()
     assert np.array_equal(np.signbit(after[:-1, :-1]), np.signbit(np.nextafter(x, x[:, None]))[:-1, :-1])
+    x = torch.tensor([0.0, -3.5, 9.2e-41, float("inf")], dtype=torch.bfloat16)           # for which NumPy has no name
+    mantissa, exponent = torch.frexp(x)
+    assert mantissa.tolist() == [0.0, -0.875, 0.5, float("inf")] and exponent.tolist() == [0, 2, -132, 0]
+    after = torch.nextafter(x, torch.ones_like(x))
+    assert after.tolist() == [2.0 ** -133, -3.484375, 2.0 ** -132, (2 - 2.0 ** -7) * 2.0 ** 127] and after.dtype is torch.bfloat16
     with pytest.raises(RuntimeError, match="floating-point"):
         torch.frexp(torch.tensor([1]))
 

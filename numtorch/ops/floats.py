@@ -19,11 +19,13 @@ Frexp = namedtuple("frexp", ["mantissa", "exponent"])
 
 
 def _float_only(name, x):
-    if x.layout.dtype.name not in ("float16", "float32", "float64"):
+    if not x.layout.dtype.is_floating_point:
         raise RuntimeError(f"{name} only supports floating-point dtypes, got {x.layout.dtype.title}")
 
 
-_FORMS = {"float16": (int16, 10, 15), "float32": (int32, 23, 127), "float64": (int64, 52, 1023)}   # bits, of the fraction, bias
+_FORMS = {                                               # a word of as many bits, bits of the fraction, bias
+    "bfloat16": (int16, 7, 127), "float16": (int16, 10, 15), "float32": (int32, 23, 127), "float64": (int64, 52, 1023),
+}
 
 
 @method
