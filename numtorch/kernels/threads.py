@@ -119,6 +119,16 @@ class Prepared:
         self.call, self.walk, self.workspace, self.entry, self._keep = call, walk, workspace, entry, keep
 
 
+def part_space(size) -> int:
+    """Bytes from one part's share of a workspace of `size` bytes each to the next part's.
+
+    They lie 8 KB apart: a part that reads its own to the end has the lines behind it fetched as well, by what it asks for (3.6 KB
+    ahead in a panel of B) and by the processor, and takes them from the part that writes there. With shares side by side 16
+    products of 128x64x128 with B transposed took 145 µs on two threads, so 115.
+    """
+    return -(-size // 64) * 64 + 8192 if size else 0
+
+
 def prepare(kernel, rows, offsets=None, *, workspace=0, release_lock=False) -> Prepared:
     """Fix a kernel's descriptor, and its split into parts.
 

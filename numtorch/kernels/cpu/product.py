@@ -179,10 +179,12 @@ def split(problem, rows_unit, columns_unit, serial_work=SERIAL_WORK, packs=(True
         height = max(end - start for start, end in rows)
         width = max(end - start for start, end in columns)
         width = round_up(width, columns_unit)
-        # in rows, packing costs 8 and reading what lies as it is 2: a tall A that both parts read took 280 µs instead of 200;
-        # so do pieces of rows of C when the depth is small: 1000x16x1000 took 196 µs by columns and 130 by rows
-        pieces = 4000 // max(problem.k, 1)
-        cost = width * height + (8 if packs[1] else 2) * width + ((8 if packs[0] else 2) + pieces) * height
+        # in rows, packing costs 8, turning over 20 and reading what lies as it is 2: a tall A that both parts read took 280 µs
+        # instead of 200, 256x64x256 with B transposed 32 by rows and 29 by columns. Pieces of rows of C cost the more the smaller
+        # the depth is: 1000x16x1000 took 196 µs by columns and 130 by rows, 256^3 of float64 215 by columns and 220 by rows
+        pieces = 64000 / max(problem.k, 1) ** 2
+        right = 2 if not packs[1] else 8 if problem.b[1] == 1 else 20
+        cost = width * height + right * width + ((8 if packs[0] else 2) + pieces) * height
         if best is None or cost < best[0]:
             best = cost, [((0, problem.batch), r, c) for r in rows for c in columns]
     return best[1]
@@ -190,7 +192,7 @@ def split(problem, rows_unit, columns_unit, serial_work=SERIAL_WORK, packs=(True
 
 def prepare(kernel, problem, parts, blocks, spaces, size):
     """`spaces` are the offsets into a part's workspace and `size` its length, both in elements of the compute type."""
-    stride = round_up(size * np.dtype(problem.compute).itemsize, 64)
+    stride = threads.part_space(size * np.dtype(problem.compute).itemsize)
     rows = [problem.row(part, blocks, spaces) for part in parts]
     offsets = [problem.offsets(part, index * stride) for index, part in enumerate(parts)]
     work = problem.batch * problem.m * problem.n * max(problem.k, 1)

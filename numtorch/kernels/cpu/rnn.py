@@ -182,7 +182,7 @@ def _prepare(dtype, names, parts, build, release, front=0):
     for part in parts:
         program = _Program(dtype, names, front * len(programs), space)
         build(program, *part)
-        space += -(-program.scratch // 64) * 64
+        space += threads.part_space(program.scratch)
         programs.append(program)
     rows = [program.row() for program in programs]
     longest = max(len(row) for row in rows)
