@@ -483,6 +483,15 @@ LOSS_ERRORS = [
     (lambda: F.mse_loss(torch.zeros(2), torch.zeros(2), reduction="max"), ValueError, "max is not a valid value"),
     (lambda: F.binary_cross_entropy(torch.tensor([2.0]), torch.tensor([1.0])), RuntimeError, "between 0 and 1"),
     (lambda: F.binary_cross_entropy_with_logits(torch.zeros(2), torch.zeros(3)), ValueError, "must be the same as input size"),
+    (lambda: F.binary_cross_entropy(torch.tensor([1.0]), torch.tensor([2.0])), RuntimeError, "elements of target should be"),
+    (lambda: F.mse_loss(torch.zeros(2), torch.zeros(2), weight=torch.ones(1)), ValueError, "must have the same size"),
+    (lambda: F.gaussian_nll_loss(torch.zeros(2, 3), torch.zeros(2, 3), torch.ones(3)), ValueError, "var is of incorrect size"),
+    (lambda: F.gaussian_nll_loss(torch.zeros(2), torch.zeros(2), -1.0), ValueError, "var has negative"),
+    (lambda: F.margin_ranking_loss(torch.zeros(2, 1), torch.zeros(2), torch.ones(2)), RuntimeError, "same dimension"),
+    (lambda: F.cosine_embedding_loss(torch.zeros(2), torch.zeros(2), torch.ones(2)), RuntimeError, "1D target tensor expects 2D"),
+    (lambda: F.triplet_margin_loss(torch.zeros(2), torch.zeros(2), torch.ones(2), margin=0), ValueError, "greater than 0, got 0"),
+    (lambda: torch.nn.TripletMarginLoss(margin=-1), ValueError, "TripletMarginLoss: expected margin"),
+    (lambda: F.multi_margin_loss(torch.zeros(2, 3), torch.tensor([0, 1]), weight=torch.ones(2)), RuntimeError, "weight size"),
     (lambda: F.softmax(torch.zeros(2).long(), 0), RuntimeError, "not implemented"),
     (lambda: F.softmax(torch.zeros(2), 3), IndexError, "Dimension out of range"),
 ]
@@ -492,6 +501,13 @@ LOSS_ERRORS = [
 def test_loss_errors(call, kind, message):
     with pytest.raises(kind, match=message):
         call()
+
+
+def test_weighted_losses():
+    """The means of squared and absolute errors are over the weights, that of huber's over the elements, as in PyTorch."""
+    x, y, w = torch.zeros(2), torch.tensor([1.0, 3.0]), torch.tensor([1.0, 3.0])
+    assert [f(x, y, weight=w).item() for f in (F.mse_loss, F.l1_loss, F.huber_loss)] == [7.0, 2.5, 4.0]
+    assert F.gaussian_nll_loss(x, y, 1.0).item() == F.gaussian_nll_loss(x.view(2, 1), y.view(2, 1), torch.ones(2)).item() == 2.5
 
 
 def softplus(x):

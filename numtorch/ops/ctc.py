@@ -155,7 +155,8 @@ def _composed(plan, grad, log_probs, labels, places, losses):
 
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank: int = 0, reduction: str = "mean",
              zero_infinity: bool = False) -> Tensor:
-    """The connectionist temporal classification loss: -log of the probability of all alignments of labels with time.
+    """The connectionist temporal classification loss: -log of the probability of all alignments of labels with time (Graves et al.
+    2006).
 
     Args:
         log_probs: (T, N, C) logarithms of probabilities, as `log_softmax` gives them, or (T, C) for a single sequence.
@@ -164,6 +165,9 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank: int = 0, 
         blank: the class that stands for no label.
         reduction: "mean" (of the losses over their numbers of labels), "sum" or "none".
         zero_infinity: count as 0, without a gradient, the losses of sequences that are too short for their labels.
+
+    Returns:
+        A 0-dim tensor; with "none" (N) or ().
 
     Raises:
         RuntimeError: shapes or lengths that do not go together, or a blank that is no class.

@@ -168,13 +168,15 @@ def binary_cross_entropy(input, target, weight=None, reduction: str = "mean") ->
 
     Raises:
         ValueError: shapes differ.
-        RuntimeError: an element of the input is outside [0, 1].
+        RuntimeError: an element of the input or of the target is outside [0, 1].
     """
     if input.layout.shape != target.layout.shape:
         raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
                          f"Please ensure they have the same size.")
     if input.layout.numel and (input.min().item() < 0 or input.max().item() > 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
+    if target.layout.numel and (target.min().item() < 0 or target.max().item() > 1):
+        raise RuntimeError("all elements of target should be between 0 and 1")
     return reduced_terms(binary_cross_entropy_terms, input, target, reduction, weight)
 
 

@@ -21,20 +21,39 @@ def _classes(name, input, target):
 
 def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=None, size_average=None, reduce=None,
                       reduction: str = "mean") -> Tensor:
-    """The sum over the other classes of max(0, margin - input[target] + input[class])^p, divided by the number of classes.
+    """The sum over the other classes of weight[target] max(0, margin - input[target] + input[class])^p, divided by the number of
+    classes.
 
     Args:
-        input: (N, C) or (C). target: (N) or () classes.
-        p: 1 or 2. weight: (C), a factor for each target's class.
+        input: scores, (N, C) or (C).
+        target: int64 classes, (N) or ().
+        p: 1 or 2.
+        margin: by how much the target's score is wanted above the others.
+        weight: a factor for each target's class, (C); 1 when None.
+        size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
+        reduction: "mean" or "sum" over the batch, or "none".
+
+    Returns:
+        A 0-dim tensor; with "none" one of the target's shape.
 
     Raises:
-        ValueError: another p. RuntimeError: shapes that do not fit.
+        ValueError: another p, or an unknown reduction.
+        RuntimeError: shapes that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0., 0.5, 2.]]), torch.tensor([2]))
+        tensor(0.)
+        >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0., 0.5, 2.]]), torch.tensor([0]))
+        tensor(1.5000)
     """
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     rows, classes, single = _classes("multi_margin_loss", input, target)
     if classes.layout.numel != rows.layout.shape[0]:
         raise RuntimeError(f"inconsistent target size, expected {rows.layout.shape[0]} but got {list(target.layout.shape)}")
+    if weight is not None and weight.layout.numel != rows.layout.shape[1]:
+        raise RuntimeError(f"inconsistent weight size, expected {rows.layout.shape[1]} but got {list(weight.layout.shape)}")
     classes = classes.reshape(-1, 1)
     terms = clamp_low(rows - gather(rows, 1, classes) + margin, 0.0)
     terms = terms if p == 1 else terms * terms
@@ -49,7 +68,23 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     """The sum over targets and other classes of max(0, 1 - input[target] + input[class]), divided by the number of classes.
 
     Args:
-        input: (N, C) or (C). target: of the same shape: classes, up to the first -1.
+        input: scores, (N, C) or (C).
+        target: int64 of the same shape: each row's classes, up to its first -1.
+        size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
+        reduction: "mean" or "sum" over the batch, or "none".
+
+    Returns:
+        A 0-dim tensor; with "none" (N) or ().
+
+    Raises:
+        RuntimeError: shapes that do not fit.
+        ValueError: an unknown reduction.
+
+    Example:
+        >>> import numtorch as torch
+        >>> scores, classes = torch.tensor([[0.1, 0.2, 0.4, 0.8]]), torch.tensor([[3, 0, -1, 1]])
+        >>> torch.nn.functional.multilabel_margin_loss(scores, classes)
+        tensor(0.8500)
     """
     rows, classes, single = _classes("multilabel_margin_loss", input, target)
     if classes.layout.shape != rows.layout.shape:
@@ -65,10 +100,25 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
 
 
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
-    """-(y log sigmoid(x) + (1 - y) log sigmoid(-x)), the mean over classes: for each class on its own.
+    """-(y log sigmoid(x) + (1 - y) log sigmoid(-x)), the mean over classes: binary cross entropy for each class on its own.
 
     Args:
-        input, target: (N, C) or (C). weight: (C), a factor for each class.
+        input: x, scores (N, C) or (C).
+        target: y, 0 and 1, of the same shape.
+        weight: a factor for each class, (C); 1 when None.
+        size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
+        reduction: "mean" or "sum" over the batch, or "none".
+
+    Returns:
+        A 0-dim tensor; with "none" (N) or ().
+
+    Raises:
+        ValueError: an unknown reduction.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.multilabel_soft_margin_loss(torch.tensor([[0., 200.]]), torch.tensor([[1., 1.]]))
+        tensor(0.3466)
     """
     terms = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     return reduced((terms if weight is None else terms * weight).mean(-1), legacy_reduction(size_average, reduce, reduction))

@@ -10,7 +10,18 @@ from .module import Module
 
 
 class ReLU(Module):
-    """max(x, 0), elementwise; `inplace` writes into the input."""
+    """max(x, 0), elementwise.
+
+    Args:
+        inplace: write the result into the input.
+
+    Any shape -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ReLU()(torch.tensor([-1., 0., 2.]))
+        tensor([0., 0., 2.])
+    """
 
     def __init__(self, inplace: bool = False):
         super().__init__()
@@ -23,21 +34,33 @@ class ReLU(Module):
         return "inplace=True" if self.inplace else ""
 
 
-def _plain(name, function, doc):
-    """An activation without options."""
+_DOC = """{what}
+
+    {args}Any shape -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.{name}()(torch.tensor([-1., 0., 2.]))
+        tensor({shown})
+    """
+
+
+def _plain(name, function, what, shown):
+    """An activation without options. `shown` is what it gives for -1, 0 and 2."""
     def forward(self, input):
         return function(input)
+    doc = _DOC.format(what=what, args="", name=name, shown=shown)
     return type(name, (Module,), {"__doc__": doc, "__module__": __name__, "forward": forward})
 
 
-Sigmoid = _plain("Sigmoid", F.sigmoid, "1 / (1 + exp(-x)), elementwise.")
-Tanh = _plain("Tanh", tanh, "Hyperbolic tangent, elementwise.")
-LogSigmoid = _plain("LogSigmoid", F.logsigmoid, "log(sigmoid(x)), elementwise.")
-Softsign = _plain("Softsign", F.softsign, "x / (1 + |x|), elementwise.")
-Tanhshrink = _plain("Tanhshrink", F.tanhshrink, "x - tanh(x), elementwise.")
+Sigmoid = _plain("Sigmoid", F.sigmoid, "1 / (1 + exp(-x)), elementwise.", "[0.2689, 0.5000, 0.8808]")
+Tanh = _plain("Tanh", tanh, "Hyperbolic tangent, elementwise.", "[-0.7616,  0.0000,  0.9640]")
+LogSigmoid = _plain("LogSigmoid", F.logsigmoid, "log(sigmoid(x)), elementwise.", "[-1.3133, -0.6931, -0.1269]")
+Softsign = _plain("Softsign", F.softsign, "x / (1 + |x|), elementwise.", "[-0.5000,  0.0000,  0.6667]")
+Tanhshrink = _plain("Tanhshrink", F.tanhshrink, "x - tanh(x), elementwise.", "[-0.2384,  0.0000,  1.0360]")
 
 
-def _with_inplace(name, function, doc):
+def _with_inplace(name, function, what, shown):
     """An activation whose only option is `inplace`."""
     def __init__(self, inplace: bool = False):
         Module.__init__(self)
@@ -48,15 +71,18 @@ def _with_inplace(name, function, doc):
 
     def extra_repr(self):
         return "inplace=True" if self.inplace else ""
+    doc = _DOC.format(what=what, args="Args:\n        inplace: write the result into the input.\n\n    ", name=name, shown=shown)
     return type(name, (Module,), {"__doc__": doc, "__module__": __name__, "__init__": __init__, "forward": forward,
                                   "extra_repr": extra_repr})
 
 
-SELU = _with_inplace("SELU", F.selu, "Scaled elu whose activations keep mean 0 and variance 1.")
-SiLU = _with_inplace("SiLU", F.silu, "x * sigmoid(x), elementwise.")
-Mish = _with_inplace("Mish", F.mish, "x * tanh(softplus(x)), elementwise.")
-Hardswish = _with_inplace("Hardswish", F.hardswish, "x * hardsigmoid(x), elementwise.")
-Hardsigmoid = _with_inplace("Hardsigmoid", F.hardsigmoid, "x / 6 + 1/2 held between 0 and 1.")
+SELU = _with_inplace("SELU", F.selu, "Scaled elu whose activations keep mean 0 and variance 1 (Klambauer et al. 2017).",
+                     "[-1.1113,  0.0000,  2.1014]")
+SiLU = _with_inplace("SiLU", F.silu, "x * sigmoid(x), elementwise (Elfwing et al. 2017).", "[-0.2689,  0.0000,  1.7616]")
+Mish = _with_inplace("Mish", F.mish, "x * tanh(softplus(x)), elementwise (Misra 2019).", "[-0.3034,  0.0000,  1.9440]")
+Hardswish = _with_inplace("Hardswish", F.hardswish, "x * hardsigmoid(x), elementwise (Howard et al. 2019).",
+                          "[-0.3333,  0.0000,  1.6667]")
+Hardsigmoid = _with_inplace("Hardsigmoid", F.hardsigmoid, "x / 6 + 1/2 held between 0 and 1.", "[0.3333, 0.5000, 0.8333]")
 
 
 class _Options(Module):
@@ -82,7 +108,19 @@ class _Options(Module):
 
 
 class LeakyReLU(_Options):
-    """x where positive, negative_slope * x elsewhere."""
+    """x where positive, negative_slope * x elsewhere (Maas et al. 2013).
+
+    Args:
+        negative_slope: below 0.
+        inplace: write the result into the input.
+
+    Any shape -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.LeakyReLU(0.1)(torch.tensor([-1., 0., 2.]))
+        tensor([-0.1000,  0.0000,  2.0000])
+    """
 
     names, function = ("negative_slope",), staticmethod(F.leaky_relu)
 
@@ -91,7 +129,19 @@ class LeakyReLU(_Options):
 
 
 class ELU(_Options):
-    """x where positive, alpha * (exp(x) - 1) elsewhere."""
+    """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert et al. 2016).
+
+    Args:
+        alpha: what is approached below 0, with the other sign.
+        inplace: write the result into the input.
+
+    Any shape -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ELU()(torch.tensor([-1., 0., 2.]))
+        tensor([-0.6321,  0.0000,  2.0000])
+    """
 
     names, function = ("alpha",), staticmethod(F.elu)
 
@@ -100,7 +150,19 @@ class ELU(_Options):
 
 
 class CELU(_Options):
-    """x where positive, alpha * (exp(x / alpha) - 1) elsewhere."""
+    """x where positive, alpha * (exp(x / alpha) - 1) elsewhere, whose slope has no jump (Barron 2017).
+
+    Args:
+        alpha: what is approached below 0, with the other sign; not 0.
+        inplace: write the result into the input.
+
+    Any shape -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.CELU(2.0)(torch.tensor([-1., 0., 2.]))
+        tensor([-0.7869,  0.0000,  2.0000])
+    """
 
     names, function = ("alpha",), staticmethod(F.celu)
 
@@ -109,18 +171,44 @@ class CELU(_Options):
 
 
 class Hardtanh(_Options):
-    """x held between min_val and max_val."""
+    """x held between min_val and max_val.
+
+    Args:
+        min_val, max_val: the least and the largest result.
+        inplace: write the result into the input.
+
+    Any shape -> the same shape.
+
+    Raises:
+        AssertionError: max_val is not greater than min_val.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Hardtanh(-2, 2)(torch.tensor([-3., 0., 1.]))
+        tensor([-2.,  0.,  1.])
+    """
 
     names, function = ("min_val", "max_val"), staticmethod(F.hardtanh)
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
         if min_val >= max_val:
-            raise AssertionError(f"max_val must be larger than min_val, got {min_val} and {max_val}")
+            raise AssertionError(f"max_val ({max_val}) must be greater than min_val ({min_val})")
         self._set(inplace, min_val=min_val, max_val=max_val)
 
 
 class ReLU6(Hardtanh):
-    """x held between 0 and 6."""
+    """x held between 0 and 6.
+
+    Args:
+        inplace: write the result into the input.
+
+    Any shape -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ReLU6()(torch.tensor([-3., 1., 9.]))
+        tensor([0., 1., 6.])
+    """
 
     def __init__(self, inplace: bool = False):
         super().__init__(0.0, 6.0, inplace)
@@ -130,7 +218,19 @@ class ReLU6(Hardtanh):
 
 
 class Threshold(_Options):
-    """x where it exceeds the threshold, else value."""
+    """x where it exceeds the threshold, else value.
+
+    Args:
+        threshold, value: numbers.
+        inplace: write the result into the input.
+
+    Any shape -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Threshold(1.0, -1.0)(torch.tensor([0.5, 1., 2.]))
+        tensor([-1., -1.,  2.])
+    """
 
     names, function = ("threshold", "value"), staticmethod(F.threshold)
 
@@ -139,7 +239,19 @@ class Threshold(_Options):
 
 
 class Softplus(_Options):
-    """log(1 + exp(beta * x)) / beta, and x itself where beta * x exceeds the threshold."""
+    """log(1 + exp(beta * x)) / beta: a relu without a corner.
+
+    Args:
+        beta: how sharply it bends.
+        threshold: where beta * x exceeds it, the result is x itself.
+
+    Any shape -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Softplus()(torch.tensor([-1., 0., 200.]))
+        tensor([  0.3133,   0.6931, 200.0000])
+    """
 
     names, function = ("beta", "threshold"), staticmethod(F.softplus)
 
@@ -148,7 +260,18 @@ class Softplus(_Options):
 
 
 class Softshrink(_Options):
-    """x moved towards 0 by lambd, and 0 where it is nearer."""
+    """x moved towards 0 by lambd, and 0 where it is nearer.
+
+    Args:
+        lambd: how far; not negative.
+
+    Any shape -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Softshrink()(torch.tensor([-2., 0.3, 2.]))
+        tensor([-1.5000,  0.0000,  1.5000])
+    """
 
     names, function = ("lambd",), staticmethod(F.softshrink)
 
@@ -160,13 +283,35 @@ class Softshrink(_Options):
 
 
 class Hardshrink(Softshrink):
-    """x, and 0 where |x| is at most lambd."""
+    """x, and 0 where |x| is at most lambd.
+
+    Args:
+        lambd: the threshold.
+
+    Any shape -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Hardshrink()(torch.tensor([-2., 0.3, 2.]))
+        tensor([-2.,  0.,  2.])
+    """
 
     function = staticmethod(F.hardshrink)
 
 
 class GELU(Module):
-    """x * Phi(x), with Phi the normal distribution function; `approximate` is "none" or "tanh"."""
+    """x * Phi(x), with the normal distribution function Phi (Hendrycks and Gimpel 2016).
+
+    Args:
+        approximate: "none", or "tanh" for x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
+
+    Any shape -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.GELU()(torch.tensor([-1., 0., 2.]))
+        tensor([-0.1587,  0.0000,  1.9545])
+    """
 
     def __init__(self, approximate: str = "none"):
         super().__init__()
@@ -180,7 +325,21 @@ class GELU(Module):
 
 
 class GLU(Module):
-    """The first half of a dimension times the sigmoid of the second."""
+    """The first half of a dimension times the sigmoid of the second (Dauphin et al. 2017).
+
+    Args:
+        dim: which to halve; the last by default.
+
+    (*, 2 N, *) -> (*, N, *).
+
+    Raises:
+        RuntimeError: in the call, an odd extent.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.GLU()(torch.tensor([1., 2., 0., 200.]))
+        tensor([0.5000, 2.0000])
+    """
 
     def __init__(self, dim: int = -1):
         super().__init__()
@@ -194,7 +353,19 @@ class GLU(Module):
 
 
 class RReLU(Module):
-    """x where positive, elsewhere a slope times x: while training drawn between `lower` and `upper` for each element."""
+    """x where not negative, elsewhere a slope times x (Xu et al. 2015).
+
+    Args:
+        lower, upper: the slope is drawn between them for each element while training, and is else their mean.
+        inplace: write the result into the input.
+
+    Any shape -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.RReLU(0.25, 0.75).eval()(torch.tensor([-1., 2.]))
+        tensor([-0.5000,  2.0000])
+    """
 
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False):
         super().__init__()
@@ -208,7 +379,23 @@ class RReLU(Module):
 
 
 class PReLU(Module):
-    """x where positive, weight * x elsewhere, with one learned weight or one for each channel."""
+    """x where positive, weight * x elsewhere (He et al. 2015).
+
+    Args:
+        num_parameters: 1, or the number of channels C (dimension 1), each with a slope of its own.
+        init: what the slopes begin with.
+        device, dtype: of the parameters; the defaults when None.
+
+    Attributes:
+        weight: (num_parameters).
+
+    Any shape -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.PReLU()(torch.tensor([-1., 2.]))
+        tensor([-0.2500,  2.0000], grad_fn=<PreluBackward0>)
+    """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None):
         super().__init__()
@@ -237,25 +424,69 @@ class _AlongDim(Module):
 
 
 class Softmax(_AlongDim):
-    """exp(x) / sum(exp(x)) along a dimension."""
+    """exp(x) / sum(exp(x)) along a dimension.
+
+    Args:
+        dim: along which the results sum to 1. None chooses 0 for 0, 1 or 3 dimensions and else 1, with a warning.
+
+    Any shape -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Softmax(0)(torch.tensor([0., 0.]))
+        tensor([0.5000, 0.5000])
+    """
 
     function = staticmethod(F.softmax)
 
 
 class LogSoftmax(_AlongDim):
-    """log(softmax(x)) along a dimension."""
+    """log(softmax(x)) along a dimension, exact where softmax is all but 0.
+
+    Args:
+        dim: as for `Softmax`.
+
+    Any shape -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.LogSoftmax(0)(torch.tensor([0., 200.]))
+        tensor([-200.,    0.])
+    """
 
     function = staticmethod(F.log_softmax)
 
 
 class Softmin(_AlongDim):
-    """softmax(-x) along a dimension."""
+    """softmax(-x) along a dimension.
+
+    Args:
+        dim: as for `Softmax`.
+
+    Any shape -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Softmin(0)(torch.tensor([0., 200.]))
+        tensor([1., 0.])
+    """
 
     function = staticmethod(F.softmin)
 
 
 class Softmax2d(Module):
-    """softmax over the channels of (N, C, H, W) or (C, H, W)."""
+    """softmax over the channels of images, at each pixel.
+
+    (N, C, H, W) or (C, H, W) -> the same shape.
+
+    Raises:
+        ValueError: in the call, another number of dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Softmax2d()(torch.zeros(2, 1, 1)).flatten()
+        tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input):
         if input.layout.ndim not in (3, 4):

@@ -1,7 +1,8 @@
-"""Losses as modules: the functions of `functional`, with their options kept."""
+"""Losses as modules: the functions of `functional`, with their options kept. Those by a margin are in marginloss.py."""
 from __future__ import annotations
 
 from ...ops.crossentropy import cross_entropy
+from ...ops.loss import legacy_reduction
 from .. import functional as F
 from .module import Module
 
@@ -13,7 +14,7 @@ class _Loss(Module):
 
     def __init__(self, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__()
-        self.reduction = F._legacy_reduction(size_average, reduce, reduction)
+        self.reduction = legacy_reduction(size_average, reduce, reduction)
 
     def forward(self, input, target):
         return type(self).function(input, target, reduction=self.reduction)
@@ -28,15 +29,20 @@ class _WeightedLoss(_Loss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """-log softmax(input)[target].
+    """-log softmax(input)[target] (multi-class cross entropy).
 
     Args:
-        weight: a weight for each class, (C).
+        weight: a weight for each class, (C); 1 when None.
+        size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
         ignore_index: targets with this index count for nothing.
         reduction: "mean" (over the targets' weights), "sum" or "none".
-        label_smoothing: how much of each target is spread evenly over all classes.
+        label_smoothing: how much of each target is spread evenly over all classes, from 0 to 1 (Szegedy et al. 2016).
 
-    Calling it takes scores (N, C, ...) and either class indices (N, ...) or probabilities of the same shape.
+    Calling it takes scores (C), (N, C) or (N, C, ...) and either int64 class indices (), (N) or (N, ...), or probabilities of the
+    scores' shape; it gives a 0-dim tensor, or with "none" one of the indices' shape.
+
+    Raises:
+        IndexError: in the call, a class out of range.
 
     Example:
         >>> import numtorch as torch
@@ -61,7 +67,14 @@ class CTCLoss(Module):
         reduction: "mean" (of the losses over their numbers of labels), "sum" or "none".
         zero_infinity: count as 0 the losses of sequences that are too short for their labels.
 
-    Calling it takes log-probabilities (T, N, C), targets, input_lengths and target_lengths, as `functional.ctc_loss` does.
+    Calling it takes log-probabilities (T, N, C), targets (N, S), and input_lengths and target_lengths (N), as
+    `functional.ctc_loss` does; it gives a 0-dim tensor, or (N) with "none".
+
+    Example:
+        >>> import numtorch as torch
+        >>> log_probs = torch.zeros(3, 1, 2).log_softmax(-1)
+        >>> torch.nn.CTCLoss()(log_probs, torch.tensor([[1]]), [3], [1])
+        tensor(0.2877)
     """
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
@@ -73,7 +86,25 @@ class CTCLoss(Module):
 
 
 class NLLLoss(_WeightedLoss):
-    """-weight[target] * input[target], for log-probabilities. Arguments as for `CrossEntropyLoss`."""
+    """-weight[target] * input[target]: the negative log-likelihood of classes.
+
+    Args:
+        weight: a weight for each class, (C); 1 when None.
+        size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
+        ignore_index: targets with this index count for nothing.
+        reduction: "mean" (over the targets' weights), "sum" or "none".
+
+    Calling it takes log-probabilities (C), (N, C) or (N, C, ...) and int64 class indices (), (N) or (N, ...); it gives a 0-dim
+    tensor, or with "none" one of the indices' shape.
+
+    Raises:
+        IndexError: in the call, a class out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.NLLLoss()(torch.tensor([[-1., -2.], [-3., -4.]]), torch.tensor([0, 1]))
+        tensor(2.5000)
+    """
 
     def __init__(self, weight=None, size_average=None, ignore_index: int = -100, reduce=None, reduction: str = "mean"):
         super().__init__(weight, size_average, reduce, reduction)
@@ -84,25 +115,78 @@ class NLLLoss(_WeightedLoss):
 
 
 class MSELoss(_Loss):
-    """(input - target)^2."""
+    """(input - target)^2.
+
+    Args:
+        size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
+        reduction: "mean" or "sum" of all terms, or "none".
+
+    Calling it takes two tensors of one shape and gives a 0-dim tensor, or with "none" one of that shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.MSELoss()(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
+        tensor(2.)
+    """
 
     function = staticmethod(F.mse_loss)
 
 
 class L1Loss(_Loss):
-    """|input - target|."""
+    """|input - target|.
+
+    Args:
+        size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
+        reduction: "mean" or "sum" of all terms, or "none".
+
+    Calling it takes two tensors of one shape and gives a 0-dim tensor, or with "none" one of that shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.L1Loss()(torch.tensor([1., 2.]), torch.tensor([1., 4.]))
+        tensor(1.)
+    """
 
     function = staticmethod(F.l1_loss)
 
 
 class SoftMarginLoss(_Loss):
-    """log(1 + exp(-target * input)) for targets of 1 and -1."""
+    """log(1 + exp(-target * input)), exact for large |input|.
+
+    Args:
+        size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
+        reduction: "mean" or "sum" of all terms, or "none".
+
+    Calling it takes scores of any shape and targets of that shape, 1 and -1; it gives a 0-dim tensor, or with "none" one of that
+    shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.SoftMarginLoss(reduction="none")(torch.tensor([0., 100.]), torch.tensor([1., -1.]))
+        tensor([  0.6931, 100.0000])
+    """
 
     function = staticmethod(F.soft_margin_loss)
 
 
 class SmoothL1Loss(_Loss):
-    """Squared error / (2 beta) below beta, absolute error - beta / 2 above."""
+    """(x - y)^2 / (2 beta) where |x - y| < beta, |x - y| - beta / 2 elsewhere (Girshick 2015).
+
+    Args:
+        size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
+        reduction: "mean" or "sum" of all terms, or "none".
+        beta: where the square ends; 0 for `L1Loss`.
+
+    Calling it takes two tensors of one shape and gives a 0-dim tensor, or with "none" one of that shape.
+
+    Raises:
+        RuntimeError: in the call, a negative beta.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.SmoothL1Loss(reduction="none")(torch.tensor([0.5, 3.]), torch.zeros(2))
+        tensor([0.1250, 2.5000])
+    """
 
     def __init__(self, size_average=None, reduce=None, reduction: str = "mean", beta: float = 1.0):
         super().__init__(size_average, reduce, reduction)
@@ -113,7 +197,22 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Squared error / 2 below delta, delta * (absolute error - delta / 2) above."""
+    """(x - y)^2 / 2 where |x - y| < delta, delta * (|x - y| - delta / 2) elsewhere (Huber 1964).
+
+    Args:
+        reduction: "mean" or "sum" of all terms, or "none".
+        delta: where the square ends.
+
+    Calling it takes two tensors of one shape and gives a 0-dim tensor, or with "none" one of that shape.
+
+    Raises:
+        RuntimeError: in the call, a delta that is not positive.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.HuberLoss("none", delta=2.0)(torch.tensor([0.5, 3.]), torch.zeros(2))
+        tensor([0.1250, 4.0000])
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0):
         super().__init__(reduction=reduction)
@@ -124,14 +223,49 @@ class HuberLoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """-(y log p + (1 - y) log(1 - p)) of probabilities, with `weight` for each element of a batch."""
+    """-(y log p + (1 - y) log(1 - p)), with logarithms held above -100.
+
+    Args:
+        weight: a factor for each term, which broadcasts to the input's shape; 1 when None.
+        size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
+        reduction: "mean" or "sum" of all terms, or "none".
+
+    Calling it takes probabilities p and targets y of one shape, all between 0 and 1; it gives a 0-dim tensor, or with "none" one
+    of that shape.
+
+    Raises:
+        ValueError: in the call, shapes that differ.
+        RuntimeError: in the call, a number outside [0, 1].
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.BCELoss(reduction="none")(torch.tensor([0.5, 0.25]), torch.tensor([1., 0.]))
+        tensor([0.6931, 0.2877])
+    """
 
     def forward(self, input, target):
         return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
-    """Binary cross entropy of sigmoid(input); `pos_weight` multiplies the terms of positive targets."""
+    """-(p y log s + (1 - y) log(1 - s)) with s = sigmoid(input), exact for large |input|.
+
+    Args:
+        weight: a factor for each term, which broadcasts to the input's shape; 1 when None.
+        size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
+        reduction: "mean" or "sum" of all terms, or "none".
+        pos_weight: p, the weight of positive targets, which broadcasts to the input's shape; 1 when None.
+
+    Calling it takes log-odds and targets y of one shape; it gives a 0-dim tensor, or with "none" one of that shape.
+
+    Raises:
+        ValueError: in the call, shapes that differ.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.BCEWithLogitsLoss(reduction="none")(torch.tensor([0., 200.]), torch.tensor([1., 0.]))
+        tensor([  0.6931, 200.0000])
+    """
 
     def __init__(self, weight=None, size_average=None, reduce=None, reduction: str = "mean", pos_weight=None):
         super().__init__(weight, size_average, reduce, reduction)
@@ -142,7 +276,22 @@ class BCEWithLogitsLoss(_WeightedLoss):
 
 
 class KLDivLoss(_Loss):
-    """target * (log target - input), for log-probabilities `input`; `reduction` may also be "batchmean"."""
+    """target * (log target - input): the divergence of `input` from `target` (Kullback and Leibler 1951).
+
+    Args:
+        size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
+        reduction: "batchmean" (the sum over the first extent, which is the divergence), "mean" (over all terms, with a warning),
+            "sum" or "none".
+        log_target: whether the target is logarithms too.
+
+    Calling it takes log-probabilities and probabilities of one shape; it gives a 0-dim tensor, or with "none" one of that shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> p, q = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.25, 0.75]])
+        >>> torch.nn.KLDivLoss(reduction="batchmean")(q.log(), p)
+        tensor(0.1438)
+    """
 
     def __init__(self, size_average=None, reduce=None, reduction: str = "mean", log_target: bool = False):
         super().__init__(size_average, reduce, reduction)
@@ -153,7 +302,22 @@ class KLDivLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """exp(input) - target * input; see `functional.poisson_nll_loss`."""
+    """exp(input) - target * input: -log of the probability of counts, but for log(target!).
+
+    Args:
+        log_input: whether inputs are logarithms of rates; else the loss is input - target * log(input + eps).
+        full: add Stirling's approximation of log(target!) for targets above 1.
+        size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
+        eps: added to rates below the logarithm.
+        reduction: "mean" or "sum" of all terms, or "none".
+
+    Calling it takes two tensors of one shape and gives a 0-dim tensor, or with "none" one of that shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.PoissonNLLLoss(reduction="none")(torch.tensor([0., 1.]), torch.tensor([1., 3.]))
+        tensor([ 1.0000, -0.2817])
+    """
 
     def __init__(self, log_input: bool = True, full: bool = False, size_average=None, eps: float = 1e-8, reduce=None,
                  reduction: str = "mean"):
@@ -165,7 +329,24 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """(log(var) + (input - target)^2 / var) / 2; see `functional.gaussian_nll_loss`."""
+    """(log(var) + (input - target)^2 / var) / 2: -log of a normal density, but for its constant (Nix and Weigend 1994).
+
+    Args:
+        full: add the constant log(2 pi) / 2.
+        eps: the least variance.
+        reduction: "mean" or "sum" of all terms, or "none".
+
+    Calling it takes means and samples of one shape (*, D), and variances (*, D), (*, 1), (*) or a number; it gives a 0-dim tensor,
+    or with "none" one of the means' shape.
+
+    Raises:
+        ValueError: in the call, a negative variance or one of another shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.GaussianNLLLoss(reduction="none")(torch.tensor([1., 2.]), torch.zeros(2), torch.ones(2))
+        tensor([0.5000, 2.0000])
+    """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
         super().__init__(reduction=reduction)
@@ -175,80 +356,21 @@ class GaussianNLLLoss(_Loss):
         return F.gaussian_nll_loss(input, target, var, self.full, self.eps, self.reduction)
 
 
-class HingeEmbeddingLoss(_Loss):
-    """input where the target is 1, max(0, margin - input) where it is -1."""
-
-    def __init__(self, margin: float = 1.0, size_average=None, reduce=None, reduction: str = "mean"):
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
-
-    def forward(self, input, target):
-        return F.hinge_embedding_loss(input, target, self.margin, reduction=self.reduction)
-
-
-class MarginRankingLoss(_Loss):
-    """max(0, -target * (input1 - input2) + margin)."""
-
-    def __init__(self, margin: float = 0.0, size_average=None, reduce=None, reduction: str = "mean"):
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
-
-    def forward(self, input1, input2, target):
-        return F.margin_ranking_loss(input1, input2, target, self.margin, reduction=self.reduction)
-
-
-class CosineEmbeddingLoss(MarginRankingLoss):
-    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
-
-    def forward(self, input1, input2, target):
-        return F.cosine_embedding_loss(input1, input2, target, self.margin, reduction=self.reduction)
-
-
-class TripletMarginLoss(_Loss):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin), with the p-norm as distance."""
-
-    def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, size_average=None, reduce=None,
-                 reduction: str = "mean"):
-        super().__init__(size_average, reduce, reduction)
-        self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
-
-    def forward(self, anchor, positive, negative):
-        return F.triplet_margin_loss(anchor, positive, negative, self.margin, self.p, self.eps, self.swap, reduction=self.reduction)
-
-
-class TripletMarginWithDistanceLoss(_Loss):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin), with any distance."""
-
-    def __init__(self, *, distance_function=None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"):
-        super().__init__(reduction=reduction)
-        self.distance_function, self.margin, self.swap = distance_function, margin, swap
-
-    def forward(self, anchor, positive, negative):
-        return F.triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=self.distance_function,
-                                                   margin=self.margin, swap=self.swap, reduction=self.reduction)
-
-
-class MultiMarginLoss(_WeightedLoss):
-    """max(0, margin - input[target] + input[class])^p over the other classes; see `functional.multi_margin_loss`."""
-
-    def __init__(self, p: int = 1, margin: float = 1.0, weight=None, size_average=None, reduce=None, reduction: str = "mean"):
-        super().__init__(weight, size_average, reduce, reduction)
-        if p not in (1, 2):
-            raise ValueError("only p == 1 and p == 2 supported")
-        self.p, self.margin = p, margin
-
-    def forward(self, input, target):
-        return F.multi_margin_loss(input, target, self.p, self.margin, self.weight, reduction=self.reduction)
-
-
-class MultiLabelMarginLoss(_Loss):
-    """max(0, 1 - input[target] + input[class]) over targets and other classes; see `functional.multilabel_margin_loss`."""
-
-    function = staticmethod(F.multilabel_margin_loss)
-
-
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """Binary cross entropy of sigmoid(input), the mean over classes."""
+    """-(y log sigmoid(x) + (1 - y) log sigmoid(-x)), the mean over classes: binary cross entropy for each class on its own.
+
+    Args:
+        weight: a factor for each class, (C); 1 when None.
+        size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
+        reduction: "mean" or "sum" over the batch, or "none".
+
+    Calling it takes scores x (N, C) or (C) and targets y of that shape, 0 and 1; it gives a 0-dim tensor, or (N) with "none".
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.MultiLabelSoftMarginLoss()(torch.tensor([[0., 200.]]), torch.tensor([[1., 1.]]))
+        tensor(0.3466)
+    """
 
     def forward(self, input, target):
         return F.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)

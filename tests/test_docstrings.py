@@ -1,0 +1,62 @@
+"""What public classes and functions say of themselves: an example (which test_contributing.py runs) and each parameter by its name."""
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+
+import pytest
+
+import numtorch
+
+NAMESPACES = ("numtorch", "numtorch.nn", "numtorch.nn.functional", "numtorch.nn.init", "numtorch.nn.utils", "numtorch.nn.utils.rnn",
+              "numtorch.nn.utils.parametrize", "numtorch.nn.utils.parametrizations", "numtorch.optim", "numtorch.optim.lr_scheduler",
+              "numtorch.optim.swa_utils", "numtorch.data", "numtorch.utils.checkpoint")
+
+# Modules, by where things are defined.
+DOCUMENTED = ("numtorch.nn.activations", "numtorch.nn.losses", "numtorch.nn.modules.activation", "numtorch.nn.modules.loss",
+              "numtorch.nn.modules.marginloss", "numtorch.nn.ranking", "numtorch.nn.softmax", "numtorch.ops.ctc",
+              "numtorch.ops.marginloss")
+
+
+def public(module):
+    """The public classes and functions that a module defines, by the names they are found under."""
+    found = {}
+    for namespace in map(importlib.import_module, NAMESPACES):
+        for name in getattr(namespace, "__all__", None) or [n for n in vars(namespace) if n[0] != "_"]:
+            value = getattr(namespace, name)
+            if getattr(value, "__module__", None) == module and (inspect.isclass(value) or inspect.isroutine(value)):
+                found.setdefault(id(value), (name, value))
+    return found.values()
+
+
+def parameters(value):
+    """The names that a call takes."""
+    try:
+        given = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in given if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+
+def lacking(value):
+    """What a docstring leaves out."""
+    text = (vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__) or ""
+    unnamed = [p for p in parameters(value) if not re.search(rf"\b{p}\b", text)]
+    return unnamed + ([] if ">>>" in text else ["an example"])
+
+
+@pytest.mark.parametrize("module", DOCUMENTED)
+def test_examples_and_parameters(module):
+    """Each has an example, and names what it takes."""
+    values = public(module)
+    assert values
+    assert not {name: lacking(value) for name, value in values if lacking(value)}
+
+
+def test_a_poor_docstring_is_found():
+    """The check is able to fail."""
+    def documented(first, second):
+        """Of `first` there is something."""
+    assert lacking(documented) == ["second", "an example"]
+    assert lacking(numtorch.nn.ReLU) == []
