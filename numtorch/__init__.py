@@ -9,7 +9,7 @@ import builtins as _builtins
 import importlib as _importlib
 
 from . import autograd
-from .ops import inplace as _inplace, restride as _restride
+from .ops import inplace as _inplace, redraw as _redraw, restride as _restride
 from .autograd.api import Variable
 from .autograd.modes import (enable_grad, inference_mode, is_anomaly_check_nan_enabled, is_anomaly_enabled, is_grad_enabled,
                              is_inference_mode_enabled, no_grad, set_anomaly_enabled, set_grad_enabled)
@@ -28,8 +28,9 @@ from .ops.addmm import addbmm, addmm, addmv, addr, baddbmm
 from .ops.contract import (bmm, chain_matmul, dot, matmul, mm, mv, outer)
 from .ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from .ops.copy import clone, detach
-from .ops.creation import (arange, as_tensor, asarray, empty, empty_like, empty_strided, eye, full, full_like, linspace, logspace,
-                           ones, ones_like, range_inclusive as range, scalar_tensor, tensor, zeros, zeros_like)
+from .ops.counting import arange, linspace, logspace, range_inclusive as range
+from .ops.creation import (as_tensor, asarray, empty, empty_like, empty_strided, eye, full, full_like, ones, ones_like,
+                           scalar_tensor, tensor, zeros, zeros_like)
 from .ops.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, ceil, copysign, cos, cosh, digamma, erf, erfc, erfinv,
                              exp, exp2, expm1, floor, frac, lgamma, log, log1p, log2, log10, polygamma, rsqrt, sin, sinh, sqrt, tan,
                              tanh, trunc)

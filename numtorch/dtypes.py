@@ -228,6 +228,12 @@ class finfo:
 _limits: dict[dtype, finfo] = {}
 
 
+def integer_limits(dtype) -> tuple[int, int]:
+    """The least and the greatest number that an integer dtype holds."""
+    bits = dtype.itemsize * 8
+    return (-1 << bits - 1, (1 << bits - 1) - 1) if dtype.is_signed else (0, (1 << bits) - 1)
+
+
 class iinfo:
     """Limits of an integer dtype: `bits`, `max`, `min`, `dtype`."""
 
@@ -236,8 +242,7 @@ class iinfo:
     def __init__(self, type: dtype):
         if type.category != 1:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type.name}'")
-        info = np.iinfo(type.numpy)
-        self.dtype, self.bits, self.max, self.min = type.name, type.itemsize * 8, int(info.max), int(info.min)
+        self.dtype, self.bits, (self.min, self.max) = type.name, type.itemsize * 8, integer_limits(type)
 
     def __repr__(self):
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

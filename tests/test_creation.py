@@ -180,3 +180,22 @@ def test_layouts_are_strided():
     assert torch.empty_strided((2, 3), (1, 2)).stride() == (1, 2)
     with pytest.raises(RuntimeError, match="empty_strided"):
         torch.empty_strided((2,), (1, 2))
+
+
+def test_size_by_name_and_orders_in_memory():
+    assert torch.zeros(size=(2, 3)).shape == torch.rand(size=(2, 3)).shape == torch.ones(1).new_zeros(size=(2, 3)).shape == (2, 3)
+    x = torch.ones(1, 2, 3, 4)
+    for like in (torch.zeros_like, torch.ones_like, torch.empty_like, torch.rand_like):
+        assert like(x, memory_format=torch.channels_last).is_contiguous(memory_format=torch.channels_last)
+
+
+def test_asarray_shares_copies_and_records():
+    x, array = torch.ones(2), np.ones(2)
+    assert torch.asarray(x) is x and torch.asarray(array).data_ptr() == array.ctypes.data
+    assert torch.asarray(x, copy=True) is not x and torch.asarray(array, copy=True).data_ptr() != array.ctypes.data
+    for obj, arguments in (([1.0], {}), (array, {"dtype": torch.float32})):
+        with pytest.raises(ValueError, match="can't alias"):
+            torch.asarray(obj, copy=False, **arguments)
+    assert torch.asarray([1.0], requires_grad=True).requires_grad and torch.scalar_tensor(2, requires_grad=True).requires_grad
+    x.requires_grad_()
+    assert not torch.asarray(x, copy=True, requires_grad=True).is_leaf

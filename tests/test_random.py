@@ -144,3 +144,37 @@ def test_shapes_dtypes_and_likes():
 def test_messages(attempt, error, message):
     with pytest.raises(error, match=message):
         attempt()
+
+
+def test_results_into_out():
+    whole = torch.empty(0, dtype=torch.int64)
+    assert torch.randint(5, 6, (1,), out=whole) is whole and whole.tolist() == [5]
+    assert torch.randperm(1, out=whole) is whole and whole.tolist() == [0]
+    for replacement in (True, False):
+        assert torch.multinomial(torch.tensor([0.0, 1.0]), 1, replacement, out=whole) is whole and whole.tolist() == [1]
+    real = torch.empty(0)
+    assert torch.normal(3.0, 0.0, (2,), out=real) is real and real.tolist() == [3.0, 3.0]
+    assert torch.randperm(3, dtype=torch.float32, requires_grad=True).requires_grad
+
+
+def test_random_integers_within_a_dtype():
+    assert torch.empty(1000, dtype=torch.int8).random_().min().item() >= 0
+    assert torch.empty(1000, dtype=torch.float16).random_().max().item() <= 2048
+    assert torch.empty(100, dtype=torch.int64).random_().max().item() > 1 << 40
+    for draw in (lambda: torch.randint(300, (3,), dtype=torch.int8), lambda: torch.empty(3, dtype=torch.int8).random_(300)):
+        with pytest.raises(RuntimeError, match="out of bounds for int8"):
+            draw()
+    with pytest.raises(RuntimeError, match="less than"):
+        torch.empty(3).random_(0)
+
+
+def test_what_is_like_another_has_its_strides():
+    x = torch.ones(2, 3).t()
+    assert torch.rand_like(x).stride() == torch.randn_like(x).stride() == torch.randint_like(x, 5).stride() == x.stride()
+    assert torch.rand_like(x, generator=torch.Generator().manual_seed(1)).shape == (3, 2)
+
+
+@pytest.mark.parametrize("std", [-1.0, torch.tensor([1.0, -1.0])])
+def test_a_negative_deviation_is_refused(std):
+    with pytest.raises(RuntimeError, match="std >= 0.0"):
+        torch.normal(torch.zeros(2), std)

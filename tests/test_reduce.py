@@ -148,6 +148,8 @@ def test_norms_and_more():
     for unbiased in (True, False):
         np.testing.assert_allclose(x.var(1, unbiased).numpy(), CUBE.var(1, ddof=int(unbiased)), rtol=1e-12)
     np.testing.assert_allclose(x.std(correction=2).numpy(), CUBE.std(ddof=2), rtol=1e-12)
+    variance, mean = torch.var_mean(x, True)             # `unbiased`, not dimension 1
+    assert variance.shape == mean.shape == ()
     variance, mean = torch.var_mean(x, 0)
     np.testing.assert_allclose(mean.numpy(), CUBE.mean(0), rtol=1e-10, atol=1e-12)
     holes = torch.tensor([1.0, float("nan"), 3.0])

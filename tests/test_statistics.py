@@ -30,6 +30,8 @@ def test_corrcoef_dist_renorm():
     np.testing.assert_allclose(found.numpy(), ARRAY * np.minimum(1, 2 / norms), 1e-6)
     y = x.clone()
     assert y.renorm_(1, 1, 2.0) is y and (y == found).all()
+    with pytest.raises(RuntimeError, match="at least 2 dimensions"):
+        torch.ones(3).renorm(2, 0, 1.0)
 
 
 def test_replaced_views():

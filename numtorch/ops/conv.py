@@ -13,7 +13,7 @@ from .backends import kernels
 from .copy import copy_elements, register
 from .op import new_plan_table
 from .pad import pad
-from .reduce import SUM
+from .reduction import SUM
 from .view import squeeze
 from .window import batched, dense, pair
 

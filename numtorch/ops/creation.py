@@ -1,32 +1,28 @@
-"""New tensors: filled, counted, copied from data."""
+"""New tensors: filled, like others, copied from data. Those that count are in counting.py."""
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
 from ..devices import cpu
-from ..dtypes import as_dtype, bool_, float64, get_default_dtype, int64
+from ..dtypes import as_dtype, bool_, get_default_dtype, int64
 from ..exchange import from_numpy, make
 from ..layout import Layout, as_shape, formatted
 from ..tensor import Tensor, fresh, number, view_of
 from ..viewalgebra import diagonal
-from .backends import kernels
-from .backends import placed as _device
-from .complexparts import complex as join_parts
-from .copy import ONE, ZERO, copy_elements, filled, filled_from, register, to_device, to_dtype
+from .backends import placed
+from .copy import ONE, ZERO, clone, copy_elements, filled, filled_from, register, to_device
 from .op import method, new_plan_table
 from .resize import into
 
 
-def _checked_shape(args, name):
+def checked_shape(args, name):
     shape = as_shape(args, name)
     if any(n < 0 for n in shape):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     return shape
 
 
-def _finish(made, requires_grad, out=None):
+def finish_made(made, requires_grad, out=None):
     """What a creation function returns: the new tensor, or `out` with its elements."""
     if out is not None:
         made = into(out, made)
@@ -36,7 +32,7 @@ def _finish(made, requires_grad, out=None):
 _layouts = new_plan_table()                              # by the arguments of a call, which decide it on the CPU
 
 
-def _layout_of(name, size, dtype, device):
+def layout_for(name, size, dtype, device):
     """The layout that a creation function's arguments ask for."""
     for n in size:
         if type(n) is not int:
@@ -45,44 +41,72 @@ def _layout_of(name, size, dtype, device):
     try:
         return _layouts[size, dtype, device]
     except (KeyError, TypeError):
-        layout = Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), _checked_shape(size, name), None, _device(device))
+        layout = Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), checked_shape(size, name), None, placed(device))
         return _layouts.keep((size, dtype, device), layout) if layout.device is cpu else layout
 
 
-def empty(*size, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None, memory_format=None,
+def empty(*shape, size=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None, memory_format=None,
           pin_memory: bool = False) -> Tensor:
     """A tensor of uninitialised elements.
 
     Args:
-        size: the shape, as ints or one sequence.
-        dtype: the default dtype when None.
-        device: the CPU when None.
+        shape: the extents, as ints or one sequence; also under the name `size`.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        memory_format: the order of the dimensions in memory; row-major when None.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
 
     Raises:
         RuntimeError: a negative extent.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.empty(2, 3).shape
+        torch.Size([2, 3])
     """
-    layout = _layout_of("empty", size, dtype, device)
+    layout = layout_for("empty", shape if size is None else (size,), dtype, device)
     made = fresh(layout if memory_format is None else formatted(layout, memory_format))
-    return _finish(made, requires_grad, out) if requires_grad or out is not None else made
+    return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
 
 
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
                   pin_memory: bool = False) -> Tensor:
-    """A tensor of uninitialised elements, with strides in elements.
+    """A tensor of uninitialised elements, of any strides.
+
+    Args:
+        size: the extents.
+        stride: as many strides, in elements; they may be 0, and elements may overlap.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
 
     Raises:
         RuntimeError: lengths that differ, or something negative.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.empty_strided((2, 3), (1, 2)).stride()
+        (1, 2)
     """
     size, stride = as_shape((size,)), as_shape((stride,))
     if len(size) != len(stride) or any(n < 0 for n in size + stride):
         raise RuntimeError(f"empty_strided: expected as many sizes as strides, none negative, got {list(size)} and {list(stride)}")
-    made = fresh(Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), size, stride, _device(device)))
-    return _finish(made, requires_grad)
+    made = fresh(Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), size, stride, placed(device)))
+    return finish_made(made, requires_grad)
 
 
 def full(size, fill_value, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
          pin_memory: bool = False) -> Tensor:
     """A tensor with every element `fill_value`, whose kind decides the dtype when none is given.
+
+    Args:
+        size: the extents.
+        fill_value: a bool (dtype bool), an int (int64), a float or a complex number (the default dtypes).
+        dtype, device: the default device when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a negative extent, or a number that `dtype` cannot hold.
 
     Example:
         >>> import numtorch as torch
@@ -95,12 +119,22 @@ def full(size, fill_value, *, dtype=None, layout=None, device=None, requires_gra
         if kind is None:
             raise TypeError(f"full: expected a number to fill with, got {type(fill_value).__name__}")
         dtype = {0: bool_, 1: int64, 2: get_default_dtype(), 3: get_default_dtype().to_complex()}[kind.layout.dtype.category]
-    made = filled(_layout_of("full", size if type(size) is tuple else (size,), dtype, device), fill_value)
-    return _finish(made, requires_grad, out) if requires_grad or out is not None else made
+    made = filled(layout_for("full", size if type(size) is tuple else (size,), dtype, device), fill_value)
+    return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
 
 
-def zeros(*size, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None, pin_memory: bool = False) -> Tensor:
+def zeros(*shape, size=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+          pin_memory: bool = False) -> Tensor:
     """A tensor of zeros.
+
+    Args:
+        shape: the extents, as ints or one sequence; also under the name `size`.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a negative extent.
 
     Example:
         >>> import numtorch as torch
@@ -108,180 +142,138 @@ def zeros(*size, dtype=None, layout=None, device=None, requires_grad: bool = Fal
         tensor([[0., 0.],
                 [0., 0.]])
     """
-    made = filled_from(_layout_of("zeros", size, dtype, device), ZERO)
-    return _finish(made, requires_grad, out) if requires_grad or out is not None else made
+    made = filled_from(layout_for("zeros", shape if size is None else (size,), dtype, device), ZERO)
+    return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
 
 
-def ones(*size, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None, pin_memory: bool = False) -> Tensor:
-    """A tensor of ones."""
-    made = filled_from(_layout_of("ones", size, dtype, device), ONE)
-    return _finish(made, requires_grad, out) if requires_grad or out is not None else made
+def ones(*shape, size=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+         pin_memory: bool = False) -> Tensor:
+    """A tensor of ones.
+
+    Args:
+        shape: the extents, as ints or one sequence; also under the name `size`.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a negative extent.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.ones(2, dtype=torch.int64)
+        tensor([1, 1])
+    """
+    made = filled_from(layout_for("ones", shape if size is None else (size,), dtype, device), ONE)
+    return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
 
 
 _likes = new_plan_table()
 
 
-def _like_layout(input, dtype, device):
+def like_layout(input, dtype, device, memory_format=None):
+    """The layout of a tensor like another: its shape and dense strides, and its dtype and device unless others are given."""
     source = input.layout
     found = _likes.get((source, dtype))
     if found is None:
         kept = source.strides if source.non_overlapping_and_dense() else None
         found = Layout.of(as_dtype(dtype) if dtype else source.dtype, source.shape, kept, source.device)
         _likes.keep((source, dtype), found)
-    if device is not None and (device := _device(device)) is not found.device:
-        return Layout.of(found.dtype, found.shape, found.strides, device)
-    return found
+    if device is not None and (device := placed(device)) is not found.device:
+        found = Layout.of(found.dtype, found.shape, found.strides, device)
+    return found if memory_format is None else formatted(found, memory_format)
 
 
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
                pin_memory: bool = False) -> Tensor:
-    """Uninitialised, with the shape, dtype, device and dense strides of another tensor."""
-    layout = _like_layout(input, dtype, device)
-    if memory_format is not None and memory_format != "preserve_format":
-        layout = formatted(layout, memory_format)
-    return _finish(fresh(layout), requires_grad)
+    """Uninitialised, with the shape, dtype, device and dense strides of another tensor.
+
+    Args:
+        input: the other tensor.
+        dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
+        memory_format: the order of the dimensions in memory; the other tensor's when None.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.empty_like(torch.tensor([[1, 2], [3, 4]]).t()).stride()
+        (1, 2)
+    """
+    return finish_made(fresh(like_layout(input, dtype, device, memory_format)), requires_grad)
 
 
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
               pin_memory: bool = False) -> Tensor:
-    """Every element `fill_value`, otherwise like another tensor."""
-    return _finish(filled(_like_layout(input, dtype, device), fill_value), requires_grad)
+    """Every element `fill_value`, with the shape, dtype, device and dense strides of another tensor.
+
+    Args:
+        input: the other tensor.
+        fill_value: a number.
+        dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
+        memory_format: the order of the dimensions in memory; the other tensor's when None.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a number that the dtype cannot hold.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.full_like(torch.tensor([1., 2.]), 7)
+        tensor([7., 7.])
+    """
+    return finish_made(filled(like_layout(input, dtype, device, memory_format), fill_value), requires_grad)
 
 
 @register
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
                pin_memory: bool = False) -> Tensor:
-    """Zeros, otherwise like another tensor."""
-    return _finish(filled_from(_like_layout(input, dtype, device), ZERO), requires_grad)
+    """Zeros, with the shape, dtype, device and dense strides of another tensor.
+
+    Args:
+        input: the other tensor.
+        dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
+        memory_format: the order of the dimensions in memory; the other tensor's when None.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros_like(torch.tensor([1., 2.]))
+        tensor([0., 0.])
+    """
+    return finish_made(filled_from(like_layout(input, dtype, device, memory_format), ZERO), requires_grad)
 
 
 @register
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
               pin_memory: bool = False) -> Tensor:
-    """Ones, otherwise like another tensor."""
-    return _finish(filled_from(_like_layout(input, dtype, device), ONE), requires_grad)
+    """Ones, with the shape, dtype, device and dense strides of another tensor.
 
-
-# ---------------------------------------------------------------- counting
-def _counted(values, dtype, device, requires_grad, into=None):
-    """A tensor of computed positions. NumPy counts here; no tensor is computed with."""
-    out = make(values, dtype=dtype)
-    return _finish(to_device(out, _device(device)), requires_grad, into)
-
-
-_counts, _powers = new_plan_table(), new_plan_table()
-
-
-def _count(layout, start, end, step, half):
-    """`layout.numel` numbers `step` apart, of which `half` are counted from the start and the others back from the end."""
-    device, kind = layout.device, layout.dtype
-    if device is not cpu:
-        layout = Layout.of(kind, layout.shape)
-    whole = type(start) is int and type(step) is int and kind.category == 1
-    numbers = (start, end, step) if whole else (float(start), float(end), float(step))
-    plan = _counts.get((layout, whole, half))
-    if plan is None:
-        prepared = kernels(cpu, "count").plan_count(kind.kernel, "int64" if whole else "float64", layout.numel, half)
-        plan = _counts.keep((layout, whole, half), prepared)
-    out = fresh(layout)
-    low, high, apart = number(numbers[0]), number(numbers[1]), number(numbers[2])
-    plan.call(low.address, high.address, apart.address, out.address, plan.walk)
-    return out if device is cpu else to_device(out, device)
-
-
-def _plain(value):
-    return value.item() if isinstance(value, Tensor) else value
-
-
-def arange(start, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
-           pin_memory: bool = False) -> Tensor:
-    """`start, start + step, ...` up to but without `end`; from 0 when only one bound is given.
-
-    Raises:
-        RuntimeError: a step of 0, or bounds that the step leads away from.
+    Args:
+        input: the other tensor.
+        dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
+        memory_format: the order of the dimensions in memory; the other tensor's when None.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
 
     Example:
         >>> import numtorch as torch
-        >>> torch.arange(1, 7, 2)
-        tensor([1, 3, 5])
+        >>> torch.ones_like(torch.tensor([1., 2.]))
+        tensor([1., 1.])
     """
-    if end is None:
-        start, end = 0, start
-    whole = type(start) is type(end) is type(step) is int
-    if not whole:
-        start, end, step = _plain(start), _plain(end), _plain(step)
-        whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if (end - start) * step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if whole:
-        kind, count = dtype or int64, -((start - end) // step)
-    else:
-        kind, count = dtype, math.ceil((end - start) / step)
-    layout = _layout_of("arange", (count,), kind, device)
-    if layout.dtype.category in (1, 2):
-        made = _count(layout, start, end, step, count)
-        return _finish(made, requires_grad, out) if requires_grad or out is not None else made
-    return _counted(np.arange(count) * step + start, layout.dtype, device, requires_grad, out)
-
-
-def range_inclusive(start=0, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
-                    pin_memory: bool = False) -> Tensor:
-    """`start, start + step, ...` up to and with `end` (PyTorch's old `range`)."""
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if (end - start) * step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    count = math.floor((end - start) / step) + 1
-    return _finish(_count(_layout_of("range", (count,), dtype, device), float(start), end, step, count), requires_grad, out)
-
-
-def linspace(start, end, steps, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
-             pin_memory: bool = False) -> Tensor:
-    """`steps` values from `start` to `end`, both included, evenly spaced.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.linspace(0, 1, 5)
-        tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
-    """
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    start, end = _plain(start), _plain(end)
-    natural = get_default_dtype().to_complex() if isinstance(start, complex) or isinstance(end, complex) else get_default_dtype()
-    kind = as_dtype(dtype) if dtype else natural
-    if kind.category < natural.category and natural.is_complex:
-        raise RuntimeError(f"linspace: inferred dtype {natural} can't be safely cast to passed dtype {kind}")
-    if kind.category in (1, 2):
-        step = (end - start) / (steps - 1) if steps > 1 else 0
-        made = _count(_layout_of("linspace", (steps,), kind, device), float(start), end, step, (steps + 1) // 2)
-        return _finish(made, requires_grad, out)
-    if kind.category == 0:
-        raise NotImplementedError(f'"linspace_cpu" not implemented for \'{kind.title}\'')
-    start, end = complex(start), complex(end)
-    parts = [linspace(low, high, steps, dtype=kind.to_real(), device=device)
-             for low, high in ((start.real, end.real), (start.imag, end.imag))]
-    return _finish(join_parts(*parts), requires_grad, out)
-
-
-def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
-             pin_memory: bool = False) -> Tensor:
-    """`steps` values from base**start to base**end, both included, evenly spaced in the exponent; whole powers are exact."""
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    kind = as_dtype(dtype) if dtype else get_default_dtype()
-    exponents = linspace(start, end, steps, dtype=float64, device=cpu)
-    made = fresh(exponents.layout)
-    if steps:
-        plan = _powers.get(steps) or _powers.keep(steps, kernels(cpu, "count").plan_powers(steps))
-        plan.call(number(float(_plain(base))).address, exponents.address, made.address, plan.walk)
-    return _finish(to_device(to_dtype(made, kind), _device(device)), requires_grad, out)
+    return finish_made(filled_from(like_layout(input, dtype, device, memory_format), ONE), requires_grad)
 
 
 def eye(n, m=None, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
         pin_memory: bool = False) -> Tensor:
     """An n x m matrix (square when m is None) with ones on the diagonal.
+
+    Args:
+        n, m: rows and columns.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a negative extent.
 
     Example:
         >>> import numtorch as torch
@@ -296,7 +288,7 @@ def eye(n, m=None, *, dtype=None, layout=None, device=None, requires_grad: bool 
     layout, _ = diagonal(made.layout, 0, 0, 1)
     if layout.numel:
         copy_elements(ONE if layout.device is cpu else to_device(ONE, layout.device), view_of(made, layout, 0))
-    return _finish(made, requires_grad, out) if requires_grad or out is not None else made
+    return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
 
 
 # ---------------------------------------------------------------- from data
@@ -304,7 +296,18 @@ tensor = make
 
 
 def as_tensor(data, dtype=None, device=None) -> Tensor:
-    """`data` as a tensor, sharing its memory where it can: a tensor is returned, a NumPy array wrapped, the rest copied."""
+    """`data` as a tensor, sharing its memory where it can: a tensor is returned, a NumPy array wrapped, the rest copied.
+
+    Args:
+        data: what `tensor` takes.
+        dtype, device: what to convert to, with a copy where that changes something; those of `data` when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2.])
+        >>> torch.as_tensor(x) is x
+        True
+    """
     if isinstance(data, np.ndarray):
         data = from_numpy(data)
     if isinstance(data, Tensor):
@@ -312,22 +315,80 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     return make(data, dtype=dtype, device=device)
 
 
-asarray = as_tensor
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad: bool = False) -> Tensor:
+    """`obj` as a tensor, sharing its memory where it can; gradients flow through it to a tensor.
+
+    Args:
+        obj: what `tensor` takes.
+        dtype, device: what to convert to; those of `obj` when None.
+        copy: True for memory of its own, False never to copy, None to copy where it must.
+        requires_grad: whether to record what is computed from it.
+
+    Raises:
+        ValueError: `copy=False` where only a copy will do.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2.])
+        >>> torch.asarray(x) is x, torch.asarray(x, copy=True) is x
+        (True, False)
+    """
+    if not isinstance(obj, (Tensor, np.ndarray)):
+        if copy is False:
+            raise ValueError("asarray(): can't alias arbitrary sequence into a tensor.")
+        return as_tensor(obj, dtype, device).requires_grad_(requires_grad)
+    given = from_numpy(obj) if isinstance(obj, np.ndarray) else obj
+    made = as_tensor(given, dtype, device)
+    if copy is False and made is not given:
+        raise ValueError(f"asarray(): can't alias tensor of {given.layout.dtype} on {given.layout.device} as one of "
+                         f"{made.layout.dtype} on {made.layout.device}")
+    if copy and made is given:
+        made = clone(made)
+    return made if made.node is not None or not requires_grad else made.requires_grad_()
 
 
-def scalar_tensor(value, *, dtype=None, device=None) -> Tensor:
-    """A 0-dim tensor holding a number."""
-    return full((), value, dtype=dtype or get_default_dtype(), device=device)
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """A 0-dim tensor holding a number.
+
+    Args:
+        s: the number.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.scalar_tensor(2)
+        tensor(2.)
+    """
+    return full((), s, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
 
 
 # ---------------------------------------------------------------- methods
 def _new(name, value):
-    def made(self, *size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    def made(self, *shape, size=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
         own = self.layout
-        layout = _layout_of(name, size, dtype or own.dtype, device or own.device)
+        layout = layout_for(name, shape if size is None else (size,), dtype or own.dtype, device or own.device)
         out = fresh(layout) if value is None else filled_from(layout, value)
         return out.requires_grad_() if requires_grad else out
-    made.__doc__ = f"Like `{name}`, with this tensor's dtype and device unless others are given."
+    made.__name__ = made.__qualname__ = f"new_{name}"
+    filled_with = "uninitialised elements" if value is None else name
+    shown = {"empty": "new_empty(2).shape\n        torch.Size([2])", "zeros": "new_zeros(2)\n        tensor([0, 0])",
+             "ones": "new_ones(2)\n        tensor([1, 1])"}[name]
+    made.__doc__ = f"""A tensor of {filled_with}, of this one's dtype and device unless others are given.
+
+    Args:
+        shape: the extents, as ints or one sequence; also under the name `size`.
+        dtype, device: this tensor's when None.
+        requires_grad: whether to record what is computed from it.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a negative extent.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2, 3]).{shown}
+    """
     return made
 
 
@@ -338,19 +399,53 @@ method(_new("ones", ONE), "new_ones")
 
 @method
 def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Like `full`, with this tensor's dtype and device unless others are given."""
+    """A tensor with every element `fill_value`, of this one's dtype and device unless others are given.
+
+    Args:
+        size: the extents.
+        fill_value: a number.
+        dtype, device: this tensor's when None. requires_grad: whether to record what is computed from it.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2, 3]).new_full((2,), 7)
+        tensor([7, 7])
+    """
     return full(size, fill_value, dtype=dtype or self.layout.dtype, device=device or self.layout.device,
                 requires_grad=requires_grad)
 
 
 @method
 def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Like `empty_strided`, with this tensor's dtype and device unless others are given."""
+    """A tensor of uninitialised elements and any strides, of this one's dtype and device unless others are given.
+
+    Args:
+        size, stride: the extents, and as many strides in elements.
+        dtype, device: this tensor's when None. requires_grad: whether to record what is computed from it.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2, 3]).new_empty_strided((2, 3), (1, 2)).stride()
+        (1, 2)
+    """
     return empty_strided(size, stride, dtype=dtype or self.layout.dtype, device=device or self.layout.device,
                          requires_grad=requires_grad)
 
 
 @method
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
-    """A copy of `data` with this tensor's dtype and device unless others are given."""
+    """A copy of `data`, of this tensor's dtype and device unless others are given.
+
+    Args:
+        data: what `tensor` takes.
+        dtype, device: this tensor's when None. requires_grad: whether to record what is computed from it.
+        pin_memory: taken for PyTorch's sake.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1.0]).new_tensor([2, 3])
+        tensor([2., 3.])
+    """
     return make(data, dtype=dtype or self.layout.dtype, device=device or self.layout.device, requires_grad=requires_grad)

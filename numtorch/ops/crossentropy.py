@@ -12,13 +12,13 @@ from ..autograd.graph import GraphNode, recording
 from ..dtypes import bool_, int64, uint8
 from ..layout import Layout
 from ..tensor import Tensor, empty
-from . import comparison, creation
+from . import comparison, counting
 from .arithmetic import add, div, mul, sub, where
 from .backends import kernels
 from .copy import contiguous, register, to_dtype
 from .loss import check_reduction
 from .op import new_plan_table
-from .reduce import SUM
+from .reduction import SUM
 from .softmax import log_softmax, softmax
 from .view import movedim, reshape
 
@@ -169,7 +169,7 @@ def _composed_gradients(node, plan, grad, input, target, weight):
         q = target
     else:
         target = reshape(target, spread)
-        q = to_dtype(comparison.eq(target, reshape(creation.arange(plan.classes, device=input.layout.device), column)), dtype)
+        q = to_dtype(comparison.eq(target, reshape(counting.arange(plan.classes, device=input.layout.device), column)), dtype)
     own = q if factors is None else mul(q, factors)
     if plan.smoothing:
         q = add(mul(q, 1 - plan.smoothing), plan.smoothing / plan.classes)

@@ -19,7 +19,8 @@ from . import comparison
 from .arithmetic import add, clamp_low, div, mul, where
 from .backends import kernels
 from .copy import contiguous, to_dtype
-from .creation import arange, full, tensor, zeros
+from .counting import arange
+from .creation import full, tensor, zeros
 from .elementary import exp
 from .join import cat, stack
 from .loss import check_reduction

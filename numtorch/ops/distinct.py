@@ -11,7 +11,8 @@ from ..tensor import Tensor, empty
 from . import arithmetic, comparison, reduce
 from .backends import kernels
 from .copy import clone, contiguous, filled, to_dtype
-from .creation import as_tensor, linspace, zeros
+from .counting import linspace
+from .creation import as_tensor, zeros
 from .gather import index_values
 from .indexed import run_counting, run_measuring
 from .join import cat
@@ -104,8 +105,17 @@ def unique(input, sorted: bool = True, return_inverse: bool = False, return_coun
     """The distinct elements in order; with `dim`, the distinct slices along it. Every NaN is distinct.
 
     Args:
-        return_inverse: also where each element (slice) is in the result.
+        input: of any real dtype.
+        sorted: taken for PyTorch's sake; the result is in order in any case.
+        return_inverse: also where each element (slice) is in the result, in the input's shape (the dimension's length).
         return_counts: also how often each occurs.
+        dim: the dimension whose slices are compared; None for single elements.
+
+    Returns:
+        The distinct elements, or a tuple of these with what else was asked for.
+
+    Raises:
+        NotImplementedError: a complex tensor.
 
     Example:
         >>> import numtorch as torch
@@ -131,7 +141,16 @@ def unique(input, sorted: bool = True, return_inverse: bool = False, return_coun
 
 @method
 def unique_consecutive(input, return_inverse: bool = False, return_counts: bool = False, dim=None):
-    """One element (or slice along `dim`) of each run of equal neighbours. Arguments as for `unique`."""
+    """One element (or slice along `dim`) of each run of equal neighbours.
+
+    Args:
+        input, return_inverse, return_counts, dim: as for `unique`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([3, 3, 1, 3]).unique_consecutive(return_counts=True)
+        (tensor([3, 1, 3]), tensor([2, 1, 1]))
+    """
     x = input.detach()
     if dim is None:
         values, inverse, counts = _distinct(contiguous(reshape(x, -1)), None, return_inverse, return_counts)
@@ -149,7 +168,23 @@ _Mode = namedtuple("mode", ["values", "indices"])
 
 @method
 def mode(input, dim: int = -1, keepdim: bool = False, *, out=None):
-    """The commonest element along a dimension, the smallest of several, and the last place of it, as (values, indices)."""
+    """The commonest element along a dimension, the smallest of several, and the last place of it, as (values, indices).
+
+    Args:
+        input: of any real dtype.
+        dim: the dimension along which to count.
+        keepdim: whether the dimension stays, of extent 1.
+        out: a pair of tensors to write the results to.
+
+    Raises:
+        IndexError: the dimension is empty.
+
+    Example:
+        >>> import numtorch as torch
+        >>> values, indices = torch.tensor([3, 1, 3]).mode()
+        >>> values, indices
+        (tensor(3), tensor(2))
+    """
     dim = wrap_dim(dim, input.layout.ndim)
     if input.layout.ndim and not input.layout.shape[dim]:
         raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
@@ -183,8 +218,21 @@ def _mode_vjp(node, grad):
 def bincount(input, weights=None, minlength: int = 0) -> Tensor:
     """How often each integer from 0 on occurs, or the sum of the weights where it does.
 
+    Args:
+        input: (n,) integers, none negative.
+        weights: (n,) what each counts; 1 when None.
+        minlength: the least length of the result.
+
+    Returns:
+        (max + 1,) or longer, int64; with weights float32 of float32, else float64.
+
     Raises:
         RuntimeError: not a vector of non-negative integers, or weights of another length.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 3, 1]).bincount()
+        tensor([0, 2, 0, 1])
     """
     if input.layout.ndim != 1 or input.layout.dtype.category > 1:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
@@ -228,8 +276,23 @@ def _range_of(name, x, low, high):
 def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None) -> Tensor:
     """How many elements fall into each of equal bins between `min` and `max` (the data's own range where these are equal).
 
+    Args:
+        input: real floating point.
+        bins: how many.
+        min, max: the outer edges, both inside; elements beyond are not counted.
+        out: a tensor to write the result to.
+
+    Returns:
+        (bins,), of the input's dtype.
+
     Raises:
-        RuntimeError: no bins, or an empty or infinite range. NotImplementedError: not floating point.
+        RuntimeError: no bins, or an empty or infinite range.
+        NotImplementedError: not floating point.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., 2., 1.]).histc(bins=4, min=0, max=3)
+        tensor([0., 2., 1., 0.])
     """
     if input.layout.dtype.category != 2:
         raise NotImplementedError(f'"histogram_cpu" not implemented for \'{input.layout.dtype.title}\': expected floating point')
@@ -251,9 +314,21 @@ def histogram(input, bins, *, range=None, weight=None, density: bool = False):
     """Counts (or summed weights) of elements between bin edges, as (hist, bin_edges). The last bin is closed.
 
     Args:
+        input: float32 or float64, of any shape.
         bins: how many equal bins, or a vector of increasing edges.
         range: the outer edges of equal bins; the data's own range when None.
+        weight: of the input's shape, what each element counts; 1 when None.
         density: divide by the total and the bins' widths.
+
+    Raises:
+        NotImplementedError: another dtype.
+        RuntimeError: an infinite range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> hist, edges = torch.tensor([1., 2., 1.]).histogram(2, range=(0., 2.))
+        >>> hist, edges
+        (tensor([0., 3.]), tensor([0., 1., 2.]))
     """
     if input.layout.dtype not in (float32, float64):
         raise NotImplementedError(f'"histogram_cpu" not implemented for \'{input.layout.dtype.title}\': expected float32 or '
@@ -343,12 +418,23 @@ def histogramdd(input, bins, *, range=None, weight=None, density: bool = False):
 
 
 def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Whether each element is one of `test_elements`; either may be a number.
+    """Whether each element is one of `test_elements`.
+
+    Args:
+        elements, test_elements: tensors of any shapes; either may be a number.
+        assume_unique: taken for PyTorch's sake; nothing is faster for it.
+        invert: whether each element is none of them.
+
+    Returns:
+        Bools of the shape of `elements`.
+
+    Raises:
+        RuntimeError: complex tensors.
 
     Example:
         >>> import numtorch as torch
         >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 3]))
-        tensor([False, True, True])
+        tensor([False,  True,  True])
     """
     elements, tests = (t if isinstance(t, Tensor) else as_tensor(t) for t in (elements, test_elements))
     if elements.layout.dtype is not tests.layout.dtype:

@@ -23,9 +23,14 @@ def poisson(input, generator=None) -> Tensor:
 
     Args:
         input: the rates (*), floating point, not negative.
+        generator: where the random numbers come from; the default one when None.
+
+    Returns:
+        (*) of the input's dtype.
 
     Raises:
         RuntimeError: a negative rate.
+        NotImplementedError: not floating point.
 
     Example:
         >>> import numtorch as torch
@@ -49,10 +54,17 @@ def binomial(count, prob, generator=None) -> Tensor:
     """How many of `count` trials succeed, each with probability `prob`, elementwise.
 
     Args:
-        count: (*) whole numbers as floating point, not negative. prob: (*) of the same dtype, in [0, 1].
+        count: (*) whole numbers as floating point, not negative.
+        prob: (*) of the same dtype, in [0, 1]; the shapes broadcast.
+        generator: where the random numbers come from; the default one when None.
 
     Raises:
         RuntimeError: dtypes that differ, or numbers out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.binomial(torch.tensor([10., 4.]), torch.tensor([1., 0.]))
+        tensor([10.,  0.])
     """
     if count.layout.dtype is not prob.layout.dtype or not prob.layout.dtype.is_floating_point:
         raise RuntimeError(f"binomial: expected floating-point tensors of one dtype, got {count.layout.dtype} and "

@@ -10,7 +10,7 @@ from ..tensor import Tensor, empty
 from . import arithmetic, comparison, reduce
 from .backends import kernels
 from .copy import contiguous, filled, register, to_dtype
-from .creation import arange
+from .counting import arange
 from .distinct import bincount, unique
 from .gather import index_add, index_plan, index_values, out_of_self, put_values, spread
 from .indexed import check_index, run_indexed, run_marking, run_through

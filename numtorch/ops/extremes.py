@@ -10,7 +10,8 @@ from ..tensor import Tensor, empty
 from . import arithmetic
 from .backends import kernels
 from .op import method, new_plan_table, registry
-from .reduce import MAX, MIN, numpy_names
+from .reduce import numpy_names
+from .reduction import MAX, MIN
 from .resize import into
 
 _arg_plans = new_plan_table()
@@ -55,6 +56,16 @@ def _arg(kind, x, dim, keepdim):
 def argmax(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
     """The index of the first largest element, of all (row-major) or along a dimension. NaN counts as largest.
 
+    Args:
+        input: of any real dtype.
+        dim: the dimension along which to look; None for the flattened tensor.
+        keepdim: whether the dimension stays, of extent 1.
+        axis, keepdims: NumPy's names of `dim` and `keepdim`.
+        out: an int64 tensor to write the result to.
+
+    Raises:
+        IndexError: there is no such dimension, or nothing to choose from.
+
     Example:
         >>> import numtorch as torch
         >>> x = torch.tensor([[1., 5.], [4., 2.]])
@@ -68,7 +79,20 @@ def argmax(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
 
 @method
 def argmin(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None) -> Tensor:
-    """The index of the first smallest element, of all (row-major) or along a dimension. NaN counts as smallest."""
+    """The index of the first smallest element, of all (row-major) or along a dimension. NaN counts as smallest.
+
+    Args:
+        input, dim, keepdim, axis, keepdims, out: as for `argmax`.
+
+    Raises:
+        IndexError: there is no such dimension, or nothing to choose from.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[1., 5.], [4., 2.]])
+        >>> x.argmin(), x.argmin(1)
+        (tensor(0), tensor([0, 1]))
+    """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return into(out, _arg("argmin", input, dim, keepdim))
@@ -105,15 +129,18 @@ def _max_or_min(kind, total, pairwise, input, dim, keepdim, out):
 
 @method
 def max(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None):
-    """The largest element; with a dimension, (values, indices) along it; with a second tensor, `maximum`.
+    """The largest element; with a dimension, (values, indices) along it; with a second tensor, `maximum`. NaN where there is one.
 
     Args:
-        input: the tensor.
+        input: of any real dtype.
         dim: the dimension along which the largest are found, or a tensor to compare with. None: of all elements.
-        keepdim: leave the dimension in the result, of size 1.
+        keepdim: whether the dimension stays, of extent 1.
+        axis, keepdims: NumPy's names of `dim` and `keepdim`.
+        out: a tensor to write the result to; with a dimension, a pair.
 
     Raises:
         IndexError: there is no such dimension, or it is empty.
+        RuntimeError: an empty tensor without a dimension.
 
     Example:
         >>> import numtorch as torch
@@ -131,7 +158,21 @@ def max(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out
 
 @method
 def min(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None):
-    """The smallest element; with a dimension, (values, indices) along it; with a second tensor, `minimum`."""
+    """The smallest element; with a dimension, (values, indices) along it; with a second tensor, `minimum`. NaN where there is one.
+
+    Args:
+        input, dim, keepdim, axis, keepdims, out: as for `max`.
+
+    Raises:
+        IndexError: there is no such dimension, or it is empty.
+        RuntimeError: an empty tensor without a dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[1., 5.], [4., 2.]])
+        >>> x.min(), x.min(1).indices
+        (tensor(1.), tensor([0, 1]))
+    """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return _max_or_min("min", MIN, arithmetic.minimum, input, dim, keepdim, out)

@@ -17,7 +17,8 @@ from ..tensor import Tensor
 from . import lapack
 from .complexparts import real, view_as_complex, view_as_real
 from .copy import to_dtype
-from .creation import arange, ones
+from .counting import arange
+from .creation import ones
 from .op import method
 from .pad import pad
 from .rearrange import roll

@@ -7,7 +7,7 @@ from math import prod
 from ..dtypes import int64
 from ..tensor import Tensor
 from .copy import to_dtype
-from .creation import arange
+from .counting import arange
 from .elementary import trunc
 from .extremes import argmax
 from .join import cat

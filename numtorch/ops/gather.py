@@ -251,6 +251,15 @@ _along = new_plan_table()                                # (dimension,) where no
 def index_select(input, dim, index, *, out=None) -> Tensor:
     """The slices of a dimension that a vector of indices names, in its order.
 
+    Args:
+        input: of any dtype.
+        dim: the dimension of the slices.
+        index: (n,) int64 or int32; negative ones do not count from the end.
+        out: a tensor to write the result to.
+
+    Returns:
+        The input's shape with n in place of the dimension's extent.
+
     Raises:
         IndexError: an index out of bounds, or `index` has more than one dimension.
 
@@ -302,19 +311,63 @@ def _index_write(name, self, dim, index, source, accumulate):
 
 @method
 def index_copy_(self, dim, index, source):
-    """Write the slices of `source` to the places in a dimension that `index` names, and return this tensor."""
+    """Write the slices of `source` to the places in a dimension that `index` names, and return this tensor.
+
+    Args:
+        dim: the dimension of the slices.
+        index: (n,) int64 or int32; of equal ones the last wins.
+        source: this tensor's shape with n in place of the dimension's extent, and its dtype.
+
+    Raises:
+        IndexError: an index out of bounds, or shapes that do not fit.
+        RuntimeError: another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., 2., 3.]).index_copy_(0, torch.tensor([2, 0]), torch.tensor([7., 8.]))
+        tensor([8., 2., 7.])
+    """
     return _index_write("index_copy", self, dim, index, source, False)
 
 
 @method
 def index_add_(self, dim, index, source, *, alpha=1):
-    """Add `alpha` times the slices of `source` at the places in a dimension that `index` names, and return this tensor."""
+    """Add `alpha` times the slices of `source` at the places in a dimension that `index` names, and return this tensor.
+
+    Args:
+        dim, index, source: as for `index_copy_`; at equal indices all are added.
+        alpha: a number.
+
+    Raises:
+        IndexError: an index out of bounds (RuntimeError in more than one dimension), or shapes that do not fit.
+        RuntimeError: another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., 2., 3.]).index_add_(0, torch.tensor([2, 0]), torch.tensor([7., 8.]))
+        tensor([ 9.,  2., 10.])
+    """
     return _index_write("index_add", self, dim, index, source if alpha == 1 else arithmetic.mul(source, alpha), True)
 
 
 @method
 def index_fill_(self, dim, index, value):
-    """Set the slices of a dimension that `index` names to a number or 0-dim tensor, and return this tensor."""
+    """Set the slices of a dimension that `index` names, and return this tensor.
+
+    Args:
+        dim: the dimension of the slices.
+        index: (n,) int64 or int32; negative ones count from the end.
+        value: a number or a 0-dim tensor.
+
+    Raises:
+        IndexError: an index out of bounds.
+        RuntimeError: a value with dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., 2., 3.]).index_fill_(0, torch.tensor([2, 0]), 9.0)
+        tensor([9., 2., 9.])
+    """
     value = as_operand("index_fill_", value)
     if value.layout.ndim:
         raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.layout.ndim} "
@@ -329,7 +382,21 @@ index_fill = out_of_place(index_fill_, "index_fill")
 
 @method
 def take(input, index, *, out=None) -> Tensor:
-    """The elements at `index` of the flattened tensor, in the shape of `index`."""
+    """The elements of the flattened tensor at `index`, in the shape of `index`.
+
+    Args:
+        input: of any dtype and shape.
+        index: (*) int64 or int32, in row-major order; negative ones count from the end.
+        out: a tensor to write the result to.
+
+    Raises:
+        IndexError: an index out of bounds.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1, 2, 3], [4, 5, 6]]).take(torch.tensor([0, -1]))
+        tensor([1, 6])
+    """
     check_index("take", index)
     flat = input if input.layout.ndim == 1 else reshape(input, -1)
     return finish(out, index_values(flat, (0,), (index,), True, _beyond_flattened))
@@ -339,8 +406,20 @@ def take(input, index, *, out=None) -> Tensor:
 def put_(self, index, source, accumulate: bool = False):
     """Write the elements of `source` to places in this tensor seen as flattened, or add them there, and return this tensor.
 
+    Args:
+        index: (*) int64 or int32, in row-major order; negative ones count from the end.
+        source: as many elements as `index`, of this tensor's dtype.
+        accumulate: whether to add; else of equal indices the last wins.
+
     Raises:
-        RuntimeError: as many elements as indices were expected, or another dtype. IndexError: an index out of bounds.
+        RuntimeError: as many elements as indices were expected, or another dtype.
+        IndexError: an index out of bounds.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1., 2.], [3., 4.]]).put_(torch.tensor([0, 3]), torch.tensor([7., 8.]))
+        tensor([[7., 2.],
+                [3., 8.]])
     """
     check_index("put_", index)
     same_dtype("put_", self, source)
@@ -357,5 +436,16 @@ def put_(self, index, source, accumulate: bool = False):
 
 @method
 def put(input, index, source, accumulate: bool = False) -> Tensor:
-    """A copy of the tensor after `put_`."""
+    """A copy of the tensor after `put_`.
+
+    Args:
+        input: of any shape.
+        index, source, accumulate: as for `put_`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1., 2.], [3., 4.]]).put(torch.tensor([0, 3]), torch.tensor([7., 8.]), accumulate=True)
+        tensor([[ 8.,  2.],
+                [ 3., 12.]])
+    """
     return put_(clone(input, memory_format="contiguous_format"), index, source, accumulate)

@@ -15,7 +15,17 @@ from ..tensor import Tensor
 
 
 class Generator:
-    """A stream of random numbers: `Generator().manual_seed(0)`. Draws move it on; threads may share it."""
+    """A stream of random numbers. Draws move it on; threads may share it.
+
+    Args:
+        device: taken for PyTorch's sake; streams are the CPU's.
+
+    Example:
+        >>> import numtorch as torch
+        >>> a, b = torch.Generator().manual_seed(0), torch.Generator().manual_seed(0)
+        >>> torch.equal(torch.rand(3, generator=a), torch.rand(3, generator=b))
+        True
+    """
 
     def __init__(self, device="cpu"):
         self.device = cpu
@@ -23,7 +33,10 @@ class Generator:
         self._seed, self._offset = 67280421310721, 0     # PyTorch's default seed
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start the stream that belongs to a seed.
+        """Start the stream that belongs to a seed, and return it.
+
+        Args:
+            seed: an int of 64 bits.
 
         Raises:
             RuntimeError: the seed does not fit 64 bits.
@@ -90,27 +103,75 @@ survive_fork(default_generator._lock)
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the default stream that belongs to a seed, and return it."""
+    """Start the default stream that belongs to a seed, and return it.
+
+    Args:
+        seed: an int of 64 bits, signed or not.
+
+    Raises:
+        RuntimeError: the seed does not fit 64 bits.
+
+    Example:
+        >>> import numtorch as torch
+        >>> first = torch.manual_seed(0) and torch.rand(3)
+        >>> torch.equal(torch.manual_seed(0) and torch.rand(3), first)
+        True
+    """
     return default_generator.manual_seed(seed)
 
 
 def seed() -> int:
-    """Start the default stream from the system's randomness."""
+    """Start the default stream from the system's randomness, and return the seed.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.seed() == torch.initial_seed()
+        True
+    """
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed the default stream started from."""
+    """The seed the default stream started from.
+
+    Example:
+        >>> import numtorch as torch
+        >>> _ = torch.manual_seed(7)
+        >>> torch.initial_seed()
+        7
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """Where the default stream is."""
+    """Where the default stream is: its seed and position, as 16 bytes.
+
+    Example:
+        >>> import numtorch as torch
+        >>> state = torch.get_rng_state()
+        >>> x = torch.rand(3)
+        >>> torch.set_rng_state(state)
+        >>> torch.equal(torch.rand(3), x)
+        True
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(state) -> None:
-    """Put the default stream back to where `get_rng_state` found it."""
+    """Put the default stream back to where `get_rng_state` found it.
+
+    Args:
+        state: (16,) uint8.
+
+    Raises:
+        TypeError: not a tensor of uint8.
+        RuntimeError: of another size.
+
+    Example:
+        >>> import numtorch as torch
+        >>> state = torch.get_rng_state()
+        >>> torch.set_rng_state(state)
+    """
     default_generator.set_state(state)
 
 
@@ -124,7 +185,20 @@ def claim(generator, words, counters):
 
 
 class fork_rng:
-    """Inside, draws do not move the default stream."""
+    """Inside, draws do not move the default stream: what comes after is drawn as if they had not been.
+
+    Args:
+        devices: taken for PyTorch's sake; only the CPU has a default stream.
+        enabled: False to do nothing.
+
+    Example:
+        >>> import numtorch as torch
+        >>> state = torch.get_rng_state()
+        >>> with torch.random.fork_rng():
+        ...     x = torch.rand(3)
+        >>> torch.equal(torch.get_rng_state(), state)
+        True
+    """
 
     def __init__(self, devices=None, enabled: bool = True):
         self.enabled = enabled

@@ -18,7 +18,8 @@ from .arithmetic import mul, remainder, sub
 from .backends import kernels
 from .contract import matmul
 from .copy import contiguous, filled, to_dtype
-from .creation import arange, ones
+from .counting import arange
+from .creation import ones
 from .elementary import floor
 from .elementary import round_to_even as nearest_integer
 from .join import cat

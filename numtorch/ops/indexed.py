@@ -193,10 +193,11 @@ def end_write(name, self, graph, sources, saved, vjp, constants):
 
 def out_of_place(inplace, name):
     """The form of an in-place op that writes to a copy."""
-    def function(self, *args, **kwargs):
-        return into_fresh(inplace, clone(self), *args, **kwargs)
+    def function(input, *args, **kwargs):
+        return into_fresh(inplace, clone(input), *args, **kwargs)
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"A copy of the tensor after `{name}_`."
+    details = (inplace.__doc__ or "").partition("\n")[2].replace(f"{name}_(", f"{name}(")
+    function.__doc__ = f"A copy of the tensor after `{name}_`, whose arguments it takes.\n{details}"
     return register(method(function))
 
 

@@ -10,7 +10,7 @@ from .backends import kernels
 from .contract import Product, check_operands, kernel_dtype, matmul, mm, operand_layouts
 from .copy import contiguous, register
 from .op import PlanTable, new_plan_table
-from .reduce import SUM
+from .reduction import SUM
 from .view import reshape, transpose
 
 _plans = new_plan_table()

@@ -11,7 +11,7 @@ from .activation import sigmoid
 from .arithmetic import UNORDERED, abs, clamp_low, mul, sgn, sign, sub, where
 from .elementary import exp, log, log1p
 from .pointwise import pointwise
-from .reduce import MEAN, SUM
+from .reduction import MEAN, SUM
 from .total import total
 from .view import expand
 

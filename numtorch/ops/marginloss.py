@@ -5,7 +5,7 @@ from ..tensor import Tensor
 from .activation import logsigmoid
 from .arithmetic import clamp_low
 from .comparison import eq
-from .creation import arange
+from .counting import arange
 from .loss import legacy_reduction, reduced
 from .mask import replace_where
 from .scatter import gather

@@ -92,10 +92,21 @@ def _size(x, dim):
 def sort(input, dim: int = -1, descending: bool = False, stable: bool = False, *, out=None):
     """Elements in order along a dimension, as (values, indices). Always stable; NaN counts as greatest.
 
+    Args:
+        input: of any real dtype.
+        dim: the dimension to put in order.
+        descending: greatest first.
+        stable: taken for PyTorch's sake; equal elements keep their order in any case.
+        out: a pair of tensors to write the results to.
+
+    Raises:
+        RuntimeError: a complex tensor.
+
     Example:
         >>> import numtorch as torch
-        >>> torch.tensor([3, 1, 2]).sort().indices
-        tensor([1, 2, 0])
+        >>> values, indices = torch.tensor([3, 1, 2]).sort()
+        >>> values, indices
+        (tensor([1, 2, 3]), tensor([1, 2, 0]))
     """
     dim, size = _size(input, dim)
     return _into(out, _ordered("sort", "sort", "sort", input, dim, size, True, bool(descending)))
@@ -103,13 +114,36 @@ def sort(input, dim: int = -1, descending: bool = False, stable: bool = False, *
 
 @method
 def argsort(input, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """The indices that put a dimension in order. Always stable; NaN counts as greatest."""
+    """The indices that put a dimension in order. Always stable; NaN counts as greatest.
+
+    Args:
+        input, dim, descending, stable: as for `sort`.
+
+    Returns:
+        int64, of the input's shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([3, 1, 2]).argsort(descending=True)
+        tensor([0, 2, 1])
+    """
     return sort(input.detach(), dim, descending).indices
 
 
 @method
 def msort(input, *, out=None) -> Tensor:
-    """Elements in order along the first dimension."""
+    """Elements in order along the first dimension.
+
+    Args:
+        input: of any real dtype.
+        out: a tensor to write the result to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[3, 1], [2, 4]]).msort()
+        tensor([[2, 1],
+                [3, 4]])
+    """
     result = sort(input, 0).values
     return into(out, result)
 
@@ -117,6 +151,14 @@ def msort(input, *, out=None) -> Tensor:
 @method
 def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out=None):
     """The k largest (or smallest) elements along a dimension in order, as (values, indices). NaN counts as greatest.
+
+    Args:
+        input: of any real dtype.
+        k: how many; the dimension's extent in the results.
+        dim: the dimension along which to choose.
+        largest: False for the smallest.
+        sorted: taken for PyTorch's sake; they are in order in any case.
+        out: a pair of tensors to write the results to.
 
     Raises:
         RuntimeError: k is negative or more than there are.
@@ -136,7 +178,14 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 
 @method
 def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None):
-    """The k-th smallest element along a dimension, counted from 1, as (values, indices).
+    """The k-th smallest element along a dimension, as (values, indices). NaN counts as greatest.
+
+    Args:
+        input: of any real dtype.
+        k: counted from 1.
+        dim: the dimension along which to choose.
+        keepdim: whether the dimension stays, of extent 1.
+        out: a pair of tensors to write the results to.
 
     Raises:
         RuntimeError: k is not between 1 and the size of the dimension.
@@ -169,6 +218,15 @@ def _median(name, input, dim, keepdim, skip_nan, out):
 def median(input, dim=None, keepdim: bool = False, *, out=None):
     """The middle element, the lower of two; with a dimension, (values, indices) along it. NaN where there is one.
 
+    Args:
+        input: of any real dtype.
+        dim: the dimension along which to look; None for all elements.
+        keepdim: whether the dimension stays, of extent 1.
+        out: a pair of tensors to write the results to, with a dimension.
+
+    Raises:
+        IndexError: the dimension is empty.
+
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([3., 9., 5., 4.]).median()
@@ -179,7 +237,16 @@ def median(input, dim=None, keepdim: bool = False, *, out=None):
 
 @method
 def nanmedian(input, dim=None, keepdim: bool = False, *, out=None):
-    """Like `median`, with NaN left out."""
+    """The middle element of those that are not NaN, otherwise as `median`.
+
+    Args:
+        input, dim, keepdim, out: as for `median`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([3., float("nan"), 5., 4.]).nanmedian()
+        tensor(4.)
+    """
     return _median("nanmedian", input, dim, keepdim, True, out)
 
 
@@ -246,23 +313,37 @@ def quantile(input, q, dim=None, keepdim: bool = False, *, interpolation: str = 
     """The q-th quantiles along a dimension (of all elements, without one); NaN where there is one.
 
     Args:
+        input: float32 or float64.
         q: a number in [0, 1], or a vector of them, which then is the first dimension of the result.
+        dim: the dimension along which to look; None for all elements.
+        keepdim: whether the dimension stays, of extent 1.
         interpolation: between the two nearest elements: "linear", "lower", "higher", "midpoint" or "nearest".
+        out: a tensor to write the result to.
 
     Raises:
         RuntimeError: not float32 or float64, nothing to take quantiles of, or a q outside [0, 1].
 
     Example:
         >>> import numtorch as torch
-        >>> torch.tensor([0., 1., 2., 3.]).quantile(0.5)
-        tensor(1.5000)
+        >>> x = torch.tensor([0., 1., 2., 3.])
+        >>> x.quantile(0.5), x.quantile(0.5, interpolation="lower")
+        (tensor(1.5000), tensor(1.))
     """
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False, out)
 
 
 @method
 def nanquantile(input, q, dim=None, keepdim: bool = False, *, interpolation: str = "linear", out=None) -> Tensor:
-    """Like `quantile`, with NaN left out."""
+    """The q-th quantiles of the elements that are not NaN, otherwise as `quantile`.
+
+    Args:
+        input, q, dim, keepdim, interpolation, out: as for `quantile`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([0., float("nan"), 2., 3.]).nanquantile(0.5)
+        tensor(2.)
+    """
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True, out)
 
 
@@ -302,8 +383,13 @@ def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool
     Args:
         sorted_sequence: sorted along the last dimension: a vector, or with the leading dimensions of `input`.
         input: a tensor or a number.
+        out_int32: whether the result is int32 rather than int64.
         right, side: behind equal elements, with `right=True` or `side="right"`.
         sorter: indices that sort an unsorted `sorted_sequence`.
+        out: a tensor to write the result to.
+
+    Returns:
+        Of the shape of `input`.
 
     Raises:
         RuntimeError: the shapes or dtypes do not fit, or `side` and `right` disagree.
@@ -340,7 +426,19 @@ def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False
     """The number of the bucket that each element belongs to, between a vector of sorted boundaries.
 
     Args:
+        input: a tensor or a number.
+        boundaries: (n,), sorted, of the input's dtype. Bucket 0 lies below the first, bucket n above the last.
+        out_int32: whether the result is int32 rather than int64.
         right: whether a bucket contains its lower boundary rather than its upper one.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: boundaries of more than one dimension, or of another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.bucketize(torch.tensor([0, 3, 6]), torch.tensor([1, 3, 5]))
+        tensor([0, 1, 3])
     """
     if boundaries.layout.ndim != 1:
         raise RuntimeError(f"torch.bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.layout.ndim})")

@@ -9,7 +9,7 @@ from ..layout import broadcast_shapes, wrap_dim
 from ..tensor import Tensor
 from .arithmetic import conj, mul, sub
 from .contract import dot, matmul
-from .creation import arange
+from .counting import arange
 from .einsum import tensordot
 from .gather import index_select
 from .join import stack

@@ -9,23 +9,20 @@ import ctypes
 import math
 import threading
 
-from ..autograd.graph import GraphNode, mark_written
-from ..autograd.modes import modes
 from ..devices import cpu, default
-from ..dtypes import as_dtype, float32, float64, get_default_dtype, int64
+from ..dtypes import as_dtype, float32, float64, get_default_dtype, int64, integer_limits
 from ..layout import Layout, as_shape, broadcast_shapes
 from ..tensor import Tensor
 from ..tensor import empty as empty_tensor
 from . import reduce
-from .backends import kernels
+from .backends import kernels, placed
 from .complexparts import view_as_complex
 from .copy import contiguous, copy_elements, register, to_device, to_dtype
-from .creation import _checked_shape, _device, _finish, zeros_like
+from .creation import checked_shape, finish_made, like_layout
 from .generator import claim
 from .op import method, new_plan_table
 from .order import topk
 from .resize import into
-from .writing import check_inplace_allowed, check_writable, rebase_history
 
 
 # ---------------------------------------------------------------- filling
@@ -47,7 +44,7 @@ _state = _State()
 _plans = new_plan_table()
 
 
-def _plan_fill(layout, kind, parameters, counters_dtype, each=()):
+def plan_fill(layout, kind, parameters, counters_dtype, each=()):
     key = (layout, kind, parameters, counters_dtype, each)
     plan = _plans.get(key)
     if plan is None:
@@ -60,7 +57,7 @@ def _plan_fill(layout, kind, parameters, counters_dtype, each=()):
     return plan
 
 
-def _run_fill(plan, out, generator, each=None) -> int:
+def run_fill(plan, out, generator, each=None) -> int:
     """Fill a contiguous CPU tensor from a stream. Returns the kernel's status."""
     prepared = plan.prepared
     if prepared is None:
@@ -75,8 +72,8 @@ def _run_fill(plan, out, generator, each=None) -> int:
     return status
 
 
-def _fill(out, kind, parameters, generator, counters_dtype="float32"):
-    _run_fill(_plan_fill(out.layout, kind, parameters, counters_dtype), out, generator)
+def fill(out, kind, parameters, generator, counters_dtype="float32"):
+    run_fill(plan_fill(out.layout, kind, parameters, counters_dtype), out, generator)
 
 
 _drawn_plans = new_plan_table()
@@ -89,49 +86,77 @@ def _drawn(size, kind, parameters, dtype, device, generator, requires_grad, titl
         plan = None
     if plan is None:
         kind_dtype = as_dtype(dtype) if dtype else get_default_dtype()
-        plan = _plan_fill(Layout.of(kind_dtype, _checked_shape(size, title)), kind, parameters,
+        plan = plan_fill(Layout.of(kind_dtype, checked_shape(size, title)), kind, parameters,
                           "int64" if kind == "randint" else kind_dtype.compute)
         if all(type(n) in (int, tuple) for n in size):
             _drawn_plans.keep((size, kind, parameters, dtype), plan)
     out = empty_tensor(plan.layout)
-    _run_fill(plan, out, generator)
+    run_fill(plan, out, generator)
     if device is None and into is None and not requires_grad and default[0] is cpu:
         return out
-    device = _device(device)
-    return _finish(out if device is cpu else to_device(out, device), requires_grad, into)
+    device = placed(device)
+    return finish_made(out if device is cpu else to_device(out, device), requires_grad, into)
 
 
 def _parts(draw, size, kind, scale, generator, device, requires_grad, into):
     """Complex numbers whose parts are drawn one by one."""
     pairs = draw(*as_shape(size), 2, generator=generator, dtype=kind.to_real())
     out = view_as_complex(pairs if scale is None else pairs.mul_(scale))
-    return _finish(to_device(out, _device(device)), requires_grad, into)
+    return finish_made(to_device(out, placed(device)), requires_grad, into)
 
 
 def _float_only(dtype, title):
     if dtype is not None and not as_dtype(dtype).is_floating_point:
-        raise RuntimeError(f'"{title}" not implemented for \'{as_dtype(dtype).name.capitalize()}\'')
+        raise NotImplementedError(f'"{title}" not implemented for \'{as_dtype(dtype).name.capitalize()}\'')
 
 
-def rand(*size, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+def rand(*shape, size=None, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
          pin_memory: bool = False) -> Tensor:
-    """Uniform numbers in [0, 1).
+    """Uniform numbers in [0, 1); of a complex dtype both parts are.
+
+    Args:
+        shape: the extents, as ints or one sequence; also under the name `size`.
+        generator: where the random numbers come from; the default one when None.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a negative extent.
+        NotImplementedError: an integer dtype.
 
     Example:
         >>> import numtorch as torch
         >>> _ = torch.manual_seed(0)
-        >>> bool((torch.rand(3) < 1).all())
+        >>> torch.rand(1000).mean().sub(0.5).abs().item() < 0.05
         True
     """
+    size = shape if size is None else (size,)
     if dtype is not None and dtype.is_complex:
         return _parts(rand, size, dtype, None, generator, device, requires_grad, out)
     _float_only(dtype, "rand")
     return _drawn(size, "uniform", (0.0, 1.0), dtype, device, generator, requires_grad, "rand", into=out)
 
 
-def randn(*size, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+def randn(*shape, size=None, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
           pin_memory: bool = False) -> Tensor:
-    """Normal numbers of mean 0 and variance 1; of a complex dtype the parts have variance 1/2 each."""
+    """Normal numbers of mean 0 and variance 1; of a complex dtype the parts have variance 1/2 each.
+
+    Args:
+        shape, size, generator, dtype, layout, device, requires_grad, out, pin_memory: as for `rand`.
+
+    Raises:
+        RuntimeError: a negative extent.
+        NotImplementedError: an integer dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> x = torch.randn(1000)
+        >>> abs(x.mean().item()) < 0.1, abs(x.std().item() - 1) < 0.1
+        (True, True)
+    """
+    size = shape if size is None else (size,)
     if dtype is not None and dtype.is_complex:
         return _parts(randn, size, dtype, math.sqrt(0.5), generator, device, requires_grad, out)
     _float_only(dtype, "randn")
@@ -139,11 +164,25 @@ def randn(*size, generator=None, dtype=None, layout=None, device=None, requires_
 
 
 def randint(low, high=None, size=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
-            pin_memory: bool = False) -> Tensor:
+            out=None, pin_memory: bool = False) -> Tensor:
     """Integers in [low, high), or in [0, low) when `high` is the size.
 
+    Args:
+        low, high: the range.
+        size: the extents.
+        generator: where the random numbers come from; the default one when None.
+        dtype, device: int64 and the default device when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
     Raises:
-        RuntimeError: an empty range.
+        RuntimeError: an empty range, or one that `dtype` cannot hold.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.randint(3, 6, (100,))
+        >>> x.min(), x.max()
+        (tensor(3), tensor(5))
     """
     if size is None:
         if high is None or isinstance(high, int):
@@ -153,37 +192,85 @@ def randint(low, high=None, size=None, *, generator=None, dtype=None, layout=Non
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     kind = as_dtype(dtype) if dtype else int64
     if kind.category != 1:
-        out = _drawn((size,), "randint", (low, high), int64, None, generator, False, "randint")
-        return _finish(to_device(to_dtype(out, kind), _device(device)), requires_grad)
-    return _drawn((size,), "randint", (low, high), kind, device, generator, requires_grad, "randint")
+        made = _drawn((size,), "randint", (low, high), int64, None, generator, False, "randint")
+        return finish_made(to_device(to_dtype(made, kind), placed(device)), requires_grad, out)
+    check_range(low, high, kind)
+    return _drawn((size,), "randint", (low, high), kind, device, generator, requires_grad, "randint", out)
+
+
+def check_range(low, high, dtype):
+    """Raise RuntimeError for limits of random integers that a dtype cannot hold."""
+    least, most = integer_limits(dtype)
+    for name, value in (("from", low), ("to - 1", high - 1)):
+        if not least <= value <= most:
+            raise RuntimeError(f"{name} is out of bounds for {dtype.name}")
 
 
 def randperm(n: int, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
-             pin_memory: bool = False) -> Tensor:
-    """A random order of 0 .. n-1."""
+             out=None, pin_memory: bool = False) -> Tensor:
+    """A random order of 0 .. n-1.
+
+    Args:
+        n: how many.
+        generator: where the random numbers come from; the default one when None.
+        dtype, device: int64 and the default device when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a negative n.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.randperm(4).sort().values
+        tensor([0, 1, 2, 3])
+    """
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
-    plan = _plan_fill(Layout.of(int64, (n,)), "randperm", (), "int64")
-    out = empty_tensor(plan.layout)
-    _run_fill(plan, out, generator)
-    if dtype is None and device is None:
-        return out
-    return to_device(to_dtype(out, as_dtype(dtype) if dtype else int64), _device(device))
+    plan = plan_fill(Layout.of(int64, (n,)), "randperm", (), "int64")
+    made = empty_tensor(plan.layout)
+    run_fill(plan, made, generator)
+    if dtype is not None or device is not None:
+        made = to_device(to_dtype(made, as_dtype(dtype) if dtype else int64), placed(device))
+    return finish_made(made, requires_grad, out)
 
 
-def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, device=None) -> Tensor:
-    """Normal numbers of the given means and standard deviations (numbers, with a size, or tensors)."""
+def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
+           out=None, pin_memory: bool = False) -> Tensor:
+    """Normal numbers of the given means and standard deviations.
+
+    Args:
+        mean, std: two numbers, with a `size`, or tensors of shapes that broadcast, one of which may be a number.
+        size: the extents, with two numbers.
+        generator: where the random numbers come from; the default one when None.
+        dtype, device, requires_grad: of what is drawn with two numbers, the default ones when None; tensors decide their own.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a negative standard deviation.
+        TypeError: two numbers without a size.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.normal(torch.tensor([0., 100.]), 0.0)
+        tensor([  0., 100.])
+    """
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         if size is None:
             raise TypeError("normal() missing the argument 'size'")
-        _check_std(std)
-        return _drawn((size,), "normal", (float(mean), float(std)), dtype, device, generator, False, "normal")
+        check_std(std)
+        return _drawn((size,), "normal", (float(mean), float(std)), dtype, device, generator, requires_grad, "normal", out)
+    if not isinstance(std, Tensor):
+        check_std(std)
+    elif not bool(reduce.all(std.detach() >= 0)):
+        raise RuntimeError("normal expects all elements of std >= 0.0")
     shape = broadcast_shapes(*[t.layout.shape for t in (mean, std) if isinstance(t, Tensor)])
     first = mean if isinstance(mean, Tensor) else std
-    return randn(shape, generator=generator, dtype=first.layout.dtype, device=first.layout.device) * std + mean
+    return into(out, randn(shape, generator=generator, dtype=first.layout.dtype, device=first.layout.device) * std + mean)
 
 
-def _check_std(std):
+def check_std(std):
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
 
@@ -191,12 +278,23 @@ def _check_std(std):
 def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
     """1 with the probability that each element of `input` gives (or with probability p), else 0.
 
+    Args:
+        input: probabilities, floating point, of any shape. With `p` only its shape and dtype matter.
+        p: one probability for all.
+        generator: where the random numbers come from; the default one when None.
+        out: a tensor to write the result to.
+
     Raises:
-        RuntimeError: a probability outside [0, 1].
+        RuntimeError: a probability outside [0, 1], or an integer tensor of them.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.bernoulli(torch.tensor([0., 1., 1.]))
+        tensor([0., 1., 1.])
     """
     if p is not None:
         result = empty_tensor(input.layout.dense())
-        _fill(result, "bernoulli", (_probability(p),), generator)
+        fill(result, "bernoulli", (probability(p),), generator)
         return into(out, result)
     probabilities = contiguous(input if input.node is None else input.detach())
     kind = probabilities.layout.dtype
@@ -204,28 +302,39 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
         raise RuntimeError(f"bernoulli: expected floating-point probabilities, got {kind}")
     if kind not in (float32, float64):
         probabilities = to_dtype(probabilities, float32)
-    plan = _plan_fill(input.layout.dense(), "bernoulli_each", (), "float32", (probabilities.layout.dtype.kernel,))
+    plan = plan_fill(input.layout.dense(), "bernoulli_each", (), "float32", (probabilities.layout.dtype.kernel,))
     result = empty_tensor(plan.layout)
-    if _run_fill(plan, result, generator, probabilities):
+    if run_fill(plan, result, generator, probabilities):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     return into(out, result)
 
 
-def _probability(p):
+def probability(p):
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     return float(p)
 
 
-def multinomial(input, num_samples: int, replacement: bool = False, *, generator=None) -> Tensor:
+def multinomial(input, num_samples: int, replacement: bool = False, *, generator=None, out=None) -> Tensor:
     """Indices drawn in proportion to each row's weights.
 
     Args:
-        input: (classes) or (rows, classes) weights, not negative.
-        replacement: whether an index may be drawn again.
+        input: (classes) or (rows, classes) weights, floating point, not negative.
+        num_samples: how many from each row.
+        replacement: whether an index may be drawn again; else exponential races decide (Efraimidis and Spirakis 2006).
+        generator: where the random numbers come from; the default one when None.
+        out: a tensor to write the result to.
+
+    Returns:
+        (num_samples) or (rows, num_samples), int64.
 
     Raises:
         RuntimeError: more draws than classes without replacement, or weights that are negative, not finite or all 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.multinomial(torch.tensor([0., 3., 0.]), 4, replacement=True)
+        tensor([1, 1, 1, 1])
     """
     if input.layout.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
@@ -244,18 +353,18 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
             raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
         # the largest of exponential races: draws without replacement in proportion (Efraimidis and Spirakis 2006)
         race = empty_tensor(weights.layout)
-        _fill(race, "exponential", (1.0,), generator, kind.kernel)
-        return topk(weights / race, num_samples, -1).indices
+        fill(race, "exponential", (1.0,), generator, kind.kernel)
+        return into(out, topk(weights / race, num_samples, -1).indices)
     rows = weights.layout.numel // classes if classes else 0
     plan = _plan_multinomial(weights.layout, rows, classes, num_samples)
-    out, workspace = empty_tensor(plan.layout), empty_tensor(plan.scratch)
+    drawn, workspace = empty_tensor(plan.layout), empty_tensor(plan.scratch)
     words, address = _state.words
     claim(generator, words, plan.counters)
-    plan.prepared.call(weights.address, out.address, address, workspace.address, plan.prepared.walk)
+    plan.prepared.call(weights.address, drawn.address, address, workspace.address, plan.prepared.walk)
     if words[2]:
         row, words[2] = words[2] - 1, 0
         raise RuntimeError(f"probability tensor contains either `inf`, `nan` or element < 0, or no positive element (row {row})")
-    return out
+    return into(out, drawn)
 
 
 def _plan_multinomial(layout, rows, classes, draws):
@@ -270,124 +379,69 @@ def _plan_multinomial(layout, rows, classes, draws):
     return plan
 
 
-# ---------------------------------------------------------------- like another, and in place
-def rand_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """Uniform numbers in [0, 1), otherwise like another tensor."""
-    return rand(input.layout.shape, dtype=dtype or input.layout.dtype, device=device or input.layout.device,
-                requires_grad=requires_grad)
+# ---------------------------------------------------------------- like another
+def _like(draw, input, dtype, device, requires_grad, memory_format, *limits, generator):
+    """A draw of another tensor's shape, with its strides."""
+    layout = like_layout(input, dtype, device, memory_format)
+    made = draw(*limits, layout.shape, generator=generator, dtype=layout.dtype, device=layout.device)
+    if made.layout is not layout:
+        made, drawn = empty_tensor(layout), made
+        copy_elements(drawn, made)
+    return finish_made(made, requires_grad)
 
 
-def randn_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """Normal numbers, otherwise like another tensor."""
-    return randn(input.layout.shape, dtype=dtype or input.layout.dtype, device=device or input.layout.device,
-                 requires_grad=requires_grad)
+def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
+              pin_memory: bool = False) -> Tensor:
+    """Uniform numbers in [0, 1), with the shape, dtype, device and dense strides of another tensor.
+
+    Args:
+        input: the other tensor.
+        generator: where the random numbers come from; the default one when None.
+        dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
+        memory_format: the order of the dimensions in memory; the other tensor's when None.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.rand_like(torch.tensor([[1., 2.], [3., 4.]])).shape
+        torch.Size([2, 2])
+    """
+    return _like(rand, input, dtype, device, requires_grad, memory_format, generator=generator)
 
 
-def randint_like(input, low, high=None, *, dtype=None, device=None) -> Tensor:
-    """Integers in [low, high), otherwise like another tensor."""
+def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
+               pin_memory: bool = False) -> Tensor:
+    """Normal numbers of mean 0 and variance 1, with the shape, dtype, device and dense strides of another tensor.
+
+    Args:
+        input, generator, dtype, layout, device, requires_grad, memory_format, pin_memory: as for `rand_like`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.randn_like(torch.tensor([[1., 2.], [3., 4.]])).shape
+        torch.Size([2, 2])
+    """
+    return _like(randn, input, dtype, device, requires_grad, memory_format, generator=generator)
+
+
+def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
+                 memory_format=None, pin_memory: bool = False) -> Tensor:
+    """Integers in [low, high), or in [0, low) without `high`, with the shape, dtype, device and dense strides of another tensor.
+
+    Args:
+        low, high: the range.
+        input, generator, dtype, layout, device, requires_grad, memory_format, pin_memory: as for `rand_like`.
+
+    Raises:
+        RuntimeError: an empty range, or one that the dtype cannot hold.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.randint_like(torch.tensor([1., 2.]), 5, 6)
+        tensor([5., 5.])
+    """
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, input.layout.shape, dtype=dtype or input.layout.dtype, device=device or input.layout.device)
-
-
-_refills = new_plan_table()
-
-
-def _plan_refill(tensor, kind, parameters, title, counters_dtype):
-    layout = tensor.layout
-    if kind != "bernoulli" and not layout.dtype.is_floating_point:
-        raise NotImplementedError(f'"{title}_" not implemented for \'{layout.dtype.title}\': expected floating point')
-    check_writable(title, layout, layout.dtype, layout.shape)
-    plan = _plan_fill(layout.dense() if layout.device is cpu else Layout.of(layout.dtype, layout.shape), kind, parameters,
-                      counters_dtype or layout.dtype.compute)
-    return _refills.keep((layout, kind, parameters), plan)
-
-
-def _refill(tensor, kind, parameters, generator, title, counters_dtype=None):
-    """Fill a tensor of any layout in place."""
-    plan = _refills.get((tensor.layout, kind, parameters))
-    if plan is None:
-        plan = _plan_refill(tensor, kind, parameters, title, counters_dtype)
-    if tensor.node is not None and modes.grad:
-        check_inplace_allowed(tensor, title)
-    mark_written(tensor.storage, title + "_")
-    if plan.layout is tensor.layout:
-        _run_fill(plan, tensor, generator)
-    else:
-        target = empty_tensor(plan.layout)
-        _run_fill(plan, target, generator)
-        copy_elements(to_device(target, tensor.layout.device), tensor)
-    if tensor.node is not None and modes.grad:
-        rebase_history(tensor, GraphNode(title, (tensor.node,), (), _forgotten))
-    return tensor
-
-
-def _forgotten(node, grad):
-    """Nothing of what was there before matters any more."""
-    return zeros_like(grad),
-
-
-@method
-def uniform_(self, a: float = 0.0, b: float = 1.0, *, generator=None):
-    """Fill with uniform numbers in [a, b)."""
-    if a > b:
-        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
-    return _refill(self, "uniform", (float(a), float(b)), generator, "uniform")
-
-
-@method
-def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None):
-    """Fill with normal numbers."""
-    _check_std(std)
-    return _refill(self, "normal", (float(mean), float(std)), generator, "normal")
-
-
-@method
-def bernoulli_(self, p=0.5, *, generator=None):
-    """Fill with 1 with probability p (a number or a tensor of probabilities), else 0."""
-    if isinstance(p, Tensor):
-        return self.copy_(bernoulli(p.expand(self.layout.shape), generator=generator))
-    return _refill(self, "bernoulli", (_probability(p),), generator, "bernoulli", "float32")
-
-
-@method
-def exponential_(self, lambd: float = 1.0, *, generator=None):
-    """Fill with exponential numbers of mean 1 / lambd."""
-    if lambd <= 0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
-    return _refill(self, "exponential", (float(lambd),), generator, "exponential")
-
-
-@method
-def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None):
-    """Fill with Cauchy numbers."""
-    if sigma <= 0:
-        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
-    uniform = uniform_(empty_tensor(self.layout.dense()), 0.0, 1.0, generator=generator)
-    return self.copy_((uniform - 0.5).mul_(math.pi).tan_().mul_(sigma).add_(median))
-
-
-@method
-def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None):
-    """Fill with numbers whose logarithms are normal."""
-    _check_std(std)
-    return self.copy_(normal_(empty_tensor(self.layout.dense()), mean, std, generator=generator).exp_())
-
-
-@method
-def geometric_(self, p, *, generator=None):
-    """Fill with the number of trials up to the first success, each of probability p."""
-    if not 0 < p < 1:
-        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
-    waits = exponential_(empty_tensor(self.layout.dense(float64)), -math.log1p(-p), generator=generator)
-    return self.copy_(waits.ceil_())
-
-
-@method
-def random_(self, from_=0, to=None, *, generator=None):
-    """Fill with integers in [from, to)."""
-    if to is None:
-        from_, to = (0, from_) if from_ else (0, 1 << 24 if self.layout.dtype.is_floating_point else 1 << 31)
-    return self.copy_(randint(from_, to, self.layout.shape, generator=generator))
+    return _like(randint, input, dtype, device, requires_grad, memory_format, low, high, generator=generator)
 
 
 method(bernoulli)
@@ -398,7 +452,5 @@ method(multinomial)
 def keep_mask(layout, p, generator=None) -> Tensor:
     """Ones with probability p in a dense layout, for dropout."""
     out = empty_tensor(layout)
-    _fill(out, "bernoulli", (_probability(p),), generator)
+    fill(out, "bernoulli", (probability(p),), generator)
     return out
-
-

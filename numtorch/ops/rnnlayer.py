@@ -17,7 +17,7 @@ from ..devices import cpu
 from ..dtypes import float32, uint8
 from ..layout import Layout
 from ..tensor import empty, wrap
-from . import creation, reduce
+from . import creation
 from .activation import relu, sigmoid
 from .arithmetic import mul, sub
 from .backends import kernels
@@ -29,6 +29,7 @@ from .join import cat
 from .linear import linear
 from .op import new_plan_table
 from .operators import add
+from .reduction import SUM
 from .view import narrow, view_as
 
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
@@ -291,7 +292,7 @@ class _Backward:
         if name not in self.totals:
             return None
         place = self.totals.index(name) * self.partial.shape[1] * self.partial.dtype.itemsize
-        total = reduce.SUM.run(wrap(scratch.storage, scratch.address + place, self.partial), 0)
+        total = SUM.run(wrap(scratch.storage, scratch.address + place, self.partial), 0)
         return total if self.partial.dtype is self.dtype else total.to(self.dtype)
 
 

@@ -88,6 +88,15 @@ def _accumulated(kind, input, dim, dtype, out):
 def cumsum(input, dim, *, dtype=None, out=None) -> Tensor:
     """Running sums along a dimension. Integers and bools sum as int64 unless a dtype is given.
 
+    Args:
+        input: of any dtype.
+        dim: the dimension along which to sum.
+        dtype: convert to this first.
+        out: a tensor to write the result to.
+
+    Returns:
+        Of the input's shape.
+
     Raises:
         IndexError: a dimension out of range.
 
@@ -101,7 +110,16 @@ def cumsum(input, dim, *, dtype=None, out=None) -> Tensor:
 
 @method
 def cumprod(input, dim, *, dtype=None, out=None) -> Tensor:
-    """Running products along a dimension. Integers and bools multiply as int64 unless a dtype is given."""
+    """Running products along a dimension. Integers and bools multiply as int64 unless a dtype is given.
+
+    Args:
+        input, dim, dtype, out: as for `cumsum`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2, 3]).cumprod(0)
+        tensor([1, 2, 6])
+    """
     return _accumulated("cumprod", input, dim, dtype, out)
 
 
@@ -124,8 +142,18 @@ _in_place(cumprod)
 def logcumsumexp(input, dim, *, out=None) -> Tensor:
     """log of the running sums of exponentials along a dimension, shifted so that nothing overflows.
 
+    Args:
+        input: real floating point.
+        dim: the dimension along which to sum.
+        out: a tensor to write the result to.
+
     Raises:
         NotImplementedError: not a real floating-point tensor.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1000., 1000., 1000.]).logcumsumexp(0)
+        tensor([1000.0000, 1000.6932, 1001.0986])
     """
     if input.layout.dtype.category != 2:
         raise NotImplementedError(f'"logcumsumexp" not implemented for \'{input.layout.dtype.title}\': expected floating point')
@@ -182,6 +210,14 @@ def _running_extreme_vjp(node, grad):
 def cummax(input, dim, *, out=None):
     """The largest element so far along a dimension and where it was met last, as (values, indices). NaN counts as largest.
 
+    Args:
+        input: of any real dtype.
+        dim: the dimension along which to go.
+        out: a pair of tensors to write the results to.
+
+    Raises:
+        NotImplementedError: a complex tensor.
+
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([1, 3, 2, 3]).cummax(0).indices
@@ -192,7 +228,16 @@ def cummax(input, dim, *, out=None):
 
 @method
 def cummin(input, dim, *, out=None):
-    """The smallest element so far along a dimension and where it was met last, as (values, indices). NaN counts as smallest."""
+    """The smallest element so far along a dimension and where it was met last, as (values, indices). NaN counts as smallest.
+
+    Args:
+        input, dim, out: as for `cummax`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([3, 1, 2, 1]).cummin(0).indices
+        tensor([0, 1, 1, 3])
+    """
     return _running_extreme("cummin", input, dim, out)
 
 
@@ -202,10 +247,20 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=Non
     """Differences of neighbours along a dimension, taken n times; bools differ or not.
 
     Args:
+        input: at least one dimension, of any dtype.
+        n: how often differences are taken; each time the dimension is one shorter.
+        dim: the dimension of the neighbours.
         prepend, append: tensors to be joined to the ends first.
+        out: a tensor to write the result to.
 
     Raises:
         RuntimeError: a 0-dim tensor, or a negative n.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1, 3, 6, 10])
+        >>> x.diff(), x.diff(n=2)
+        (tensor([2, 3, 4]), tensor([1, 1]))
     """
     if not input.layout.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
@@ -240,7 +295,19 @@ def trapezoid(y, x=None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """The area below samples along a dimension, by the trapezoidal rule.
 
     Args:
-        x: where the samples were taken, a vector or of y's shape; else they are `dx` apart.
+        y: the samples.
+        x: where they were taken, a vector or of y's shape; else they are `dx` apart.
+        dx: the distance of neighbours without an `x`.
+        dim: the dimension along which they were taken; it is not in the result.
+
+    Raises:
+        RuntimeError: a vector `x` of another length than y's dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> y = torch.tensor([1., 2., 3.])
+        >>> torch.trapezoid(y), torch.trapezoid(y, torch.tensor([0., 1., 3.]))
+        (tensor(4.), tensor(6.5000))
     """
     if not y.layout.shape[dim]:
         return sum(y, dim)
@@ -255,5 +322,14 @@ trapz = trapezoid
 
 
 def cumulative_trapezoid(y, x=None, *, dx: float = 1, dim: int = -1) -> Tensor:
-    """The running area below samples along a dimension, by the trapezoidal rule. Arguments as for `trapezoid`."""
+    """The running area below samples along a dimension, by the trapezoidal rule; of n samples n - 1 areas.
+
+    Args:
+        y, x, dx, dim: as for `trapezoid`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.cumulative_trapezoid(torch.tensor([1., 2., 3.]))
+        tensor([1.5000, 4.0000])
+    """
     return cumsum(_areas("cumulative_trapezoid", y, x, dx, dim), dim)

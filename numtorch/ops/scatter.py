@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ..autograd.graph import GraphNode, mark_written, recording
+from ..dtypes import integer_limits
 from ..layout import Layout, broadcast_shapes, wrap_dim
 from ..tensor import Tensor, empty, number
 from . import arithmetic, comparison
@@ -80,10 +81,23 @@ def gather(input, dim, index, *, sparse_grad: bool = False, out=None) -> Tensor:
     """Elements along a dimension, one for each index: `out[i][j] = input[index[i][j]][j]` for dim 0.
 
     Args:
-        index: of as many dimensions as `input`, no larger than it but along `dim`; int64.
+        input: of any dtype.
+        dim: the dimension along which to pick.
+        index: of as many dimensions as `input`, no larger than it but along `dim`; int64 or int32.
+        sparse_grad: taken for PyTorch's sake; gradients are dense.
+        out: a tensor to write the result to.
+
+    Returns:
+        Of the shape of `index`.
 
     Raises:
         RuntimeError: the shapes do not fit, a wrong dtype, or an index that is negative or out of bounds.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).gather(1, torch.tensor([[0, 0], [1, 0]]))
+        tensor([[1, 1],
+                [4, 3]])
     """
     try:
         plan = _gather_plans[input.layout, dim, index.layout]
@@ -171,13 +185,24 @@ _SCATTER_REDUCTIONS = {None: None, "add": "add", "multiply": "multiply"}
 
 @method
 def scatter_(self, dim, index, src=None, value=None, *, reduce=None):
-    """Write `src` (a tensor, or a number) to the places along a dimension that `index` names, and return this tensor.
+    """Write to the places along a dimension that `index` names, `self[index[i][j]][j] = src[i][j]` for dim 0; returns this tensor.
 
     Args:
+        dim: the dimension along which places are named.
+        index: of as many dimensions as this tensor, no larger than it but along `dim`, nor than `src`; int64 or int32.
+        src: a tensor of this one's dtype, or a number.
+        value: a number, instead of `src`.
         reduce: None to overwrite, "add" or "multiply" to combine.
 
     Raises:
         RuntimeError: the shapes or dtypes do not fit, or an index is negative or out of bounds.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[1., 2.], [3., 4.]])
+        >>> x.scatter_(1, torch.tensor([[1], [0]]), 9.0)
+        tensor([[1., 9.],
+                [9., 4.]])
     """
     if reduce not in _SCATTER_REDUCTIONS:
         raise RuntimeError("reduce argument must be either add or multiply.")
@@ -186,7 +211,20 @@ def scatter_(self, dim, index, src=None, value=None, *, reduce=None):
 
 @method
 def scatter_add_(self, dim, index, src):
-    """Add `src` at the places along a dimension that `index` names, and return this tensor."""
+    """Add at the places along a dimension that `index` names, `self[index[i][j]][j] += src[i][j]` for dim 0; returns this tensor.
+
+    Args:
+        dim, index, src: as for `scatter_`; at equal places all are added.
+
+    Raises:
+        RuntimeError: the shapes or dtypes do not fit, or an index is negative or out of bounds.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2., 3.])
+        >>> x.scatter_add_(0, torch.tensor([2, 2]), torch.tensor([7., 8.]))
+        tensor([ 1.,  2., 18.])
+    """
     return _scatter_("scatter_add", self, dim, index, src, "add")
 
 
@@ -222,16 +260,11 @@ def _contributions(out, dim, index, src, include_self):
 
 
 def _lowest(dtype):
-    return float("-inf") if dtype.category == 2 else _integer_limits(dtype)[0]
+    return float("-inf") if dtype.category == 2 else integer_limits(dtype)[0]
 
 
 def _highest(dtype):
-    return float("inf") if dtype.category == 2 else _integer_limits(dtype)[1]
-
-
-def _integer_limits(dtype):
-    bits = dtype.itemsize * 8
-    return (-2 ** (bits - 1), 2 ** (bits - 1) - 1) if dtype.is_signed else (0, 2 ** bits - 1)
+    return float("inf") if dtype.category == 2 else integer_limits(dtype)[1]
 
 
 @method
@@ -239,11 +272,19 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self: bool = True)
     """A copy of the tensor, with `src` combined into the places along a dimension that `index` names.
 
     Args:
+        input: the tensor that is copied.
+        dim, index, src: as for `scatter_`.
         reduce: "sum", "prod", "mean", "amax" or "amin". Elements that tie for an extreme share its gradient.
         include_self: whether the elements that were there before count.
 
     Raises:
         RuntimeError: another `reduce`; the shapes or dtypes do not fit; an index is negative or out of bounds.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2., 3.])
+        >>> x.scatter_reduce(0, torch.tensor([2, 2]), torch.tensor([7., 8.]), "amax")
+        tensor([1., 2., 8.])
     """
     _check_reduction(reduce)
     out = _reduced_into(clone(input.detach()), dim, index, src.detach(), reduce, include_self)
@@ -301,8 +342,17 @@ def _product_gradients(self, dim, index, src, include_self, grad, out):
 
 @method
 def scatter_reduce_(self, dim, index, src, reduce, *, include_self: bool = True):
-    """Combine `src` into the places along a dimension that `index` names, and return this tensor. Arguments as for
-    `scatter_reduce`."""
+    """Combine `src` into the places along a dimension that `index` names, and return this tensor.
+
+    Args:
+        dim, index, src, reduce, include_self: as for `scatter_reduce`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2., 3.])
+        >>> x.scatter_reduce_(0, torch.tensor([2, 2]), torch.tensor([7., 8.]), "amax")
+        tensor([1., 2., 8.])
+    """
     if recording(self, src):                             # the gradient wants what was there before
         return copy_(self, scatter_reduce(clone(self), dim, index, src, reduce, include_self=include_self))
     _check_reduction(reduce)
@@ -324,8 +374,22 @@ def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True
     """A copy of the tensor, with the slices of `source` combined into the places in a dimension that a vector `index` names.
 
     Args:
+        input: the tensor that is copied.
+        dim: the dimension of the slices.
+        index: (n,) int64 or int32; negative ones do not count from the end.
+        source: the input's shape with n in place of the dimension's extent, and its dtype.
         reduce: "prod", "mean", "amax" or "amin".
         include_self: whether the elements that were there before count.
+
+    Raises:
+        RuntimeError: another `reduce`, or another dtype.
+        IndexError: an index out of bounds, or shapes that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2., 3.])
+        >>> x.index_reduce(0, torch.tensor([2, 2]), torch.tensor([7., 8.]), "amax")
+        tensor([1., 2., 8.])
     """
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax, or amin but got {reduce}.")
@@ -350,7 +414,17 @@ def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True
 
 @method
 def index_reduce_(self, dim, index, source, reduce, *, include_self: bool = True):
-    """In-place form of `index_reduce`."""
+    """Combine the slices of `source` into the places in a dimension that `index` names, and return this tensor.
+
+    Args:
+        dim, index, source, reduce, include_self: as for `index_reduce`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2., 3.])
+        >>> x.index_reduce_(0, torch.tensor([2, 2]), torch.tensor([7., 8.]), "amax")
+        tensor([1., 2., 8.])
+    """
     before = clone(self) if recording(self, source) else self
     return copy_(self, index_reduce(before, dim, index, source, reduce, include_self=include_self))
 
@@ -369,8 +443,24 @@ def value_selecting_backward(grad, dim, indices, shape, keepdim):
 
 @method
 def take_along_dim(input, indices, dim=None, *, out=None) -> Tensor:
-    """`gather`, with `input` and `indices` broadcast against each other but along `dim`; flattened without a dim. As in PyTorch,
-    indices are taken modulo the dimension's size."""
+    """`gather`, with `input` and `indices` broadcast against each other but along `dim`; of flattened tensors without a dim.
+
+    Args:
+        input: of any dtype.
+        indices: of as many dimensions, int64 or int32; as in PyTorch they are taken modulo the dimension's size.
+        dim: the dimension along which to pick; None for the flattened tensors.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: numbers of dimensions that differ.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[3, 1], [2, 4]])
+        >>> x.take_along_dim(x.argsort(1), 1)
+        tensor([[1, 3],
+                [2, 4]])
+    """
     if dim is None:
         return take_along_dim(reshape(input, -1), reshape(indices, -1), 0, out=out)
     if input.layout.ndim != indices.layout.ndim:

@@ -12,7 +12,7 @@ from .backends import kernels
 from .copy import contiguous, register, to_dtype
 from .elementary import exp, log
 from .op import method, new_plan_table, registry
-from .reduce import MAX, SUM
+from .reduction import MAX, SUM
 from .view import permute, reshape, squeeze
 
 _plans = new_plan_table()

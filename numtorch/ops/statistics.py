@@ -28,12 +28,22 @@ def cov(input, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
     """The covariance matrix of variables (rows) from observations (columns); a vector is one variable.
 
     Args:
+        input: (variables, observations); integers are computed in the default dtype.
         correction: what is taken from the number of observations to give the divisor.
-        fweights: how often each observation occurred.
-        aweights: how much each observation counts.
+        fweights: (observations,) how often each observation occurred.
+        aweights: (observations,) how much each observation counts.
+
+    Returns:
+        (variables, variables); of a vector a 0-dim tensor.
 
     Raises:
         RuntimeError: more than two dimensions, or weights that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1., 2., 3.], [3., 2., 1.]]).cov()
+        tensor([[ 1., -1.],
+                [-1.,  1.]])
     """
     if input.layout.ndim > 2:
         raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.layout.ndim} "
@@ -66,7 +76,20 @@ def cov(input, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
 
 @method
 def corrcoef(input) -> Tensor:
-    """The correlation coefficients of variables (rows) from observations (columns)."""
+    """Pearson's correlation coefficients of variables (rows) from observations (columns): covariances over standard deviations.
+
+    Args:
+        input: (variables, observations), or a vector, whose coefficient is 1.
+
+    Raises:
+        RuntimeError: more than two dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1., 2., 3.], [3., 2., 1.]]).corrcoef()
+        tensor([[ 1., -1.],
+                [-1.,  1.]])
+    """
     if input.layout.ndim > 2:
         raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with "
                            f"{input.layout.ndim} dimensions")
@@ -79,17 +102,46 @@ def corrcoef(input) -> Tensor:
 
 @method
 def dist(input, other, p: float = 2) -> Tensor:
-    """The p-norm of the difference of two tensors."""
+    """The p-norm of the difference of two tensors.
+
+    Args:
+        input, other: of shapes that broadcast.
+        p: any number, as for `norm`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([3., 4.]).dist(torch.tensor([0., 0.]))
+        tensor(5.)
+    """
     return reduce.norm(input - other, p)
 
 
 @method
 def renorm(input, p, dim, maxnorm, *, out=None) -> Tensor:
-    """The tensor with those slices of a dimension whose p-norm is above `maxnorm` scaled down to it."""
+    """The tensor with those slices of a dimension whose p-norm is above `maxnorm` scaled down to it.
+
+    Args:
+        input: at least two dimensions, floating point or complex.
+        p: above 0.
+        dim: the dimension whose slices are held.
+        maxnorm: the largest norm a slice keeps, 0 or more.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: a p or a `maxnorm` out of range, or fewer than two dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[3., 4.], [0., 1.]]).renorm(2, 0, 1.0)
+        tensor([[0.6000, 0.8000],
+                [0.0000, 1.0000]])
+    """
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if input.layout.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.layout.ndim} dimensions")
     dim = wrap_dim(dim, input.layout.ndim)
     size = reduce.norm(input, p, tuple(d for d in range(input.layout.ndim) if d != dim), True)
     result = input * arithmetic.where(comparison.gt(size, maxnorm), maxnorm / (size + 1e-7), 1)
@@ -98,5 +150,15 @@ def renorm(input, p, dim, maxnorm, *, out=None) -> Tensor:
 
 @method
 def renorm_(self, p, dim, maxnorm):
-    """In-place form of `renorm`."""
+    """Scale those slices of a dimension of this tensor whose p-norm is above `maxnorm` down to it.
+
+    Args:
+        p, dim, maxnorm: as for `renorm`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[3., 4.], [0., 1.]]).renorm_(2, 0, 1.0)
+        tensor([[0.6000, 0.8000],
+                [0.0000, 1.0000]])
+    """
     return copy_(self, renorm(self, p, dim, maxnorm))

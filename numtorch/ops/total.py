@@ -14,7 +14,7 @@ from ..tensor import Tensor, empty, kept, number
 from .backends import kernels
 from .expression import evaluate
 from .op import new_plan_table
-from .reduce import MEAN, SUM
+from .reduction import MEAN, SUM
 from .view import expand
 
 _plans = new_plan_table()

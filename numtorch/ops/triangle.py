@@ -15,7 +15,8 @@ from .copy import clone, contiguous, copy_, copy_elements, filled
 from .indexed import begin_write, end_write
 from .join import _tensors_of
 from .op import method, new_plan_table
-from .reduce import SUM, sum
+from .reduce import sum
+from .reduction import SUM
 from .resize import into
 from .view import diagonal as diagonal_view
 from .view import narrow, reshape

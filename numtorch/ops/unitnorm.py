@@ -12,7 +12,8 @@ from .arithmetic import clamp_low, div
 from .backends import kernels
 from .copy import contiguous
 from .op import new_plan_table
-from .reduce import SUM, norm
+from .reduce import norm
+from .reduction import SUM
 
 _plans = new_plan_table()
 

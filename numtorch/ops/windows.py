@@ -12,7 +12,8 @@ from ..dtypes import float64, get_default_dtype
 from ..tensor import Tensor
 from .arithmetic import abs as absolute
 from .arithmetic import add, mul, sub
-from .creation import arange, full, ones
+from .counting import arange
+from .creation import full, ones
 from .elementary import cos, sqrt
 from .special import i0
 
@@ -47,6 +48,11 @@ def hann_window(window_length, periodic: bool = True, *, dtype=None, layout=None
     Args:
         window_length: how many points.
         periodic: whether N is `window_length`, for spectra, or one less, which makes it symmetric.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Returns:
+        (window_length,)
 
     Raises:
         RuntimeError: a negative length, or a dtype that is not of floats.
@@ -62,19 +68,47 @@ def hann_window(window_length, periodic: bool = True, *, dtype=None, layout=None
 def hamming_window(window_length, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype=None, layout=None,
                    device=None,
                    requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """alpha - beta * cos(2 pi n / N); the arguments are those of `hann_window`."""
+    """alpha - beta cos(2 pi n / N), whose first side lobe is nearly cancelled by the defaults.
+
+    Args:
+        window_length, periodic, dtype, layout, device, requires_grad, pin_memory: as for `hann_window`.
+        alpha, beta: of the formula.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.hamming_window(4)
+        tensor([0.0800, 0.5400, 1.0000, 0.5400])
+    """
     return _cosines("hamming_window", (alpha, -beta), window_length, periodic, dtype, device, requires_grad)
 
 
 def blackman_window(window_length, periodic: bool = True, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
                     pin_memory: bool = False) -> Tensor:
-    """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N); the arguments are those of `hann_window`."""
+    """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N).
+
+    Args:
+        window_length, periodic, dtype, layout, device, requires_grad, pin_memory: as for `hann_window`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.blackman_window(4)[1:]
+        tensor([0.3400, 1.0000, 0.3400])
+    """
     return _cosines("blackman_window", (0.42, -0.5, 0.08), window_length, periodic, dtype, device, requires_grad)
 
 
 def bartlett_window(window_length, periodic: bool = True, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
                     pin_memory: bool = False) -> Tensor:
-    """A triangle: 1 - |2 n / N - 1|; the arguments are those of `hann_window`."""
+    """A triangle: 1 - |2 n / N - 1|.
+
+    Args:
+        window_length, periodic, dtype, layout, device, requires_grad, pin_memory: as for `hann_window`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.bartlett_window(4)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
     points, window = _angles("bartlett_window", window_length, periodic, dtype, device)
     if points is not None:
         window = sub(1, absolute(sub(mul(points, 2), 1)))
@@ -83,7 +117,17 @@ def bartlett_window(window_length, periodic: bool = True, *, dtype=None, layout=
 
 def kaiser_window(window_length, periodic: bool = True, beta: float = 12.0, *, dtype=None, layout=None, device=None,
                   requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """I0(beta sqrt(1 - (2 n / N - 1)^2)) / I0(beta), with a Bessel function I0; the others are those of `hann_window`."""
+    """I0(beta sqrt(1 - (2 n / N - 1)^2)) / I0(beta), with I0 the modified Bessel function of the first kind and order 0.
+
+    Args:
+        window_length, periodic, dtype, layout, device, requires_grad, pin_memory: as for `hann_window`.
+        beta: how narrow the window is: 0 is a rectangle.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.kaiser_window(4, periodic=False, beta=3.0)
+        tensor([0.2049, 0.8712, 0.8712, 0.2049])
+    """
     points, window = _angles("kaiser_window", window_length, periodic, dtype, device)
     if points is not None:
         places = sub(mul(points, 2), 1)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...devices import cpu
 from ...dtypes import int64
-from ...ops import creation
+from ...ops import counting, creation
 from ...ops.comparison import lt
 from ...ops.gather import index_copy, index_select
 from ...ops.join import stack
@@ -88,7 +88,7 @@ def invert_permutation(permutation):
     if permutation is None:
         return None
     count = permutation.layout.shape[0]
-    places = creation.arange(count, device=permutation.layout.device)
+    places = counting.arange(count, device=permutation.layout.device)
     return scatter(creation.empty(count, dtype=int64, device=permutation.layout.device), 0, permutation, places)
 
 
@@ -130,7 +130,7 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
                            "you do not need ONNX exportability.")
     if values[0] > shape[0]:
         raise RuntimeError(f"pack_padded_sequence: expected lengths of at most {shape[0]}, the input's steps, got {values[0]}")
-    steps = creation.arange(values[0])
+    steps = counting.arange(values[0])
     mask = lt(unsqueeze(steps, 1), unsqueeze(lengths, 0))
     rows = reshape(narrow(input, 0, 0, values[0]), (values[0] * shape[1], *shape[2:]))
     return PackedSequence(index_select(rows, 0, _places(mask, input.layout.device)), total(mask, 1), sorted_indices, None)
@@ -155,7 +155,7 @@ def pad_packed_sequence(sequence, batch_first: bool = False, padding_value: floa
     if total_length is not None and total_length < steps:
         raise ValueError(f"Expected total_length to be at least the length of the longest sequence in input, but got "
                          f"total_length={total_length} and max sequence length being {steps}")
-    mask = lt(unsqueeze(creation.arange(batch), 0), unsqueeze(sizes, 1))
+    mask = lt(unsqueeze(counting.arange(batch), 0), unsqueeze(sizes, 1))
     shape, device = data.layout.shape[1:], data.layout.device
     length = total_length or steps
     filled = creation.full((length * batch, *shape), padding_value, dtype=data.layout.dtype, device=device)
@@ -191,7 +191,7 @@ def pad_sequence(sequences, batch_first: bool = False, padding_value: float = 0.
         if count < longest:
             filled = creation.full((longest, *rest), padding_value, dtype=sequence.layout.dtype, device=sequence.layout.device)
             start = longest - count if padding_side == "left" else 0
-            places = creation.arange(start, start + count, device=sequence.layout.device)
+            places = counting.arange(start, start + count, device=sequence.layout.device)
             sequence = index_copy(filled, 0, places, sequence)
         padded.append(sequence)
     return stack(padded, 0 if batch_first else 1)
