@@ -1,8 +1,8 @@
-"""`torch.linalg`: this file holds its names. What they compute is in ops/factorise.py, ops/solve.py and ops/matrices.py."""
+"""`torch.linalg`: this file holds its names. What they compute is in ops/factorise.py, solve.py, lu.py and matrices.py."""
 from .ops.contract import matmul
 from .ops.factorise import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from .ops.lapack import LinAlgError
-from .ops.lu import lu, lu_factor, lu_factor_ex, lu_solve
+from .ops.lu import inv_ex, lu, lu_factor, lu_factor_ex, lu_solve, solve_ex
 from .ops.matrices import (
     cond,
     cross,
@@ -19,7 +19,7 @@ from .ops.matrices import (
     vector_norm,
 )
 from .ops.matrices import linalg_norm as norm
-from .ops.solve import det, inv, inv_ex, lstsq, pinv, slogdet, solve, solve_ex, solve_triangular
+from .ops.solve import det, inv, lstsq, pinv, slogdet, solve, solve_triangular
 
 __all__ = [
     "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "inv_ex",

@@ -8,7 +8,8 @@ from numtorch import dtypes
 from numtorch.autograd.api import grad as gradients
 from numtorch.exchange import make as tensor
 from numtorch.ops import index, join, operators, rearrange, triangle  # noqa: F401  (they attach methods to tensors)
-from numtorch.ops.creation import arange, ones, zeros
+from numtorch.ops.counting import arange
+from numtorch.ops.creation import ones, zeros
 
 
 def numbered(*shape):

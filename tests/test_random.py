@@ -176,5 +176,5 @@ def test_what_is_like_another_has_its_strides():
 
 @pytest.mark.parametrize("std", [-1.0, torch.tensor([1.0, -1.0])])
 def test_a_negative_deviation_is_refused(std):
-    with pytest.raises(RuntimeError, match="std >= 0.0"):
+    with pytest.raises(RuntimeError, match=r"std >= 0\.0"):
         torch.normal(torch.zeros(2), std)

@@ -5,6 +5,8 @@ is first copied to where the result will be, as BLAS wants it.
 """
 from __future__ import annotations
 
+import inspect
+
 from ..autograd.graph import GraphNode, recording
 from ..layout import Layout, broadcast_shapes
 from ..storage import take
@@ -139,28 +141,89 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
         input: broadcasts to (n, p).
         mat1: (n, m).
         mat2: (m, p).
+        beta, alpha: numbers, whole ones for integers.
+        out: a tensor to write the result to.
+
+    Returns:
+        (n, p).
 
     Raises:
         RuntimeError: sizes that do not match, different dtypes, or a fractional factor of integers.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.addmm(torch.tensor([1.]), torch.tensor([[1., 2.]]), torch.tensor([[3.], [4.]]), alpha=2)
+        tensor([[23.]])
     """
     return _added("addmm", input, mat1, mat2, beta, alpha, out)
 
 
 @method
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor:
-    """beta * input + alpha * (mat @ vec), for a matrix (n, m), a vector (m) and an input that broadcasts to (n)."""
+    """beta * input + alpha * (mat @ vec); with beta 0 the input is not read.
+
+    Args:
+        input: broadcasts to (n).
+        mat: (n, m).
+        vec: (m,).
+        beta, alpha: numbers, whole ones for integers.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: sizes that do not match, different dtypes, or a fractional factor of integers.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.addmv(torch.tensor([1.]), torch.tensor([[1., 2.]]), torch.tensor([3., 4.]))
+        tensor([12.])
+    """
     return _added("addmv", input, mat, vec, beta, alpha, out)
 
 
 @method
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
-    """beta * input + alpha * (batch1 @ batch2), for batches (b, n, m) and (b, m, p) and an input that broadcasts to (b, n, p)."""
+    """beta * input + alpha * (batch1 @ batch2); with beta 0 the input is not read.
+
+    Args:
+        input: broadcasts to (b, n, p).
+        batch1: (b, n, m).
+        batch2: (b, m, p).
+        beta, alpha: numbers, whole ones for integers.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: sizes that do not match, different dtypes, or a fractional factor of integers.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.baddbmm(torch.tensor([1.]), torch.tensor([[[1., 2.]]]), torch.tensor([[[3.], [4.]]]))
+        tensor([[[12.]]])
+    """
     return _added("baddbmm", input, batch1, batch2, beta, alpha, out)
 
 
 @method
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
-    """beta * input + alpha * the sum of the products of two batches (b, n, m) and (b, m, p), as one product of depth b * m."""
+    """beta * input + alpha * the sum of the products of two batches, as one product of depth b * m.
+
+    Args:
+        input: broadcasts to (n, p).
+        batch1: (b, n, m).
+        batch2: (b, m, p).
+        beta, alpha: numbers, whole ones for integers.
+        out: a tensor to write the result to.
+
+    Returns:
+        (n, p).
+
+    Raises:
+        RuntimeError: sizes that do not match, different dtypes, or a fractional factor of integers.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.addbmm(torch.tensor([1.]), torch.ones(3, 1, 2), torch.ones(3, 2, 1))
+        tensor([[7.]])
+    """
     a, b = operand_layouts("addbmm", batch1, batch2)
     if a.ndim != 3 or b.ndim != 3 or a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
         raise RuntimeError(f"addbmm(): expected batches of matrices that can be multiplied, but got {list(a.shape)} and "
@@ -172,7 +235,23 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
 
 @method
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
-    """beta * input + alpha * outer(vec1, vec2); with beta 0 the input is not read."""
+    """beta * input + alpha * outer(vec1, vec2); with beta 0 the input is not read.
+
+    Args:
+        input: broadcasts to (n, m).
+        vec1, vec2: (n,) and (m,).
+        beta, alpha: numbers.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: not vectors.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.addr(torch.tensor([1.]), torch.tensor([1., 2.]), torch.tensor([3., 4.]))
+        tensor([[4., 5.],
+                [7., 9.]])
+    """
     for layout in operand_layouts("addr", vec1, vec2):
         if layout.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec1 and vec2, but got {vec1.layout.ndim}-D and {vec2.layout.ndim}-D")
@@ -183,13 +262,32 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
     return result if out is None else registry["into"].function(out, result)
 
 
-def _in_place(function):
+def _in_place(function, shown):
+    first, second = list(inspect.signature(function).parameters)[1:3]
+    name = function.__name__
+
     def form(self, first, second, *, beta=1, alpha=1):
         return registry["copy_"].function(self, function(self, first, second, beta=beta, alpha=alpha))
 
-    form.__name__ = f"{function.__name__}_"
-    form.__doc__ = f"The in-place form of `{function.__name__}`."
+    form.__name__ = form.__qualname__ = f"{name}_"
+    form.__doc__ = f"""The in-place form of `{name}`: this tensor is its input and takes the result.
+
+    Args:
+        first, second: the factors, `{first}` and `{second}` there.
+        beta, alpha: what this tensor and the product are multiplied by.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor({shown[0]})
+        >>> {shown[1]}
+        {shown[2]}
+    """
     return method(form)
 
 
-addmm_, addmv_, baddbmm_, addbmm_, addr_ = [_in_place(f) for f in (addmm, addmv, baddbmm, addbmm, addr)]
+_A, _B = "torch.tensor([[1., 2.]])", "torch.tensor([[3.], [4.]])"
+addmm_ = _in_place(addmm, ("[[1.]]", f"x.addmm_({_A}, {_B})", "tensor([[12.]])"))
+addmv_ = _in_place(addmv, ("[1.]", f"x.addmv_({_A}, torch.tensor([3., 4.]))", "tensor([12.])"))
+baddbmm_ = _in_place(baddbmm, ("[[[1.]]]", f"x.baddbmm_({_A}[None], {_B}[None])", "tensor([[[12.]]])"))
+addbmm_ = _in_place(addbmm, ("[[1.]]", f"x.addbmm_({_A}[None], {_B}[None])", "tensor([[12.]])"))
+addr_ = _in_place(addr, ("[[1., 1.]]", "x.addr_(torch.tensor([2.]), torch.tensor([3., 4.]))", "tensor([[7., 9.]])"))

@@ -100,12 +100,19 @@ def mm(input, mat2, *, out=None) -> Tensor:
     Args:
         input: (n, m).
         mat2: (m, p), of the same dtype.
+        out: a tensor to write the result to.
 
     Returns:
         (n, p).
 
     Raises:
         RuntimeError: not matrices, inner sizes that differ, or different dtypes.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1., 2.], [3., 4.]]).mm(torch.tensor([[1.], [10.]]))
+        tensor([[21.],
+                [43.]])
     """
     try:
         plan = _plans[input.layout, mat2.layout]
@@ -172,7 +179,18 @@ _batched = new_plan_table()
 
 @method
 def bmm(input, mat2, *, out=None) -> Tensor:
-    """Products of two batches of matrices: (b, n, m) and (b, m, p) give (b, n, p).
+    """Products of two batches of matrices.
+
+    Args:
+        input: (b, n, m).
+        mat2: (b, m, p), of the same dtype.
+        out: a tensor to write the result to.
+
+    Returns:
+        (b, n, p).
+
+    Raises:
+        RuntimeError: not batches of matrices, sizes that do not match, or different dtypes.
 
     Example:
         >>> import numtorch as torch
@@ -193,7 +211,11 @@ def matmul(input, other, *, out=None) -> Tensor:
     """The matrix product, with NumPy's rules: vectors are rows or columns, and batch dimensions broadcast.
 
     Args:
-        input, other: tensors of at least one dimension and of one dtype.
+        input, other: tensors of at least one dimension and of one dtype: (*, n, m) and (*, m, p), or vectors (m).
+        out: a tensor to write the result to.
+
+    Returns:
+        (*, n, p), without n or p where a vector stood; of two vectors a 0-dim tensor.
 
     Raises:
         RuntimeError: 0-dim tensors, sizes that do not match, or batch dimensions that do not broadcast.
@@ -316,7 +338,20 @@ def _plan_dot(x, y):
 
 @method
 def dot(input, other, *, out=None) -> Tensor:
-    """The sum of the products of two vectors."""
+    """The sum of the products of two vectors.
+
+    Args:
+        input, other: (n,) of one dtype.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: not vectors, or of two lengths or dtypes.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., 2.]).dot(torch.tensor([1., 10.]))
+        tensor(21.)
+    """
     layout = input.layout
     plain = layout.ndim == 1 and layout.contiguous and layout.dtype.name in ("float32", "float64")
     if not plain or layout is not other.layout or out is not None:
@@ -346,7 +381,24 @@ def _plan_mv(a, x):
 
 @method
 def mv(input, vec, *, out=None) -> Tensor:
-    """The product of a matrix (n, m) and a vector (m)."""
+    """The product of a matrix and a vector.
+
+    Args:
+        input: (n, m).
+        vec: (m,), of the same dtype.
+        out: a tensor to write the result to.
+
+    Returns:
+        (n,)
+
+    Raises:
+        RuntimeError: sizes that do not match, or different dtypes.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1., 2.], [3., 4.]]).mv(torch.tensor([1., 10.]))
+        tensor([21., 43.])
+    """
     return _planned("mv", _vectors, _plan_mv, _mv_vjp, input, vec, out)
 
 
@@ -358,6 +410,17 @@ def _mv_vjp(node, grad):
 @method
 def outer(input, vec2, *, out=None) -> Tensor:
     """The products of every element of one vector with every element of another, as a matrix.
+
+    Args:
+        input: (n,).
+        vec2: (m,).
+        out: a tensor to write the result to.
+
+    Returns:
+        (n, m).
+
+    Raises:
+        RuntimeError: not vectors.
 
     Example:
         >>> import numtorch as torch
@@ -376,7 +439,18 @@ method(outer, "ger")
 
 
 def chain_matmul(*matrices) -> Tensor:
-    """The product of several matrices, from the left."""
+    """The product of several matrices, from the left; `linalg.multi_dot` looks for the best order.
+
+    Args:
+        matrices: (n, m), (m, p), ..., at least one.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[1., 2.], [3., 4.]])
+        >>> torch.chain_matmul(x, x, torch.tensor([[1.], [0.]]))
+        tensor([[ 7.],
+                [15.]])
+    """
     result = matrices[0]
     for matrix in matrices[1:]:
         result = mm(result, matrix)

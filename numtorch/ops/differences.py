@@ -40,9 +40,10 @@ def _end(values, near, far):
 
 
 def gradient(input, *, spacing=1, dim=None, edge_order: int = 1) -> tuple:
-    """The slopes of samples along each dimension, or those of `dim`.
+    """The slopes of samples along each dimension, or those of `dim`: second-order differences inside (Fornberg 1988).
 
     Args:
+        input: at least `edge_order` + 1 samples along each dimension.
         spacing: how far samples are apart: a number, one for each dimension, or for each a vector of places.
         dim: an int or several; all when None.
         edge_order: 1 or 2, the order of the differences at both ends.

@@ -60,7 +60,23 @@ def _euclidean(x1, x2):
 
 
 def pdist(input, p: float = 2.0) -> Tensor:
-    """The p-norms of the differences of every two rows of a matrix (N, M): (N (N - 1) / 2), as `triu_indices` counts them."""
+    """The p-norms of the differences of every two rows of a matrix.
+
+    Args:
+        input: (N, M).
+        p: 0 or more, as for `norm`.
+
+    Returns:
+        (N (N - 1) / 2,), in the order of `triu_indices(N, N, 1)`.
+
+    Raises:
+        RuntimeError: not a matrix, or a negative p.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.pdist(torch.tensor([[0., 0.], [3., 4.], [0., 1.]]))
+        tensor([5.0000, 1.0000, 4.2426])
+    """
     if input.layout.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.layout.ndim}D")
     if p < 0:

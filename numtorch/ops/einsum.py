@@ -8,13 +8,36 @@ from ..tensor import Tensor
 from . import reduce
 from .arithmetic import mul
 from .contract import bmm, dot, mm
+from .resize import into
 from .view import expand, permute, reshape, transpose
 
 FEW = 1 << 14                                            # numbers whose products take less time than arranging a matrix product
 
 
-def tensordot(a, b, dims=2) -> Tensor:
-    """The sum of products over the last `dims` dimensions of a and the first of b, or over two lists of dimensions."""
+def tensordot(a, b, dims=2, *, out=None) -> Tensor:
+    """The sums of products over dimensions of two tensors.
+
+    Args:
+        a, b: of one dtype.
+        dims: how many of the last of a and the first of b, or two lists of dimensions, those of a and those of b.
+        out: a tensor to write the result to.
+
+    Returns:
+        What is left of a's dimensions, then what is left of b's.
+
+    Raises:
+        RuntimeError: extents that differ.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[1., 2.], [3., 4.]])
+        >>> torch.tensordot(x, x), torch.tensordot(x, x, ([0], [0]))[0]
+        (tensor(30.), tensor([10., 14.]))
+    """
+    return into(out, _tensordot(a, b, dims))
+
+
+def _tensordot(a, b, dims):
     if isinstance(dims, int):
         first = list(range(a.layout.ndim - dims, a.layout.ndim))
         second = list(range(dims))
@@ -36,6 +59,11 @@ def tensordot(a, b, dims=2) -> Tensor:
 
 def einsum(equation: str, *operands) -> Tensor:
     """Einstein summation, such as `einsum("bij,bjk->bik", a, b)`: operands are multiplied in pairs as batched products.
+
+    Args:
+        equation: a letter for each dimension of each operand, "..." for any number of them, and behind "->" those of the result;
+            without "->" those that occur once, in alphabetical order. A letter twice in one operand is its diagonal.
+        operands: tensors of one dtype, or one list of them.
 
     Raises:
         RuntimeError: an equation that does not fit the operands.

@@ -54,6 +54,7 @@ def cholesky(A, *, upper: bool = False, out=None) -> Tensor:
     Args:
         A: (*, n, n); its lower triangle is read (with `upper`, its upper one).
         upper: whether to give L^H.
+        out: a tensor to write the result to.
 
     Raises:
         LinAlgError: a matrix is not positive definite.
@@ -83,14 +84,22 @@ def _cholesky_vjp(node, grad):
 
 # ---------------------------------------------------------------- QR
 def qr(A, mode: str = "reduced", *, out=None):
-    """A as an orthogonal (unitary) Q times an upper triangular R.
+    """A as an orthogonal (unitary) Q times an upper triangular R, as (Q, R).
 
     Args:
         A: (*, m, n).
         mode: "reduced" for Q (*, m, k) and R (*, k, n) with k = min(m, n), "complete" for Q (*, m, m), or "r" for R alone.
+        out: a pair of tensors to write the results to.
 
     Raises:
         RuntimeError: another mode; in backward, mode "r", or "complete" with more rows than columns.
+
+    Example:
+        >>> import numtorch as torch
+        >>> Q, R = torch.linalg.qr(torch.tensor([[3., 0.], [4., 5.]]))
+        >>> torch.allclose(Q @ R, torch.tensor([[3., 0.], [4., 5.]]), atol=1e-6), R.abs()
+        (True, tensor([[5., 4.],
+                [0., 3.]]))
     """
     lapack.matrices("qr", A)
     if mode not in ("reduced", "complete", "r"):
@@ -135,12 +144,16 @@ def _square_qr(q, r, by_q, by_r):
 def svd(A, full_matrices: bool = True, *, driver=None, out=None):
     """A as U diag(S) Vh, with orthonormal columns in U and rows in Vh, and S falling.
 
+    The derivative is that of the first k singular vectors, and is finite where no two singular values are equal.
+
     Args:
         A: (*, m, n).
         full_matrices: whether U is (*, m, m) and Vh (*, n, n); else (*, m, k) and (*, k, n) with k = min(m, n).
         driver: taken for PyTorch's sake; it is for CUDA.
+        out: three tensors to write the results to.
 
-    The derivative is that of the first k singular vectors, and is finite where no two singular values are equal.
+    Returns:
+        (U, S, Vh), with S (*, k), real.
 
     Example:
         >>> import numtorch as torch
@@ -182,7 +195,21 @@ def _svd_vjp(node, grads):
 
 
 def svdvals(A, *, driver=None, out=None) -> Tensor:
-    """The singular values of A (*, m, n), falling: (*, min(m, n))."""
+    """The singular values of matrices, falling.
+
+    Args:
+        A: (*, m, n).
+        driver: taken for PyTorch's sake; it is for CUDA.
+        out: a tensor to write the result to.
+
+    Returns:
+        (*, min(m, n)), real.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.svdvals(torch.tensor([[0., 2.], [1., 0.]]))
+        tensor([2., 1.])
+    """
     return into(out, svd(A, False).S)
 
 
@@ -190,10 +217,23 @@ def svdvals(A, *, driver=None, out=None) -> Tensor:
 def eigh(A, UPLO: str = "L", *, out=None):
     """Eigenvalues (rising) and eigenvectors (columns) of symmetric or Hermitian matrices.
 
-    Args:
-        A: (*, n, n), of which the lower triangle is read, or with UPLO="U" the upper one.
-
     The derivative is that of all of A, and with respect to the vectors is finite where no two eigenvalues are equal.
+
+    Args:
+        A: (*, n, n).
+        UPLO: "L" to read the lower triangle, "U" the upper one.
+        out: a pair of tensors to write the results to.
+
+    Returns:
+        (eigenvalues, eigenvectors): (*, n), real, and (*, n, n).
+
+    Raises:
+        RuntimeError: another `UPLO`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.eigh(torch.tensor([[2., 1.], [1., 2.]])).eigenvalues
+        tensor([1., 3.])
     """
     lapack.matrices("eigh", A, square=True)
     if UPLO.upper() not in ("L", "U"):
@@ -216,7 +256,21 @@ def _eigh_vjp(node, grads):
 
 
 def eigvalsh(A, UPLO: str = "L", *, out=None) -> Tensor:
-    """The eigenvalues of symmetric or Hermitian matrices (*, n, n), rising: (*, n)."""
+    """The eigenvalues of symmetric or Hermitian matrices, rising.
+
+    Args:
+        A: (*, n, n).
+        UPLO: "L" to read the lower triangle, "U" the upper one.
+        out: a tensor to write the result to.
+
+    Returns:
+        (*, n), real.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.eigvalsh(torch.tensor([[2., 1.], [1., 2.]]))
+        tensor([1., 3.])
+    """
     return into(out, eigh(A, UPLO).eigenvalues)
 
 
@@ -225,6 +279,15 @@ def eig(A, *, out=None):
 
     Args:
         A: (*, n, n).
+        out: a pair of tensors to write the results to.
+
+    Returns:
+        (eigenvalues, eigenvectors): (*, n) and (*, n, n).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.eig(torch.tensor([[2., 0.], [0., 3.]])).eigenvalues
+        tensor([2.+0.j, 3.+0.j])
     """
     lapack.matrices("eig", A, square=True)
     found = lapack.run("eig", np.linalg.eig, lapack.array(A))
@@ -246,23 +309,72 @@ def _eig_vjp(node, grads):
 
 
 def eigvals(A, *, out=None) -> Tensor:
-    """The eigenvalues of square matrices (*, n, n), complex: (*, n)."""
+    """The eigenvalues of square matrices.
+
+    Args:
+        A: (*, n, n).
+        out: a tensor to write the result to.
+
+    Returns:
+        (*, n), complex.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.eigvals(torch.tensor([[2., 0.], [0., 3.]]))
+        tensor([2.+0.j, 3.+0.j])
+    """
     return into(out, eig(A).eigenvalues)
 
 
 # ---------------------------------------------------------------- PyTorch's older names
 def old_cholesky(input, upper: bool = False, *, out=None) -> Tensor:
-    """`torch.linalg.cholesky` under its older name."""
+    """`torch.linalg.cholesky` under its older name.
+
+    Args:
+        input: (*, n, n).
+        upper: whether to give L^H.
+        out: a tensor to write the result to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[4., 2.], [2., 5.]]).cholesky()
+        tensor([[2., 0.],
+                [1., 2.]])
+    """
     return cholesky(input, upper=upper, out=out)
 
 
 def old_qr(input, some: bool = True, *, out=None):
-    """`torch.linalg.qr` under its older name: `some` for mode "reduced", else "complete"."""
+    """`torch.linalg.qr` under its older name.
+
+    Args:
+        input: (*, m, n).
+        some: mode "reduced", else "complete".
+        out: a pair of tensors to write the results to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[3., 0.], [4., 5.]]).qr().R.abs()
+        tensor([[5., 4.],
+                [0., 3.]])
+    """
     return into_all(out, OldQR(*qr(input, "reduced" if some else "complete")))
 
 
 def old_svd(input, some: bool = True, compute_uv: bool = True, *, out=None):
-    """U, S and V (not its adjoint, as `torch.linalg.svd` gives): `some` for k = min(m, n) vectors; zeros without `compute_uv`."""
+    """U, S and V (not its adjoint, as `torch.linalg.svd` gives).
+
+    Args:
+        input: (*, m, n).
+        some: k = min(m, n) singular vectors rather than all.
+        compute_uv: False for zeros as U and V.
+        out: three tensors to write the results to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[0., 2.], [1., 0.]]).svd().S
+        tensor([2., 1.])
+    """
     u, s, vh = svd(input, not some)
     if not compute_uv:
         u, vh = u.detach() * 0, vh.detach() * 0

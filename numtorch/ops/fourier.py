@@ -167,23 +167,38 @@ _ARGUMENTS = """
         input: {kind}.
         {sizes}: {how} transformed; longer input is cut, shorter is followed by zeros.
         {dims}
-        norm: "backward" (the inverse is divided by the number of points), "ortho" (both by its root), "forward".
-"""
+        norm: "backward" (the inverse is divided by the number of points; so when None), "ortho" (both by its root), "forward".
+        out: a tensor to write the result to.
+
+    Returns:
+        {result}.
+
+    Raises:
+        RuntimeError: no points to transform, a dimension twice, or another norm.
+
+    Example:
+        >>> import numtorch as torch
+        >>> {example}
+    """
 
 
-def _one(name, doc, transform, kind):
+def _one(name, doc, transform, kind, result, example):
     def function(input, n=None, dim=-1, norm=None, *, out=None):
         return into(out, transform(input, None if n is None else (n,), (dim,), norm))
-    return _named(function, name, doc, _ARGUMENTS.format(kind=kind, sizes="n", how="how many points are",
-                                                         dims="dim: the dimension."))
+    given, found = example
+    return _named(function, name, doc, _ARGUMENTS.format(
+        kind=kind, sizes="n", how="how many points are", dims="dim: the dimension.", result=result,
+        example=f"torch.fft.{name}(torch.tensor([{given}]))\n        tensor([{found}])"))
 
 
-def _several(name, doc, transform, kind, dims):
+def _several(name, doc, transform, kind, dims, result, example):
     def function(input, s=None, dim=dims, norm=None, *, out=None):
         return into(out, transform(input, s, dim, norm))
     which = "all of them when None" if dims is None else "the last two"
-    return _named(function, name, doc, _ARGUMENTS.format(kind=kind, sizes="s", how="how many points of each dimension are",
-                                                         dims=f"dim: the dimensions, {which}."))
+    given, found = example
+    return _named(function, name, doc, _ARGUMENTS.format(
+        kind=kind, sizes="s", how="how many points of each dimension are", dims=f"dim: the dimensions, {which}.", result=result,
+        example=f"torch.fft.{name}(torch.tensor([[{given}]]))\n        tensor([[{found}]])"))
 
 
 def _named(function, name, doc, arguments):
@@ -192,29 +207,46 @@ def _named(function, name, doc, arguments):
     return function
 
 
-def _family(prefix, doc, transform, kind):
+def _family(prefix, doc, transform, kind, result, example):
     def at(name):
         return lambda *args: transform(f"fft.{name}", *args)
-    return (_one(prefix, f"The {doc} along a dimension.", at(prefix), kind),
-            _several(prefix + "2", f"The {doc} over two dimensions.", at(prefix + "2"), kind, (-2, -1)),
-            _several(prefix + "n", f"The {doc} over several dimensions.", at(prefix + "n"), kind, None))
+    return (_one(prefix, f"The {doc} along a dimension.", at(prefix), kind, result, example),
+            _several(prefix + "2", f"The {doc} over two dimensions.", at(prefix + "2"), kind, (-2, -1), result, example),
+            _several(prefix + "n", f"The {doc} over several dimensions.", at(prefix + "n"), kind, None, result, example))
 
 
-fft, fft2, fftn = _family("fft", "discrete Fourier transform", functools.partial(_c2c, inverse=False), "real or complex")
-ifft, ifft2, ifftn = _family("ifft", "inverse discrete Fourier transform", functools.partial(_c2c, inverse=True), "real or complex")
-rfft, rfft2, rfftn = _family("rfft", "half of the spectrum of real numbers (the other half is its conjugate)", _r2c, "real")
-irfft, irfft2, irfftn = _family("irfft", "real numbers whose half spectrum is given", _c2r, "complex")
+_SAME = "Complex, of the input's shape or the sizes asked for"
+_HALF = "Complex, with n // 2 + 1 of the n points of the last dimension"
+_TWICE = "Real, with 2 (m - 1) points of the m in the last dimension where no size is asked for"
+_WAVE, _SPECTRUM = "1., 2., 3., 4.", "10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j"
+
+fft, fft2, fftn = _family("fft", "discrete Fourier transform", functools.partial(_c2c, inverse=False), "real or complex", _SAME,
+                          (_WAVE, _SPECTRUM))
+ifft, ifft2, ifftn = _family("ifft", "inverse discrete Fourier transform", functools.partial(_c2c, inverse=True), "real or complex",
+                             _SAME, ("10., -2.+2.j, -2., -2.-2.j", "1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j"))
+rfft, rfft2, rfftn = _family("rfft", "half of the spectrum of real numbers (the other half is its conjugate)", _r2c, "real", _HALF,
+                             (_WAVE, "10.+0.j, -2.+2.j, -2.+0.j"))
+irfft, irfft2, irfftn = _family("irfft", "real numbers whose half spectrum is given", _c2r, "complex", _TWICE,
+                                ("10., -2.+2.j, -2.", "1., 2., 3., 4."))
 hfft, hfft2, hfftn = _family(
     "hfft", "real spectrum of numbers whose second half is the conjugate of the first",
-    lambda name, x, s, dim, norm: _c2r(name, x.conj(), s, dim, _OTHER[_norm_of(name, norm)]), "complex")
+    lambda name, x, s, dim, norm: _c2r(name, x.conj(), s, dim, _OTHER[_norm_of(name, norm)]), "complex", _TWICE,
+    ("1., 2.+1.j, 3.", " 8.,  0.,  0., -4."))
 ihfft, ihfft2, ihfftn = _family(
     "ihfft", "half of the numbers whose spectrum is real",
-    lambda name, x, s, dim, norm: _r2c(name, x, s, dim, _OTHER[_norm_of(name, norm)]).conj(), "real")
+    lambda name, x, s, dim, norm: _r2c(name, x, s, dim, _OTHER[_norm_of(name, norm)]).conj(), "real", _HALF,
+    ("8., 0., 0., -4.", "1.-0.j, 2.+1.j, 3.-0.j"))
 
 
 def fftfreq(n: int, d: float = 1.0, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
             pin_memory: bool = False) -> Tensor:
-    """The frequencies of the n points of a spectrum of samples `d` apart.
+    """The frequencies of the n points of a spectrum, in cycles per unit of `d`.
+
+    Args:
+        n: how many points.
+        d: how far samples are apart.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
 
     Example:
         >>> import numtorch as torch
@@ -229,7 +261,19 @@ def fftfreq(n: int, d: float = 1.0, *, dtype=None, layout=None, device=None, req
 
 def rfftfreq(n: int, d: float = 1.0, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
              pin_memory: bool = False) -> Tensor:
-    """The frequencies of half of a spectrum of n samples `d` apart: n // 2 + 1 of them."""
+    """The frequencies of half of a spectrum of n points, in cycles per unit of `d`: n // 2 + 1 of them.
+
+    Args:
+        n: how many points.
+        d: how far samples are apart.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.fft.rfftfreq(4)
+        tensor([0.0000, 0.2500, 0.5000])
+    """
     return (arange(n // 2 + 1, dtype=dtype or get_default_dtype(), device=device) * (1 / (n * d))).requires_grad_(requires_grad)
 
 
@@ -241,12 +285,32 @@ def _shifts(input, dim, sign):
 
 
 def fftshift(input, dim=None) -> Tensor:
-    """The frequency 0 moved to the middle of dimensions (all, when None)."""
+    """The frequency 0 moved to the middle of dimensions.
+
+    Args:
+        input: of any dtype.
+        dim: an int or several; all dimensions when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.fft.fftshift(torch.tensor([0, 1, 2, -2, -1]))
+        tensor([-2, -1,  0,  1,  2])
+    """
     return _shifts(input, dim, 1)
 
 
 def ifftshift(input, dim=None) -> Tensor:
-    """What `fftshift` moved, moved back."""
+    """What `fftshift` moved, moved back.
+
+    Args:
+        input: of any dtype.
+        dim: an int or several; all dimensions when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1, 2]))
+        tensor([ 0,  1,  2, -2, -1])
+    """
     return _shifts(input, dim, -1)
 
 
@@ -276,12 +340,22 @@ def stft(input, n_fft: int, hop_length=None, win_length=None, window=None, cente
         hop_length: how far apart windows are; n_fft // 4 when None.
         win_length, window: the points (n_fft when None) that `window` (ones when None) weighs, in the middle of the others.
         center: whether the first window lies about the first sample: the signal is then padded on both sides, by `pad_mode`.
+        pad_mode: as `mode` of `nn.functional.pad`.
         normalized: whether to divide by the root of n_fft.
         onesided: whether only half of each spectrum is given; so for real signals when None.
         return_complex: whether the result is complex; must be given for real signals.
+        align_to_window: taken for PyTorch's sake.
 
     Returns:
         (B, frequencies, windows), complex; without `return_complex` with a last dimension of real and imaginary parts.
+
+    Raises:
+        RuntimeError: a signal of other dimensions, lengths that do not fit, or a real signal without `return_complex`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.stft(torch.ones(8), 4, return_complex=True).abs()[:, 0]
+        tensor([4., 0., 0.])
     """
     x = _input("stft", input)
     kind = x.layout.dtype
@@ -323,16 +397,21 @@ def istft(input, n_fft: int, hop_length=None, win_length=None, window=None, cent
 
     Args:
         input: (frequencies, windows) or (B, frequencies, windows), complex.
+        n_fft, hop_length, win_length, window, center, normalized, onesided: as they were given to `stft`.
         length: how long the signal is; as far as the windows reach when None.
         return_complex: whether the signal is complex.
-
-    The others are those of `stft`.
 
     Returns:
         (L) or (B, L).
 
     Raises:
         RuntimeError: a window that leaves samples without weight, or another number of frequencies.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2., 3., 4.])
+        >>> torch.istft(torch.stft(x, 4, return_complex=True), 4)
+        tensor([1., 2., 3., 4.])
     """
     x = input if input.layout.dtype.is_complex else view_as_complex(input.contiguous())
     single = x.layout.ndim == 2

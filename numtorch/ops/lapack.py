@@ -10,7 +10,16 @@ from .copy import contiguous
 
 
 class LinAlgError(RuntimeError):
-    """What a factorisation raises that does not exist, such as that of a matrix that is singular or not positive definite."""
+    """What a factorisation raises that does not exist, such as that of a matrix that is singular or not positive definite.
+
+    Example:
+        >>> import numtorch as torch
+        >>> try:
+        ...     torch.linalg.inv(torch.zeros(2, 2))
+        ... except torch.linalg.LinAlgError:
+        ...     print("singular")
+        singular
+    """
 
 
 def matrices(name, x, square=False):

@@ -1,4 +1,5 @@
-"""LU factorisations, by a kernel of our own (NumPy has none); the derivative is a formula of triangular solves."""
+"""LU factorisations, by a kernel of our own (NumPy has none), and what they tell of singular matrices; the derivative is a formula
+of triangular solves."""
 from __future__ import annotations
 
 from collections import namedtuple
@@ -14,9 +15,10 @@ from .copy import clone, contiguous, to_dtype
 from .creation import eye, tensor, zeros
 from .join import cat
 from .op import method, new_plan_table
+from .operators import where
 from .resize import into, into_all
 from .scatter import gather
-from .solve import solve_triangular
+from .solve import inv, solve, solve_triangular
 from .triangle import tril, triu
 from .view import expand, reshape
 
@@ -24,6 +26,7 @@ LU = namedtuple("linalg_lu", "P L U")
 Factors = namedtuple("linalg_lu_factor", "LU pivots")
 FactorsEx = namedtuple("linalg_lu_factor_ex", "LU pivots info")
 Unpacked = namedtuple("lu_unpack", "P L U")
+InverseEx, SolveEx = namedtuple("linalg_inv_ex", "inverse info"), namedtuple("linalg_solve_ex", "result info")
 _plans = new_plan_table()
 
 
@@ -101,6 +104,7 @@ def lu_factor(A, *, pivot: bool = True, out=None):
     Args:
         A: (*, m, n).
         pivot: only True on the CPU.
+        out: a pair of tensors to write the results to.
 
     Returns:
         (LU, pivots): (*, m, n), and (*, min(m, n)) int32 counting rows from 1.
@@ -125,7 +129,25 @@ def lu_factor(A, *, pivot: bool = True, out=None):
 
 
 def lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False, out=None):
-    """`lu_factor` that does not raise: `info` (*) is 0, or the number of the first pivot that is 0."""
+    """`lu_factor` that does not raise: `info` says where it would have.
+
+    Args:
+        A: (*, m, n).
+        pivot: only True on the CPU.
+        check_errors: whether to raise after all.
+        out: three tensors to write the results to.
+
+    Returns:
+        (LU, pivots, info), `info` (*) int32: 0, or the number of the first pivot that is 0, from 1.
+
+    Raises:
+        LinAlgError: with `check_errors`, a pivot is 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.lu_factor_ex(torch.tensor([[1., 2.], [2., 4.]])).info
+        tensor(2, dtype=torch.int32)
+    """
     lu, pivots = _factored("lu_factor", A, pivot)
     zero = (lu.detach().diagonal(0, -2, -1) == 0)
     info = zeros(lu.layout.shape[:-2], dtype=int32)
@@ -136,8 +158,85 @@ def lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False, out=None)
     return into_all(out, FactorsEx(lu, pivots, info))
 
 
+def inv_ex(A, *, check_errors: bool = False, out=None):
+    """The inverses of square matrices and, for each, whether there is one.
+
+    Args:
+        A: (*, n, n).
+        check_errors: whether to raise where there is none.
+        out: a pair of tensors to write the results to.
+
+    Returns:
+        (inverse, info): NaN for a singular matrix, and (*) int32: 0, or the number of its first pivot that is 0, from 1.
+
+    Raises:
+        LinAlgError: with `check_errors`, a matrix is singular.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.inv_ex(torch.tensor([[1., 2.], [2., 4.]])).info
+        tensor(2, dtype=torch.int32)
+    """
+    return into_all(out, InverseEx(*_with_info("inv_ex", inv, A, check_errors, 2)))
+
+
+def solve_ex(A, B, *, left: bool = True, check_errors: bool = False, out=None):
+    """`linalg.solve` and, for each matrix, whether it has a solution.
+
+    Args:
+        A, B, left: as for `linalg.solve`.
+        check_errors: whether to raise where there is none.
+        out: a pair of tensors to write the results to.
+
+    Returns:
+        (result, info): NaN for a singular matrix, and (*) int32: 0, or the number of its first pivot that is 0, from 1.
+
+    Raises:
+        LinAlgError: with `check_errors`, a matrix is singular.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.solve_ex(torch.tensor([[2., 0.], [0., 4.]]), torch.tensor([2., 2.])).result
+        tensor([1.0000, 0.5000])
+    """
+    lapack.matrices("solve_ex", A, square=True)
+    vector = B.layout.ndim == 1 or B.layout.shape == A.layout.shape[:-1]
+    return into_all(out, SolveEx(*_with_info("solve_ex", lambda a: solve(a, B, left=left), A, check_errors, 1 if vector else 2)))
+
+
+def _with_info(name, function, A, check_errors, ndim):
+    """A function of matrices, whose results have `ndim` dimensions each: NaN for singular ones."""
+    try:
+        return function(A), zeros(A.layout.shape[:-2], dtype=int32)
+    except lapack.LinAlgError:
+        info = lu_factor_ex(A.detach()).info
+        if check_errors:
+            at = next(i for i in reshape(info, -1).tolist() if i)
+            raise lapack.LinAlgError(f"linalg.{name}: The diagonal element {at} is zero, the inversion could not be completed "
+                                     f"because the input matrix is singular.") from None
+    singular = reshape(info > 0, (*info.layout.shape, 1, 1))
+    result = function(where(singular, eye(A.layout.shape[-1], dtype=A.layout.dtype), A))
+    return where(singular if ndim == 2 else singular.squeeze(-1), float("nan"), result), info
+
+
 def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool = True):
-    """(P, L, U) of what `lu_factor` returns; without `unpack_data` or `unpack_pivots` those are empty."""
+    """(P, L, U) of what `lu_factor` returns.
+
+    Args:
+        LU_data, LU_pivots: (*, m, n) and (*, min(m, n)) int32.
+        unpack_data: False for an empty L and U.
+        unpack_pivots: False for an empty P.
+
+    Returns:
+        (*, m, m), (*, m, k) and (*, k, n) with k = min(m, n).
+
+    Example:
+        >>> import numtorch as torch
+        >>> factors = torch.linalg.lu_factor(torch.tensor([[1., 2.], [4., 4.]]))
+        >>> torch.lu_unpack(*factors).L
+        tensor([[1.0000, 0.0000],
+                [0.2500, 1.0000]])
+    """
     *batch, m, n = LU_data.layout.shape
     k, dtype = min(m, n), LU_data.layout.dtype
     nothing = zeros(0, dtype=dtype)
@@ -156,9 +255,16 @@ def lu(A, *, pivot: bool = True, out=None):
     Args:
         A: (*, m, n).
         pivot: only True on the CPU.
+        out: three tensors to write the results to.
 
     Returns:
         (P, L, U): (*, m, m), (*, m, k) and (*, k, n) with k = min(m, n).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.lu(torch.tensor([[1., 2.], [4., 4.]])).U
+        tensor([[4., 4.],
+                [0., 1.]])
     """
     return into_all(out, LU(*lu_unpack(*_factored("lu", A, pivot))))
 
@@ -170,9 +276,17 @@ def lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False, out=Non
         LU, pivots: (*, n, n) and (*, n).
         B: (*, n, k), or (*, k, n) where not `left`.
         left, adjoint: which of the equations.
+        out: a tensor to write the result to.
 
     Raises:
         RuntimeError: pivots that are not int32, shapes that do not fit, or dtypes that differ.
+
+    Example:
+        >>> import numtorch as torch
+        >>> factors = torch.linalg.lu_factor(torch.tensor([[2., 0.], [0., 4.]]))
+        >>> torch.linalg.lu_solve(*factors, torch.tensor([[2.], [2.]]))
+        tensor([[1.0000],
+                [0.5000]])
     """
     lapack.matrices("lu_solve", LU, square=True)
     if pivots.layout.dtype is not int32:
@@ -195,12 +309,38 @@ def lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False, out=Non
 
 # ---------------------------------------------------------------- older names
 def old_lu_solve(b, LU_data, LU_pivots, *, out=None) -> Tensor:
-    """`torch.linalg.lu_solve` with the right-hand side first."""
+    """`torch.linalg.lu_solve` with the right-hand side first.
+
+    Args:
+        b: (*, n, k).
+        LU_data, LU_pivots: (*, n, n) and (*, n), as `lu_factor` gives them.
+        out: a tensor to write the result to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> factors = torch.linalg.lu_factor(torch.tensor([[2., 0.], [0., 4.]]))
+        >>> torch.tensor([[2.], [2.]]).lu_solve(*factors)
+        tensor([[1.0000],
+                [0.5000]])
+    """
     return lu_solve(LU_data, LU_pivots, b, out=out)
 
 
 def old_lu(A, pivot: bool = True, get_infos: bool = False, out=None):
-    """`torch.linalg.lu_factor` under its older name; with `get_infos` it does not raise, and gives `info` too."""
+    """`torch.linalg.lu_factor` under its older name.
+
+    Args:
+        A: (*, m, n).
+        pivot: only True on the CPU.
+        get_infos: whether not to raise, and to give `info` too.
+        out: tensors to write the results to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1., 2.], [4., 4.]]).lu()[0]
+        tensor([[4.0000, 4.0000],
+                [0.2500, 1.0000]])
+    """
     return tuple(into_all(out, lu_factor_ex(A, pivot=pivot) if get_infos else lu_factor(A, pivot=pivot)))
 
 

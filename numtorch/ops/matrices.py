@@ -21,7 +21,18 @@ from .view import diagonal as old_diagonal
 
 # ---------------------------------------------------------------- norms
 def vector_norm(x, ord=2, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
-    """(sum |x|^ord)^(1/ord) over dimensions, all elements when None; inf and -inf give the largest and smallest magnitude.
+    """(sum |x|^ord)^(1/ord) over dimensions.
+
+    Args:
+        x: floating point or complex.
+        ord: any number; inf and -inf give the largest and smallest magnitude, 0 the number of non-zeros.
+        dim: an int or several; all elements when None.
+        keepdim: whether the reduced dimensions stay, of extent 1.
+        dtype: convert to this first.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: an integer tensor without a floating-point `dtype`.
 
     Example:
         >>> import numtorch as torch
@@ -41,9 +52,22 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=None
         A: (*, m, n), or with `dim` matrices in any two dimensions.
         ord: "fro" (Frobenius), "nuc" (the sum of the singular values), 2 or -2 (the largest or smallest of them), 1 or -1 (the
             largest or smallest sum of a column's magnitudes), inf or -inf (of a row's).
+        dim: the two dimensions.
+        keepdim: whether they stay, of extent 1.
+        dtype: convert to this first.
+        out: a tensor to write the result to.
+
+    Returns:
+        (*), real.
 
     Raises:
-        ValueError: another `ord`.
+        RuntimeError: another `ord`, fewer than two dimensions, or one dimension twice.
+
+    Example:
+        >>> import numtorch as torch
+        >>> A = torch.tensor([[3., 4.], [0., 0.]])
+        >>> torch.linalg.matrix_norm(A), torch.linalg.matrix_norm(A, 1)
+        (tensor(5.), tensor(4.))
     """
     if A.layout.ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
@@ -62,7 +86,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=None
         summed, picked = (rows, columns) if ord in (1, -1) else (columns, rows)
         return into(out, _kept(pick(sum(A.abs(), summed), picked - (picked > summed)), A, rows, columns, keepdim))
     if ord not in (2, -2, "nuc"):
-        raise (ValueError if isinstance(ord, str) else RuntimeError)(f"linalg.matrix_norm: Order {ord} not supported.")
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     values = svdvals(A.movedim((rows, columns), (-2, -1)))
     return into(out, _kept(sum(values, -1) if ord == "nuc" else pick(values, -1), A, rows, columns, keepdim))
 
@@ -76,7 +100,21 @@ def _kept(result, A, rows, columns, keepdim):
 def linalg_norm(A, ord=None, dim=None, keepdim: bool = False, *, out=None, dtype=None) -> Tensor:
     """The norm of vectors or matrices: of a vector where `dim` is an int or A has one dimension, else of a matrix.
 
-    Without `ord` it is the root of the sum of all squares.
+    Args:
+        A: floating point or complex.
+        ord: as for `vector_norm` or `matrix_norm`; when None the root of the sum of all squares, of any number of dimensions.
+        dim: an int for vectors, two for matrices; None for all of one or two dimensions.
+        keepdim: whether they stay, of extent 1.
+        out: a tensor to write the result to.
+        dtype: convert to this first.
+
+    Raises:
+        RuntimeError: an `ord` without a `dim` for more than two dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.norm(torch.tensor([[3., 4.], [0., 0.]]))
+        tensor(5.)
     """
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype=dtype, out=out)
@@ -89,9 +127,20 @@ def linalg_norm(A, ord=None, dim=None, keepdim: bool = False, *, out=None, dtype
 
 
 def cond(A, p=None, *, out=None) -> Tensor:
-    """How much solving with a matrix can enlarge an error: norm(A) * norm(inv(A)) in the norm p, singular values' ratio when None.
+    """How much solving with a matrix can enlarge an error: norm(A) * norm(inv(A)).
 
-    Infinite for singular matrices.
+    Args:
+        A: (*, m, n); square for a p other than None, 2 and -2.
+        p: as `ord` of `matrix_norm`; when None or 2 the largest singular value over the smallest.
+        out: a tensor to write the result to.
+
+    Returns:
+        (*), real; infinite for singular matrices.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.cond(torch.tensor([[4., 0.], [0., 2.]]))
+        tensor(2.)
     """
     if p in (None, 2, -2):
         values = svdvals(A)
@@ -108,8 +157,19 @@ def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = False, o
     """How many singular values of each matrix are above max(atol, rtol * the largest).
 
     Args:
-        atol, rtol: 0 and max(m, n) times the dtype's epsilon when None. `tol` is an older name of `atol`.
+        A: (*, m, n).
+        tol: an older name of `atol`.
+        atol, rtol: 0 and max(m, n) times the dtype's epsilon when None.
         hermitian: whether to take the magnitudes of eigenvalues, which for Hermitian matrices are the same.
+        out: a tensor to write the result to.
+
+    Returns:
+        (*), int64.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.matrix_rank(torch.tensor([[1., 2.], [2., 4.]]))
+        tensor(1)
     """
     lapack.matrices("matrix_rank", A, square=hermitian)
     values = eigvalsh(A.detach()).abs().sort(-1, descending=True)[0] if hermitian else svdvals(A.detach())
@@ -119,7 +179,15 @@ def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = False, o
 # ---------------------------------------------------------------- powers
 @method
 def matrix_power(A, n: int, *, out=None) -> Tensor:
-    """Square matrices (*, n, n) times themselves, n times; inverted first for a negative n.
+    """Square matrices times themselves, n times; inverted first for a negative n.
+
+    Args:
+        A: (*, n, n).
+        n: the exponent; 0 gives the identity.
+        out: a tensor to write the result to.
+
+    Raises:
+        LinAlgError: a negative exponent of a singular matrix.
 
     Example:
         >>> import numtorch as torch
@@ -144,10 +212,19 @@ def matrix_power(A, n: int, *, out=None) -> Tensor:
 
 @method
 def matrix_exp(A) -> Tensor:
-    """The sum of A^k / k!, of square matrices (*, n, n).
+    """The sum of A^k / k!, of square matrices.
 
     Scaled to a norm below 1/2, summed, and squared as often (Moler and Van Loan, "Nineteen dubious ways to compute the exponential
     of a matrix", 2003, method 3): 17 terms leave 1e-20 of that.
+
+    Args:
+        A: (*, n, n).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.matrix_exp(torch.tensor([[0., 1.], [0., 0.]]))
+        tensor([[1., 1.],
+                [0., 1.]])
     """
     lapack.matrices("matrix_exp", A, square=True)
     unit = A.detach() * 0 + eye(A.layout.shape[-1], dtype=A.layout.dtype)
@@ -168,8 +245,18 @@ def matrix_exp(A) -> Tensor:
 def multi_dot(tensors, *, out=None) -> Tensor:
     """The product of several matrices, in the order that takes the fewest operations; the first and last may be vectors.
 
+    Args:
+        tensors: (n,) or (m, n), ..., of shapes that can be multiplied.
+        out: a tensor to write the result to.
+
     Raises:
         RuntimeError: fewer than two tensors, or shapes that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> row, square = torch.tensor([1., 2.]), torch.tensor([[0., 1.], [1., 0.]])
+        >>> torch.linalg.multi_dot([row, square, row])
+        tensor(4.)
     """
     tensors = list(tensors)
     if len(tensors) < 2:
@@ -210,32 +297,106 @@ def _ordered(tensors, split, i, j):
 
 
 def vecdot(x, y, *, dim: int = -1, out=None) -> Tensor:
-    """The sums of products along a dimension, the first conjugated."""
+    """The sums of products along a dimension, the first conjugated.
+
+    Args:
+        x, y: of shapes that broadcast.
+        dim: the dimension of the vectors.
+        out: a tensor to write the result to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.vecdot(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 10.]))
+        tensor([21., 43.])
+    """
     return into(out, sum(x.conj() * y, dim))
 
 
 def cross(input, other, *, dim: int = -1, out=None) -> Tensor:
-    """The vector products of vectors of three elements along `dim`."""
+    """The vector products of vectors of three elements along `dim`.
+
+    Args:
+        input, other: of shapes that broadcast, with 3 elements along `dim`.
+        dim: the dimension of the vectors.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: another number of elements.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.cross(torch.tensor([1., 0., 0.]), torch.tensor([0., 1., 0.]))
+        tensor([0., 0., 1.])
+    """
     return old_cross(input, other, dim, out=out)
 
 
 def diagonal(A, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonals of matrices, as a view."""
+    """The diagonals of matrices, as a view.
+
+    Args:
+        A: (*, m, n), or with `dim1` and `dim2` matrices in any two dimensions.
+        offset: which diagonal: 0 is the main one, positive ones lie above it.
+        dim1, dim2: rows and columns.
+
+    Returns:
+        (*, k), the diagonal as the last dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.diagonal(torch.tensor([[1., 2.], [3., 4.]]))
+        tensor([1., 4.])
+    """
     return old_diagonal(A, offset, dim1, dim2)
 
 
 def vander(x, *, N=None) -> Tensor:
-    """The powers 0 to N-1 (n-1 when None) of each element of vectors (*, n), in rows: (*, n, N)."""
+    """The powers 0 to N-1 of each element of vectors, in rows (Vandermonde's matrix).
+
+    Args:
+        x: (*, n).
+        N: how many powers; n when None.
+
+    Returns:
+        (*, n, N).
+
+    Raises:
+        RuntimeError: a 0-dim tensor, or an N of 1 or less.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.vander(torch.tensor([2., 3.]), N=3)
+        tensor([[1., 2., 4.],
+                [1., 3., 9.]])
+    """
     if x.layout.ndim == 0:
         raise RuntimeError("Expected a non-scalar tensor, but got 0 dimensions (linalg.vander)")
     count = x.layout.shape[-1] if N is None else N
-    if count <= 1 and N is not None and count < 1:
+    if N is not None and N <= 1:
         raise RuntimeError(f"N must be greater than 1 (linalg.vander: got {N})")
     return x.unsqueeze(-1) ** x.new_tensor(list(range(count)))
 
 
 def tensorinv(A, ind: int = 2, *, out=None) -> Tensor:
-    """The inverse of a tensor as a map from its last dimensions to its first `ind`."""
+    """The inverse of a tensor as a map from its last dimensions to its first `ind`.
+
+    Args:
+        A: the product of its first `ind` extents is that of the others.
+        ind: how many dimensions come first.
+        out: a tensor to write the result to.
+
+    Returns:
+        The last dimensions followed by the first.
+
+    Raises:
+        RuntimeError: an `ind` of 0 or less, or extents that are not square so.
+        LinAlgError: the map is singular.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.tensorinv(torch.eye(4).reshape(2, 2, 4)).shape
+        torch.Size([4, 2, 2])
+    """
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
     first, last = A.layout.shape[:ind], A.layout.shape[ind:]
@@ -246,7 +407,24 @@ def tensorinv(A, ind: int = 2, *, out=None) -> Tensor:
 
 
 def tensorsolve(A, B, dims=None, *, out=None) -> Tensor:
-    """The X with tensordot(A, X, X.ndim) = B; `dims` of A are moved to its end first."""
+    """The X with tensordot(A, X, X.ndim) = B.
+
+    Args:
+        A: B's extents followed by X's, whose products are the same.
+        B: the right-hand side.
+        dims: dimensions of A that are moved to its end first.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: extents that do not fit.
+        LinAlgError: the system is singular.
+
+    Example:
+        >>> import numtorch as torch
+        >>> A = 2 * torch.eye(4).reshape(2, 2, 4)
+        >>> torch.linalg.tensorsolve(A, torch.tensor([[2., 4.], [6., 8.]]))
+        tensor([1., 2., 3., 4.])
+    """
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(A.layout.ndim - len(dims), A.layout.ndim)))
     shape = A.layout.shape[B.layout.ndim:]

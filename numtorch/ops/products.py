@@ -25,8 +25,17 @@ from .view import expand, reshape, transpose, unsqueeze
 def inner(input, other, *, out=None) -> Tensor:
     """The sums of products over the last dimension of both: (..., n) and (***, n) give (..., ***).
 
+    Args:
+        input, other: of one dtype; a 0-dim one multiplies the other.
+        out: a tensor to write the result to.
+
     Raises:
         RuntimeError: last dimensions of two sizes.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1., 2.], [3., 4.]]).inner(torch.tensor([1., 10.]))
+        tensor([21., 43.])
     """
     x, y = input.layout.shape, other.layout.shape
     if not x or not y:
@@ -40,7 +49,20 @@ def inner(input, other, *, out=None) -> Tensor:
 
 @method
 def vdot(input, other, *, out=None) -> Tensor:
-    """The sum of the products of two vectors, the first conjugated."""
+    """The sum of the products of two vectors, the first conjugated.
+
+    Args:
+        input, other: (n,) of one dtype.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: not vectors, or of two lengths.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1.j]).vdot(torch.tensor([1.j]))
+        tensor(1.+0.j)
+    """
     return into(out, dot(conj(input), other))
 
 
@@ -48,8 +70,18 @@ def vdot(input, other, *, out=None) -> Tensor:
 def cross(input, other, dim=None, *, out=None) -> Tensor:
     """The vector products of vectors of three elements along `dim`, by default the first dimension of that size.
 
+    Args:
+        input, other: of shapes that broadcast.
+        dim: the dimension of the vectors.
+        out: a tensor to write the result to.
+
     Raises:
         RuntimeError: no dimension of size 3, or one that has another size.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., 0., 0.]).cross(torch.tensor([0., 1., 0.]))
+        tensor([0., 0., 1.])
     """
     shape = broadcast_shapes(input.layout.shape, other.layout.shape)
     if dim is None:
@@ -66,7 +98,20 @@ def cross(input, other, dim=None, *, out=None) -> Tensor:
 
 @method
 def kron(input, other, *, out=None) -> Tensor:
-    """Kronecker's product: every element of the first times the whole of the second, in its place."""
+    """Kronecker's product: every element of the first times the whole of the second, in its place.
+
+    Args:
+        input, other: of any shapes; the one of fewer dimensions gets leading ones.
+        out: a tensor to write the result to.
+
+    Returns:
+        Each extent is the product of theirs.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1, 2]]).kron(torch.tensor([[1, 10]]))
+        tensor([[ 1, 10,  2, 20]])
+    """
     ndim = max(input.layout.ndim, other.layout.ndim)
     x, y = ((1,) * (ndim - t.layout.ndim) + t.layout.shape for t in (input, other))
     left = reshape(input, tuple(n for extent in x for n in (extent, 1)))
@@ -76,7 +121,25 @@ def kron(input, other, *, out=None) -> Tensor:
 
 @method
 def vander(x, N=None, increasing: bool = False) -> Tensor:
-    """Vandermonde's matrix: a row for each element of a vector, with its powers N-1 to 0, or 0 to N-1."""
+    """Vandermonde's matrix: a row for each element of a vector, with its powers N-1 to 0.
+
+    Args:
+        x: (n,).
+        N: how many powers; n when None.
+        increasing: from power 0 to N-1 instead.
+
+    Returns:
+        (n, N).
+
+    Raises:
+        RuntimeError: not a vector, or a negative N.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.vander(torch.tensor([2, 3]), 3)
+        tensor([[4, 2, 1],
+                [9, 3, 1]])
+    """
     if x.layout.ndim != 1:
         raise RuntimeError(f"x must be a one-dimensional tensor (vander: got {x.layout.ndim} dimensions)")
     count = x.layout.shape[0] if N is None else N
@@ -88,6 +151,17 @@ def vander(x, N=None, increasing: bool = False) -> Tensor:
 
 def combinations(input, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector, a row each, in the order of `itertools.combinations`.
+
+    Args:
+        input: (n,).
+        r: how many are chosen.
+        with_replacement: whether an element may be chosen again.
+
+    Returns:
+        (choices, r).
+
+    Raises:
+        RuntimeError: not a vector, or a negative r.
 
     Example:
         >>> import numtorch as torch

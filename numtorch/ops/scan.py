@@ -123,18 +123,31 @@ def cumprod(input, dim, *, dtype=None, out=None) -> Tensor:
     return _accumulated("cumprod", input, dim, dtype, out)
 
 
-def _in_place(function):
+def _in_place(function, found):
     def inplace(self, dim, *, dtype=None):
         if dtype is not None and as_dtype(dtype) is not self.layout.dtype:
             raise RuntimeError(f"Bad in-place call: input tensor dtype {self.layout.dtype.name} and output tensor dtype "
                                f"{as_dtype(dtype).name} should match")
         return copy_(self, function(self, dim, dtype=self.layout.dtype))
-    inplace.__doc__ = f"In-place form of `{function.__name__}`."
-    method(inplace, function.__name__ + "_")
+    name = inplace.__name__ = inplace.__qualname__ = function.__name__ + "_"
+    inplace.__doc__ = f"""In-place form of `{function.__name__}`: this tensor takes the results, in its own dtype.
+
+    Args:
+        dim: the dimension along which to go.
+        dtype: this tensor's, if any.
+
+    Raises:
+        RuntimeError: another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2, 3]).{name}(0)
+        tensor({found})
+    """
+    return method(inplace)
 
 
-_in_place(cumsum)
-_in_place(cumprod)
+cumsum_, cumprod_ = _in_place(cumsum, "[1, 3, 6]"), _in_place(cumprod, "[1, 2, 6]")
 
 
 # ---------------------------------------------------------------- log-sums

@@ -6,7 +6,7 @@ from collections import namedtuple
 import numpy as np
 
 from ..autograd.graph import GraphNode, attach_outputs, recording
-from ..dtypes import bool_, finfo, int32
+from ..dtypes import bool_, finfo
 from ..layout import broadcast_shapes
 from ..tensor import Tensor
 from . import lapack
@@ -19,9 +19,8 @@ from .operators import where
 from .reduce import norm
 from .resize import into, into_all
 
-Slogdet, InverseEx, SolveEx, Lstsq = (namedtuple(name, fields) for name, fields in (
-    ("linalg_slogdet", "sign logabsdet"), ("linalg_inv_ex", "inverse info"), ("linalg_solve_ex", "result info"),
-    ("linalg_lstsq", "solution residuals rank singular_values")))
+Slogdet = namedtuple("linalg_slogdet", "sign logabsdet")
+Lstsq = namedtuple("linalg_lstsq", "solution residuals rank singular_values")
 TriangularSolve = namedtuple("triangular_solve", "solution cloned_coefficient")
 
 
@@ -32,12 +31,16 @@ def _fits(x, shape):
 
 # ---------------------------------------------------------------- systems
 def solve(A, B, *, left: bool = True, out=None) -> Tensor:
-    """The X with A X = B.
+    """The X with A X = B, by an LU factorisation.
 
     Args:
         A: (*, n, n).
         B: (*, n, k); or (n) or (*, n), one column a matrix.
         left: whether A stands on the left; else X A = B.
+        out: a tensor to write the result to.
+
+    Returns:
+        Of the shape of B, its leading dimensions broadcast with A's.
 
     Raises:
         LinAlgError: a matrix is singular.
@@ -81,8 +84,21 @@ def solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangular: boo
     """The X with A X = B (or X A = B), of the triangle of A that `upper` names.
 
     Args:
-        A: (*, n, n); `unitriangular` says that its diagonal is to be taken for ones.
+        A: (*, n, n), of which the other triangle is not read.
         B: (*, n, k).
+        upper: the upper triangle, else the lower one.
+        left: whether A stands on the left.
+        unitriangular: whether A's diagonal is to be taken for ones.
+        out: a tensor to write the result to.
+
+    Raises:
+        LinAlgError: an element of the diagonal is 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.solve_triangular(torch.tensor([[2., 1.], [0., 4.]]), torch.tensor([[4.], [8.]]), upper=True)
+        tensor([[1.],
+                [2.]])
     """
     lapack.matrices("solve_triangular", A, square=True)
     triangle = A.triu() if upper else A.tril()
@@ -93,7 +109,14 @@ def solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangular: boo
 
 
 def inv(A, *, out=None) -> Tensor:
-    """The inverses of square matrices (*, n, n). Raises LinAlgError where one is singular.
+    """The inverses of square matrices.
+
+    Args:
+        A: (*, n, n).
+        out: a tensor to write the result to.
+
+    Raises:
+        LinAlgError: a matrix is singular.
 
     Example:
         >>> import numtorch as torch
@@ -114,30 +137,17 @@ def _inv_vjp(node, grad):
     return (-(adjoint @ grad @ adjoint),)
 
 
-def inv_ex(A, *, check_errors: bool = False, out=None):
-    """The inverses and, for each matrix, 0, or 1 where there is none (its inverse is NaN then)."""
-    return InverseEx(*_with_info(lambda: inv(A), A, A.layout.shape, check_errors))
-
-
-def solve_ex(A, B, *, left: bool = True, check_errors: bool = False, out=None):
-    """`solve` and, for each matrix, 0, or 1 where it is singular (the result is NaN then)."""
-    return SolveEx(*_with_info(lambda: solve(A, B, left=left), A, B.layout.shape, check_errors))
-
-
-def _with_info(function, A, shape, check_errors):
-    batch = A.layout.shape[:-2]
-    try:
-        return function(), A.new_zeros(batch, dtype=int32)
-    except lapack.LinAlgError:
-        if check_errors:
-            raise
-        return A.new_full(shape, float("nan")), (det(A.detach()) == 0).to(int32)
-
-
 # ---------------------------------------------------------------- determinants
 @method
 def det(A, *, out=None) -> Tensor:
-    """The determinants of square matrices (*, n, n): (*).
+    """The determinants of square matrices.
+
+    Args:
+        A: (*, n, n).
+        out: a tensor to write the result to.
+
+    Returns:
+        (*)
 
     Example:
         >>> import numtorch as torch
@@ -165,7 +175,21 @@ def _det_vjp(node, grad):
 
 @method
 def slogdet(A, *, out=None):
-    """The sign (of complex matrices, the phase) of determinants, and the logarithm of their absolute values."""
+    """The sign (of complex matrices, the phase) of determinants, and the logarithm of their absolute values.
+
+    Args:
+        A: (*, n, n).
+        out: a pair of tensors to write the results to.
+
+    Returns:
+        (sign, logabsdet), each (*); 0 and -inf of a singular matrix.
+
+    Example:
+        >>> import numtorch as torch
+        >>> sign, size = torch.linalg.slogdet(torch.tensor([[2., 0.], [0., -4.]]))
+        >>> sign, size.exp()
+        (tensor(-1.), tensor(8.))
+    """
     lapack.matrices("slogdet", A, square=True)
     sign, size = np.linalg.slogdet(lapack.array(A))
     kind = A.layout.dtype
@@ -189,19 +213,40 @@ def _slogdet_vjp(node, grads):
 
 @method
 def logdet(A) -> Tensor:
-    """The logarithms of the determinants of square matrices; NaN for a negative one."""
+    """The logarithms of the determinants of square matrices; NaN for a negative one, -inf for 0.
+
+    Args:
+        A: (*, n, n).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.logdet(torch.tensor([[2., 0.], [0., 4.]]))
+        tensor(2.0794)
+    """
     sign, size = slogdet(A)
     return size + log(sign)
 
 
 # ---------------------------------------------------------------- least squares
 def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False, out=None) -> Tensor:
-    """Moore and Penrose's inverses of matrices (*, m, n): (*, n, m).
+    """Moore and Penrose's inverses of matrices, by their singular values.
 
     Args:
+        A: (*, m, n).
+        rcond: an older name of rtol.
         atol, rtol: singular values up to max(atol, rtol * the largest) count as 0; rtol is max(m, n) times the dtype's epsilon
-            where neither is given. `rcond` is an older name of rtol.
+            where neither is given.
         hermitian: whether A may be taken for Hermitian.
+        out: a tensor to write the result to.
+
+    Returns:
+        (*, n, m).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.pinv(torch.tensor([[2., 0.], [0., 0.]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.0000]])
     """
     lapack.matrices("pinv", A, square=hermitian)
     rtol = rcond if rtol is None else rtol
@@ -238,15 +283,23 @@ def _pinv_vjp(node, grad):
 
 
 def lstsq(A, B, rcond=None, *, driver=None):
-    """The X that makes the norm of A X - B least, and of those the least.
+    """The X that makes the norm of A X - B least, and of those the least, by the singular values of A.
 
     Args:
-        A: (*, m, n). B: (*, m, k).
+        A: (*, m, n).
+        B: (*, m, k).
         rcond: singular values up to rcond times the largest count as 0; max(m, n) times the dtype's epsilon when None.
         driver: LAPACK's; taken for PyTorch's sake.
 
     Returns:
         solution (*, n, k), residuals (*, k) where m > n and A has full rank (else empty), rank (*), singular_values (*, min(m, n)).
+
+    Example:
+        >>> import numtorch as torch
+        >>> A = torch.tensor([[1., 0.], [0., 2.], [0., 0.]])
+        >>> torch.linalg.lstsq(A, torch.tensor([[1.], [4.], [3.]])).solution
+        tensor([[1.],
+                [2.]])
     """
     lapack.matrices("lstsq", A)
     rows, columns = A.layout.shape[-2:]
@@ -266,30 +319,96 @@ def lstsq(A, B, rcond=None, *, driver=None):
 # ---------------------------------------------------------------- PyTorch's older names
 @method
 def inverse(input, *, out=None) -> Tensor:
-    """`torch.linalg.inv` under its older name."""
+    """`torch.linalg.inv` under its older name.
+
+    Args:
+        input: (*, n, n).
+        out: a tensor to write the result to.
+
+    Raises:
+        LinAlgError: a matrix is singular.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[2., 0.], [0., 4.]]).inverse()
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.2500]])
+    """
     return inv(input, out=out)
 
 
 @method
 def pinverse(input, rcond: float = 1e-15) -> Tensor:
-    """`torch.linalg.pinv` under its older name."""
+    """`torch.linalg.pinv` under its older name.
+
+    Args:
+        input: (*, m, n).
+        rcond: singular values up to this times the largest count as 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[2., 0.], [0., 0.]]).pinverse()
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.0000]])
+    """
     return pinv(input, rcond)
 
 
 def cholesky_solve(B, L, upper: bool = False, *, out=None) -> Tensor:
-    """The X with A X = B, given A's Cholesky factor L (with `upper`, L^H)."""
+    """The X with A X = B, given A's Cholesky factor.
+
+    Args:
+        B: (*, n, k).
+        L: (*, n, n), lower triangular.
+        upper: whether L is the upper factor, L^H.
+        out: a tensor to write the result to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> A = torch.tensor([[4., 2.], [2., 5.]])
+        >>> torch.cholesky_solve(torch.tensor([[8.], [12.]]), torch.linalg.cholesky(A))
+        tensor([[1.],
+                [2.]])
+    """
     lower = L.mH if upper else L
     return into(out, solve(lower.mH, solve(lower, B)))
 
 
 def cholesky_inverse(L, upper: bool = False, *, out=None) -> Tensor:
-    """The inverse of A, given its Cholesky factor L (with `upper`, L^H)."""
+    """The inverse of A, given its Cholesky factor.
+
+    Args:
+        L: (*, n, n), lower triangular.
+        upper: whether L is the upper factor, L^H.
+        out: a tensor to write the result to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.cholesky_inverse(torch.tensor([[2., 0.], [0., 4.]]))
+        tensor([[0.2500, 0.0000],
+                [0.0000, 0.0625]])
+    """
     lower = L.mH if upper else L
     return into(out, inv(lower @ lower.mH))
 
 
 def triangular_solve(b, A, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out=None):
-    """`torch.linalg.solve_triangular` under its older name: the solution, and A."""
+    """`torch.linalg.solve_triangular` under its older name, as (solution, cloned_coefficient), the latter a copy of A.
+
+    Args:
+        b: (*, n, k).
+        A: (*, n, n).
+        upper: the upper triangle, else the lower one.
+        transpose: A^T X = b instead.
+        unitriangular: whether A's diagonal is to be taken for ones.
+        out: a pair of tensors to write the results to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.triangular_solve(torch.tensor([[4.], [8.]]), torch.tensor([[2., 1.], [0., 4.]])).solution
+        tensor([[1.],
+                [2.]])
+    """
     if transpose:
         A, upper = A.mT, not upper
     found = solve_triangular(A, b, upper=upper, unitriangular=unitriangular)

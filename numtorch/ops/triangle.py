@@ -61,7 +61,12 @@ def _finish(out, result):
 
 @method
 def tril(input, diagonal: int = 0, *, out=None) -> Tensor:
-    """The lower triangle of matrices, 0 above the diagonal `diagonal` above the main one.
+    """The lower triangle of matrices, 0 above a diagonal.
+
+    Args:
+        input: (*, m, n).
+        diagonal: the last diagonal that stays: 0 is the main one, positive ones lie above it.
+        out: a tensor to write the result to.
 
     Example:
         >>> import numtorch as torch
@@ -74,7 +79,19 @@ def tril(input, diagonal: int = 0, *, out=None) -> Tensor:
 
 @method
 def triu(input, diagonal: int = 0, *, out=None) -> Tensor:
-    """The upper triangle of matrices, 0 below the diagonal `diagonal` above the main one."""
+    """The upper triangle of matrices, 0 below a diagonal.
+
+    Args:
+        input: (*, m, n).
+        diagonal: the first diagonal that stays: 0 is the main one, positive ones lie above it.
+        out: a tensor to write the result to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.ones(2, 3).triu(1)
+        tensor([[0., 1., 1.],
+                [0., 0., 1.]])
+    """
     return _finish(out, _triangle("triu", input, diagonal, True))
 
 
@@ -90,12 +107,22 @@ def _in_place(function, upper):
         if prepared is not None:
             prepared.call(self.address, self.address, prepared.walk)
         return end_write(name, self, graph, (), (), _triangle_vjp, (name, diagonal, upper))
-    inplace.__doc__ = f"In-place form of `{name}`."
-    method(inplace, name + "_")
+    inplace.__name__ = inplace.__qualname__ = name + "_"
+    inplace.__doc__ = f"""In-place form of `{name}`: sets what it leaves out of this tensor to 0, and returns it.
+
+    Args:
+        diagonal: the {"first" if upper else "last"} diagonal that stays: 0 is the main one, positive ones lie above it.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.ones(2, 2).{name}_()
+        {"tensor([[1., 1.]," if upper else "tensor([[1., 0.],"}
+                {"[0., 1.]])" if upper else "[1., 1.]])"}
+    """
+    return method(inplace)
 
 
-_in_place(tril, False)
-_in_place(triu, True)
+tril_, triu_ = _in_place(tril, False), _in_place(triu, True)
 
 
 def _below(rows, columns, offset):
@@ -121,12 +148,48 @@ def _triangle_indices(name, row, col, offset, upper, dtype, device):
 
 
 def tril_indices(row, col, offset: int = 0, *, dtype=None, device=None) -> Tensor:
-    """Row and column (2, count) of every element in the lower triangle of a row x col matrix."""
+    """Row and column of every element in the lower triangle of a matrix.
+
+    Args:
+        row, col: how many rows and columns it has.
+        offset: the last diagonal: 0 is the main one, positive ones lie above it.
+        dtype, device: int64 and the CPU when None.
+
+    Returns:
+        (2, count), row by row.
+
+    Raises:
+        RuntimeError: a negative number of rows or columns.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tril_indices(2, 2)
+        tensor([[0, 1, 1],
+                [0, 0, 1]])
+    """
     return _triangle_indices("tril_indices", row, col, offset, False, dtype, device)
 
 
 def triu_indices(row, col, offset: int = 0, *, dtype=None, device=None) -> Tensor:
-    """Row and column (2, count) of every element in the upper triangle of a row x col matrix."""
+    """Row and column of every element in the upper triangle of a matrix.
+
+    Args:
+        row, col: how many rows and columns it has.
+        offset: the first diagonal: 0 is the main one, positive ones lie above it.
+        dtype, device: int64 and the CPU when None.
+
+    Returns:
+        (2, count), row by row.
+
+    Raises:
+        RuntimeError: a negative number of rows or columns.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.triu_indices(2, 2)
+        tensor([[0, 0, 1],
+                [0, 1, 1]])
+    """
     return _triangle_indices("triu_indices", row, col, offset, True, dtype, device)
 
 
@@ -144,7 +207,26 @@ def _plan_diagonal(key, layout, offset, dim1, dim2):
 
 @method
 def diag_embed(input, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Matrices in dimensions dim1 and dim2, zero but for a diagonal, which the last dimension of `input` holds."""
+    """Matrices in dimensions dim1 and dim2, zero but for a diagonal, which the last dimension of `input` holds.
+
+    Args:
+        input: (*, n).
+        offset: which diagonal: 0 is the main one, positive ones lie above it.
+        dim1, dim2: where the rows and columns are in the result.
+
+    Returns:
+        One dimension more, with n + |offset| rows and columns.
+
+    Raises:
+        RuntimeError: `dim1` and `dim2` are the same.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2]).diag_embed(1)
+        tensor([[0, 1, 0],
+                [0, 0, 2],
+                [0, 0, 0]])
+    """
     key = ("diag_embed", input.layout, offset, dim1, dim2)
     base, region, start = _plans.get(key) or _plan_diagonal(key, input.layout, offset, dim1, dim2)
     out = filled(base, 0)
@@ -160,7 +242,11 @@ def _diag_embed_vjp(node, grad):
 
 @method
 def diag(input, diagonal: int = 0) -> Tensor:
-    """A matrix with a vector as its diagonal, or the diagonal of a matrix.
+    """A matrix with a vector as its diagonal, or the diagonal of a matrix, in memory of its own.
+
+    Args:
+        input: (n,) or (m, n).
+        diagonal: which: 0 is the main one, positive ones lie above it.
 
     Raises:
         RuntimeError: neither a vector nor a matrix.
@@ -180,13 +266,36 @@ def diag(input, diagonal: int = 0) -> Tensor:
 
 @method
 def diagflat(input, offset: int = 0) -> Tensor:
-    """A matrix with all elements of a tensor as its diagonal."""
+    """A matrix with all elements of a tensor as its diagonal, in row-major order.
+
+    Args:
+        input: of any shape.
+        offset: which diagonal: 0 is the main one, positive ones lie above it.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1], [2]]).diagflat()
+        tensor([[1, 0],
+                [0, 2]])
+    """
     return diag_embed(reshape(input, -1), offset)
 
 
 @method
 def trace(input) -> Tensor:
-    """The sum of a matrix's main diagonal."""
+    """The sum of a matrix's main diagonal.
+
+    Args:
+        input: (m, n); integers sum as int64.
+
+    Raises:
+        RuntimeError: not a matrix.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).trace()
+        tensor(5)
+    """
     if input.layout.ndim != 2:
         raise RuntimeError("trace: expected a matrix")
     if input.node is None:
@@ -199,7 +308,17 @@ def fill_diagonal_(self, fill_value, wrap: bool = False):
     """Write a number to the main diagonal (of a matrix, or of dimensions that are all of one extent), and return this tensor.
 
     Args:
-        wrap: begin the diagonal again below the end of a tall matrix.
+        fill_value: the number.
+        wrap: begin the diagonal again below the end of a tall matrix, one row after it.
+
+    Raises:
+        RuntimeError: fewer than two dimensions, or more of several extents.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2, 3).fill_diagonal_(7.0)
+        tensor([[7., 0., 0.],
+                [0., 7., 0.]])
     """
     shape, strides = self.layout.shape, self.layout.strides
     if len(shape) < 2:
@@ -225,7 +344,21 @@ def _diagonal_of(x, start, step, count):
 
 
 def block_diag(*tensors) -> Tensor:
-    """A matrix with these (numbers, vectors as rows, matrices) along its diagonal, and 0 elsewhere."""
+    """A matrix with these along its diagonal, and 0 elsewhere.
+
+    Args:
+        tensors: numbers, vectors (taken for rows) and matrices.
+
+    Raises:
+        RuntimeError: one of more than two dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.block_diag(torch.tensor([1, 2]), torch.tensor([[3], [4]]))
+        tensor([[1, 2, 0],
+                [0, 0, 3],
+                [0, 0, 4]])
+    """
     blocks = [reshape(t, (1,) * (2 - t.layout.ndim) + t.layout.shape) for t in _tensors_of("block_diag", list(tensors))]
     if not blocks:
         return make([[]])
