@@ -112,8 +112,12 @@ def test_parts_of_floating_point_numbers():
     assert mantissa.tolist() == [0.0, -0.875, 0.5, float("inf")] and exponent.tolist() == [0, 2, -132, 0]
     after = torch.nextafter(x, torch.ones_like(x))
     assert after.tolist() == [2.0 ** -133, -3.484375, 2.0 ** -132, (2 - 2.0 ** -7) * 2.0 ** 127] and after.dtype is torch.bfloat16
+    after = torch.nextafter(torch.ones(2, 1), torch.tensor([0, 2]))                      # promoted as in arithmetic
+    assert after.dtype is torch.float32 and after[0].tolist() == [1 - 2.0 ** -24, 1 + 2.0 ** -23]
     with pytest.raises(RuntimeError, match="floating-point"):
         torch.frexp(torch.tensor([1]))
+    with pytest.raises(NotImplementedError, match="Long"):
+        torch.nextafter(torch.tensor([1]), torch.tensor([1]))
 
 
 def test_flat_places():

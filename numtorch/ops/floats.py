@@ -3,29 +3,59 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+import numpy as np
+
 from ..autograd.graph import GraphNode, recording
-from ..dtypes import int16, int32, int64
-from ..layout import as_shape
-from ..tensor import Tensor
+from ..dtypes import int32
+from ..kernels.binding import ScalarBody
+from ..kernels.intrinsics import bits_of, fabs, float_of, select
+from ..kernels.vectormath.elementary import ByPrecision, Int
+from ..layout import Layout, as_shape, broadcast_shapes, broadcast_strides
+from ..tensor import Tensor, empty, number
 from .arithmetic import floor_divide, remainder
-from .copy import contiguous
+from .backends import kernels
 from .numbers import ldexp
-from .op import method, result_dtype
-from .operators import where
-from .query import broadcast_tensors
+from .op import common_device, method, new_plan_table, nothing_to_do, result_dtype
 from .resize import into, into_all
 
 Frexp = namedtuple("frexp", ["mantissa", "exponent"])
 
+# ---------------------------------------------------------------- mantissa and exponent
+FRACTION, BIAS = ByPrecision(np.int32(23), np.int64(52)), ByPrecision(np.int32(126), np.int64(1022))
+FIELD = ByPrecision(np.int32(0xFF), np.int64(0x7FF))
+REST = ByPrecision(np.int32(-0x7F800001), np.int64(-0x7FF0000000000001))           # all bits but the exponent's
+HALF = ByPrecision(np.int32(126 << 23), np.int64(1022 << 52))
+LEAST_NORMAL = ByPrecision(np.float32(2.0 ** -126), np.float64(2.0 ** -1022))
+RAISED = ByPrecision(np.float32(2.0 ** 23), np.float64(2.0 ** 52))
 
-def _float_only(name, x):
-    if not x.layout.dtype.is_floating_point:
-        raise RuntimeError(f"{name} only supports floating-point dtypes, got {x.layout.dtype.title}")
+
+def _parts(x):
+    """Mantissa and exponent; subnormal numbers get an exponent by a factor."""
+    small = fabs(x) < LEAST_NORMAL
+    bits = bits_of(select(small, x * RAISED, x))
+    field = Int(Int(bits >> FRACTION) & FIELD)
+    plain = (x != 0.0) & (field != FIELD)
+    mantissa = float_of(Int(Int(bits & REST) | HALF))
+    exponent = Int(field - BIAS) - select(small, FRACTION, Int(0))
+    return select(plain, mantissa, x), select(plain, exponent, Int(0))
 
 
-_FORMS = {                                               # a word of as many bits, bits of the fraction, bias
-    "bfloat16": (int16, 7, 127), "float16": (int16, 10, 15), "float32": (int32, 23, 127), "float64": (int64, 52, 1023),
-}
+_frexp_plans = new_plan_table()
+
+
+def _plan_frexp(layout):
+    if not layout.dtype.is_floating_point:
+        raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, got {layout.dtype.title}")
+    mantissa = Layout.of(layout.dtype, layout.shape, None, layout.device)
+    exponent = Layout.of(int32, layout.shape, None, layout.device)
+    call, walk = nothing_to_do, 0
+    if layout.numel:
+        compute = layout.dtype.compute
+        prepared = kernels(layout.device, "pointwise").plan_pointwise(
+            ScalarBody(_parts, compute), (layout.dtype.kernel,), (layout.dtype.kernel, "int32"), layout.shape,
+            [layout.strides, mantissa.strides, exponent.strides], compute=(compute,), results=(0, 1), cost=4.0)
+        call, walk = prepared.call, prepared.walk
+    return _frexp_plans.keep(layout, (mantissa, exponent, call, walk))
 
 
 @method
@@ -39,41 +69,75 @@ def frexp(input, *, out=None):
         >>> torch.frexp(torch.tensor([8.0])).exponent
         tensor([4], dtype=torch.int32)
     """
-    _float_only("torch.frexp()", input)
-    word, fraction, bias = _FORMS[input.layout.dtype.name]
-    field = 2 * bias + 1
-    x = contiguous(input.detach())
-    small = abs(x) < 2.0 ** (1 - bias)                   # subnormal numbers get an exponent by a factor
-    bits = where(small, x * 2.0 ** fraction, x).view(word)
-    exponent = (bits >> fraction) & field
-    plain = (x != 0) & (exponent != field)
-    mantissa = where(plain, ((bits & ~(field << fraction)) | ((bias - 1) << fraction)).view(x.layout.dtype), x)
-    results = [mantissa, where(plain, exponent.to(int32) - (bias - 1) - small * fraction, 0).to(int32)]
+    plan = _frexp_plans.get(input.layout) or _plan_frexp(input.layout)
+    mantissa, exponent = empty(plan[0]), empty(plan[1])
+    plan[2](input.address, mantissa.address, exponent.address, plan[3])
     if recording(input):
-        results[0].node = GraphNode("frexp", (input.node,), (results[1],), _frexp_vjp)
-    return into_all(out, Frexp(*results))
+        mantissa.node = GraphNode("frexp", (input.node,), (exponent,), _frexp_vjp)
+    found = Frexp(mantissa, exponent)
+    return found if out is None else into_all(out, found)
 
 
 def _frexp_vjp(node, grad):
     return (ldexp(grad, -node.tensors()[0]),)
 
 
+# ---------------------------------------------------------------- the next number
+_WORDS = {                                               # a word of as many bits, and infinity's
+    "bfloat16": ("int16", 0x7F80), "float16": ("int16", 0x7C00), "float32": ("int32", 0x7F800000),
+    "float64": ("int64", 0x7FF0000000000000),
+}
+
+
+def _next_word(x, y, infinity, sign):
+    """The word of the number after x on the way to y. Words without their sign are in the order of the numbers."""
+    here = select(x < 0, sign - x, x)
+    goal = select(y < 0, sign - y, y)
+    found = here + select(goal > here, 1, -1)
+    stepped = select((found < 0) | ((found == 0) & (here < 0)), sign - found, found)
+    found = select(here == goal, y, stepped)
+    found = select((goal > infinity) | (goal < -infinity), y, found)
+    return select((here > infinity) | (here < -infinity), x, found)
+
+
+_next_plans = new_plan_table()
+
+
+def _plan_next(first, second):
+    kind = result_dtype([first, second])
+    if not kind.is_floating_point:
+        raise NotImplementedError(f'"nextafter_cpu" not implemented for \'{kind.title}\'')
+    device = common_device("nextafter", [first, second])
+    shape = broadcast_shapes(first.shape, second.shape)
+    out = Layout.of(kind, shape, None, device)
+    word, infinity = _WORDS[kind.name]
+    call, walk = nothing_to_do, 0
+    same = first.dtype is kind is second.dtype
+    if out.numel and same:
+        strides = [broadcast_strides(layout, shape) for layout in (first, second)] + [(0,) * out.ndim] * 2 + [out.strides]
+        prepared = kernels(device, "pointwise").plan_pointwise(
+            ScalarBody(_next_word, word), (word, word, "int64", "int64"), (word,), shape, strides, compute=(word,) * 4, cost=4.0)
+        call, walk = prepared.call, prepared.walk
+    numbers = number(infinity), number(-1 << 8 * kind.itemsize - 1)
+    return _next_plans.keep((first, second), (None if same else kind, out, numbers, call, walk))
+
+
 @method
 def nextafter(input, other, *, out=None) -> Tensor:
-    """The number of the dtype that comes after `input` on the way to `other`, elementwise.
+    """The number that comes after `input` on the way to `other`, elementwise, in the dtype to which both promote.
 
-    Numbers of one sign are in the order of their bits, so the next one is a bit more or less.
+    Raises:
+        NotImplementedError: a dtype that is not floating point.
     """
-    for x in (input, other):
-        _float_only("nextafter", x)
-    kind = result_dtype([input.layout, other.layout])
-    x, y = (contiguous(t) for t in broadcast_tensors(input.detach().to(kind), other.detach().to(kind)))
-    word = _FORMS[kind.name][0]
-    bits = x.view(word)
-    beyond = bits + where((x < y) == (x > 0), 1, -1).to(word)
-    least = (y.view(word) & -(1 << 8 * kind.itemsize - 1)) | 1          # the smallest number, with the sign of y
-    stepped = where(x == 0, least, beyond).view(kind)
-    return into(out, where(x == y, y, where((x != x) | (y != y), x + y, stepped)))
+    if not isinstance(other, Tensor):
+        raise TypeError(f"nextafter(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
+    kind, layout, (infinity, sign), call, walk = (_next_plans.get((input.layout, other.layout))
+                                                  or _plan_next(input.layout, other.layout))
+    if kind is not None:
+        return nextafter(input.detach().to(kind), other.detach().to(kind), out=out)
+    result = empty(layout)
+    call(input.address, other.address, infinity.address, sign.address, result.address, walk)
+    return result if out is None else into(out, result)
 
 
 def unravel_index(indices, shape):
