@@ -1,6 +1,7 @@
 """PyTorch's older names and small questions: tensor types, defaults, devices as contexts, functions under two names."""
 import numpy as np
 import pytest
+import scipy.stats
 
 import numtorch as torch
 
@@ -183,8 +184,30 @@ def test_poisson_and_binomial_numbers():
     assert torch.equal(torch.poisson(rates, generator), torch.poisson(rates, again))
     with pytest.raises(RuntimeError, match="invalid Poisson rate"):
         torch.poisson(torch.tensor([-1.0]))
-    with pytest.raises(RuntimeError, match="0 <= prob <= 1"):
-        torch.binomial(torch.ones(1), torch.tensor([1.5]))
+    with pytest.raises(RuntimeError, match="expected Float"):
+        torch.binomial(torch.ones(1), torch.ones(1, dtype=torch.float64))
+
+
+def test_chances_of_counts():
+    """Both ways of drawing, against the distributions: chi-squared over all counts that are expected 20 times or more."""
+    torch.manual_seed(7)
+    draws = 40000
+    for name, expected, drawn in (
+            ("poisson", lambda k: scipy.stats.poisson.pmf(k, 7.3), torch.poisson(torch.full((draws,), 7.3))),
+            ("poisson", lambda k: scipy.stats.poisson.pmf(k, 31.7), torch.poisson(torch.full((draws,), 31.7))),
+            ("binomial", lambda k: scipy.stats.binom.pmf(k, 40, 0.15), torch.binomial(*(torch.full((draws,), v) for v in (40.0, 0.15)))),
+            ("binomial", lambda k: scipy.stats.binom.pmf(k, 90, 0.7), torch.binomial(*(torch.full((draws,), v) for v in (90.0, 0.7))))):
+        counts = np.bincount(drawn.numpy().astype(np.int64), minlength=120)
+        wanted = expected(np.arange(len(counts))) * draws
+        many = wanted >= 20
+        chi = ((counts - wanted) ** 2 / np.where(many, wanted, 1))[many].sum()
+        assert chi < scipy.stats.chi2.ppf(0.9999, many.sum() - 1), (name, chi, many.sum())
+    edges = torch.binomial(torch.tensor([-1.0, 3.0, 3.0, 3.9, np.nan]), torch.tensor([0.5, -1.0, 2.0, 1.0, 0.5]))
+    assert edges[:4].tolist() == [0, 0, 3, 3] and edges[4].isnan()
+    assert torch.poisson(torch.tensor([np.inf])).isinf() and torch.poisson(torch.empty(0, 2)).shape == (0, 2)
+    rates = torch.ones(3, requires_grad=True)
+    torch.poisson(rates).sum().backward()
+    assert rates.grad.tolist() == [0, 0, 0]
 
 
 def test_complex_random_numbers():
