@@ -14,9 +14,16 @@ NAMESPACES = ("numtorch", "numtorch.nn", "numtorch.nn.functional", "numtorch.nn.
               "numtorch.optim.swa_utils", "numtorch.data", "numtorch.utils.checkpoint")
 
 # Modules, by where things are defined.
-DOCUMENTED = ("numtorch.nn.activations", "numtorch.nn.losses", "numtorch.nn.modules.activation", "numtorch.nn.modules.loss",
-              "numtorch.nn.modules.marginloss", "numtorch.nn.ranking", "numtorch.nn.softmax", "numtorch.ops.ctc",
-              "numtorch.ops.marginloss")
+DOCUMENTED = ("numtorch.nn.activations", "numtorch.nn.functional", "numtorch.nn.losses", "numtorch.nn.modules.activation",
+              "numtorch.nn.modules.adaptivepooling", "numtorch.nn.modules.conv", "numtorch.nn.modules.distance",
+              "numtorch.nn.modules.dropout", "numtorch.nn.modules.embedding", "numtorch.nn.modules.flatten",
+              "numtorch.nn.modules.linear", "numtorch.nn.modules.loss", "numtorch.nn.modules.marginloss",
+              "numtorch.nn.modules.normalization", "numtorch.nn.modules.padding", "numtorch.nn.modules.pooling",
+              "numtorch.nn.modules.upsampling", "numtorch.nn.ranking", "numtorch.nn.softmax", "numtorch.ops.attention",
+              "numtorch.ops.columns", "numtorch.ops.conv", "numtorch.ops.ctc", "numtorch.ops.dropout", "numtorch.ops.embedding",
+              "numtorch.ops.fractional", "numtorch.ops.gridsample", "numtorch.ops.linear", "numtorch.ops.marginloss",
+              "numtorch.ops.norm", "numtorch.ops.pad", "numtorch.ops.regions", "numtorch.ops.resample", "numtorch.ops.responsenorm",
+              "numtorch.ops.unitnorm", "numtorch.ops.unpool", "numtorch.ops.window")
 
 
 def public(module):

@@ -102,7 +102,10 @@ def test_corners():
     with pytest.warns(UserWarning, match="1D dropout behavior"):
         F.dropout2d(torch.ones(2, 3, 4))
     with pytest.warns(UserWarning, match="deprecated"):
-        F.dropout1d(torch.ones(3))
+        F.dropout3d(torch.ones(3, 4))
+    for call in (F.dropout1d, F.feature_dropout):
+        with pytest.raises(RuntimeError, match="Expected 2D or 3D|at least 2 dimensions"):
+            call(torch.ones(3))
 
 
 def test_modules():

@@ -272,7 +272,8 @@ def test_modules_call_their_functions():
         (nn.Upsample(scale_factor=2, mode="bilinear"), F.interpolate(x, scale_factor=2, mode="bilinear")),
         (nn.UpsamplingNearest2d(size=(3, 4)), F.interpolate(x, size=(3, 4))),
         (nn.UpsamplingBilinear2d(scale_factor=2), F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)),
-        (nn.LPPool2d(2, 2), F.lp_pool2d(x, 2.0, 2)), (nn.ChannelShuffle(2), F.channel_shuffle(x, 2)),
+        (nn.LPPool2d(2, 2), F.lp_pool2d(x, 2.0, 2)), (nn.LPPool2d(float("inf"), 2), F.max_pool2d(x.abs(), 2)),
+        (nn.LPPool2d(-float("inf"), 2), -F.max_pool2d(-x.abs(), 2)), (nn.ChannelShuffle(2), F.channel_shuffle(x, 2)),
         (nn.AdaptiveMaxPool2d((4, None)), F.adaptive_max_pool2d(x, (4, 8))),
     ]:
         assert torch.equal(module(x), want), module

@@ -8,6 +8,7 @@ from ..ops import reduce
 from ..ops.activation import logsigmoid, sigmoid, softsign
 from ..ops.arithmetic import mul
 from ..ops.attention import scaled_dot_product_attention
+from ..ops.columns import fold, unfold
 from ..ops.contract import matmul
 from ..ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from ..ops.ctc import ctc_loss
@@ -32,19 +33,15 @@ from ..ops.regions import (
     adaptive_max_pool2d,
     adaptive_max_pool3d,
     avg_pool3d,
-    fold,
     lp_pool1d,
     lp_pool2d,
     lp_pool3d,
     max_pool3d,
-    max_unpool1d,
-    max_unpool2d,
-    max_unpool3d,
-    unfold,
 )
 from ..ops.resample import interpolate
 from ..ops.responsenorm import local_response_norm
 from ..ops.unitnorm import normalize
+from ..ops.unpool import max_unpool1d, max_unpool2d, max_unpool3d
 from ..ops.view import transpose, unsqueeze
 from ..ops.window import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from ..tensor import Tensor
@@ -105,7 +102,26 @@ from .softmax import gumbel_softmax, log_softmax, softmax, softmin
 
 
 def bilinear(input1, input2, weight, bias=None) -> Tensor:
-    """x1 A_k x2 + b_k for each output k; weight is (O, I1, I2)."""
+    """x1 A_k x2 + b_k for each output k.
+
+    Args:
+        input1: (*, I1).
+        input2: (*, I2).
+        weight: A, (O, I1, I2).
+        bias: b, (O), or None.
+
+    Returns:
+        (*, O).
+
+    Raises:
+        RuntimeError: extents that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x, y = torch.tensor([[1., 2.]]), torch.tensor([[3., 5.]])
+        >>> torch.nn.functional.bilinear(x, y, torch.tensor([[[0., 1.], [0., 0.]]]))
+        tensor([[5.]])
+    """
     out = reduce.sum(mul(matmul(unsqueeze(input1, -2), transpose(weight, 0, 1).reshape(weight.layout.shape[1], -1))
                          .reshape(*input1.layout.shape[:-1], weight.layout.shape[0], weight.layout.shape[2]),
                          unsqueeze(input2, -2)), -1)
@@ -113,35 +129,78 @@ def bilinear(input1, input2, weight, bias=None) -> Tensor:
 
 
 # ---------------------------------------------------------------- older names
-def _with_indices(function):
+def _with_indices(function, dims):
     """`function` that always returns where its maxima are."""
     def both(input, *args, **kwargs):
         return function(input, *args, **{**kwargs, "return_indices": True})
-    both.__name__ = both.__qualname__ = function.__name__ + "_with_indices"
-    both.__doc__ = f"`{function.__name__}` with `return_indices=True`."
+    name = both.__name__ = both.__qualname__ = function.__name__ + "_with_indices"
+    more = ", 1" if "fractional" in name else ""
+    both.__doc__ = f"""`{function.__name__}` with `return_indices=True`, under the name that it has in older scripts.
+
+    Args:
+        input: and all others as for `{function.__name__}`.
+
+    Returns:
+        A pair of maxima and their int64 places.
+
+    Example:
+        >>> import numtorch as torch
+        >>> maxima, places = torch.nn.functional.{name}(torch.ones(1, 2, {", ".join("4" * dims)}), 2{more})
+        >>> places.dtype
+        torch.int64
+    """
     return both
 
 
-(adaptive_max_pool1d_with_indices, adaptive_max_pool2d_with_indices, adaptive_max_pool3d_with_indices, max_pool1d_with_indices,
- max_pool2d_with_indices, max_pool3d_with_indices, fractional_max_pool2d_with_indices, fractional_max_pool3d_with_indices) = map(
-    _with_indices, (adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d, max_pool1d, max_pool2d, max_pool3d,
-                    fractional_max_pool2d, fractional_max_pool3d))
+adaptive_max_pool1d_with_indices, max_pool1d_with_indices = (_with_indices(f, 1) for f in (adaptive_max_pool1d, max_pool1d))
+adaptive_max_pool2d_with_indices, max_pool2d_with_indices, fractional_max_pool2d_with_indices = (
+    _with_indices(f, 2) for f in (adaptive_max_pool2d, max_pool2d, fractional_max_pool2d))
+adaptive_max_pool3d_with_indices, max_pool3d_with_indices, fractional_max_pool3d_with_indices = (
+    _with_indices(f, 3) for f in (adaptive_max_pool3d, max_pool3d, fractional_max_pool3d))
 
 
 def upsample(input, size=None, scale_factor=None, mode: str = "nearest", align_corners=None) -> Tensor:
-    """`interpolate` under its older name."""
+    """`interpolate` under its older name, with a warning.
+
+    Args:
+        input, size, scale_factor, mode, align_corners: as for `interpolate`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.upsample(torch.tensor([[[1., 2.]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
+    """
     warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None) -> Tensor:
-    """`interpolate` of mode "nearest" under its older name."""
+    """`interpolate` of mode "nearest" under its older name, with a warning.
+
+    Args:
+        input, size, scale_factor: as for `interpolate`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.upsample_nearest(torch.tensor([[[1., 2.]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
+    """
     warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None) -> Tensor:
-    """`interpolate` of mode "bilinear" with aligned corners under its older name."""
+    """`interpolate` of mode "bilinear" with aligned corners under its older name, with a warning.
+
+    Args:
+        input: (N, C, H, W).
+        size, scale_factor: as for `interpolate`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.upsample_bilinear(torch.tensor([[[[1., 3.]]]]), size=(1, 3))
+        tensor([[[[1., 2., 3.]]]])
+    """
     warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 

@@ -216,33 +216,80 @@ def _convolution(name, dims, input, weight, bias, stride, padding, dilation, gro
 
 
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
-    """One-dimensional cross-correlation of (N, C, L) or (C, L) with (O, C / groups, K). Arguments as for `conv2d`."""
+    """Cross-correlation of sequences: each result is the sum of a window's elements times a kernel's, and a bias.
+
+    Args:
+        input: (N, C, L) or (C, L), of floating point.
+        weight: (C_out, C / groups, K), of the same dtype.
+        bias: (C_out) or None.
+        stride, dilation: a number.
+        padding: the same, zeros at both ends; or "valid" for none, or "same" for results of the input's size, with a stride of 1.
+        groups: how many blocks of channels are convolved apart.
+
+    Returns:
+        (N, C_out, L_out) or (C_out, L_out), with L_out = (L + 2 padding - dilation (K - 1) - 1) // stride + 1.
+
+    Raises:
+        RuntimeError: shapes, dtypes or options that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.conv1d(torch.tensor([[1., 2., 4.]]), torch.tensor([[[1., -1.]]]))
+        tensor([[-1., -2.]])
+    """
     return _convolution("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
-    """Two-dimensional cross-correlation.
+    """Cross-correlation of images: each result is the sum of a window's elements times a kernel's, and a bias.
 
     Args:
-        input: (N, C, H, W) or (C, H, W).
-        weight: (O, C / groups, KH, KW).
-        bias: (O) or None.
+        input: (N, C, H, W) or (C, H, W), of floating point.
+        weight: (C_out, C / groups, KH, KW), of the same dtype.
+        bias: (C_out) or None.
         stride, dilation: a number or (height, width).
-        padding: the same, or "valid" (none) or "same" (the output has the input's size).
+        padding: the same, zeros at both ends; or "valid" for none, or "same" for results of the input's size, with a stride of 1.
         groups: how many blocks of channels are convolved apart.
 
     Returns:
-        (N, O, OH, OW) with OH = (H + 2 padding - dilation (KH - 1) - 1) // stride + 1.
+        (N, C_out, H_out, W_out) or (C_out, H_out, W_out), with H_out = (H + 2 padding - dilation (KH - 1) - 1) // stride + 1, and
+        W likewise.
 
     Raises:
         RuntimeError: shapes, dtypes or options that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.conv2d(torch.ones(1, 3, 3), torch.ones(1, 1, 2, 2))
+        tensor([[[4., 4.],
+                 [4., 4.]]])
     """
     return _convolution("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
-    """Three-dimensional cross-correlation of (N, C, D, H, W) or (C, D, H, W) with (O, C / groups, KD, KH, KW). Arguments as
-    for `conv2d`, tuples in the order (depth, height, width)."""
+    """Cross-correlation of volumes: each result is the sum of a window's elements times a kernel's, and a bias.
+
+    Args:
+        input: (N, C, D, H, W) or (C, D, H, W), of floating point.
+        weight: (C_out, C / groups, KD, KH, KW), of the same dtype.
+        bias: (C_out) or None.
+        stride, dilation: a number or (depth, height, width).
+        padding: the same, zeros at both ends; or "valid" for none, or "same" for results of the input's size, with a stride of 1.
+        groups: how many blocks of channels are convolved apart.
+
+    Returns:
+        (N, C_out, D_out, H_out, W_out) or (C_out, D_out, H_out, W_out), with H_out = (H + 2 padding - dilation (KH - 1) - 1) //
+        stride + 1, and D and W likewise.
+
+    Raises:
+        RuntimeError: shapes, dtypes or options that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.conv3d(torch.ones(1, 2, 2, 2), torch.ones(1, 1, 2, 2, 2))
+        tensor([[[[8.]]]])
+    """
     return _convolution("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -296,31 +343,91 @@ def _transposed(name, dims, input, weight, bias, stride, padding, output_padding
 
 
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1) -> Tensor:
-    """The transpose of `conv1d`, of (N, C, L) or (C, L) with (C, O / groups, K). Arguments as for `conv_transpose2d`."""
+    """The transpose of `conv1d`, which its gradient is: each element adds a kernel times itself to the result.
+
+    Args:
+        input: (N, C, L) or (C, L), of floating point.
+        weight: (C, C_out / groups, K), of the same dtype.
+        bias: (C_out) or None.
+        stride, dilation: a number, of the convolution.
+        padding: the same; it takes elements off both ends.
+        output_padding: the same; elements added at the end, to choose among the sizes that convolve to the input's. Less than
+            stride or dilation.
+        groups: how many blocks of channels are convolved apart.
+
+    Returns:
+        (N, C_out, L_out) or (C_out, L_out), with L_out = (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1.
+
+    Raises:
+        RuntimeError: shapes, dtypes or options that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.conv_transpose1d(torch.tensor([[1., 2.]]), torch.tensor([[[1., 10.]]]), stride=2)
+        tensor([[ 1., 10.,  2., 20.]])
+    """
     return _transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1) -> Tensor:
-    """The transpose of `conv2d`: what its gradient does to the output's gradient.
+    """The transpose of `conv2d`, which its gradient is: each element adds a kernel times itself to the result.
 
     Args:
-        input: (N, C, H, W) or (C, H, W).
-        weight: (C, O / groups, KH, KW).
-        output_padding: rows and columns added to the result, to choose among the sizes that convolve to the input's.
-        bias, stride, padding, groups, dilation: as for `conv2d`.
+        input: (N, C, H, W) or (C, H, W), of floating point.
+        weight: (C, C_out / groups, KH, KW), of the same dtype.
+        bias: (C_out) or None.
+        stride, dilation: a number or (height, width), of the convolution.
+        padding: the same; it takes elements off both ends.
+        output_padding: the same; elements added at the end, to choose among the sizes that convolve to the input's. Less than
+            stride or dilation.
+        groups: how many blocks of channels are convolved apart.
 
     Returns:
-        (N, O, OH, OW) with OH = (H - 1) stride - 2 padding + dilation (KH - 1) + output_padding + 1.
+        (N, C_out, H_out, W_out) or (C_out, H_out, W_out), with H_out = (H - 1) stride - 2 padding + dilation (KH - 1) +
+        output_padding + 1, and W likewise.
 
     Raises:
         RuntimeError: shapes, dtypes or options that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.conv_transpose2d(torch.ones(1, 2, 2), torch.ones(1, 1, 2, 2))
+        tensor([[[1., 2., 1.],
+                 [2., 4., 2.],
+                 [1., 2., 1.]]])
     """
     return _transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1) -> Tensor:
-    """The transpose of `conv3d`, of (N, C, D, H, W) or (C, D, H, W) with (C, O / groups, KD, KH, KW). Arguments as for
-    `conv_transpose2d`."""
+    """The transpose of `conv3d`, which its gradient is: each element adds a kernel times itself to the result.
+
+    Args:
+        input: (N, C, D, H, W) or (C, D, H, W), of floating point.
+        weight: (C, C_out / groups, KD, KH, KW), of the same dtype.
+        bias: (C_out) or None.
+        stride, dilation: a number or (depth, height, width), of the convolution.
+        padding: the same; it takes elements off both ends.
+        output_padding: the same; elements added at the end, to choose among the sizes that convolve to the input's. Less than
+            stride or dilation.
+        groups: how many blocks of channels are convolved apart.
+
+    Returns:
+        (N, C_out, D_out, H_out, W_out) or (C_out, D_out, H_out, W_out), with H_out = (H - 1) stride - 2 padding + dilation (KH -
+        1) + output_padding + 1, and D and W likewise.
+
+    Raises:
+        RuntimeError: shapes, dtypes or options that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.conv_transpose3d(torch.ones(1, 1, 1, 1), torch.ones(1, 1, 2, 2, 2))
+        tensor([[[[1., 1.],
+                  [1., 1.]],
+        <BLANKLINE>
+                 [[1., 1.],
+                  [1., 1.]]]])
+    """
     return _transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 

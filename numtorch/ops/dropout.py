@@ -86,10 +86,25 @@ def _finish(input, out, inplace):
 
 
 def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Each element set to 0 with probability p, the others divided by 1 - p; the input itself when not `training`.
+    """Each element set to 0 with probability p, the others divided by 1 - p (Srivastava et al. 2014).
+
+    Args:
+        input: of any shape, and of floating point.
+        p: the probability.
+        training: otherwise the input itself is given back.
+        inplace: write the result into the input.
+
+    Returns:
+        The input's shape and dtype.
 
     Raises:
         ValueError: p is outside [0, 1].
+        RuntimeError: another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> sorted(set(torch.nn.functional.dropout(torch.ones(1000), 0.5).tolist()))
+        [0.0, 2.0]
     """
     _check("dropout", input, p)
     if not training or p == 0.0:
@@ -98,10 +113,26 @@ def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False)
 
 
 def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout to selu's negative limit, scaled and shifted so that mean 0 and variance 1 stay (Klambauer et al. 2017).
+    """Elements set to selu's negative limit with probability p, then all scaled and shifted so that mean 0 and variance 1 stay
+    (Klambauer et al. 2017).
+
+    Args:
+        input: of any shape, and of floating point.
+        p: the probability.
+        training: otherwise the input itself is given back.
+        inplace: write the result into the input.
+
+    Returns:
+        The input's shape and dtype.
 
     Raises:
         ValueError: p is outside [0, 1].
+        RuntimeError: another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> len(set(torch.nn.functional.alpha_dropout(torch.ones(1000), 0.5, training=True).tolist()))
+        2
     """
     _check("alpha_dropout", input, p)
     if not training or p == 0.0:
@@ -113,16 +144,33 @@ def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool =
 def _channel_mask(input, p, unbatched=False):
     """1 for each channel that is kept: one draw for each (n, c) of (N, C, ...), or for each c of (C, ...) where `unbatched`."""
     shape = input.layout.shape
+    if len(shape) < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     drawn = 1 if unbatched else 2
     layout = Layout.of(input.layout.dtype, (*shape[:drawn], *(1,) * (len(shape) - drawn)), None, input.layout.device)
     return keep_mask(layout, 1.0 - p)
 
 
 def feature_dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Like `dropout`, but for whole channels: one draw for each (n, c) of an (N, C, ...) input.
+    """Whole channels set to 0 with probability p, the others divided by 1 - p: one draw for each (n, c).
+
+    Args:
+        input: (N, C, *), of floating point.
+        p: the probability.
+        training: otherwise the input itself is given back.
+        inplace: write the result into the input.
+
+    Returns:
+        The input's shape and dtype.
 
     Raises:
         ValueError: p is outside [0, 1].
+        RuntimeError: another dtype, or fewer than two dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.feature_dropout(torch.ones(1, 50, 3), 0.5).std(-1).max()
+        tensor(0.)
     """
     _check("feature_dropout", input, p)
     if not training or p == 0.0:
@@ -135,10 +183,25 @@ def _channels(input, p, unbatched=False):
 
 
 def feature_alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Like `alpha_dropout`, but for whole channels: one draw for each (n, c) of an (N, C, ...) input.
+    """`alpha_dropout` of whole channels: one draw for each (n, c).
+
+    Args:
+        input: (N, C, *), of floating point.
+        p: the probability.
+        training: otherwise the input itself is given back.
+        inplace: write the result into the input.
+
+    Returns:
+        The input's shape and dtype.
 
     Raises:
         ValueError: p is outside [0, 1].
+        RuntimeError: another dtype, or fewer than two dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.feature_alpha_dropout(torch.ones(1, 50, 3), 0.5, training=True).std(-1).max()
+        tensor(0.)
     """
     _check("feature_alpha_dropout", input, p)
     if not training or p == 0.0:
@@ -156,6 +219,10 @@ def _of_dims(name, batched):
     def function(input, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
         _check(name, input, p)
         ndim = input.layout.ndim
+        if batched == 3 and ndim not in (2, 3):          # the youngest of the three: PyTorch never took others
+            raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that dropout1d exists to "
+                               f"provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an "
+                               f"optional batch dimension (i.e. 2D or 3D inputs).")
         if ndim not in (batched - 1, batched):
             warnings.warn(f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an error in a "
                           f"future release. To retain the behavior and silence this warning, please use dropout instead. Note that "
@@ -172,13 +239,26 @@ def _of_dims(name, batched):
             return input
         return _finish(input, _channels(input, p, unbatched), inplace)
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""Each channel of (N, C, ...) set to 0 with probability p, the others divided by 1 - p (Tompson 2015).
+    without = f", or of {batched - 1} without N" if batched != 4 else ""
+    function.__doc__ = f"""Whole channels set to 0 with probability p, the others divided by 1 - p (Tompson et al. 2015).
 
     Args:
-        input: of {batched} dimensions{", or of " + str(batched - 1) + " without N" if batched != 4 else ""}.
+        input: (N, C, *) of {batched} dimensions{without}, and of floating point.
+        p: the probability.
+        training: otherwise the input itself is given back.
+        inplace: write the result into the input.
+
+    Returns:
+        The input's shape and dtype.{" Other numbers of dimensions are taken with a warning, as in PyTorch." if batched > 3 else ""}
 
     Raises:
         ValueError: p is outside [0, 1].
+        RuntimeError: another dtype, or {"fewer than two" if batched > 3 else "other"} dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.{name}(torch.ones(1, 50, {'1, ' * (batched - 3)}3), 0.5).std(-1).max()
+        tensor(0.)
     """
     return function
 

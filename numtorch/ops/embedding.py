@@ -29,14 +29,28 @@ def _no_such_member(index, position, dim, size):
 
 @register
 def embedding(weight, indices, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
-    """Rows of `weight` (V, D) by an integer tensor of any shape (*): (*, D).
+    """Rows of `weight` at `indices`: what `functional.embedding` is, with the table first.
 
     Args:
+        weight: (V, D).
+        indices: int64 or int32 (*).
         padding_idx: a row that gets no gradient; -1 for none.
         scale_grad_by_freq: divide a row's gradient by how often it was named.
+        sparse: not supported; False.
+
+    Returns:
+        (*, D).
 
     Raises:
         IndexError: an index that is negative or not below V.
+        NotImplementedError: `sparse`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.embedding(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1, 0, 1]))
+        tensor([[3., 4.],
+                [1., 2.],
+                [3., 4.]])
     """
     _dense_only("embedding", sparse)
     return _rows_of(weight, indices, padding_idx, scale_grad_by_freq, _no_such_row)
@@ -78,7 +92,22 @@ def _embedding_vjp(node, grad):
 
 @no_grad()
 def embedding_renorm_(weight, indices, max_norm: float, norm_type: float = 2.0):
-    """Scale the rows of `weight` that `indices` name and whose norm is above `max_norm` down to it, in place."""
+    """Scale the rows of `weight` that `indices` name and whose norm is above `max_norm` down to it, in place.
+
+    Args:
+        weight: (V, D).
+        indices: integers (*).
+        max_norm, norm_type: the largest norm that is left, and its order.
+
+    Returns:
+        `weight`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.embedding_renorm_(torch.tensor([[3., 4.], [0., 9.]]), torch.tensor([0]), 1.0)
+        tensor([[0.6000, 0.8000],
+                [0.0000, 9.0000]])
+    """
     rows = unique(reshape(indices, -1))
     vectors = index_values(weight, (0,), (rows,))
     size = reduce.norm(vectors, norm_type, 1, True)
@@ -99,16 +128,29 @@ def _padding(rows, padding_idx):
 
 def lookup(input, weight, padding_idx=None, max_norm=None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
            sparse: bool = False) -> Tensor:
-    """Rows of `weight` (rows, width) at the indices `input` (*), as (*, width).
+    """Rows of `weight` at the indices `input`.
 
     Args:
-        padding_idx: a row that receives no gradient.
+        input: int64 or int32 indices (*).
+        weight: (V, D).
+        padding_idx: a row that receives no gradient; negative from the end, None for none.
         max_norm: rows of a larger norm are scaled down to it first, in place.
-        norm_type: which norm.
+        norm_type: the order of that norm.
         scale_grad_by_freq: divide a row's gradient by how often it is named.
+        sparse: not supported; False.
+
+    Returns:
+        (*, D).
 
     Raises:
-        IndexError: an index out of range. NotImplementedError: `sparse`.
+        IndexError: an index out of range.
+        NotImplementedError: `sparse`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.embedding(torch.tensor([2, 0]), torch.tensor([[1., 2.], [3., 4.], [5., 6.]]))
+        tensor([[5., 6.],
+                [1., 2.]])
     """
     padding = _padding(weight.layout.shape[0], padding_idx)
     if max_norm is not None:
@@ -194,17 +236,35 @@ def _summed_vjp(node, grad):
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float = 2, scale_grad_by_freq: bool = False,
                   mode: str = "mean", sparse: bool = False, per_sample_weights=None, include_last_offset: bool = False,
                   padding_idx=None) -> Tensor:
-    """Sums, means or maxima of the rows of `weight` (V, D) that bags of indices name, as (B, D).
+    """Sums, means or maxima of the rows of `weight` that bags of indices name.
 
     Args:
-        input: (B, N) for bags of one size, or (N) with `offsets`.
+        input: integers (B, N) for bags of one size, or (N) with `offsets`.
+        weight: (V, D).
         offsets: (B), where each bag starts; with `include_last_offset` (B + 1), the last being where the last bag ends.
-        mode: "sum", "mean" or "max".
+        max_norm: rows of a larger norm are scaled down to it first, in place.
+        norm_type: the order of that norm.
+        scale_grad_by_freq: divide a row's gradient by how often it is named.
+        mode: "sum", "mean" or "max"; of an empty bag 0.
+        sparse: not supported; False.
         per_sample_weights: factors of the rows, of input's shape; only for sums.
+        include_last_offset: whether `offsets` has one more.
         padding_idx: an index that does not count.
 
+    Returns:
+        (B, D).
+
     Raises:
-        ValueError: the shapes or the mode do not fit. NotImplementedError: weights with another mode than "sum", or `sparse`.
+        ValueError: the shapes or the mode do not fit.
+        IndexError: an index out of range.
+        NotImplementedError: weights with another mode than "sum", or `sparse`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> weight = torch.tensor([[1., 2.], [3., 4.], [5., 6.]])
+        >>> torch.nn.functional.embedding_bag(torch.tensor([0, 1, 2]), weight, torch.tensor([0, 1]), mode="sum")
+        tensor([[ 1.,  2.],
+                [ 8., 10.]])
     """
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
@@ -248,7 +308,14 @@ _one_hot_plans = new_plan_table()
 
 
 def one_hot(tensor, num_classes: int = -1) -> Tensor:
-    """int64 zeros with a 1 at each index, along a new last dimension of `num_classes` (the largest index + 1 when -1).
+    """int64 zeros with a 1 at each index, along a new last dimension.
+
+    Args:
+        tensor: int64 indices (*).
+        num_classes: the extent C of the new dimension; the largest index + 1 when -1.
+
+    Returns:
+        (*, C).
 
     Raises:
         RuntimeError: not an integer tensor, or an index that is negative or not below `num_classes`.

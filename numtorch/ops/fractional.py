@@ -78,18 +78,28 @@ def fractional_max_pool(name, dims, input, kernel_size, output_size, output_rati
 
 def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False,
                           _random_samples=None) -> Tensor:
-    """Fractional max pooling of (N, C, H, W) or (C, H, W).
+    """The largest element of each window, of windows at distances that vary at random so that extents shrink by any ratio (Graham
+    2014).
 
     Args:
-        kernel_size: the windows' extent, or (height, width).
-        output_size: the result's extent, or (height, width); or else
-        output_ratio: what to multiply the input's extents by, in (0, 1).
-        return_indices: give (result, places) with each maximum's place in its plane.
+        input: (N, C, H, W) or (C, H, W), of floating point.
+        kernel_size: the windows' extent, a number or (height, width).
+        output_size: (H_out, W_out) or one number for all; or else
+        output_ratio: what to multiply the input's extents by, one number or 2, in (0, 1).
+        return_indices: also return where in its plane each maximum is.
         _random_samples: (N, C, 2) numbers in [0, 1) that place the windows; drawn when None.
+
+    Returns:
+        (N, C, H_out, W_out) or (C, H_out, W_out); or a pair of that and int64 places in the flattened plane.
 
     Raises:
         ValueError: neither a size nor a ratio.
         RuntimeError: windows that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.fractional_max_pool2d(torch.zeros(1, 9, 9), 2, output_size=6).shape
+        torch.Size([1, 6, 6])
     """
     return fractional_max_pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, return_indices,
                                _random_samples)
@@ -97,6 +107,28 @@ def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=Non
 
 def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False,
                           _random_samples=None) -> Tensor:
-    """Fractional max pooling of (N, C, D, H, W) or (C, D, H, W). Arguments as for `fractional_max_pool2d`."""
+    """The largest element of each window, of windows at distances that vary at random so that extents shrink by any ratio (Graham
+    2014).
+
+    Args:
+        input: (N, C, D, H, W) or (C, D, H, W), of floating point.
+        kernel_size: the windows' extent, a number or (depth, height, width).
+        output_size: (D_out, H_out, W_out) or one number for all; or else
+        output_ratio: what to multiply the input's extents by, one number or 3, in (0, 1).
+        return_indices: also return where in its volume each maximum is.
+        _random_samples: (N, C, 3) numbers in [0, 1) that place the windows; drawn when None.
+
+    Returns:
+        (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out); or a pair of that and int64 places in the flattened volume.
+
+    Raises:
+        ValueError: neither a size nor a ratio.
+        RuntimeError: windows that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.fractional_max_pool3d(torch.zeros(1, 5, 5, 5), 2, output_size=3).shape
+        torch.Size([1, 3, 3, 3])
+    """
     return fractional_max_pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, return_indices,
                                _random_samples)

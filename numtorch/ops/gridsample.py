@@ -134,16 +134,27 @@ def _sample_vjp(node, grad):
 
 
 def grid_sample(input, grid, mode: str = "bilinear", padding_mode: str = "zeros", align_corners=None) -> Tensor:
-    """Pixels of (N, C, H, W) at the positions of (N, OH, OW, 2), or of (N, C, D, H, W) at (N, OD, OH, OW, 3).
+    """Pixels of images at any positions (the sampler of Jaderberg et al. 2015).
 
     Args:
-        grid: (x, y) or (x, y, z), -1 and 1 at the image's edges.
+        input: (N, C, H, W) or (N, C, D, H, W), of floating point.
+        grid: (N, H_out, W_out, 2) of (x, y), or (N, D_out, H_out, W_out, 3) of (x, y, z); -1 and 1 at the image's edges.
         mode: `"bilinear"` (in three dimensions trilinear), `"nearest"` or, in two dimensions, `"bicubic"`.
         padding_mode: what lies outside: `"zeros"`, the `"border"` or the image's `"reflection"`.
-        align_corners: -1 and 1 are the centres of the corner pixels and not their outer edges.
+        align_corners: -1 and 1 are the centres of the corner pixels and not their outer edges; None is False.
+
+    Returns:
+        (N, C, H_out, W_out) or (N, C, D_out, H_out, W_out).
 
     Raises:
-        ValueError: an unknown mode. RuntimeError: shapes that do not go together.
+        ValueError: an unknown mode.
+        RuntimeError: shapes that do not go together.
+
+    Example:
+        >>> import numtorch as torch
+        >>> image, middle = torch.tensor([[[[1., 3.]]]]), torch.zeros(1, 1, 1, 2)
+        >>> torch.nn.functional.grid_sample(image, middle)
+        tensor([[[[2.]]]])
     """
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
@@ -200,11 +211,26 @@ def _centres(extent, like, align_corners):
 
 
 def affine_grid(theta, size, align_corners=None) -> Tensor:
-    """The positions that affine maps send the pixels of an image to, for `grid_sample`.
+    """The positions that affine maps send the pixels of images to, for `grid_sample` (Jaderberg et al. 2015).
 
     Args:
         theta: (N, 2, 3) for images (N, C, H, W), (N, 3, 4) for (N, C, D, H, W).
-        size: the image's shape.
+        size: the images' shape.
+        align_corners: as for `grid_sample`.
+
+    Returns:
+        (N, H, W, 2) or (N, D, H, W, 3).
+
+    Raises:
+        ValueError: a `theta` of another shape, or an extent of 0.
+        NotImplementedError: other numbers of dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> theta = torch.tensor([[[1., 0., 0.], [0., 1., 0.]]])
+        >>> torch.nn.functional.affine_grid(theta, (1, 1, 1, 2))
+        tensor([[[[-0.5000,  0.0000],
+                  [ 0.5000,  0.0000]]]])
     """
     size = tuple(size)
     dims = len(size) - 2

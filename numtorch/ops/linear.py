@@ -69,6 +69,11 @@ def linear(input, weight, bias=None) -> Tensor:
 
     Raises:
         RuntimeError: sizes that do not match, or different dtypes.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.linear(torch.tensor([[1., 2.]]), torch.tensor([[3., 4.]]), torch.tensor([10.]))
+        tensor([[21.]])
     """
     try:
         plan = _plans[input.layout, weight.layout, None if bias is None else bias.layout]

@@ -224,8 +224,13 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-
     """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions (Ba et al. 2016).
 
     Args:
+        input: (*, *normalized_shape), of floating point.
         normalized_shape: the extents of the dimensions that share a mean.
         weight, bias: of that shape, or None.
+        eps: added to the variance.
+
+    Returns:
+        The input's shape and dtype.
 
     Raises:
         RuntimeError: the input's last extents are others, or a weight's shape or dtype.
@@ -239,10 +244,24 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
-    """x / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019); without `eps` the compute type's.
+    """x / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019).
+
+    Args:
+        input: (*, *normalized_shape), of floating point.
+        normalized_shape: the extents of the dimensions that share a mean.
+        weight: of that shape, or None.
+        eps: added to the mean; None for the distance of 1 and the next number (of float32 for 16-bit floats).
+
+    Returns:
+        The input's shape and dtype.
 
     Raises:
         RuntimeError: the input's last extents are others, or the weight's shape or dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.rms_norm(torch.tensor([[1., 7.]]), (2,))
+        tensor([[0.2000, 1.4000]])
     """
     if eps is None:
         eps = 2.0 ** -52 if input.layout.dtype is float64 else 2.0 ** -23
@@ -293,11 +312,25 @@ def _group_norm(name, input, groups, weight, bias, eps):
 
 
 def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
-    """Standardised over each of `num_groups` groups of channels of (N, C, ...), then scaled and shifted by channel (Wu, He 2018).
+    """(x - mean) / sqrt(var + eps) * weight + bias over each group of channels of each example (Wu and He 2018).
+
+    Args:
+        input: (N, C, *), of floating point.
+        num_groups: how many, of neighbouring channels.
+        weight, bias: (C) or None.
+        eps: added to the variance.
+
+    Returns:
+        The input's shape and dtype.
 
     Raises:
         RuntimeError: the groups do not divide the channels, or a weight is no vector over channels.
         ValueError: a group of a single value.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.group_norm(torch.tensor([[0., 2., 3., 1.]]), 2)
+        tensor([[-1.0000,  1.0000,  1.0000, -1.0000]])
     """
     shape = input.layout.shape
     if len(shape) > 1 and num_groups > 0 and shape[0] * shape[1] // num_groups * math.prod(shape[2:]) == 1:
@@ -312,14 +345,29 @@ def _blend(running, value, share):
 
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats: bool = True,
                   momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
-    """Standardised over each channel of each example of (N, C, ...), then scaled and shifted by channel (Ulyanov et al. 2016).
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel of each example (Ulyanov et al. 2016).
 
     Args:
+        input: (N, C, *), of floating point.
         running_mean, running_var: statistics over time, (C) or None; moved by `momentum` towards the batch's, or used when not
             `use_input_stats`.
+        weight, bias: (C) or None.
+        use_input_stats: take the statistics of the input.
+        momentum: the share of this batch in the running statistics.
+        eps: added to the variance.
+
+    Returns:
+        The input's shape and dtype.
 
     Raises:
         ValueError: a single element for each channel.
+        RuntimeError: neither statistics of the input nor others.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.instance_norm(torch.tensor([[[0., 2.], [3., 1.]]]))
+        tensor([[[-1.0000,  1.0000],
+                 [ 1.0000, -1.0000]]])
     """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
@@ -366,17 +414,33 @@ def _batch_plan(layout, vectors, training, share, eps):
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training: bool = False, momentum: float = 0.1,
                eps: float = 1e-5) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * weight + bias for each channel (dimension 1) of (N, C, ...) (Ioffe and Szegedy 2015).
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel, over all else (Ioffe and Szegedy 2015).
 
     Args:
-        running_mean, running_var: statistics over time, (C) or None; used when not `training`, updated when it is.
+        input: (N, C, *), of floating point.
+        running_mean, running_var: statistics over time, (C) or None; used when not `training`, updated in place when it is (the
+            variance by the unbiased one).
         weight, bias: (C) or None.
         training: take the statistics of this batch.
         momentum: the share of this batch in the running statistics.
+        eps: added to the variance.
+
+    Returns:
+        The input's shape and dtype.
 
     Raises:
         ValueError: a channel of a single value in training.
-        RuntimeError: vectors of another length than C.
+        RuntimeError: vectors of another length than C, or no statistics when not training.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[0., 1.], [2., 5.]])
+        >>> torch.nn.functional.batch_norm(x, None, None, training=True)
+        tensor([[-1.0000, -1.0000],
+                [ 1.0000,  1.0000]])
+        >>> torch.nn.functional.batch_norm(x, torch.zeros(2), torch.ones(2), eps=0.0)
+        tensor([[0., 1.],
+                [2., 5.]])
     """
     key = (input.layout, _layouts(weight, bias, running_mean, running_var), training, momentum, eps)
     plan = _plans.get(key, key)

@@ -92,9 +92,14 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
     """Elements added at both ends of the last dimensions.
 
     Args:
+        input: of any shape and dtype.
         pad: (before, after) for the last dimension, then for the one before it, and so on; negative numbers cut off.
-        mode: `"constant"`, `"reflect"` (the mirror image without the edge), `"replicate"` (the edge), `"circular"` (the other end).
+        mode: `"constant"`, `"reflect"` (the mirror image without the edge), `"replicate"` (the edge), `"circular"` (the other
+            end).
         value: what to add in constant mode; 0 when None.
+
+    Returns:
+        The input's shape with before + after added to each extent.
 
     Raises:
         RuntimeError: an odd number of widths, more than there are dimensions, or wider than a mode allows.

@@ -321,7 +321,24 @@ def _regrouped(shape, groups):
 
 
 def pixel_shuffle(input, upscale_factor: int) -> Tensor:
-    """(*, C r^2, H, W) to (*, C, H r, W r): groups of channels become pixels (Shi et al. 2016)."""
+    """Groups of channels become pixels (Shi et al. 2016).
+
+    Args:
+        input: (*, C r^2, H, W).
+        upscale_factor: r.
+
+    Returns:
+        (*, C, H r, W r).
+
+    Raises:
+        RuntimeError: fewer than three dimensions, or channels that r^2 does not divide.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.pixel_shuffle(torch.arange(4).view(4, 1, 1), 2)
+        tensor([[[0, 1],
+                 [2, 3]]])
+    """
     return _dealt("pixel_shuffle", input, upscale_factor, _shuffled, _pixel_shuffle_vjp)
 
 
@@ -330,7 +347,23 @@ def _pixel_shuffle_vjp(node, grad):
 
 
 def pixel_unshuffle(input, downscale_factor: int) -> Tensor:
-    """(*, C, H r, W r) to (*, C r^2, H, W): the inverse of `pixel_shuffle`."""
+    """Pixels become channels: the inverse of `pixel_shuffle`.
+
+    Args:
+        input: (*, C, H r, W r).
+        downscale_factor: r.
+
+    Returns:
+        (*, C r^2, H, W).
+
+    Raises:
+        RuntimeError: fewer than three dimensions, or extents that r does not divide.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.pixel_unshuffle(torch.arange(4).view(1, 2, 2), 2).flatten()
+        tensor([0, 1, 2, 3])
+    """
     return _dealt("pixel_unshuffle", input, downscale_factor, _unshuffled, _pixel_unshuffle_vjp)
 
 
@@ -339,7 +372,23 @@ def _pixel_unshuffle_vjp(node, grad):
 
 
 def channel_shuffle(input, groups: int) -> Tensor:
-    """(N, C, ...) with channels dealt out over groups in turn (Zhang et al. 2018)."""
+    """Channels dealt out over groups in turn (Zhang et al. 2018).
+
+    Args:
+        input: (N, C, *).
+        groups: how many; it divides the channels.
+
+    Returns:
+        The input's shape: channel g + groups * i is what i + C / groups * g was.
+
+    Raises:
+        RuntimeError: fewer than three dimensions, or channels that `groups` does not divide.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.channel_shuffle(torch.arange(4).view(1, 4, 1), 2).flatten()
+        tensor([0, 2, 1, 3])
+    """
     return _dealt("channel_shuffle", input, groups, _regrouped, _channel_shuffle_vjp)
 
 

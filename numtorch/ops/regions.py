@@ -1,36 +1,30 @@
-"""Pooling in three dimensions, adaptive pooling, power averages, unpooling and folding.
+"""Pooling in three dimensions, adaptive pooling and power averages.
 
 Means are linear maps along each axis (`resample.py`); maxima have a kernel of their own that is told where regions lie. One and
 two dimensions of equal windows, and how a plan of maxima is run, are in `window.py`.
 """
 from __future__ import annotations
 
+import math
 from math import prod
 
-from ..autograd.graph import GraphNode, recording
-from ..dtypes import int64
-from ..layout import Layout
-from ..tensor import Tensor, view_of
+from ..tensor import Tensor
 from .activation import relu
 from .arithmetic import abs as absolute
 from .arithmetic import mul, sign
 from .backends import kernels
-from .copy import filled
-from .op import registry
-from .pad import pad
 from .power import pow as power
 from .resample import apply, region_maps, window_maps
-from .view import add_into, make_view, narrow, reshape, squeeze, unsqueeze
 from .window import (
     MaxPlan,
     MeanPlan,
     avg_pool1d,
     avg_pool2d,
-    dense,
     extents,
+    max_pool1d,
+    max_pool2d,
     maxima,
     means,
-    pair,
     plan_max,
     plan_mean,
     planned,
@@ -114,32 +108,135 @@ def _averages(input, plan):
 
 
 def adaptive_avg_pool1d(input, output_size) -> Tensor:
-    """Means of windows chosen so that the result has `output_size` places."""
+    """The mean of each window, of windows chosen so that the result has a given size.
+
+    Args:
+        input: (N, C, L) or (C, L), of floating point.
+        output_size: the number of windows L_out.
+
+    Returns:
+        (N, C, L_out) or (C, L_out). Window i spans elements floor(i L / L_out) to ceil((i + 1) L / L_out).
+
+    Raises:
+        RuntimeError: sizes or extents that do not fit, or another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.adaptive_avg_pool1d(torch.tensor([[1., 3., 2., 4., 6.]]), 2)
+        tensor([[2., 4.]])
+    """
     return _adaptive_average(input, output_size, 1)
 
 
 def adaptive_avg_pool2d(input, output_size) -> Tensor:
-    """Means of windows chosen so that the result has `output_size` (a number or (height, width); None keeps an extent)."""
+    """The mean of each window, of windows chosen so that the result has a given size.
+
+    Args:
+        input: (N, C, H, W) or (C, H, W), of floating point.
+        output_size: (H_out, W_out) or one number for both; None keeps an extent.
+
+    Returns:
+        (N, C, H_out, W_out) or (C, H_out, W_out). Window i spans elements floor(i H / H_out) to ceil((i + 1) H / H_out).
+
+    Raises:
+        RuntimeError: sizes or extents that do not fit, or another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.adaptive_avg_pool2d(torch.arange(16.).view(1, 4, 4), (1, 2))
+        tensor([[[6.5000, 8.5000]]])
+    """
     return _adaptive_average(input, output_size, 2)
 
 
 def adaptive_avg_pool3d(input, output_size) -> Tensor:
-    """Means of windows chosen so that the result has `output_size` (a number or (depth, height, width); None keeps an extent)."""
+    """The mean of each window, of windows chosen so that the result has a given size.
+
+    Args:
+        input: (N, C, D, H, W) or (C, D, H, W), of floating point.
+        output_size: (D_out, H_out, W_out) or one number for all; None keeps an extent.
+
+    Returns:
+        (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out). Window i spans elements floor(i H / H_out) to ceil((i + 1) H /
+        H_out).
+
+    Raises:
+        RuntimeError: sizes or extents that do not fit, or another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.adaptive_avg_pool3d(torch.arange(8.).view(1, 2, 2, 2), 1)
+        tensor([[[[3.5000]]]])
+    """
     return _adaptive_average(input, output_size, 3)
 
 
 def adaptive_max_pool1d(input, output_size, return_indices: bool = False):
-    """Maxima of windows chosen so that the result has `output_size` places; with `return_indices` also where they are."""
+    """The largest element of each window, of windows chosen so that the result has a given size.
+
+    Args:
+        input: (N, C, L) or (C, L), of floating point.
+        output_size: the number of windows L_out.
+        return_indices: also return where in its row each maximum is.
+
+    Returns:
+        (N, C, L_out) or (C, L_out); or a pair of that and int64 places in the flattened row. Window i spans elements floor(i L /
+        L_out) to ceil((i + 1) L / L_out).
+
+    Raises:
+        RuntimeError: sizes or extents that do not fit, or another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.adaptive_max_pool1d(torch.tensor([[1., 3., 2., 4., 6.]]), 2)
+        tensor([[3., 6.]])
+    """
     return _adaptive_max(input, output_size, return_indices, 1)
 
 
 def adaptive_max_pool2d(input, output_size, return_indices: bool = False):
-    """Maxima of windows chosen so that the result has `output_size`; with `return_indices` also where they are."""
+    """The largest element of each window, of windows chosen so that the result has a given size.
+
+    Args:
+        input: (N, C, H, W) or (C, H, W), of floating point.
+        output_size: (H_out, W_out) or one number for both; None keeps an extent.
+        return_indices: also return where in its plane each maximum is.
+
+    Returns:
+        (N, C, H_out, W_out) or (C, H_out, W_out); or a pair of that and int64 places in the flattened plane. Window i spans
+        elements floor(i H / H_out) to ceil((i + 1) H / H_out).
+
+    Raises:
+        RuntimeError: sizes or extents that do not fit, or another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.adaptive_max_pool2d(torch.arange(16.).view(1, 4, 4), (1, 2))
+        tensor([[[13., 15.]]])
+    """
     return _adaptive_max(input, output_size, return_indices, 2)
 
 
 def adaptive_max_pool3d(input, output_size, return_indices: bool = False):
-    """Maxima of windows chosen so that the result has `output_size`; with `return_indices` also where they are."""
+    """The largest element of each window, of windows chosen so that the result has a given size.
+
+    Args:
+        input: (N, C, D, H, W) or (C, D, H, W), of floating point.
+        output_size: (D_out, H_out, W_out) or one number for all; None keeps an extent.
+        return_indices: also return where in its volume each maximum is.
+
+    Returns:
+        (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out); or a pair of that and int64 places in the flattened volume. Window
+        i spans elements floor(i H / H_out) to ceil((i + 1) H / H_out).
+
+    Raises:
+        RuntimeError: sizes or extents that do not fit, or another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.adaptive_max_pool3d(torch.arange(8.).view(1, 2, 2, 2), 1)
+        tensor([[[[7.]]]])
+    """
     return _adaptive_max(input, output_size, return_indices, 3)
 
 
@@ -159,18 +256,54 @@ def _plan_mean3d(layout, kernel_size, stride, padding, ceil_mode, count_include_
 
 
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
-    """The largest element of each window of (N, C, D, H, W) or (C, D, H, W); with `return_indices` also where it is.
+    """The largest element of each window.
 
     Args:
-        kernel_size, stride, padding, dilation: a number or (depth, height, width); the stride is the kernel's size when None.
-        ceil_mode: let the last window hang over the edge.
+        input: (N, C, D, H, W) or (C, D, H, W), of floating point.
+        kernel_size, stride, dilation: a number or (depth, height, width); the stride is the kernel's size when None.
+        padding: the same, of -inf at both ends; at most half the kernel's size.
+        ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
+        return_indices: also return where in its volume each maximum is.
+
+    Returns:
+        (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out), with H_out = (H + 2 padding - dilation (kernel_size - 1) - 1) //
+        stride + 1, and D and W likewise; or a pair of that and int64 places in the flattened volume.
+
+    Raises:
+        RuntimeError: options or extents that do not fit, or another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.max_pool3d(torch.arange(8.).view(1, 2, 2, 2), 2, return_indices=True)
+        (tensor([[[[7.]]]]), tensor([[[[7]]]]))
     """
     return maxima(input, planned(_plan_max3d, input.layout, kernel_size, stride, padding, dilation, ceil_mode), return_indices)
 
 
 def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
                divisor_override=None) -> Tensor:
-    """The mean of each window of (N, C, D, H, W) or (C, D, H, W). Arguments as for `avg_pool2d`."""
+    """The mean of each window.
+
+    Args:
+        input: (N, C, D, H, W) or (C, D, H, W), of floating point.
+        kernel_size, stride: a number or (depth, height, width); the stride is the kernel's size when None.
+        padding: the same, at both ends; at most half the kernel's size.
+        ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
+        count_include_pad: whether padding counts as zeros in the mean, or not at all.
+        divisor_override: divide by this instead of the window's size.
+
+    Returns:
+        (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out), with H_out = (H + 2 padding - kernel_size) // stride + 1, and D
+        and W likewise.
+
+    Raises:
+        RuntimeError: options or extents that do not fit, or another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.avg_pool3d(torch.arange(8.).view(1, 2, 2, 2), 2)
+        tensor([[[[3.5000]]]])
+    """
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     maps = planned(_plan_mean3d, input.layout, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override is None)
@@ -181,148 +314,71 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
 # ---------------------------------------------------------------- powers
 def _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, dims):
     kernel = (kernel_size,) * dims if isinstance(kernel_size, int) else tuple(kernel_size)
+    if norm_type in (math.inf, -math.inf):               # the largest magnitude, or the smallest
+        most = {1: max_pool1d, 2: max_pool2d, 3: max_pool3d}[dims]
+        out = most(mul(absolute(input), math.copysign(1, norm_type)), kernel, stride or None, 0, 1, ceil_mode)
+        return mul(out, math.copysign(1, norm_type))
     average = {1: avg_pool1d, 2: avg_pool2d, 3: avg_pool3d}[dims]
     out = average(power(input, norm_type), kernel, stride or None, 0, ceil_mode)
     return power(mul(mul(sign(out), relu(absolute(out))), prod(kernel)), 1.0 / norm_type)
 
 
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode: bool = False) -> Tensor:
-    """(sum x^p)^(1/p) over each window of (N, C, L) or (C, L)."""
+    """(sum of x^p)^(1/p) over each window: with p = 1 a sum, with infinity the largest magnitude.
+
+    Args:
+        input: (N, C, L) or (C, L), of floating point.
+        norm_type: p.
+        kernel_size, stride: a number; the stride is the kernel's size when None.
+        ceil_mode: let the last window hang over the edge; what it lacks is made up for as in a mean.
+
+    Returns:
+        (N, C, L_out) or (C, L_out), with L_out = (L - kernel_size) // stride + 1.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.lp_pool1d(torch.tensor([[3., 4., 0., 2.]]), 2, 2)
+        tensor([[5., 2.]])
+    """
     return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 1)
 
 
 def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode: bool = False) -> Tensor:
-    """(sum x^p)^(1/p) over each window of (N, C, H, W) or (C, H, W)."""
+    """(sum of x^p)^(1/p) over each window: with p = 1 a sum, with infinity the largest magnitude.
+
+    Args:
+        input: (N, C, H, W) or (C, H, W), of floating point.
+        norm_type: p.
+        kernel_size, stride: a number or (height, width); the stride is the kernel's size when None.
+        ceil_mode: let the last window hang over the edge; what it lacks is made up for as in a mean.
+
+    Returns:
+        (N, C, H_out, W_out) or (C, H_out, W_out), with H_out = (H - kernel_size) // stride + 1, and W likewise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.lp_pool2d(torch.ones(1, 2, 2), 2, 2)
+        tensor([[[2.]]])
+    """
     return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 2)
 
 
 def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode: bool = False) -> Tensor:
-    """(sum x^p)^(1/p) over each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """(sum of x^p)^(1/p) over each window: with p = 1 a sum, with infinity the largest magnitude.
+
+    Args:
+        input: (N, C, D, H, W) or (C, D, H, W), of floating point.
+        norm_type: p.
+        kernel_size, stride: a number or (depth, height, width); the stride is the kernel's size when None.
+        ceil_mode: let the last window hang over the edge; what it lacks is made up for as in a mean.
+
+    Returns:
+        (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out), with H_out = (H - kernel_size) // stride + 1, and D and W
+        likewise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.lp_pool3d(torch.ones(1, 2, 2, 2), 2, 2)
+        tensor([[[[2.8284]]]])
+    """
     return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 3)
-
-
-# ---------------------------------------------------------------- unpooling
-def _max_unpool(input, indices, kernel_size, stride, padding, output_size, dims):
-    name = f"max_unpool{dims}d"
-    if indices.layout.dtype is not int64:
-        raise RuntimeError(f"elements in indices should be type int64 but got: {indices.layout.dtype} ({name})")
-    if indices.layout.shape != input.layout.shape or input.layout.ndim not in (dims + 1, dims + 2):
-        raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(input.layout.shape)}) but got "
-                           f"indices tensor with shape: {list(indices.layout.shape)} ({name})")
-    kernel, padding = pair(kernel_size, f"{name}: kernel_size", dims), pair(padding, f"{name}: padding", dims)
-    stride = pair(stride, f"{name}: stride", dims) if stride else kernel
-    extents = input.layout.shape[-dims:]
-    usual = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(extents, stride, padding, kernel)]
-    sizes = tuple(usual)
-    if output_size is not None:
-        sizes = tuple(output_size)[-dims:]
-        if len(tuple(output_size)) not in (dims, input.layout.ndim):
-            raise ValueError(f"output_size should be a sequence containing {dims} or {dims + 2} elements, but it has a length of "
-                             f"'{len(tuple(output_size))}'")
-        for size, middle, step in zip(sizes, usual, stride):
-            if not middle - step < size < middle + step:
-                raise ValueError(f'invalid output_size "{list(sizes)}" (dim must be between {middle - step} and {middle + step})')
-    lead, plane = input.layout.shape[:-dims], prod(sizes)
-    places = reshape(indices, *lead, -1)
-    base = filled(Layout.of(input.layout.dtype, (*lead, plane), None, input.layout.device), 0)
-    try:
-        out = registry["scatter"].function(base, -1, places, reshape(input, *lead, -1))
-    except RuntimeError:                                 # the shapes fit, so it is an index
-        raise RuntimeError(f"Found an invalid max index: {places.max().item()} (output volumes are of size {list(sizes)}) "
-                           f"({name})") from None
-    return reshape(out, *lead, *sizes)
-
-
-def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None) -> Tensor:
-    """Maxima put back to where `max_pool1d` found them, zeros elsewhere."""
-    return _max_unpool(input, indices, kernel_size, stride, padding, output_size, 1)
-
-
-def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None) -> Tensor:
-    """Maxima put back to where `max_pool2d` found them, zeros elsewhere."""
-    return _max_unpool(input, indices, kernel_size, stride, padding, output_size, 2)
-
-
-def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None) -> Tensor:
-    """Maxima put back to where `max_pool3d` found them, zeros elsewhere."""
-    return _max_unpool(input, indices, kernel_size, stride, padding, output_size, 3)
-
-
-# ---------------------------------------------------------------- windows as columns
-def _columns(height, width, kernel, dilation, stride):
-    rows, columns = [(n - d * (k - 1) - 1) // s + 1 for n, k, d, s in zip((height, width), kernel, dilation, stride)]
-    if rows < 1 or columns < 1:
-        raise RuntimeError(f"unfold: expected windows of {kernel} with dilation {dilation} to fit into {[height, width]}")
-    return rows, columns
-
-
-def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
-    """The windows of (N, C, H, W) as columns: (N, C * KH * KW, positions)."""
-    (kh, kw), (dh, dw), (ph, pw), (sh, sw) = [pair(v, "unfold") for v in (kernel_size, dilation, padding, stride)]
-    if input.layout.ndim not in (3, 4):
-        raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
-                           f"input, but got: {list(input.layout.shape)} (unfold)")
-    x = pad(input, (pw, pw, ph, ph)) if ph or pw else input
-    x = x if x.layout.ndim == 4 else unsqueeze(x, 0)
-    layout = x.layout
-    n, c, height, width = layout.shape
-    rows, columns = _columns(height, width, (kh, kw), (dh, dw), (sh, sw))
-    image, channel, down, across = layout.strides
-    windows = Layout.of(layout.dtype, (n, c, kh, kw, rows, columns),
-                        (image, channel, dh * down, dw * across, sh * down, sw * across), layout.device)
-    out = reshape(make_view(x, (windows, 0), "unfold"), n, c * kh * kw, rows * columns)
-    return out if input.layout.ndim == 4 else squeeze(out, 0)
-
-
-def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
-    """Columns (N, C * KH * KW, positions) added up to (N, C, H, W), each where `unfold` would have taken it from."""
-    options = [pair(v, "fold") for v in (kernel_size, dilation, padding, stride)]
-    size = pair(output_size, "fold: output_size")
-    if input.layout.ndim not in (2, 3):
-        raise RuntimeError(f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
-                           f"dimensions for input, but got: {list(input.layout.shape)} (fold)")
-    kernel, dilation, padding, stride = options
-    taps = kernel[0] * kernel[1]
-    if input.layout.shape[-2] % taps:
-        raise RuntimeError(f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
-                           f"input.size(1)={input.layout.shape[-2]} and kernel_size={kernel} (fold)")
-    padded = size[0] + 2 * padding[0], size[1] + 2 * padding[1]
-    rows, columns = _columns(padded[0], padded[1], kernel, dilation, stride)
-    if input.layout.shape[-1] != rows * columns:
-        raise RuntimeError(f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, "
-                           f"stride={stride}, expected size of input's dimension 2 to match the calculated number of sliding "
-                           f"blocks {rows} * {columns} = {rows * columns}, but got input.size(2)={input.layout.shape[-1]}.")
-    x = input if input.layout.ndim == 3 else unsqueeze(input, 0)
-    out = _fold(x, size, options, padded, rows, columns)
-    return out if input.layout.ndim == 3 else squeeze(out, 0)
-
-
-FEW_COLUMNS = 1 << 13                                    # elements that are added one after another, by one call for all taps
-
-
-def _fold(x, size, options, padded, rows, columns):
-    (kh, kw), (dh, dw), (ph, pw), (sh, sw) = options
-    source = x.detach()
-    n, c = x.layout.shape[0], x.layout.shape[1] // (kh * kw)
-    source = reshape(source, n, c, kh, kw, rows, columns)
-    total = filled(Layout.of(x.layout.dtype, (n, c, *padded), None, x.layout.device), 0)
-    image, channel, down, _ = total.layout.strides
-    if source.layout.numel <= FEW_COLUMNS:
-        taps = Layout.of(x.layout.dtype, source.layout.shape, (image, channel, dh * down, dw, sh * down, sw), x.layout.device)
-        add_into(view_of(total, taps, 0), source)
-        return _cropped(x, total, size, options)
-    places = Layout.of(x.layout.dtype, (n, c, rows, columns), (image, channel, sh * down, sw), x.layout.device)
-    for i in range(kh):
-        for j in range(kw):
-            make_view(total, (places, i * dh * down + j * dw), "fold").add_(source[:, :, i, j])
-    return _cropped(x, total, size, options)
-
-
-def _cropped(x, total, size, options):
-    ph, pw = options[2]
-    out = narrow(narrow(total, 2, ph, size[0]), 3, pw, size[1])
-    out = dense(out) if ph or pw else out
-    if recording(x):
-        out.node = GraphNode("fold", (x.node,), (), lambda node, grad: (unfold(grad, *node.constants),), options)
-    return out
-

@@ -234,20 +234,25 @@ def _interpolation(mode, extents, sizes, factors, align_corners):
 
 def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", align_corners=None, recompute_scale_factor=None,
                 antialias: bool = False) -> Tensor:
-    """(N, C, ...) with one to three more dimensions, made larger or smaller.
+    """Images made larger or smaller.
 
     Args:
+        input: (N, C, L), (N, C, H, W) or (N, C, D, H, W), of floating point.
         size: the new extents, or one for all; or
-        scale_factor: what to multiply the extents with.
+        scale_factor: what to multiply the extents with, one number or one for each.
         mode: `"nearest"`, `"nearest-exact"`, `"linear"` (3-D input), `"bilinear"`, `"bicubic"` (4-D), `"trilinear"` (5-D) or
             `"area"` (means).
         align_corners: whether the centres of the corner pixels stay where they are; else the outer edges do.
         recompute_scale_factor: compute positions from the extents, and not from `scale_factor`.
         antialias: whether what is made smaller is smoothed first, as Pillow does it; of bilinear and bicubic mode.
 
+    Returns:
+        (N, C, *) with the new extents, floor(extent * scale_factor) where none were given.
+
     Raises:
         ValueError: options that do not go together.
         NotImplementedError: a mode that the input's dimensions do not have.
+        RuntimeError: an extent of 0, or another dtype.
 
     Example:
         >>> import numtorch as torch

@@ -35,12 +35,24 @@ class _Plan:
 
 
 def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """x / (k + alpha * mean of squares over `size` neighbouring channels)^beta, for (N, C, ...) (Krizhevsky et al. 2012).
+    """x / (k + alpha * mean of squares over `size` neighbouring channels)^beta (Krizhevsky et al. 2012).
 
-    Channels beyond the ends count as 0.
+    Args:
+        input: (N, C, *), of floating point and at least three dimensions.
+        size: how many channels, half of them on each side; beyond the ends they count as 0.
+        alpha, beta, k: of the formula.
+
+    Returns:
+        The input's shape and dtype.
 
     Raises:
         ValueError: an input of fewer than 3 dimensions.
+        RuntimeError: a size below 1, or another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.local_response_norm(torch.ones(1, 3, 1), 2, alpha=2.0, beta=1.0).flatten()
+        tensor([0.5000, 0.3333, 0.3333])
     """
     layout = input.layout
     plan = _plans.get((layout, size, alpha, beta, k))

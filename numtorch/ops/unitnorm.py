@@ -36,8 +36,14 @@ def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out=None)
     """Divided by its p-norm along a dimension (at least eps).
 
     Args:
-        p: the norm's exponent.
+        input: of any shape.
+        p: the norm's order.
         dim: a dimension, or several.
+        eps: the least norm that is divided by.
+        out: where to put the result.
+
+    Returns:
+        The input's shape and dtype.
 
     Raises:
         IndexError: `dim` is out of range.

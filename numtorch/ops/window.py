@@ -187,22 +187,55 @@ def _max_grad_vjp(node, u):
 
 
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
-    """The largest element of each window of (N, C, H, W) or (C, H, W); with `return_indices` also where in its plane it is.
+    """The largest element of each window.
 
     Args:
-        kernel_size, stride, padding, dilation: a number or (height, width); the stride is the kernel's size when None.
-        ceil_mode: let the last window hang over the edge.
+        input: (N, C, H, W) or (C, H, W), of floating point.
+        kernel_size, stride, dilation: a number or (height, width); the stride is the kernel's size when None.
+        padding: the same, of -inf at both ends; at most half the kernel's size.
+        ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
+        return_indices: also return where in its plane each maximum is.
 
     Returns:
-        values, or (values, int64 indices into the flattened plane).
+        (N, C, H_out, W_out) or (C, H_out, W_out), with H_out = (H + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1, and
+        W likewise; or a pair of that and int64 places in the flattened plane.
+
+    Raises:
+        RuntimeError: options or extents that do not fit, or another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.max_pool2d(torch.arange(16.).view(1, 4, 4), 2, return_indices=True)
+        (tensor([[[ 5.,  7.],
+                 [13., 15.]]]), tensor([[[ 5,  7],
+                 [13, 15]]]))
     """
     plan = planned(plan_max, input.layout, "max_pool2d", 2, kernel_size, stride, padding, dilation, ceil_mode)
     return maxima(input, plan, return_indices)
 
 
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
-    """The largest element of each window of (N, C, L) or (C, L); with `return_indices` also where it is. Arguments as in two
-    dimensions."""
+    """The largest element of each window.
+
+    Args:
+        input: (N, C, L) or (C, L), of floating point.
+        kernel_size, stride, dilation: a number; the stride is the kernel's size when None.
+        padding: the same, of -inf at both ends; at most half the kernel's size.
+        ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
+        return_indices: also return where in its row each maximum is.
+
+    Returns:
+        (N, C, L_out) or (C, L_out), with L_out = (L + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1; or a pair of that
+        and int64 places in the flattened row.
+
+    Raises:
+        RuntimeError: options or extents that do not fit, or another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.max_pool1d(torch.tensor([[1., 3., 2., 4.]]), 2, return_indices=True)
+        (tensor([[3., 4.]]), tensor([[1, 3]]))
+    """
     plan = planned(plan_max, input.layout, "max_pool1d", 1, kernel_size, stride, padding, dilation, ceil_mode)
     return maxima(input, plan, return_indices)
 
@@ -274,19 +307,52 @@ def _mean_grad_vjp(node, u):
 
 def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
                divisor_override=None) -> Tensor:
-    """The mean of each window of (N, C, H, W) or (C, H, W).
+    """The mean of each window.
 
     Args:
-        kernel_size, stride, padding: a number or (height, width); the stride is the kernel's size when None.
-        ceil_mode: let the last window hang over the edge.
-        count_include_pad: whether padding counts as zeros in the mean.
+        input: (N, C, H, W) or (C, H, W), of floating point.
+        kernel_size, stride: a number or (height, width); the stride is the kernel's size when None.
+        padding: the same, at both ends; at most half the kernel's size.
+        ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
+        count_include_pad: whether padding counts as zeros in the mean, or not at all.
         divisor_override: divide by this instead of the window's size.
+
+    Returns:
+        (N, C, H_out, W_out) or (C, H_out, W_out), with H_out = (H + 2 padding - kernel_size) // stride + 1, and W likewise.
+
+    Raises:
+        RuntimeError: options or extents that do not fit, or another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.avg_pool2d(torch.arange(16.).view(1, 4, 4), 2)
+        tensor([[[ 2.5000,  4.5000],
+                 [10.5000, 12.5000]]])
     """
     return means(input, planned(plan_mean, input.layout, "avg_pool2d", 2, kernel_size, stride, padding, ceil_mode,
                                 count_include_pad, divisor_override))
 
 
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
-    """The mean of each window of (N, C, L) or (C, L). Arguments as for `avg_pool2d`."""
+    """The mean of each window.
+
+    Args:
+        input: (N, C, L) or (C, L), of floating point.
+        kernel_size, stride: a number; the stride is the kernel's size when None.
+        padding: the same, at both ends; at most half the kernel's size.
+        ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
+        count_include_pad: whether padding counts as zeros in the mean, or not at all.
+
+    Returns:
+        (N, C, L_out) or (C, L_out), with L_out = (L + 2 padding - kernel_size) // stride + 1.
+
+    Raises:
+        RuntimeError: options or extents that do not fit, or another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.avg_pool1d(torch.tensor([[1., 3., 2., 4.]]), 2)
+        tensor([[2., 3.]])
+    """
     return means(input, planned(plan_mean, input.layout, "avg_pool1d", 1, kernel_size, stride, padding, ceil_mode,
                                 count_include_pad, None))

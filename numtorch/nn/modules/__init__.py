@@ -30,6 +30,16 @@ from .activation import (
                          Threshold,
 )
 from .adaptive import AdaptiveLogSoftmaxWithLoss
+from .adaptivepooling import (
+                         AdaptiveAvgPool1d,
+                         AdaptiveAvgPool2d,
+                         AdaptiveAvgPool3d,
+                         AdaptiveMaxPool1d,
+                         AdaptiveMaxPool2d,
+                         AdaptiveMaxPool3d,
+                         FractionalMaxPool2d,
+                         FractionalMaxPool3d,
+)
 from .attention import MultiheadAttention
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -117,17 +127,9 @@ from .padding import (
                          ZeroPad3d,
 )
 from .pooling import (
-                         AdaptiveAvgPool1d,
-                         AdaptiveAvgPool2d,
-                         AdaptiveAvgPool3d,
-                         AdaptiveMaxPool1d,
-                         AdaptiveMaxPool2d,
-                         AdaptiveMaxPool3d,
                          AvgPool1d,
                          AvgPool2d,
                          AvgPool3d,
-                         FractionalMaxPool2d,
-                         FractionalMaxPool3d,
                          LPPool1d,
                          LPPool2d,
                          LPPool3d,

@@ -93,7 +93,34 @@ class _Convolution(Module):
 
 
 class Conv1d(_Convolution):
-    """Convolution of (N, C, L) or (C, L). Arguments as for `Conv2d`."""
+    """Cross-correlation of sequences with learned kernels, and a bias.
+
+    Args:
+        in_channels, out_channels: C and C_out, multiples of `groups`.
+        kernel_size, stride, dilation: a number.
+        padding: the same, at both ends; or "valid" for none, or "same" for results of the input's size, with a stride of 1.
+        groups: how many blocks of channels are convolved apart.
+        bias: whether to add one.
+        padding_mode: what the padding holds: "zeros", "reflect" (the mirror image), "replicate" (the edge) or "circular" (the
+            other end).
+        device, dtype: of the parameters; the defaults when None.
+
+    Attributes:
+        weight: (C_out, C / groups, K), uniform within 1 / sqrt(C / groups * K), as is
+        bias: (C_out), or None.
+
+    (N, C, L) or (C, L) -> (N, C_out, L_out) or (C_out, L_out), with L_out = (L + 2 padding - dilation (kernel_size - 1) - 1) //
+    stride + 1.
+
+    Raises:
+        ValueError: channels that `groups` does not divide, or another padding or padding mode.
+        RuntimeError: in the call, shapes or dtypes that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Conv1d(2, 4, 3, padding=1)(torch.zeros(1, 2, 8)).shape
+        torch.Size([1, 4, 8])
+    """
 
     dims, function = 1, staticmethod(conv1d)
 
@@ -104,18 +131,33 @@ class Conv1d(_Convolution):
 
 
 class Conv2d(_Convolution):
-    """Convolution of (N, C, H, W) or (C, H, W).
+    """Cross-correlation of images with learned kernels, and a bias.
 
     Args:
-        in_channels, out_channels: extents of the channel dimension.
+        in_channels, out_channels: C and C_out, multiples of `groups`.
         kernel_size, stride, dilation: a number or (height, width).
-        padding: the same, or "valid" or "same".
+        padding: the same, at both ends; or "valid" for none, or "same" for results of the input's size, with a stride of 1.
         groups: how many blocks of channels are convolved apart.
         bias: whether to add one.
-        padding_mode: what the padding holds: `"zeros"`, `"reflect"`, `"replicate"` or `"circular"`.
+        padding_mode: what the padding holds: "zeros", "reflect" (the mirror image), "replicate" (the edge) or "circular" (the
+            other end).
+        device, dtype: of the parameters; the defaults when None.
 
     Attributes:
-        weight: (out_channels, in_channels / groups, height, width), uniform within 1 / sqrt(fan in), as is the bias.
+        weight: (C_out, C / groups, KH, KW), uniform within 1 / sqrt(C / groups * KH * KW), as is
+        bias: (C_out), or None.
+
+    (N, C, H, W) or (C, H, W) -> (N, C_out, H_out, W_out) or (C_out, H_out, W_out), with H_out = (H + 2 padding - dilation
+    (kernel_size - 1) - 1) // stride + 1, and W likewise.
+
+    Raises:
+        ValueError: channels that `groups` does not divide, or another padding or padding mode.
+        RuntimeError: in the call, shapes or dtypes that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Conv2d(3, 6, 5, stride=2)(torch.zeros(1, 3, 28, 28)).shape
+        torch.Size([1, 6, 12, 12])
     """
 
     dims, function = 2, staticmethod(conv2d)
@@ -127,7 +169,34 @@ class Conv2d(_Convolution):
 
 
 class Conv3d(_Convolution):
-    """Convolution of (N, C, D, H, W) or (C, D, H, W). Arguments as for `Conv2d`, tuples in the order (depth, height, width)."""
+    """Cross-correlation of volumes with learned kernels, and a bias.
+
+    Args:
+        in_channels, out_channels: C and C_out, multiples of `groups`.
+        kernel_size, stride, dilation: a number or (depth, height, width).
+        padding: the same, at both ends; or "valid" for none, or "same" for results of the input's size, with a stride of 1.
+        groups: how many blocks of channels are convolved apart.
+        bias: whether to add one.
+        padding_mode: what the padding holds: "zeros", "reflect" (the mirror image), "replicate" (the edge) or "circular" (the
+            other end).
+        device, dtype: of the parameters; the defaults when None.
+
+    Attributes:
+        weight: (C_out, C / groups, KD, KH, KW), uniform within 1 / sqrt(C / groups * KD * KH * KW), as is
+        bias: (C_out), or None.
+
+    (N, C, D, H, W) or (C, D, H, W) -> (N, C_out, D_out, H_out, W_out) or (C_out, D_out, H_out, W_out), with H_out = (H + 2 padding
+    - dilation (kernel_size - 1) - 1) // stride + 1, and D and W likewise.
+
+    Raises:
+        ValueError: channels that `groups` does not divide, or another padding or padding mode.
+        RuntimeError: in the call, shapes or dtypes that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Conv3d(2, 4, 2)(torch.zeros(1, 2, 4, 4, 4)).shape
+        torch.Size([1, 4, 3, 3, 3])
+    """
 
     dims, function = 3, staticmethod(conv3d)
 
@@ -163,24 +232,103 @@ class _Transposed(_Convolution):
 
 
 class ConvTranspose1d(_Transposed):
-    """The transpose of `Conv1d`: it takes a convolution's output shape to its input shape."""
+    """The transpose of `Conv1d`: it takes a convolution's output shape to its input shape, as the gradient does.
+
+    Args:
+        in_channels, out_channels: C and C_out, multiples of `groups`.
+        kernel_size, stride, dilation: a number, of the convolution.
+        padding: the same; it takes elements off both ends.
+        output_padding: the same; elements added at the end, to choose among the sizes that convolve to the input's. Less than
+            stride or dilation.
+        groups: how many blocks of channels are convolved apart.
+        bias: whether to add one.
+        padding_mode: only "zeros".
+        device, dtype: of the parameters; the defaults when None.
+
+    Attributes:
+        weight: (C, C_out / groups, K), uniform within 1 / sqrt(C_out / groups * K), as is
+        bias: (C_out), or None.
+
+    (N, C, L) or (C, L) -> (N, C_out, L_out) or (C_out, L_out), with L_out = (L - 1) stride - 2 padding + dilation (kernel_size -
+    1) + output_padding + 1. A call with `output_size` finds the output padding itself.
+
+    Raises:
+        ValueError: channels that `groups` does not divide, another padding mode, or in the call a size that cannot be.
+        RuntimeError: in the call, shapes or dtypes that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ConvTranspose1d(2, 4, 4, stride=2, padding=1)(torch.zeros(1, 2, 8)).shape
+        torch.Size([1, 4, 16])
+    """
 
     dims, function = 1, staticmethod(conv_transpose1d)
 
 
 class ConvTranspose2d(_Transposed):
-    """The transpose of `Conv2d`: it takes a convolution's output shape to its input shape.
+    """The transpose of `Conv2d`: it takes a convolution's output shape to its input shape, as the gradient does.
 
     Args:
-        output_padding: rows and columns added to the result, to choose among the sizes that convolve to the input's.
-        in_channels, out_channels, kernel_size, stride, padding, groups, bias, dilation: as for `Conv2d`.
+        in_channels, out_channels: C and C_out, multiples of `groups`.
+        kernel_size, stride, dilation: a number or (height, width), of the convolution.
+        padding: the same; it takes elements off both ends.
+        output_padding: the same; elements added at the end, to choose among the sizes that convolve to the input's. Less than
+            stride or dilation.
+        groups: how many blocks of channels are convolved apart.
+        bias: whether to add one.
+        padding_mode: only "zeros".
+        device, dtype: of the parameters; the defaults when None.
+
+    Attributes:
+        weight: (C, C_out / groups, KH, KW), uniform within 1 / sqrt(C_out / groups * KH * KW), as is
+        bias: (C_out), or None.
+
+    (N, C, H, W) or (C, H, W) -> (N, C_out, H_out, W_out) or (C_out, H_out, W_out), with H_out = (H - 1) stride - 2 padding +
+    dilation (kernel_size - 1) + output_padding + 1, and W likewise. A call with `output_size` finds the output padding itself.
+
+    Raises:
+        ValueError: channels that `groups` does not divide, another padding mode, or in the call a size that cannot be.
+        RuntimeError: in the call, shapes or dtypes that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ConvTranspose2d(2, 4, 4, stride=2, padding=1)(torch.zeros(1, 2, 8, 8)).shape
+        torch.Size([1, 4, 16, 16])
     """
 
     dims, function = 2, staticmethod(conv_transpose2d)
 
 
 class ConvTranspose3d(_Transposed):
-    """The transpose of `Conv3d`: it takes a convolution's output shape to its input shape. Arguments as for
-    `ConvTranspose2d`."""
+    """The transpose of `Conv3d`: it takes a convolution's output shape to its input shape, as the gradient does.
+
+    Args:
+        in_channels, out_channels: C and C_out, multiples of `groups`.
+        kernel_size, stride, dilation: a number or (depth, height, width), of the convolution.
+        padding: the same; it takes elements off both ends.
+        output_padding: the same; elements added at the end, to choose among the sizes that convolve to the input's. Less than
+            stride or dilation.
+        groups: how many blocks of channels are convolved apart.
+        bias: whether to add one.
+        padding_mode: only "zeros".
+        device, dtype: of the parameters; the defaults when None.
+
+    Attributes:
+        weight: (C, C_out / groups, KD, KH, KW), uniform within 1 / sqrt(C_out / groups * KD * KH * KW), as is
+        bias: (C_out), or None.
+
+    (N, C, D, H, W) or (C, D, H, W) -> (N, C_out, D_out, H_out, W_out) or (C_out, D_out, H_out, W_out), with H_out = (H - 1) stride
+    - 2 padding + dilation (kernel_size - 1) + output_padding + 1, and D and W likewise. A call with `output_size` finds the output
+    padding itself.
+
+    Raises:
+        ValueError: channels that `groups` does not divide, another padding mode, or in the call a size that cannot be.
+        RuntimeError: in the call, shapes or dtypes that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ConvTranspose3d(2, 4, 2, stride=2)(torch.zeros(1, 2, 4, 4, 4)).shape
+        torch.Size([1, 4, 8, 8, 8])
+    """
 
     dims, function = 3, staticmethod(conv_transpose3d)

@@ -6,10 +6,22 @@ from .module import Module
 
 
 class Dropout(Module):
-    """Each element set to 0 with probability p in training, the others divided by 1 - p.
+    """Each element set to 0 with probability p in training, the others divided by 1 - p (Srivastava et al. 2014).
+
+    Args:
+        p: the probability.
+        inplace: write the result into the input.
+
+    Any shape -> the same shape.
 
     Raises:
         ValueError: p is outside [0, 1].
+
+    Example:
+        >>> import numtorch as torch
+        >>> layer = torch.nn.Dropout(0.5)
+        >>> sorted(set(layer(torch.ones(1000)).tolist())), layer.eval()(torch.ones(3))
+        ([0.0, 2.0], tensor([1., 1., 1.]))
     """
 
     function = staticmethod(F.dropout)
@@ -28,30 +40,91 @@ class Dropout(Module):
 
 
 class Dropout1d(Dropout):
-    """Dropout of whole channels of (N, C, L)."""
+    """Whole channels of sequences set to 0 with probability p in training, the others divided by 1 - p (Tompson et al. 2015).
+
+    Args:
+        p: the probability.
+        inplace: write the result into the input.
+
+    (N, C, L) or (C, L) -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Dropout1d(0.5)(torch.ones(1, 50, 3)).std(-1).max()
+        tensor(0.)
+    """
 
     function = staticmethod(F.dropout1d)
 
 
 class Dropout2d(Dropout):
-    """Dropout of whole channels of (N, C, H, W)."""
+    """Whole channels of images set to 0 with probability p in training, the others divided by 1 - p (Tompson et al. 2015).
+
+    Args:
+        p: the probability.
+        inplace: write the result into the input.
+
+    (N, C, H, W) -> the same shape; (N, C, L) too, with a warning, as in PyTorch.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Dropout2d(0.5)(torch.ones(1, 50, 1, 3)).std(-1).max()
+        tensor(0.)
+    """
 
     function = staticmethod(F.dropout2d)
 
 
 class Dropout3d(Dropout):
-    """Dropout of whole channels of (N, C, D, H, W)."""
+    """Whole channels of volumes set to 0 with probability p in training, the others divided by 1 - p (Tompson et al. 2015).
+
+    Args:
+        p: the probability.
+        inplace: write the result into the input.
+
+    (N, C, D, H, W) or (C, D, H, W) -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Dropout3d(0.5)(torch.ones(1, 50, 1, 1, 3)).std(-1).max()
+        tensor(0.)
+    """
 
     function = staticmethod(F.dropout3d)
 
 
 class AlphaDropout(Dropout):
-    """Dropout that keeps mean 0 and variance 1, for networks of `SELU`."""
+    """Elements set to selu's negative limit with probability p in training, then all scaled and shifted so that mean 0 and
+    variance 1 stay (Klambauer et al. 2017).
+
+    Args:
+        p: the probability.
+        inplace: write the result into the input.
+
+    Any shape -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.AlphaDropout(0.5).eval()(torch.tensor([-1., 1.]))
+        tensor([-1.,  1.])
+    """
 
     function = staticmethod(F.alpha_dropout)
 
 
 class FeatureAlphaDropout(Dropout):
-    """`AlphaDropout` of whole channels of (N, C, ...)."""
+    """`AlphaDropout` of whole channels.
+
+    Args:
+        p: the probability.
+        inplace: write the result into the input.
+
+    (N, C, *) -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.FeatureAlphaDropout(0.5)(torch.ones(1, 50, 3)).std(-1).max()
+        tensor(0.)
+    """
 
     function = staticmethod(F.feature_alpha_dropout)

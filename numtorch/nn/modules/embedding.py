@@ -10,15 +10,34 @@ from .module import Module
 
 
 class Embedding(Module):
-    """Rows of a learned (num_embeddings, embedding_dim) table, for indices of any shape.
+    """Rows of a learned table, by index.
 
     Args:
-        padding_idx: a row that starts at zero and is not learned.
-        max_norm: rows of a larger norm (of order `norm_type`) are scaled down to it when they are looked up.
+        num_embeddings, embedding_dim: the table's extents V and D.
+        padding_idx: a row that starts at zero and is not learned; negative from the end, None for none.
+        max_norm: rows of a larger norm are scaled down to it, in place, when they are looked up.
+        norm_type: the order of that norm.
         scale_grad_by_freq: divide a row's gradient by how often it was looked up.
+        sparse: not supported; False.
+        _weight: the table to begin with, (V, D), whose memory is shared.
+        _freeze: do not learn.
+        device, dtype: of the parameters; the defaults when None.
 
     Attributes:
-        weight: normal with standard deviation 1.
+        weight: (V, D), normal with standard deviation 1.
+
+    Integers (*) -> (*, D).
+
+    Raises:
+        AssertionError: a `padding_idx` that is no row, or a `_weight` of another shape.
+        IndexError: in the call, an index out of range.
+        NotImplementedError: in the call, with `sparse`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> table = torch.nn.Embedding(4, 2, padding_idx=0)
+        >>> table(torch.tensor([[1, 2, 0]])).shape, table.weight[0].tolist()
+        (torch.Size([1, 3, 2]), [0.0, 0.0])
     """
 
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx=None, max_norm=None, norm_type: float = 2.0,
@@ -48,7 +67,22 @@ class Embedding(Module):
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze: bool = True, padding_idx=None, **options):
-        """An embedding over a given table, learned only with `freeze=False`."""
+        """An embedding over a given table.
+
+        Args:
+            embeddings: (V, D), whose memory is shared.
+            freeze: do not learn it.
+            padding_idx: a row that gets no gradient.
+            options: further arguments of the class, by name.
+
+        Raises:
+            AssertionError: not two dimensions.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.nn.Embedding.from_pretrained(torch.tensor([[1., 2.], [3., 4.]]))(torch.tensor([1]))
+            tensor([[3., 4.]])
+        """
         if embeddings.layout.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         count, width = embeddings.layout.shape
@@ -69,17 +103,36 @@ def _options(module, *more):
 
 
 class EmbeddingBag(Embedding):
-    """Sums, means or maxima of the rows that bags of indices name, of a learned (num_embeddings, embedding_dim) table.
-
-    Called with (B, N) indices, or with (N) and `offsets` (B), it gives (B, embedding_dim).
+    """Sums, means or maxima of the rows of a learned table that bags of indices name.
 
     Args:
+        num_embeddings, embedding_dim: the table's extents V and D.
+        max_norm: rows of a larger norm are scaled down to it, in place, when they are looked up.
+        norm_type: the order of that norm.
+        scale_grad_by_freq: divide a row's gradient by how often it was looked up.
         mode: "sum", "mean" or "max".
+        sparse: not supported; False.
+        _weight: the table to begin with, (V, D), whose memory is shared.
         include_last_offset: whether `offsets` ends with where the last bag ends.
-        padding_idx: an index that does not count.
+        padding_idx: an index that does not count; None for none.
+        device, dtype: of the parameters; the defaults when None.
 
     Attributes:
-        weight: normal with standard deviation 1.
+        weight: (V, D), normal with standard deviation 1.
+
+    Integers (B, N), or (N) and `offsets` (B) that say where each bag starts -> (B, D). A call may also take `per_sample_weights`,
+    factors of the indices' shape, in mode "sum".
+
+    Raises:
+        ValueError: in the call, shapes or a mode that do not fit.
+        IndexError: in the call, an index out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> bags = torch.nn.EmbeddingBag.from_pretrained(torch.tensor([[1., 2.], [3., 4.], [5., 6.]]), mode="sum")
+        >>> bags(torch.tensor([0, 1, 2]), offsets=torch.tensor([0, 1]))
+        tensor([[ 1.,  2.],
+                [ 8., 10.]])
     """
 
     def __init__(self, num_embeddings: int, embedding_dim: int, max_norm=None, norm_type: float = 2.0,
@@ -91,7 +144,17 @@ class EmbeddingBag(Embedding):
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze: bool = True, padding_idx=None, **options):
-        """A bag of embeddings over a given table, learned only with `freeze=False`."""
+        """A bag of embeddings over a given table.
+
+        Args:
+            embeddings: (V, D), whose memory is shared.
+            freeze: do not learn it.
+            padding_idx: an index that does not count.
+            options: further arguments of the class, by name.
+
+        Raises:
+            AssertionError: not two dimensions.
+        """
         if embeddings.layout.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         count, width = embeddings.layout.shape

@@ -6,7 +6,18 @@ from .module import Module
 
 
 class Flatten(Module):
-    """Dimensions from `start_dim` to `end_dim` merged into one."""
+    """Dimensions from `start_dim` to `end_dim` merged into one.
+
+    Args:
+        start_dim, end_dim: the first and the last of them; all but the batch by default.
+
+    (N, *) -> (N, the product of *), by default.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Flatten()(torch.zeros(2, 3, 4)).shape
+        torch.Size([2, 12])
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1):
         super().__init__()
@@ -20,7 +31,22 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Dimension `dim` split into `unflattened_size`, in which one extent may be -1."""
+    """A dimension split into several.
+
+    Args:
+        dim: which.
+        unflattened_size: their extents, of which one may be -1 for what is left.
+
+    (*, N, *) -> (*, *unflattened_size, *).
+
+    Raises:
+        RuntimeError: in the call, extents whose product is another.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Unflatten(1, (2, -1))(torch.zeros(5, 6)).shape
+        torch.Size([5, 2, 3])
+    """
 
     def __init__(self, dim: int, unflattened_size):
         super().__init__()
@@ -34,7 +60,20 @@ class Unflatten(Module):
 
 
 class Unfold(Module):
-    """The windows of (N, C, H, W) as columns (N, C * KH * KW, positions)."""
+    """The windows of images as columns of a matrix.
+
+    Args:
+        kernel_size, dilation, stride: a number or (height, width).
+        padding: the same, zeros at both ends.
+
+    (N, C, H, W) or (C, H, W) -> (N, C * KH * KW, L) or (C * KH * KW, L), where L is the number of windows: the product of (H + 2
+    padding - dilation (kernel_size - 1) - 1) // stride + 1 and the same of W.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Unfold(2)(torch.arange(9.).view(1, 3, 3)).shape
+        torch.Size([4, 4])
+    """
 
     def __init__(self, kernel_size, dilation=1, padding=0, stride=1):
         super().__init__()
@@ -48,7 +87,24 @@ class Unfold(Module):
 
 
 class Fold(Module):
-    """Columns (N, C * KH * KW, positions) added up to (N, C, *output_size), each where `Unfold` would have taken it from."""
+    """Columns added up to images, each element where `Unfold` would have taken it from.
+
+    Args:
+        output_size: (H, W) or one number for both.
+        kernel_size, dilation, padding, stride: as of `Unfold`, whose L has to be the input's.
+
+    (N, C * KH * KW, L) or (C * KH * KW, L) -> (N, C, H, W) or (C, H, W).
+
+    Raises:
+        RuntimeError: in the call, extents that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Fold(3, 2)(torch.nn.Unfold(2)(torch.ones(1, 3, 3)))
+        tensor([[[1., 2., 1.],
+                 [2., 4., 2.],
+                 [1., 2., 1.]]])
+    """
 
     def __init__(self, output_size, kernel_size, dilation=1, padding=0, stride=1):
         super().__init__()

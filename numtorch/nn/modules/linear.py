@@ -12,7 +12,15 @@ from .module import Module
 
 
 class Identity(Module):
-    """Gives its input back, whatever it was made with."""
+    """Gives its input back, whatever it was made with.
+
+    Any shape -> the same tensor.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Identity(54, unused=True)(torch.tensor([1., 2.]))
+        tensor([1., 2.])
+    """
 
     def __init__(self, *args, **kwargs):
         super().__init__()
@@ -22,14 +30,26 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """x @ weight.T + bias, from (*, in_features) to (*, out_features).
+    """x @ weight.T + bias.
 
     Args:
         in_features, out_features: extents of the last dimension.
         bias: whether to add one.
+        device, dtype: of the parameters; the defaults when None.
 
     Attributes:
-        weight: (out_features, in_features), uniform within 1 / sqrt(in_features), as is the bias.
+        weight: (out_features, in_features), uniform within 1 / sqrt(in_features), as is
+        bias: (out_features), or None.
+
+    (*, in_features) -> (*, out_features).
+
+    Raises:
+        RuntimeError: in the call, another extent or dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Linear(3, 2)(torch.zeros(5, 3)).shape
+        torch.Size([5, 2])
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None):
@@ -57,10 +77,32 @@ class Linear(Module):
 
 
 class Bilinear(Module):
-    """x1 A_k x2 + b_k for each of `out_features` outputs; weight is (out_features, in1_features, in2_features)."""
+    """x1 A_k x2 + b_k for each output k.
+
+    Args:
+        in1_features, in2_features, out_features: extents of the last dimensions.
+        bias: whether to add one.
+        device, dtype: of the parameters; the defaults when None.
+
+    Attributes:
+        weight: A, (out_features, in1_features, in2_features), uniform within 1 / sqrt(in1_features), as is
+        bias: (out_features), or None.
+
+    (*, in1_features) and (*, in2_features) -> (*, out_features).
+
+    Raises:
+        ValueError: in1_features is not positive.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Bilinear(3, 4, 2)(torch.zeros(5, 3), torch.zeros(5, 4)).shape
+        torch.Size([5, 2])
+    """
 
     def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device=None, dtype=None):
         super().__init__()
+        if in1_features <= 0:
+            raise ValueError(f"in1_features must be > 0, but got (in1_features={in1_features})")
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         self.weight = Parameter(creation.empty(out_features, in1_features, in2_features, device=device, dtype=dtype))
         self.register_parameter("bias", Parameter(creation.empty(out_features, device=device, dtype=dtype)) if bias else None)

@@ -89,23 +89,99 @@ class _BatchNorm(_Statistics):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Each channel of (N, C) or (N, C, L) standardised over the batch (Ioffe and Szegedy 2015)."""
+    """Each channel standardised over the batch: (x - mean) / sqrt(var + eps) * weight + bias (Ioffe and Szegedy 2015).
 
-    __doc__ += _Statistics.__doc__[_Statistics.__doc__.index("\n\n"):]
+    Args:
+        num_features: the number of channels C.
+        eps: added to the variance.
+        momentum: the share of a batch in the running statistics; None for the mean over all batches.
+        affine: whether to learn a scale and, with `bias`, a shift.
+        track_running_stats: whether to keep statistics for evaluation; without, those of the batch are always used.
+        device, dtype: of the parameters; the defaults when None.
+        bias: whether to learn the shift.
+
+    Attributes:
+        weight, bias: (C), ones and zeros, or None.
+        running_mean, running_var, num_batches_tracked: buffers (C), (C) and (), or None. The variance in there is the unbiased
+            one.
+
+    (N, C) or (N, C, L) -> the same shape.
+
+    Raises:
+        ValueError: in the call, another number of dimensions, or in training a channel of a single value.
+        RuntimeError: in the call, another number of channels.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.BatchNorm1d(2, affine=False)(torch.tensor([[0., 1.], [2., 5.]]))
+        tensor([[-1.0000, -1.0000],
+                [ 1.0000,  1.0000]])
+    """
+
     dims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Each channel of (N, C, H, W) standardised over the batch (Ioffe and Szegedy 2015)."""
+    """Each channel standardised over the batch: (x - mean) / sqrt(var + eps) * weight + bias (Ioffe and Szegedy 2015).
 
-    __doc__ += _Statistics.__doc__[_Statistics.__doc__.index("\n\n"):]
+    Args:
+        num_features: the number of channels C.
+        eps: added to the variance.
+        momentum: the share of a batch in the running statistics; None for the mean over all batches.
+        affine: whether to learn a scale and, with `bias`, a shift.
+        track_running_stats: whether to keep statistics for evaluation; without, those of the batch are always used.
+        device, dtype: of the parameters; the defaults when None.
+        bias: whether to learn the shift.
+
+    Attributes:
+        weight, bias: (C), ones and zeros, or None.
+        running_mean, running_var, num_batches_tracked: buffers (C), (C) and (), or None. The variance in there is the unbiased
+            one.
+
+    (N, C, H, W) -> the same shape.
+
+    Raises:
+        ValueError: in the call, another number of dimensions, or in training a channel of a single value.
+        RuntimeError: in the call, another number of channels.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.BatchNorm2d(1, affine=False)(torch.tensor([0., 2.]).view(2, 1, 1, 1)).flatten()
+        tensor([-1.0000,  1.0000])
+    """
+
     dims = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """Each channel of (N, C, D, H, W) standardised over the batch (Ioffe and Szegedy 2015)."""
+    """Each channel standardised over the batch: (x - mean) / sqrt(var + eps) * weight + bias (Ioffe and Szegedy 2015).
 
-    __doc__ += _Statistics.__doc__[_Statistics.__doc__.index("\n\n"):]
+    Args:
+        num_features: the number of channels C.
+        eps: added to the variance.
+        momentum: the share of a batch in the running statistics; None for the mean over all batches.
+        affine: whether to learn a scale and, with `bias`, a shift.
+        track_running_stats: whether to keep statistics for evaluation; without, those of the batch are always used.
+        device, dtype: of the parameters; the defaults when None.
+        bias: whether to learn the shift.
+
+    Attributes:
+        weight, bias: (C), ones and zeros, or None.
+        running_mean, running_var, num_batches_tracked: buffers (C), (C) and (), or None. The variance in there is the unbiased
+            one.
+
+    (N, C, D, H, W) -> the same shape.
+
+    Raises:
+        ValueError: in the call, another number of dimensions, or in training a channel of a single value.
+        RuntimeError: in the call, another number of channels.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.BatchNorm3d(1, affine=False)(torch.tensor([0., 2.]).view(2, 1, 1, 1, 1)).flatten()
+        tensor([-1.0000,  1.0000])
+    """
+
     dims = (5,)
 
 
@@ -132,25 +208,115 @@ class _InstanceNorm(_Statistics):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Each channel of each example of (N, C, L) or (C, L) standardised (Ulyanov et al. 2016)."""
+    """Each channel of each example standardised: (x - mean) / sqrt(var + eps) * weight + bias (Ulyanov et al. 2016).
+
+    Args:
+        num_features: the number of channels C.
+        eps: added to the variance.
+        momentum: the share of a batch in the running statistics.
+        affine: whether to learn a scale and, with `bias`, a shift.
+        track_running_stats: whether to keep statistics, and to use them in evaluation.
+        device, dtype: of the parameters; the defaults when None.
+        bias: whether to learn the shift.
+
+    Attributes:
+        weight, bias: (C), ones and zeros, or None.
+        running_mean, running_var, num_batches_tracked: buffers (C), (C) and (), or None.
+
+    (N, C, L) or (C, L) -> the same shape.
+
+    Raises:
+        ValueError: in the call, another number of dimensions, a channel of a single value, or with `affine` another number of
+            channels.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.InstanceNorm1d(1)(torch.tensor([[0., 2.]])).flatten()
+        tensor([-1.0000,  1.0000])
+    """
 
     dims = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Each channel of each example of (N, C, H, W) or (C, H, W) standardised (Ulyanov et al. 2016)."""
+    """Each channel of each example standardised: (x - mean) / sqrt(var + eps) * weight + bias (Ulyanov et al. 2016).
+
+    Args:
+        num_features: the number of channels C.
+        eps: added to the variance.
+        momentum: the share of a batch in the running statistics.
+        affine: whether to learn a scale and, with `bias`, a shift.
+        track_running_stats: whether to keep statistics, and to use them in evaluation.
+        device, dtype: of the parameters; the defaults when None.
+        bias: whether to learn the shift.
+
+    Attributes:
+        weight, bias: (C), ones and zeros, or None.
+        running_mean, running_var, num_batches_tracked: buffers (C), (C) and (), or None.
+
+    (N, C, H, W) or (C, H, W) -> the same shape.
+
+    Raises:
+        ValueError: in the call, another number of dimensions, a channel of a single value, or with `affine` another number of
+            channels.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.InstanceNorm2d(1)(torch.tensor([[[0., 2.]]])).flatten()
+        tensor([-1.0000,  1.0000])
+    """
 
     dims = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Each channel of each example of (N, C, D, H, W) or (C, D, H, W) standardised (Ulyanov et al. 2016)."""
+    """Each channel of each example standardised: (x - mean) / sqrt(var + eps) * weight + bias (Ulyanov et al. 2016).
+
+    Args:
+        num_features: the number of channels C.
+        eps: added to the variance.
+        momentum: the share of a batch in the running statistics.
+        affine: whether to learn a scale and, with `bias`, a shift.
+        track_running_stats: whether to keep statistics, and to use them in evaluation.
+        device, dtype: of the parameters; the defaults when None.
+        bias: whether to learn the shift.
+
+    Attributes:
+        weight, bias: (C), ones and zeros, or None.
+        running_mean, running_var, num_batches_tracked: buffers (C), (C) and (), or None.
+
+    (N, C, D, H, W) or (C, D, H, W) -> the same shape.
+
+    Raises:
+        ValueError: in the call, another number of dimensions, a channel of a single value, or with `affine` another number of
+            channels.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.InstanceNorm3d(1)(torch.tensor([[[[0., 2.]]]])).flatten()
+        tensor([-1.0000,  1.0000])
+    """
 
     dims = (4, 5)
 
 
 class LocalResponseNorm(Module):
-    """x / (k + alpha * mean of squares over `size` neighbouring channels)^beta, for (N, C, ...) (Krizhevsky et al. 2012)."""
+    """x / (k + alpha * mean of squares over `size` neighbouring channels)^beta (Krizhevsky et al. 2012).
+
+    Args:
+        size: how many channels, half of them on each side; beyond the ends they count as 0.
+        alpha, beta, k: of the formula.
+
+    (N, C, *) -> the same shape, with at least one more dimension than channels.
+
+    Raises:
+        ValueError: in the call, fewer than 3 dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.LocalResponseNorm(2, alpha=2.0, beta=1.0)(torch.ones(1, 3, 1)).flatten()
+        tensor([0.5000, 0.3333, 0.3333])
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
         super().__init__()
@@ -164,19 +330,47 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """`LocalResponseNorm` under the name it had in Lua, with its default of k."""
+    """`LocalResponseNorm` under the name it had in Lua.
+
+    Args:
+        size: how many channels, half of them on each side; beyond the ends they count as 0.
+        alpha, beta, k: of the formula.
+
+    (N, C, H, W) -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.CrossMapLRN2d(2, alpha=2.0, beta=1.0)(torch.ones(1, 3, 1, 1)).flatten()
+        tensor([0.5000, 0.3333, 0.3333])
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
         super().__init__(size, alpha, beta, k)
 
 
 class LayerNorm(Module):
-    """Standardised over the last dimensions (Ba et al. 2016).
+    """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions (Ba et al. 2016).
 
     Args:
-        normalized_shape: their extents.
+        normalized_shape: the extents of the dimensions that share a mean: a number, or several.
         eps: added to the variance.
         elementwise_affine: whether to learn a scale, and with `bias` a shift, for each element.
+        bias: whether to learn the shift.
+        device, dtype: of the parameters; the defaults when None.
+
+    Attributes:
+        weight, bias: of normalized_shape, ones and zeros, or None.
+
+    (*, *normalized_shape) -> the same shape.
+
+    Raises:
+        RuntimeError: in the call, other extents.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.LayerNorm(2, elementwise_affine=False)(torch.tensor([[0., 2.], [3., 1.]]))
+        tensor([[-1.0000,  1.0000],
+                [ 1.0000, -1.0000]])
     """
 
     def __init__(self, normalized_shape, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device=None,
@@ -204,7 +398,27 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """x / sqrt(mean(x^2) + eps) * weight over the last dimensions; eps is the dtype's when None."""
+    """x / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019).
+
+    Args:
+        normalized_shape: the extents of the dimensions that share a mean: a number, or several.
+        eps: added to the mean; None for the dtype's distance of 1 and the next number.
+        elementwise_affine: whether to learn a scale for each element.
+        device, dtype: of the parameters; the defaults when None.
+
+    Attributes:
+        weight: of normalized_shape, ones, or None.
+
+    (*, *normalized_shape) -> the same shape.
+
+    Raises:
+        RuntimeError: in the call, other extents.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.RMSNorm(2, elementwise_affine=False)(torch.tensor([[1., 7.]]))
+        tensor([[0.2000, 1.4000]])
+    """
 
     def __init__(self, normalized_shape, eps=None, elementwise_affine: bool = True, device=None, dtype=None):
         super().__init__()
@@ -226,7 +440,29 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Standardised over each of `num_groups` groups of the channels of (N, C, ...) (Wu and He 2018)."""
+    """(x - mean) / sqrt(var + eps) * weight + bias over each group of channels of each example (Wu and He 2018).
+
+    Args:
+        num_groups: how many, of neighbouring channels.
+        num_channels: C, a multiple of it.
+        eps: added to the variance.
+        affine: whether to learn a scale and, with `bias`, a shift, for each channel.
+        device, dtype: of the parameters; the defaults when None.
+        bias: whether to learn the shift.
+
+    Attributes:
+        weight, bias: (C), ones and zeros, or None.
+
+    (N, C, *) -> the same shape.
+
+    Raises:
+        ValueError: groups that do not divide the channels, or in the call a group of a single value.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.GroupNorm(2, 4, affine=False)(torch.tensor([[0., 2., 3., 1.]]))
+        tensor([[-1.0000,  1.0000,  1.0000, -1.0000]])
+    """
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device=None, dtype=None, *,
                  bias: bool = True):

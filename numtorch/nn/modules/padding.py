@@ -34,86 +34,294 @@ class _ConstantPad(_Pad):
 
 
 class ConstantPad1d(_ConstantPad):
-    """Padding of the last dimension with a value."""
+    """The last dimension padded with a value.
+
+    Args:
+        padding: how many elements on each side: a number for all, or (before, after). Negative ones cut off.
+        value: the number that is put there.
+
+    (N, C, L) or (C, L) -> (N, C, L + before + after), or without N.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ConstantPad1d((1, 0), -1.0)(torch.tensor([[1., 2., 3.]]))
+        tensor([[-1.,  1.,  2.,  3.]])
+    """
 
 
 class ConstantPad2d(_ConstantPad):
-    """Padding of the last two dimensions with a value."""
+    """The last two dimensions padded with a value.
+
+    Args:
+        padding: how many elements on each side: a number for all, or (left, right, top, bottom). Negative ones cut off.
+        value: the number that is put there.
+
+    (N, C, H, W) or (C, H, W) -> (N, C, H + top + bottom, W + left + right), or without N.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ConstantPad2d(1, -1.0)(torch.tensor([[[1., 2.], [3., 4.]]]))
+        tensor([[[-1., -1., -1., -1.],
+                 [-1.,  1.,  2., -1.],
+                 [-1.,  3.,  4., -1.],
+                 [-1., -1., -1., -1.]]])
+    """
 
     dims = 2
 
 
 class ConstantPad3d(_ConstantPad):
-    """Padding of the last three dimensions with a value."""
+    """The last three dimensions padded with a value.
+
+    Args:
+        padding: how many elements on each side: a number for all, or (left, right, top, bottom, front, back). Negative ones cut
+            off.
+        value: the number that is put there.
+
+    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D + front + back, H + top + bottom, W + left + right), or without N.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ConstantPad3d(1, -1.0)(torch.ones(1, 2, 2, 2)).shape
+        torch.Size([1, 4, 4, 4])
+    """
 
     dims = 3
 
 
 class ZeroPad1d(_Pad):
-    """Padding of the last dimension with zeros."""
+    """The last dimension padded with zeros.
+
+    Args:
+        padding: how many elements on each side: a number for all, or (before, after). Negative ones cut off.
+
+    (N, C, L) or (C, L) -> (N, C, L + before + after), or without N.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ZeroPad1d((1, 0))(torch.tensor([[1., 2., 3.]]))
+        tensor([[0., 1., 2., 3.]])
+    """
 
 
 class ZeroPad2d(_Pad):
-    """Padding of the last two dimensions with zeros."""
+    """The last two dimensions padded with zeros.
+
+    Args:
+        padding: how many elements on each side: a number for all, or (left, right, top, bottom). Negative ones cut off.
+
+    (N, C, H, W) or (C, H, W) -> (N, C, H + top + bottom, W + left + right), or without N.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ZeroPad2d(1)(torch.tensor([[[1., 2.], [3., 4.]]]))
+        tensor([[[0., 0., 0., 0.],
+                 [0., 1., 2., 0.],
+                 [0., 3., 4., 0.],
+                 [0., 0., 0., 0.]]])
+    """
 
     dims = 2
 
 
 class ZeroPad3d(_Pad):
-    """Padding of the last three dimensions with zeros."""
+    """The last three dimensions padded with zeros.
+
+    Args:
+        padding: how many elements on each side: a number for all, or (left, right, top, bottom, front, back). Negative ones cut
+            off.
+
+    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D + front + back, H + top + bottom, W + left + right), or without N.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ZeroPad3d(1)(torch.ones(1, 2, 2, 2)).shape
+        torch.Size([1, 4, 4, 4])
+    """
 
     dims = 3
 
 
 class ReflectionPad1d(_Pad):
-    """Padding of the last dimension with its mirror image."""
+    """The last dimension padded with the mirror image, edges left out.
+
+    Args:
+        padding: how many elements on each side: a number for all, or (before, after); less than the extent. Negative ones cut off.
+
+    (N, C, L) or (C, L) -> (N, C, L + before + after), or without N.
+
+    Raises:
+        RuntimeError: in the call, a padding that is too wide.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ReflectionPad1d(2)(torch.tensor([[1., 2., 3.]]))
+        tensor([[3., 2., 1., 2., 3., 2., 1.]])
+    """
 
     mode = "reflect"
 
 
 class ReflectionPad2d(_Pad):
-    """Padding of the last two dimensions with their mirror image."""
+    """The last two dimensions padded with the mirror image, edges left out.
+
+    Args:
+        padding: how many elements on each side: a number for all, or (left, right, top, bottom); less than the extent. Negative
+            ones cut off.
+
+    (N, C, H, W) or (C, H, W) -> (N, C, H + top + bottom, W + left + right), or without N.
+
+    Raises:
+        RuntimeError: in the call, a padding that is too wide.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ReflectionPad2d(1)(torch.tensor([[[1., 2.], [3., 4.]]]))
+        tensor([[[4., 3., 4., 3.],
+                 [2., 1., 2., 1.],
+                 [4., 3., 4., 3.],
+                 [2., 1., 2., 1.]]])
+    """
 
     dims, mode = 2, "reflect"
 
 
 class ReflectionPad3d(_Pad):
-    """Padding of the last three dimensions with their mirror image."""
+    """The last three dimensions padded with the mirror image, edges left out.
+
+    Args:
+        padding: how many elements on each side: a number for all, or (left, right, top, bottom, front, back); less than the
+            extent. Negative ones cut off.
+
+    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D + front + back, H + top + bottom, W + left + right), or without N.
+
+    Raises:
+        RuntimeError: in the call, a padding that is too wide.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ReflectionPad3d(1)(torch.ones(1, 2, 2, 2)).shape
+        torch.Size([1, 4, 4, 4])
+    """
 
     dims, mode = 3, "reflect"
 
 
 class ReplicationPad1d(_Pad):
-    """Padding of the last dimension with its edges."""
+    """The last dimension padded with the edges.
+
+    Args:
+        padding: how many elements on each side: a number for all, or (before, after). Negative ones cut off.
+
+    (N, C, L) or (C, L) -> (N, C, L + before + after), or without N.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ReplicationPad1d((1, 0))(torch.tensor([[1., 2., 3.]]))
+        tensor([[1., 1., 2., 3.]])
+    """
 
     mode = "replicate"
 
 
 class ReplicationPad2d(_Pad):
-    """Padding of the last two dimensions with their edges."""
+    """The last two dimensions padded with the edges.
+
+    Args:
+        padding: how many elements on each side: a number for all, or (left, right, top, bottom). Negative ones cut off.
+
+    (N, C, H, W) or (C, H, W) -> (N, C, H + top + bottom, W + left + right), or without N.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ReplicationPad2d(1)(torch.tensor([[[1., 2.], [3., 4.]]]))
+        tensor([[[1., 1., 2., 2.],
+                 [1., 1., 2., 2.],
+                 [3., 3., 4., 4.],
+                 [3., 3., 4., 4.]]])
+    """
 
     dims, mode = 2, "replicate"
 
 
 class ReplicationPad3d(_Pad):
-    """Padding of the last three dimensions with their edges."""
+    """The last three dimensions padded with the edges.
+
+    Args:
+        padding: how many elements on each side: a number for all, or (left, right, top, bottom, front, back). Negative ones cut
+            off.
+
+    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D + front + back, H + top + bottom, W + left + right), or without N.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ReplicationPad3d(1)(torch.ones(1, 2, 2, 2)).shape
+        torch.Size([1, 4, 4, 4])
+    """
 
     dims, mode = 3, "replicate"
 
 
 class CircularPad1d(_Pad):
-    """Padding of the last dimension with its other end."""
+    """The last dimension padded with the other end.
+
+    Args:
+        padding: how many elements on each side: a number for all, or (before, after); at most the extent. Negative ones cut off.
+
+    (N, C, L) or (C, L) -> (N, C, L + before + after), or without N.
+
+    Raises:
+        RuntimeError: in the call, a padding that is too wide.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.CircularPad1d((1, 0))(torch.tensor([[1., 2., 3.]]))
+        tensor([[3., 1., 2., 3.]])
+    """
 
     mode = "circular"
 
 
 class CircularPad2d(_Pad):
-    """Padding of the last two dimensions with their other ends."""
+    """The last two dimensions padded with the other end.
+
+    Args:
+        padding: how many elements on each side: a number for all, or (left, right, top, bottom); at most the extent. Negative ones
+            cut off.
+
+    (N, C, H, W) or (C, H, W) -> (N, C, H + top + bottom, W + left + right), or without N.
+
+    Raises:
+        RuntimeError: in the call, a padding that is too wide.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.CircularPad2d(1)(torch.tensor([[[1., 2.], [3., 4.]]]))
+        tensor([[[4., 3., 4., 3.],
+                 [2., 1., 2., 1.],
+                 [4., 3., 4., 3.],
+                 [2., 1., 2., 1.]]])
+    """
 
     dims, mode = 2, "circular"
 
 
 class CircularPad3d(_Pad):
-    """Padding of the last three dimensions with their other ends."""
+    """The last three dimensions padded with the other end.
+
+    Args:
+        padding: how many elements on each side: a number for all, or (left, right, top, bottom, front, back); at most the extent.
+            Negative ones cut off.
+
+    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D + front + back, H + top + bottom, W + left + right), or without N.
+
+    Raises:
+        RuntimeError: in the call, a padding that is too wide.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.CircularPad3d(1)(torch.ones(1, 2, 2, 2)).shape
+        torch.Size([1, 4, 4, 4])
+    """
 
     dims, mode = 3, "circular"

@@ -1,4 +1,4 @@
-"""Pooling layers."""
+"""Pooling of windows that are all alike. Those that follow from the size of the result are in adaptivepooling.py."""
 from __future__ import annotations
 
 from .. import functional as F
@@ -23,31 +23,98 @@ class _MaxPool(Module):
 
 
 class MaxPool1d(_MaxPool):
-    """The largest element of each window of (N, C, L) or (C, L)."""
+    """The largest element of each window.
+
+    Args:
+        kernel_size, stride, dilation: a number; the stride is the kernel's size when None.
+        padding: the same, of -inf at both ends; at most half the kernel's size.
+        return_indices: also return where in its row each maximum is, for `MaxUnpool1d`.
+        ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
+
+    (N, C, L) or (C, L) -> (N, C, L_out) or (C, L_out), with L_out = (L + 2 padding - dilation (kernel_size - 1) - 1) // stride +
+    1. With `return_indices` a pair of that and int64 places of its shape.
+
+    Raises:
+        RuntimeError: in the call, options or extents that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.MaxPool1d(2)(torch.tensor([[1., 3., 2., 4.]]))
+        tensor([[3., 4.]])
+    """
 
     function = staticmethod(F.max_pool1d)
 
 
 class MaxPool2d(_MaxPool):
-    """The largest element of each window of (N, C, H, W) or (C, H, W).
+    """The largest element of each window.
 
     Args:
-        kernel_size, stride, padding, dilation: a number or (height, width); the stride is the kernel's size when None.
-        return_indices: also return where in its plane each maximum is.
-        ceil_mode: let the last window hang over the edge.
+        kernel_size, stride, dilation: a number or (height, width); the stride is the kernel's size when None.
+        padding: the same, of -inf at both ends; at most half the kernel's size.
+        return_indices: also return where in its plane each maximum is, for `MaxUnpool2d`.
+        ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
+
+    (N, C, H, W) or (C, H, W) -> (N, C, H_out, W_out) or (C, H_out, W_out), with H_out = (H + 2 padding - dilation (kernel_size -
+    1) - 1) // stride + 1, and W likewise. With `return_indices` a pair of that and int64 places of its shape.
+
+    Raises:
+        RuntimeError: in the call, options or extents that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.MaxPool2d(2)(torch.arange(16.).view(1, 4, 4))
+        tensor([[[ 5.,  7.],
+                 [13., 15.]]])
     """
 
     function = staticmethod(F.max_pool2d)
 
 
 class MaxPool3d(_MaxPool):
-    """The largest element of each window of (N, C, D, H, W) or (C, D, H, W). Arguments as in two dimensions."""
+    """The largest element of each window.
+
+    Args:
+        kernel_size, stride, dilation: a number or (depth, height, width); the stride is the kernel's size when None.
+        padding: the same, of -inf at both ends; at most half the kernel's size.
+        return_indices: also return where in its volume each maximum is, for `MaxUnpool3d`.
+        ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
+
+    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out), with H_out = (H + 2 padding -
+    dilation (kernel_size - 1) - 1) // stride + 1, and D and W likewise. With `return_indices` a pair of that and int64 places of
+    its shape.
+
+    Raises:
+        RuntimeError: in the call, options or extents that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.MaxPool3d(2)(torch.arange(8.).view(1, 2, 2, 2))
+        tensor([[[[7.]]]])
+    """
 
     function = staticmethod(F.max_pool3d)
 
 
 class AvgPool1d(Module):
-    """The mean of each window of (N, C, L) or (C, L)."""
+    """The mean of each window.
+
+    Args:
+        kernel_size, stride: a number; the stride is the kernel's size when None.
+        padding: the same, at both ends; at most half the kernel's size.
+        ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
+        count_include_pad: whether padding counts as zeros in the mean, or not at all.
+
+    (N, C, L) or (C, L) -> (N, C, L_out) or (C, L_out), with L_out = (L + 2 padding - kernel_size) // stride + 1.
+
+    Raises:
+        RuntimeError: in the call, options or extents that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.AvgPool1d(2)(torch.tensor([[1., 3., 2., 4.]]))
+        tensor([[2., 3.]])
+    """
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True):
         super().__init__()
@@ -64,13 +131,26 @@ class AvgPool1d(Module):
 
 
 class AvgPool2d(Module):
-    """The mean of each window of (N, C, H, W) or (C, H, W).
+    """The mean of each window.
 
     Args:
-        kernel_size, stride, padding: a number or (height, width); the stride is the kernel's size when None.
-        ceil_mode: let the last window hang over the edge.
-        count_include_pad: whether padding counts as zeros in the mean.
+        kernel_size, stride: a number or (height, width); the stride is the kernel's size when None.
+        padding: the same, at both ends; at most half the kernel's size.
+        ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
+        count_include_pad: whether padding counts as zeros in the mean, or not at all.
         divisor_override: divide by this instead of the window's size.
+
+    (N, C, H, W) or (C, H, W) -> (N, C, H_out, W_out) or (C, H_out, W_out), with H_out = (H + 2 padding - kernel_size) // stride +
+    1, and W likewise.
+
+    Raises:
+        RuntimeError: in the call, options or extents that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.AvgPool2d(2)(torch.arange(16.).view(1, 4, 4))
+        tensor([[[ 2.5000,  4.5000],
+                 [10.5000, 12.5000]]])
     """
 
     function = staticmethod(F.avg_pool2d)
@@ -91,7 +171,26 @@ class AvgPool2d(Module):
 
 
 class AvgPool3d(AvgPool2d):
-    """The mean of each window of (N, C, D, H, W) or (C, D, H, W). Arguments as in two dimensions."""
+    """The mean of each window.
+
+    Args:
+        kernel_size, stride: a number or (depth, height, width); the stride is the kernel's size when None.
+        padding: the same, at both ends; at most half the kernel's size.
+        ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
+        count_include_pad: whether padding counts as zeros in the mean, or not at all.
+        divisor_override: divide by this instead of the window's size.
+
+    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out), with H_out = (H + 2 padding -
+    kernel_size) // stride + 1, and D and W likewise.
+
+    Raises:
+        RuntimeError: in the call, options or extents that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.AvgPool3d(2)(torch.arange(8.).view(1, 2, 2, 2))
+        tensor([[[[3.5000]]]])
+    """
 
     function = staticmethod(F.avg_pool3d)
 
@@ -112,19 +211,60 @@ class _LPPool(Module):
 
 
 class LPPool1d(_LPPool):
-    """(sum x^p)^(1/p) over each window of (N, C, L) or (C, L)."""
+    """(sum of x^p)^(1/p) over each window: with p = 1 a sum, with infinity the largest magnitude.
+
+    Args:
+        norm_type: p.
+        kernel_size, stride: a number; the stride is the kernel's size when None.
+        ceil_mode: let the last window hang over the edge; what it lacks is made up for as in a mean.
+
+    (N, C, L) or (C, L) -> (N, C, L_out) or (C, L_out), with L_out = (L - kernel_size) // stride + 1.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.LPPool1d(2, 2)(torch.tensor([[3., 4., 0., 2.]]))
+        tensor([[5., 2.]])
+    """
 
     function = staticmethod(F.lp_pool1d)
 
 
 class LPPool2d(_LPPool):
-    """(sum x^p)^(1/p) over each window of (N, C, H, W) or (C, H, W)."""
+    """(sum of x^p)^(1/p) over each window: with p = 1 a sum, with infinity the largest magnitude.
+
+    Args:
+        norm_type: p.
+        kernel_size, stride: a number or (height, width); the stride is the kernel's size when None.
+        ceil_mode: let the last window hang over the edge; what it lacks is made up for as in a mean.
+
+    (N, C, H, W) or (C, H, W) -> (N, C, H_out, W_out) or (C, H_out, W_out), with H_out = (H - kernel_size) // stride + 1, and W
+    likewise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.LPPool2d(2, 2)(torch.ones(1, 2, 2))
+        tensor([[[2.]]])
+    """
 
     function = staticmethod(F.lp_pool2d)
 
 
 class LPPool3d(_LPPool):
-    """(sum x^p)^(1/p) over each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """(sum of x^p)^(1/p) over each window: with p = 1 a sum, with infinity the largest magnitude.
+
+    Args:
+        norm_type: p.
+        kernel_size, stride: a number or (depth, height, width); the stride is the kernel's size when None.
+        ceil_mode: let the last window hang over the edge; what it lacks is made up for as in a mean.
+
+    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out), with H_out = (H - kernel_size) //
+    stride + 1, and D and W likewise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.LPPool3d(2, 2)(torch.ones(1, 2, 2, 2))
+        tensor([[[[2.8284]]]])
+    """
 
     function = staticmethod(F.lp_pool3d)
 
@@ -146,118 +286,80 @@ class _MaxUnpool(Module):
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """Maxima put back to where `MaxPool1d` found them, zeros elsewhere."""
+    """Maxima put back to where `MaxPool1d` found them, zeros elsewhere.
+
+    Args:
+        kernel_size, stride, padding: those of the pooling; the stride is the kernel's size when None.
+
+    Calling it takes maxima and their places, both (N, C, L) or (C, L), and perhaps `output_size`: the extents of what was pooled,
+    with or without N and C, where several pool to the same. It gives (N, C, L_out) or (C, L_out), with L_out = (L - 1) stride - 2
+    padding + kernel_size.
+
+    Raises:
+        RuntimeError: in the call, places that are not int64, of another shape or out of range.
+        ValueError: in the call, an output size that pools to another shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[1., 3., 2., 4.]])
+        >>> maxima, places = torch.nn.MaxPool1d(2, return_indices=True)(x)
+        >>> torch.nn.MaxUnpool1d(2)(maxima, places)
+        tensor([[0., 3., 0., 4.]])
+    """
 
     function, dims = staticmethod(F.max_unpool1d), 1
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """Maxima put back to where `MaxPool2d` found them, zeros elsewhere."""
+    """Maxima put back to where `MaxPool2d` found them, zeros elsewhere.
+
+    Args:
+        kernel_size, stride, padding: those of the pooling; the stride is the kernel's size when None.
+
+    Calling it takes maxima and their places, both (N, C, H, W) or (C, H, W), and perhaps `output_size`: the extents of what was
+    pooled, with or without N and C, where several pool to the same. It gives (N, C, H_out, W_out) or (C, H_out, W_out), with H_out
+    = (H - 1) stride - 2 padding + kernel_size, and W likewise.
+
+    Raises:
+        RuntimeError: in the call, places that are not int64, of another shape or out of range.
+        ValueError: in the call, an output size that pools to another shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[[1., 2.], [4., 3.]]])
+        >>> maxima, places = torch.nn.MaxPool2d(2, return_indices=True)(x)
+        >>> torch.nn.MaxUnpool2d(2)(maxima, places)
+        tensor([[[0., 0.],
+                 [4., 0.]]])
+    """
 
     function, dims = staticmethod(F.max_unpool2d), 2
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """Maxima put back to where `MaxPool3d` found them, zeros elsewhere."""
+    """Maxima put back to where `MaxPool3d` found them, zeros elsewhere.
+
+    Args:
+        kernel_size, stride, padding: those of the pooling; the stride is the kernel's size when None.
+
+    Calling it takes maxima and their places, both (N, C, D, H, W) or (C, D, H, W), and perhaps `output_size`: the extents of what
+    was pooled, with or without N and C, where several pool to the same. It gives (N, C, D_out, H_out, W_out) or (C, D_out, H_out,
+    W_out), with H_out = (H - 1) stride - 2 padding + kernel_size, and D and W likewise.
+
+    Raises:
+        RuntimeError: in the call, places that are not int64, of another shape or out of range.
+        ValueError: in the call, an output size that pools to another shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[[[1., 2.], [4., 3.]], [[0., 0.], [0., 0.]]]])
+        >>> maxima, places = torch.nn.MaxPool3d(2, return_indices=True)(x)
+        >>> torch.nn.MaxUnpool3d(2)(maxima, places)
+        tensor([[[[0., 0.],
+                  [4., 0.]],
+        <BLANKLINE>
+                 [[0., 0.],
+                  [0., 0.]]]])
+    """
 
     function, dims = staticmethod(F.max_unpool3d), 3
-
-
-class _Adaptive(Module):
-    function = None
-
-    def __init__(self, output_size):
-        super().__init__()
-        self.output_size = output_size
-
-    def forward(self, input):
-        return type(self).function(input, self.output_size)
-
-    def extra_repr(self):
-        return f"output_size={self.output_size}"
-
-
-class AdaptiveAvgPool1d(_Adaptive):
-    """Means of windows chosen so that the result has `output_size` places."""
-
-    function = staticmethod(F.adaptive_avg_pool1d)
-
-
-class AdaptiveAvgPool2d(_Adaptive):
-    """Means of windows chosen so that the result has `output_size`: a number or (height, width), None keeping an extent."""
-
-    function = staticmethod(F.adaptive_avg_pool2d)
-
-
-class AdaptiveAvgPool3d(_Adaptive):
-    """Means of windows chosen so that the result has `output_size`: a number or (depth, height, width), None keeping an extent."""
-
-    function = staticmethod(F.adaptive_avg_pool3d)
-
-
-class _AdaptiveMax(_Adaptive):
-    def __init__(self, output_size, return_indices: bool = False):
-        super().__init__(output_size)
-        self.return_indices = return_indices
-
-    def forward(self, input):
-        return type(self).function(input, self.output_size, self.return_indices)
-
-
-class AdaptiveMaxPool1d(_AdaptiveMax):
-    """Maxima of windows chosen so that the result has `output_size` places; with `return_indices` also where they are."""
-
-    function = staticmethod(F.adaptive_max_pool1d)
-
-
-class AdaptiveMaxPool2d(_AdaptiveMax):
-    """Maxima of windows chosen so that the result has `output_size`; with `return_indices` also where they are."""
-
-    function = staticmethod(F.adaptive_max_pool2d)
-
-
-class AdaptiveMaxPool3d(_AdaptiveMax):
-    """Maxima of windows chosen so that the result has `output_size`; with `return_indices` also where they are."""
-
-    function = staticmethod(F.adaptive_max_pool3d)
-
-
-class _FractionalMaxPool(Module):
-    """Max pooling by any ratio, of windows placed at random (Graham 2014). Arguments as for the function."""
-
-    dims, function = 2, None
-
-    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False, _random_samples=None):
-        super().__init__()
-        name, dims = type(self).__name__, self.dims
-        self.kernel_size = _tuple(kernel_size, dims)
-        self.return_indices = return_indices
-        self.register_buffer("_random_samples", _random_samples)
-        self.output_size = None if output_size is None else _tuple(output_size, dims)
-        self.output_ratio = None if output_ratio is None else _tuple(output_ratio, dims)
-        if output_size is None and output_ratio is None:
-            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
-        if output_size is not None and output_ratio is not None:
-            raise ValueError("only one of output_size and output_ratio may be specified")
-        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
-            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
-
-    def forward(self, input):
-        return type(self).function(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
-                                   self._random_samples)
-
-
-def _tuple(value, dims):
-    return tuple(value) if hasattr(value, "__iter__") else (value,) * dims
-
-
-class FractionalMaxPool2d(_FractionalMaxPool):
-    """Fractional max pooling of images (N, C, H, W) or (C, H, W); arguments as for `functional.fractional_max_pool2d`."""
-
-    function = staticmethod(F.fractional_max_pool2d)
-
-
-class FractionalMaxPool3d(_FractionalMaxPool):
-    """Fractional max pooling of volumes (N, C, D, H, W) or (C, D, H, W); arguments as for `functional.fractional_max_pool3d`."""
-
-    dims, function = 3, staticmethod(F.fractional_max_pool3d)

@@ -6,14 +6,25 @@ from .module import Module
 
 
 class Upsample(Module):
-    """(N, C, ...) made larger or smaller by interpolation.
+    """Images made larger or smaller by interpolation.
 
     Args:
         size: the new extents, or one for all; or
-        scale_factor: what to multiply the extents with.
-        mode: `"nearest"`, `"linear"`, `"bilinear"`, `"bicubic"` or `"trilinear"`.
-        align_corners: whether the centres of the corner pixels stay where they are; else the outer edges do.
+        scale_factor: what to multiply the extents with, one number or one for each.
+        mode: "nearest", "linear" (3-D input), "bilinear", "bicubic" (4-D) or "trilinear" (5-D).
+        align_corners: whether the centres of the corner pixels stay where they are; else the outer edges do. Not of "nearest".
         recompute_scale_factor: compute positions from the extents, and not from `scale_factor`.
+
+    (N, C, L), (N, C, H, W) or (N, C, D, H, W) -> the same with the new extents, floor(extent * scale_factor).
+
+    Raises:
+        ValueError: in the call, options that do not go together.
+        NotImplementedError: in the call, a mode that the input's dimensions do not have.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.Upsample(scale_factor=2)(torch.tensor([[[1., 2.]]]))
+        tensor([[[1., 1., 2., 2.]]])
     """
 
     def __init__(self, size=None, scale_factor=None, mode: str = "nearest", align_corners=None, recompute_scale_factor=None):
@@ -34,21 +45,58 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """(N, C, H, W) made larger; each new pixel is the nearest old one."""
+    """Images made larger; each new pixel is the nearest old one.
+
+    Args:
+        size: (H_out, W_out), or one number for both; or
+        scale_factor: what to multiply the extents with.
+
+    (N, C, H, W) -> (N, C, H_out, W_out).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.UpsamplingNearest2d(scale_factor=2)(torch.tensor([[[[1., 2.]]]]))
+        tensor([[[[1., 1., 2., 2.],
+                  [1., 1., 2., 2.]]]])
+    """
 
     def __init__(self, size=None, scale_factor=None):
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """(N, C, H, W) made larger by bilinear interpolation, the centres of the corner pixels staying where they are."""
+    """Images made larger by bilinear interpolation, the centres of the corner pixels staying where they are.
+
+    Args:
+        size: (H_out, W_out), or one number for both; or
+        scale_factor: what to multiply the extents with.
+
+    (N, C, H, W) -> (N, C, H_out, W_out).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.UpsamplingBilinear2d(size=(1, 3))(torch.tensor([[[[1., 3.]]]]))
+        tensor([[[[1., 2., 3.]]]])
+    """
 
     def __init__(self, size=None, scale_factor=None):
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
 
 
 class PixelShuffle(Module):
-    """(*, C r^2, H, W) to (*, C, H r, W r)."""
+    """Groups of channels become pixels (Shi et al. 2016).
+
+    Args:
+        upscale_factor: r.
+
+    (*, C r^2, H, W) -> (*, C, H r, W r).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.PixelShuffle(2)(torch.arange(4).view(4, 1, 1))
+        tensor([[[0, 1],
+                 [2, 3]]])
+    """
 
     def __init__(self, upscale_factor: int):
         super().__init__()
@@ -62,7 +110,18 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """(*, C, H r, W r) to (*, C r^2, H, W)."""
+    """Pixels become channels: the inverse of `PixelShuffle`.
+
+    Args:
+        downscale_factor: r.
+
+    (*, C, H r, W r) -> (*, C r^2, H, W).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.PixelUnshuffle(2)(torch.arange(4).view(1, 2, 2)).flatten()
+        tensor([0, 1, 2, 3])
+    """
 
     def __init__(self, downscale_factor: int):
         super().__init__()
@@ -76,7 +135,18 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """Channels of (N, C, ...) dealt out over groups in turn."""
+    """Channels dealt out over groups in turn (Zhang et al. 2018).
+
+    Args:
+        groups: how many; it divides the channels.
+
+    (N, C, *) -> the same shape: channel g + groups * i is what i + C / groups * g was.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.ChannelShuffle(2)(torch.arange(4).view(1, 4, 1)).flatten()
+        tensor([0, 2, 1, 3])
+    """
 
     def __init__(self, groups: int):
         super().__init__()
