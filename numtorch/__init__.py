@@ -98,8 +98,9 @@ from .ops.window import avg_pool1d, max_pool1d, max_pool2d
 from .printing import set_printoptions
 from .storage import empty_cache
 from .exchange import from_dlpack, from_numpy, frombuffer
-from .tensor import (Size, Tensor, channels_last, channels_last_3d, contiguous_format, memory_format, memory_layout as layout,
+from .layout import (Size, channels_last, channels_last_3d, contiguous_format, memory_format, memory_layout as layout,
                      preserve_format, strided)
+from .tensor import Tensor
 
 __version__ = "0.1.0.dev0"
 

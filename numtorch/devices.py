@@ -3,7 +3,22 @@ from __future__ import annotations
 
 
 class device:
-    """`device("cpu")`, `device("cuda")`, `device("cuda", 1)`, `device("cuda:1")`. Equal devices are one object."""
+    """Where memory is: `device("cpu")`, `device("cuda")`, `device("cuda", 1)`, `device("cuda:1")`. Equal devices are one object.
+
+    As a context manager it is where new tensors are made when no other device is named.
+
+    Args:
+        type: "cpu" or "cuda", with an index behind a colon if any; an int for a CUDA device; or a device.
+        index: which of several.
+
+    Raises:
+        RuntimeError: another name, or an index twice or negative.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.device("cuda:1").index, torch.device("cuda", 1) is torch.device("cuda:1")
+        (1, True)
+    """
 
     __slots__ = ("type", "index")
     _interned: dict[tuple[str, int | None], device] = {}
@@ -60,15 +75,32 @@ _entered: list = []
 _listeners: list = []
 
 
-def set_default_device(device_) -> None:
-    """Make new tensors on a device where no other is named; None for the CPU."""
-    default[0] = cpu if device_ is None or device(device_).type == "cpu" else device(device_)
+def set_default_device(device) -> None:
+    """Make new tensors on a device where no other is named.
+
+    Args:
+        device: a device or its name; None for the CPU.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.set_default_device("cpu")
+        >>> torch.zeros(2).device
+        device(type='cpu')
+    """
+    wanted = cpu if device is None else type(cpu)(device)
+    default[0] = cpu if wanted.type == "cpu" else wanted
     for changed in _listeners:
         changed()
 
 
 def get_default_device() -> device:
-    """Where new tensors are made when no device is named."""
+    """Where new tensors are made when no device is named.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.get_default_device()
+        device(type='cpu')
+    """
     return default[0]
 
 

@@ -22,7 +22,13 @@ class dtype:
         numpy: the NumPy dtype of the same meaning (`None` for bfloat16, which NumPy lacks).
         storage: the NumPy dtype of the stored word.
         title: PyTorch's name for it in messages, such as `"Float"`.
-        category: 0 bool, 1 integer, 2 floating point, 3 complex; promotion looks at it first.
+        category: 0 bool, 1 integer, 2 floating point, 3 complex (the `kind` it is made with); promotion looks at it first.
+        kernel, compute: what it is called in kernels, and what they compute in.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.float16.itemsize, torch.uint8.is_signed
+        (2, False)
     """
 
     __slots__ = ("name", "itemsize", "is_floating_point", "is_complex", "is_signed", "numpy", "storage", "category",
@@ -117,12 +123,32 @@ _default_listeners: list = []
 
 
 def get_default_dtype() -> dtype:
-    """The dtype that floating-point literals become; float32 unless `set_default_dtype` changed it."""
+    """The dtype that floating-point literals become; float32 unless `set_default_dtype` changed it.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.get_default_dtype()
+        torch.float32
+    """
     return _default[0]
 
 
 def set_default_dtype(d) -> None:
-    """Make `d` (a floating-point dtype) the default. Raises TypeError for any other."""
+    """Make a dtype that which floating-point literals become, and integers in operations that need floating point.
+
+    Args:
+        d: a floating-point dtype.
+
+    Raises:
+        TypeError: any other.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.set_default_dtype(torch.float64)
+        >>> torch.tensor(1.0).dtype
+        torch.float64
+        >>> torch.set_default_dtype(torch.float32)
+    """
     if not (isinstance(d, dtype) and d.is_floating_point):
         raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
     if d is not _default[0]:
@@ -176,8 +202,16 @@ _promotions: dict[tuple[dtype, dtype], dtype] = {}
 def promote_types(a: dtype, b: dtype) -> dtype:
     """The smallest dtype that `a` and `b` both convert to, by PyTorch's table.
 
+    Args:
+        a, b: dtypes.
+
     Raises:
         RuntimeError: for uint16, uint32 or uint64 with a signed integer, which have no common type.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.promote_types(torch.uint8, torch.int8), torch.promote_types(torch.int64, torch.float16)
+        (torch.int16, torch.float16)
     """
     found = _promotions.get((a, b))
     if found is None:
@@ -186,7 +220,16 @@ def promote_types(a: dtype, b: dtype) -> dtype:
 
 
 def can_cast(source: dtype, target: dtype) -> bool:
-    """Whether PyTorch lets a result of dtype `source` be written into `target` (kind may rise, not fall)."""
+    """Whether a result of one dtype may be written into another: its kind (bool, integer, float, complex) may rise, not fall.
+
+    Args:
+        source, target: dtypes.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.can_cast(torch.float64, torch.float32), torch.can_cast(torch.float32, torch.int64)
+        (True, False)
+    """
     if source.category > target.category:
         return False
     return not (source.category > 0 and target.category == 0)
@@ -194,7 +237,27 @@ def can_cast(source: dtype, target: dtype) -> bool:
 
 # ---------------------------------------------------------------- limits
 class finfo:
-    """Limits of a floating-point dtype: `bits`, `eps`, `max`, `min`, `tiny`, `smallest_normal`, `resolution`, `dtype`."""
+    """Limits of a floating-point dtype, or of a complex one's parts.
+
+    Args:
+        type: the dtype; the default one when None.
+
+    Attributes:
+        bits: how many it takes.
+        eps: the distance from 1 to the next greater number.
+        max, min: the greatest finite number and its negative.
+        tiny, smallest_normal: the least positive number of full precision.
+        resolution: 10 to the minus of the decimal digits that are exact.
+        dtype: the dtype's name.
+
+    Raises:
+        TypeError: an integer dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.finfo(torch.float16).max, torch.finfo(torch.float16).eps
+        (65504.0, 0.0009765625)
+    """
 
     __slots__ = ("bits", "eps", "max", "min", "tiny", "smallest_normal", "resolution", "dtype")
 
@@ -235,7 +298,24 @@ def integer_limits(dtype) -> tuple[int, int]:
 
 
 class iinfo:
-    """Limits of an integer dtype: `bits`, `max`, `min`, `dtype`."""
+    """Limits of an integer dtype.
+
+    Args:
+        type: the dtype.
+
+    Attributes:
+        bits: how many it takes.
+        max, min: the greatest and the least number.
+        dtype: the dtype's name.
+
+    Raises:
+        TypeError: another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.iinfo(torch.int8).min, torch.iinfo(torch.int8).max
+        (-128, 127)
+    """
 
     __slots__ = ("bits", "max", "min", "dtype")
 

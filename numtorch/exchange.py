@@ -16,9 +16,10 @@ from .arrays import SharedMemory, host_array, raw_array, readable_array
 from .devices import cpu, default
 from .dtypes import dtype, int64
 from .dtypes import from_numpy as dtype_from_numpy
-from .layout import Layout
+from .layout import Layout, Size
+from .scalars import check_fits
 from .storage import address_of, foreign_storage
-from .tensor import Size, Tensor, alias, check_fits, fresh, lasting
+from .tensor import Tensor, alias, fresh, lasting
 from .tensor import wrap as tensor_over
 
 
@@ -103,7 +104,21 @@ def _storage_of(array, address, layout):
 
 
 def from_dlpack(source) -> Tensor:
-    """A tensor over the memory of anything that speaks DLPack (`__dlpack__`), such as a PyTorch or NumPy array."""
+    """A tensor over the memory of anything that speaks DLPack, such as a PyTorch or NumPy array.
+
+    Args:
+        source: an object with `__dlpack__`, in the CPU's memory.
+
+    Raises:
+        TypeError: something else.
+
+    Example:
+        >>> import numtorch as torch
+        >>> import numpy
+        >>> array = numpy.zeros(2, dtype=numpy.float32)
+        >>> torch.from_dlpack(array).fill_(7).shape, array.tolist()
+        (torch.Size([2]), [7.0, 7.0])
+    """
     if isinstance(source, Tensor):
         return alias(source)
     if not hasattr(source, "__dlpack__"):
@@ -114,8 +129,19 @@ def from_dlpack(source) -> Tensor:
 def frombuffer(buffer, *, dtype: dtype, count: int = -1, offset: int = 0) -> Tensor:
     """A 1-d tensor over the memory of an object with the buffer protocol.
 
+    Args:
+        buffer: such as a bytearray; of a read-only one the tensor must not be written to.
+        dtype: of the elements.
+        count: how many; -1 for all there are.
+        offset: bytes that are left out first.
+
     Raises:
         ValueError: the buffer is empty, too short, or not whole elements.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.frombuffer(bytearray([1, 2, 3, 4]), dtype=torch.uint8, offset=1)
+        tensor([2, 3, 4], dtype=torch.uint8)
     """
     raw = np.frombuffer(buffer, np.uint8)
     available = raw.size - offset
@@ -134,17 +160,20 @@ def frombuffer(buffer, *, dtype: dtype, count: int = -1, offset: int = 0) -> Ten
 
 
 def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """A tensor holding a copy of `data`: a number, nested sequences, a NumPy array or another tensor.
+    """A tensor holding a copy of `data`.
 
     Args:
-        data: what to copy. Python floats become the default dtype, ints int64, bools bool, complex the default's complex.
+        data: a number, nested sequences, a NumPy array or another tensor. Python floats become the default dtype, ints int64,
+            bools bool, complex numbers the default's complex.
         dtype: the dtype to convert to; taken from `data` when None.
-        device: where to put it; the CPU when None.
+        device: where to put it; the default device when None.
         requires_grad: whether to record what is computed from it.
+        pin_memory: taken for PyTorch's sake.
 
     Raises:
         ValueError: sequences of uneven lengths.
         TypeError: something that is not a number in `data`.
+        RuntimeError: a number that the dtype cannot hold.
 
     Example:
         >>> import numtorch as torch

@@ -18,11 +18,25 @@ from .kernels.forks import survive_fork
 
 
 class Size(tuple):
-    """A tensor's shape: a tuple that prints as `torch.Size([2, 3])` and counts elements with `numel()`."""
+    """A tensor's shape: a tuple that prints as `torch.Size([2, 3])`; slices and sums of it are Sizes.
+
+    Example:
+        >>> import numtorch as torch
+        >>> shape = torch.zeros(2, 3).shape
+        >>> shape, shape == (2, 3), shape[1:], shape.numel()
+        (torch.Size([2, 3]), True, torch.Size([3]), 6)
+    """
 
     __slots__ = ()
 
     def numel(self) -> int:
+        """How many elements a tensor of this shape has.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.Size((2, 3)).numel()
+            6
+        """
         count = 1
         for extent in self:
             count *= extent
@@ -239,3 +253,57 @@ def broadcast_strides(layout, shape) -> tuple:
     """A layout's strides for walking `shape`, to which it broadcasts: 0 along stretched dimensions."""
     shift = len(shape) - layout.ndim
     return (0,) * shift + tuple(0 if n == 1 else s for n, s in zip(layout.shape, layout.strides))
+
+
+# ---------------------------------------------------------------- PyTorch's names for orders in memory
+class _MemoryLayoutType(type):
+    def __instancecheck__(cls, value):
+        return type(value) is cls or isinstance(value, Layout)
+
+
+class memory_layout(metaclass=_MemoryLayoutType):
+    """PyTorch's `torch.layout`: a name for kinds of tensors. Every tensor here is `strided`, and its own layout equals that.
+
+    Args:
+        name: such as "strided".
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2).layout == torch.strided
+        True
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+    def __eq__(self, other):
+        return self is other or isinstance(other, Layout)
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+class memory_format(str):
+    """PyTorch's `torch.memory_format`: an order of the dimensions in memory, such as `torch.channels_last`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.zeros(1, 2, 3, 4).contiguous(memory_format=torch.channels_last)
+        >>> x.shape, x.stride()
+        (torch.Size([1, 2, 3, 4]), (24, 1, 8, 2))
+    """
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return f"torch.{self}"
+
+
+strided = memory_layout("strided")
+contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
+channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")

@@ -312,7 +312,12 @@ def _forget_the_dead():
 
 
 def empty_cache() -> None:
-    """Give every unused cached block back to the system."""
+    """Give every unused cached block of memory back to the system.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.empty_cache()
+    """
     host.empty()
     for ring in list(_rings.values()):
         if ring.capacity:

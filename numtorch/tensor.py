@@ -1,64 +1,23 @@
 """The Tensor: a storage, an address in it, a layout, and where it stands in the graph.
 
-What lives here is what a tensor *is*: shape, dtype, device, memory, and how it meets NumPy, DLPack, pickle and Python
-numbers. What can be computed with one is attached by the floors above (`ops/`, `autograd/`), each from one place.
+What lives here is what a tensor *is*: shape, dtype, device, memory, and how it meets NumPy, DLPack and pickle; Python numbers
+are in `scalars.py`. What can be computed with one is attached by the floors above (`ops/`, `autograd/`), each from one place.
 """
 from __future__ import annotations
 
 import ctypes
 from copy import deepcopy
-from math import copysign, inf
 from operator import attrgetter
 from struct import Struct
 from sys import getrefcount
 
-import numpy as np
-
 from .arrays import host_array, raw_array, readable_array
 from .devices import cpu
-from .dtypes import bool_, dtype, float64, int64
-from .layout import Layout, formatted, wrap_dim
-from .layout import Size as Size
+from .dtypes import dtype
+from .layout import Layout, contiguous_format, formatted, wrap_dim
 from .storage import FREE, Storage, host, inferring, made_in_mode, new_storage, ring_for, take
 
 new = object.__new__
-
-
-class _MemoryLayoutType(type):
-    def __instancecheck__(cls, value):
-        return type(value) is cls or isinstance(value, Layout)
-
-
-class memory_layout(metaclass=_MemoryLayoutType):
-    """PyTorch's `torch.layout`: a name for kinds of tensors. Every tensor here is `strided`, and its own layout equals that."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name):
-        self.name = name
-
-    def __repr__(self):
-        return f"torch.{self.name}"
-
-    def __eq__(self, other):
-        return self is other or isinstance(other, Layout)
-
-    def __hash__(self):
-        return hash(self.name)
-
-
-class memory_format(str):
-    """PyTorch's `torch.memory_format`: an order of the dimensions in memory."""
-
-    __slots__ = ()
-
-    def __repr__(self):
-        return f"torch.{self}"
-
-
-strided = memory_layout("strided")
-contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
-channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 
 
 class TensorType(type):
@@ -74,9 +33,16 @@ class TensorType(type):
 class Tensor(metaclass=TensorType):
     """An n-dimensional array that can record how it was computed.
 
-    Made by `tensor`, `zeros`, `from_numpy` and the like. In the slots: `storage` (memory), `address` (of the first
-    element), `layout`, and `node` (None, or its place in the graph: a Leaf for one whose gradient is wanted, a Node for
-    a result). Python attributes may be set on it freely.
+    Made by `tensor`, `zeros`, `from_numpy` and the like; `Tensor(data)` and `Tensor(2, 3)` are PyTorch's old ways. In the slots:
+    `storage` (memory), `address` (of the first element), `layout`, and `node` (None, or its place in the graph: a Leaf for one
+    whose gradient is wanted, a Node for a result). Python attributes may be set on it freely.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2.], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
     """
 
     __slots__ = ("storage", "address", "layout", "node", "__weakref__", "__dict__")
@@ -89,10 +55,29 @@ class Tensor(metaclass=TensorType):
     __array_priority__ = 1000                            # numpy_array * tensor is ours
 
     # ------------------------------------------------------------ what it is
-    shape = property(attrgetter("layout.size"))          # half the time of a function
+    shape = property(attrgetter("layout.size"), doc="""The extents, as a `Size`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2, 3).shape
+        torch.Size([2, 3])
+    """)                                                 # half the time of a function
 
     def size(self, dim=None):
-        """The shape, or one extent of it."""
+        """The shape, or one extent of it.
+
+        Args:
+            dim: which extent; None for the shape.
+
+        Raises:
+            IndexError: there is no such dimension.
+
+        Example:
+            >>> import numtorch as torch
+            >>> x = torch.zeros(2, 3)
+            >>> x.size(), x.size(-1)
+            (torch.Size([2, 3]), 3)
+        """
         if dim is None:
             return self.layout.size
         shape = self.layout.shape
@@ -101,79 +86,209 @@ class Tensor(metaclass=TensorType):
         return shape[wrap_dim(dim, len(shape))]
 
     def stride(self, dim=None):
-        """The strides in elements, or one of them."""
+        """How far apart neighbours along each dimension lie in memory, in elements, or along one of them.
+
+        Args:
+            dim: which dimension; None for all.
+
+        Raises:
+            IndexError: there is no such dimension.
+
+        Example:
+            >>> import numtorch as torch
+            >>> x = torch.zeros(2, 3)
+            >>> x.stride(), x.t().stride(0)
+            ((3, 1), 1)
+        """
         if dim is None:
             return self.layout.strides
         return self.layout.strides[wrap_dim(dim, self.layout.ndim)]
 
     @property
     def dtype(self) -> dtype:
+        """The elements' type.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.tensor([1, 2]).dtype
+            torch.int64
+        """
         return self.layout.dtype
 
     @property
     def device(self):
+        """Where the memory is.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.tensor([1, 2]).device
+            device(type='cpu')
+        """
         return self.layout.device
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.zeros(2, 3).ndim
+            2
+        """
         return self.layout.ndim
 
     def dim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.zeros(2, 3).dim()
+            2
+        """
         return self.layout.ndim
 
     ndimension = dim
 
     def numel(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.zeros(2, 3).numel()
+            6
+        """
         return self.layout.numel
 
     nelement = numel
 
     def element_size(self) -> int:
-        """Bytes an element takes."""
+        """Bytes an element takes.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.tensor([1, 2]).element_size()
+            8
+        """
         return self.layout.dtype.itemsize
 
     @property
     def itemsize(self) -> int:
+        """Bytes an element takes.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.tensor([1, 2]).itemsize
+            8
+        """
         return self.layout.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
+        """Bytes the elements take, whatever memory the tensor spans.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.zeros(2, 3).nbytes
+            24
+        """
         return self.layout.nbytes
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
+        """The address of the first element; 0 where there is none.
+
+        Example:
+            >>> import numtorch as torch
+            >>> x = torch.zeros(2, 3)
+            >>> x[1].data_ptr() - x.data_ptr()
+            12
+        """
         return self.address if self.layout.numel else 0
 
     def storage_offset(self) -> int:
-        """Elements between the start of the storage and the first element."""
+        """Elements between the start of the storage and the first element.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.zeros(2, 3)[1].storage_offset()
+            3
+        """
         return (self.address - self.storage.address) // self.layout.dtype.itemsize
 
     def untyped_storage(self) -> Storage:
-        """The memory this tensor lies in, shared with its views."""
+        """The memory this tensor lies in, shared with its views.
+
+        Example:
+            >>> import numtorch as torch
+            >>> x = torch.zeros(2, 3)
+            >>> x[1].untyped_storage() is x.untyped_storage()
+            True
+        """
         return self.storage
 
     def is_contiguous(self, memory_format=contiguous_format) -> bool:
-        """Whether the elements are row-major without gaps, or in the order of another memory format."""
+        """Whether the elements are row-major without gaps, or in the order of another memory format.
+
+        Args:
+            memory_format: such as `torch.channels_last`.
+
+        Example:
+            >>> import numtorch as torch
+            >>> x = torch.zeros(2, 3)
+            >>> x.is_contiguous(), x.t().is_contiguous()
+            (True, False)
+        """
         layout = self.layout
         return layout.contiguous if memory_format == "contiguous_format" else layout is formatted(layout, memory_format)
 
     def is_floating_point(self) -> bool:
+        """Whether the elements are real floating-point numbers.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.tensor([1.0]).is_floating_point()
+            True
+        """
         return self.layout.dtype.is_floating_point
 
     def is_complex(self) -> bool:
+        """Whether the elements are complex.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.tensor([1.j]).is_complex()
+            True
+        """
         return self.layout.dtype.is_complex
 
     def is_signed(self) -> bool:
+        """Whether the elements may be negative.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.tensor([True]).is_signed()
+            False
+        """
         return self.layout.dtype.is_signed
 
     @property
     def is_cuda(self) -> bool:
+        """Whether the memory is a GPU's.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.tensor([1.0]).is_cuda
+            False
+        """
         return self.layout.device.type == "cuda"
 
     def get_device(self) -> int:
-        """The CUDA device's index; -1 on the CPU."""
+        """The CUDA device's index; -1 on the CPU.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.tensor([1.0]).get_device()
+            -1
+        """
         return -1 if self.layout.device is cpu else self.layout.device.index or 0
 
     def __len__(self):
@@ -190,7 +305,15 @@ class Tensor(metaclass=TensorType):
         return self.storage.version
 
     def is_inference(self) -> bool:
-        """Whether the memory was made in `inference_mode`: no backward can save it, and it is written to inside the mode only."""
+        """Whether the memory was made in `inference_mode`: no backward can save it, and it is written to inside the mode only.
+
+        Example:
+            >>> import numtorch as torch
+            >>> with torch.inference_mode():
+            ...     x = torch.ones(2)
+            >>> x.is_inference()
+            True
+        """
         return self.storage.inference
 
     # ------------------------------------------------------------ NumPy
@@ -203,6 +326,13 @@ class Tensor(metaclass=TensorType):
         Raises:
             TypeError: the tensor is on another device, or its dtype is bfloat16, which NumPy lacks.
             RuntimeError: the tensor requires grad.
+
+        Example:
+            >>> import numtorch as torch
+            >>> x = torch.tensor([1., 2.])
+            >>> x.numpy()[0] = 7
+            >>> x
+            tensor([7., 2.])
         """
         if self.layout.device is not cpu:
             if not force:
@@ -224,7 +354,13 @@ class Tensor(metaclass=TensorType):
         return memoryview(self.numpy())
 
     def tolist(self):
-        """Nested lists of Python numbers (a number for a 0-dim tensor)."""
+        """Nested lists of Python numbers (a number for a 0-dim tensor).
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.tensor([[1, 2], [3, 4]]).tolist()
+            [[1, 2], [3, 4]]
+        """
         if self.layout.device is not cpu:
             return self.cpu().tolist()
         layout = self.layout
@@ -239,7 +375,16 @@ class Tensor(metaclass=TensorType):
         return list(unpack(block.from_address(self.address)))
 
     def item(self):
-        """The one element as a Python number. Raises RuntimeError when there is not exactly one."""
+        """The one element as a Python number.
+
+        Raises:
+            RuntimeError: there is not exactly one.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.tensor([[1.5]]).item()
+            1.5
+        """
         layout = self.layout
         if layout.numel != 1:
             raise RuntimeError(f"a Tensor with {layout.numel} elements cannot be converted to Scalar")
@@ -332,7 +477,7 @@ class Tensor(metaclass=TensorType):
 bare = type.__call__.__get__(Tensor, TensorType)         # a tensor without its parts
 
 
-_READERS = {"float32": ctypes.c_float, "float64": ctypes.c_double, "int64": ctypes.c_int64, "int32": ctypes.c_int32,
+READERS = {"float32": ctypes.c_float, "float64": ctypes.c_double, "int64": ctypes.c_int64, "int32": ctypes.c_int32,
             "int16": ctypes.c_int16, "int8": ctypes.c_int8, "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16,
             "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64, "bool": ctypes.c_bool}
 
@@ -341,7 +486,7 @@ _LETTERS = {"float16": "e", "float32": "f", "float64": "d", "int64": "q", "int32
             "uint16": "H", "uint32": "I", "uint64": "Q", "bool": "?"}
 
 
-_READ = {dtype.by_name[name]: reader.from_address for name, reader in _READERS.items()}
+_READ = {dtype.by_name[name]: reader.from_address for name, reader in READERS.items()}
 
 
 # ---------------------------------------------------------------- making tensors
@@ -419,69 +564,6 @@ def alias(source, kind=Tensor):
 def view_of(source: Tensor, layout: Layout, offset: int, node=None) -> Tensor:
     """Another layout over a tensor's memory, `offset` elements on. The tape is the caller's business."""
     return wrap(source.storage, source.address + offset * source.layout.dtype.itemsize, layout, node)
-
-
-# ---------------------------------------------------------------- Python numbers
-# A number among tensors is a 0-dim tensor whose layout is `weak`: promotion gives way to tensors of its kind, and plans
-# and kernels need no case of their own. Recent ones are kept: `x * 2` in a loop makes its 2 once.
-_WEAK = {bool: Layout.of(bool_, (), (), weak=True), int: Layout.of(int64, (), (), weak=True),
-         float: Layout.of(float64, (), (), weak=True), complex: Layout.of(dtype.by_name["complex128"], (), (), weak=True)}
-NUMBERS = frozenset(_WEAK)
-recent_numbers: dict[tuple, Tensor] = {}                 # by (type, value)
-
-
-def check_fits(value, dtype: dtype) -> None:
-    """Raise RuntimeError for a Python number that a dtype cannot hold, as PyTorch does: fills would wrap it around."""
-    if type(value) is complex and dtype.category < 3:
-        fits = not value.imag
-        value = value.real
-    else:
-        fits = True
-    if dtype.category == 1:
-        bits = 8 * dtype.itemsize                        # a negative number may wrap around in an unsigned dtype, as in PyTorch
-        high = 1 << bits if not dtype.is_signed else 1 << bits - 1
-        fits = fits and (-high - dtype.is_signed < value < high)
-    elif dtype.category == 2 and fits and -inf < value < inf:
-        fits = -_LARGEST[dtype.name] <= value <= _LARGEST[dtype.name]
-    if not fits:
-        raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(dtype.name, dtype.name + '_t')} without overflow")
-
-
-_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38, "float64": inf}
-_C_NAMES = {"float16": "at::Half", "bfloat16": "at::BFloat16", "float32": "float", "float64": "double"}
-
-
-def number(value) -> Tensor | None:
-    """A Python number as a weak 0-dim tensor, or None for what is not a number.
-
-    Raises:
-        RuntimeError: an int that does not fit 64 bits.
-    """
-    kind = type(value)
-    layout = _WEAK.get(kind)
-    if layout is None:
-        if isinstance(value, np.generic):
-            return number(value.item())
-        for base in (bool, int, float, complex):
-            if isinstance(value, base):
-                return number(base(value))  # type: ignore[arg-type]
-        return None
-    key = (kind, value)
-    if not value and kind is not int:                    # 0.0 equals -0.0, and neither may stand for the other
-        key = (kind, repr(value)) if kind is complex else (kind, copysign(1, value), 0)
-    found = recent_numbers.get(key)
-    if found is not None:
-        return found
-    if kind is int and not -1 << 63 <= value < 1 << 63:
-        raise RuntimeError(f"value cannot be converted to type int64_t without overflow: {value}")
-    out = kept(layout)
-    parts = (value.real, value.imag) if kind is complex else (value,)
-    for position, part in enumerate(parts):
-        _READERS["float64" if kind is complex else layout.dtype.name].from_address(out.address + 8 * position).value = part
-    if len(recent_numbers) >= 1024:
-        recent_numbers.clear()
-    recent_numbers[key] = out
-    return out
 
 
 # ---------------------------------------------------------------- pickle

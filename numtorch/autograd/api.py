@@ -72,6 +72,13 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph: bool =
     Raises:
         RuntimeError: a tensor that requires no grad, a missing gradient for a non-scalar, a second backward through a
             freed graph, or a saved tensor that was changed in place.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2.], requires_grad=True)
+        >>> torch.autograd.backward(x * x, torch.tensor([1., 10.]))
+        >>> x.grad
+        tensor([ 2., 40.])
     """
     if modes.inference:
         raise RuntimeError("backward: not possible inside inference_mode, where nothing is recorded")
@@ -106,16 +113,20 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
     Args:
         outputs, inputs: one tensor or several.
         grad_outputs: gradients to start with, as for `backward`.
+        retain_graph: keep the graph for another backward; by default only with `create_graph`.
+        create_graph: record the computation of the gradients, so that they can be differentiated in turn.
+        only_inputs: taken for PyTorch's sake; only gradients of the inputs are computed.
+        allow_unused: give None for inputs that the outputs do not depend on, instead of raising.
         is_grads_batched: the first dimension of each of `grad_outputs` counts gradients to start with, and of each result
             the gradients they give.
-        allow_unused: give None for inputs that the outputs do not depend on, instead of raising.
-        materialize_grads: give zeros for them.
+        materialize_grads: give zeros for inputs that the outputs do not depend on.
 
     Returns:
         A gradient for each input.
 
     Raises:
         RuntimeError: an input requires no grad, or was not used.
+        ValueError: `materialize_grads` with `allow_unused=False`.
 
     Example:
         >>> import numtorch as torch
@@ -173,9 +184,20 @@ def _backward(self, gradient=None, retain_graph=None, create_graph: bool = False
 
     Args:
         gradient: what to start with; may be left out for a scalar.
-        retain_graph: keep the graph for another backward.
+        retain_graph: keep the graph for another backward; by default only with `create_graph`.
         create_graph: record the computation, so that gradients can be differentiated.
         inputs: the leaves to compute for; all when None.
+
+    Raises:
+        RuntimeError: this tensor requires no grad, `gradient` is missing for a non-scalar, the graph was freed by an earlier
+            backward, or a saved tensor was changed in place.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor(3., requires_grad=True)
+        >>> (x * x).backward()
+        >>> x.grad
+        tensor(6.)
     """
     node = self.node
     if gradient is None and inputs is None and node is not None and self.layout.numel == 1 \
@@ -189,7 +211,14 @@ def _backward(self, gradient=None, retain_graph=None, create_graph: bool = False
 
 
 def _requires_grad(self) -> bool:
-    """Whether what is computed from this tensor is recorded."""
+    """Whether what is computed from this tensor is recorded. May be set, as `requires_grad_` does.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor(3., requires_grad=True)
+        >>> x.requires_grad, (x * 2).requires_grad, x.detach().requires_grad
+        (True, True, False)
+    """
     return self.node is not None
 
 
@@ -200,8 +229,16 @@ def _set_requires_grad(self, value):
 def _requires_grad_(self, requires_grad: bool = True):
     """Start (or stop) recording what is computed from this tensor, and return it.
 
+    Args:
+        requires_grad: False to stop.
+
     Raises:
         RuntimeError: not a floating-point or complex tensor, or one that has a history.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., 2.]).requires_grad_()
+        tensor([1., 2.], requires_grad=True)
     """
     node = self.node
     if requires_grad:
@@ -225,12 +262,26 @@ def _requires_grad_(self, requires_grad: bool = True):
 
 
 def _is_leaf(self) -> bool:
-    """Whether this tensor is where the graph begins: made by the user, or not recorded at all."""
+    """Whether this tensor is where the graph begins: made by the user, or not recorded at all.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor(3., requires_grad=True)
+        >>> x.is_leaf, (x * 2).is_leaf
+        (True, False)
+    """
     return self.node is None or type(self.node) is Leaf
 
 
 def _grad_fn(self):
-    """The node of the call that made this tensor; None for leaves."""
+    """The node of the call that made this tensor; None for leaves.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor(3., requires_grad=True)
+        >>> x.grad_fn, x.exp().grad_fn.name()
+        (None, 'ExpBackward0')
+    """
     node = self.node
     if node is None or type(node) is Leaf:
         return None
@@ -238,11 +289,27 @@ def _grad_fn(self):
 
 
 def _output_nr(self) -> int:
+    """Which output of its node this tensor is.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([3., 1.], requires_grad=True)
+        >>> [part.output_nr for part in x.unbind()]
+        [0, 1]
+    """
     return self.node.index if type(self.node) is Output else 0
 
 
 def _get_grad(self):
-    """The gradient that backward left here, or None."""
+    """The gradient that backward left here, or None. May be set to a tensor of this one's shape, dtype and device.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor(3., requires_grad=True)
+        >>> (x * x).backward()
+        >>> x.grad
+        tensor(6.)
+    """
     node = self.node
     if type(node) is Leaf:
         return node.grad
@@ -273,7 +340,20 @@ def _set_grad(self, value):
 
 
 def _retain_grad(self) -> None:
-    """Keep this tensor's gradient in `.grad` although it is not a leaf."""
+    """Keep this tensor's gradient in `.grad` although it is not a leaf.
+
+    Raises:
+        RuntimeError: this tensor does not require grad.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor(3., requires_grad=True)
+        >>> y = x * x
+        >>> y.retain_grad()
+        >>> (2 * y).backward()
+        >>> y.grad
+        tensor(2.)
+    """
     if self.node is None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if type(self.node) is not Leaf:
@@ -281,6 +361,16 @@ def _retain_grad(self) -> None:
 
 
 def _retains_grad(self) -> bool:
+    """Whether this tensor keeps its gradient though it is not a leaf.
+
+    Example:
+        >>> import numtorch as torch
+        >>> y = torch.tensor(3., requires_grad=True) * 2
+        >>> before = y.retains_grad
+        >>> y.retain_grad()
+        >>> before, y.retains_grad
+        (False, True)
+    """
     node = self.node
     return node is not None and type(node) is not Leaf and node.extras is not None and node.extras.retained is not None
 
@@ -288,11 +378,22 @@ def _retains_grad(self) -> bool:
 def _register_hook(self, hook):
     """Have `hook(grad)` called as soon as this tensor's gradient is known; it may return a replacement.
 
+    Args:
+        hook: a function of the gradient.
+
     Returns:
         A handle whose `remove()` takes the hook off.
 
     Raises:
         RuntimeError: this tensor does not require grad.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor(3., requires_grad=True)
+        >>> handle = x.register_hook(lambda grad: grad * 10)
+        >>> (x * x).backward()
+        >>> x.grad
+        tensor(60.)
     """
     if self.node is None:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
@@ -300,7 +401,24 @@ def _register_hook(self, hook):
 
 
 def _register_post_accumulate_grad_hook(self, hook):
-    """Have `hook(tensor)` called after a gradient has been added to this leaf's `.grad`."""
+    """Have `hook(tensor)` called after a gradient has been added to this leaf's `.grad`.
+
+    Args:
+        hook: a function of this tensor.
+
+    Returns:
+        A handle whose `remove()` takes the hook off.
+
+    Raises:
+        RuntimeError: this tensor is no leaf, or does not require grad.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor(3., requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
+        >>> (x * x).backward()
+        tensor(6.)
+    """
     if type(self.node) is not Leaf:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors" if self.node is not None
                            else "cannot register a hook on a tensor that doesn't require gradient")
@@ -341,7 +459,18 @@ class _VariableType(type):
 
 
 class Variable(metaclass=_VariableType):
-    """`Variable(data)` is the tensor itself, or a tensor of the data: Variables and Tensors have been one since PyTorch 0.4."""
+    """`Variable(data)` is the tensor itself, or a tensor of the data: Variables and Tensors have been one since PyTorch 0.4.
+
+    Args:
+        data: a tensor, or what `Tensor` takes.
+        requires_grad: whether to record what is computed from it.
+        volatile: True records nothing.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.autograd.Variable(torch.tensor([1., 2.]), requires_grad=True)
+        tensor([1., 2.], requires_grad=True)
+    """
 
 
 __all__ = ["Variable", "backward", "engine", "grad"]

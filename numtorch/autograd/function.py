@@ -23,11 +23,26 @@ from .modes import modes, no_grad
 
 
 class FunctionCtx(Node):
-    """What `forward` and `backward` share, and the node in the graph.
+    """What `forward` and `backward` of a `Function` share, and the node in the graph.
 
     Attributes:
         needs_input_grad: for each argument of `apply`, whether it is a tensor that requires grad.
         saved_tensors: what `save_for_backward` kept.
+
+    Example:
+        >>> import numtorch as torch
+        >>> class Scale(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x, factor):
+        ...         ctx.factor = factor
+        ...         return x * factor
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return grad * ctx.factor, None
+        >>> x = torch.tensor(3., requires_grad=True)
+        >>> Scale.apply(x, 4).backward()
+        >>> x.grad
+        tensor(4.)
     """
 
     __slots__ = ("outputs", "saved", "versions", "needs_input_grad", "function", "positions", "sources", "dirty", "silent",
@@ -233,7 +248,27 @@ def _put_first(ctx, position, outputs):
 
 
 def once_differentiable(backward):
-    """Decorator for a `backward` that cannot be differentiated: it runs unrecorded, and going through it again raises."""
+    """Decorator for a `backward` that cannot be differentiated: it runs unrecorded, and going through it again raises.
+
+    Args:
+        backward: a static method of a `Function`, below `staticmethod`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> class Square(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x
+        ...     @staticmethod
+        ...     @torch.autograd.function.once_differentiable
+        ...     def backward(ctx, grad):
+        ...         return 2 * ctx.saved_tensors[0] * grad
+        >>> x = torch.tensor(3., requires_grad=True)
+        >>> Square.apply(x).backward()
+        >>> x.grad
+        tensor(6.)
+    """
     @functools.wraps(backward)
     def wrapper(ctx, *grads):
         with no_grad():

@@ -126,10 +126,17 @@ def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
 
 
 def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """The outputs of `func` and the product of its Jacobian with a vector, J·v. Arguments as for `vjp`.
+    """The outputs of `func` and the product of its Jacobian with a vector, J·v.
+
+    Args:
+        func, inputs, create_graph, strict: as for `vjp`.
+        v: what to multiply with, shaped as the inputs; may be None for a single element.
 
     Returns:
         (outputs, product), the product shaped as the outputs.
+
+    Raises:
+        RuntimeError: a vector of another shape, or independence when `strict`.
 
     Example:
         >>> import numtorch as torch
@@ -148,7 +155,15 @@ def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
 
 
 def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """The value of a scalar function and the product of a vector with its Hessian, v·H. Arguments as for `vjp`.
+    """The value of a scalar function and the product of a vector with its Hessian, v·H.
+
+    Args:
+        func: a function of tensors that returns a single element.
+        inputs, create_graph, strict: as for `vjp`.
+        v: what to multiply with, shaped as the inputs; may be None for a single element.
+
+    Returns:
+        (value, product), the product shaped as the inputs.
 
     Example:
         >>> import numtorch as torch
@@ -166,9 +181,15 @@ def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
 
 
 def hvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """The value of a scalar function and the product of its Hessian with a vector, H·v. Arguments as for `vjp`.
+    """The value of a scalar function and the product of its Hessian with a vector, H·v.
 
     `vhp` gives the same numbers for functions whose second derivatives are continuous, in one backward pass less.
+
+    Args:
+        func, inputs, v, create_graph, strict: as for `vhp`.
+
+    Returns:
+        (value, product), the product shaped as the inputs.
 
     Example:
         >>> import numtorch as torch
@@ -256,7 +277,12 @@ def jacobian(func, inputs, create_graph: bool = False, strict: bool = False, vec
 
 def hessian(func, inputs, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
             outer_jacobian_strategy: str = "reverse-mode"):
-    """The Hessian of a function that returns a single number. Arguments as for `jacobian`.
+    """The Hessian of a function that returns a single number.
+
+    Args:
+        func: a function of tensors that returns a single element.
+        inputs, create_graph, strict, vectorize: as for `jacobian`.
+        outer_jacobian_strategy: only `"reverse-mode"`.
 
     Returns:
         For one input a tensor of shape `(*input.shape, *input.shape)`; for several a tuple of tuples, block (i, j) of shape

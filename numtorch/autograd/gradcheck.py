@@ -15,7 +15,17 @@ from .modes import enable_grad, no_grad
 
 
 class GradcheckError(RuntimeError):
-    """The gradient is not the one finite differences give."""
+    """What `gradcheck` raises where gradients and differences do not agree.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2.], dtype=torch.float64, requires_grad=True)
+        >>> try:
+        ...     torch.autograd.gradcheck(lambda x: x * x.detach(), (x,))
+        ... except torch.autograd.GradcheckError:
+        ...     print("differs")
+        differs
+    """
 
 
 def _as_outputs(result):
@@ -137,10 +147,13 @@ def gradcheck(func, inputs, *, eps: float = 1e-6, atol: float = 1e-5, rtol: floa
         inputs: a tensor or several; those that require grad are checked and should be float64 or complex128.
         eps: the step of the differences.
         atol, rtol: tolerances.
-        fast_mode: check one random direction instead of every entry.
         raise_exception: raise instead of returning False.
+        fast_mode: check one random direction instead of every entry.
+        seed: of the random directions.
         check_batched_grad: compare `grad` with `is_grads_batched` with one gradient after another, too.
-        check_forward_ad: not there; the other names are PyTorch's and change nothing.
+        check_forward_ad: only False: there is no forward mode.
+        check_undefined_grad, nondet_tol, check_grad_dtypes, check_backward_ad, check_batched_forward_grad, masked: taken for
+            PyTorch's sake; they change nothing.
 
     Returns:
         True when they agree.
@@ -148,6 +161,12 @@ def gradcheck(func, inputs, *, eps: float = 1e-6, atol: float = 1e-5, rtol: floa
     Raises:
         GradcheckError: they differ, and `raise_exception` is set.
         ValueError: no input requires grad.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2.], dtype=torch.float64, requires_grad=True)
+        >>> torch.autograd.gradcheck(lambda x: x * x, (x,))
+        True
     """
     if check_forward_ad:
         raise NotImplementedError("gradcheck: there is no forward mode to check")
@@ -180,7 +199,25 @@ def gradcheck(func, inputs, *, eps: float = 1e-6, atol: float = 1e-5, rtol: floa
 
 def gradgradcheck(func, inputs, grad_outputs=None, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
                   raise_exception: bool = True, fast_mode: bool = False, seed: int = 0, **ignored) -> bool:
-    """Compare the gradients of the gradients of `func(*inputs)` with central differences. Arguments as for `gradcheck`."""
+    """Compare the gradients of the gradients of `func(*inputs)` with central differences.
+
+    Args:
+        func, inputs, eps, atol, rtol, raise_exception, fast_mode, seed: as for `gradcheck`.
+        grad_outputs: the gradients to start with; random ones when None.
+        ignored: PyTorch's other arguments, which change nothing.
+
+    Returns:
+        True when they agree.
+
+    Raises:
+        GradcheckError: they differ, and `raise_exception` is set.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2.], dtype=torch.float64, requires_grad=True)
+        >>> torch.autograd.gradgradcheck(lambda x: x * x, (x,))
+        True
+    """
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     outputs = _as_outputs(func(*inputs))
     random = np.random.default_rng(seed)

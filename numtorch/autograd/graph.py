@@ -143,7 +143,20 @@ def attach_outputs(node, tensors) -> None:
 
 # ---------------------------------------------------------------- hooks
 class RemovableHandle:
-    """What registering a hook returns: `remove()` takes the hook off; as a context manager, on leaving."""
+    """What registering a hook returns: `remove()` takes the hook off; as a context manager, on leaving.
+
+    Args:
+        hooks: the table that the hook is in.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor(3., requires_grad=True)
+        >>> with x.register_hook(lambda grad: grad * 10):
+        ...     (x * x).backward()
+        >>> (x * x).backward()
+        >>> x.grad
+        tensor(66.)
+    """
 
     _next_id = 0
 

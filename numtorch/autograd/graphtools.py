@@ -16,7 +16,23 @@ GradientEdge.__doc__ = "A place in the graph: a node and which of its outputs."
 
 
 def get_gradient_edge(tensor) -> GradientEdge:
-    """Where a tensor stands in the graph. Raises RuntimeError for one that does not require grad."""
+    """Where a tensor stands in the graph.
+
+    Args:
+        tensor: one that requires grad.
+
+    Returns:
+        (node, output_nr, ownership_token).
+
+    Raises:
+        RuntimeError: the tensor does not require grad.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor(3., requires_grad=True)
+        >>> torch.autograd.graph.get_gradient_edge(x * x).node.name()
+        'MulBackward0'
+    """
     if tensor.node is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node = tensor.node
@@ -24,7 +40,21 @@ def get_gradient_edge(tensor) -> GradientEdge:
 
 
 def increment_version(tensor) -> None:
-    """Count a write to a tensor (or to each of several) that the tape did not see. Raises RuntimeError for inference tensors."""
+    """Count a write that the tape did not see, so that a backward that needs what was there before raises.
+
+    Args:
+        tensor: the tensor that was written to, or several.
+
+    Raises:
+        RuntimeError: an inference tensor, outside the mode.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor(3.)
+        >>> torch.autograd.graph.increment_version(x)
+        >>> x._version
+        1
+    """
     for each in (tensor,) if hasattr(tensor, "storage") else tensor:
         graph.mark_written(each.storage, "increment_version")
 
@@ -34,6 +64,7 @@ class save_on_cpu(saved_tensors_hooks):
 
     Args:
         pin_memory: asks for page-locked memory; without a GPU it changes nothing.
+        device_type: taken for PyTorch's sake; tensors of any device are kept there.
 
     Example:
         >>> import numtorch as torch
@@ -83,10 +114,23 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
 
 class disable_saved_tensors_hooks:
-    """Inside, setting saved-tensor hooks raises RuntimeError with this message.
+    """Inside, setting saved-tensor hooks raises RuntimeError with a message of the user's.
 
     Args:
         error_message: what to say.
+
+    Raises:
+        RuntimeError: hooks are set already.
+
+    Example:
+        >>> import numtorch as torch
+        >>> with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
+        ...     try:
+        ...         with torch.autograd.graph.save_on_cpu():
+        ...             pass
+        ...     except RuntimeError as error:
+        ...         print(error)
+        not here
     """
 
     def __init__(self, error_message: str):
@@ -143,6 +187,13 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all") -> RemovableHand
 
     Raises:
         ValueError: another mode.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x, y = torch.tensor(3., requires_grad=True), torch.tensor(2., requires_grad=True)
+        >>> handle = torch.autograd.graph.register_multi_grad_hook((x, y), print)
+        >>> (x * y).backward()
+        [tensor(2.), tensor(3.)]
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")

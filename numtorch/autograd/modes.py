@@ -86,6 +86,9 @@ class _Switch:
 class no_grad(_Switch):
     """Record nothing inside: `with no_grad():`, or `@no_grad()` on a function.
 
+    Args:
+        function: what to decorate, as `no_grad` without parentheses does.
+
     Example:
         >>> import numtorch as torch
         >>> x = torch.ones(2, requires_grad=True)
@@ -105,7 +108,18 @@ class no_grad(_Switch):
 
 
 class enable_grad(_Switch):
-    """Record inside, within `no_grad`."""
+    """Record inside, within `no_grad`: `with enable_grad():`, or `@enable_grad()` on a function.
+
+    Args:
+        function: what to decorate, as `enable_grad` without parentheses does.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.no_grad(), torch.enable_grad():
+        ...     (x * 2).requires_grad
+        True
+    """
 
     def __new__(cls, function=None):
         return object.__new__(cls) if function is None else cls()(function)
@@ -118,7 +132,19 @@ class enable_grad(_Switch):
 
 
 class set_grad_enabled(_Switch):
-    """`set_grad_enabled(flag)` switches at once; as a context manager it also switches back."""
+    """`set_grad_enabled(flag)` switches recording at once; as a context manager it also switches back.
+
+    Args:
+        mode: whether to record.
+
+    Example:
+        >>> import numtorch as torch
+        >>> with torch.set_grad_enabled(False):
+        ...     torch.is_grad_enabled()
+        False
+        >>> torch.is_grad_enabled()
+        True
+    """
 
     def __init__(self, mode: bool):
         super().__init__()
@@ -141,6 +167,9 @@ class set_grad_enabled(_Switch):
 
 class inference_mode(_Switch):
     """Like `no_grad`, and what is made inside counts no writes: backward cannot save it, and it is not written to outside.
+
+    Args:
+        mode: False to leave the mode inside; a function to decorate.
 
     Example:
         >>> import numtorch as torch
@@ -181,17 +210,48 @@ class inference_mode(_Switch):
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are recorded in this thread."""
+    """Whether operations are recorded in this thread.
+
+    Example:
+        >>> import numtorch as torch
+        >>> with torch.no_grad():
+        ...     torch.is_grad_enabled()
+        False
+    """
     return modes.grad
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether this thread is inside `inference_mode`."""
+    """Whether this thread is inside `inference_mode`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> with torch.inference_mode():
+        ...     torch.is_inference_mode_enabled()
+        True
+    """
     return modes.inference
 
 
 class saved_tensors_hooks:
-    """Inside, every tensor saved for backward goes through `pack(tensor)`, and comes back through `unpack(packed)`."""
+    """Inside, every tensor saved for backward goes through one function, and comes back through another.
+
+    Args:
+        pack_hook: `pack_hook(tensor)` returns what is kept.
+        unpack_hook: `unpack_hook(packed)` returns the tensor.
+
+    Raises:
+        RuntimeError: inside `graph.disable_saved_tensors_hooks`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2.], requires_grad=True)
+        >>> with torch.autograd.graph.saved_tensors_hooks(lambda t: t.to(torch.float16), lambda t: t.to(torch.float32)):
+        ...     y = (x * x).sum()
+        >>> y.backward()
+        >>> x.grad
+        tensor([2., 4.])
+    """
 
     def __init__(self, pack_hook, unpack_hook):
         self.pair = (pack_hook, unpack_hook)
@@ -218,6 +278,15 @@ class detect_anomaly:
 
     Args:
         check_nan: raise RuntimeError when a backward function returns NaN.
+
+    Example:
+        >>> import numtorch as torch
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     with torch.autograd.detect_anomaly():
+        ...         torch.is_anomaly_enabled()
+        True
     """
 
     def __init__(self, check_nan: bool = True):
@@ -237,7 +306,19 @@ class detect_anomaly:
 
 
 class set_detect_anomaly(detect_anomaly):
-    """`set_detect_anomaly(True)` switches anomaly mode on at once; as a context manager it also switches back."""
+    """`set_detect_anomaly(True)` switches anomaly mode on at once; as a context manager it also switches back.
+
+    Args:
+        mode: whether to be in the mode.
+        check_nan: raise RuntimeError when a backward function returns NaN.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor(0., requires_grad=True)
+        >>> with torch.autograd.set_detect_anomaly(True, check_nan=False):
+        ...     torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+        (True, False)
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True):
         super().__init__(check_nan)
@@ -249,22 +330,58 @@ class set_detect_anomaly(detect_anomaly):
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether this thread is in anomaly mode."""
+    """Whether this thread is in anomaly mode.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.is_anomaly_enabled()
+        False
+    """
     return bool(modes.anomaly)
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether this thread is in anomaly mode and looks for NaN in gradients."""
+    """Whether this thread is in anomaly mode and looks for NaN in gradients.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.is_anomaly_check_nan_enabled()
+        False
+    """
     return modes.anomaly == "nan"
 
 
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
-    """Switch anomaly mode on or off."""
+    """Switch anomaly mode on or off.
+
+    Args:
+        mode: whether to be in the mode.
+        check_nan: raise RuntimeError when a backward function returns NaN.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.set_anomaly_enabled(True, check_nan=False)
+        >>> torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+        (True, False)
+        >>> torch.set_anomaly_enabled(False)
+    """
     _set_anomaly(("nan" if check_nan else True) if mode else False)
 
 
 class set_multithreading_enabled(_Switch):
-    """Taken for PyTorch's sake: backward runs in the thread that calls it, whatever the mode."""
+    """Taken for PyTorch's sake: backward runs in the thread that calls it, whatever the mode.
+
+    Args:
+        mode: changes nothing.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor(3., requires_grad=True)
+        >>> with torch.autograd.set_multithreading_enabled(False):
+        ...     (x * x).backward()
+        >>> x.grad
+        tensor(6.)
+    """
 
     def __init__(self, mode: bool):
         super().__init__()

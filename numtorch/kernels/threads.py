@@ -73,16 +73,33 @@ _on_change = []                                          # told when the thread 
 
 
 def get_num_threads() -> int:
-    """How many threads a large enough operation is split over."""
+    """How many threads a large enough operation is split over: $NUMTORCH_NUM_THREADS, $OMP_NUM_THREADS, or all processors.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.get_num_threads() >= 1
+        True
+    """
     return _threads[0]
 
 
 def set_num_threads(count: int) -> None:
     """Split large operations over `count` threads from now on.
 
+    Args:
+        count: 1 or more.
+
     Raises:
         TypeError: `count` is not an integer.
         RuntimeError: `count` is not positive.
+
+    Example:
+        >>> import numtorch as torch
+        >>> before = torch.get_num_threads()
+        >>> torch.set_num_threads(1)
+        >>> torch.get_num_threads()
+        1
+        >>> torch.set_num_threads(before)
     """
     if not isinstance(count, int) or isinstance(count, bool):
         raise TypeError(f"set_num_threads expects an int, but got {type(count).__name__}")

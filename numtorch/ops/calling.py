@@ -8,7 +8,8 @@ import inspect
 
 from ..autograd.graph import mark_written
 from ..autograd.modes import PLAIN, modes
-from ..tensor import NUMBERS, Tensor, empty, number
+from ..scalars import NUMBERS, number
+from ..tensor import Tensor, empty
 from .generate import ALLOCATION, allocation, make
 from .op import Plan, apply_formula, as_operand, common_device, is_formula, registry
 from .tape import recipe_for, record, record_call

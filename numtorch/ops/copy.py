@@ -7,9 +7,10 @@ from ..devices import cpu
 from ..dtypes import as_dtype
 from ..dtypes import dtype as dtype_class
 from ..kernels.binding import ScalarBody
-from ..layout import Layout, broadcast_strides, formatted
-from ..tensor import NUMBERS, Tensor, bare, check_fits, contiguous_format, empty, fresh, number, wrap
-from ..tensor import memory_format as memory_format_class
+from ..layout import Layout, broadcast_strides, contiguous_format, formatted
+from ..layout import memory_format as memory_format_class
+from ..scalars import NUMBERS, check_fits, number
+from ..tensor import Tensor, bare, empty, fresh, wrap
 from ..viewalgebra import expand
 from .backends import kernels, placed
 from .generate import ALLOCATION, allocation, make

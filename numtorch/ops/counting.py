@@ -9,7 +9,8 @@ from ..devices import cpu
 from ..dtypes import as_dtype, float64, get_default_dtype, int64
 from ..exchange import make
 from ..layout import Layout
-from ..tensor import Tensor, fresh, number
+from ..scalars import number
+from ..tensor import Tensor, fresh
 from .backends import kernels, placed
 from .complexparts import complex as join_parts
 from .copy import to_device, to_dtype

@@ -7,7 +7,8 @@ from ..devices import cpu
 from ..dtypes import as_dtype, bool_, get_default_dtype, int64
 from ..exchange import from_numpy, make
 from ..layout import Layout, as_shape, formatted
-from ..tensor import Tensor, fresh, number, view_of
+from ..scalars import number
+from ..tensor import Tensor, fresh, view_of
 from ..viewalgebra import diagonal
 from .backends import placed
 from .copy import ONE, ZERO, clone, copy_elements, filled, filled_from, register, to_device

@@ -7,7 +7,8 @@ from __future__ import annotations
 from ..autograd.graph import GraphNode, mark_written, recording
 from ..autograd.modes import modes
 from ..layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
-from ..tensor import Tensor, empty, number
+from ..scalars import number
+from ..tensor import Tensor, empty
 from . import arithmetic
 from .backends import kernels
 from .copy import clone, copy_, filled, to_dtype

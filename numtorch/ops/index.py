@@ -14,7 +14,8 @@ from ..autograd.modes import modes
 from ..dtypes import bool_, int32, int64, uint8
 from ..exchange import make
 from ..layout import Layout
-from ..tensor import Tensor, check_fits, number, view_of
+from ..scalars import check_fits, number
+from ..tensor import Tensor, view_of
 from ..viewalgebra import expand as expand_layout
 from ..viewalgebra import try_view, view_function
 from . import comparison, reduce

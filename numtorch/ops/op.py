@@ -11,8 +11,9 @@ import inspect
 from ..devices import cpu, on_default_device_change
 from ..dtypes import dtype, get_default_dtype, on_default_dtype_change, promote_types
 from ..kernels.threads import on_thread_count_change
+from ..scalars import number
 from ..storage import ring_for
-from ..tensor import Tensor, number
+from ..tensor import Tensor
 from .expression import Apply, Expression
 
 PLAN_LIMIT = 2048                                        # plans an op keeps; then it starts over, so dynamic shapes stay bounded

@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from ..devices import cpu
+from ..layout import Size
 from ..layout import broadcast_shapes as shape_of_all
-from ..tensor import Size, Tensor
+from ..tensor import Tensor
 from . import comparison, reduce, view
 from .backends import kernels
 from .indexed import run_finding

@@ -4,7 +4,8 @@ from __future__ import annotations
 from ..autograd.graph import GraphNode, mark_written, recording
 from ..dtypes import integer_limits
 from ..layout import Layout, broadcast_shapes, wrap_dim
-from ..tensor import Tensor, empty, number
+from ..scalars import number
+from ..tensor import Tensor, empty
 from . import arithmetic, comparison
 from .backends import kernels
 from .copy import clone, copy_, filled, register, to_dtype

@@ -9,8 +9,9 @@ from ..autograd.graph import Node, extras_of, freed_error, restore, save, source
 from ..autograd.modes import RARE, modes
 from ..kernels.binding import ScalarBody
 from ..layout import Layout
+from ..scalars import number
 from ..storage import ring_for, take
-from ..tensor import Tensor, empty, kept, number
+from ..tensor import Tensor, empty, kept
 from .backends import kernels
 from .expression import evaluate
 from .op import new_plan_table

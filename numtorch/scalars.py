@@ -1,0 +1,73 @@
+"""Python numbers among tensors.
+
+A number is a 0-dim tensor whose layout is `weak`: promotion gives way to tensors of its kind, and plans and kernels need no case of
+their own. Recent ones are kept: `x * 2` in a loop makes its 2 once.
+"""
+from __future__ import annotations
+
+from math import copysign, inf
+
+import numpy as np
+
+from .dtypes import bool_, dtype, float64, int64
+from .layout import Layout
+from .tensor import READERS, Tensor, kept
+
+_WEAK = {bool: Layout.of(bool_, (), (), weak=True), int: Layout.of(int64, (), (), weak=True),
+         float: Layout.of(float64, (), (), weak=True), complex: Layout.of(dtype.by_name["complex128"], (), (), weak=True)}
+NUMBERS = frozenset(_WEAK)
+recent_numbers: dict[tuple, Tensor] = {}                 # by (type, value)
+
+
+def check_fits(value, dtype: dtype) -> None:
+    """Raise RuntimeError for a Python number that a dtype cannot hold, as PyTorch does: fills would wrap it around."""
+    if type(value) is complex and dtype.category < 3:
+        fits = not value.imag
+        value = value.real
+    else:
+        fits = True
+    if dtype.category == 1:
+        bits = 8 * dtype.itemsize                        # a negative number may wrap around in an unsigned dtype, as in PyTorch
+        high = 1 << bits if not dtype.is_signed else 1 << bits - 1
+        fits = fits and (-high - dtype.is_signed < value < high)
+    elif dtype.category == 2 and fits and -inf < value < inf:
+        fits = -_LARGEST[dtype.name] <= value <= _LARGEST[dtype.name]
+    if not fits:
+        raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(dtype.name, dtype.name + '_t')} without overflow")
+
+
+_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38, "float64": inf}
+_C_NAMES = {"float16": "at::Half", "bfloat16": "at::BFloat16", "float32": "float", "float64": "double"}
+
+
+def number(value) -> Tensor | None:
+    """A Python number as a weak 0-dim tensor, or None for what is not a number.
+
+    Raises:
+        RuntimeError: an int that does not fit 64 bits.
+    """
+    kind = type(value)
+    layout = _WEAK.get(kind)
+    if layout is None:
+        if isinstance(value, np.generic):
+            return number(value.item())
+        for base in (bool, int, float, complex):
+            if isinstance(value, base):
+                return number(base(value))  # type: ignore[arg-type]
+        return None
+    key = (kind, value)
+    if not value and kind is not int:                    # 0.0 equals -0.0, and neither may stand for the other
+        key = (kind, repr(value)) if kind is complex else (kind, copysign(1, value), 0)
+    found = recent_numbers.get(key)
+    if found is not None:
+        return found
+    if kind is int and not -1 << 63 <= value < 1 << 63:
+        raise RuntimeError(f"value cannot be converted to type int64_t without overflow: {value}")
+    out = kept(layout)
+    parts = (value.real, value.imag) if kind is complex else (value,)
+    for position, part in enumerate(parts):
+        READERS["float64" if kind is complex else layout.dtype.name].from_address(out.address + 8 * position).value = part
+    if len(recent_numbers) >= 1024:
+        recent_numbers.clear()
+    recent_numbers[key] = out
+    return out
