@@ -18,11 +18,11 @@ class dtype:
     Attributes:
         name: `"float32"`.
         itemsize: bytes an element takes.
-        is_floating_point, is_complex, is_signed: what kind of number it is.
+        is_floating_point, is_complex, is_signed: what kind of number it is, from the `kind` and `signed` that it is made with.
         numpy: the NumPy dtype of the same meaning (`None` for bfloat16, which NumPy lacks).
         storage: the NumPy dtype of the stored word.
         title: PyTorch's name for it in messages, such as `"Float"`.
-        category: 0 bool, 1 integer, 2 floating point, 3 complex (the `kind` it is made with); promotion looks at it first.
+        category: 0 bool, 1 integer, 2 floating point, 3 complex; promotion looks at it first.
         kernel, compute: what it is called in kernels, and what they compute in.
 
     Example:

@@ -20,6 +20,9 @@ from .kernels.forks import survive_fork
 class Size(tuple):
     """A tensor's shape: a tuple that prints as `torch.Size([2, 3])`; slices and sums of it are Sizes.
 
+    Args:
+        iterable: the extents.
+
     Example:
         >>> import numtorch as torch
         >>> shape = torch.zeros(2, 3).shape

@@ -9,17 +9,28 @@ import pytest
 
 import numtorch
 
-NAMESPACES = ("numtorch", "numtorch.nn", "numtorch.nn.functional", "numtorch.nn.init", "numtorch.nn.utils", "numtorch.nn.utils.rnn",
+NAMESPACES = ("numtorch", "numtorch.autograd", "numtorch.autograd.functional", "numtorch.autograd.graphtools", "numtorch.fft",
+              "numtorch.linalg", "numtorch.random", "numtorch.special", "numtorch.nn", "numtorch.nn.functional", "numtorch.nn.init", "numtorch.nn.utils", "numtorch.nn.utils.rnn",
               "numtorch.nn.utils.parametrize", "numtorch.nn.utils.parametrizations", "numtorch.optim", "numtorch.optim.lr_scheduler",
               "numtorch.optim.swa_utils", "numtorch.data", "numtorch.utils.checkpoint")
 
 # Modules, by where things are defined.
-DOCUMENTED = ("numtorch.nn.activations", "numtorch.nn.functional", "numtorch.nn.losses", "numtorch.nn.modules.activation",
+DOCUMENTED = ("numtorch.autograd.api", "numtorch.autograd.function", "numtorch.autograd.functional", "numtorch.autograd.gradcheck",
+              "numtorch.autograd.graphtools", "numtorch.autograd.modes", "numtorch.devices", "numtorch.dtypes", "numtorch.exchange",
+              "numtorch.kernels.threads", "numtorch.layout", "numtorch.printing", "numtorch.storage", "numtorch.tensor",
+              "numtorch.nn.activations", "numtorch.nn.functional", "numtorch.nn.losses", "numtorch.nn.modules.activation",
               "numtorch.nn.modules.adaptivepooling", "numtorch.nn.modules.conv", "numtorch.nn.modules.distance",
               "numtorch.nn.modules.dropout", "numtorch.nn.modules.embedding", "numtorch.nn.modules.flatten",
               "numtorch.nn.modules.linear", "numtorch.nn.modules.loss", "numtorch.nn.modules.marginloss",
               "numtorch.nn.modules.normalization", "numtorch.nn.modules.padding", "numtorch.nn.modules.pooling",
-              "numtorch.nn.modules.upsampling", "numtorch.nn.ranking", "numtorch.nn.softmax", "numtorch.ops.attention",
+              "numtorch.nn.modules.upsampling", "numtorch.nn.ranking", "numtorch.nn.softmax", "numtorch.ops.addmm",
+              "numtorch.ops.attention", "numtorch.ops.contract", "numtorch.ops.counting", "numtorch.ops.creation",
+              "numtorch.ops.differences", "numtorch.ops.distances", "numtorch.ops.distinct", "numtorch.ops.distributions",
+              "numtorch.ops.einsum", "numtorch.ops.extremes", "numtorch.ops.factorise", "numtorch.ops.fourier", "numtorch.ops.gather",
+              "numtorch.ops.generator", "numtorch.ops.lapack", "numtorch.ops.lu", "numtorch.ops.matrices",
+              "numtorch.ops.order", "numtorch.ops.products", "numtorch.ops.random", "numtorch.ops.redraw",
+              "numtorch.ops.reduce", "numtorch.ops.scan", "numtorch.ops.scatter", "numtorch.ops.solve", "numtorch.ops.statistics",
+              "numtorch.ops.triangle", "numtorch.ops.windows",
               "numtorch.ops.columns", "numtorch.ops.conv", "numtorch.ops.ctc", "numtorch.ops.dropout", "numtorch.ops.embedding",
               "numtorch.ops.fractional", "numtorch.ops.gridsample", "numtorch.ops.linear", "numtorch.ops.marginloss",
               "numtorch.ops.norm", "numtorch.ops.pad", "numtorch.ops.regions", "numtorch.ops.resample", "numtorch.ops.responsenorm",
@@ -27,12 +38,13 @@ DOCUMENTED = ("numtorch.nn.activations", "numtorch.nn.functional", "numtorch.nn.
 
 
 def public(module):
-    """The public classes and functions that a module defines, by the names they are found under."""
+    """The public classes and functions that a module defines, methods of Tensor too, by the names they are found under."""
     found = {}
-    for namespace in map(importlib.import_module, NAMESPACES):
+    for namespace in (numtorch.Tensor, *map(importlib.import_module, NAMESPACES)):
         for name in getattr(namespace, "__all__", None) or [n for n in vars(namespace) if n[0] != "_"]:
-            value = getattr(namespace, name)
-            if getattr(value, "__module__", None) == module and (inspect.isclass(value) or inspect.isroutine(value)):
+            value = vars(namespace).get(name) or getattr(namespace, name)
+            function = value.fget if isinstance(value, property) else value
+            if getattr(function, "__module__", None) == module and (inspect.isclass(function) or inspect.isroutine(function)):
                 found.setdefault(id(value), (name, value))
     return found.values()
 
@@ -43,7 +55,7 @@ def parameters(value):
         given = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):
         return []
-    return [p.name for p in given if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    return [p.name for p in given if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and p.name != "self"]
 
 
 def lacking(value):

@@ -12,7 +12,19 @@ from .graph import RemovableHandle
 from .modes import modes, saved_tensors_hooks
 
 GradientEdge = namedtuple("GradientEdge", ["node", "output_nr", "ownership_token"], defaults=[None])
-GradientEdge.__doc__ = "A place in the graph: a node and which of its outputs."
+GradientEdge.__doc__ = """A place in the graph, as `get_gradient_edge` gives it.
+
+    Args:
+        node: of the graph.
+        output_nr: which of its outputs.
+        ownership_token: taken for PyTorch's sake; None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([3., 1.], requires_grad=True)
+        >>> torch.autograd.graph.get_gradient_edge(x.unbind()[1]).output_nr
+        1
+    """
 
 
 def get_gradient_edge(tensor) -> GradientEdge:

@@ -11,7 +11,8 @@ from ..kernels.binding import ScalarBody
 from ..kernels.intrinsics import bits_of, fabs, float_of, select
 from ..kernels.vectormath.elementary import ByPrecision, Int
 from ..layout import Layout, as_shape, broadcast_shapes, broadcast_strides
-from ..tensor import Tensor, empty, number
+from ..scalars import number
+from ..tensor import Tensor, empty
 from .arithmetic import floor_divide, remainder
 from .backends import kernels
 from .numbers import ldexp

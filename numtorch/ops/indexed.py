@@ -196,7 +196,8 @@ def out_of_place(inplace, name):
     def function(input, *args, **kwargs):
         return into_fresh(inplace, clone(input), *args, **kwargs)
     function.__name__ = function.__qualname__ = name
-    details = (inplace.__doc__ or "").partition("\n")[2].replace(f"{name}_(", f"{name}(")
+    details = (inplace.__doc__ or "").partition("\n")[2].replace(f"{name}_(", f"{name}(").replace(
+        "Args:\n", "Args:\n        input: the tensor that is copied.\n")
     function.__doc__ = f"A copy of the tensor after `{name}_`, whose arguments it takes.\n{details}"
     return register(method(function))
 

@@ -128,71 +128,27 @@ def _(grad, x, n):
 
 
 def chebyshev_polynomial_u(input, n, *, out=None) -> Tensor:
-    """Chebyshev's polynomial of the second kind of degree n, elementwise: sin((n + 1) acos(x)) / sin(acos(x)) for |x| < 1.
-
-    Args:
-        input, n: of shapes that broadcast; 0 for negative degrees.
-        out: a tensor to write the result to.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.special.chebyshev_polynomial_u(torch.tensor([0., 1.]), 2)
-        tensor([-1.,  3.])
-    """
+    """Chebyshev's polynomial of the second kind of degree n, elementwise: sin((n + 1) acos(x)) / sin(acos(x)) for |x| < 1."""
     return gegenbauer(input, n, 1.0, out=out)
 
 
 def chebyshev_polynomial_v(input, n, *, out=None) -> Tensor:
-    """Chebyshev's polynomial of the third kind of degree n, elementwise: U of n less U of n - 1.
-
-    Args:
-        input, n: of shapes that broadcast; 0 for negative degrees.
-        out: a tensor to write the result to.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.special.chebyshev_polynomial_v(torch.tensor([0., 1.]), 2)
-        tensor([-1.,  1.])
-    """
+    """Chebyshev's polynomial of the third kind of degree n, elementwise: U of n less U of n - 1."""
     return chebyshev_polynomial_u(input, n).sub(chebyshev_polynomial_u(input, n - 1), out=out)
 
 
 def chebyshev_polynomial_w(input, n, *, out=None) -> Tensor:
-    """Chebyshev's polynomial of the fourth kind of degree n, elementwise: U of n and U of n - 1.
-
-    Args:
-        input, n: of shapes that broadcast; 0 for negative degrees.
-        out: a tensor to write the result to.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.special.chebyshev_polynomial_w(torch.tensor([0., 1.]), 2)
-        tensor([-1.,  5.])
-    """
+    """Chebyshev's polynomial of the fourth kind of degree n, elementwise: U of n and U of n - 1."""
     return chebyshev_polynomial_u(input, n).add(chebyshev_polynomial_u(input, n - 1), out=out)
 
 
 def legendre_polynomial_p(input, n, *, out=None) -> Tensor:
-    """Legendre's polynomial of degree n, elementwise: orthogonal on [-1, 1].
-
-    Args:
-        input, n: of shapes that broadcast; 0 for negative degrees.
-        out: a tensor to write the result to.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.special.legendre_polynomial_p(torch.tensor([0., 1.]), 2)
-        tensor([-0.5000,  1.0000])
-    """
+    """Legendre's polynomial of degree n, elementwise."""
     return gegenbauer(input, n, 0.5, out=out)
 
 
 def laguerre_polynomial_l(input, n, *, out=None) -> Tensor:
-    """Laguerre's polynomial of degree n, elementwise: orthogonal on [0, inf) with the weight exp(-x).
-
-    Args:
-        input, n: of shapes that broadcast; 0 for negative degrees.
-        out: a tensor to write the result to.
+    """Laguerre's polynomial of degree n, elementwise.
 
     Example:
         >>> import numtorch as torch
