@@ -185,7 +185,7 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
         device = default[0]
     plain = None
     if device is None or device is cpu or device == "cpu":
-        plain = _from_array(data) if type(data) is np.ndarray and dtype is None else _from_plain(data, dtype)
+        plain = copy_of(data) if type(data) is np.ndarray and dtype is None else _from_plain(data, dtype)
     if plain is not None:
         return plain.requires_grad_() if requires_grad else plain
     if isinstance(data, Tensor):
@@ -255,8 +255,8 @@ def _from_plain(data, dtype):
     return out
 
 
-def _from_array(array):
-    """A tensor of an array's elements as they lie in memory; None where that takes more thought."""
+def copy_of(array):
+    """A new tensor of an array's elements as they lie in memory; None where that takes more thought."""
     flags = array.flags
     if not (flags.c_contiguous and flags.writeable and array.nbytes):
         return None

@@ -210,7 +210,11 @@ def svdvals(A, *, driver=None, out=None) -> Tensor:
         >>> torch.linalg.svdvals(torch.tensor([[0., 2.], [1., 0.]]))
         tensor([2., 1.])
     """
-    return into(out, svd(A, False).S)
+    if recording(A):
+        return into(out, svd(A, False).S)
+    lapack.matrices("svd", A)
+    values = lapack.run("svd", np.linalg.svd, lapack.array(A), False, False)
+    return into(out, lapack.tensors([values], A.layout.dtype.to_real())[0])
 
 
 # ---------------------------------------------------------------- eigenvalues
@@ -235,13 +239,17 @@ def eigh(A, UPLO: str = "L", *, out=None):
         >>> torch.linalg.eigh(torch.tensor([[2., 1.], [1., 2.]])).eigenvalues
         tensor([1., 3.])
     """
-    lapack.matrices("eigh", A, square=True)
-    if UPLO.upper() not in ("L", "U"):
-        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    _triangle(A, UPLO)
     values, vectors = lapack.run("eigh", np.linalg.eigh, lapack.array(A), UPLO.upper())
     kind = A.layout.dtype
     results = [*lapack.tensors([values], kind.to_real()), *lapack.tensors([vectors], kind)]
     return into_all(out, Eigh(*_record("linalg_eigh", A, results, _eigh_vjp)))
+
+
+def _triangle(A, UPLO):
+    lapack.matrices("eigh", A, square=True)
+    if UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
 
 
 def _eigh_vjp(node, grads):
@@ -271,7 +279,11 @@ def eigvalsh(A, UPLO: str = "L", *, out=None) -> Tensor:
         >>> torch.linalg.eigvalsh(torch.tensor([[2., 1.], [1., 2.]]))
         tensor([1., 3.])
     """
-    return into(out, eigh(A, UPLO).eigenvalues)
+    if recording(A):
+        return into(out, eigh(A, UPLO).eigenvalues)
+    _triangle(A, UPLO)
+    values = lapack.run("eigh", np.linalg.eigvalsh, lapack.array(A), UPLO.upper())
+    return into(out, lapack.tensors([values], A.layout.dtype.to_real())[0])
 
 
 def eig(A, *, out=None):
@@ -323,7 +335,11 @@ def eigvals(A, *, out=None) -> Tensor:
         >>> torch.linalg.eigvals(torch.tensor([[2., 0.], [0., 3.]]))
         tensor([2.+0.j, 3.+0.j])
     """
-    return into(out, eig(A).eigenvalues)
+    if recording(A):
+        return into(out, eig(A).eigenvalues)
+    lapack.matrices("eig", A, square=True)
+    found = lapack.run("eig", np.linalg.eigvals, lapack.array(A))
+    return into(out, lapack.tensors([found], A.layout.dtype.to_complex())[0])
 
 
 # ---------------------------------------------------------------- PyTorch's older names

@@ -12,14 +12,14 @@ import numpy as np
 from ..autograd.graph import GraphNode, recording
 from ..devices import cpu
 from ..dtypes import as_dtype, get_default_dtype
-from ..layout import wrap_dim
-from ..tensor import Tensor
+from ..layout import Layout, wrap_dim
+from ..tensor import Tensor, empty, host_array
 from . import lapack
 from .complexparts import real, view_as_complex, view_as_real
 from .copy import to_dtype
 from .counting import arange
 from .creation import ones
-from .op import method
+from .op import method, new_plan_table
 from .pad import pad
 from .rearrange import roll
 from .resize import into
@@ -28,10 +28,25 @@ _OTHER = {"backward": "forward", "forward": "backward", "ortho": "ortho"}       
 
 
 # ---------------------------------------------------------------- the three transforms
+def _along(function, array, dims, norm):
+    """Complex numbers transformed in place, dimension by dimension."""
+    for d in dims:
+        function(array, None, d, norm, array)
+
+
+def _transformed(function, x, layout, dim, norm, extent=None):
+    """A new tensor of one transform, whose memory NumPy writes itself, and that memory as an array."""
+    out = empty(layout)
+    result = host_array(out)
+    function(x, extent, dim, norm, result)
+    return out, result
+
+
 def _complex(x, dims, norm, inverse):
     """Complex numbers to complex numbers over dimensions."""
-    function = np.fft.ifftn if inverse else np.fft.fftn
-    out, = lapack.tensors([function(lapack.array(x), axes=dims, norm=norm)], x.layout.dtype)
+    function = np.fft.ifft if inverse else np.fft.fft
+    out, result = _transformed(function, lapack.array(x), x.layout.dense(), dims[-1], norm)
+    _along(function, result, dims[-2::-1], norm)
     if recording(x):
         out.node = GraphNode("fft_c2c", (x.node,), (), _complex_vjp, (dims, norm, inverse))
     return out
@@ -44,7 +59,10 @@ def _complex_vjp(node, grad):
 
 def _halved(x, dims, norm):
     """Real numbers to complex ones, of which the last of the dimensions holds the half that is not the other's conjugate."""
-    out, = lapack.tensors([np.fft.rfftn(lapack.array(x), axes=dims, norm=norm)], x.layout.dtype.to_complex())
+    shape, dim = x.layout.shape, dims[-1]
+    layout = Layout.of(x.layout.dtype.to_complex(), (*shape[:dim], shape[dim] // 2 + 1, *shape[dim + 1:]))
+    out, result = _transformed(np.fft.rfft, lapack.array(x), layout, dim, norm)
+    _along(np.fft.fft, result, dims[-2::-1], norm)
     if recording(x):
         out.node = GraphNode("fft_r2c", (x.node,), (), _halved_vjp, (dims, norm, x.layout.shape[dims[-1]]))
     return out
@@ -57,8 +75,12 @@ def _halved_vjp(node, grad):
 
 def _whole(x, dims, norm, extent):
     """The inverse of `_halved`: real numbers, `extent` of them in the last of the dimensions."""
-    sizes = [x.layout.shape[d] for d in dims[:-1]] + [extent]
-    out, = lapack.tensors([np.fft.irfftn(lapack.array(x), sizes, axes=dims, norm=norm)], x.layout.dtype.to_real())
+    source, shape, dim = lapack.array(x), x.layout.shape, dims[-1]
+    if len(dims) > 1:
+        source = np.fft.ifft(source, None, dims[0], norm)
+        _along(np.fft.ifft, source, dims[1:-1], norm)
+    layout = Layout.of(x.layout.dtype.to_real(), (*shape[:dim], extent, *shape[dim + 1:]))
+    out, _ = _transformed(np.fft.irfft, source, layout, dim, norm, extent)
     if recording(x):
         out.node = GraphNode("fft_c2r", (x.node,), (), _whole_vjp, (dims, norm, extent, x.layout.shape[dims[-1]]))
     return out
@@ -86,7 +108,8 @@ def _sized(x, dim, extent):
 
 # ---------------------------------------------------------------- arguments
 def _norm_of(name, norm):
-    norm = "backward" if norm is None else norm
+    if norm is None:
+        return "backward"
     if norm not in _OTHER:
         raise RuntimeError(f"Invalid normalization mode: \"{norm}\" ({name})")
     return norm
@@ -108,9 +131,17 @@ def _input(name, x, complex_too=True):
     return x
 
 
+_plans = new_plan_table()
+
+
 def _dims(name, x, s, dim, half=False):
-    """The dimensions (not negative) and the sizes asked for along them, -1 where none is."""
-    ndim = x.layout.ndim
+    """The dimensions (not negative), those that must be cut or padded with their sizes, and the points of the last one's result."""
+    key = x.layout, tuple(s) if type(s) is list else s, tuple(dim) if type(dim) is list else dim, half
+    return _plans.get(key) or _plans.keep(key, _plan_dims(name, *key))
+
+
+def _plan_dims(name, layout, s, dim, half):
+    ndim = layout.ndim
     if dim is None:
         dims = tuple(range(ndim)) if s is None else tuple(range(ndim - len(s), ndim))
     else:
@@ -121,43 +152,49 @@ def _dims(name, x, s, dim, half=False):
     if len(sizes) != len(dims):
         raise RuntimeError(f"When given, dim and shape arguments must have the same length ({name})")
     for position, (d, n) in enumerate(zip(dims, sizes)):
-        extent = n if n is not None and n != -1 else x.layout.shape[d]
+        extent = n if n is not None and n != -1 else layout.shape[d]
         if half and position == len(dims) - 1 and (n is None or n == -1):
-            extent = 2 * (x.layout.shape[d] - 1)
+            extent = 2 * (layout.shape[d] - 1)
         if extent < 1:
             raise RuntimeError(f"Invalid number of data points ({extent}) specified ({name})")
         sizes[position] = extent
-    return dims, sizes
+    last = sizes[-1] if sizes else 0
+    if half and sizes:
+        sizes[-1] = last // 2 + 1
+    return dims, tuple((d, n) for d, n in zip(dims, sizes) if n != layout.shape[d]), last
+
+
+def _complex_input(name, input):
+    x = _input(name, input)
+    return x if x.layout.dtype.is_complex else to_dtype(x, x.layout.dtype.to_complex())
 
 
 def _c2c(name, input, s, dim, norm, *, inverse):
-    x = _input(name, input)
-    x = x if x.layout.dtype.is_complex else to_dtype(x, x.layout.dtype.to_complex())
-    dims, sizes = _dims(name, x, s, dim)
-    for d, n in zip(dims, sizes):
+    x = _complex_input(name, input)
+    dims, changed, _ = _dims(name, x, s, dim)
+    for d, n in changed:
         x = _sized(x, d, n)
     return _complex(x, dims, _norm_of(name, norm), inverse) if dims else x.clone()
 
 
 def _r2c(name, input, s, dim, norm):
     x = _input(name, input, complex_too=False)
-    dims, sizes = _dims(name, x, s, dim)
+    dims, changed, _ = _dims(name, x, s, dim)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
-    for d, n in zip(dims, sizes):
+    for d, n in changed:
         x = _sized(x, d, n)
     return _halved(x, dims, _norm_of(name, norm))
 
 
 def _c2r(name, input, s, dim, norm):
-    x = _input(name, input)
-    x = x if x.layout.dtype.is_complex else to_dtype(x, x.layout.dtype.to_complex())
-    dims, sizes = _dims(name, x, s, dim, half=True)
+    x = _complex_input(name, input)
+    dims, changed, extent = _dims(name, x, s, dim, half=True)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
-    for d, n in zip(dims[:-1], sizes):
+    for d, n in changed:
         x = _sized(x, d, n)
-    return _whole(_sized(x, dims[-1], sizes[-1] // 2 + 1), dims, _norm_of(name, norm), sizes[-1])
+    return _whole(x, dims, _norm_of(name, norm), extent)
 
 
 # ---------------------------------------------------------------- torch.fft
@@ -184,7 +221,8 @@ _ARGUMENTS = """
 
 def _one(name, doc, transform, kind, result, example):
     def function(input, n=None, dim=-1, norm=None, *, out=None):
-        return into(out, transform(input, None if n is None else (n,), (dim,), norm))
+        found = transform(input, None if n is None else (n,), (dim,), norm)
+        return found if out is None else into(out, found)
     given, found = example
     return _named(function, name, doc, _ARGUMENTS.format(
         kind=kind, sizes="n", how="how many points are", dims="dim: the dimension.", result=result,
@@ -193,7 +231,8 @@ def _one(name, doc, transform, kind, result, example):
 
 def _several(name, doc, transform, kind, dims, result, example):
     def function(input, s=None, dim=dims, norm=None, *, out=None):
-        return into(out, transform(input, s, dim, norm))
+        found = transform(input, s, dim, norm)
+        return found if out is None else into(out, found)
     which = "all of them when None" if dims is None else "the last two"
     given, found = example
     return _named(function, name, doc, _ARGUMENTS.format(
@@ -209,7 +248,7 @@ def _named(function, name, doc, arguments):
 
 def _family(prefix, doc, transform, kind, result, example):
     def at(name):
-        return lambda *args: transform(f"fft.{name}", *args)
+        return functools.partial(transform, f"fft.{name}")
     return (_one(prefix, f"The {doc} along a dimension.", at(prefix), kind, result, example),
             _several(prefix + "2", f"The {doc} over two dimensions.", at(prefix + "2"), kind, (-2, -1), result, example),
             _several(prefix + "n", f"The {doc} over several dimensions.", at(prefix + "n"), kind, None, result, example))

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..devices import cpu
-from ..exchange import from_numpy
+from ..exchange import copy_of, from_numpy
 from ..tensor import Tensor, host_array
 from .copy import contiguous
 
@@ -45,12 +45,20 @@ def matrices(name, x, square=False):
 
 def array(x):
     """A tensor's elements as a NumPy array, whatever the tape says of it."""
-    return host_array(contiguous(x.detach()))
+    return host_array(x if x.layout.contiguous else contiguous(x.detach()))
+
+
+SHARED = 1 << 16                                         # bytes from which copying takes longer than a storage over NumPy's memory
 
 
 def tensors(arrays, dtype):
-    """Results of NumPy as new tensors of a dtype."""
-    return [from_numpy(np.array(a, dtype.numpy, order="C")) for a in arrays]
+    """Results of NumPy as new tensors of a dtype: copies of small ones, which take a third of the time, and others' memory."""
+    found = []
+    for array in arrays:
+        if type(array) is not np.ndarray or array.dtype != dtype.numpy or not array.flags.c_contiguous:
+            array = np.array(array, dtype.numpy, order="C")
+        found.append(from_numpy(array) if array.nbytes >= SHARED or not array.nbytes else copy_of(array))
+    return found
 
 
 def run(name, function, *arguments):
