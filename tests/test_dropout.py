@@ -104,7 +104,7 @@ def test_corners():
     with pytest.warns(UserWarning, match="deprecated"):
         F.dropout3d(torch.ones(3, 4))
     for call in (F.dropout1d, F.feature_dropout):
-        with pytest.raises(RuntimeError, match="Expected 2D or 3D|at least 2 dimensions"):
+        with pytest.raises(RuntimeError, match=r"Expected 2D or 3D|at least 2 dimensions"):
             call(torch.ones(3))
 
 

@@ -7,11 +7,14 @@ from ..tensor import Tensor, new
 
 
 class Parameter(Tensor):
-    """A tensor to be learned.
+    """A tensor to be learned: assigned to a module, it is found by `parameters()`.
 
     Args:
         data: the tensor whose memory becomes the parameter's; an empty one when None.
         requires_grad: whether it is learned; needs a floating-point or complex dtype.
+
+    Raises:
+        RuntimeError: `requires_grad` of another dtype.
 
     Example:
         >>> import numtorch as torch
@@ -49,11 +52,18 @@ class Parameter(Tensor):
 
 
 class Buffer(Tensor):
-    """A tensor that a module keeps in its state without learning it.
+    """A tensor that a module keeps in its state without learning it: assigned to a module, it is found by `buffers()`.
 
     Args:
-        data: the tensor whose memory becomes the buffer's.
+        data: the tensor whose memory becomes the buffer's; an empty one when None.
         persistent: whether it is part of the module's `state_dict`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> module = torch.nn.Module()
+        >>> module.scale = torch.nn.Buffer(torch.ones(2))
+        >>> list(module.state_dict())
+        ['scale']
     """
 
     __slots__ = ()

@@ -228,23 +228,40 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check: int, num
                                  use_separate_proj_weight: bool = False, q_proj_weight=None, k_proj_weight=None,
                                  v_proj_weight=None, static_k=None, static_v=None, average_attn_weights: bool = True,
                                  is_causal: bool = False, *, batch_dim: int = 1):
-    """Multi-head attention (Vaswani et al. 2017) with its projections.
+    """Multi-head attention (Vaswani et al. 2017) with its projections: what `nn.MultiheadAttention` calls.
 
     Args:
-        query: (L, N, E) or (L, E); key and value (S, N, ...) or (S, ...). With `batch_dim` 0, (N, L, E) and (N, S, ...).
-        in_proj_weight: (3 E, E), and in_proj_bias (3 E); or the three `*_proj_weight` with `use_separate_proj_weight`.
+        query: (L, N, E) or (L, E).
+        key, value: (S, N, *) or (S, *). With `batch_dim` 0, (N, S, *), and (N, L, E) for the query.
+        embed_dim_to_check: E.
+        num_heads: E is split into so many.
+        in_proj_weight, in_proj_bias: (3 E, E) and (3 E), or None; the weight not with `use_separate_proj_weight`.
         bias_k, bias_v: (1, 1, E), one more key and value for all, or None; `add_zero_attn` adds one of zeros.
+        dropout_p: the probability with which weights are set to 0 while `training`.
+        out_proj_weight, out_proj_bias: (E, E) and (E), or None.
         key_padding_mask: (N, S) or (S); a bool one is True at keys that are hidden, any other is added to scores.
+        need_weights: also return the weights.
         attn_mask: (L, S) or (N * num_heads, L, S), likewise.
-        need_weights: also return the weights (N, L, S), or (N, num_heads, L, S) without `average_attn_weights`.
+        use_separate_proj_weight: use q_proj_weight, k_proj_weight, v_proj_weight: (E, E), (E, kdim) and (E, vdim).
+        static_k, static_v: not supported; None.
+        average_attn_weights: give the heads' mean.
         is_causal: a promise that `attn_mask` hides the future and nothing else, which then need not be read.
 
     Returns:
-        (output as the query, weights or None).
+        The output as the query, and the weights (N, L, S), or (N, num_heads, L, S) without `average_attn_weights`, or None.
 
     Raises:
         AssertionError, RuntimeError: shapes that do not go together, as in PyTorch.
         NotImplementedError: `static_k` or `static_v`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x, eye = torch.eye(2).view(2, 1, 2), torch.eye(2)
+        >>> out, weights = torch.nn.functional.multi_head_attention_forward(
+        ...     x, x, x, 2, 1, torch.cat([eye, eye, eye]), None, None, None, False, 0.0, eye, None)
+        >>> weights
+        tensor([[[0.6698, 0.3302],
+                 [0.3302, 0.6698]]])
     """
     if static_k is not None or static_v is not None:
         raise NotImplementedError("multi_head_attention_forward: static_k and static_v are not supported")

@@ -87,6 +87,13 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> tuple:
 
     Raises:
         RuntimeError: sizes or dtypes that do not match.
+
+    Example:
+        >>> import numtorch as torch
+        >>> w_ih, w_hh, bias = torch.zeros(8, 3), torch.zeros(8, 2), torch.ones(8)
+        >>> hidden, cell = torch.lstm_cell(torch.zeros(1, 3), None, w_ih, w_hh, bias, bias)
+        >>> cell
+        tensor([[0.8491, 0.8491]])
     """
     if hx is not None and len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
@@ -95,17 +102,68 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> tuple:
 
 
 def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Tensor:
-    """One step of a GRU: arguments as for `lstm_cell`, but one state (N, hidden_size) and three gates: reset, update, candidate."""
+    """One step of a GRU.
+
+    Args:
+        input: (N, input_size).
+        hx: the state, (N, hidden_size); None for zeros.
+        w_ih, w_hh: (3 * hidden_size, input_size) and (3 * hidden_size, hidden_size): reset, update, candidate.
+        b_ih, b_hh: (3 * hidden_size), or None.
+
+    Returns:
+        The new state.
+
+    Raises:
+        RuntimeError: sizes or dtypes that do not match.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.gru_cell(torch.zeros(1, 3), torch.ones(1, 2), torch.zeros(6, 3), torch.zeros(6, 2))
+        tensor([[0.5000, 0.5000]])
+    """
     return _run_cell("gru", input, hx, None, w_ih, w_hh, b_ih, b_hh)
 
 
 def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Tensor:
-    """tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh), from (N, input_size) and (N, hidden_size)."""
+    """tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh).
+
+    Args:
+        input: (N, input_size).
+        hx: the state, (N, hidden_size); None for zeros.
+        w_ih, w_hh: (hidden_size, input_size) and (hidden_size, hidden_size).
+        b_ih, b_hh: (hidden_size), or None.
+
+    Returns:
+        The new state, (N, hidden_size).
+
+    Raises:
+        RuntimeError: sizes or dtypes that do not match.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.rnn_tanh_cell(torch.ones(1, 3), torch.ones(1, 2), torch.zeros(2, 3), torch.eye(2))
+        tensor([[0.7616, 0.7616]])
+    """
     return _run_cell("rnn_tanh", input, hx, None, w_ih, w_hh, b_ih, b_hh)
 
 
 def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Tensor:
-    """relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh), from (N, input_size) and (N, hidden_size)."""
+    """relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh).
+
+    Args:
+        input, hx, w_ih, w_hh, b_ih, b_hh: as for `rnn_tanh_cell`.
+
+    Returns:
+        The new state, (N, hidden_size).
+
+    Raises:
+        RuntimeError: sizes or dtypes that do not match.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.rnn_relu_cell(torch.ones(1, 3), torch.ones(1, 2), torch.ones(2, 3), torch.eye(2))
+        tensor([[4., 4.]])
+    """
     return _run_cell("rnn_relu", input, hx, None, w_ih, w_hh, b_ih, b_hh)
 
 
@@ -209,12 +267,12 @@ def _run(kind, arguments):
 
 
 def lstm(*arguments) -> tuple:
-    """An LSTM network over whole sequences.
+    """An LSTM network over whole sequences: what `nn.LSTM` calls.
 
     Args:
-        arguments: either `input` (L, N, input_size), `hx` (hidden (layers * directions, N, out_size), cell (layers * directions, N,
-            hidden_size)), `params` (for each layer and direction w_ih, w_hh, b_ih, b_hh, and the projection where there is one),
-            `has_biases`, `num_layers`, `dropout`, `train`, `bidirectional`, `batch_first`; or for packed sequences `data`,
+        arguments: either `input` (L, N, input_size), `hx` (hidden (layers * directions, N, out_size), cell (layers * directions,
+            N, hidden_size)), `params` (for each layer and direction w_ih, w_hh, b_ih, b_hh, and the projection where there is
+            one), `has_biases`, `num_layers`, `dropout`, `train`, `bidirectional`, `batch_first`; or for packed sequences `data`,
             `batch_sizes`, `hx`, `params`, `has_biases`, `num_layers`, `dropout`, `train`, `bidirectional`.
 
     Returns:
@@ -222,20 +280,75 @@ def lstm(*arguments) -> tuple:
 
     Raises:
         RuntimeError: no steps, or sizes or dtypes that do not match.
+
+    Example:
+        >>> import numtorch as torch
+        >>> layer, x, state = torch.nn.LSTM(3, 2), torch.ones(4, 1, 3), torch.zeros(1, 1, 2)
+        >>> out, hidden, cell = torch.lstm(x, (state, state), list(layer.parameters()), True, 1, 0.0, False, False, False)
+        >>> out.shape
+        torch.Size([4, 1, 2])
     """
     return _run("lstm", arguments)
 
 
 def gru(*arguments) -> tuple:
-    """A GRU network over whole sequences: arguments as for `lstm`, with one state; outputs of all steps and final hidden states."""
+    """A GRU network over whole sequences: what `nn.GRU` calls.
+
+    Args:
+        arguments: as for `lstm`, with one state.
+
+    Returns:
+        Outputs of all steps, final hidden states.
+
+    Raises:
+        RuntimeError: no steps, or sizes or dtypes that do not match.
+
+    Example:
+        >>> import numtorch as torch
+        >>> layer, x, state = torch.nn.GRU(3, 2), torch.ones(4, 1, 3), torch.zeros(1, 1, 2)
+        >>> torch.gru(x, state, list(layer.parameters()), True, 1, 0.0, False, False, False)[0].shape
+        torch.Size([4, 1, 2])
+    """
     return _run("gru", arguments)[:2]
 
 
 def rnn_tanh(*arguments) -> tuple:
-    """A network of `rnn_tanh_cell` over whole sequences: arguments and results as for `gru`."""
+    """A network of `rnn_tanh_cell` over whole sequences: what `nn.RNN` calls.
+
+    Args:
+        arguments: as for `lstm`, with one state.
+
+    Returns:
+        Outputs of all steps, final hidden states.
+
+    Raises:
+        RuntimeError: no steps, or sizes or dtypes that do not match.
+
+    Example:
+        >>> import numtorch as torch
+        >>> layer, x, state = torch.nn.RNN(3, 2), torch.ones(4, 1, 3), torch.zeros(1, 1, 2)
+        >>> torch.rnn_tanh(x, state, list(layer.parameters()), True, 1, 0.0, False, False, False)[0].shape
+        torch.Size([4, 1, 2])
+    """
     return _run("rnn_tanh", arguments)[:2]
 
 
 def rnn_relu(*arguments) -> tuple:
-    """A network of `rnn_relu_cell` over whole sequences: arguments and results as for `gru`."""
+    """A network of `rnn_relu_cell` over whole sequences: what `nn.RNN` of relu calls.
+
+    Args:
+        arguments: as for `lstm`, with one state.
+
+    Returns:
+        Outputs of all steps, final hidden states.
+
+    Raises:
+        RuntimeError: no steps, or sizes or dtypes that do not match.
+
+    Example:
+        >>> import numtorch as torch
+        >>> layer, x, state = torch.nn.RNN(3, 2, nonlinearity="relu"), torch.ones(4, 1, 3), torch.zeros(1, 1, 2)
+        >>> torch.rnn_relu(x, state, list(layer.parameters()), True, 1, 0.0, False, False, False)[0].shape
+        torch.Size([4, 1, 2])
+    """
     return _run("rnn_relu", arguments)[:2]

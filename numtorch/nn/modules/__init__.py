@@ -41,7 +41,7 @@ from .adaptivepooling import (
                          FractionalMaxPool3d,
 )
 from .attention import MultiheadAttention
-from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from .container import ModuleDict, ModuleList, Sequential
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .distance import CosineSimilarity, PairwiseDistance
 from .dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
@@ -126,6 +126,7 @@ from .padding import (
                          ZeroPad2d,
                          ZeroPad3d,
 )
+from .parametercontainer import ParameterDict, ParameterList
 from .pooling import (
                          AvgPool1d,
                          AvgPool2d,
@@ -140,7 +141,8 @@ from .pooling import (
                          MaxUnpool2d,
                          MaxUnpool3d,
 )
-from .rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
+from .rnn import GRU, LSTM, RNN, RNNBase
+from .rnncell import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from .transformer import Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
 from .upsampling import ChannelShuffle, PixelShuffle, PixelUnshuffle, Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 

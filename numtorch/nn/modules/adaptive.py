@@ -16,7 +16,8 @@ ASMoutput = namedtuple("ASMoutput", ["output", "loss"])
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Log-probabilities of targets, where frequent classes have scores of their own and rare ones share clusters of fewer features.
+    """Log-probabilities of targets, where frequent classes have scores of their own and rare ones share clusters of fewer features
+    (Grave et al. 2017).
 
     Args:
         in_features: features of the input.
@@ -24,12 +25,18 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs: where clusters begin; classes below the first have scores of their own.
         div_value: the features of cluster i are in_features / div_value ** (i + 1).
         head_bias: whether the head's scores have a bias.
+        device, dtype: of the parameters; the defaults when None.
 
-    Calling it takes (N, in_features) and targets (N), or one of each, and returns (output, loss): the targets' log-probabilities
-    and the mean of what is missing to 0.
+    Attributes:
+        head: a `Linear` to the scores of the first classes and of the clusters.
+        tail: for each cluster two `Linear`, without bias.
+
+    (N, in_features) and int64 targets (N), or one of each -> (output, loss): the targets' log-probabilities (N), and the mean of
+    what they miss to 0.
 
     Raises:
         ValueError: cutoffs that are not increasing integers between 1 and n_classes - 1, or fewer features than 1 in a cluster.
+        RuntimeError: in the call, shapes that do not fit, or targets out of range.
 
     Example:
         >>> import numtorch as torch
@@ -96,7 +103,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return ASMoutput(output.squeeze(0) if single else output, loss)
 
     def log_prob(self, input):
-        """The log-probabilities of all classes, (N, n_classes), for (N, in_features)."""
+        """The log-probabilities of all classes.
+
+        Args:
+            input: (N, in_features).
+
+        Returns:
+            (N, n_classes).
+        """
         head = log_softmax(self.head(input), 1)
         parts = [head[:, :self.shortlist_size]]
         for i, cluster in enumerate(self.tail):
@@ -104,7 +118,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return cat(parts, 1)
 
     def predict(self, input):
-        """The most probable class of each row. The clusters are looked at where the head's best is one of them."""
+        """The most probable class of each row. The clusters are looked at where the head's best is one of them.
+
+        Args:
+            input: (N, in_features).
+
+        Returns:
+            int64 (N).
+        """
         head = self.head(input)
         best = argmax(head, 1)
         rows = ge(best, self.shortlist_size).nonzero().squeeze(1)

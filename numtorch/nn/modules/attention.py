@@ -24,11 +24,19 @@ class MultiheadAttention(Module):
         add_bias_kv: learn one more key and value that every query sees; `add_zero_attn` adds one of zeros.
         kdim, vdim: extents of keys and values; E when None.
         batch_first: (N, L, E) instead of (L, N, E).
+        device, dtype: of the parameters; the defaults when None.
 
     Attributes:
         in_proj_weight: (3 E, E), xavier-uniform; where kdim or vdim differ, q_proj_weight, k_proj_weight and v_proj_weight.
         in_proj_bias: (3 E), zeros.
-        out_proj: the output's `Linear`.
+        out_proj: the output's `Linear`, (E) -> (E).
+        bias_k, bias_v: (1, 1, E), xavier-normal, or None.
+
+    Query (L, N, E), key (S, N, kdim) and value (S, N, vdim) -> output (L, N, E) and weights (N, L, S); see `forward` for the rest.
+
+    Raises:
+        AssertionError: heads that do not divide E.
+        ValueError: sizes that are not positive.
 
     Example:
         >>> import numtorch as torch

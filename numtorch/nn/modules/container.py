@@ -1,11 +1,9 @@
-"""Modules made of modules, and lists and dicts of parameters."""
+"""Modules made of modules. Lists and dicts of parameters are in parametercontainer.py."""
 from __future__ import annotations
 
 from collections import OrderedDict
 from itertools import islice
 
-from ...tensor import Tensor
-from ..parameter import Parameter
 from .module import Module
 
 
@@ -42,8 +40,22 @@ class _Numbered(Module):
         return iter(self._modules.values())
 
 
+def _times(times):
+    """How often a Sequential is repeated."""
+    if not isinstance(times, int):
+        raise TypeError(f"unsupported operand type(s) for *: {Sequential} and {type(times)}")
+    if times <= 0:
+        raise ValueError(f"Non-positive multiplication factor {times} for {Sequential}")
+    return times
+
+
 class Sequential(_Numbered):
-    """Modules called one after the other: `Sequential(a, b)` or `Sequential(OrderedDict(first=a, second=b))`.
+    """Modules called one after the other.
+
+    Args:
+        args: modules, named "0", "1" and so on; or one OrderedDict of names and modules.
+
+    What the first module takes -> what the last one gives. Places, slices, sums and multiples are those of a list.
 
     Example:
         >>> import numtorch as torch
@@ -76,33 +88,84 @@ class Sequential(_Numbered):
             raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return Sequential(*self, *other)
 
+    def __iadd__(self, other):
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+        return self.extend(list(other))
+
+    def __mul__(self, times):
+        return Sequential(*list(self) * _times(times))
+
+    __rmul__ = __mul__
+
+    def __imul__(self, times):
+        return self.extend(list(self) * (_times(times) - 1))
+
     def append(self, module):
-        """Add a module at the end."""
+        """Add a module at the end, and return this one.
+
+        Args:
+            module: what to add.
+        """
         self.add_module(str(len(self)), module)
         return self
 
     def insert(self, index, module):
-        """Add a module before another."""
+        """Add a module before another, and return this one.
+
+        Args:
+            index: the place it will have; negative from the end.
+            module: what to add.
+
+        Raises:
+            IndexError: no such place.
+            AssertionError: not a Module.
+        """
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be of type: {Module}")
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"Index out of range: {index}")
         modules = list(self)
         modules.insert(index, module)
         self._modules = {str(i): m for i, m in enumerate(modules)}
         return self
 
     def extend(self, modules):
-        """Add modules at the end."""
+        """Add modules at the end, and return this one.
+
+        Args:
+            modules: any iterable of them.
+        """
         for module in modules:
             self.append(module)
         return self
 
     def pop(self, index):
-        """Take a module out and return it."""
+        """Take a module out and return it.
+
+        Args:
+            index: its place.
+
+        Raises:
+            IndexError: there is none.
+        """
         module = self[index]
         del self[index]
         return module
 
 
 class ModuleList(_Numbered):
-    """A list of modules, which are found as children."""
+    """A list of modules, which are found as children.
+
+    Args:
+        modules: any iterable of them; none when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> layers = torch.nn.ModuleList([torch.nn.Linear(2, 2) for _ in range(3)])
+        >>> len(layers), len(list(layers.parameters()))
+        (3, 6)
+    """
 
     def __init__(self, modules=None):
         super().__init__()
@@ -121,18 +184,34 @@ class ModuleList(_Numbered):
         return ModuleList([*self, *other])
 
     def append(self, module):
-        """Add a module at the end."""
+        """Add a module at the end, and return this one.
+
+        Args:
+            module: what to add.
+        """
         self.add_module(str(len(self)), module)
         return self
 
     def insert(self, index, module):
-        """Add a module before another."""
+        """Add a module before another.
+
+        Args:
+            index: the place it will have, as in `list.insert`.
+            module: what to add.
+        """
         modules = list(self)
         modules.insert(index, module)
         self._modules = {str(i): m for i, m in enumerate(modules)}
 
     def extend(self, modules):
-        """Add modules at the end."""
+        """Add modules at the end, and return this one.
+
+        Args:
+            modules: any iterable of them.
+
+        Raises:
+            TypeError: not an iterable.
+        """
         if not hasattr(modules, "__iter__"):
             raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
         for module in modules:
@@ -140,7 +219,14 @@ class ModuleList(_Numbered):
         return self
 
     def pop(self, index):
-        """Take a module out and return it."""
+        """Take a module out and return it.
+
+        Args:
+            index: its place.
+
+        Raises:
+            IndexError: there is none.
+        """
         module = self[index]
         del self[index]
         return module
@@ -161,7 +247,17 @@ class ModuleList(_Numbered):
 
 
 class ModuleDict(Module):
-    """Modules by name, which are found as children."""
+    """Modules by name, which are found as children.
+
+    Args:
+        modules: a dict, or pairs of names and modules; none when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> heads = torch.nn.ModuleDict({"small": torch.nn.Linear(2, 1), "large": torch.nn.Linear(2, 8)})
+        >>> list(heads), heads["large"].out_features
+        (['small', 'large'], 8)
+    """
 
     def __init__(self, modules=None):
         super().__init__()
@@ -191,147 +287,39 @@ class ModuleDict(Module):
         self._modules.clear()
 
     def pop(self, key):
-        """Take a module out and return it."""
+        """Take a module out and return it.
+
+        Args:
+            key: its name.
+
+        Raises:
+            KeyError: there is none.
+        """
         return self._modules.pop(key)
 
     def keys(self):
+        """The names."""
         return self._modules.keys()
 
     def values(self):
+        """The modules."""
         return self._modules.values()
 
     def items(self):
+        """Pairs of names and modules."""
         return self._modules.items()
 
     def update(self, modules):
-        """Add modules from a dict or from (name, module) pairs."""
+        """Add modules, in place of those of the same names.
+
+        Args:
+            modules: a dict, or pairs of names and modules.
+
+        Raises:
+            TypeError: not an iterable.
+        """
         if not hasattr(modules, "__iter__"):
             raise TypeError(f"ModuleDict.update should be called with an iterable of key/value pairs, but got "
                             f"{type(modules).__name__}")
         for key, module in modules.items() if hasattr(modules, "items") else modules:
             self[key] = module
-
-
-class _ParameterRepr(Module):
-    """What lists and dicts of parameters print."""
-
-    def extra_repr(self):
-        lines = []
-        for name, value in self._named():
-            if isinstance(value, Tensor):
-                kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-                lines.append(f"({name}): {kind} containing: [{value.dtype} of size {'x'.join(map(str, value.shape))}]")
-            else:
-                lines.append(f"({name}): Object of type: {type(value).__name__}")
-        return "\n".join(lines)
-
-    def __call__(self, *args, **kwargs):
-        raise RuntimeError(f"{type(self).__name__} should not be called.")
-
-
-class ParameterList(_ParameterRepr):
-    """A list of parameters (tensors become parameters), which the module that holds it finds."""
-
-    def __init__(self, values=None):
-        super().__init__()
-        self._size = 0
-        self.extend(values or ())
-
-    def _named(self):
-        return [(str(i), self[i]) for i in range(self._size)]
-
-    def _name(self, index):
-        index = index.__index__()
-        if not -self._size <= index < self._size:
-            raise IndexError(f"index {index} is out of range")
-        return str(index % self._size)
-
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return type(self)([self[i] for i in range(self._size)[index]])
-        return getattr(self, self._name(index))
-
-    def __setitem__(self, index, value):
-        setattr(self, self._name(index), _as_parameter(value))
-
-    def __len__(self):
-        return self._size
-
-    def __iter__(self):
-        return iter([self[i] for i in range(self._size)])
-
-    def __iadd__(self, values):
-        return self.extend(values)
-
-    def append(self, value):
-        """Add a parameter at the end."""
-        setattr(self, str(self._size), _as_parameter(value))
-        self._size += 1
-        return self
-
-    def extend(self, values):
-        """Add parameters at the end."""
-        for value in values:
-            self.append(value)
-        return self
-
-
-def _as_parameter(value):
-    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
-
-
-class ParameterDict(_ParameterRepr):
-    """Parameters by name (tensors become parameters), which the module that holds it finds."""
-
-    def __init__(self, parameters=None):
-        super().__init__()
-        self._keys = {}
-        self.update(parameters or {})
-
-    def _named(self):
-        return self.items()
-
-    def __getitem__(self, key):
-        return getattr(self, str(self._known(key)))
-
-    def _known(self, key):
-        if key not in self._keys:
-            raise KeyError(key)
-        return key
-
-    def __setitem__(self, key, value):
-        self._keys[key] = None
-        setattr(self, str(key), _as_parameter(value))
-
-    def __delitem__(self, key):
-        del self._keys[self._known(key)]
-        delattr(self, str(key))
-
-    def __len__(self):
-        return len(self._keys)
-
-    def __iter__(self):
-        return iter(self._keys)
-
-    def __contains__(self, key):
-        return key in self._keys
-
-    def keys(self):
-        return self._keys.keys()
-
-    def values(self):
-        return [self[k] for k in self._keys]
-
-    def items(self):
-        return [(k, self[k]) for k in self._keys]
-
-    def pop(self, key):
-        """Take a parameter out and return it."""
-        value = self[key]
-        del self[key]
-        return value
-
-    def update(self, parameters):
-        """Add parameters from a dict or from (name, parameter) pairs."""
-        for key, value in parameters.items() if hasattr(parameters, "items") else parameters:
-            self[key] = value

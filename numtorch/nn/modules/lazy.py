@@ -18,7 +18,12 @@ class _Uninitialized:
     _becomes: type = Tensor
 
     def materialize(self, shape, device=None, dtype=None) -> None:
-        """Give it a shape, with elements that are not initialised."""
+        """Give it a shape, with elements that are not initialised.
+
+        Args:
+            shape: its extents.
+            device, dtype: what it has so far when None.
+        """
         self.data = Tensor.new_empty(self.detach(), shape, device=device, dtype=dtype)
         self.__class__ = self._becomes
 
@@ -35,7 +40,19 @@ class _Uninitialized:
 
 
 class UninitializedParameter(_Uninitialized, Parameter):
-    """A parameter whose shape is not known yet. Optimisers may hold it: it stays the same object when it gets one."""
+    """A parameter whose shape is not known yet. Optimisers may hold it: it stays the same object when it gets one.
+
+    Args:
+        requires_grad: whether it is learned.
+        device, dtype: what it will have; the defaults when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> parameter = torch.nn.UninitializedParameter()
+        >>> parameter.materialize((2, 3))
+        >>> parameter.shape
+        torch.Size([2, 3])
+    """
 
     __slots__ = ()
     _becomes = Parameter
@@ -51,7 +68,18 @@ class UninitializedParameter(_Uninitialized, Parameter):
 
 
 class UninitializedBuffer(_Uninitialized, Tensor):
-    """A buffer whose shape is not known yet."""
+    """A buffer whose shape is not known yet.
+
+    Args:
+        device, dtype: what it will have; the defaults when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> buffer = torch.nn.UninitializedBuffer()
+        >>> buffer.materialize((2, 3))
+        >>> buffer.shape
+        torch.Size([2, 3])
+    """
 
     __slots__ = ()
 
@@ -128,13 +156,23 @@ class _Lazy(Module):
 
 
 def _lazy(becomes, size, dims):
-    doc = f"""`{becomes.__name__}` whose `{size}` is that of its first input. The other arguments are the same.
+    """The lazy form of a layer."""
+    arguments = "2, 1" if becomes.__name__.startswith("Conv") else "2" if becomes is Linear else ""
+    shape = (2, 3, *[4] * dims)
+    doc = f"""`{becomes.__name__}` whose `{size}` is that of its first input.
+
+    Args:
+        args, kwargs: those of `{becomes.__name__}`, without `{size}`.
+
+    The first call makes it a `{becomes.__name__}`. Its parameters are the objects that were there before, so an optimiser may hold
+    them already; loading a state does the same.
 
     Example:
         >>> import numtorch as torch
-        >>> layer = torch.nn.LazyLinear(2)
-        >>> layer(torch.ones(1, 3)).shape, layer
-        (torch.Size([1, 2]), Linear(in_features=3, out_features=2, bias=True))
+        >>> layer = torch.nn.Lazy{becomes.__name__}({arguments})
+        >>> y = layer(torch.ones{shape})
+        >>> layer.{size}, type(layer).__name__
+        (3, '{becomes.__name__}')
     """
     return type("Lazy" + becomes.__name__, (_Lazy,), {"becomes": becomes, "size": size, "dims": dims, "__doc__": doc,
                                                       "__module__": __name__})
@@ -150,7 +188,18 @@ LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d = (
 
 
 class LazyBatchNorm1d(_lazy(BatchNorm1d, "num_features", 1)):       # type: ignore[misc]
-    """`BatchNorm1d` whose `num_features` is that of its first input, (N, C) or (N, C, L)."""
+    """`BatchNorm1d` whose `num_features` is that of its first input, (N, C) or (N, C, L).
+
+    Args:
+        args, kwargs: those of `BatchNorm1d`, without `num_features`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> layer = torch.nn.LazyBatchNorm1d()
+        >>> y = layer(torch.ones(2, 3))
+        >>> layer.num_features, type(layer).__name__
+        (3, 'BatchNorm1d')
+    """
 
     def _size_of(self, input):
         return input.layout.shape[1]

@@ -1,4 +1,4 @@
-"""Recurrent layers: cells for one step, and networks of them over sequences."""
+"""Recurrent networks over sequences. Cells for one step are in rnncell.py."""
 from __future__ import annotations
 
 import math
@@ -44,15 +44,25 @@ class RNNBase(Module):
         input_size, hidden_size: features of the input and of the hidden state.
         num_layers: layers, each fed with the outputs of the one before.
         bias: whether the gates have biases.
-        batch_first: sequences as (N, L, features) instead of (L, N, features); hidden states are never so.
-        dropout: probability of dropping an output between layers, in training.
+        batch_first: sequences as (N, L, *) instead of (L, N, *); states are never so.
+        dropout: the probability with which an output between layers is set to 0 in training.
         bidirectional: each layer also runs from the end to the start, and gives both outputs side by side.
         proj_size: project the LSTM's hidden state to this size; 0 for no projection.
+        device, dtype: of the parameters; the defaults when None.
 
     Attributes:
         weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_hr_l0: (gates * hidden_size, input_size), (gates * hidden_size,
             hidden_size or proj_size), two of (gates * hidden_size), (proj_size, hidden_size); and so on for further layers, with
             `_reverse` for the second direction. All uniform within 1 / sqrt(hidden_size).
+
+    Raises:
+        ValueError: sizes, an option or a mode out of range.
+        TypeError: sizes or options of another type.
+
+    Example:
+        >>> import numtorch as torch
+        >>> [tuple(p.shape) for p in torch.nn.RNNBase("GRU", 10, 20).parameters()]
+        [(60, 10), (60, 20), (60,), (60,)]
     """
 
     def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
@@ -114,12 +124,23 @@ class RNNBase(Module):
         return (layers, batch, self.proj_size or self.hidden_size), (layers, batch, self.hidden_size)
 
     def check_hidden_size(self, hx, expected_hidden_size, msg="Expected hidden size {}, got {}"):
-        """Raise RuntimeError for a state of another shape."""
+        """Raise RuntimeError for a state of another shape.
+
+        Args:
+            hx: the state.
+            expected_hidden_size: its shape.
+            msg: the error's text, with places for the expected and the given shape.
+        """
         if hx.layout.shape != tuple(expected_hidden_size):
             raise RuntimeError(msg.format(tuple(expected_hidden_size), list(hx.layout.shape)))
 
     def permute_hidden(self, hx, permutation):
-        """States in another order of the sequences."""
+        """States in another order of the sequences.
+
+        Args:
+            hx: (layers * directions, N, *), or several of them.
+            permutation: int64 (N), or None for the same order.
+        """
         return hx if permutation is None else _each(hx, lambda state: index_select(state, 1, permutation))
 
     def forward(self, input, hx=None):
@@ -185,17 +206,32 @@ def _each(states, change):
 
 
 class RNN(RNNBase):
-    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh) over sequences, in one or more layers.
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh) over sequences, in one or more layers (Elman 1990).
 
     Args:
-        input_size, hidden_size, num_layers, ...: as for `RNNBase`, but there is no `proj_size`.
+        input_size, hidden_size: features of the input and of the hidden state.
+        num_layers: layers, each fed with the outputs of the one before.
         nonlinearity: `"tanh"` or `"relu"`.
+        bias: whether the gates have biases.
+        batch_first: sequences as (N, L, *) instead of (L, N, *); states are never so.
+        dropout: the probability with which an output between layers is set to 0 in training.
+        bidirectional: each layer also runs from the end to the start, and gives both outputs side by side.
+        proj_size: of the LSTM only; 0.
+        device, dtype: of the parameters; the defaults when None.
 
-    Called with (L, N, input_size), (L, input_size) or a PackedSequence, and optionally the initial hidden states (layers *
-    directions, N, hidden_size), it gives the outputs (L, N, directions * hidden_size) and the final hidden states.
+    Attributes:
+        weight_ih_l0: (hidden_size, input_size), in further layers (*, directions * hidden_size); uniform within 1 /
+            sqrt(hidden_size), as are all.
+        weight_hh_l0: (hidden_size, hidden_size).
+        bias_ih_l0, bias_hh_l0: (hidden_size). And so on for further layers `_l1`, with `_reverse` for the second direction.
+
+    (L, N, input_size), (L, input_size) or a PackedSequence, and perhaps states (layers * directions, N, hidden_size) -> outputs
+    (L, N, directions * hidden_size) and the final states. Initial states are 0 by default; without N in the input there is none
+    anywhere.
 
     Raises:
-        ValueError: another nonlinearity, or `proj_size`.
+        ValueError: another nonlinearity, `proj_size`, or sizes out of range.
+        RuntimeError: in the call, shapes that do not fit.
 
     Example:
         >>> import numtorch as torch
@@ -219,11 +255,33 @@ class RNN(RNNBase):
 class LSTM(RNNBase):
     """Long short-term memory (Hochreiter and Schmidhuber 1997) over sequences, in one or more layers.
 
-    Args: as for `RNNBase`.
+    c' = sigmoid(f) c + sigmoid(i) tanh(g) and h' = sigmoid(o) tanh(c'), where i, f, g and o are the four parts of W_ih x + b_ih +
+    W_hh h + b_hh.
 
-    Called with (L, N, input_size), (L, input_size) or a PackedSequence, and optionally a pair of initial states (layers *
-    directions, N, proj_size or hidden_size) and (layers * directions, N, hidden_size), it gives the outputs and the pair of final
-    states.
+    Args:
+        input_size, hidden_size: features of the input and of the hidden state.
+        num_layers: layers, each fed with the outputs of the one before.
+        bias: whether the gates have biases.
+        batch_first: sequences as (N, L, *) instead of (L, N, *); states are never so.
+        dropout: the probability with which an output between layers is set to 0 in training.
+        bidirectional: each layer also runs from the end to the start, and gives both outputs side by side.
+        proj_size: project the hidden state to this size P (Sak et al. 2014); 0 for no projection.
+        device, dtype: of the parameters; the defaults when None.
+
+    Attributes:
+        weight_ih_l0: (4 * hidden_size, input_size), in further layers (*, directions * hidden_size); uniform within 1 /
+            sqrt(hidden_size), as are all.
+        weight_hh_l0: (4 * hidden_size, hidden_size).
+        bias_ih_l0, bias_hh_l0: (4 * hidden_size). And so on for further layers `_l1`, with `_reverse` for the second direction.
+        weight_hr_l0: (P, hidden_size), with a projection; hidden states are then of size P in all of the above.
+
+    (L, N, input_size), (L, input_size) or a PackedSequence, and perhaps a pair of states (layers * directions, N, P or
+    hidden_size) and (layers * directions, N, hidden_size) -> outputs (L, N, directions * (P or hidden_size)) and the pair of final
+    states. Initial states are 0 by default; without N in the input there is none anywhere.
+
+    Raises:
+        ValueError: sizes out of range.
+        RuntimeError: in the call, shapes that do not fit.
 
     Example:
         >>> import numtorch as torch
@@ -241,9 +299,32 @@ class LSTM(RNNBase):
 class GRU(RNNBase):
     """Gated recurrent units (Cho et al. 2014) over sequences, in one or more layers.
 
-    Args: as for `RNNBase`, but there is no `proj_size`.
+    h' = (1 - z) n + z h with n = tanh(W_in x + b_in + r (W_hn h + b_hn)), and the gates r and z as sigmoids of W_i x + b_i + W_h h
+    + b_h; weights stand in the order r, z, n.
 
-    Called as `RNN` is.
+    Args:
+        input_size, hidden_size: features of the input and of the hidden state.
+        num_layers: layers, each fed with the outputs of the one before.
+        bias: whether the gates have biases.
+        batch_first: sequences as (N, L, *) instead of (L, N, *); states are never so.
+        dropout: the probability with which an output between layers is set to 0 in training.
+        bidirectional: each layer also runs from the end to the start, and gives both outputs side by side.
+        proj_size: of the LSTM only; 0.
+        device, dtype: of the parameters; the defaults when None.
+
+    Attributes:
+        weight_ih_l0: (3 * hidden_size, input_size), in further layers (*, directions * hidden_size); uniform within 1 /
+            sqrt(hidden_size), as are all.
+        weight_hh_l0: (3 * hidden_size, hidden_size).
+        bias_ih_l0, bias_hh_l0: (3 * hidden_size). And so on for further layers `_l1`, with `_reverse` for the second direction.
+
+    (L, N, input_size), (L, input_size) or a PackedSequence, and perhaps states (layers * directions, N, hidden_size) -> outputs
+    (L, N, directions * hidden_size) and the final states. Initial states are 0 by default; without N in the input there is none
+    anywhere.
+
+    Raises:
+        ValueError: `proj_size`, or sizes out of range.
+        RuntimeError: in the call, shapes that do not fit.
 
     Example:
         >>> import numtorch as torch
@@ -257,118 +338,3 @@ class GRU(RNNBase):
         if proj_size:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
-
-
-# ---------------------------------------------------------------- cells
-class RNNCellBase(Module):
-    """What the cells share.
-
-    Attributes:
-        weight_ih, weight_hh, bias_ih, bias_hh: (gates * hidden_size, input_size), (gates * hidden_size, hidden_size) and two of
-            (gates * hidden_size); uniform within 1 / sqrt(hidden_size).
-    """
-
-    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device=None, dtype=None):
-        super().__init__()
-        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        width = num_chunks * hidden_size
-        self.weight_ih = Parameter(creation.empty(width, input_size, device=device, dtype=dtype))
-        self.weight_hh = Parameter(creation.empty(width, hidden_size, device=device, dtype=dtype))
-        for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, Parameter(creation.empty(width, device=device, dtype=dtype)) if bias else None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for parameter in self.parameters():
-            init.uniform_(parameter, -bound, bound)
-
-    def _weights(self):
-        own = self._parameters                           # faster than four attributes, which __getattr__ finds last
-        try:
-            return own["weight_ih"], own["weight_hh"], own["bias_ih"], own["bias_hh"]
-        except KeyError:                                 # replaced by something computed
-            return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-
-    def _refuse(self, place, value):
-        raise ValueError(f"{self._get_name()}: Expected {place} to be 1D or 2D, got {value.layout.ndim}D instead")
-
-    def _run(self, function, input, hx):
-        """A cell with one state."""
-        layout = input.layout
-        if layout.ndim == 2:
-            if hx is not None and hx.layout.ndim != 2:
-                hx = unsqueeze(hx, 0) if hx.layout.ndim == 1 else self._refuse("hidden", hx)
-            return function(input, hx, *self._weights())
-        if layout.ndim != 1:
-            self._refuse("input", input)
-        if hx is not None and hx.layout.ndim not in (1, 2):
-            self._refuse("hidden", hx)
-        batch = unsqueeze(input, 0)
-        return squeeze(self._run(function, batch, hx if hx is None or hx.layout.ndim == 2 else unsqueeze(hx, 0)), 0)
-
-    def extra_repr(self):
-        text = f"{self.input_size}, {self.hidden_size}"
-        return text if self.bias else text + f", bias={self.bias}"
-
-
-class RNNCell(RNNCellBase):
-    """tanh(W_ih x + b_ih + W_hh h + b_hh), from (N, input_size) or (input_size) and a hidden state, zeros by default.
-
-    Args:
-        input_size, hidden_size: features.
-        bias: whether there are biases.
-        nonlinearity: `"tanh"` or `"relu"`.
-    """
-
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device=None, dtype=None):
-        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
-        self.nonlinearity = nonlinearity
-
-    def forward(self, input, hx=None):
-        if self.nonlinearity not in ("tanh", "relu"):
-            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        return self._run(rnn.rnn_tanh_cell if self.nonlinearity == "tanh" else rnn.rnn_relu_cell, input, hx)
-
-    def extra_repr(self):
-        text = super().extra_repr()
-        return text if self.nonlinearity == "tanh" else text + f", nonlinearity={self.nonlinearity}"
-
-
-class LSTMCell(RNNCellBase):
-    """One step of an LSTM: from (N, input_size) or (input_size) and a pair of states, zeros by default, to the next pair.
-
-    Args:
-        input_size, hidden_size: features.
-        bias: whether there are biases.
-    """
-
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None):
-        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
-
-    def forward(self, input, hx=None):
-        layout = input.layout
-        if layout.ndim not in (1, 2):
-            self._refuse("input", input)
-        for place, state in enumerate(hx or ()):
-            if state.layout.ndim not in (1, 2):
-                self._refuse(f"hx[{place}]", state)
-        if layout.ndim == 1:
-            states = None if hx is None else tuple([unsqueeze(s, 0) if s.layout.ndim == 1 else s for s in hx])
-            return tuple([squeeze(s, 0) for s in self.forward(unsqueeze(input, 0), states)])
-        return rnn.lstm_cell(input, hx, *self._weights())
-
-
-class GRUCell(RNNCellBase):
-    """One step of a GRU: from (N, input_size) or (input_size) and a hidden state, zeros by default, to the next state.
-
-    Args:
-        input_size, hidden_size: features.
-        bias: whether there are biases.
-    """
-
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None):
-        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
-
-    def forward(self, input, hx=None):
-        return self._run(rnn.gru_cell, input, hx)

@@ -93,11 +93,11 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and a feed-forward network, each with a residual connection and a layer norm.
+    """Self-attention and a feed-forward network, each with a residual connection and a layer norm (Vaswani et al. 2017).
 
     Args:
-        d_model: the extent of inputs and results.
-        nhead: heads of the attention.
+        d_model: E, the extent of inputs and results.
+        nhead: heads of the attention; they divide E.
         dim_feedforward: the extent between the two linear layers.
         dropout: applied to attention weights and to what each part adds.
         activation: `"relu"`, `"gelu"` or a function.
@@ -105,10 +105,35 @@ class TransformerEncoderLayer(_Layer):
         batch_first: (N, S, E) instead of (S, N, E).
         norm_first: normalise before each part instead of after it (Xiong et al. 2020).
         bias: whether linear layers and norms have one.
+        device, dtype: of the parameters; the defaults when None.
+
+    Attributes:
+        self_attn, linear1, dropout, linear2, norm1, norm2, dropout1, dropout2, activation: the parts.
+
+    (S, N, E), (N, S, E) with `batch_first`, or (S, E) -> the same shape; see `forward` for masks.
+
+    Raises:
+        RuntimeError: another name of an activation.
+
+    Example:
+        >>> import numtorch as torch
+        >>> layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        >>> layer(torch.randn(1, 5, 8)).shape
+        torch.Size([1, 5, 8])
     """
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal: bool = False):
-        """src (S, N, E), or (N, S, E) with `batch_first`, or (S, E); masks as for `MultiheadAttention`."""
+        """The layer's result.
+
+        Args:
+            src: (S, N, E), or (N, S, E) with `batch_first`, or (S, E).
+            src_mask: (S, S) or (N * nhead, S, S); a bool one is True where a place may not look, any other is added to scores.
+            src_key_padding_mask: (N, S) or (S), likewise, of places that none may look at.
+            is_causal: a promise that `src_mask` hides the future and nothing else.
+
+        Returns:
+            The shape of `src`.
+        """
         if src_mask is not None and src_key_padding_mask is not None:
             src_mask = _additive(src_mask, "src_mask", src.layout.dtype)
             src_key_padding_mask = _additive(src_key_padding_mask, "src_key_padding_mask", src.layout.dtype)
@@ -120,7 +145,36 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to an encoder's result, and a feed-forward network. Arguments as for the encoder's layer."""
+    """Self-attention, attention to an encoder's result, and a feed-forward network, each with a residual connection and a layer
+    norm (Vaswani et al. 2017).
+
+    Args:
+        d_model: E, the extent of inputs and results.
+        nhead: heads of both attentions; they divide E.
+        dim_feedforward: the extent between the two linear layers.
+        dropout: applied to attention weights and to what each part adds.
+        activation: `"relu"`, `"gelu"` or a function.
+        layer_norm_eps: added to the variance in the norms.
+        batch_first: (N, T, E) instead of (T, N, E).
+        norm_first: normalise before each part instead of after it (Xiong et al. 2020).
+        bias: whether linear layers and norms have one.
+        device, dtype: of the parameters; the defaults when None.
+
+    Attributes:
+        self_attn, multihead_attn, linear1, dropout, linear2, norm1, norm2, norm3, dropout1, dropout2, dropout3, activation: the
+            parts.
+
+    (T, N, E) and an encoder's (S, N, E), or both with N first, or without N -> (T, N, E) likewise; see `forward` for masks.
+
+    Raises:
+        RuntimeError: another name of an activation.
+
+    Example:
+        >>> import numtorch as torch
+        >>> layer = torch.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
+        >>> layer(torch.randn(1, 3, 8), torch.randn(1, 5, 8)).shape
+        torch.Size([1, 3, 8])
+    """
 
     norms = 3
 
@@ -130,7 +184,19 @@ class TransformerDecoderLayer(_Layer):
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
                 tgt_is_causal: bool = False, memory_is_causal: bool = False):
-        """tgt (T, N, E) and memory (S, N, E), or (N, T, E) and (N, S, E) with `batch_first`, or without N."""
+        """The layer's result.
+
+        Args:
+            tgt: (T, N, E), or (N, T, E) with `batch_first`, or (T, E).
+            memory: an encoder's result, (S, N, E), (N, S, E) or (S, E).
+            tgt_mask, memory_mask: (T, T) and (T, S), or with N * nhead before; bool ones are True where a place may not look,
+                others are added to scores.
+            tgt_key_padding_mask, memory_key_padding_mask: (N, T) and (N, S), likewise, of places that none may look at.
+            tgt_is_causal, memory_is_causal: promises that a mask hides the future and nothing else.
+
+        Returns:
+            The shape of `tgt`.
+        """
         x = tgt
         if self.norm_first:
             x = x + self._self_attention(self.norm1(x), tgt_mask, tgt_key_padding_mask, tgt_is_causal)
@@ -150,8 +216,20 @@ class TransformerEncoder(Module):
 
     Args:
         encoder_layer: copied `num_layers` times.
+        num_layers: how many.
         norm: applied to the result, or None.
         enable_nested_tensor, mask_check: accepted; there are no nested tensors here.
+
+    Attributes:
+        layers: a `ModuleList`.
+
+    (S, N, E), (N, S, E) or (S, E), as the layer takes it -> the same shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        >>> torch.nn.TransformerEncoder(layer, 2)(torch.randn(1, 5, 8)).shape
+        torch.Size([1, 5, 8])
     """
 
     def __init__(self, encoder_layer, num_layers: int, norm=None, enable_nested_tensor: bool = True, mask_check: bool = True):
@@ -161,7 +239,16 @@ class TransformerEncoder(Module):
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
-        """Each layer in turn. `is_causal` says that `mask` hides the future and nothing else; None finds out."""
+        """Each layer in turn.
+
+        Args:
+            src: as the layer takes it.
+            mask, src_key_padding_mask: as the layer's `src_mask` and `src_key_padding_mask`.
+            is_causal: says that `mask` hides the future and nothing else; None finds out.
+
+        Returns:
+            The shape of `src`.
+        """
         src_key_padding_mask = _additive(src_key_padding_mask, "src_key_padding_mask", src.layout.dtype)
         mask = _additive(mask, "mask", src.layout.dtype)
         is_causal = _is_causal(mask, is_causal, _length(src, self.layers[0].self_attn.batch_first))
@@ -171,7 +258,24 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """A stack of copies of a decoder layer, and a norm of the result (or None)."""
+    """A stack of copies of a decoder layer.
+
+    Args:
+        decoder_layer: copied `num_layers` times.
+        num_layers: how many.
+        norm: applied to the result, or None.
+
+    Attributes:
+        layers: a `ModuleList`.
+
+    (T, N, E) and an encoder's (S, N, E), as the layer takes them -> (T, N, E).
+
+    Example:
+        >>> import numtorch as torch
+        >>> layer = torch.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
+        >>> torch.nn.TransformerDecoder(layer, 2)(torch.randn(1, 3, 8), torch.randn(1, 5, 8)).shape
+        torch.Size([1, 3, 8])
+    """
 
     def __init__(self, decoder_layer, num_layers: int, norm=None):
         super().__init__()
@@ -180,7 +284,16 @@ class TransformerDecoder(Module):
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
                 tgt_is_causal=None, memory_is_causal: bool = False):
-        """Each layer in turn. `tgt_is_causal` says that `tgt_mask` hides the future and nothing else; None finds out."""
+        """Each layer in turn.
+
+        Args:
+            tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, memory_is_causal: as the layer takes
+                them.
+            tgt_is_causal: says that `tgt_mask` hides the future and nothing else; None finds out.
+
+        Returns:
+            The shape of `tgt`.
+        """
         tgt_is_causal = _is_causal(tgt_mask, tgt_is_causal, _length(tgt, self.layers[0].self_attn.batch_first))
         for layer in self.layers:
             tgt = layer(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
@@ -190,12 +303,19 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder and a decoder.
+    """An encoder and a decoder (Vaswani et al. 2017).
 
     Args:
-        d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias: of the layers.
+        d_model, nhead: E and the heads of the layers.
         num_encoder_layers, num_decoder_layers: how many.
+        dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias: as for `TransformerEncoderLayer`.
         custom_encoder, custom_decoder: used instead of ones made here.
+        device, dtype: of the parameters; the defaults when None.
+
+    Attributes:
+        encoder, decoder: the stacks, each with a norm at its end. Matrices are xavier-uniform.
+
+    src (S, N, E) and tgt (T, N, E), or both with N first, or without N -> (T, N, E) likewise.
 
     Example:
         >>> import numtorch as torch
@@ -226,7 +346,18 @@ class Transformer(Module):
     def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None,
                 tgt_key_padding_mask=None, memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None,
                 memory_is_causal: bool = False):
-        """src (S, N, E) and tgt (T, N, E), or (N, S, E) and (N, T, E) with `batch_first`, or without N; masks as in the layers.
+        """The decoder's result for `tgt`, with the encoder's for `src`.
+
+        Args:
+            src: (S, N, E), or (N, S, E) with `batch_first`, or (S, E).
+            tgt: (T, N, E), (N, T, E) or (T, E).
+            src_mask, tgt_mask, memory_mask, src_key_padding_mask, tgt_key_padding_mask, memory_key_padding_mask: as the layers
+                take them.
+            src_is_causal, tgt_is_causal: say that a mask hides the future and nothing else; None finds out.
+            memory_is_causal: a promise likewise.
+
+        Returns:
+            The shape of `tgt`.
 
         Raises:
             RuntimeError: batches differ, or the last dimension is not d_model.
@@ -243,7 +374,21 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device=None, dtype=None):
-        """The (sz, sz) mask that hides the future: -inf above the diagonal, 0 elsewhere."""
+        """The mask that hides the future: -inf above the diagonal, 0 elsewhere.
+
+        Args:
+            sz: the number of places S.
+            device, dtype: of the mask; the defaults when None.
+
+        Returns:
+            (S, S).
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.nn.Transformer.generate_square_subsequent_mask(2)
+            tensor([[0., -inf],
+                    [0., 0.]])
+        """
         return _causal_mask(sz, device, dtype)
 
     def _reset_parameters(self):
