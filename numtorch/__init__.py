@@ -10,6 +10,7 @@ import importlib as _importlib
 
 from . import autograd
 from .ops import inplace as _inplace, redraw as _redraw, restride as _restride
+from .ops.describe import describe_waiting as _describe_waiting
 from .autograd.api import Variable
 from .autograd.modes import (enable_grad, inference_mode, is_anomaly_check_nan_enabled, is_anomaly_enabled, is_grad_enabled,
                              is_inference_mode_enabled, no_grad, set_anomaly_enabled, set_grad_enabled)
@@ -20,8 +21,8 @@ from .dtypes import (bfloat16, bool_ as bool, can_cast, complex64, complex128, d
 from .kernels.threads import get_num_threads, set_num_threads
 from .ops.activation import (elu, gelu, hardsigmoid, hardswish, hardtanh, leaky_relu, logsigmoid, mish, relu, selu, sigmoid, silu,
                              softplus, softsign, threshold)
-from .ops.arithmetic import (abs, addcdiv, addcmul, floor_divide, fmax, fmin, fmod, lerp, maximum, minimum, mul, neg, reciprocal,
-                             remainder, sgn, sign, square)
+from .ops.arithmetic import (abs, addcdiv, addcmul, floor_divide, fmod, lerp, mul, neg, reciprocal, remainder, sgn, sign, square)
+from .ops.bounds import fmax, fmin, maximum, minimum
 from .ops.comparison import (bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, eq, ge, gt,
                              isfinite, isinf, isnan, le, logical_and, logical_not, logical_or, logical_xor, lt, ne, signbit)
 from .ops.addmm import addbmm, addmm, addmv, addr, baddbmm
@@ -31,9 +32,9 @@ from .ops.copy import clone, detach
 from .ops.counting import arange, linspace, logspace, range_inclusive as range
 from .ops.creation import (as_tensor, asarray, empty, empty_like, empty_strided, eye, full, full_like, ones, ones_like,
                            scalar_tensor, tensor, zeros, zeros_like)
-from .ops.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, ceil, copysign, cos, cosh, digamma, erf, erfc, erfinv,
-                             exp, exp2, expm1, floor, frac, lgamma, log, log1p, log2, log10, polygamma, rsqrt, sin, sinh, sqrt, tan,
-                             tanh, trunc)
+from .ops.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, copysign, cos, cosh, digamma, erf, erfc, erfinv, exp,
+                             exp2, expm1, lgamma, log, log1p, log2, log10, polygamma, rsqrt, sin, sinh, sqrt, tan, tanh)
+from .ops.rounding import ceil, floor, frac, trunc
 from .ops.differences import gradient
 from .ops.distances import cdist, pdist
 from .ops.distributions import binomial, poisson
@@ -101,6 +102,8 @@ from .exchange import from_dlpack, from_numpy, frombuffer
 from .layout import (Size, channels_last, channels_last_3d, contiguous_format, memory_format, memory_layout as layout,
                      preserve_format, strided)
 from .tensor import Tensor
+
+_describe_waiting()
 
 __version__ = "0.1.0.dev0"
 

@@ -1,10 +1,11 @@
-"""`python -m numtorch cache info|clear|warm` and `python -m numtorch --version`."""
+"""`python -m numtorch cache info|clear|warm`, `python -m numtorch ops` and `python -m numtorch --version`."""
 from __future__ import annotations
 
 import argparse
 import sys
 
 from . import __version__, cachetool
+from .reference import page
 
 
 def main(arguments=None) -> int:
@@ -21,6 +22,8 @@ def main(arguments=None) -> int:
     warm.add_argument("--only", metavar="GROUP", choices=sorted(cachetool.GROUPS), action="append",
                       help=f"one group of kernels (may be repeated): {', '.join(cachetool.GROUPS)}")
     warm.set_defaults(run=lambda options: cachetool.warm(options.only))
+    ops = commands.add_parser("ops", help="the page of the elementwise ops, from their records (docs/ops.md)")
+    ops.set_defaults(run=lambda options: print(page(), end=""))
     options = parser.parse_args(arguments)
     return options.run(options)
 

@@ -230,7 +230,7 @@ ROWS = {
     "polar": row(lambda x, y: a.polar(x, y).real, M, M), "angle": row(lambda x, y: a.complex(x, y).angle(), M, M),
     # copies and joins
     "clone": row(lambda x: x.clone(), M), "contiguous": row(lambda x: x.t().contiguous(), M),
-    "to": row(lambda x: x.to(torch.complex128).abs(), M), "to_dtype": row(lambda x: F.to_dtype(x, torch.complex128).abs(), M),
+    "to": row(lambda x: x.to(torch.complex128).abs(), M),
     "type": row(lambda x: x.type(torch.complex128).abs(), M), "type_as": row(lambda x, y: x.type_as(y) * y, M, M),
     "cpu": row(lambda x: x.cpu() * x, M), "double": row(lambda x: x.double() * x, M),
     "cdouble": row(lambda x: x.cdouble().abs(), M), "cat": row(lambda x, y: a.cat((x, y), 1), M, (2, 1)),

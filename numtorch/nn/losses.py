@@ -4,7 +4,8 @@ from __future__ import annotations
 import warnings
 
 from ..ops import crossentropy, loss, reduce
-from ..ops.arithmetic import clamp_low, div, mul
+from ..ops.arithmetic import div, mul
+from ..ops.bounds import clamp_low
 from ..ops.creation import full_like
 from ..ops.loss import legacy_reduction, paired_loss, reduced, reduced_terms
 from ..tensor import Tensor

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from ..ops import loss, reduce
-from ..ops.arithmetic import clamp_low, div, mul
+from ..ops.arithmetic import div, mul
+from ..ops.bounds import clamp_low
 from ..ops.comparison import eq
 from ..ops.copy import to_dtype
 from ..ops.loss import legacy_reduction, reduced

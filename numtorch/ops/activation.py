@@ -14,7 +14,13 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805      # Klambauer
 
 @pointwise(refuses={"bool": "Boolean inputs not supported for relu", "complex": ""})
 def relu(x):
-    """max(x, 0), elementwise; NaN stays."""
+    """max(x, 0), elementwise; NaN stays.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.relu(torch.tensor([-2., 0., 3.]))
+        tensor([0., 0., 3.])
+    """
     return where(x <= 0, 0, x)
 
 
@@ -25,7 +31,13 @@ def _(grad, out):
 
 @pointwise(kind="float", cost=6, scalars=vectormath.sigmoid)
 def sigmoid(x):
-    """Logistic function 1 / (1 + exp(-x)), elementwise."""
+    """Logistic function 1 / (1 + exp(-x)), elementwise; within 3 ulp.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.sigmoid(torch.tensor([-2., 0., 2.]))
+        tensor([0.1192, 0.5000, 0.8808])
+    """
 
 
 @sigmoid.overload("complex")
@@ -40,7 +52,16 @@ def _(grad, out):
 
 @pointwise(methods=False, refuses=FLOATS)
 def leaky_relu(x, *, negative_slope=0.01):
-    """x where positive, negative_slope * x elsewhere."""
+    """x where positive, negative_slope * x elsewhere (Maas et al. 2013).
+
+    Args:
+        negative_slope: the slope below 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.leaky_relu(torch.tensor([-2., 0., 3.]), 0.1)
+        tensor([-0.2000,  0.0000,  3.0000])
+    """
     return where(x > 0, x, x * negative_slope)
 
 
@@ -62,7 +83,16 @@ def _(grad, x, weight):
 
 @pointwise(kind="float", cost=6, methods=False, refuses=FLOATS)
 def elu(x, *, alpha=1.0):
-    """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert et al. 2016)."""
+    """x where positive, alpha * (exp(x) - 1) elsewhere (Clevert et al. 2016).
+
+    Args:
+        alpha: minus the limit below 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.elu(torch.tensor([-2., 0., 3.]))
+        tensor([-0.8647,  0.0000,  3.0000])
+    """
     return where(x > 0, x, alpha * expm1(x))
 
 
@@ -73,7 +103,11 @@ def _(grad, x, alpha):
 
 @pointwise(kind="float", cost=6, methods=False, refuses=FLOATS)
 def celu(x, *, alpha=1.0):
-    """x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron 2017)."""
+    """x where positive, alpha * (exp(x / alpha) - 1) elsewhere (Barron 2017).
+
+    Args:
+        alpha: minus the limit below 0.
+    """
     return where(x > 0, x, alpha * expm1(x / alpha))
 
 
@@ -84,7 +118,15 @@ def _(grad, x, alpha):
 
 @pointwise(kind="float", cost=6, methods=False, refuses=FLOATS)
 def selu(x):
-    """Scaled elu whose activations keep mean 0 and variance 1 (Klambauer et al. 2017)."""
+    """Scaled elu whose activations keep mean 0 and variance 1 (Klambauer et al. 2017).
+
+    1.0507 * (x where positive, 1.67326 * (exp(x) - 1) elsewhere).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.selu(torch.tensor([-2., 0., 3.]))
+        tensor([-1.5202,  0.0000,  3.1521])
+    """
     return SELU_SCALE * where(x > 0, x, SELU_ALPHA * expm1(x))
 
 
@@ -95,7 +137,13 @@ def _(grad, x):
 
 @pointwise(kind="float", cost=10, methods=False, refuses=FLOATS)
 def gelu(x):
-    """x * Phi(x), with Phi the normal distribution function (Hendrycks and Gimpel 2016)."""
+    """x * Phi(x), with Phi the normal distribution function (Hendrycks and Gimpel 2016).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.gelu(torch.tensor([-1., 0., 1.]))
+        tensor([-0.1587,  0.0000,  0.8413])
+    """
     return x * 0.5 * (1 + erf(x * SQRT_HALF))
 
 
@@ -118,7 +166,13 @@ def _(grad, x):
 
 @pointwise(kind="float", cost=6, methods=False, refuses=FLOATS_AND_COMPLEX)
 def silu(x):
-    """x * sigmoid(x), elementwise."""
+    """x * sigmoid(x), elementwise (Elfwing et al. 2017).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.silu(torch.tensor([-1., 0., 1.]))
+        tensor([-0.2689,  0.0000,  0.7311])
+    """
     return x * sigmoid(x)
 
 
@@ -140,7 +194,13 @@ def _(grad, x, gate):
 
 @pointwise(kind="float", cost=12, methods=False, refuses=FLOATS)
 def mish(x):
-    """x * tanh(softplus(x)) (Misra 2019)."""
+    """x * tanh(softplus(x)), elementwise (Misra 2019).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.mish(torch.tensor([-1., 0., 1.]))
+        tensor([-0.3034,  0.0000,  0.8651])
+    """
     return x * tanh(softplus(x, 1.0, 20.0))
 
 
@@ -152,7 +212,17 @@ def _(grad, x):
 
 @pointwise(kind="float", cost=8, methods=False, refuses=FLOATS)
 def softplus(x, *, beta=1.0, threshold=20.0):
-    """log(1 + exp(beta * x)) / beta, and x itself where beta * x exceeds the threshold."""
+    """log(1 + exp(beta * x)) / beta, a smooth relu, and x itself where beta * x exceeds the threshold.
+
+    Args:
+        beta: how sharply it bends.
+        threshold: from where on the curve is taken for straight.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.softplus(torch.tensor([-1., 0., 30.]))
+        tensor([ 0.3133,  0.6931, 30.0000])
+    """
     return where(x * beta > threshold, x, log1p(exp(where(x * beta > threshold, 0, x * beta))) / beta)
 
 
@@ -163,7 +233,13 @@ def _(grad, x, beta, threshold):
 
 @pointwise(kind="float", cost=8, methods=False, refuses=FLOATS)
 def logsigmoid(x):
-    """log(sigmoid(x)), exact for large |x|."""
+    """log(sigmoid(x)), elementwise, exact for large |x|.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.logsigmoid(torch.tensor([-100., 0., 2.]))
+        tensor([-100.0000,   -0.6931,   -0.1269])
+    """
     return where(x < 0, x, 0) - log1p(exp(where(x < 0, x, -x)))
 
 
@@ -174,7 +250,16 @@ def _(grad, x):
 
 @pointwise(methods=False, refuses=REAL_NUMBERS)
 def hardtanh(x, *, min_val=-1.0, max_val=1.0):
-    """x held between min_val and max_val."""
+    """x held between min_val and max_val.
+
+    Args:
+        min_val, max_val: the bounds.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.hardtanh(torch.tensor([-2., 0.5, 3.]))
+        tensor([-1.0000,  0.5000,  1.0000])
+    """
     return where(x < min_val, min_val, where(x > max_val, max_val, x))
 
 
@@ -185,7 +270,13 @@ def _(grad, x, min_val, max_val):
 
 @pointwise(kind="float", methods=False, refuses=FLOATS)
 def hardsigmoid(x):
-    """x / 6 + 1/2 held between 0 and 1."""
+    """x / 6 + 1/2 held between 0 and 1 (Courbariaux et al. 2015).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.hardsigmoid(torch.tensor([-4., 0., 1.5]))
+        tensor([0.0000, 0.5000, 0.7500])
+    """
     return where(x <= -3, 0, where(x >= 3, 1, x / 6 + 0.5))
 
 
@@ -196,7 +287,13 @@ def _(grad, x):
 
 @pointwise(kind="float", methods=False, refuses=FLOATS)
 def hardswish(x):
-    """x * hardsigmoid(x)."""
+    """x * hardsigmoid(x) (Howard et al. 2019).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.hardswish(torch.tensor([-4., 1.5, 4.]))
+        tensor([0.0000, 1.1250, 4.0000])
+    """
     return where(x <= -3, 0, where(x >= 3, x, x * (x + 3) / 6))
 
 
@@ -207,7 +304,13 @@ def _(grad, x):
 
 @pointwise(kind="float", methods=False, refuses=UNORDERED)
 def softsign(x):
-    """x / (1 + |x|), elementwise."""
+    """x / (1 + |x|), elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.softsign(torch.tensor([-1., 0., 3.]))
+        tensor([-0.5000,  0.0000,  0.7500])
+    """
     return x / (1 + abs(x))
 
 
@@ -218,7 +321,17 @@ def _(grad, x):
 
 @pointwise(methods=False, refuses=REAL_NUMBERS)
 def threshold(x, *, threshold, value):
-    """x where it exceeds the threshold, else value."""
+    """x where it exceeds the threshold, else value.
+
+    Args:
+        threshold: the number to exceed.
+        value: what stands in the place of the others.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.threshold(torch.tensor([-1., 0.5, 3.]), 0.5, 20.)
+        tensor([20., 20.,  3.])
+    """
     return where(x <= threshold, value, x)
 
 
@@ -229,7 +342,11 @@ def _(grad, x, threshold):
 
 @pointwise(methods=False, refuses=FLOATS)
 def softshrink(x, *, lambd=0.5):
-    """x moved towards 0 by lambd, and 0 where it is nearer."""
+    """x moved towards 0 by lambd, and 0 where it is nearer.
+
+    Args:
+        lambd: the distance, not negative.
+    """
     return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0))
 
 
@@ -240,7 +357,16 @@ def _(grad, x, lambd):
 
 @pointwise(methods=False, refuses=FLOATS)
 def hardshrink(x, *, lambd=0.5):
-    """x, and 0 where |x| is at most lambd."""
+    """x, and 0 where |x| is at most lambd.
+
+    Args:
+        lambd: the distance from 0 within which all becomes 0, not negative.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([-1., 0.3, 2.]).hardshrink()
+        tensor([-1.,  0.,  2.])
+    """
     return where((x >= -lambd) & (x <= lambd), 0, x)
 
 

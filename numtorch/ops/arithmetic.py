@@ -1,4 +1,4 @@
-"""Arithmetic records: sums, products, quotients, powers, extremes and choices, elementwise."""
+"""Arithmetic records: sums, products, quotients, signs and choices, elementwise."""
 from __future__ import annotations
 
 from math import hypot
@@ -19,7 +19,7 @@ FLOATS = {"bool": "", "integer": "", "complex": ""}
 
 @pointwise(bool_operands=("condition",), methods=False)
 def where(condition, x, y):
-    """x where the condition holds, else y, elementwise. `condition` is bool; x and y are promoted to one dtype."""
+    """x where the condition holds, else y, elementwise."""
     return select(condition, x, y)
 
 
@@ -114,7 +114,14 @@ def _(grad):
 
 @pointwise
 def mul(x, y):
-    """x * y, elementwise."""
+    """x * y, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.mul(torch.tensor([[1.], [2.]]), torch.tensor([10., 20., 30.]))
+        tensor([[10., 20., 30.],
+                [20., 40., 60.]])
+    """
     return x * y
 
 
@@ -142,7 +149,13 @@ def _(grad, y, out):
 @pointwise(refuses={"bool": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
                             "use the `~` or `logical_not()` operator instead."})
 def neg(x):
-    """-x, elementwise."""
+    """-x, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.neg(torch.tensor([1., -2., 0.]))
+        tensor([-1.,  2., -0.])
+    """
     return -x
 
 
@@ -164,7 +177,13 @@ def _(grad):
 
 @pointwise(kind="float")
 def reciprocal(x):
-    """1 / x, elementwise."""
+    """1 / x, elementwise: infinite for 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.reciprocal(torch.tensor([2., -4., 0.]))
+        tensor([ 0.5000, -0.2500,     inf])
+    """
     return 1 / x
 
 
@@ -175,7 +194,13 @@ def _(grad, out):
 
 @pointwise
 def square(x):
-    """x * x, elementwise."""
+    """x * x, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.square(torch.tensor([-3, 1, 2]))
+        tensor([9, 1, 4])
+    """
     return x * x
 
 
@@ -186,7 +211,13 @@ def _(grad, x):
 
 @pointwise(refuses=REAL_NUMBERS, divisor="y")
 def floor_divide(x, y):
-    """floor(x / y), elementwise."""
+    """floor(x / y), elementwise: rounded down, as Python's //.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.floor_divide(torch.tensor([7, -7]), 2)
+        tensor([ 3, -4])
+    """
     return x // y
 
 
@@ -221,7 +252,13 @@ def _(grad):
 
 @pointwise(cost=2, refuses=REAL_NUMBERS, divisor="y")
 def remainder(x, y):
-    """x - y * floor(x / y): the remainder with the sign of the divisor, as Python's %."""
+    """x - y * floor(x / y), elementwise: the remainder with the sign of the divisor, as Python's %.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.remainder(torch.tensor([7., -7.]), 4)
+        tensor([3., 1.])
+    """
     return x % y
 
 
@@ -240,7 +277,13 @@ def _(grad, x, y):
 
 @pointwise(cost=2, refuses=REAL_NUMBERS, divisor="y")
 def fmod(x, y):
-    """The remainder with the sign of the dividend, as C's fmod."""
+    """x - y * trunc(x / y), elementwise: the remainder with the sign of the dividend, as C's fmod.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.fmod(torch.tensor([7., -7.]), 4)
+        tensor([ 3., -3.])
+    """
     return x - trunc_divide(x, y) * y
 
 
@@ -256,7 +299,13 @@ def _(grad, x, y):
 
 @pointwise(kind="real", refuses=NOT_BOOL)
 def abs(x):
-    """Absolute value, elementwise; the modulus of complex numbers."""
+    """Absolute value, elementwise; the modulus of complex numbers.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([-1., 2.]).abs(), torch.tensor([3 + 4j]).abs()
+        (tensor([1., 2.]), tensor([5.]))
+    """
     return where(x < 0, -x, x)
 
 
@@ -281,7 +330,13 @@ def _(grad, x):
 @pointwise(refuses={"complex": "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
                                "torch.sgn instead."})
 def sign(x):
-    """-1, 0 or 1 by the sign, elementwise."""
+    """-1, 0 or 1 by the sign, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.sign(torch.tensor([-0.5, 0., 7.]))
+        tensor([-1.,  0.,  1.])
+    """
     return where(x > 0, 1, where(x < 0, -1, 0))
 
 
@@ -297,7 +352,13 @@ def _(grad):
 
 @pointwise
 def sgn(x):
-    """x / |x| for complex numbers (0 for 0), the sign for real ones."""
+    """The sign of real numbers, x / |x| of complex ones, elementwise; 0 for 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.sgn(torch.tensor([3 + 4j, 0j]))
+        tensor([0.6000+0.8000j, 0.0000+0.0000j])
+    """
     return where(x > 0, 1, where(x < 0, -1, 0))
 
 
@@ -317,107 +378,43 @@ def _(grad, x, out):
     return where(x == 0, 0, (grad - out * real_part(grad * conj(out))) / abs(x))
 
 
-@pointwise(refuses={"complex": "maximum not implemented for complex tensors."})
-def maximum(x, y):
-    """The larger of x and y, elementwise; NaN where either is NaN."""
-    return where((x > y) | (x != x), x, y)
-
-
-@maximum.derivative
-def _(grad, x, y):
-    tie = where(x == y, 0.5, 0)
-    return grad * where(x > y, 1, tie), grad * where(x < y, 1, tie)
-
-
-@pointwise(refuses={"complex": "minimum not implemented for complex tensors."})
-def minimum(x, y):
-    """The smaller of x and y, elementwise; NaN where either is NaN."""
-    return where((x < y) | (x != x), x, y)
-
-
-@minimum.derivative
-def _(grad, x, y):
-    tie = where(x == y, 0.5, 0)
-    return grad * where(x < y, 1, tie), grad * where(x > y, 1, tie)
-
-
-@pointwise(refuses={"complex": "fmax not implemented for complex tensors."})
-def fmax(x, y):
-    """The larger of x and y, elementwise; the number where the other is NaN."""
-    return where((x > y) | (y != y), x, y)
-
-
-@fmax.derivative
-def _(grad, x, y):
-    first = (x >= y) | (y != y)
-    return where(first, grad, 0), where(first, 0, grad)
-
-
-@pointwise(refuses={"complex": "fmin not implemented for complex tensors."})
-def fmin(x, y):
-    """The smaller of x and y, elementwise; the number where the other is NaN."""
-    return where((x < y) | (y != y), x, y)
-
-
-@fmin.derivative
-def _(grad, x, y):
-    first = (x <= y) | (y != y)
-    return where(first, grad, 0), where(first, 0, grad)
-
-
-@pointwise(methods=False, refuses=REAL_NUMBERS)
-def clamp_both(x, low, high):
-    """x held between low and high; NaN stays."""
-    return minimum(maximum(x, low), high)
-
-
-@clamp_both.derivative
-def _(grad, x, low, high):
-    by_low, by_high = where((x < low) & (low < high), grad, 0), where((x > high) | (low > high), grad, 0)
-    return where((x >= low) & (x <= high), grad, 0), by_low, by_high
-
-
-@pointwise(methods=False, refuses=UNORDERED)
-def clamp_low(x, low):
-    """x, but at least low."""
-    return maximum(x, low)
-
-
-@clamp_low.derivative
-def _(grad, x, low):
-    return where(x >= low, grad, 0), where(x < low, grad, 0)
-
-
-@pointwise(methods=False, refuses=UNORDERED)
-def clamp_high(x, high):
-    """x, but at most high."""
-    return minimum(x, high)
-
-
-@clamp_high.derivative
-def _(grad, x, high):
-    return where(x <= high, grad, 0), where(x > high, grad, 0)
-
-
 @pointwise(refuses=FLOATS_AND_COMPLEX)
-def lerp(start, end, weight):
-    """start + weight * (end - start), from whichever end is nearer, elementwise."""
-    return where(weight < 0.5, start + weight * (end - start), end - (end - start) * (1 - weight))
+def lerp(x, end, weight):
+    """x + weight * (end - x), from whichever end is nearer, elementwise.
+
+    Args:
+        weight: 0 gives `input`, 1 gives `end`; a tensor or number, broadcast with the others.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.lerp(torch.tensor([0., 10.]), torch.tensor([4., 20.]), 0.25)
+        tensor([ 1.0000, 12.5000])
+    """
+    return where(weight < 0.5, x + weight * (end - x), end - (end - x) * (1 - weight))
 
 
 @lerp.overload("complex")
-def _(start, end, weight):
-    return start + weight * (end - start)
+def _(x, end, weight):
+    return x + weight * (end - x)
 
 
 @lerp.derivative
-def _(grad, start, end, weight):
-    return grad * conj(1 - weight), grad * conj(weight), grad * conj(end - start)
+def _(grad, x, end, weight):
+    return grad * conj(1 - weight), grad * conj(weight), grad * conj(end - x)
 
 
 @pointwise(refuses=NOT_BOOL)
 def addcmul(x, y, z, *, value=1):
-    """x + value * y * z, elementwise."""
+    """x + value * y * z, elementwise.
+
+    Args:
+        value: the factor of the product.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.addcmul(torch.tensor([1., 2.]), torch.tensor([3., 4.]), torch.tensor([10., 10.]), value=0.5)
+        tensor([16., 22.])
+    """
     return x + value * y * z
 
 
@@ -428,7 +425,16 @@ def _(grad, y, z, value):
 
 @pointwise(kind="float", refuses=FLOATS_AND_COMPLEX)
 def addcdiv(x, y, z, *, value=1):
-    """x + value * y / z, elementwise."""
+    """x + value * y / z, elementwise.
+
+    Args:
+        value: the factor of the quotient.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.addcdiv(torch.tensor([1., 2.]), torch.tensor([3., 4.]), torch.tensor([2., 8.]), value=2)
+        tensor([4., 3.])
+    """
     return x + value * y / z
 
 

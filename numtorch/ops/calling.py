@@ -63,7 +63,7 @@ def op_call({', '.join(listed)}, *, out=None):
     scope = dict(ALLOCATION, plans=op.plans, op=op, first_call=_first_call, run_into=_run_into, record=record, Tensor=Tensor,
                  NUMBERS=NUMBERS, number=number, modes=modes, PLAIN=PLAIN)
     function = _made(source, scope, op.name, op, out=None)
-    function.__doc__, function.__module__ = op.doc, op.module
+    function.__module__ = op.module
     function.op, function.scalar, function.derivative, function.overload = op, op.scalar, op.derivative, op.overload
     return function
 
@@ -175,7 +175,6 @@ def op_call({', '.join(listed)}):
     scope = dict(plans=op.inplace_plans, op=op, run_inplace=run_inplace, operands=_operands, modes=modes, mark_written=mark_written,
                  Tensor=Tensor, NUMBERS=NUMBERS, number=number, title=op.name + "_")
     inplace = _made(source, scope, op.name + "_", op)
-    inplace.__doc__ = f"In-place form of `{op.name}`: writes the result into this tensor and returns it."
     inplace.__module__, inplace.op = op.module, op
     return inplace
 

@@ -55,17 +55,23 @@ def view_as_real(input) -> Tensor:
     return _as_view(input, pairs, 0, "view_as_real", lambda node, grad: (view_as_complex(grad.contiguous()),))
 
 
+@register
 def view_as_complex(input) -> Tensor:
     """A view of pairs of numbers as complex numbers.
 
     Args:
-        input: (*, 2), floating point, the pairs next to each other.
+        input: (*, 2), float32 or float64, the pairs next to each other.
 
     Returns:
         (*), over the same memory.
 
     Raises:
         RuntimeError: another dtype, or a layout whose pairs are not complex numbers in memory.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.view_as_complex(torch.tensor([[1., 2.], [3., 4.]]))
+        tensor([1.+2.j, 3.+4.j])
     """
     layout = input.layout
     if layout.dtype.name not in ("float32", "float64"):
@@ -100,12 +106,41 @@ def _part(x, which):
 
 @register
 def real(input) -> Tensor:
-    """The real parts, as a view; a real tensor itself."""
+    """The real parts, as a view; a real tensor itself.
+
+    Args:
+        input: (*), of any dtype.
+
+    Returns:
+        (*), over the same memory: what is written to it reaches `input`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> z = torch.tensor([1 + 2j, 3j])
+        >>> torch.real(z)[1] = 5.
+        >>> z
+        tensor([1.+2.j, 5.+3.j])
+    """
     return _part(input, 0) if input.layout.dtype.is_complex else input
 
 
 def imag(input) -> Tensor:
-    """The imaginary parts, as a view. Raises RuntimeError for a real tensor."""
+    """The imaginary parts, as a view.
+
+    Args:
+        input: (*), complex.
+
+    Returns:
+        (*), over the same memory: what is written to it reaches `input`.
+
+    Raises:
+        RuntimeError: a real tensor.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.imag(torch.tensor([1 + 2j, 3j]))
+        tensor([2., 3.])
+    """
     if not input.layout.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return _part(input, 1)
@@ -140,7 +175,11 @@ def _plan_joining(real, imag):
 
 
 def complex(real, imag, *, out=None) -> Tensor:
-    """Complex numbers of real and imaginary parts, which broadcast.
+    """Complex numbers of real and imaginary parts.
+
+    Args:
+        real, imag: broadcast with each other; both float32 or both float64.
+        out: a tensor to write the result into.
 
     Raises:
         RuntimeError: parts that are not both float32 or both float64.
@@ -167,7 +206,22 @@ def _complex_vjp(node, grad):
 
 
 def polar(abs, angle, *, out=None) -> Tensor:
-    """Complex numbers of absolute values and angles in radians, which broadcast."""
+    """Complex numbers of absolute values and angles: abs * cos(angle) + i abs * sin(angle).
+
+    Args:
+        abs, angle: broadcast with each other; both float32 or both float64, the angle in radians.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: parts that are not both float32 or both float64.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.polar(torch.tensor([2.]), torch.tensor([torch.pi / 3]))
+        tensor([1.0000+1.7321j])
+    """
+    if (abs.layout, angle.layout) not in _joinings:
+        _plan_joining(abs.layout, angle.layout)          # which refuses other dtypes
     return complex(abs * angle.cos(), abs * angle.sin(), out=out)
 
 
@@ -175,7 +229,7 @@ def polar(abs, angle, *, out=None) -> Tensor:
 @pointwise(kind="float", cost=2, methods=False, refuses={"complex": ""})
 def angle_of_real(x):
     """Pi for numbers below zero, NaN for NaN, else 0, elementwise."""
-    return where(x < 0, PI, x * 0)
+    return where(x < 0, PI, where(x != x, x, 0))
 
 
 @angle_of_real.derivative
@@ -185,7 +239,17 @@ def _(grad):
 
 @method
 def angle(input, *, out=None) -> Tensor:
-    """The angle of complex numbers in radians; of real ones pi where they are below zero."""
+    """The angle of complex numbers in radians, between -pi and pi; of real ones pi where they are below zero, else 0.
+
+    Args:
+        input: (*), of any dtype. NaN stays NaN.
+        out: a tensor to write the result into.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.angle(torch.tensor([1 + 1j, -1j])), torch.angle(torch.tensor([-2., 3.]))
+        (tensor([ 0.7854, -1.5708]), tensor([3.1416, 0.0000]))
+    """
     if not input.layout.dtype.is_complex:
         return angle_of_real(input, out=out)
     return atan2(imag(input), real(input), out=out)

@@ -16,8 +16,9 @@ from ..dtypes import int64
 from ..layout import Layout
 from ..tensor import Tensor, empty
 from . import comparison
-from .arithmetic import add, clamp_low, div, mul, where
+from .arithmetic import add, div, mul, where
 from .backends import kernels
+from .bounds import clamp_low
 from .copy import contiguous, to_dtype
 from .counting import arange
 from .creation import full, tensor, zeros

@@ -1,11 +1,11 @@
-"""Elementary and special functions: exponentials, logarithms, trigonometry, roots, rounding, erf and gamma."""
+"""Elementary and special functions: exponentials, logarithms, trigonometry, roots, erf and gamma."""
 from __future__ import annotations
 
 import math
 
 from ..kernels import vectormath
 from ..tensor import Tensor
-from .arithmetic import FLOATS, REAL_NUMBERS, conj, where
+from .arithmetic import FLOATS, UNORDERED, conj, where
 from .pointwise import pointwise
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
@@ -21,32 +21,191 @@ def _elementary(name, doc, cost=6.0, **options):
     return pointwise(kind="float", cost=cost, scalars=getattr(vectormath, name), **options)(body)
 
 
-exp = _elementary("exp", "e to the power x, elementwise.", 4)
-log = _elementary("log", "Natural logarithm, elementwise.")
-sqrt = _elementary("sqrt", "Square root, elementwise.", 3)
-sin = _elementary("sin", "Sine of x in radians, elementwise.", 8)
-cos = _elementary("cos", "Cosine of x in radians, elementwise.", 8)
-tan = _elementary("tan", "Tangent of x in radians, elementwise.", 12)
-tanh = _elementary("tanh", "Hyperbolic tangent, elementwise.")
-exp2 = _elementary("exp2", "2 to the power x, elementwise.", 4)
-expm1 = _elementary("expm1", "exp(x) - 1, exact for small x, elementwise.")
-log2 = _elementary("log2", "Logarithm to base 2, elementwise.")
-log10 = _elementary("log10", "Logarithm to base 10, elementwise.")
-log1p = _elementary("log1p", "log(1 + x), exact for small x, elementwise.")
-sinh = _elementary("sinh", "Hyperbolic sine, elementwise.")
-cosh = _elementary("cosh", "Hyperbolic cosine, elementwise.")
-asin = _elementary("asin", "Inverse sine in radians, elementwise.", 8)
-acos = _elementary("acos", "Inverse cosine in radians, elementwise.", 8)
-atan = _elementary("atan", "Inverse tangent in radians, elementwise.", 8)
-asinh = _elementary("asinh", "Inverse hyperbolic sine, elementwise.", 10)
-acosh = _elementary("acosh", "Inverse hyperbolic cosine, elementwise.", 10)
-atanh = _elementary("atanh", "Inverse hyperbolic tangent, elementwise.", 10)
-rsqrt = _elementary("rsqrt", "1 / sqrt(x), elementwise.", 3)
-erf = _elementary("erf", "Error function, elementwise.", 8)
-erfc = _elementary("erfc", "1 - erf(x), exact for large x, elementwise.", 10)
-erfinv = _elementary("erfinv", "Inverse of the error function, elementwise.", 10)
-lgamma = _elementary("lgamma", "Logarithm of |gamma(x)|, elementwise.", 20)
-digamma = _elementary("digamma", "Derivative of lgamma, elementwise.", 20)
+exp = _elementary("exp", """e to the power x, elementwise; within 1 ulp.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([0., 1., -torch.inf]).exp()
+        tensor([1.0000, 2.7183, 0.0000])
+    """, 4)
+log = _elementary("log", """Natural logarithm, elementwise: minus infinity of 0, NaN below.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.log(torch.tensor([1., torch.e, 0., -1.]))
+        tensor([0., 1., -inf, nan])
+    """)
+sqrt = _elementary("sqrt", """Square root, elementwise: NaN below 0, exact where the root is a number of the dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.sqrt(torch.tensor([9., 2., -1.]))
+        tensor([3.0000, 1.4142,    nan])
+    """, 3)
+sin = _elementary("sin", """Sine of x in radians, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.sin(torch.tensor([0., torch.pi / 6, torch.pi / 2]))
+        tensor([0.0000, 0.5000, 1.0000])
+    """, 8)
+cos = _elementary("cos", """Cosine of x in radians, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.cos(torch.tensor([0., torch.pi / 3, torch.pi]))
+        tensor([ 1.0000,  0.5000, -1.0000])
+    """, 8)
+tan = _elementary("tan", """Tangent of x in radians, elementwise; within 3.5 ulp.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tan(torch.tensor([0., torch.pi / 4, 1.5]))
+        tensor([ 0.0000,  1.0000, 14.1014])
+    """, 12)
+tanh = _elementary("tanh", """Hyperbolic tangent, elementwise: between -1 and 1.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tanh(torch.tensor([-torch.inf, 0., 0.5]))
+        tensor([-1.0000,  0.0000,  0.4621])
+    """)
+exp2 = _elementary("exp2", """2 to the power x, elementwise; exact for integers.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.exp2(torch.tensor([-1., 0.5, 10.]))
+        tensor([5.0000e-01, 1.4142e+00, 1.0240e+03])
+    """, 4)
+expm1 = _elementary("expm1", """exp(x) - 1, elementwise, without the cancellation near 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor(1e-8)
+        >>> torch.expm1(x), torch.exp(x) - 1
+        (tensor(1.0000e-08), tensor(0.))
+    """)
+log2 = _elementary("log2", """Logarithm to base 2, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.log2(torch.tensor([0.25, 1., 10.]))
+        tensor([-2.0000,  0.0000,  3.3219])
+    """)
+log10 = _elementary("log10", """Logarithm to base 10, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.log10(torch.tensor([0.01, 1., 2000.]))
+        tensor([-2.0000,  0.0000,  3.3010])
+    """)
+log1p = _elementary("log1p", """log(1 + x), elementwise, without the loss of digits near 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor(1e-8)
+        >>> torch.log1p(x), torch.log(1 + x)
+        (tensor(1.0000e-08), tensor(0.))
+    """)
+sinh = _elementary("sinh", """Hyperbolic sine, (exp(x) - exp(-x)) / 2, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.sinh(torch.tensor([-1., 0., 2.]))
+        tensor([-1.1752,  0.0000,  3.6269])
+    """)
+cosh = _elementary("cosh", """Hyperbolic cosine, (exp(x) + exp(-x)) / 2, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.cosh(torch.tensor([-1., 0., 2.]))
+        tensor([1.5431, 1.0000, 3.7622])
+    """)
+asin = _elementary("asin", """Inverse sine in radians, elementwise: between -pi/2 and pi/2, NaN outside [-1, 1].
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.asin(torch.tensor([-1., 0.5, 2.]))
+        tensor([-1.5708,  0.5236,     nan])
+    """, 8)
+acos = _elementary("acos", """Inverse cosine in radians, elementwise: between 0 and pi, NaN outside [-1, 1]; within 2 ulp.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.acos(torch.tensor([-1., 0.5, 2.]))
+        tensor([3.1416, 1.0472,    nan])
+    """, 8)
+atan = _elementary("atan", """Inverse tangent in radians, elementwise: between -pi/2 and pi/2.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.atan(torch.tensor([-torch.inf, 0., 1.]))
+        tensor([-1.5708,  0.0000,  0.7854])
+    """, 8)
+asinh = _elementary("asinh", """Inverse hyperbolic sine, log(x + sqrt(x * x + 1)), elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.asinh(torch.tensor([-1., 0., 1000.]))
+        tensor([-0.8814,  0.0000,  7.6009])
+    """, 10)
+acosh = _elementary("acosh", """Inverse hyperbolic cosine, log(x + sqrt(x * x - 1)), elementwise: NaN below 1.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.acosh(torch.tensor([0.5, 1., 1000.]))
+        tensor([   nan, 0.0000, 7.6009])
+    """, 10)
+atanh = _elementary("atanh", """Inverse hyperbolic tangent, log((1 + x) / (1 - x)) / 2, elementwise: NaN outside [-1, 1].
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.atanh(torch.tensor([0.5, 1., 2.]))
+        tensor([0.5493,    inf,    nan])
+    """, 10)
+rsqrt = _elementary("rsqrt", """1 / sqrt(x), elementwise: infinity of 0, NaN below.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.rsqrt(torch.tensor([0., 4., -1.]))
+        tensor([   inf, 0.5000,    nan])
+    """, 3)
+erf = _elementary("erf", """Error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.erf(torch.tensor([-1., 0., 0.5, 3.]))
+        tensor([-0.8427,  0.0000,  0.5205,  1.0000])
+    """, 8, refuses=UNORDERED)
+erfc = _elementary("erfc", """1 - erf(x), elementwise, without the cancellation for large x; within 4 ulp.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor(5.)
+        >>> torch.erfc(x), 1 - torch.erf(x)
+        (tensor(1.5375e-12), tensor(0.))
+    """, 10, refuses=UNORDERED)
+erfinv = _elementary("erfinv", """Inverse of the error function, elementwise: infinite at -1 and 1, NaN outside.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.erfinv(torch.tensor([-1., 0., 0.5]))
+        tensor([  -inf, 0.0000, 0.4769])
+    """, 10, refuses=UNORDERED)
+lgamma = _elementary("lgamma", """Logarithm of |gamma(x)|, elementwise: infinite at 0 and the integers below; within 8 ulp above 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.lgamma(torch.tensor([0.5, 1., 5.])).exp()
+        tensor([ 1.7725,  1.0000, 24.0000])
+    """, 20, refuses=UNORDERED)
+digamma = _elementary("digamma", """Derivative of lgamma, gamma'(x) / gamma(x), elementwise; within 5 ulp above 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.digamma(torch.tensor([0.5, 1., 100.]))
+        tensor([-1.9635, -0.5772,  4.6002])
+    """, 20, refuses=UNORDERED)
 
 
 @exp.derivative
@@ -190,9 +349,17 @@ def _(grad, x):
     return grad * trigamma(x)
 
 
-@pointwise(kind="float", cost=200, methods=False, differentiable=False)
+@pointwise(kind="float", cost=200, methods=False, differentiable=False, refuses=UNORDERED)
 def zeta(s, q):
-    """Hurwitz's zeta function, the sum of (q + k)**-s over k >= 0, for s > 1 and q > 0, elementwise."""
+    """The Hurwitz zeta function, the sum of (q + k)**-s over k >= 0, elementwise: infinite for s = 1, NaN below.
+
+    Eight terms, and the Euler-Maclaurin formula for the rest. It has no gradient.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.zeta(torch.tensor([2., 4.]), 1.)
+        tensor([1.6449, 1.0823])
+    """
     w = q + 8                                            # eight terms, and the Euler-Maclaurin formula for the others
     u = 1 / (w * w)
     tail = s / 12 * (1 - (s + 1) * (s + 2) * u / 60 * (1 - (s + 3) * (s + 4) * u / 42 * (1 - (s + 5) * (s + 6) * u / 40 * (
@@ -202,7 +369,7 @@ def zeta(s, q):
     return where(s < 1, (s - s) / (s - s), total)        # the sum does not converge there
 
 
-@pointwise(kind="float", cost=200)
+@pointwise(kind="float", cost=200, methods=False, refuses=UNORDERED)
 def trigamma(x):
     """Derivative of digamma, elementwise, reflected to the right half of the line."""
     right = zeta(2, where(x < 0.5, 1 - x, x))
@@ -215,7 +382,7 @@ def _(grad, x):
     return grad * polygamma_of(x, 2)
 
 
-@pointwise(kind="float", cost=200, methods=False)
+@pointwise(kind="float", cost=200, methods=False, refuses=UNORDERED)
 def polygamma_of(x, n):
     """The n-th derivative of digamma for n > 1 and x > 0."""
     return where(n - 2 * floor_(n / 2) == 0, -1, 1) * exp(lgamma(n + 1)) * zeta(n + 1, x)
@@ -227,22 +394,57 @@ def _(grad, x, n):
 
 
 def polygamma(n: int, input, *, out=None) -> Tensor:
-    """The n-th derivative of digamma, elementwise; for n > 1 of positive numbers.
+    """The n-th derivative of digamma, elementwise.
+
+    digamma itself for n = 0, reflected to the right half of the line for n = 1, (-1)**(n + 1) n! zeta(n + 1, input) above.
+
+    Args:
+        n: the order, not negative.
+        input: (*), real; positive for n > 1.
+        out: a tensor to write the result into.
 
     Raises:
         RuntimeError: a negative n.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.polygamma(1, torch.tensor([1., 0.5]))
+        tensor([1.6449, 4.9348])
     """
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     return digamma(input, out=out) if n == 0 else trigamma(input, out=out) if n == 1 else polygamma_of(input, n, out=out)
 
 
-Tensor.polygamma = lambda self, n: polygamma(n, self)
+def _polygamma(self, n: int) -> Tensor:
+    """The n-th derivative of digamma, elementwise: `torch.polygamma(n, self)`.
+
+    Args:
+        n: the order, not negative.
+
+    Raises:
+        RuntimeError: a negative n.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., 0.5]).polygamma(1)
+        tensor([1.6449, 4.9348])
+    """
+    return polygamma(n, self)
 
 
-@pointwise(kind="float", cost=10, scalars=vectormath.atan2)
+Tensor.polygamma = _polygamma
+
+
+@pointwise(kind="float", cost=10, scalars=vectormath.atan2, refuses=UNORDERED)
 def atan2(y, x):
-    """Angle of the point (x, y) in radians between -pi and pi, elementwise."""
+    """Angle of the point (x, y) in radians, elementwise: between -pi and pi, by the signs of both.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.atan2(torch.tensor([1., 1., -1.]), torch.tensor([1., -1., 0.]))
+        tensor([ 0.7854,  2.3562, -1.5708])
+    """
 
 
 @atan2.derivative
@@ -250,46 +452,17 @@ def _(grad, y, x):
     return grad * x / (x * x + y * y), -grad * y / (x * x + y * y)
 
 
-@pointwise(kind="float", scalars=vectormath.copysign)
+@pointwise(kind="float", scalars=vectormath.copysign, refuses=UNORDERED)
 def copysign(x, y):
-    """|x| with the sign of y, elementwise."""
+    """|x| with the sign of y, elementwise, of zeros and NaN too.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.copysign(torch.tensor([1., -2., 3.]), torch.tensor([-0., 1., -1.]))
+        tensor([-1.,  2., -3.])
+    """
 
 
 @copysign.derivative
 def _(grad, x, out):
     return grad * copysign(1, out) * copysign(1, x), grad * 0
-
-
-def _rounding(name, doc):
-    """A step function: integers stay as they are, and the gradient is zero."""
-    def body(x):
-        return x
-    body.__name__, body.__doc__, body.__module__ = name, doc, __name__
-    function = pointwise(refuses=REAL_NUMBERS)(body)
-    rounded = getattr(vectormath, name)
-
-    @function.overload("float")
-    def _(x):
-        return rounded(x)
-
-    @function.derivative
-    def _(grad):
-        return grad * 0
-    return function
-
-
-floor = _rounding("floor", "The largest integer not above x, elementwise.")
-ceil = _rounding("ceil", "The smallest integer not below x, elementwise.")
-trunc = _rounding("trunc", "x without its fraction, elementwise.")
-round_to_even = _rounding("round", "The nearest integer, ties to even, elementwise.")
-
-
-@pointwise(refuses=FLOATS)
-def frac(x):
-    """x - trunc(x): the fraction, with the sign of x, elementwise."""
-    return x - trunc(x)
-
-
-@frac.derivative
-def _(grad):
-    return grad

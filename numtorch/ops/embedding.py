@@ -7,7 +7,7 @@ from ..devices import cpu
 from ..dtypes import float32, float64, int32, int64
 from ..layout import Layout
 from ..tensor import Tensor, empty
-from . import arithmetic, comparison, reduce
+from . import arithmetic, bounds, comparison, reduce
 from .backends import kernels
 from .copy import contiguous, filled, register, to_dtype
 from .counting import arange
@@ -229,7 +229,7 @@ def _summed_vjp(node, grad):
     input = reshape(input, -1)
     bags = searchsorted(offsets, arange(input.layout.numel), right=True) - 1
     if mean:
-        grad = grad / unsqueeze(to_dtype(arithmetic.clamp_low(bincount(bags, minlength=offsets.layout.numel), 1), layout.dtype), 1)
+        grad = grad / unsqueeze(to_dtype(bounds.clamp_low(bincount(bags, minlength=offsets.layout.numel), 1), layout.dtype), 1)
     return (spread(index_values(grad, (0,), (bags,)), layout, (0,), (input,)),)
 
 
@@ -299,7 +299,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
     total = index_add(start, 0, bags, vectors)
     if mode == "sum":
         return total
-    sizes = arithmetic.clamp_low(bincount(bags, minlength=count), 1)
+    sizes = bounds.clamp_low(bincount(bags, minlength=count), 1)
     return total / unsqueeze(to_dtype(sizes, weight.layout.dtype), 1)
 
 

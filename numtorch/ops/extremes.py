@@ -7,7 +7,7 @@ from ..autograd.graph import GraphNode, recording
 from ..dtypes import int64
 from ..layout import Layout, wrap_dim
 from ..tensor import Tensor, empty
-from . import arithmetic
+from . import bounds
 from .backends import kernels
 from .op import method, new_plan_table, registry
 from .reduce import numpy_names
@@ -153,7 +153,7 @@ def max(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return _max_or_min("max", MAX, arithmetic.maximum, input, dim, keepdim, out)
+    return _max_or_min("max", MAX, bounds.maximum, input, dim, keepdim, out)
 
 
 @method
@@ -175,4 +175,4 @@ def min(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return _max_or_min("min", MIN, arithmetic.minimum, input, dim, keepdim, out)
+    return _max_or_min("min", MIN, bounds.minimum, input, dim, keepdim, out)

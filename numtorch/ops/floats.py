@@ -61,14 +61,24 @@ def _plan_frexp(layout):
 
 @method
 def frexp(input, *, out=None):
-    """mantissa * 2**exponent, elementwise: the mantissa of magnitude in [0.5, 1) or 0, the exponent an int32.
+    """mantissa * 2**exponent, elementwise.
 
     Infinities and NaN are their own mantissas, with an exponent of 0.
 
+    Args:
+        input: (*), floats.
+        out: two tensors to write the results into.
+
+    Returns:
+        (mantissa, exponent): of magnitude in [0.5, 1) or 0, in the dtype of `input`; int32.
+
+    Raises:
+        RuntimeError: a dtype that is not floating point.
+
     Example:
         >>> import numtorch as torch
-        >>> torch.frexp(torch.tensor([8.0])).exponent
-        tensor([4], dtype=torch.int32)
+        >>> torch.frexp(torch.tensor([8.0, -3.0]))
+        frexp(mantissa=tensor([ 0.5000, -0.7500]), exponent=tensor([4, 2], dtype=torch.int32))
     """
     plan = _frexp_plans.get(input.layout) or _plan_frexp(input.layout)
     mantissa, exponent = empty(plan[0]), empty(plan[1])
@@ -127,8 +137,20 @@ def _plan_next(first, second):
 def nextafter(input, other, *, out=None) -> Tensor:
     """The number that comes after `input` on the way to `other`, elementwise, in the dtype to which both promote.
 
+    It has no gradient.
+
+    Args:
+        input, other: floats, broadcast with each other; where they are equal, `other` comes out.
+        out: a tensor to write the result into.
+
     Raises:
         NotImplementedError: a dtype that is not floating point.
+        RuntimeError: shapes that do not broadcast.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nextafter(torch.tensor([1.]), torch.tensor([2.])) - 1
+        tensor([1.1921e-07])
     """
     if not isinstance(other, Tensor):
         raise TypeError(f"nextafter(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
@@ -142,10 +164,18 @@ def nextafter(input, other, *, out=None) -> Tensor:
 
 
 def unravel_index(indices, shape):
-    """The places in a tensor of a shape that flat places stand for: a tensor of indices for each dimension.
+    """The places in a tensor of a shape that flat places stand for.
+
+    Args:
+        indices: (*), integers: places in row-major order.
+        shape: the shape they are places of.
+
+    Returns:
+        A tensor (*) of indices for each dimension of `shape`, as a tuple.
 
     Raises:
         ValueError: a flat place beyond the shape.
+        TypeError: indices that are no integers.
 
     Example:
         >>> import numtorch as torch
@@ -154,7 +184,7 @@ def unravel_index(indices, shape):
     """
     shape = as_shape((shape,), "unravel_index")
     if indices.layout.dtype.category != 1:
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.layout.dtype}")
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.layout.dtype}")
     count = 1
     for n in shape:
         count *= n

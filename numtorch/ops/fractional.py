@@ -8,10 +8,10 @@ from ..dtypes import int64
 from ..tensor import Tensor
 from .copy import to_dtype
 from .counting import arange
-from .elementary import trunc
 from .extremes import argmax
 from .join import cat
 from .random import rand
+from .rounding import trunc
 from .scatter import gather
 from .view import expand, reshape, unsqueeze
 

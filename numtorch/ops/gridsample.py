@@ -20,11 +20,11 @@ from .contract import matmul
 from .copy import contiguous, filled, to_dtype
 from .counting import arange
 from .creation import ones
-from .elementary import floor
-from .elementary import round_to_even as nearest_integer
 from .join import cat
 from .op import new_plan_table
 from .operators import clamp, where
+from .rounding import floor
+from .rounding import round_to_even as nearest_integer
 from .view import expand, reshape, transpose, unsqueeze
 
 

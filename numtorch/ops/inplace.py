@@ -15,7 +15,14 @@ def _copied_back(function, name):
     def changed(self, *args, **kwargs):
         return copy_(self, function(self, *args, **kwargs))
     changed.__name__ = changed.__qualname__ = name + "_"
-    changed.__doc__ = f"In-place form of `{name}`: writes the result into this tensor and returns it."
+    changed.__doc__ = f"""In-place form of `{name}`: writes the result into this tensor and returns it.
+
+    Args:
+        args, kwargs: those of `{name}` after the tensor.
+
+    Raises:
+        RuntimeError: the result does not fit into the tensor, or the tensor is a leaf that requires a gradient.
+    """
     return method(changed)
 
 

@@ -8,7 +8,8 @@ from ..layout import broadcast_shapes
 from ..tensor import Tensor
 from . import comparison
 from .activation import sigmoid
-from .arithmetic import UNORDERED, abs, clamp_low, mul, sgn, sign, sub, where
+from .arithmetic import UNORDERED, abs, mul, sgn, sign, sub, where
+from .bounds import clamp_low
 from .elementary import exp, log, log1p
 from .pointwise import pointwise
 from .reduction import MEAN, SUM
@@ -41,7 +42,7 @@ def _(grad, x, y):
     return slope, -slope
 
 
-@pointwise(kind="float", methods=False)
+@pointwise(kind="float", methods=False, refuses=UNORDERED)
 def smooth_absolute_error(x, y, *, beta=1.0):
     """(x - y)^2 / (2 beta) where |x - y| < beta, else |x - y| - beta / 2 (Girshick 2015)."""
     return where(abs(x - y) < beta, 0.5 * (x - y) * (x - y) / beta, abs(x - y) - 0.5 * beta)
@@ -53,7 +54,7 @@ def _(grad, x, y, beta):
     return slope, -slope
 
 
-@pointwise(kind="float", methods=False)
+@pointwise(kind="float", methods=False, refuses=UNORDERED)
 def huber_error(x, y, *, delta=1.0):
     """(x - y)^2 / 2 where |x - y| < delta, else delta * (|x - y| - delta / 2) (Huber 1964)."""
     return where(abs(x - y) < delta, 0.5 * (x - y) * (x - y), delta * (abs(x - y) - 0.5 * delta))
@@ -65,7 +66,7 @@ def _(grad, x, y, delta):
     return slope, -slope
 
 
-@pointwise(kind="float", cost=12, methods=False)
+@pointwise(kind="float", cost=12, methods=False, refuses=UNORDERED)
 def binary_cross_entropy_terms(p, y):
     """-(y log p + (1 - y) log(1 - p)), with logarithms held above -100."""
     return -(y * clamp_low(log(p), -100) + (1 - y) * clamp_low(log1p(-p), -100))
@@ -77,7 +78,7 @@ def _(grad, p, y):
     return grad * (p - y) / where(spread > 1e-12, spread, 1e-12), grad * (clamp_low(log1p(-p), -100) - clamp_low(log(p), -100))
 
 
-@pointwise(kind="float", cost=12, methods=False)
+@pointwise(kind="float", cost=12, methods=False, refuses=UNORDERED)
 def logistic_terms(x, y):
     """Binary cross entropy of sigmoid(x), exact for large |x|: max(x, 0) - x y + log(1 + exp(-|x|))."""
     return where(x > 0, x, 0) - x * y + log1p(exp(where(x > 0, -x, x)))
@@ -99,7 +100,7 @@ def _(grad, log_q, p):
     return -grad * p, grad * where(p == 0, 0, log(where(p == 0, 1, p)) + 1 - log_q)
 
 
-@pointwise(kind="float", cost=12, methods=False)
+@pointwise(kind="float", cost=12, methods=False, refuses=UNORDERED)
 def log_divergence_terms(log_q, log_p):
     """exp(log p) (log p - log q)."""
     return exp(log_p) * (log_p - log_q)
@@ -110,7 +111,7 @@ def _(grad, log_q, log_p):
     return -grad * exp(log_p), grad * exp(log_p) * (log_p - log_q + 1)
 
 
-@pointwise(kind="float", cost=6, methods=False)
+@pointwise(kind="float", cost=6, methods=False, refuses=UNORDERED)
 def soft_margin_terms(x, y):
     """log(1 + exp(-x y)), exact for large |x y|."""
     return where(x * y < 0, -x * y, 0) + log1p(exp(where(x * y < 0, x * y, -x * y)))

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..tensor import Tensor
 from .activation import logsigmoid
-from .arithmetic import clamp_low
+from .bounds import clamp_low
 from .comparison import eq
 from .counting import arange
 from .loss import legacy_reduction, reduced

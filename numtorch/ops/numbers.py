@@ -6,12 +6,16 @@ import builtins
 from ..dtypes import finfo
 from ..kernels import vectormath
 from ..tensor import Tensor
-from .arithmetic import FLOATS, UNORDERED, clamp_high, clamp_low, maximum, sub, where
-from .elementary import LN2, PI, cos, exp, exp2, log, log1p, round_to_even, sin, sqrt
-from .op import as_operand, method, result_dtype
+from .arithmetic import FLOATS, UNORDERED, where
+from .bounds import clamp_high, clamp_low, maximum
+from .copy import contiguous
+from .elementary import LN2, PI, cos, exp, exp2, log, log1p, sin, sqrt
+from .op import as_operand, method, registry, result_dtype
+from .operators import sub
 from .pointwise import pointwise
 from .power import pow
 from .resize import into
+from .rounding import round_to_even
 
 floor_ = vectormath.floor
 
@@ -19,7 +23,13 @@ floor_ = vectormath.floor
 # ---------------------------------------------------------------- logarithms
 @pointwise(kind="float", cost=12, refuses=FLOATS)
 def logaddexp(x, y):
-    """log(exp(x) + exp(y)) without overflow, elementwise."""
+    """log(exp(x) + exp(y)), elementwise, without overflow.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.logaddexp(torch.tensor([0., 1000.]), torch.tensor([0., 1000.]))
+        tensor([6.9315e-01, 1.0007e+03])
+    """
     return where(x == y, x + LN2, maximum(x, y) + log1p(exp(-abs(x - y))))
 
 
@@ -31,7 +41,13 @@ def _(grad, x, out):
 
 @pointwise(kind="float", cost=12, refuses=FLOATS)
 def logaddexp2(x, y):
-    """log2(2**x + 2**y) without overflow, elementwise."""
+    """log2(2**x + 2**y), elementwise, without overflow.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.logaddexp2(torch.tensor([0., 1000.]), torch.tensor([0., 1000.]))
+        tensor([1.0000e+00, 1.0010e+03])
+    """
     return where(x == y, x + 1, maximum(x, y) + log1p(exp(-abs(x - y) * LN2)) / LN2)
 
 
@@ -43,7 +59,13 @@ def _(grad, x, out):
 
 @pointwise(kind="float", cost=8, refuses=UNORDERED)
 def xlogy(x, y):
-    """x * log(y), and 0 where x is 0 and y is a number, elementwise."""
+    """x * log(y), elementwise, and 0 where x is 0 and y is a number.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.xlogy(torch.tensor([0., 2.]), torch.tensor([0., torch.e]))
+        tensor([0., 2.])
+    """
     return where(y != y, y, where(x == 0, 0, x * log(y)))
 
 
@@ -65,14 +87,34 @@ def _(grad, x):
 
 @method
 def logit(input, eps=None, *, out=None) -> Tensor:
-    """log(x / (1 - x)), elementwise, of numbers held in [eps, 1 - eps] where `eps` is given."""
+    """log(input / (1 - input)), elementwise: the inverse of `sigmoid`.
+
+    Args:
+        input: (*), between 0 and 1; infinite at 0 and 1, NaN outside.
+        eps: where given, numbers are held in [eps, 1 - eps] first.
+        out: a tensor to write the result into.
+
+    Raises:
+        NotImplementedError: complex numbers.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.logit(torch.tensor([0.5, 0.9, 1.])), torch.logit(torch.tensor([1.]), eps=0.1)
+        (tensor([0.0000, 2.1972,    inf]), tensor([2.1972]))
+    """
     return logit_of(input if eps is None else clamp_high(clamp_low(input, eps), 1 - eps), out=out)
 
 
 # ---------------------------------------------------------------- lengths and angles
 @pointwise(kind="float", cost=4, refuses=FLOATS)
 def hypot(x, y):
-    """sqrt(x * x + y * y), elementwise, without overflow on the way."""
+    """sqrt(x * x + y * y), elementwise, without overflow on the way.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.hypot(torch.tensor([3., 1e30]), torch.tensor([4., 1e30]))
+        tensor([5.0000e+00, 1.4142e+30])
+    """
     large, small = where(abs(x) > abs(y), abs(x), abs(y)), where(abs(x) > abs(y), abs(y), abs(x))
     ratio = where(large == 0, 0, small / where(large == 0, 1, large))
     return where((large - large) == (large - large), large * sqrt(1 + ratio * ratio), large)
@@ -85,7 +127,13 @@ def _(grad, x, y, out):
 
 @pointwise(kind="float", refuses=UNORDERED)
 def deg2rad(x):
-    """Degrees as radians, elementwise."""
+    """Degrees as radians, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.deg2rad(torch.tensor([180., -90.]))
+        tensor([ 3.1416, -1.5708])
+    """
     return x * (PI / 180)
 
 
@@ -96,7 +144,13 @@ def _(grad):
 
 @pointwise(kind="float", refuses=UNORDERED)
 def rad2deg(x):
-    """Radians as degrees, elementwise."""
+    """Radians as degrees, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.rad2deg(torch.tensor([torch.pi, 1.]))
+        tensor([180.0000,  57.2958])
+    """
     return x * (180 / PI)
 
 
@@ -107,7 +161,13 @@ def _(grad):
 
 @pointwise(kind="float", cost=12, refuses=UNORDERED)
 def sinc(x):
-    """sin(pi x) / (pi x), and 1 for 0, elementwise."""
+    """sin(pi x) / (pi x), and 1 for 0, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.sinc(torch.tensor([0., 0.5, 1.5]))
+        tensor([ 1.0000,  0.6366, -0.2122])
+    """
     return where(x == 0, 1, sin(PI * x) / (PI * where(x == 0, 1, x)))
 
 
@@ -120,8 +180,14 @@ def _(grad, x):
 # ---------------------------------------------------------------- steps and replacements
 @pointwise(refuses=UNORDERED)
 def heaviside(x, values):
-    """0 below 0, 1 above, `values` at 0, elementwise."""
-    return where(x == 0, values, where(x < 0, x * 0, where(x > 0, x * 0 + 1, x)))
+    """0 below 0 and for NaN, 1 above, `values` at 0, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.heaviside(torch.tensor([-1., 0., 2.]), torch.tensor([0.5]))
+        tensor([0.0000, 0.5000, 1.0000])
+    """
+    return where(x == 0, values, where(x > 0, 1, 0))
 
 
 @heaviside.derivative
@@ -142,8 +208,23 @@ def _(grad, x):
 
 @method
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
-    """Numbers instead of NaN (0 when None) and of the infinities (the dtype's largest and lowest when None)."""
+    """Numbers instead of NaN and of the infinities, elementwise; of complex numbers in either part. A copy of integers.
+
+    Args:
+        input: (*), of any dtype.
+        nan: what NaN becomes, 0 when None.
+        posinf, neginf: what the infinities become, the dtype's largest and lowest number when None.
+        out: a tensor to write the result into.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nan_to_num(torch.tensor([torch.nan, torch.inf, -torch.inf, 1.]), posinf=9.)
+        tensor([ 0.0000e+00,  9.0000e+00, -3.4028e+38,  1.0000e+00])
+    """
     kind = input.layout.dtype
+    if kind.is_complex:
+        parts = nan_to_num(registry["view_as_real"].function(input), nan, posinf, neginf)
+        return into(out, registry["view_as_complex"].function(contiguous(parts)))
     if not kind.is_floating_point:
         return input.clone() if out is None else into(out, input)
     most = finfo(kind).max
@@ -153,19 +234,37 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor
 
 @pointwise(kind="comparison", refuses=UNORDERED)
 def isposinf(x):
-    """Whether x is plus infinity, elementwise."""
+    """Whether x is plus infinity, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.isposinf(torch.tensor([torch.inf, -torch.inf, 1.]))
+        tensor([ True, False, False])
+    """
     return (x > 0) & ((x - x) != (x - x))
 
 
 @pointwise(kind="comparison", refuses=UNORDERED)
 def isneginf(x):
-    """Whether x is minus infinity, elementwise."""
+    """Whether x is minus infinity, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.isneginf(torch.tensor([torch.inf, -torch.inf, 1.]))
+        tensor([False,  True, False])
+    """
     return (x < 0) & ((x - x) != (x - x))
 
 
 @pointwise(kind="comparison")
 def isreal(x):
-    """Whether x has no imaginary part, elementwise."""
+    """Whether x has no imaginary part, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.isreal(torch.tensor([1 + 0j, 1j]))
+        tensor([ True, False])
+    """
     return (x == x) | (x != x)
 
 
@@ -176,19 +275,31 @@ def _(x):
 
 # ---------------------------------------------------------------- powers and divisors
 @pointwise(kind="float", cost=8, refuses=UNORDERED)
-def ldexp(x, exponent):
-    """x * 2**exponent, elementwise."""
-    return x * exp2(exponent)
+def ldexp(x, y):
+    """x * 2**y, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.ldexp(torch.tensor([1., 0.75]), torch.tensor([3, -1]))
+        tensor([8.0000, 0.3750])
+    """
+    return x * exp2(y)
 
 
 @ldexp.derivative
-def _(grad, x, exponent):
-    return grad * exp2(exponent), grad * x * exp2(exponent) * LN2
+def _(grad, x, y):
+    return grad * exp2(y), grad * x * exp2(y) * LN2
 
 
 @pointwise(kind="bitwise", cost=40, refuses={"bool": ""})
 def gcd(x, y):
-    """The greatest common divisor of integers, elementwise; not negative."""
+    """The greatest common divisor of integers, elementwise; not negative. Euclid's algorithm.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.gcd(torch.tensor([12, 7, 0]), torch.tensor([18, 5, -4]))
+        tensor([6, 1, 4])
+    """
     return common_divisor(x, y)
 
 
@@ -201,7 +312,13 @@ def common_divisor(x, y):
 
 @pointwise(kind="bitwise", cost=40, refuses={"bool": ""})
 def lcm(x, y):
-    """The least common multiple of integers, elementwise; not negative."""
+    """The least common multiple of integers, elementwise; not negative.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.lcm(torch.tensor([12, 7, 0]), torch.tensor([18, 5, -4]))
+        tensor([36, 35,  0])
+    """
     return common_multiple(x, y)
 
 
@@ -213,7 +330,20 @@ def common_multiple(x, y):
 
 @method
 def float_power(input, exponent, *, out=None) -> Tensor:
-    """`input` to the power `exponent` in float64 (or complex128), elementwise."""
+    """input to the power exponent, elementwise, computed in float64 (complex numbers in complex128).
+
+    Args:
+        input, exponent: tensors or numbers, broadcast with each other, of any dtype.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: shapes that do not broadcast.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.float_power(torch.tensor([2, 3]), -1)
+        tensor([0.5000, 0.3333], dtype=torch.float64)
+    """
     operands = [as_operand("float_power", value) for value in (input, exponent)]
     kind = result_dtype([o.layout for o in operands])
     kind = "complex128" if kind.is_complex else "float64"
@@ -223,12 +353,21 @@ def float_power(input, exponent, *, out=None) -> Tensor:
 
 
 def round(input, *, decimals: int = 0, out=None) -> Tensor:
-    """The nearest integer, ties to even, elementwise; or the nearest number of so many decimals (tens, where negative).
+    """The nearest integer, ties to even, elementwise; or the nearest number of so many decimals.
+
+    Args:
+        input: (*); integers or floats.
+        decimals: how many digits after the point are kept; negative: rounded to tens, hundreds, ...
+        out: a tensor to write the result into.
+
+    Raises:
+        NotImplementedError: bools or complex numbers; integers with `decimals`.
 
     Example:
         >>> import numtorch as torch
-        >>> torch.round(torch.tensor([2.5, 1.255]), decimals=1)
-        tensor([2.5000, 1.3000])
+        >>> x = torch.tensor([2.5, 1.255, 127.])
+        >>> torch.round(x), torch.round(x, decimals=1), torch.round(x, decimals=-1)
+        (tensor([  2.,   1., 127.]), tensor([  2.5000,   1.3000, 127.0000]), tensor([  0.,   0., 130.]))
     """
     if not decimals:
         return round_to_even(input, out=out)
@@ -246,13 +385,35 @@ Tensor.round = round
 # ---------------------------------------------------------------- other names
 @method
 def clamp_min(input, min, *, out=None) -> Tensor:
-    """Elements, but at least `min`."""
+    """Elements, but at least `min`; NaN stays.
+
+    Args:
+        input: (*), real.
+        min: number or tensor, broadcast with `input`.
+        out: a tensor to write the result into.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([-2., 0.5]).clamp_min(0)
+        tensor([0.0000, 0.5000])
+    """
     return clamp_low(input, min, out=out)
 
 
 @method
 def clamp_max(input, max, *, out=None) -> Tensor:
-    """Elements, but at most `max`."""
+    """Elements, but at most `max`; NaN stays.
+
+    Args:
+        input: (*), real.
+        max: number or tensor, broadcast with `input`.
+        out: a tensor to write the result into.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([-2., 0.5]).clamp_max(0)
+        tensor([-2.,  0.])
+    """
     return clamp_high(input, max, out=out)
 
 
@@ -261,13 +422,27 @@ method(clamp_high.op.inplace, "clamp_max_")
 
 
 def rsub(input, other, *, alpha=1) -> Tensor:
-    """other - alpha * input, elementwise."""
-    return sub(as_operand("rsub", other), input if alpha == 1 else input * alpha)
+    """other - alpha * input, elementwise.
+
+    Args:
+        input: (*), not bools.
+        other: tensor or number, broadcast with `input`.
+        alpha: the factor of `input`.
+
+    Raises:
+        RuntimeError: bools; shapes that do not broadcast; a fraction as `alpha` of integers.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.rsub(torch.tensor([1., 2.]), 10)
+        tensor([9., 8.])
+    """
+    return sub(as_operand("rsub", other), input, alpha=alpha)
 
 
 for _alias, _name in {"multiply_": "mul_", "divide_": "div_", "true_divide_": "div_", "subtract_": "sub_", "negative_": "neg_",
                       "absolute_": "abs_", "greater_": "gt_", "greater_equal_": "ge_", "less_": "lt_", "less_equal_": "le_",
                       "not_equal_": "ne_", "arccos_": "acos_", "arcsin_": "asin_", "arctan_": "atan_", "arctan2_": "atan2_",
-                      "arcsinh_": "asinh_", "arccosh_": "acosh_", "arctanh_": "atanh_", "fix_": "trunc_"}.items():
+                      "arcsinh_": "asinh_", "arccosh_": "acosh_", "arctanh_": "atanh_"}.items():
     if hasattr(Tensor, _name) and not hasattr(Tensor, _alias):
         method(getattr(Tensor, _name), _alias)

@@ -180,6 +180,8 @@ def signature_of(function):
     operands, numbers = [], {}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY:
+            if parameter.default is parameter.empty and any(d is not parameter.empty for d in numbers.values()):
+                raise TypeError(f"{function.__name__}: numbers without a default come first, unlike {parameter.name}")
             numbers[parameter.name] = parameter.default
         elif parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.POSITIONAL_ONLY):
             operands.append(parameter.name)

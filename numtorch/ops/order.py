@@ -7,7 +7,7 @@ from ..autograd.graph import GraphNode, recording
 from ..dtypes import float32, float64, int32, int64, uint8
 from ..layout import Layout, wrap_dim
 from ..tensor import Tensor, empty
-from . import arithmetic, comparison, elementary, reduce
+from . import arithmetic, bounds, comparison, reduce, rounding
 from .backends import kernels
 from .copy import contiguous, filled, to_dtype
 from .creation import as_tensor
@@ -286,18 +286,18 @@ def _quantile(name, input, q, dim, keepdim, interpolation, skip_nan, out):
     x = sort(x).values
     missing = comparison.isnan(x.detach())
     if skip_nan:
-        last = arithmetic.clamp_low(reduce.sum(comparison.logical_not(missing), -1, True) - 1, 0)
+        last = bounds.clamp_low(reduce.sum(comparison.logical_not(missing), -1, True) - 1, 0)
         ranks = q * to_dtype(last, q.layout.dtype)
     else:
         ranks = arithmetic.where(reduce.any(missing, -1, True), size - 1, q * (size - 1))
     ranks = arithmetic.where(comparison.lt(ranks, 0), 0, ranks)
     if interpolation in ("lower", "higher", "nearest"):
-        rounded = {"lower": elementary.floor, "higher": elementary.ceil, "nearest": elementary.round_to_even}[interpolation]
+        rounded = {"lower": rounding.floor, "higher": rounding.ceil, "nearest": rounding.round_to_even}[interpolation]
         result = gather(x, -1, to_dtype(rounded(ranks), int64))
     else:
-        low = elementary.floor(ranks)
+        low = rounding.floor(ranks)
         weight = 0.5 if interpolation == "midpoint" else ranks - low
-        result = arithmetic.lerp(gather(x, -1, to_dtype(low, int64)), gather(x, -1, to_dtype(elementary.ceil(ranks), int64)),
+        result = arithmetic.lerp(gather(x, -1, to_dtype(low, int64)), gather(x, -1, to_dtype(rounding.ceil(ranks), int64)),
                                  weight)
     if not q.layout.ndim:
         result = reshape(result, kept) if keepdim else squeeze(result, -1)

@@ -28,6 +28,7 @@ from ..layout import Layout, broadcast_shapes, broadcast_strides
 from ..tensor import Tensor
 from .backends import kernels
 from .calling import make_function, make_inplace
+from .describe import RUNTIME, describe
 from .divisor import checked
 from .expression import Symbol, symbols, trace
 from .op import Op, Plan, PlanTable, common_device, method, new_plan_table, result_dtype, signature_of
@@ -73,8 +74,8 @@ KINDS = {"arithmetic": _arithmetic, "float": _float, "comparison": _comparison, 
 
 
 # What PyTorch calls the operands that formulas call x and y. Users' ops keep the names of their formulas.
-_PUBLIC = {("x",): ("input",), ("x", "y"): ("input", "other"), ("y", "x"): ("input", "other"),
-           ("condition", "x", "y"): ("condition", "input", "other")}
+_PUBLIC = {"x": "input", "y": "other"}
+_PUBLIC_OF = {("y", "x"): ("input", "other"), ("s", "q"): ("input", "other"), ("x", "y", "z"): ("input", "tensor1", "tensor2")}
 
 
 class PointwiseOp(Op):
@@ -84,8 +85,10 @@ class PointwiseOp(Op):
         operands, numbers = signature_of(body)
         super().__init__(name or body.__name__, body.__doc__, [*operands, *numbers], body.__module__)
         self.operands, self.numbers, self.body = tuple(operands), numbers, body
-        public = _PUBLIC.get(self.operands) if str(self.module).startswith("numtorch.") else None
-        self.public = (public or self.operands) + tuple(numbers)
+        public = self.operands
+        if str(self.module).startswith("numtorch."):
+            public = _PUBLIC_OF.get(public) or tuple([_PUBLIC.get(n, n) for n in public])
+        self.public = public + tuple(numbers)
         self.kind, self.bool_operands, self.cost = kind, frozenset(bool_operands), cost
         self.scalars = scalars                           # scalar functions by compute type, instead of the formula
         self.divisor = divisor                           # the operand that must not be 0 among integers
@@ -125,6 +128,7 @@ class PointwiseOp(Op):
         if unknown:
             raise TypeError(f"{self.name}.derivative: expected arguments among {sorted(allowed)}, got {unknown[0]!r}")
         self.derivative_body, self.derivative_names, self._gradients = body, names, None
+        describe(self)
         return body
 
     @property
@@ -153,7 +157,7 @@ class PointwiseOp(Op):
             if refused is None and any(l.dtype.category == 0 for l in layouts):
                 refused = self.refuses.get("a bool")
             if refused is not None:
-                kind = RuntimeError if refused.startswith(_RUNTIME) else NotImplementedError
+                kind = RuntimeError if refused.startswith(RUNTIME) else NotImplementedError
                 raise kind(refused or _not_implemented(self.name, given))
         return compute, out, tuple("bool" if n in self.bool_operands else compute.compute for n in self.parameters)
 
@@ -276,9 +280,6 @@ class PointwiseOp(Op):
         return found
 
 
-_RUNTIME = "Subtraction", "Negation", "The `+`"              # what PyTorch raises a plain RuntimeError for
-
-
 def _not_implemented(name, compute):
     return f'"{name}" not implemented for \'{compute.title}\''
 
@@ -342,4 +343,5 @@ def pointwise(body=None, *, kind: str = "arithmetic", bool_operands=(), cost: fl
                 delattr(Tensor, name)
             if name not in Tensor.__dict__:
                 method(function, name)
+    describe(op)
     return op.function

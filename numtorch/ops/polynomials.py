@@ -96,7 +96,15 @@ def _(grad, x, n, parameter):
 
 @pointwise(kind="float", cost=40, refuses=UNORDERED, methods=False)
 def chebyshev_polynomial_t(x, n):
-    """Chebyshev's polynomial of the first kind of degree n, elementwise: cos(n acos(x)) for |x| <= 1."""
+    """Chebyshev's polynomial of the first kind of degree n, elementwise: cos(n acos(x)) for |x| <= 1.
+
+    The degree has no gradient; below 0 it gives 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.chebyshev_polynomial_t(torch.tensor([0.5, 2.]), 2)
+        tensor([-0.5000,  7.0000])
+    """
     return chebyshev_sum(x, n)
 
 
@@ -107,7 +115,15 @@ def _(grad, x, n):
 
 @pointwise(kind="float", cost=40, refuses=UNORDERED, methods=False)
 def hermite_polynomial_h(x, n):
-    """The physicist's Hermite polynomial of degree n, elementwise."""
+    """The physicist's Hermite polynomial of degree n, elementwise: 1, 2 x, 4 x**2 - 2, ...
+
+    The degree has no gradient; below 0 it gives 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.hermite_polynomial_h(torch.tensor([0.5, 2.]), 2)
+        tensor([-1., 14.])
+    """
     return hermite_sum(x, n, 2)
 
 
@@ -118,7 +134,15 @@ def _(grad, x, n):
 
 @pointwise(kind="float", cost=40, refuses=UNORDERED, methods=False)
 def hermite_polynomial_he(x, n):
-    """The probabilist's Hermite polynomial of degree n, elementwise."""
+    """The probabilist's Hermite polynomial of degree n, elementwise: 1, x, x**2 - 1, ...
+
+    The degree has no gradient; below 0 it gives 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.hermite_polynomial_he(torch.tensor([0.5, 2.]), 2)
+        tensor([-0.7500,  3.0000])
+    """
     return hermite_sum(x, n, 1)
 
 
@@ -128,45 +152,105 @@ def _(grad, x, n):
 
 
 def chebyshev_polynomial_u(input, n, *, out=None) -> Tensor:
-    """Chebyshev's polynomial of the second kind of degree n, elementwise: sin((n + 1) acos(x)) / sin(acos(x)) for |x| < 1."""
+    """Chebyshev's polynomial of the second kind of degree n, elementwise: sin((n + 1) acos(x)) / sin(acos(x)) for |x| < 1.
+
+    Args:
+        input: tensor or number, broadcast with `n`; real.
+        n: the degree, a number or tensor, without a gradient.
+        out: a tensor to write the result into.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.chebyshev_polynomial_u(torch.tensor([0.5, 2.]), 2)
+        tensor([ 0., 15.])
+    """
     return gegenbauer(input, n, 1.0, out=out)
 
 
 def chebyshev_polynomial_v(input, n, *, out=None) -> Tensor:
-    """Chebyshev's polynomial of the third kind of degree n, elementwise: U of n less U of n - 1."""
+    """Chebyshev's polynomial of the third kind of degree n, elementwise: U of n less U of n - 1.
+
+    Args:
+        input: tensor or number, broadcast with `n`; real.
+        n: the degree, a number or tensor, without a gradient.
+        out: a tensor to write the result into.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.chebyshev_polynomial_v(torch.tensor([0.5, 2.]), 2)
+        tensor([-1., 11.])
+    """
     return chebyshev_polynomial_u(input, n).sub(chebyshev_polynomial_u(input, n - 1), out=out)
 
 
 def chebyshev_polynomial_w(input, n, *, out=None) -> Tensor:
-    """Chebyshev's polynomial of the fourth kind of degree n, elementwise: U of n and U of n - 1."""
+    """Chebyshev's polynomial of the fourth kind of degree n, elementwise: U of n and U of n - 1.
+
+    Args:
+        input: tensor or number, broadcast with `n`; real.
+        n: the degree, a number or tensor, without a gradient.
+        out: a tensor to write the result into.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.chebyshev_polynomial_w(torch.tensor([0.5, 2.]), 2)
+        tensor([ 1., 19.])
+    """
     return chebyshev_polynomial_u(input, n).add(chebyshev_polynomial_u(input, n - 1), out=out)
 
 
 def legendre_polynomial_p(input, n, *, out=None) -> Tensor:
-    """Legendre's polynomial of degree n, elementwise."""
+    """Legendre's polynomial of degree n, elementwise: 1, x, (3 x**2 - 1) / 2, ...; 0 for negative degrees.
+
+    Args:
+        input: tensor or number, broadcast with `n`; real.
+        n: the degree, a number or tensor, without a gradient.
+        out: a tensor to write the result into.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.legendre_polynomial_p(torch.tensor([0.5, 2.]), 2)
+        tensor([-0.1250,  5.5000])
+    """
     return gegenbauer(input, n, 0.5, out=out)
 
 
 def laguerre_polynomial_l(input, n, *, out=None) -> Tensor:
-    """Laguerre's polynomial of degree n, elementwise.
+    """Laguerre's polynomial of degree n, elementwise: 1, 1 - x, (x**2 - 4 x + 2) / 2, ...; 0 for negative degrees.
+
+    Args:
+        input: tensor or number, broadcast with `n`; real.
+        n: the degree, a number or tensor, without a gradient.
+        out: a tensor to write the result into.
 
     Example:
         >>> import numtorch as torch
-        >>> torch.special.laguerre_polynomial_l(torch.tensor([0., 1.]), 2)
-        tensor([ 1.0000, -0.5000])
+        >>> torch.special.laguerre_polynomial_l(torch.tensor([0.5, 2.]), 2)
+        tensor([ 0.1250, -1.0000])
     """
     return laguerre(input, n, 0.0, out=out)
 
 
-def _shifted(function):
+def _shifted(function, example):
     def shifted(input, n, *, out=None):
         return function(input * 2 - 1, n, out=out)
     shifted.__name__ = shifted.__qualname__ = "shifted_" + function.__name__
-    shifted.__doc__ = f"`{function.__name__}` of 2 * input - 1, orthogonal on [0, 1]."
+    shifted.__doc__ = f"""`{function.__name__}` of 2 * input - 1, orthogonal on [0, 1].
+
+    Args:
+        input: tensor, broadcast with `n`; real.
+        n: the degree, a number or tensor, without a gradient.
+        out: a tensor to write the result into.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.shifted_{function.__name__}(torch.tensor([0., 1.]), 1)
+        {example}
+    """
     return shifted
 
 
-shifted_chebyshev_polynomial_t = _shifted(chebyshev_polynomial_t)
-shifted_chebyshev_polynomial_u = _shifted(chebyshev_polynomial_u)
-shifted_chebyshev_polynomial_v = _shifted(chebyshev_polynomial_v)
-shifted_chebyshev_polynomial_w = _shifted(chebyshev_polynomial_w)
+shifted_chebyshev_polynomial_t = _shifted(chebyshev_polynomial_t, "tensor([-1.,  1.])")
+shifted_chebyshev_polynomial_u = _shifted(chebyshev_polynomial_u, "tensor([-2.,  2.])")
+shifted_chebyshev_polynomial_v = _shifted(chebyshev_polynomial_v, "tensor([-3.,  1.])")
+shifted_chebyshev_polynomial_w = _shifted(chebyshev_polynomial_w, "tensor([-1.,  3.])")

@@ -12,9 +12,9 @@ pow_ = vectormath.pow
 
 
 @pointwise(cost=8, name="pow", methods=False, refuses=NOT_BOOL)
-def pow_of(x, y):
-    """x to the power y, elementwise."""
-    return pow_(x, y)
+def pow_of(x, exponent):
+    """x to the power exponent, elementwise."""
+    return pow_(x, exponent)
 
 
 @pow_of.overload("integer")
@@ -36,9 +36,9 @@ def integer_power(x, y):
 
 
 @pow_of.derivative
-def _(grad, x, y, out):
-    by_base = where(y == 0, 0, grad * conj(y * pow_of(x, y - 1)))
-    at_zero = (x == 0) & ((out == 0) | (y == 0))         # y >= 0 there, without an order that complex numbers lack
+def _(grad, x, exponent, out):
+    by_base = where(exponent == 0, 0, grad * conj(exponent * pow_of(x, exponent - 1)))
+    at_zero = (x == 0) & ((out == 0) | (exponent == 0))  # it is >= 0 there, without an order that complex numbers lack
     by_exponent = where(at_zero, 0, grad * conj(out * log(x)))
     return by_base, by_exponent
 
@@ -61,21 +61,24 @@ _FLOAT_POWERS = {-1: reciprocal, 0.5: sqrt, -0.5: rsqrt}     # PyTorch too takes
 def pow(input, exponent, *, out=None) -> Tensor:
     """`input` to the power `exponent`, elementwise; either may be a number.
 
+    Exponents 1, 2 and 3 are products, -1, 0.5 and -0.5 a reciprocal and roots.
+
     Args:
-        input: tensor or number.
-        exponent: tensor or number, broadcast with `input`.
+        input, exponent: tensors or numbers, broadcast with each other; not bools.
         out: a tensor to write the result into.
 
     Returns:
         A tensor of the promoted dtype.
 
     Raises:
-        RuntimeError: an integer tensor with a negative integer exponent.
+        NotImplementedError: bools.
+        RuntimeError: an integer tensor with a negative integer exponent; shapes that do not broadcast.
 
     Example:
         >>> import numtorch as torch
-        >>> torch.pow(torch.tensor([1., 2., 3.]), 2)
-        tensor([1., 4., 9.])
+        >>> x = torch.tensor([1., 2., 3.])
+        >>> torch.pow(x, 2), torch.pow(2, x)
+        (tensor([1., 4., 9.]), tensor([2., 4., 8.]))
     """
     if type(exponent) in (int, float) and isinstance(input, Tensor):
         if input.dtype.category < 2 and type(exponent) is int and exponent < 0:

@@ -6,7 +6,7 @@ from ..dtypes import integer_limits
 from ..layout import Layout, broadcast_shapes, wrap_dim
 from ..scalars import number
 from ..tensor import Tensor, empty
-from . import arithmetic, comparison
+from . import arithmetic, bounds, comparison
 from .backends import kernels
 from .copy import clone, copy_, filled, register, to_dtype
 from .gather import out_of_self, write_values
@@ -257,7 +257,7 @@ def _reduced_into(out, dim, index, src, reduce, include_self):
 def _contributions(out, dim, index, src, include_self):
     """How many elements each mean is of; 1 where there are none."""
     ones = filled(out.layout.dense(), 1 if include_self else 0)
-    return arithmetic.clamp_low(into_fresh(scatter_add_, ones, dim, index, filled(src.layout.dense(), 1)), 1)
+    return bounds.clamp_low(into_fresh(scatter_add_, ones, dim, index, filled(src.layout.dense(), 1)), 1)
 
 
 def _lowest(dtype):

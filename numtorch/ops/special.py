@@ -62,26 +62,50 @@ def bessel_tail(x, order):
 
 @pointwise(kind="float", cost=60, refuses=UNORDERED)
 def i0e(x):
-    """exp(-|x|) times the modified Bessel function of order 0, elementwise."""
+    """exp(-|x|) times the modified Bessel function of order 0, elementwise, which does not overflow.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.i0e(torch.tensor([0., 1., 100.]))
+        tensor([1.0000, 0.4658, 0.0399])
+    """
     return where(abs(x) < 20, bessel_series(abs(x), 0) * exp(-abs(x)), bessel_tail(abs(x), 0) / sqrt(2 * PI * abs(x)))
 
 
 @pointwise(kind="float", cost=60, refuses=UNORDERED)
 def i1e(x):
-    """exp(-|x|) times the modified Bessel function of order 1, elementwise."""
+    """exp(-|x|) times the modified Bessel function of order 1, elementwise, which does not overflow.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.i1e(torch.tensor([0., 1., 100.]))
+        tensor([0.0000, 0.2079, 0.0397])
+    """
     size = where(abs(x) < 20, bessel_series(abs(x), 1) * exp(-abs(x)), bessel_tail(abs(x), 1) / sqrt(2 * PI * abs(x)))
     return where(x < 0, -size, size)
 
 
 @pointwise(kind="float", cost=60, refuses=UNORDERED)
 def i0(x):
-    """The modified Bessel function of order 0, elementwise."""
+    """The modified Bessel function of order 0, elementwise: the solution of x f'' + f' = x f with f(0) = 1.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.i0(torch.tensor([0., 1., -2.]))
+        tensor([1.0000, 1.2661, 2.2796])
+    """
     return where(abs(x) < 20, bessel_series(abs(x), 0), bessel_tail(abs(x), 0) / sqrt(2 * PI * abs(x)) * exp(abs(x)))
 
 
 @pointwise(kind="float", cost=60, refuses=UNORDERED)
 def i1(x):
-    """The modified Bessel function of order 1, elementwise."""
+    """The modified Bessel function of order 1, elementwise: the derivative of `i0`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.i1(torch.tensor([0., 1., -2.]))
+        tensor([ 0.0000,  0.5652, -1.5906])
+    """
     size = where(abs(x) < 20, bessel_series(abs(x), 1), bessel_tail(abs(x), 1) / sqrt(2 * PI * abs(x)) * exp(abs(x)))
     return where(x < 0, -size, size)
 
@@ -167,26 +191,56 @@ def _(grad, x, a, upper):
     return grad * where(upper > 0, -1, 1) * exp((a - 1) * log(x) - x - lgamma(a)), 0, 0
 
 
-def _incomplete(name, upper, doc):
+def _incomplete(name, upper, doc, example):
     def function(input, other, *, out=None):
         if isinstance(input, Tensor) and recording(input):
             raise NotImplementedError(f"the derivative for '{name}: input' is not implemented.")
         return gamma_share_of(other, input, upper, out=out)
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{doc}, elementwise, for input > 0 and other >= 0; its derivative is that by `other`."
+    function.__doc__ = f"""{doc}, elementwise.
+
+    A series where `other` is below `input` + 1, a continued fraction elsewhere (Lentz's method).
+
+    Args:
+        input: the exponent, not negative; without a gradient.
+        other: the bound of the integral, not negative, broadcast with `input`; NaN comes out below 0 of either.
+        out: a tensor to write the result into.
+
+    Raises:
+        NotImplementedError: integers, bools or complex numbers; an `input` that requires a gradient.
+        RuntimeError: shapes that do not broadcast.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.{name}(torch.tensor([1., 2.]), torch.tensor([1., 1.]))
+        {example}
+    """
     return method(function)
 
 
-igamma = _incomplete("igamma", 0.0, "The regularised lower incomplete gamma function P(input, other)")
-igammac = _incomplete("igammac", 1.0, "The regularised upper incomplete gamma function Q(input, other)")
+igamma = _incomplete("igamma", 0.0, "The regularised lower incomplete gamma function P(input, other)",
+                     "tensor([0.6321, 0.2642])")
+igammac = _incomplete("igammac", 1.0, "The regularised upper incomplete gamma function Q(input, other)",
+                      "tensor([0.3679, 0.7358])")
 
 
 @method
 def mvlgamma(input, p: int) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension p, elementwise, for input > (p - 1) / 2.
+    """The logarithm of the multivariate gamma function of dimension p, elementwise.
+
+    p (p - 1) / 4 log(pi) + the sum of lgamma(input - j / 2) over j = 0 ... p - 1.
+
+    Args:
+        input: (*), real, above (p - 1) / 2.
+        p: the dimension.
 
     Raises:
         RuntimeError: p below 1.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.mvlgamma(torch.tensor([2., 3.]), 2)
+        tensor([0.4516, 1.5502])
     """
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
@@ -210,7 +264,13 @@ def erfcx_fraction(x):
 
 @pointwise(kind="float", cost=60, refuses=UNORDERED, methods=False)
 def erfcx(x):
-    """exp(x^2) erfc(x), elementwise, which does not vanish for large x."""
+    """exp(x**2) erfc(x), elementwise, which does not vanish for large x.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.erfcx(torch.tensor([0., 1., 100.]))
+        tensor([1.0000, 0.4276, 0.0056])
+    """
     return where(x < 2, exp(x * x) * erfc(x), erfcx_fraction(x) / SQRT_PI)
 
 
@@ -221,7 +281,13 @@ def _(grad, x, out):
 
 @pointwise(kind="float", cost=12, refuses=UNORDERED, methods=False)
 def ndtr(x):
-    """The share of the standard normal distribution below x, elementwise."""
+    """The share of the standard normal distribution below x, elementwise.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.ndtr(torch.tensor([-1., 0., 1.96]))
+        tensor([0.1587, 0.5000, 0.9750])
+    """
     return erfc(x * (-1 / SQRT2)) * 0.5
 
 
@@ -232,7 +298,13 @@ def _(grad, x):
 
 @pointwise(kind="float", cost=60, refuses=UNORDERED, methods=False)
 def log_ndtr(x):
-    """log(ndtr(x)), elementwise, exact where ndtr(x) is 0."""
+    """log(ndtr(x)), elementwise, exact where ndtr(x) is 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.log_ndtr(torch.tensor([-50., 0., 2.]))
+        tensor([-1.2548e+03, -6.9315e-01, -2.3013e-02])
+    """
     return where(x < -1, log(erfcx(-x / SQRT2) * 0.5) - x * x * 0.5, log1p(erfc(x / SQRT2) * -0.5))
 
 
@@ -274,7 +346,15 @@ def ratio_far(r):
 
 @pointwise(kind="float", cost=30, refuses=UNORDERED, methods=False)
 def ndtri(x):
-    """The number below which a share x of the standard normal distribution lies, elementwise."""
+    """The number below which a share x of the standard normal distribution lies, elementwise: the inverse of `ndtr`.
+
+    Wichura (1988), "Algorithm AS 241". Infinite at 0 and 1, NaN outside.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.ndtri(torch.tensor([0., 0.5, 0.975]))
+        tensor([  -inf, 0.0000, 1.9600])
+    """
     q = x - 0.5
     share = where(q < 0, x, 1 - x)
     r = sqrt(-log(where(share > 0, share, 0.5)))
@@ -290,7 +370,13 @@ def _(grad, out):
 
 @pointwise(kind="float", cost=8, refuses=UNORDERED, methods=False)
 def entr(x):
-    """-x log(x), elementwise; 0 for 0, minus infinity below."""
+    """-x log(x), elementwise; 0 for 0, minus infinity below.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.entr(torch.tensor([0., 0.5, -1.]))
+        tensor([0.0000, 0.3466,   -inf])
+    """
     return where(x > 0, -x * log(x), where(x == 0, 0, where(x < 0, -1 / where(x < 0, 0, 1), x)))
 
 
@@ -301,7 +387,13 @@ def _(grad, x):
 
 @pointwise(kind="float", cost=8, refuses=UNORDERED, methods=False)
 def xlog1py(x, y):
-    """x * log1p(y), and 0 where x is 0 and y is a number, elementwise."""
+    """x * log1p(y), elementwise, and 0 where x is 0 and y is a number.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.special.xlog1py(torch.tensor([0., 2.]), torch.tensor([-1., 1e-8]))
+        tensor([0.0000e+00, 2.0000e-08])
+    """
     return where(y != y, y, where(x == 0, 0, x * log1p(y)))
 
 

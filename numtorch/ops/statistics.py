@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..dtypes import get_default_dtype
 from ..layout import wrap_dim
 from ..tensor import Tensor
-from . import arithmetic, comparison, elementary, reduce
+from . import arithmetic, bounds, comparison, elementary, reduce
 from .copy import copy_, to_dtype
 from .op import method
 from .resize import into
@@ -67,7 +67,7 @@ def cov(input, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
         else:
             divisor = total - correction * reduce.sum(weights * aweights) / total
         weighted = (x - mean) * weights
-        divisor = arithmetic.clamp_low(divisor, 0)
+        divisor = bounds.clamp_low(divisor, 0)
     centred = x - mean
     product = weighted @ arithmetic.conj(transpose(centred, 0, 1))
     result = product / (divisor if isinstance(divisor, Tensor) else max(divisor, 0))
@@ -97,7 +97,7 @@ def corrcoef(input) -> Tensor:
     if not matrix.layout.ndim:
         return matrix / matrix
     deviation = elementary.sqrt(diagonal(matrix))
-    return arithmetic.maximum(arithmetic.minimum(matrix / unsqueeze(deviation, 1) / unsqueeze(deviation, 0), 1), -1)
+    return bounds.maximum(bounds.minimum(matrix / unsqueeze(deviation, 1) / unsqueeze(deviation, 0), 1), -1)
 
 
 @method

@@ -8,8 +8,9 @@ from ..devices import cpu
 from ..dtypes import dtype as named
 from ..layout import Layout, wrap_dim
 from ..tensor import Tensor, empty
-from .arithmetic import clamp_low, div
+from .arithmetic import div
 from .backends import kernels
+from .bounds import clamp_low
 from .copy import contiguous
 from .op import new_plan_table
 from .reduce import norm

@@ -262,7 +262,16 @@ def _reversed_dims(self):
 
 
 Tensor.T = property(_reversed_dims)
-Tensor.mT = property(lambda self: transpose(self, -2, -1))
+
+
+def _transposed_matrices(self) -> Tensor:
+    """(..., M, N) as (..., N, M). Raises RuntimeError for fewer than two dimensions."""
+    if self.layout.ndim < 2:
+        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.layout.ndim}-D tensor.")
+    return transpose(self, -2, -1)
+
+
+Tensor.mT = property(_transposed_matrices)
 
 
 @method

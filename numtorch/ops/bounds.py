@@ -1,0 +1,111 @@
+"""The larger and the smaller of two numbers, and numbers held between bounds, elementwise."""
+from __future__ import annotations
+
+from .arithmetic import REAL_NUMBERS, UNORDERED, where
+from .pointwise import pointwise
+
+
+@pointwise(refuses={"complex": "maximum not implemented for complex tensors."})
+def maximum(x, y):
+    """The larger of x and y, elementwise; NaN where either is NaN. Where they are equal, each has half of the gradient.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.maximum(torch.tensor([1., 5., torch.nan]), torch.tensor([3., 2., 0.]))
+        tensor([3., 5., nan])
+    """
+    return where((x > y) | (x != x), x, y)
+
+
+@maximum.derivative
+def _(grad, x, y):
+    tie = where(x == y, 0.5, 0)
+    return grad * where(x > y, 1, tie), grad * where(x < y, 1, tie)
+
+
+@pointwise(refuses={"complex": "minimum not implemented for complex tensors."})
+def minimum(x, y):
+    """The smaller of x and y, elementwise; NaN where either is NaN. Where they are equal, each has half of the gradient.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.minimum(torch.tensor([1., 5., torch.nan]), torch.tensor([3., 2., 0.]))
+        tensor([1., 2., nan])
+    """
+    return where((x < y) | (x != x), x, y)
+
+
+@minimum.derivative
+def _(grad, x, y):
+    tie = where(x == y, 0.5, 0)
+    return grad * where(x < y, 1, tie), grad * where(x > y, 1, tie)
+
+
+@pointwise(refuses={"complex": "fmax not implemented for complex tensors."})
+def fmax(x, y):
+    """The larger of x and y, elementwise; the number where the other is NaN.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.fmax(torch.tensor([1., 5., torch.nan]), torch.tensor([3., 2., 0.]))
+        tensor([3., 5., 0.])
+    """
+    return where((x > y) | (y != y), x, y)
+
+
+@fmax.derivative
+def _(grad, x, y):
+    first = (x >= y) | (y != y)
+    return where(first, grad, 0), where(first, 0, grad)
+
+
+@pointwise(refuses={"complex": "fmin not implemented for complex tensors."})
+def fmin(x, y):
+    """The smaller of x and y, elementwise; the number where the other is NaN.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.fmin(torch.tensor([1., 5., torch.nan]), torch.tensor([3., 2., 0.]))
+        tensor([1., 2., 0.])
+    """
+    return where((x < y) | (y != y), x, y)
+
+
+@fmin.derivative
+def _(grad, x, y):
+    first = (x <= y) | (y != y)
+    return where(first, grad, 0), where(first, 0, grad)
+
+
+@pointwise(methods=False, refuses=REAL_NUMBERS)
+def clamp_both(x, low, high):
+    """x held between low and high; NaN stays."""
+    return minimum(maximum(x, low), high)
+
+
+@clamp_both.derivative
+def _(grad, x, low, high):
+    by_low, by_high = where((x < low) & (low < high), grad, 0), where((x > high) | (low > high), grad, 0)
+    return where((x >= low) & (x <= high), grad, 0), by_low, by_high
+
+
+@pointwise(methods=False, refuses=UNORDERED)
+def clamp_low(x, low):
+    """x, but at least low."""
+    return maximum(x, low)
+
+
+@clamp_low.derivative
+def _(grad, x, low):
+    return where(x >= low, grad, 0), where(x < low, grad, 0)
+
+
+@pointwise(methods=False, refuses=UNORDERED)
+def clamp_high(x, high):
+    """x, but at most high."""
+    return minimum(x, high)
+
+
+@clamp_high.derivative
+def _(grad, x, high):
+    return where(x <= high, grad, 0), where(x > high, grad, 0)
