@@ -54,7 +54,9 @@ from .ops.rearrange import (channel_shuffle, flip, fliplr, flipud, pixel_shuffle
                             tile)
 from .ops.triangle import block_diag, diag, diag_embed, diagflat, trace, tril, tril_indices, triu, triu_indices
 from .ops.matrices import matrix_exp, matrix_power
-from .ops.solve import (cholesky_inverse, cholesky_solve, det, inverse, logdet, pinverse, slogdet, triangular_solve)
+from .ops.solve import cholesky_inverse, cholesky_solve, inverse, logdet, pinverse, triangular_solve
+from .ops.solve import old_det as det
+from .ops.solve import old_slogdet as slogdet
 from .ops.lu import lu_unpack
 from .ops.lu import old_lu as lu
 from .ops.lu import old_lu_solve as lu_solve

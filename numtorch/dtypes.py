@@ -199,11 +199,11 @@ def _promote(a: dtype, b: dtype) -> dtype:
 _promotions: dict[tuple[dtype, dtype], dtype] = {}
 
 
-def promote_types(a: dtype, b: dtype) -> dtype:
-    """The smallest dtype that `a` and `b` both convert to, by PyTorch's table.
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The smallest dtype that both convert to, by PyTorch's table.
 
     Args:
-        a, b: dtypes.
+        type1, type2: dtypes.
 
     Raises:
         RuntimeError: for uint16, uint32 or uint64 with a signed integer, which have no common type.
@@ -213,9 +213,9 @@ def promote_types(a: dtype, b: dtype) -> dtype:
         >>> torch.promote_types(torch.uint8, torch.int8), torch.promote_types(torch.int64, torch.float16)
         (torch.int16, torch.float16)
     """
-    found = _promotions.get((a, b))
+    found = _promotions.get((type1, type2))
     if found is None:
-        found = _promotions[a, b] = _promote(a, b)
+        found = _promotions[type1, type2] = _promote(type1, type2)
     return found
 
 

@@ -103,11 +103,13 @@ def _storage_of(array, address, layout):
     return foreign_storage(first, stop - first, root)
 
 
-def from_dlpack(source) -> Tensor:
+def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     """A tensor over the memory of anything that speaks DLPack, such as a PyTorch or NumPy array.
 
     Args:
-        source: an object with `__dlpack__`, in the CPU's memory.
+        ext_tensor: an object with `__dlpack__`, in the CPU's memory.
+        device: where to put it, with a copy if need be; where it is when None.
+        copy: whether to have memory of its own.
 
     Raises:
         TypeError: something else.
@@ -119,14 +121,18 @@ def from_dlpack(source) -> Tensor:
         >>> torch.from_dlpack(array).fill_(7).shape, array.tolist()
         (torch.Size([2]), [7.0, 7.0])
     """
-    if isinstance(source, Tensor):
-        return alias(source)
-    if not hasattr(source, "__dlpack__"):
-        raise TypeError(f"from_dlpack: expected an object with __dlpack__, got {type(source).__name__}")
-    return from_numpy(np.from_dlpack(source))
+    if isinstance(ext_tensor, Tensor):
+        found = alias(ext_tensor)
+    elif not hasattr(ext_tensor, "__dlpack__"):
+        raise TypeError(f"from_dlpack: expected an object with __dlpack__, got {type(ext_tensor).__name__}")
+    else:
+        found = from_numpy(np.from_dlpack(ext_tensor))
+    if copy:
+        found = make(found)
+    return found if device is None else found.to(device)
 
 
-def frombuffer(buffer, *, dtype: dtype, count: int = -1, offset: int = 0) -> Tensor:
+def frombuffer(buffer, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A 1-d tensor over the memory of an object with the buffer protocol.
 
     Args:
@@ -134,6 +140,7 @@ def frombuffer(buffer, *, dtype: dtype, count: int = -1, offset: int = 0) -> Ten
         dtype: of the elements.
         count: how many; -1 for all there are.
         offset: bytes that are left out first.
+        requires_grad: whether to record what is computed from it.
 
     Raises:
         ValueError: the buffer is empty, too short, or not whole elements.
@@ -156,7 +163,8 @@ def frombuffer(buffer, *, dtype: dtype, count: int = -1, offset: int = 0) -> Ten
         raise ValueError(f"requested buffer length ({count * dtype.itemsize} bytes) after offset ({offset} bytes) must not be "
                          f"greater than actual buffer length ({raw.size} bytes)")
     storage = foreign_storage(address_of(raw), raw.size, raw)
-    return tensor_over(storage, storage.address + offset, Layout.of(dtype, (count,)))
+    out = tensor_over(storage, storage.address + offset, Layout.of(dtype, (count,)))
+    return out.requires_grad_() if requires_grad else out
 
 
 def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:

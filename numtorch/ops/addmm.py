@@ -263,18 +263,16 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
 
 
 def _in_place(function, shown):
-    first, second = list(inspect.signature(function).parameters)[1:3]
-    name = function.__name__
+    factors, name = ", ".join(list(inspect.signature(function).parameters)[1:3]), function.__name__
 
-    def form(self, first, second, *, beta=1, alpha=1):
-        return registry["copy_"].function(self, function(self, first, second, beta=beta, alpha=alpha))
+    def form(self, *factors, **options):
+        return registry["copy_"].function(self, function(self, *factors, **options))
 
     form.__name__ = form.__qualname__ = f"{name}_"
     form.__doc__ = f"""The in-place form of `{name}`: this tensor is its input and takes the result.
 
     Args:
-        first, second: the factors, `{first}` and `{second}` there.
-        beta, alpha: what this tensor and the product are multiplied by.
+        {factors}, beta, alpha: as there.
 
     Example:
         >>> import numtorch as torch

@@ -438,11 +438,12 @@ def outer(input, vec2, *, out=None) -> Tensor:
 method(outer, "ger")
 
 
-def chain_matmul(*matrices) -> Tensor:
+def chain_matmul(*matrices, out=None) -> Tensor:
     """The product of several matrices, from the left; `linalg.multi_dot` looks for the best order.
 
     Args:
         matrices: (n, m), (m, p), ..., at least one.
+        out: a tensor to write the result to.
 
     Example:
         >>> import numtorch as torch
@@ -454,7 +455,7 @@ def chain_matmul(*matrices) -> Tensor:
     result = matrices[0]
     for matrix in matrices[1:]:
         result = mm(result, matrix)
-    return result
+    return result if out is None else registry["into"].function(out, result)
 
 
 Tensor.__matmul__ = matmul

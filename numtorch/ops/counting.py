@@ -48,7 +48,7 @@ def _plain(value):
     return value.item() if isinstance(value, Tensor) else value
 
 
-def arange(start, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
            pin_memory: bool = False) -> Tensor:
     """`start, start + step, ...` up to but without `end`; from 0 when only one bound is given.
 
@@ -66,8 +66,10 @@ def arange(start, end=None, step=1, *, dtype=None, layout=None, device=None, req
         >>> torch.arange(1, 7, 2)
         tensor([1, 3, 5])
     """
-    if end is None:
-        start, end = 0, start
+    if end is None or start is None:
+        start, end = 0, start if end is None else end
+        if end is None:
+            raise TypeError("arange() missing the argument 'end'")
     whole = type(start) is type(end) is type(step) is int
     if not whole:
         start, end, step = _plain(start), _plain(end), _plain(step)

@@ -19,7 +19,7 @@ from .join import cat
 from .mask import nonzero
 from .op import method, new_plan_table
 from .order import searchsorted, sort
-from .resize import into
+from .resize import into, into_all
 from .scan import cumsum, diff
 from .scatter import scatter_, value_selecting_backward
 from .view import movedim, narrow, reshape, select, transpose
@@ -310,7 +310,7 @@ _Histogram = namedtuple("histogram", ["hist", "bin_edges"])
 
 
 @method
-def histogram(input, bins, *, range=None, weight=None, density: bool = False):
+def histogram(input, bins, *, range=None, weight=None, density: bool = False, out=None):
     """Counts (or summed weights) of elements between bin edges, as (hist, bin_edges). The last bin is closed.
 
     Args:
@@ -319,6 +319,7 @@ def histogram(input, bins, *, range=None, weight=None, density: bool = False):
         range: the outer edges of equal bins; the data's own range when None.
         weight: of the input's shape, what each element counts; 1 when None.
         density: divide by the total and the bins' widths.
+        out: a pair of tensors to write the results to.
 
     Raises:
         NotImplementedError: another dtype.
@@ -342,7 +343,7 @@ def histogram(input, bins, *, range=None, weight=None, density: bool = False):
     hist = _counted(places, inside, edges.layout.numel - 1, x.layout.dtype, weight)
     if density:
         hist = hist / reduce.sum(hist) / diff(edges)
-    return _Histogram(hist, clone(edges))
+    return into_all(out, _Histogram(hist, clone(edges)))
 
 
 def _equal_edges(name, x, bins, range):

@@ -63,7 +63,8 @@ def einsum(equation: str, *operands) -> Tensor:
     Args:
         equation: a letter for each dimension of each operand, "..." for any number of them, and behind "->" those of the result;
             without "->" those that occur once, in alphabetical order. A letter twice in one operand is its diagonal.
-        operands: tensors of one dtype, or one list of them.
+        operands: tensors of one dtype, or one list of them. Without an equation each is followed by a list of numbers below 52
+            and `...` that stand for letters; a last list without an operand is the result's.
 
     Raises:
         RuntimeError: an equation that does not fit the operands.
@@ -76,6 +77,8 @@ def einsum(equation: str, *operands) -> Tensor:
     """
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
+    if isinstance(equation, Tensor):
+        equation, operands = _spelled((equation, *operands))
     wrong = [o for o in operands if not isinstance(o, Tensor)]
     if wrong or not isinstance(equation, str):
         raise TypeError(f"einsum(): expected an equation and Tensors, got {type(wrong[0] if wrong else equation).__name__}")
@@ -91,6 +94,18 @@ def einsum(equation: str, *operands) -> Tensor:
         x = reduce.sum(x, gone)
         subscript = tuple([c for c in subscript if c in output])
     return _ordered(x, subscript, output)
+
+
+def _spelled(arguments):
+    """The equation and the operands of `einsum(a, [0, 1], b, [1, 2], [0, 2])`."""
+    def letters(places):
+        wrong = [p for p in places if p is not Ellipsis and not 0 <= p < 52]
+        if wrong:
+            raise ValueError(f"einsum(): subscript {wrong[0]} in subscript list is not within the valid range [0, 52)")
+        return "".join("..." if p is Ellipsis else chr(ord("A") + p if p < 26 else ord("a") + p - 26) for p in places)
+    count = len(arguments) // 2
+    equation = ",".join(letters(places) for places in arguments[1:2 * count:2])
+    return equation + ("->" + letters(arguments[-1]) if len(arguments) % 2 else ""), arguments[:2 * count:2]
 
 
 @functools.lru_cache(1024)

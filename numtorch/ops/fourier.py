@@ -277,13 +277,14 @@ ihfft, ihfft2, ihfftn = _family(
     ("8., 0., 0., -4.", "1.-0.j, 2.+1.j, 3.-0.j"))
 
 
-def fftfreq(n: int, d: float = 1.0, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
+def fftfreq(n: int, d: float = 1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
             pin_memory: bool = False) -> Tensor:
     """The frequencies of the n points of a spectrum, in cycles per unit of `d`.
 
     Args:
         n: how many points.
         d: how far samples are apart.
+        out: a tensor to write the result to.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
         layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
 
@@ -295,16 +296,18 @@ def fftfreq(n: int, d: float = 1.0, *, dtype=None, layout=None, device=None, req
     places = arange(n, device=device)
     half = (n + 1) // 2
     places[half:] -= n
-    return (to_dtype(places, as_dtype(dtype) if dtype else get_default_dtype()) * (1 / (n * d))).requires_grad_(requires_grad)
+    found = to_dtype(places, as_dtype(dtype) if dtype else get_default_dtype()) * (1 / (n * d))
+    return into(out, found).requires_grad_(requires_grad)
 
 
-def rfftfreq(n: int, d: float = 1.0, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
+def rfftfreq(n: int, d: float = 1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
              pin_memory: bool = False) -> Tensor:
     """The frequencies of half of a spectrum of n points, in cycles per unit of `d`: n // 2 + 1 of them.
 
     Args:
         n: how many points.
         d: how far samples are apart.
+        out: a tensor to write the result to.
         dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
         layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
 
@@ -313,7 +316,8 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype=None, layout=None, device=None, re
         >>> torch.fft.rfftfreq(4)
         tensor([0.0000, 0.2500, 0.5000])
     """
-    return (arange(n // 2 + 1, dtype=dtype or get_default_dtype(), device=device) * (1 / (n * d))).requires_grad_(requires_grad)
+    found = arange(n // 2 + 1, dtype=dtype or get_default_dtype(), device=device) * (1 / (n * d))
+    return into(out, found).requires_grad_(requires_grad)
 
 
 def _shifts(input, dim, sign):

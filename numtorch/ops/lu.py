@@ -219,13 +219,14 @@ def _with_info(name, function, A, check_errors, ndim):
     return where(singular if ndim == 2 else singular.squeeze(-1), float("nan"), result), info
 
 
-def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool = True):
+def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool = True, *, out=None):
     """(P, L, U) of what `lu_factor` returns.
 
     Args:
         LU_data, LU_pivots: (*, m, n) and (*, min(m, n)) int32.
         unpack_data: False for an empty L and U.
         unpack_pivots: False for an empty P.
+        out: three tensors to write the results to.
 
     Returns:
         (*, m, m), (*, m, k) and (*, k, n) with k = min(m, n).
@@ -246,7 +247,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool 
         upper = triu(LU_data[..., :k, :])
     if unpack_pivots:
         p = _exchanged(expand(eye(m, dtype=dtype), (*batch, m, m)), LU_pivots, back=True)
-    return Unpacked(p, lower, upper)
+    return into_all(out, Unpacked(p, lower, upper))
 
 
 def lu(A, *, pivot: bool = True, out=None):
@@ -308,11 +309,11 @@ def lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False, out=Non
 
 
 # ---------------------------------------------------------------- older names
-def old_lu_solve(b, LU_data, LU_pivots, *, out=None) -> Tensor:
+def old_lu_solve(input, LU_data, LU_pivots, *, out=None) -> Tensor:
     """`torch.linalg.lu_solve` with the right-hand side first.
 
     Args:
-        b: (*, n, k).
+        input: (*, n, k).
         LU_data, LU_pivots: (*, n, n) and (*, n), as `lu_factor` gives them.
         out: a tensor to write the result to.
 
@@ -323,7 +324,7 @@ def old_lu_solve(b, LU_data, LU_pivots, *, out=None) -> Tensor:
         tensor([[1.0000],
                 [0.5000]])
     """
-    return lu_solve(LU_data, LU_pivots, b, out=out)
+    return lu_solve(LU_data, LU_pivots, input, out=out)
 
 
 def old_lu(A, pivot: bool = True, get_infos: bool = False, out=None):

@@ -178,11 +178,11 @@ def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = False, o
 
 # ---------------------------------------------------------------- powers
 @method
-def matrix_power(A, n: int, *, out=None) -> Tensor:
+def matrix_power(input, n: int, *, out=None) -> Tensor:
     """Square matrices times themselves, n times; inverted first for a negative n.
 
     Args:
-        A: (*, n, n).
+        input: (*, n, n).
         n: the exponent; 0 gives the identity.
         out: a tensor to write the result to.
 
@@ -195,30 +195,30 @@ def matrix_power(A, n: int, *, out=None) -> Tensor:
         tensor([[1., 5.],
                 [0., 1.]])
     """
-    lapack.matrices("matrix_power", A, square=True)
+    lapack.matrices("matrix_power", input, square=True)
     if n == 0:
-        return into(out, A.detach() * 0 + eye(A.layout.shape[-1], dtype=A.layout.dtype))
+        return into(out, input.detach() * 0 + eye(input.layout.shape[-1], dtype=input.layout.dtype))
     if n < 0:
-        A, n = inv(A), -n
+        input, n = inv(input), -n
     result = None
     while True:
         if n & 1:
-            result = A if result is None else matmul(result, A)
+            result = input if result is None else matmul(result, input)
         n >>= 1
         if not n:
-            return into(out, result.clone() if result is A else result)
-        A = matmul(A, A)
+            return into(out, result.clone() if result is input else result)
+        input = matmul(input, input)
 
 
 @method
-def matrix_exp(A) -> Tensor:
+def matrix_exp(input) -> Tensor:
     """The sum of A^k / k!, of square matrices.
 
     Scaled to a norm below 1/2, summed, and squared as often (Moler and Van Loan, "Nineteen dubious ways to compute the exponential
     of a matrix", 2003, method 3): 17 terms leave 1e-20 of that.
 
     Args:
-        A: (*, n, n).
+        input: (*, n, n).
 
     Example:
         >>> import numtorch as torch
@@ -226,13 +226,13 @@ def matrix_exp(A) -> Tensor:
         tensor([[1., 1.],
                 [0., 1.]])
     """
-    lapack.matrices("matrix_exp", A, square=True)
-    unit = A.detach() * 0 + eye(A.layout.shape[-1], dtype=A.layout.dtype)
-    if not A.layout.numel:
-        return A.clone()
-    size = amax(sum(A.detach().abs(), -2)).item()
+    lapack.matrices("matrix_exp", input, square=True)
+    unit = input.detach() * 0 + eye(input.layout.shape[-1], dtype=input.layout.dtype)
+    if not input.layout.numel:
+        return input.clone()
+    size = amax(sum(input.detach().abs(), -2)).item()
     halvings = max(0, math.frexp(size)[1] + 1) if math.isfinite(size) else 0
-    scaled = A * 0.5 ** halvings
+    scaled = input * 0.5 ** halvings
     result = unit + scaled * (1 / 17)
     for k in range(16, 0, -1):                           # Horner's rule
         result = unit + matmul(scaled, result) * (1 / k)

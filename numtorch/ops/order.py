@@ -89,12 +89,12 @@ def _size(x, dim):
 
 
 @method
-def sort(input, dim: int = -1, descending: bool = False, stable: bool = False, *, out=None):
+def sort(input, dim: int = -1, descending: bool = False, stable: bool = False, *, axis=None, out=None):
     """Elements in order along a dimension, as (values, indices). Always stable; NaN counts as greatest.
 
     Args:
         input: of any real dtype.
-        dim: the dimension to put in order.
+        dim, axis: the dimension to put in order, under PyTorch's name or NumPy's.
         descending: greatest first.
         stable: taken for PyTorch's sake; equal elements keep their order in any case.
         out: a pair of tensors to write the results to.
@@ -108,16 +108,16 @@ def sort(input, dim: int = -1, descending: bool = False, stable: bool = False, *
         >>> values, indices
         (tensor([1, 2, 3]), tensor([1, 2, 0]))
     """
-    dim, size = _size(input, dim)
+    dim, size = _size(input, dim if axis is None else axis)
     return _into(out, _ordered("sort", "sort", "sort", input, dim, size, True, bool(descending)))
 
 
 @method
-def argsort(input, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+def argsort(input, dim: int = -1, descending: bool = False, stable: bool = False, *, axis=None) -> Tensor:
     """The indices that put a dimension in order. Always stable; NaN counts as greatest.
 
     Args:
-        input, dim, descending, stable: as for `sort`.
+        input, dim, descending, stable, axis: as for `sort`.
 
     Returns:
         int64, of the input's shape.
@@ -127,7 +127,7 @@ def argsort(input, dim: int = -1, descending: bool = False, stable: bool = False
         >>> torch.tensor([3, 1, 2]).argsort(descending=True)
         tensor([0, 2, 1])
     """
-    return sort(input.detach(), dim, descending).indices
+    return sort(input.detach(), dim, descending, axis=axis).indices
 
 
 @method
@@ -215,13 +215,14 @@ def _median(name, input, dim, keepdim, skip_nan, out):
 
 
 @method
-def median(input, dim=None, keepdim: bool = False, *, out=None):
+def median(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out=None):
     """The middle element, the lower of two; with a dimension, (values, indices) along it. NaN where there is one.
 
     Args:
         input: of any real dtype.
         dim: the dimension along which to look; None for all elements.
         keepdim: whether the dimension stays, of extent 1.
+        axis, keepdims: NumPy's names of `dim` and `keepdim`.
         out: a pair of tensors to write the results to, with a dimension.
 
     Raises:
@@ -232,6 +233,7 @@ def median(input, dim=None, keepdim: bool = False, *, out=None):
         >>> torch.tensor([3., 9., 5., 4.]).median()
         tensor(4.)
     """
+    dim, keepdim = reduce.numpy_names(dim, keepdim, axis, keepdims)
     return _median("median", input, dim, keepdim, False, out)
 
 

@@ -163,7 +163,7 @@ def randn(*shape, size=None, generator=None, dtype=None, layout=None, device=Non
     return _drawn(size, "normal", (0.0, 1.0), dtype, device, generator, requires_grad, "randn", into=out)
 
 
-def randint(low, high=None, size=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
+def randint(low=None, high=None, size=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
             out=None, pin_memory: bool = False) -> Tensor:
     """Integers in [low, high), or in [0, low) when `high` is the size.
 
@@ -188,6 +188,10 @@ def randint(low, high=None, size=None, *, generator=None, dtype=None, layout=Non
         if high is None or isinstance(high, int):
             raise TypeError("randint() missing the argument 'size'")
         low, high, size = 0, low, high
+    elif low is None or high is None:
+        low, high = 0, low if high is None else high
+        if high is None:
+            raise TypeError("randint() missing the argument 'high'")
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     kind = as_dtype(dtype) if dtype else int64
@@ -424,7 +428,7 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
     return _like(randn, input, dtype, device, requires_grad, memory_format, generator=generator)
 
 
-def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
+def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
                  memory_format=None, pin_memory: bool = False) -> Tensor:
     """Integers in [low, high), or in [0, low) without `high`, with the shape, dtype, device and dense strides of another tensor.
 
@@ -440,7 +444,7 @@ def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=No
         >>> torch.randint_like(torch.tensor([1., 2.]), 5, 6)
         tensor([5., 5.])
     """
-    low, high = (0, low) if high is None else (low, high)
+    low, high = (0, low) if high is None else (low or 0, high)
     return _like(randint, input, dtype, device, requires_grad, memory_format, low, high, generator=generator)
 
 

@@ -359,31 +359,33 @@ def std(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, kee
     return into(out, elementary.deviation(var(input, dim, unbiased, keepdim, correction=correction)))
 
 
-def var_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None):
+def var_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, keepdims=None, correction=None):
     """The variance and the mean, as a pair.
 
     Args:
-        input, dim, unbiased, keepdim, correction: as for `var`.
+        input, dim, unbiased, keepdim, axis, keepdims, correction: as for `var`.
 
     Example:
         >>> import numtorch as torch
         >>> torch.var_mean(torch.tensor([1., 2., 3., 6.]), correction=0)
         (tensor(3.5000), tensor(3.))
     """
+    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return (var(input, dim, unbiased, keepdim, correction=correction), mean(input, None if isinstance(dim, bool) else dim, keepdim))
 
 
-def std_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None):
+def std_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, keepdims=None, correction=None):
     """The standard deviation and the mean, as a pair.
 
     Args:
-        input, dim, unbiased, keepdim, correction: as for `var`.
+        input, dim, unbiased, keepdim, axis, keepdims, correction: as for `var`.
 
     Example:
         >>> import numtorch as torch
         >>> torch.std_mean(torch.tensor([1., 2., 3., 6.]), correction=0)
         (tensor(1.8708), tensor(3.))
     """
+    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return (std(input, dim, unbiased, keepdim, correction=correction), mean(input, None if isinstance(dim, bool) else dim, keepdim))
 
 

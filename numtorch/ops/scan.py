@@ -79,18 +79,20 @@ def _constant(x, value):
 
 
 def _accumulated(kind, input, dim, dtype, out):
+    if dim is None:
+        raise TypeError(f"{kind}() missing the argument 'dim'")
     wanted = as_dtype(dtype) if dtype is not None else int64 if input.layout.dtype.category < 2 else input.layout.dtype
     result = _scan(kind, to_dtype(input, wanted), dim)
     return into(out, result)
 
 
 @method
-def cumsum(input, dim, *, dtype=None, out=None) -> Tensor:
+def cumsum(input, dim=None, *, axis=None, dtype=None, out=None) -> Tensor:
     """Running sums along a dimension. Integers and bools sum as int64 unless a dtype is given.
 
     Args:
         input: of any dtype.
-        dim: the dimension along which to sum.
+        dim, axis: the dimension along which to sum, under PyTorch's name or NumPy's.
         dtype: convert to this first.
         out: a tensor to write the result to.
 
@@ -105,22 +107,22 @@ def cumsum(input, dim, *, dtype=None, out=None) -> Tensor:
         >>> torch.tensor([1, 2, 3]).cumsum(0)
         tensor([1, 3, 6])
     """
-    return _accumulated("cumsum", input, dim, dtype, out)
+    return _accumulated("cumsum", input, dim if axis is None else axis, dtype, out)
 
 
 @method
-def cumprod(input, dim, *, dtype=None, out=None) -> Tensor:
+def cumprod(input, dim=None, *, axis=None, dtype=None, out=None) -> Tensor:
     """Running products along a dimension. Integers and bools multiply as int64 unless a dtype is given.
 
     Args:
-        input, dim, dtype, out: as for `cumsum`.
+        input, dim, axis, dtype, out: as for `cumsum`.
 
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([1, 2, 3]).cumprod(0)
         tensor([1, 2, 6])
     """
-    return _accumulated("cumprod", input, dim, dtype, out)
+    return _accumulated("cumprod", input, dim if axis is None else axis, dtype, out)
 
 
 def _in_place(function, found):

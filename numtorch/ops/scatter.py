@@ -269,7 +269,7 @@ def _highest(dtype):
 
 
 @method
-def scatter_reduce(input, dim, index, src, reduce, *, include_self: bool = True) -> Tensor:
+def scatter_reduce(input, dim, index, src, reduce, *, include_self: bool = True, out=None) -> Tensor:
     """A copy of the tensor, with `src` combined into the places along a dimension that `index` names.
 
     Args:
@@ -277,6 +277,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self: bool = True)
         dim, index, src: as for `scatter_`.
         reduce: "sum", "prod", "mean", "amax" or "amin". Elements that tie for an extreme share its gradient.
         include_self: whether the elements that were there before count.
+        out: a tensor to write the result to.
 
     Raises:
         RuntimeError: another `reduce`; the shapes or dtypes do not fit; an index is negative or out of bounds.
@@ -288,13 +289,13 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self: bool = True)
         tensor([1., 2., 8.])
     """
     _check_reduction(reduce)
-    out = _reduced_into(clone(input.detach()), dim, index, src.detach(), reduce, include_self)
-    if recording(input, src) and out.layout.dtype.category >= 2:
+    result = _reduced_into(clone(input.detach()), dim, index, src.detach(), reduce, include_self)
+    if recording(input, src) and result.layout.dtype.category >= 2:
         dim = wrap_dim(dim, input.layout.ndim)
-        out.node = GraphNode("scatter_reduce", (input.node, src.node), (input, index, src), _scatter_reduce_vjp,
-                             (dim, reduce, include_self))
-        out.node.save_results([out])
-    return out
+        result.node = GraphNode("scatter_reduce", (input.node, src.node), (input, index, src), _scatter_reduce_vjp,
+                                (dim, reduce, include_self))
+        result.node.save_results([result])
+    return finish(out, result)
 
 
 def _scatter_reduce_vjp(node, grad):
@@ -371,7 +372,7 @@ def _check_within(index, dim, size):
 
 
 @method
-def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True) -> Tensor:
+def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True, out=None) -> Tensor:
     """A copy of the tensor, with the slices of `source` combined into the places in a dimension that a vector `index` names.
 
     Args:
@@ -381,6 +382,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True
         source: the input's shape with n in place of the dimension's extent, and its dtype.
         reduce: "prod", "mean", "amax" or "amin".
         include_self: whether the elements that were there before count.
+        out: a tensor to write the result to.
 
     Raises:
         RuntimeError: another `reduce`, or another dtype.
@@ -405,12 +407,12 @@ def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True
                          f"({list(source.layout.shape)}), for dim: {dim}")
     if include_self and reduce != "mean" and not recording(input, source) and index.layout.ndim and input.layout.ndim \
             and source.layout.shape == input.layout.shape[:dim] + index.layout.shape + input.layout.shape[dim + 1:]:
-        out = clone(input.detach())
-        into_fresh(write_values, out, (dim,), (index,), source.detach(), _REDUCTIONS[reduce], False, _beyond)
-        return out
+        result = clone(input.detach())
+        into_fresh(write_values, result, (dim,), (index,), source.detach(), _REDUCTIONS[reduce], False, _beyond)
+        return finish(out, result)
     _check_within(index, dim, _at_least_1d(input.layout)[0][dim])
     places = expand(reshape(index, shape), source.layout.shape)
-    return scatter_reduce(input, dim, places, source, reduce, include_self=include_self)
+    return scatter_reduce(input, dim, places, source, reduce, include_self=include_self, out=out)
 
 
 @method

@@ -138,7 +138,6 @@ def _inv_vjp(node, grad):
 
 
 # ---------------------------------------------------------------- determinants
-@method
 def det(A, *, out=None) -> Tensor:
     """The determinants of square matrices.
 
@@ -173,7 +172,6 @@ def _det_vjp(node, grad):
     return ((grad * det(u) * det(vh)).unsqueeze(-1).unsqueeze(-1) * cofactors,)
 
 
-@method
 def slogdet(A, *, out=None):
     """The sign (of complex matrices, the phase) of determinants, and the logarithm of their absolute values.
 
@@ -212,18 +210,18 @@ def _slogdet_vjp(node, grads):
 
 
 @method
-def logdet(A) -> Tensor:
+def logdet(input) -> Tensor:
     """The logarithms of the determinants of square matrices; NaN for a negative one, -inf for 0.
 
     Args:
-        A: (*, n, n).
+        input: (*, n, n).
 
     Example:
         >>> import numtorch as torch
         >>> torch.logdet(torch.tensor([[2., 0.], [0., 4.]]))
         tensor(2.0794)
     """
-    sign, size = slogdet(A)
+    sign, size = slogdet(input)
     return size + log(sign)
 
 
@@ -317,6 +315,39 @@ def lstsq(A, B, rcond=None, *, driver=None):
 
 
 # ---------------------------------------------------------------- PyTorch's older names
+def old_det(input) -> Tensor:
+    """`torch.linalg.det` under its older name.
+
+    Args:
+        input: (*, n, n).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[2., 1.], [0., 4.]]).det()
+        tensor(8.)
+    """
+    return det(input)
+
+
+def old_slogdet(input, *, out=None):
+    """`torch.linalg.slogdet` under its older name.
+
+    Args:
+        input: (*, n, n).
+        out: a pair of tensors to write the results to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[2., 0.], [0., -4.]]).slogdet().sign
+        tensor(-1.)
+    """
+    return slogdet(input, out=out)
+
+
+method(old_det, "det")
+method(old_slogdet, "slogdet")
+
+
 @method
 def inverse(input, *, out=None) -> Tensor:
     """`torch.linalg.inv` under its older name.
@@ -354,13 +385,13 @@ def pinverse(input, rcond: float = 1e-15) -> Tensor:
     return pinv(input, rcond)
 
 
-def cholesky_solve(B, L, upper: bool = False, *, out=None) -> Tensor:
+def cholesky_solve(input, input2, upper: bool = False, *, out=None) -> Tensor:
     """The X with A X = B, given A's Cholesky factor.
 
     Args:
-        B: (*, n, k).
-        L: (*, n, n), lower triangular.
-        upper: whether L is the upper factor, L^H.
+        input: B, (*, n, k).
+        input2: the factor L, (*, n, n), whose lower triangle is read.
+        upper: whether it is the upper factor, L^H, whose upper triangle is read.
         out: a tensor to write the result to.
 
     Example:
@@ -370,16 +401,16 @@ def cholesky_solve(B, L, upper: bool = False, *, out=None) -> Tensor:
         tensor([[1.],
                 [2.]])
     """
-    lower = L.mH if upper else L
-    return into(out, solve(lower.mH, solve(lower, B)))
+    lower = input2.triu().mH if upper else input2.tril()
+    return into(out, solve(lower.mH, solve(lower, input)))
 
 
-def cholesky_inverse(L, upper: bool = False, *, out=None) -> Tensor:
+def cholesky_inverse(input, upper: bool = False, *, out=None) -> Tensor:
     """The inverse of A, given its Cholesky factor.
 
     Args:
-        L: (*, n, n), lower triangular.
-        upper: whether L is the upper factor, L^H.
+        input: the factor L, (*, n, n), whose lower triangle is read.
+        upper: whether it is the upper factor, L^H, whose upper triangle is read.
         out: a tensor to write the result to.
 
     Example:
@@ -388,18 +419,18 @@ def cholesky_inverse(L, upper: bool = False, *, out=None) -> Tensor:
         tensor([[0.2500, 0.0000],
                 [0.0000, 0.0625]])
     """
-    lower = L.mH if upper else L
+    lower = input.triu().mH if upper else input.tril()
     return into(out, inv(lower @ lower.mH))
 
 
-def triangular_solve(b, A, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out=None):
+def triangular_solve(input, A, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out=None):
     """`torch.linalg.solve_triangular` under its older name, as (solution, cloned_coefficient), the latter a copy of A.
 
     Args:
-        b: (*, n, k).
+        input: B, (*, n, k).
         A: (*, n, n).
         upper: the upper triangle, else the lower one.
-        transpose: A^T X = b instead.
+        transpose: A^T X = B instead.
         unitriangular: whether A's diagonal is to be taken for ones.
         out: a pair of tensors to write the results to.
 
@@ -411,7 +442,7 @@ def triangular_solve(b, A, upper: bool = True, transpose: bool = False, unitrian
     """
     if transpose:
         A, upper = A.mT, not upper
-    found = solve_triangular(A, b, upper=upper, unitriangular=unitriangular)
+    found = solve_triangular(A, input, upper=upper, unitriangular=unitriangular)
     return into_all(out, TriangularSolve(found, A.clone()))
 
 

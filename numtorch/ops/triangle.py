@@ -241,12 +241,13 @@ def _diag_embed_vjp(node, grad):
 
 
 @method
-def diag(input, diagonal: int = 0) -> Tensor:
+def diag(input, diagonal: int = 0, *, out=None) -> Tensor:
     """A matrix with a vector as its diagonal, or the diagonal of a matrix, in memory of its own.
 
     Args:
         input: (n,) or (m, n).
         diagonal: which: 0 is the main one, positive ones lie above it.
+        out: a tensor to write the result to.
 
     Raises:
         RuntimeError: neither a vector nor a matrix.
@@ -258,9 +259,9 @@ def diag(input, diagonal: int = 0) -> Tensor:
                 [0, 2]])
     """
     if input.layout.ndim == 1:
-        return diag_embed(input, diagonal)
+        return into(out, diag_embed(input, diagonal))
     if input.layout.ndim == 2:
-        return clone(input.diagonal(diagonal))
+        return into(out, clone(input.diagonal(diagonal)))
     raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.layout.ndim}D")
 
 

@@ -1,0 +1,82 @@
+"""Arguments under the names that PyTorch has for them: each row is run here, and in PyTorch where it is installed."""
+import pytest
+
+import numtorch
+
+try:
+    import torch as pytorch
+except ImportError:
+    pytorch = None
+
+BOTH = [numtorch] + ([pytorch] if pytorch is not None else [])
+
+
+def m(t):
+    return t.tensor([[4.0, 2.0], [2.0, 5.0]])
+
+
+def into(t, function, *shape, **kind):
+    """What a function writes to `out`, which it must also return."""
+    out = t.empty(*shape, **kind)
+    assert function(out) is out
+    return out
+
+
+ROWS = {
+    "addmm_": (lambda t: m(t).addmm_(mat1=m(t), mat2=m(t), alpha=2), [[44, 38], [38, 63]]),
+    "addmv_": (lambda t: t.ones(2).addmv_(mat=m(t), vec=t.ones(2)), [7, 8]),
+    "arange": (lambda t: t.arange(end=3), [0, 1, 2]),
+    "argsort axis": (lambda t: t.argsort(m(t), axis=0), [[1, 0], [0, 1]]),
+    "chain_matmul": (lambda t: into(t, lambda out: t.chain_matmul(m(t), m(t), out=out), 2, 2), [[20, 18], [18, 29]]),
+    "cholesky_inverse": (lambda t: t.cholesky_inverse(input=t.tensor([[2.0, 9.0], [0.0, 4.0]])), [[0.25, 0], [0, 0.0625]]),
+    "cholesky_inverse upper": (lambda t: t.cholesky_inverse(t.tensor([[2.0, 0.0], [9.0, 4.0]]), upper=True), [[0.25, 0], [0, 0.0625]]),
+    "cholesky_solve": (lambda t: t.cholesky_solve(input=t.ones(2, 1), input2=t.tensor([[2.0, 9.0], [0.0, 4.0]])), [[0.25], [0.0625]]),
+    "cumsum axis": (lambda t: t.cumsum(m(t), axis=0), [[4, 2], [6, 7]]),
+    "cumprod axis": (lambda t: m(t).cumprod(axis=1), [[4, 8], [2, 10]]),
+    "det": (lambda t: t.det(input=m(t)), 16),
+    "diag": (lambda t: into(t, lambda out: t.diag(m(t), out=out), 2), [4, 5]),
+    "einsum lists": (lambda t: t.einsum(m(t), [0, 1], m(t), [1, 2], [2, 0]), [[20, 18], [18, 29]]),
+    "einsum lists with dots": (lambda t: t.einsum(m(t), [..., 3], t.tensor([1.0, 10.0]), [3]), [24, 52]),
+    "fftfreq": (lambda t: into(t, lambda out: t.fft.fftfreq(4, out=out), 4), [0, 0.25, -0.5, -0.25]),
+    "frombuffer": (lambda t: t.frombuffer(bytearray(4), dtype=t.float32, requires_grad=True).requires_grad, True),
+    "from_dlpack": (lambda t: t.from_dlpack(m(t), device="cpu"), [[4, 2], [2, 5]]),
+    "from_dlpack copy": (lambda t: t.from_dlpack(m(t), copy=True), [[4, 2], [2, 5]]),
+    "histogram": (lambda t: t.histogram(m(t), 2, out=(t.empty(2), t.empty(3))).bin_edges, [2, 3.5, 5]),
+    "index_add": (lambda t: into(t, lambda out: t.index_add(m(t), 0, t.tensor([0, 0]), m(t), out=out), 2, 2), [[10, 9], [2, 5]]),
+    "index_reduce": (lambda t: into(t, lambda out: t.index_reduce(m(t), 0, t.tensor([0, 1]), m(t), "prod", out=out), 2, 2),
+                     [[16, 4], [4, 25]]),
+    "logdet": (lambda t: t.logdet(input=t.eye(2)), 0),
+    "lu_solve": (lambda t: t.lu_solve(input=t.ones(2, 1), LU_data=t.eye(2), LU_pivots=t.tensor([1, 2], dtype=t.int32)), [[1], [1]]),
+    "lu_unpack": (lambda t: t.lu_unpack(m(t), t.tensor([1, 2], dtype=t.int32), out=tuple(t.empty(2, 2) for _ in range(3))).U,
+                  [[4, 2], [0, 5]]),
+    "matrix_exp": (lambda t: t.matrix_exp(input=t.zeros(2, 2)), [[1, 0], [0, 1]]),
+    "matrix_power": (lambda t: t.matrix_power(input=m(t), n=2), [[20, 18], [18, 29]]),
+    "median axis": (lambda t: t.median(m(t), axis=0, keepdims=True).values, [[2, 2]]),
+    "promote_types": (lambda t: t.promote_types(type1=t.int8, type2=t.int16) == t.int16, True),
+    "randint": (lambda t: t.randint(high=1, size=(2,)), [0, 0]),
+    "scatter": (lambda t: into(t, lambda out: t.scatter(input=m(t), dim=0, index=t.tensor([[0, 1]]), src=m(t), out=out), 2, 2),
+                [[4, 2], [2, 2]]),
+    "scatter_reduce": (lambda t: into(t, lambda out: t.scatter_reduce(m(t), 0, t.tensor([[0, 1]]), m(t), "sum", out=out), 2, 2),
+                       [[8, 2], [2, 7]]),
+    "slogdet": (lambda t: t.slogdet(input=t.eye(2)).sign, 1),
+    "sort axis": (lambda t: t.sort(m(t), axis=0).values, [[2, 2], [4, 5]]),
+    "tensordot": (lambda t: into(t, lambda out: t.tensordot(m(t), m(t), dims=1, out=out), 2, 2), [[20, 18], [18, 29]]),
+    "triangular_solve": (lambda t: t.triangular_solve(input=t.ones(2, 1), A=t.eye(2)).solution, [[1], [1]]),
+    "var_mean axis": (lambda t: t.var_mean(m(t), axis=0, keepdims=True)[1], [[3, 3.5]]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")       # PyTorch says which of these it will drop
+@pytest.mark.parametrize("t", BOTH, ids=lambda t: t.__name__)
+@pytest.mark.parametrize("name", ROWS)
+def test_keywords(name, t):
+    function, expected = ROWS[name]
+    found = function(t)
+    assert (found.tolist() if hasattr(found, "tolist") else found) == expected
+
+
+@pytest.mark.parametrize("t", BOTH, ids=lambda t: t.__name__)
+@pytest.mark.parametrize("call", [lambda t: t.arange(), lambda t: t.cumsum(t.ones(2)), lambda t: t.randint(size=(2,)), lambda t: t.randint(high=3)])
+def test_what_is_missing(call, t):
+    with pytest.raises(TypeError):
+        call(t)
