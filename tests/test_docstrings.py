@@ -31,11 +31,11 @@ DOCUMENTED = ("numtorch.autograd.api", "numtorch.autograd.function", "numtorch.a
               "numtorch.ops.differences", "numtorch.ops.distances", "numtorch.ops.distinct", "numtorch.ops.distributions",
               "numtorch.ops.dropout", "numtorch.ops.einsum", "numtorch.ops.embedding", "numtorch.ops.extremes",
               "numtorch.ops.factorise", "numtorch.ops.fourier", "numtorch.ops.fractional", "numtorch.ops.gather",
-              "numtorch.ops.generator", "numtorch.ops.gridsample", "numtorch.ops.lapack", "numtorch.ops.linear", "numtorch.ops.lu",
-              "numtorch.ops.marginloss", "numtorch.ops.matrices", "numtorch.ops.multihead", "numtorch.ops.norm",
+              "numtorch.ops.generator", "numtorch.ops.gridsample", "numtorch.ops.inplace", "numtorch.ops.lapack", "numtorch.ops.linear",
+              "numtorch.ops.lu", "numtorch.ops.marginloss", "numtorch.ops.matrices", "numtorch.ops.multihead", "numtorch.ops.norm",
               "numtorch.ops.order", "numtorch.ops.pad", "numtorch.ops.products", "numtorch.ops.random", "numtorch.ops.redraw",
               "numtorch.ops.reduce", "numtorch.ops.regions", "numtorch.ops.resample", "numtorch.ops.responsenorm",
-              "numtorch.ops.rnn", "numtorch.ops.scan", "numtorch.ops.scatter", "numtorch.ops.solve", "numtorch.ops.statistics",
+              "numtorch.ops.restride", "numtorch.ops.rnn", "numtorch.ops.scan", "numtorch.ops.scatter", "numtorch.ops.solve", "numtorch.ops.statistics",
               "numtorch.ops.triangle", "numtorch.ops.unitnorm", "numtorch.ops.unpool", "numtorch.ops.window",
               "numtorch.ops.windows", "numtorch.printing", "numtorch.storage", "numtorch.tensor")
 

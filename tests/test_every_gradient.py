@@ -338,8 +338,8 @@ def test_first_and_second_derivatives(name):
         assert gradgradcheck(function, inputs, fast_mode=True)
 
 
-# what the rows do not record: nodes of copies between devices, of writes in place, of a refusal, and of random masks
-ELSEWHERE = frozenset("backward_hook once_differentiable copy multi_head_attention".split())
+# what the rows do not record: nodes of copies between devices, of writes in place, of a refusal, and of random masks and draws
+ELSEWHERE = frozenset("backward_hook binomial once_differentiable copy multi_head_attention poisson".split())
 
 
 def test_every_node_is_recorded_by_a_row():

@@ -11,7 +11,7 @@ from .solve import cholesky_inverse, cholesky_solve, triangular_solve
 from .special import igamma, igammac, mvlgamma
 
 
-def _copied_back(function, name):
+def _copied_back(function, name, given, arguments, found):
     def changed(self, *args, **kwargs):
         return copy_(self, function(self, *args, **kwargs))
     changed.__name__ = changed.__qualname__ = name + "_"
@@ -22,14 +22,23 @@ def _copied_back(function, name):
 
     Raises:
         RuntimeError: the result does not fit into the tensor, or the tensor is a leaf that requires a gradient.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([{given}]).{name}_({arguments})
+        tensor([{found}])
     """
     return method(changed)
 
 
-for _name, _function in {"float_power": float_power, "igamma": igamma, "igammac": igammac, "logit": logit, "mvlgamma": mvlgamma,
-                         "nan_to_num": nan_to_num, "nextafter": nextafter,
-                         "polygamma": lambda x, n: polygamma(n, x)}.items():
-    _copied_back(_function, _name)
+float_power_ = _copied_back(float_power, "float_power", "2., 3.", "2", "4., 9.")
+igamma_ = _copied_back(igamma, "igamma", "1., 2.", "torch.tensor([1., 2.])", "0.6321, 0.5940")
+igammac_ = _copied_back(igammac, "igammac", "1., 2.", "torch.tensor([1., 2.])", "0.3679, 0.4060")
+logit_ = _copied_back(logit, "logit", "0.5, 0.9", "", "0.0000, 2.1972")
+mvlgamma_ = _copied_back(mvlgamma, "mvlgamma", "1., 2.", "1", "0., 0.")
+nan_to_num_ = _copied_back(nan_to_num, "nan_to_num", "float('nan'), 1.", "3.0", "3., 1.")
+nextafter_ = _copied_back(nextafter, "nextafter", "0., 1.", "torch.tensor([0., 1.])", "0., 1.")
+polygamma_ = _copied_back(lambda x, n: polygamma(n, x), "polygamma", "1., 2.", "1", "1.6449, 0.6449")
 
 for _function in (cholesky_inverse, cholesky_solve, hardshrink, triangular_solve):
     method(_function)
