@@ -296,6 +296,11 @@ def test_lists_and_dicts():
                                "  (1): Parameter containing: [torch.float32 of size 2]\n)")
 
 
+def test_parameters_stay_real():
+    with pytest.raises(RuntimeError, match="must be floating point or complex"):
+        nn.Linear(2, 2).type(torch.int64)
+
+
 def test_containers_as_python_ones():
     """Sums and multiples of a Sequential, and what a dict of parameters can do."""
     one, two = nn.Sequential(nn.ReLU()), nn.Sequential(nn.Tanh(), nn.Identity())

@@ -8,8 +8,19 @@ from ..ops.random import randperm
 
 
 class Dataset:
-    """Examples by number. Subclasses implement `__getitem__` and usually `__len__`; with `__getitems__(numbers)` a loader
-    fetches a whole batch at once."""
+    """Examples by number. Subclasses implement `__getitem__` and usually `__len__`; with `__getitems__(numbers)` a loader fetches
+    a whole batch at once. The sum of two is a `ConcatDataset`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> class Squares(torch.utils.data.Dataset):
+        ...     def __getitem__(self, index):
+        ...         return index * index
+        ...     def __len__(self):
+        ...         return 4
+        >>> list(torch.utils.data.DataLoader(Squares(), batch_size=2))
+        [tensor([0, 1]), tensor([4, 9])]
+    """
 
     def __getitem__(self, index):
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -19,7 +30,16 @@ class Dataset:
 
 
 class IterableDataset(Dataset):
-    """Examples one after another. Subclasses implement `__iter__`."""
+    """Examples one after another. Subclasses implement `__iter__`. The sum of two is a `ChainDataset`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> class Count(torch.utils.data.IterableDataset):
+        ...     def __iter__(self):
+        ...         return iter(range(3))
+        >>> list(torch.utils.data.DataLoader(Count(), batch_size=2))
+        [tensor([0, 1]), tensor([2])]
+    """
 
     def __iter__(self):
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
@@ -31,8 +51,16 @@ class IterableDataset(Dataset):
 class TensorDataset(Dataset):
     """Rows of tensors that belong together: example i is `(tensor[i] for each tensor)`.
 
+    Args:
+        tensors: of one first extent, the number of examples.
+
     Raises:
         AssertionError: the tensors' first extents differ.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.utils.data.TensorDataset(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([0, 1]))[1]
+        (tensor([3., 4.]), tensor(1))
     """
 
     def __init__(self, *tensors):
@@ -48,7 +76,21 @@ class TensorDataset(Dataset):
 
 
 class StackDataset(Dataset):
-    """Datasets side by side: example i is the tuple (or, for named ones, the dict) of their examples i."""
+    """Datasets side by side: example i is the tuple (or, for named ones, the dict) of their examples i.
+
+    Args:
+        args: datasets of one length; or
+        kwargs: the same by name.
+
+    Raises:
+        ValueError: no datasets, both kinds, or lengths that differ.
+
+    Example:
+        >>> import numtorch as torch
+        >>> dataset = torch.utils.data.StackDataset(image=[10, 20], label=["a", "b"])
+        >>> dataset[1], len(dataset)
+        ({'image': 20, 'label': 'b'}, 2)
+    """
 
     def __init__(self, *args, **kwargs):
         if bool(args) == bool(kwargs):
@@ -69,7 +111,24 @@ class StackDataset(Dataset):
 
 
 class ConcatDataset(Dataset):
-    """Datasets one after the other."""
+    """Datasets one after the other.
+
+    Args:
+        datasets: any iterable of them, with lengths.
+
+    Attributes:
+        cumulative_sizes: at which number each of them ends.
+
+    Raises:
+        AssertionError: no datasets, or an iterable one.
+        ValueError: in indexing, a number out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> dataset = torch.utils.data.ConcatDataset([["a", "b"], ["c"]])
+        >>> dataset[2], len(dataset)
+        ('c', 3)
+    """
 
     def __init__(self, datasets):
         self.datasets = list(datasets)
@@ -91,7 +150,16 @@ class ConcatDataset(Dataset):
 
 
 class ChainDataset(IterableDataset):
-    """Iterable datasets one after the other."""
+    """Iterable datasets one after the other.
+
+    Args:
+        datasets: any iterable of them.
+
+    Example:
+        >>> import numtorch as torch
+        >>> list(torch.utils.data.ChainDataset([range(2), range(3)]))
+        [0, 1, 0, 1, 2]
+    """
 
     def __init__(self, datasets):
         super().__init__()
@@ -106,7 +174,17 @@ class ChainDataset(IterableDataset):
 
 
 class Subset(Dataset):
-    """Those examples of a dataset whose numbers are in `indices`, in that order."""
+    """Some examples of a dataset.
+
+    Args:
+        dataset: by number.
+        indices: the numbers, in the order they are to come.
+
+    Example:
+        >>> import numtorch as torch
+        >>> list(torch.utils.data.Subset(["a", "b", "c"], [2, 0]))
+        ['c', 'a']
+    """
 
     def __init__(self, dataset, indices):
         self.dataset, self.indices = dataset, indices
@@ -124,11 +202,21 @@ def random_split(dataset, lengths, generator=None) -> list:
     """Random parts of a dataset that do not overlap.
 
     Args:
+        dataset: with a length.
         lengths: how long each part is, or which share (they then sum to 1, and what rounding leaves goes to the first parts).
-        generator: whose random numbers to use.
+        generator: whose random numbers to use; the default one's when None.
+
+    Returns:
+        A list of `Subset`.
 
     Raises:
         ValueError: the lengths do not sum to the dataset's, or a share is outside [0, 1].
+
+    Example:
+        >>> import numtorch as torch
+        >>> parts = torch.utils.data.random_split(range(10), [0.7, 0.3])
+        >>> [len(part) for part in parts], sorted([*parts[0], *parts[1]])
+        ([7, 3], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     """
     lengths = list(lengths)
     if abs(sum(lengths) - 1) < 1e-9 and sum(lengths) <= 1 + 1e-9 and any(isinstance(n, float) for n in lengths):

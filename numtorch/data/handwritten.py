@@ -36,10 +36,15 @@ def digits_split(test_share: float = 0.2, seed: int = 0) -> tuple[Tensor, Tensor
         seed: of the order.
 
     Returns:
-        training images and labels, test images and labels.
+        Training images (N, 1, 8, 8) and labels (N), test images and labels, as `digits` gives them.
 
     Raises:
         ValueError: `test_share` is not between 0 and 1.
+
+    Example:
+        >>> import numtorch as torch
+        >>> [tuple(part.shape) for part in torch.data.digits_split(test_share=0.25)]
+        [(1350, 1, 8, 8), (1350,), (447, 1, 8, 8), (447,)]
     """
     if not 0 < test_share < 1:
         raise ValueError(f"digits_split: expected test_share between 0 and 1, got {test_share}")

@@ -14,11 +14,24 @@ from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
 
 def default_collate(batch):
-    """Examples as one batch: tensors stacked, numbers as tensors, dicts, tuples and lists part by part, the rest as lists.
+    """Examples as one batch: tensors stacked, NumPy arrays and numbers as tensors, dicts, tuples and lists part by part, strings
+    as lists.
+
+    Args:
+        batch: a list of examples that are made alike.
+
+    Returns:
+        Tensors (N, *) in the examples' structure; int64 of integers and float64 of floats.
 
     Raises:
         RuntimeError: sequences of different lengths.
         TypeError: something that has no batch form.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.utils.data.default_collate([{"x": torch.tensor([1., 2.]), "y": 0}, {"x": torch.tensor([3., 4.]), "y": 1}])
+        {'x': tensor([[1., 2.],
+                [3., 4.]]), 'y': tensor([0, 1])}
     """
     first = batch[0]
     if isinstance(first, Tensor):
@@ -46,7 +59,17 @@ def default_collate(batch):
 
 
 def default_convert(data):
-    """An example on its own: NumPy arrays and numbers as tensors, inside containers too."""
+    """An example on its own: NumPy arrays and numbers as tensors, inside containers too.
+
+    Args:
+        data: the example; what is nothing of these stays as it is.
+
+    Example:
+        >>> import numtorch as torch
+        >>> import numpy
+        >>> torch.utils.data.default_convert([numpy.array([1, 2]), "name"])
+        [tensor([1, 2]), 'name']
+    """
     if isinstance(data, np.ndarray):
         return from_numpy(data) if data.dtype.kind in "biufc" else data
     if isinstance(data, np.generic):
@@ -69,9 +92,14 @@ class DataLoader:
         shuffle: new random order for every pass.
         sampler: the order instead of `shuffle`.
         batch_sampler: the numbers of each batch, instead of all the above and `drop_last`.
-        collate_fn: how a list of examples becomes a batch; `default_collate` when None.
+        num_workers: 0; other processes are not supported.
+        collate_fn: how a list of examples becomes a batch; `default_collate` when None, and `default_convert` of single examples.
         drop_last: leave out a last batch that is not full.
-        generator: whose random numbers shuffle.
+        generator: whose random numbers to use; the default one's when None.
+        pin_memory, timeout, worker_init_fn, multiprocessing_context, prefetch_factor, persistent_workers: accepted; they are of
+            other processes and devices.
+
+    Iterating over it gives what `collate_fn` returns; its length is the number of batches.
 
     Raises:
         ValueError: options that exclude each other.

@@ -9,7 +9,23 @@ from ..ops.random import multinomial, randint, randperm
 
 
 class Sampler:
-    """Numbers of examples, one after another. Subclasses implement `__iter__` and usually `__len__`."""
+    """Numbers of examples, one after another. Subclasses implement `__iter__` and usually `__len__`.
+
+    Args:
+        data_source: nothing here.
+
+    Example:
+        >>> import numtorch as torch
+        >>> class Backwards(torch.utils.data.Sampler):
+        ...     def __init__(self, count):
+        ...         self.count = count
+        ...     def __iter__(self):
+        ...         return iter(range(self.count - 1, -1, -1))
+        ...     def __len__(self):
+        ...         return self.count
+        >>> list(torch.utils.data.DataLoader(range(4), batch_size=2, sampler=Backwards(4)))
+        [tensor([3, 2]), tensor([1, 0])]
+    """
 
     def __init__(self, data_source=None):
         pass
@@ -19,7 +35,16 @@ class Sampler:
 
 
 class SequentialSampler(Sampler):
-    """0, 1, 2, ..."""
+    """0, 1, 2, and so on.
+
+    Args:
+        data_source: something with a length.
+
+    Example:
+        >>> import numtorch as torch
+        >>> list(torch.utils.data.SequentialSampler(["a", "b", "c"]))
+        [0, 1, 2]
+    """
 
     def __init__(self, data_source):
         self.data_source = data_source
@@ -35,9 +60,18 @@ class RandomSampler(Sampler):
     """All examples in random order.
 
     Args:
+        data_source: something with a length.
         replacement: draw every example anew instead.
-        num_samples: how many; the dataset's length when None.
-        generator: whose random numbers to use.
+        num_samples: how many; the dataset's length when None, and more for several orders one after another.
+        generator: whose random numbers to use; the default one's when None.
+
+    Raises:
+        ValueError: `num_samples` that is not a positive integer.
+
+    Example:
+        >>> import numtorch as torch
+        >>> sorted(torch.utils.data.RandomSampler(range(4)))
+        [0, 1, 2, 3]
     """
 
     def __init__(self, data_source, replacement: bool = False, num_samples=None, generator=None):
@@ -47,6 +81,7 @@ class RandomSampler(Sampler):
 
     @property
     def num_samples(self):
+        """How many numbers are drawn."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self):
@@ -64,7 +99,17 @@ class RandomSampler(Sampler):
 
 
 class SubsetRandomSampler(Sampler):
-    """The given numbers in random order."""
+    """The given numbers in random order.
+
+    Args:
+        indices: the numbers.
+        generator: whose random numbers to use; the default one's when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> sorted(torch.utils.data.SubsetRandomSampler([3, 5, 7]))
+        [3, 5, 7]
+    """
 
     def __init__(self, indices, generator=None):
         self.indices, self.generator = indices, generator
@@ -78,7 +123,22 @@ class SubsetRandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """`num_samples` numbers drawn in proportion to `weights`."""
+    """Numbers drawn in proportion to weights.
+
+    Args:
+        weights: one for each number, of any sum.
+        num_samples: how many are drawn.
+        replacement: whether a number may come more than once.
+        generator: whose random numbers to use; the default one's when None.
+
+    Raises:
+        ValueError: `num_samples` that is not a positive integer.
+
+    Example:
+        >>> import numtorch as torch
+        >>> list(torch.utils.data.WeightedRandomSampler([0.0, 1.0, 0.0], 3))
+        [1, 1, 1]
+    """
 
     def __init__(self, weights, num_samples: int, replacement: bool = True, generator=None):
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
@@ -94,7 +154,21 @@ class WeightedRandomSampler(Sampler):
 
 
 class BatchSampler(Sampler):
-    """Another sampler's numbers in lists of `batch_size`, the last of which may be shorter or be dropped."""
+    """Another sampler's numbers in lists.
+
+    Args:
+        sampler: any iterable of numbers.
+        batch_size: how many a list.
+        drop_last: leave out a last list that is shorter.
+
+    Raises:
+        ValueError: a `batch_size` that is not a positive integer, or a `drop_last` that is no bool.
+
+    Example:
+        >>> import numtorch as torch
+        >>> list(torch.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False))
+        [[0, 1], [2, 3], [4]]
+    """
 
     def __init__(self, sampler, batch_size: int, drop_last: bool):
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:

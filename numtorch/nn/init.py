@@ -18,11 +18,19 @@ def calculate_gain(nonlinearity: str, param=None) -> float:
     """How much a nonlinearity shrinks its input's spread, to be made up for in the weights.
 
     Args:
-        nonlinearity: a function's name, such as `"relu"`.
-        param: the negative slope of `"leaky_relu"` (0.01).
+        nonlinearity: a function's name: "linear", "conv1d" and its like, "sigmoid", "tanh", "relu", "leaky_relu" or "selu".
+        param: the negative slope of "leaky_relu"; 0.01 when None.
+
+    Returns:
+        A factor of the weights' standard deviation.
 
     Raises:
         ValueError: an unknown name.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.init.calculate_gain("leaky_relu", 0.2)
+        1.3867504905630728
     """
     if nonlinearity in _LINEAR:
         return 1.0
@@ -58,19 +66,56 @@ def _fan(tensor, mode):
 
 @no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> Tensor:
-    """Uniform in [a, b)."""
+    """Fill with uniform numbers in [a, b).
+
+    Args:
+        tensor: of any shape, filled in place and returned.
+        a, b: the bounds.
+        generator: whose random numbers to use; the default one's when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.nn.init.uniform_(torch.empty(1000), 2.0, 3.0)
+        >>> bool((x >= 2).all() & (x < 3).all())
+        True
+    """
     return tensor.uniform_(a, b, generator=generator)
 
 
 @no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -> Tensor:
-    """Normal with the given mean and standard deviation."""
+    """Fill with normal numbers.
+
+    Args:
+        tensor: of any shape, filled in place and returned.
+        mean, std: of the numbers.
+        generator: whose random numbers to use; the default one's when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.nn.init.normal_(torch.empty(1000), mean=100.0)
+        >>> bool((x > 50).all())
+        True
+    """
     return tensor.normal_(mean, std, generator=generator)
 
 
 @no_grad()
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator=None) -> Tensor:
-    """Normal, but only values in [a, b]: uniform numbers sent through the inverse of the distribution function."""
+    """Fill with normal numbers, but only those in [a, b]: uniform numbers sent through the inverse of the distribution function.
+
+    Args:
+        tensor: of any shape, filled in place and returned.
+        mean, std: of the numbers before they are cut.
+        a, b: the bounds.
+        generator: whose random numbers to use; the default one's when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.nn.init.trunc_normal_(torch.empty(1000), std=5.0)
+        >>> bool((x.abs() <= 2).all())
+        True
+    """
     def below(x):
         return (1 + math.erf((x - mean) / (std * math.sqrt(2)))) / 2
 
@@ -81,23 +126,64 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
 
 @no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Every element `val`."""
+    """Fill with a value.
+
+    Args:
+        tensor: of any shape, filled in place and returned.
+        val: the value.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.init.constant_(torch.empty(2), 0.3)
+        tensor([0.3000, 0.3000])
+    """
     return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Every element 1."""
+    """Fill with 1.
+
+    Args:
+        tensor: of any shape, filled in place and returned.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.init.ones_(torch.empty(2))
+        tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Every element 0."""
+    """Fill with 0.
+
+    Args:
+        tensor: of any shape, filled in place and returned.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.init.zeros_(torch.empty(2))
+        tensor([0., 0.])
+    """
     return constant_(tensor, 0.0)
 
 
 @no_grad()
 def eye_(tensor: Tensor) -> Tensor:
-    """The identity matrix."""
+    """Fill with the identity matrix.
+
+    Args:
+        tensor: of two dimensions, filled in place and returned.
+
+    Raises:
+        ValueError: another number of dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.init.eye_(torch.empty(2, 3))
+        tensor([[1., 0., 0.],
+                [0., 1., 0.]])
+    """
     if tensor.layout.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     tensor.fill_(0).diagonal().fill_(1)
@@ -106,7 +192,24 @@ def eye_(tensor: Tensor) -> Tensor:
 
 @no_grad()
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """A convolution that passes its input channels on, in each of `groups` blocks of output channels."""
+    """Fill with a convolution that passes its input channels on, in each of `groups` blocks of output channels.
+
+    Args:
+        tensor: of three, four or five dimensions, filled in place and returned.
+        groups: of the convolution.
+
+    Raises:
+        ValueError: another number of dimensions, or groups that do not divide the first.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.init.dirac_(torch.empty(2, 2, 3))
+        tensor([[[0., 1., 0.],
+                 [0., 0., 0.]],
+        <BLANKLINE>
+                [[0., 0., 0.],
+                 [0., 1., 0.]]])
+    """
     shape = tensor.layout.shape
     if not 3 <= len(shape) <= 5:
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -122,23 +225,67 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
-    """Uniform with standard deviation gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
+    """Fill with uniform numbers of standard deviation gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010).
+
+    Args:
+        tensor: of two or more dimensions, filled in place and returned. fan_in is its second extent, fan_out the first, times all
+            others.
+        gain: see `calculate_gain`.
+        generator: whose random numbers to use; the default one's when None.
+
+    Raises:
+        ValueError: fewer than two dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.nn.init.xavier_uniform_(torch.empty(3, 3))
+        >>> bool((x.abs() <= 1).all())
+        True
+    """
     bound = math.sqrt(3.0) * gain * math.sqrt(2.0 / sum(_fans(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator=None) -> Tensor:
-    """Normal with standard deviation gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
+    """Fill with normal numbers of standard deviation gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010).
+
+    Args:
+        tensor: of two or more dimensions, filled in place and returned. fan_in is its second extent, fan_out the first, times all
+            others.
+        gain: see `calculate_gain`.
+        generator: whose random numbers to use; the default one's when None.
+
+    Raises:
+        ValueError: fewer than two dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.init.xavier_normal_(torch.empty(3, 5)).shape
+        torch.Size([3, 5])
+    """
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))), generator)
 
 
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
                      generator=None) -> Tensor:
-    """Uniform with standard deviation gain / sqrt(fan) (He et al. 2015).
+    """Fill with uniform numbers of standard deviation gain / sqrt(fan) (He et al. 2015).
 
     Args:
+        tensor: of two or more dimensions, filled in place and returned. fan_in is its second extent, fan_out the first, times all
+            others.
         a: the negative slope, for leaky_relu.
-        mode: `"fan_in"` keeps the spread of activations, `"fan_out"` that of gradients.
+        mode: "fan_in" keeps the spread of activations, "fan_out" that of gradients.
+        nonlinearity: whose gain; see `calculate_gain`.
+        generator: whose random numbers to use; the default one's when None.
+
+    Raises:
+        ValueError: fewer than two dimensions, an unknown mode or nonlinearity.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.nn.init.kaiming_uniform_(torch.empty(5, 6))
+        >>> bool((x.abs() <= 1).all())
+        True
     """
     if _nothing_to_fill(tensor):
         return tensor
@@ -147,7 +294,24 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
 
 
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator=None) -> Tensor:
-    """Normal with standard deviation gain / sqrt(fan) (He et al. 2015). Arguments as for `kaiming_uniform_`."""
+    """Fill with normal numbers of standard deviation gain / sqrt(fan) (He et al. 2015).
+
+    Args:
+        tensor: of two or more dimensions, filled in place and returned. fan_in is its second extent, fan_out the first, times all
+            others.
+        a: the negative slope, for leaky_relu.
+        mode: "fan_in" keeps the spread of activations, "fan_out" that of gradients.
+        nonlinearity: whose gain; see `calculate_gain`.
+        generator: whose random numbers to use; the default one's when None.
+
+    Raises:
+        ValueError: fewer than two dimensions, an unknown mode or nonlinearity.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.init.kaiming_normal_(torch.empty(3, 5), nonlinearity="relu").shape
+        torch.Size([3, 5])
+    """
     if _nothing_to_fill(tensor):
         return tensor
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
@@ -155,7 +319,22 @@ def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinea
 
 @no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
-    """A matrix with orthonormal rows or columns times `gain`, dimensions after the first taken as one (Saxe et al. 2014)."""
+    """Fill with a matrix of orthonormal rows or columns, whichever are fewer, times `gain` (Saxe et al. 2014).
+
+    Args:
+        tensor: of two or more dimensions, those after the first taken as one; filled in place and returned.
+        gain: the factor.
+        generator: whose random numbers to use; the default one's when None.
+
+    Raises:
+        ValueError: fewer than two dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.nn.init.orthogonal_(torch.empty(2, 3))
+        >>> torch.allclose(x @ x.mT, torch.eye(2), atol=1e-6)
+        True
+    """
     if tensor.layout.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     rows = tensor.layout.shape[0]
@@ -171,7 +350,22 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
 
 @no_grad()
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) -> Tensor:
-    """Normal, with the fraction `sparsity` of every column set to 0 (Martens 2010)."""
+    """Fill with normal numbers, of which every column has the fraction `sparsity` set to 0 (Martens 2010).
+
+    Args:
+        tensor: of two dimensions, filled in place and returned.
+        sparsity: the fraction, from 0 to 1; rounded up.
+        std: of the numbers.
+        generator: whose random numbers to use; the default one's when None.
+
+    Raises:
+        ValueError: another number of dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> (torch.nn.init.sparse_(torch.empty(4, 2), 0.75) == 0).sum(0)
+        tensor([3, 3])
+    """
     if tensor.layout.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.layout.shape
@@ -182,18 +376,28 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) 
     return tensor
 
 
-def _older(function):
-    """A function under the name it had without the underscore."""
+def _older(function, more=""):
+    """A function under the name it had without the underscore. `more` is what its example needs besides a tensor."""
     name = function.__name__[:-1]
 
     def older(*args, **kwargs):
         warnings.warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning, stacklevel=2)
         return function(*args, **kwargs)
     older.__name__ = older.__qualname__ = name
-    older.__doc__ = f"`{name}_` under its older name."
+    shape = (2, 2, 3) if name == "dirac" else (2, 3)
+    older.__doc__ = f"""`{name}_` under its older name, with a warning.
+
+    Args:
+        args, kwargs: those of `{name}_`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.init.{name}(torch.empty{shape}{more}).shape
+        torch.Size({list(shape)})
+    """
     return older
 
 
-uniform, normal, constant, eye, dirac, xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal, orthogonal, sparse = map(
-    _older, (uniform_, normal_, constant_, eye_, dirac_, xavier_uniform_, xavier_normal_, kaiming_uniform_, kaiming_normal_,
-             orthogonal_, sparse_))
+uniform, normal, eye, dirac, xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal, orthogonal = map(
+    _older, (uniform_, normal_, eye_, dirac_, xavier_uniform_, xavier_normal_, kaiming_uniform_, kaiming_normal_, orthogonal_))
+constant, sparse = _older(constant_, ", 0.5"), _older(sparse_, ", 0.5")

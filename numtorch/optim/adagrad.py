@@ -21,16 +21,30 @@ class Adagrad(RuleOptimizer):
     """Steps divided by the root of the sum of all squared gradients so far (Duchi et al. 2011).
 
     Args:
-        params: parameters or groups of them.
+        params: parameters, pairs of names and parameters, or dicts with "params" and options of their own.
         lr: the learning rate.
-        lr_decay: how fast the rate falls with the steps.
-        weight_decay: added to the gradient times the parameter.
+        lr_decay: at step t the rate is lr / (1 + (t - 1) lr_decay).
+        weight_decay: its multiple of the parameter is added to the gradient.
         initial_accumulator_value: what the sums begin with.
         eps: added to the denominator.
         maximize: go up instead of down.
+        foreach, fused: nothing here, where every step is one kernel call for all parameters.
+        differentiable: not supported; False.
+
+    State of a parameter: `step`, `sum`.
 
     Raises:
         ValueError: a negative option.
+        NotImplementedError: `differentiable`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> p = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer = torch.optim.Adagrad([p], lr=0.25)
+        >>> (p * p).sum().backward()
+        >>> optimizer.step()
+        >>> p.detach()
+        tensor([0.7500, 0.7500])
     """
 
     adagrad = Rule(_adagrad, ("sum",))
@@ -82,17 +96,31 @@ class RMSprop(RuleOptimizer):
     """Steps divided by the root of a running mean of squared gradients (Tieleman and Hinton 2012).
 
     Args:
-        params: parameters or groups of them.
+        params: parameters, pairs of names and parameters, or dicts with "params" and options of their own.
         lr: the learning rate.
         alpha: how much of the running mean is carried on.
         eps: added to the denominator.
-        weight_decay: added to the gradient times the parameter.
+        weight_decay: its multiple of the parameter is added to the gradient.
         momentum: how much of the last update is carried on.
         centered: divide by the deviation from the running mean of the gradient instead (Graves 2013).
         maximize: go up instead of down.
+        capturable, foreach: nothing here, where every step is one kernel call for all parameters.
+        differentiable: not supported; False.
+
+    State of a parameter: `step`, `square_avg`, `momentum_buffer` with momentum, `grad_avg` where centered.
 
     Raises:
         ValueError: a negative option.
+        NotImplementedError: `differentiable`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> p = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer = torch.optim.RMSprop([p], lr=0.05)
+        >>> (p * p).sum().backward()
+        >>> optimizer.step()
+        >>> p.detach()
+        tensor([0.5000, 0.5000])
     """
 
     rules = {(False, False): Rule(_rmsprop, ("square_avg",)),
@@ -125,15 +153,29 @@ class Adadelta(RuleOptimizer):
     """Steps as long as the last ones were, by running means of squared steps and gradients (Zeiler 2012).
 
     Args:
-        params: parameters or groups of them.
+        params: parameters, pairs of names and parameters, or dicts with "params" and options of their own.
         lr: a factor of every step.
         rho: how much of the running means is carried on.
         eps: added below both roots.
-        weight_decay: added to the gradient times the parameter.
+        weight_decay: its multiple of the parameter is added to the gradient.
         maximize: go up instead of down.
+        foreach, capturable: nothing here, where every step is one kernel call for all parameters.
+        differentiable: not supported; False.
+
+    State of a parameter: `step`, `square_avg`, `acc_delta`.
 
     Raises:
         ValueError: a negative option, or a rho above 1.
+        NotImplementedError: `differentiable`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> p = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer = torch.optim.Adadelta([p], lr=100.0)
+        >>> (p * p).sum().backward()
+        >>> optimizer.step()
+        >>> p.detach()
+        tensor([0.6838, 0.6838])
     """
 
     adadelta = Rule(_adadelta, ("square_avg", "acc_delta"))
@@ -167,14 +209,28 @@ class Rprop(RuleOptimizer):
     1993).
 
     Args:
-        params: parameters or groups of them.
+        params: parameters, pairs of names and parameters, or dicts with "params" and options of their own.
         lr: the first steps' size.
         etas: factors of a step's size after a changed sign and after the same.
         step_sizes: the smallest and the largest.
         maximize: go up instead of down.
+        capturable, foreach: nothing here, where every step is one kernel call for all parameters.
+        differentiable: not supported; False.
+
+    State of a parameter: `step`, `prev` (the last gradient), `step_size`.
 
     Raises:
         ValueError: a negative rate, or etas that are not below and above 1.
+        NotImplementedError: `differentiable`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> p = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer = torch.optim.Rprop([p], lr=0.25)
+        >>> (p * p).sum().backward()
+        >>> optimizer.step()
+        >>> p.detach()
+        tensor([0.7500, 0.7500])
     """
 
     rprop = Rule(_rprop, ("prev", "step_size"))

@@ -38,7 +38,13 @@ class _WithMeans(RuleOptimizer):
         return *self.rates(group, batch, step, beta1, beta2), 1.0 - beta1, beta2, 1.0 - beta2
 
     def rates(self, group, batch, step, beta1, beta2) -> tuple:
-        """The coefficients that change with the steps, and eps."""
+        """The coefficients that change with the steps, and eps.
+
+        Args:
+            group, batch: as for `coefficients`.
+            step: the number of the step, from 1.
+            beta1, beta2: how much of the means is carried on.
+        """
         raise NotImplementedError
 
 
@@ -46,18 +52,31 @@ class Adam(_WithMeans):
     """Steps scaled by running means of the gradient and of its square (Kingma and Ba 2015).
 
     Args:
-        params: parameters or groups of them.
+        params: parameters, pairs of names and parameters, or dicts with "params" and options of their own.
         lr: the learning rate.
         betas: how much of each running mean is carried on.
         eps: added to the denominator.
-        weight_decay: added to the gradient times the parameter.
+        weight_decay: its multiple of the parameter is added to the gradient.
         amsgrad: scale by the largest running mean so far (Reddi et al. 2018).
         maximize: go up instead of down.
         decoupled_weight_decay: shrink the parameter instead, as `AdamW` does.
         foreach, capturable, fused: nothing here, where every step is one kernel call for all parameters.
+        differentiable: not supported; False.
+
+    State of a parameter: `step`, `exp_avg`, `exp_avg_sq`, and `max_exp_avg_sq` with amsgrad.
 
     Raises:
         ValueError: an option out of range.
+        NotImplementedError: `differentiable`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> p = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer = torch.optim.Adam([p], lr=0.25)
+        >>> (p * p).sum().backward()
+        >>> optimizer.step()
+        >>> p.detach()
+        tensor([0.7500, 0.7500])
     """
 
     adam = Rule(_adam, ("exp_avg", "exp_avg_sq"))
@@ -78,9 +97,34 @@ class Adam(_WithMeans):
 
 
 class AdamW(Adam):
-    """Adam whose weight decay shrinks the parameters apart from the gradient (Loshchilov and Hutter 2019).
+    """Adam whose weight decay shrinks the parameters apart from the gradient: p -= lr * weight_decay * p (Loshchilov and Hutter
+    2019).
 
-    Arguments as for `Adam`, but for a weight decay of 0.01 by default.
+    Args:
+        params: parameters, pairs of names and parameters, or dicts with "params" and options of their own.
+        lr: the learning rate.
+        betas: how much of each running mean is carried on.
+        eps: added to the denominator.
+        weight_decay: how much parameters shrink, times lr, in a step.
+        amsgrad: scale by the largest running mean so far (Reddi et al. 2018).
+        maximize: go up instead of down.
+        foreach, capturable, fused: nothing here, where every step is one kernel call for all parameters.
+        differentiable: not supported; False.
+
+    State of a parameter: as of `Adam`.
+
+    Raises:
+        ValueError: an option out of range.
+        NotImplementedError: `differentiable`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> p = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer = torch.optim.AdamW([p], lr=0.25, weight_decay=0.4)
+        >>> (p * p).sum().backward()
+        >>> optimizer.step()
+        >>> p.detach()
+        tensor([0.6500, 0.6500])
     """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False, *,
@@ -95,7 +139,33 @@ def _adamax(p, g, exp_avg, exp_inf, lr, eps, rest1, beta2, rest2):
 
 
 class Adamax(_WithMeans):
-    """Adam scaled by a fading maximum of the gradient (Kingma and Ba 2015). Arguments as for `Adam`."""
+    """Adam scaled by a fading maximum of the gradient (Kingma and Ba 2015, section 7).
+
+    Args:
+        params: parameters, pairs of names and parameters, or dicts with "params" and options of their own.
+        lr: the learning rate.
+        betas: how much of the running mean and of the maximum is carried on.
+        eps: added to the gradient's magnitude.
+        weight_decay: its multiple of the parameter is added to the gradient.
+        maximize: go up instead of down.
+        foreach, capturable: nothing here, where every step is one kernel call for all parameters.
+        differentiable: not supported; False.
+
+    State of a parameter: `step`, `exp_avg`, `exp_inf`.
+
+    Raises:
+        ValueError: an option out of range.
+        NotImplementedError: `differentiable`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> p = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer = torch.optim.Adamax([p], lr=0.25)
+        >>> (p * p).sum().backward()
+        >>> optimizer.step()
+        >>> p.detach()
+        tensor([0.7500, 0.7500])
+    """
 
     adamax = Rule(_adamax, ("exp_avg", "exp_inf"))
 
@@ -117,7 +187,35 @@ def _nadam(p, g, exp_avg, exp_avg_sq, by_gradient, by_mean, root, eps, rest1, be
 
 
 class NAdam(_WithMeans):
-    """Adam with Nesterov's momentum (Dozat 2016). Arguments as for `Adam`, and `momentum_decay`, by which momentum warms up."""
+    """Adam with Nesterov's momentum (Dozat 2016).
+
+    Args:
+        params: parameters, pairs of names and parameters, or dicts with "params" and options of their own.
+        lr: the learning rate.
+        betas: how much of each running mean is carried on.
+        eps: added to the denominator.
+        weight_decay: its multiple of the parameter is added to the gradient.
+        momentum_decay: how fast momentum warms up: at step t it is beta1 (1 - 0.96^(t momentum_decay) / 2).
+        decoupled_weight_decay: shrink the parameter instead, as `AdamW` does.
+        maximize: go up instead of down.
+        foreach, capturable: nothing here, where every step is one kernel call for all parameters.
+        differentiable: not supported; False.
+
+    State of a parameter: `step`, `mu_product`, `exp_avg`, `exp_avg_sq`.
+
+    Raises:
+        ValueError: an option out of range.
+        NotImplementedError: `differentiable`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> p = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer = torch.optim.NAdam([p], lr=0.25)
+        >>> (p * p).sum().backward()
+        >>> optimizer.step()
+        >>> p.detach()
+        tensor([0.7359, 0.7359])
+    """
 
     counts = {"step": 0.0, "mu_product": 1.0}
     nadam = Rule(_nadam, ("exp_avg", "exp_avg_sq"))
@@ -150,7 +248,31 @@ def _radam(p, g, exp_avg, exp_avg_sq, scaled, plain, eps, rest1, beta2, rest2):
 class RAdam(_WithMeans):
     """Adam whose first steps are not scaled, while the mean of squares is too uncertain (Liu et al. 2020).
 
-    Arguments as for `Adam`.
+    Args:
+        params: parameters, pairs of names and parameters, or dicts with "params" and options of their own.
+        lr: the learning rate.
+        betas: how much of each running mean is carried on.
+        eps: added to the denominator.
+        weight_decay: its multiple of the parameter is added to the gradient.
+        decoupled_weight_decay: shrink the parameter instead, as `AdamW` does.
+        maximize: go up instead of down.
+        foreach, capturable: nothing here, where every step is one kernel call for all parameters.
+        differentiable: not supported; False.
+
+    State of a parameter: `step`, `exp_avg`, `exp_avg_sq`.
+
+    Raises:
+        ValueError: an option out of range.
+        NotImplementedError: `differentiable`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> p = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer = torch.optim.RAdam([p], lr=0.25)
+        >>> (p * p).sum().backward()
+        >>> optimizer.step()
+        >>> p.detach()
+        tensor([0.5000, 0.5000])
     """
 
     radam = Rule(_radam, ("exp_avg", "exp_avg_sq"))

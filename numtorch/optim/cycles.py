@@ -11,12 +11,27 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """Half cosines from the initial rate to `eta_min`, each after a restart (Loshchilov and Hutter 2017).
 
     Args:
+        optimizer: whose rates to set.
         T_0: epochs of the first.
         T_mult: how many times as long each next one is.
         eta_min: the lowest rate.
+        last_epoch: the epoch to resume after; -1 to begin.
+
+    `step` also takes fractions of epochs.
 
     Raises:
         ValueError: `T_0` or `T_mult` that is not a positive integer.
+
+    Example:
+        >>> import numtorch as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+        >>> scheduler, rates = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2), []
+        >>> for epoch in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> [round(rate, 4) for rate in rates]
+        [1.0, 0.5, 1.0, 0.5]
     """
 
     def __init__(self, optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
@@ -77,15 +92,28 @@ class CyclicLR(_WithMomentum):
     """Up and down between two rates along straight lines (Smith 2017).
 
     Args:
+        optimizer: whose rates to set.
         base_lr, max_lr: the lowest and the highest rate, or a list of one for each group.
-        step_size_up, step_size_down: steps of each half of a cycle; the second is as long as the first by default.
+        step_size_up, step_size_down: steps of each half of a cycle; the second is as long as the first when None.
         mode: `"triangular"`, `"triangular2"` (each cycle half as high) or `"exp_range"` (height times gamma ** steps).
         gamma: for `"exp_range"`.
         scale_fn: the height instead, as a function of the cycle's number, or of the step's where `scale_mode` is `"iterations"`.
-        cycle_momentum: move momentum between `base_momentum` and `max_momentum` the other way.
+        cycle_momentum: move momentum (or Adam's first beta) between `base_momentum` and `max_momentum` the other way.
+        last_epoch: the epoch to resume after; -1 to begin.
 
     Raises:
         ValueError: an unknown mode, or an optimiser without momentum.
+
+    Example:
+        >>> import numtorch as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1, momentum=0.9)
+        >>> scheduler, rates = torch.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 0.5, step_size_up=2), []
+        >>> for epoch in range(5):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> [round(rate, 4) for rate in rates]
+        [0.1, 0.3, 0.5, 0.3, 0.1]
     """
 
     def __init__(self, optimizer, base_lr, max_lr, step_size_up: int = 2000, step_size_down=None, mode: str = "triangular",
@@ -110,7 +138,11 @@ class CyclicLR(_WithMomentum):
         self.base_lrs = lowest
 
     def scale_fn(self, x) -> float:
-        """The height of a cycle, or at a step, relative to the first."""
+        """The height of a cycle, or at a step, relative to the first.
+
+        Args:
+            x: the number of the cycle, from 1, or of the step.
+        """
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         return 1.0 if self.mode == "triangular" else 1 / 2.0 ** (x - 1) if self.mode == "triangular2" else self.gamma ** x
@@ -140,16 +172,29 @@ class OneCycleLR(_WithMomentum):
     """Up to `max_lr` and down to almost nothing, over `total_steps` calls of `step` (Smith and Topin 2018).
 
     Args:
+        optimizer: whose rates to set.
         max_lr: the highest rate, or a list of one for each group.
         total_steps: how many, or `epochs` times `steps_per_epoch`.
         pct_start: the share of the steps that go up.
         anneal_strategy: `"cos"` or `"linear"`.
-        cycle_momentum: move momentum between `base_momentum` and `max_momentum` the other way.
+        cycle_momentum: move momentum (or Adam's first beta) between `base_momentum` and `max_momentum` the other way.
         div_factor, final_div_factor: the first rate is max_lr / div_factor, the last that / final_div_factor.
         three_phase: down as long as up, then on to the last.
+        last_epoch: the epoch to resume after; -1 to begin.
 
     Raises:
         ValueError: an option out of range, an optimiser without momentum, or more steps than there are.
+
+    Example:
+        >>> import numtorch as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1, momentum=0.9)
+        >>> scheduler, rates = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=5, pct_start=0.4), []
+        >>> for epoch in range(5):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> [round(rate, 4) for rate in rates]
+        [0.04, 1.0, 0.75, 0.25, 0.0]
     """
 
     def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start: float = 0.3,

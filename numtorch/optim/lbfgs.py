@@ -10,17 +10,17 @@ from .optimizer import Optimizer
 
 
 class LBFGS(Optimizer):
-    """Minimise with a closure that is called several times a step.
+    """Minimise with a closure that is called several times a step: a quasi-Newton method (Liu and Nocedal 1989).
 
     Args:
         params: parameters, in a single group.
         lr: the length of a step where no line search finds it.
         max_iter: most iterations a step.
-        max_eval: most calls of the closure a step; 1.25 times `max_iter` by default.
+        max_eval: most calls of the closure a step; 1.25 times `max_iter` when None.
         tolerance_grad: end when no element of the gradient is larger.
         tolerance_change: end when the loss or no parameter changes by more.
         history_size: how many steps are remembered.
-        line_search_fn: `"strong_wolfe"` or None.
+        line_search_fn: `"strong_wolfe"`, for steps that lower the loss and its slope enough, or None.
 
     Raises:
         ValueError: several groups, or a negative rate.

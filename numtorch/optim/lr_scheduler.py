@@ -1,7 +1,8 @@
 """Learning rates that change with the epochs. A scheduler sets its optimiser's rates at once, and anew at every `step()`.
 
 Most work from the rate that is set now, so that several can be chained; such a one also has a closed form, for jumps to an epoch.
-Schedules in cycles, which change momentum too, are in `cycles.py`.
+Schedules in cycles, which change momentum too, are in `cycles.py`, the one by a metric in `plateau.py`, and those that are made of
+others in `combined.py`.
 """
 from __future__ import annotations
 
@@ -10,8 +11,10 @@ import types
 from bisect import bisect_right
 from collections import Counter
 
+from .combined import ChainedScheduler, SequentialLR
 from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from .schedule import LRScheduler, check_optimizer, for_each_group
+from .plateau import ReduceLROnPlateau
+from .schedule import LRScheduler
 
 __all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR",
            "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
@@ -44,14 +47,56 @@ class _ByFunctions(LRScheduler):
 
 
 class LambdaLR(_ByFunctions):
-    """The initial rate times `lr_lambda(epoch)`; a list gives each group its own function."""
+    """The initial rate times a function of the epoch.
+
+    Args:
+        optimizer: whose rates to set.
+        lr_lambda: `lr_lambda(epoch)`, a factor; or a list of one for each parameter group.
+        last_epoch: the epoch to resume after; -1 to begin.
+
+    Raises:
+        ValueError: another number of functions than of groups.
+        TypeError: something that cannot be called.
+
+    Example:
+        >>> import numtorch as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+        >>> scheduler, rates = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 0.5 ** epoch), []
+        >>> for epoch in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> [round(rate, 4) for rate in rates]
+        [1.0, 0.5, 0.25, 0.125]
+    """
 
     def get_lr(self):
         return [base * scale(self.last_epoch) for base, scale in zip(self.base_lrs, self.lr_lambdas)]
 
 
 class MultiplicativeLR(_ByFunctions):
-    """The rate times `lr_lambda(epoch)`, every epoch; a list gives each group its own function."""
+    """The rate times a function of the epoch, every epoch.
+
+    Args:
+        optimizer: whose rates to set.
+        lr_lambda: `lr_lambda(epoch)`, a factor of the rate before; or a list of one for each parameter group.
+        last_epoch: the epoch to resume after; -1 to begin.
+
+    Raises:
+        ValueError: another number of functions than of groups.
+        TypeError: something that cannot be called.
+
+    Example:
+        >>> import numtorch as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+        >>> scheduler, rates = torch.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 1 / epoch), []
+        >>> for epoch in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> [round(rate, 4) for rate in rates]
+        [1.0, 1.0, 0.5, 0.1667]
+    """
 
     def get_lr(self):
         if self._is_initial:
@@ -60,7 +105,25 @@ class MultiplicativeLR(_ByFunctions):
 
 
 class StepLR(LRScheduler):
-    """Times `gamma` every `step_size` epochs."""
+    """The rate times `gamma` every `step_size` epochs.
+
+    Args:
+        optimizer: whose rates to set.
+        step_size: epochs between changes.
+        gamma: the factor.
+        last_epoch: the epoch to resume after; -1 to begin.
+
+    Example:
+        >>> import numtorch as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+        >>> scheduler, rates = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2), []
+        >>> for epoch in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> [round(rate, 4) for rate in rates]
+        [1.0, 1.0, 0.1, 0.1]
+    """
 
     def __init__(self, optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
         self.step_size, self.gamma = step_size, gamma
@@ -74,7 +137,25 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Times `gamma` at each of the epochs `milestones`."""
+    """The rate times `gamma` at given epochs.
+
+    Args:
+        optimizer: whose rates to set.
+        milestones: the epochs; one that is named twice counts twice.
+        gamma: the factor.
+        last_epoch: the epoch to resume after; -1 to begin.
+
+    Example:
+        >>> import numtorch as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+        >>> scheduler, rates = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3]), []
+        >>> for epoch in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> [round(rate, 4) for rate in rates]
+        [1.0, 0.1, 0.1, 0.01]
+    """
 
     def __init__(self, optimizer, milestones, gamma: float = 0.1, last_epoch: int = -1):
         self.milestones, self.gamma = Counter(milestones), gamma
@@ -90,8 +171,25 @@ class MultiStepLR(LRScheduler):
 class ConstantLR(LRScheduler):
     """`factor` times the initial rate for `total_iters` epochs, then the initial rate.
 
+    Args:
+        optimizer: whose rates to set.
+        factor: from 0 to 1.
+        total_iters: epochs of the smaller rate.
+        last_epoch: the epoch to resume after; -1 to begin.
+
     Raises:
         ValueError: a factor that is not between 0 and 1.
+
+    Example:
+        >>> import numtorch as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+        >>> scheduler, rates = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2), []
+        >>> for epoch in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> [round(rate, 4) for rate in rates]
+        [0.5, 0.5, 1.0, 1.0]
     """
 
     def __init__(self, optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
@@ -108,10 +206,28 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """From `start_factor` to `end_factor` times the initial rate over `total_iters` epochs.
+    """From `start_factor` to `end_factor` times the initial rate along a line.
+
+    Args:
+        optimizer: whose rates to set.
+        start_factor: above 0, up to 1.
+        end_factor: from 0 to 1.
+        total_iters: after how many epochs it has arrived.
+        last_epoch: the epoch to resume after; -1 to begin.
 
     Raises:
-        ValueError: factors that are not between 0 and 1.
+        ValueError: factors out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+        >>> scheduler, rates = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.25, total_iters=3), []
+        >>> for epoch in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> [round(rate, 4) for rate in rates]
+        [0.25, 0.5, 0.75, 1.0]
     """
 
     def __init__(self, optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5,
@@ -138,7 +254,24 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Times `gamma` every epoch."""
+    """The rate times `gamma` every epoch.
+
+    Args:
+        optimizer: whose rates to set.
+        gamma: the factor.
+        last_epoch: the epoch to resume after; -1 to begin.
+
+    Example:
+        >>> import numtorch as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+        >>> scheduler, rates = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5), []
+        >>> for epoch in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> [round(rate, 4) for rate in rates]
+        [1.0, 0.5, 0.25, 0.125]
+    """
 
     def __init__(self, optimizer, gamma: float, last_epoch: int = -1):
         self.gamma = gamma
@@ -152,7 +285,25 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The initial rate times (1 - epoch / total_iters) ** power, down to 0."""
+    """The initial rate times (1 - epoch / total_iters) ** power, down to 0.
+
+    Args:
+        optimizer: whose rates to set.
+        total_iters: after how many epochs it is 0.
+        power: 1 for a line.
+        last_epoch: the epoch to resume after; -1 to begin.
+
+    Example:
+        >>> import numtorch as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+        >>> scheduler, rates = torch.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4, power=2.0), []
+        >>> for epoch in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> [round(rate, 4) for rate in rates]
+        [1.0, 0.5625, 0.25, 0.0625]
+    """
 
     def __init__(self, optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
         self.total_iters, self.power = total_iters, power
@@ -169,8 +320,25 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Down from the initial rate to `eta_min` along half a cosine of `T_max` epochs, and up again after (Loshchilov and Hutter
-    2017)."""
+    """Down from the initial rate to `eta_min` along half a cosine, and up again after (Loshchilov and Hutter 2017).
+
+    Args:
+        optimizer: whose rates to set.
+        T_max: epochs of the half.
+        eta_min: the lowest rate.
+        last_epoch: the epoch to resume after; -1 to begin.
+
+    Example:
+        >>> import numtorch as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+        >>> scheduler, rates = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2), []
+        >>> for epoch in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> [round(rate, 4) for rate in rates]
+        [1.0, 0.5, 0.0, 0.5]
+    """
 
     def __init__(self, optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
         self.T_max, self.eta_min = T_max, eta_min
@@ -191,151 +359,3 @@ class CosineAnnealingLR(LRScheduler):
 
     def closed_form(self):
         return [self.eta_min + (base - self.eta_min) * self._height(self.last_epoch) / 2 for base in self.base_lrs]
-
-
-class ReduceLROnPlateau(LRScheduler):
-    """Times `factor` when the metric given to `step` has not become better for more than `patience` epochs.
-
-    Args:
-        mode: whether less is better ("min") or more ("max").
-        threshold: by how much a metric must be better to count.
-        threshold_mode: whether that is a share ("rel") or an amount ("abs").
-        cooldown: epochs after a change in which nothing is counted.
-        min_lr: rates do not go below; one, or one for each group.
-        eps: rates that would change by less stay.
-
-    Raises:
-        ValueError: an unknown mode, or a factor that is not below 1.
-    """
-
-    def __init__(self, optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
-                 threshold_mode: str = "rel", cooldown: int = 0, min_lr=0, eps: float = 1e-8):
-        if factor >= 1.0:
-            raise ValueError("Factor should be < 1.0.")
-        check_optimizer(optimizer)
-        if mode not in ("min", "max"):
-            raise ValueError(f"mode {mode} is unknown!")
-        if threshold_mode not in ("rel", "abs"):
-            raise ValueError(f"threshold mode {threshold_mode} is unknown!")
-        self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
-        self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
-        self.min_lrs = for_each_group("min_lr", optimizer, min_lr)
-        self.best, self.num_bad_epochs, self.cooldown_counter = math.inf if mode == "min" else -math.inf, 0, 0
-        self.last_epoch, self._last_lr = 0, self._now()
-
-    @property
-    def in_cooldown(self) -> bool:
-        """Whether epochs after a change are still not counted."""
-        return self.cooldown_counter > 0
-
-    def _is_better(self, value):
-        sign = -1 if self.mode == "min" else 1
-        limit = self.best + sign * self.threshold if self.threshold_mode == "abs" else self.best * (1 + sign * self.threshold)
-        return value < limit if self.mode == "min" else value > limit
-
-    def step(self, metrics, epoch=None) -> None:  # type: ignore[override]  # it needs what the others do not
-        """Note the epoch's metric, and lower the rates when it has been bad for too long."""
-        value, self.last_epoch = float(metrics), self.last_epoch + 1 if epoch is None else epoch
-        if self._is_better(value):
-            self.best, self.num_bad_epochs = value, 0
-        else:
-            self.num_bad_epochs += 1
-        if self.in_cooldown:
-            self.cooldown_counter, self.num_bad_epochs = self.cooldown_counter - 1, 0
-        if self.num_bad_epochs > self.patience:
-            lower = [max(float(lr) * self.factor, least) for lr, least in zip(self._now(), self.min_lrs)]
-            self._set([new if lr - new > self.eps else lr for lr, new in zip(self._now(), lower)])
-            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-        self._last_lr = self._now()
-
-
-# ---------------------------------------------------------------- schedulers of schedulers
-class _OfSeveral(LRScheduler):
-    """What schedulers that are made of others share."""
-
-    def _check(self, schedulers, optimizer, wanted):
-        name = type(self).__name__
-        if len(schedulers) < 1:
-            raise ValueError(f"{name} expects at least one scheduler{wanted}, but got no scheduler.")
-        optimizer = optimizer or schedulers[0].optimizer
-        for place, scheduler in enumerate(schedulers):
-            if not hasattr(scheduler, "optimizer"):
-                raise TypeError(f"{name} at index {place} should have `optimizer` as its attribute.")
-            if isinstance(scheduler, ReduceLROnPlateau):
-                raise ValueError(f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
-                                 f"specified when calling `step`, but got one at index {place} in the given schedulers sequence.")
-            if scheduler.optimizer is not optimizer:
-                raise ValueError(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
-                                 f"{type(scheduler).__name__} at index {place}, whose optimizer is another "
-                                 f"{type(optimizer).__name__}.")
-        self._schedulers, self.optimizer = list(schedulers), optimizer
-
-    def state_dict(self):
-        return {**super().state_dict(), "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
-
-    def load_state_dict(self, state_dict):
-        super().load_state_dict({key: value for key, value in state_dict.items() if key != "_schedulers"})
-        for scheduler, saved in zip(self._schedulers, state_dict["_schedulers"]):
-            scheduler.load_state_dict(saved)
-
-
-class SequentialLR(_OfSeveral):
-    """One scheduler after another, each from its milestone on.
-
-    Args:
-        schedulers: of the same optimiser.
-        milestones: the epochs at which the second and the following begin.
-
-    Raises:
-        ValueError: no schedulers, another number of milestones than of changes, schedulers of other optimisers.
-    """
-
-    def __init__(self, optimizer, schedulers, milestones, last_epoch: int = -1):
-        self._check(schedulers, optimizer, "")
-        if len(milestones) != len(schedulers) - 1:
-            raise ValueError(f"Sequential Schedulers expects number of schedulers provided to be one more than the number of "
-                             f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones to "
-                             f"be equal to {len(milestones)}")
-        self._milestones, self.last_epoch = list(milestones), last_epoch + 1
-        for group in optimizer.param_groups:
-            group["lr"] = group["initial_lr"]
-        _undo_first_step(self)
-        begins = self._schedulers[bisect_right(self._milestones, 0)]
-        begins._initial_step()
-        self._last_lr = begins.get_last_lr()
-
-    def step(self, epoch=None):
-        self.last_epoch += 1
-        place = bisect_right(self._milestones, self.last_epoch)
-        scheduler = self._schedulers[place]
-        if place > 0 and self._milestones[place - 1] == self.last_epoch:
-            scheduler._update_lr(0)
-        else:
-            scheduler.step()
-        self._last_lr = scheduler.get_last_lr()
-
-
-def _undo_first_step(scheduler):
-    """Take back the step that each scheduler within did when it was made."""
-    for inner in scheduler._schedulers:
-        if isinstance(inner, _OfSeveral):
-            _undo_first_step(inner)
-        else:
-            inner.last_epoch -= 1
-
-
-class ChainedScheduler(_OfSeveral):
-    """Several schedulers that all step at every step.
-
-    Raises:
-        ValueError: no schedulers, or schedulers of several optimisers.
-    """
-
-    def __init__(self, schedulers, optimizer=None):
-        self._check(schedulers, optimizer, " to be chained")
-        self._last_lr = self._now()
-
-    def step(self, epoch=None):
-        for scheduler in self._schedulers:
-            scheduler.step()
-        self._last_lr = self._now()

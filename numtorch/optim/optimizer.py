@@ -35,6 +35,22 @@ class Optimizer:
     Raises:
         TypeError: `params` is a single tensor, or holds something else than tensors.
         ValueError: an empty list, a tensor twice, or one with a history.
+
+    Example:
+        >>> import numtorch as torch
+        >>> class Signs(torch.optim.Optimizer):
+        ...     def __init__(self, params, lr=0.1):
+        ...         super().__init__(params, {"lr": lr})
+        ...     @torch.no_grad()
+        ...     def step(self):
+        ...         for group in self.param_groups:
+        ...             for p in group["params"]:
+        ...                 p.sub_(p.grad.sign(), alpha=group["lr"])
+        >>> p = torch.nn.Parameter(torch.ones(2))
+        >>> (p * p).sum().backward()
+        >>> Signs([p], lr=0.5).step()
+        >>> p.detach()
+        tensor([0.5000, 0.5000])
     """
 
     def __init__(self, params, defaults):
@@ -50,7 +66,23 @@ class Optimizer:
             self.add_param_group(group)
 
     def add_param_group(self, param_group: dict) -> None:
-        """Add parameters with options of their own. Raises as the constructor does."""
+        """Add parameters with options of their own.
+
+        Args:
+            param_group: a dict with "params" and options; those it does not name are the defaults.
+
+        Raises:
+            TypeError: not a dict, or parameters that are no tensors or a set.
+            ValueError: a tensor twice, one with a history, or an option missing that has no default.
+
+        Example:
+            >>> import numtorch as torch
+            >>> body, head = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+            >>> optimizer = torch.optim.SGD(body.parameters(), lr=0.1)
+            >>> optimizer.add_param_group({"params": head.parameters(), "lr": 1.0})
+            >>> [group["lr"] for group in optimizer.param_groups]
+            [0.1, 1.0]
+        """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         params = param_group["params"]
@@ -81,7 +113,11 @@ class Optimizer:
 
     # ------------------------------------------------------------ training
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget all gradients, or set them to zero."""
+        """Forget all gradients.
+
+        Args:
+            set_to_none: forget them; else set their elements to zero.
+        """
         for group in self.param_groups:
             for parameter in group["params"]:
                 node = parameter.node
@@ -133,11 +169,25 @@ class Optimizer:
         return args[0] if args else None
 
     def register_step_pre_hook(self, hook):
-        """Have `hook(optimizer, args, kwargs)` called before every step. Returns a handle with `remove()`."""
+        """Have `hook(optimizer, args, kwargs)` called before every step.
+
+        Args:
+            hook: the function.
+
+        Returns:
+            A handle whose `remove()` takes the hook off.
+        """
         return self._hook_table("before").add(hook)
 
     def register_step_post_hook(self, hook):
-        """Have `hook(optimizer, args, kwargs)` called after every step. Returns a handle with `remove()`."""
+        """Have `hook(optimizer, args, kwargs)` called after every step.
+
+        Args:
+            hook: the function.
+
+        Returns:
+            A handle whose `remove()` takes the hook off.
+        """
         return self._hook_table("after").add(hook)
 
     def _add_hook(self, when, hook, prepend):
@@ -150,24 +200,66 @@ class Optimizer:
         return handle
 
     def register_state_dict_pre_hook(self, hook, prepend: bool = False):
-        """Have `hook(optimizer)` called before `state_dict` collects. Returns a handle with `remove()`."""
+        """Have `hook(optimizer)` called before `state_dict` collects.
+
+        Args:
+            hook: the function.
+            prepend: call it before the hooks that are there.
+
+        Returns:
+            A handle whose `remove()` takes the hook off.
+        """
         return self._add_hook("saving", hook, prepend)
 
     def register_state_dict_post_hook(self, hook, prepend: bool = False):
-        """Have `hook(optimizer, state_dict)` called with what `state_dict` collected; it may return another."""
+        """Have `hook(optimizer, state_dict)` called with what `state_dict` collected.
+
+        Args:
+            hook: the function; it may return another dict.
+            prepend: call it before the hooks that are there.
+
+        Returns:
+            A handle whose `remove()` takes the hook off.
+        """
         return self._add_hook("saved", hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook, prepend: bool = False):
-        """Have `hook(optimizer, state_dict)` called before `load_state_dict`; it may return another to load."""
+        """Have `hook(optimizer, state_dict)` called before `load_state_dict`.
+
+        Args:
+            hook: the function; it may return another dict to load.
+            prepend: call it before the hooks that are there.
+
+        Returns:
+            A handle whose `remove()` takes the hook off.
+        """
         return self._add_hook("loading", hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook, prepend: bool = False):
-        """Have `hook(optimizer)` called after `load_state_dict`."""
+        """Have `hook(optimizer)` called after `load_state_dict`.
+
+        Args:
+            hook: the function.
+            prepend: call it before the hooks that are there.
+
+        Returns:
+            A handle whose `remove()` takes the hook off.
+        """
         return self._add_hook("loaded", hook, prepend)
 
     # ------------------------------------------------------------ state
     def state_dict(self) -> dict:
-        """State by the parameters' numbers, and groups with numbers in place of parameters, as PyTorch saves them."""
+        """State by the parameters' numbers, and groups with numbers in place of parameters, as PyTorch saves them.
+
+        Returns:
+            A dict of "state" and "param_groups". Tensors in it are the optimiser's own.
+
+        Example:
+            >>> import numtorch as torch
+            >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=0.5)
+            >>> optimizer.state_dict()["param_groups"][0]["params"]
+            [0]
+        """
         self._run_hooks("saving")
         numbers = {id(p): i for i, p in enumerate(chain.from_iterable(g["params"] for g in self.param_groups))}
         groups = [{**{k: v for k, v in g.items() if k != "params"}, "params": [numbers[id(p)] for p in g["params"]]}
@@ -178,6 +270,9 @@ class Optimizer:
     @no_grad()
     def load_state_dict(self, state_dict: dict) -> None:
         """Take back what `state_dict` gave, here or in PyTorch; tensors are copied to their parameters' dtypes and devices.
+
+        Args:
+            state_dict: that dict.
 
         Raises:
             ValueError: the groups are others, or of other lengths.

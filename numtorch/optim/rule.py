@@ -58,25 +58,48 @@ class RuleOptimizer(Optimizer):
         self._prepared = [None] * len(self.param_groups)
 
     def rule(self, group) -> Rule:
-        """The rule that a group's options ask for."""
+        """The rule that a group's options ask for.
+
+        Args:
+            group: one of `param_groups`.
+        """
         raise NotImplementedError
 
     def coefficients(self, group, batch) -> tuple:
-        """The formula's coefficients in this step, for which `batch.counts` go on."""
+        """The formula's coefficients in this step.
+
+        Args:
+            group: one of `param_groups`.
+            batch: the parameters of one kernel call, whose `counts` go on.
+        """
         raise NotImplementedError
 
     def shared(self, group) -> tuple:
-        """What all rules share: the gradient's sign, how much of the parameter is added to it, and what the parameter is multiplied
-        with."""
+        """What all rules share: the gradient's sign, how much of the parameter is added to it, and what the parameter is
+        multiplied with.
+
+        Args:
+            group: one of `param_groups`.
+        """
         decay, sign = group.get("weight_decay", 0), -1.0 if group["maximize"] else 1.0
         return (sign, 0.0, 1 - float(group["lr"]) * decay) if group.get("decoupled_weight_decay") else (sign, float(decay), 1.0)
 
     def first(self, name, parameter, group) -> Tensor:
-        """The first value of a state."""
+        """The first value of a state.
+
+        Args:
+            name: the state's.
+            parameter, group: whose.
+        """
         return zeros_like(parameter.detach())
 
     def first_count(self, name, group) -> float:
-        """The first value of a count."""
+        """The first value of a count.
+
+        Args:
+            name: the count's.
+            group: one of `param_groups`.
+        """
         return self.counts[name]
 
     def step(self, closure=None):
@@ -93,7 +116,14 @@ class RuleOptimizer(Optimizer):
         return loss if self._hooks is None else self._done(loss)
 
     def begin(self, parameter, group) -> bool:
-        """Fill in what is missing of a parameter's state; whether that were its tensors."""
+        """Fill in what is missing of a parameter's state.
+
+        Args:
+            parameter, group: whose.
+
+        Returns:
+            Whether tensors were missing.
+        """
         rule = self.rule(group)
         if not rule.states and not self.counts:
             return False

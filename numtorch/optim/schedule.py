@@ -33,6 +33,16 @@ class LRScheduler:
     Raises:
         TypeError: not an Optimizer.
         KeyError: resuming with an optimiser that no scheduler has seen.
+
+    Example:
+        >>> import numtorch as torch
+        >>> class Halving(torch.optim.lr_scheduler.LRScheduler):
+        ...     def get_lr(self):
+        ...         return [base / 2 ** self.last_epoch for base in self.base_lrs]
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+        >>> scheduler = Halving(optimizer)
+        >>> optimizer.step(), scheduler.step(), scheduler.get_last_lr()
+        (None, None, [0.5])
     """
 
     def __init__(self, optimizer, last_epoch: int = -1):
@@ -65,7 +75,11 @@ class LRScheduler:
         return self._last_lr
 
     def step(self, epoch=None) -> None:
-        """Go on to the next epoch (or to a given one) and set its rates."""
+        """Go on to the next epoch and set its rates. Warns where the optimiser has not stepped yet.
+
+        Args:
+            epoch: go to this one instead.
+        """
         if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", True):
             warnings.warn("Detected call of `lr_scheduler.step()` before `optimizer.step()`. You should call them in the opposite "
                           "order: `optimizer.step()` before `lr_scheduler.step()`. Otherwise the first value of the schedule is "
@@ -83,11 +97,15 @@ class LRScheduler:
         self._last_lr = self._now()
 
     def state_dict(self) -> dict:
-        """Everything but the optimiser."""
+        """Everything but the optimiser, as a dict."""
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict) -> None:
-        """Take back what `state_dict` gave."""
+        """Take back what `state_dict` gave.
+
+        Args:
+            state_dict: that dict.
+        """
         self.__dict__.update(state_dict)
 
     def _now(self):

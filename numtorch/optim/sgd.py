@@ -23,26 +23,30 @@ class SGD(RuleOptimizer):
     """p -= lr * g, with momentum and weight decay as PyTorch has them.
 
     Args:
-        params: parameters or groups of them.
+        params: parameters, pairs of names and parameters, or dicts with "params" and options of their own.
         lr: the learning rate.
         momentum: how much of the last update is carried on.
         dampening: how much of the gradient is left out of the momentum buffer.
-        weight_decay: added to the gradient times the parameter.
+        weight_decay: its multiple of the parameter is added to the gradient.
         nesterov: look ahead (Sutskever et al. 2013); wants momentum and no dampening.
         maximize: go up instead of down.
         foreach, fused: nothing here, where every step is one kernel call for all parameters.
+        differentiable: not supported; False.
+
+    State of a parameter: `momentum_buffer`, with momentum.
 
     Raises:
         ValueError: a negative rate, momentum or decay, or nesterov without what it wants.
+        NotImplementedError: `differentiable`.
 
     Example:
         >>> import numtorch as torch
         >>> p = torch.nn.Parameter(torch.ones(2))
-        >>> optimizer = torch.optim.SGD([p], lr=0.5)
+        >>> optimizer = torch.optim.SGD([p], lr=0.25)
         >>> (p * p).sum().backward()
         >>> optimizer.step()
-        >>> p.tolist()
-        [0.0, 0.0]
+        >>> p.detach()
+        tensor([0.5000, 0.5000])
     """
 
     counts = {}
@@ -75,15 +79,30 @@ class ASGD(RuleOptimizer):
     """SGD with a falling rate and a running mean of the parameters, in the state as `ax` (Polyak and Juditsky 1992).
 
     Args:
-        params: parameters or groups of them.
+        params: parameters, pairs of names and parameters, or dicts with "params" and options of their own.
         lr: the first learning rate.
         lambd: decay of the parameters, and of the rate.
         alpha: the power with which the rate falls.
         t0: the step from which the mean is taken.
-        weight_decay: added to the gradient times the parameter.
+        weight_decay: its multiple of the parameter is added to the gradient.
+        maximize: go up instead of down.
+        foreach, capturable: nothing here, where every step is one kernel call for all parameters.
+        differentiable: not supported; False.
+
+    State of a parameter: `step`, `eta` (the rate), `mu` (the share of a step in the mean), `ax`.
 
     Raises:
         ValueError: a negative rate or decay.
+        NotImplementedError: `differentiable`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> p = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer = torch.optim.ASGD([p], lr=0.25)
+        >>> (p * p).sum().backward()
+        >>> optimizer.step()
+        >>> p.detach()
+        tensor([0.5000, 0.5000])
     """
 
     counts = {"step": 0.0, "eta": 0.0, "mu": 1.0}

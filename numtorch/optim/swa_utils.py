@@ -22,7 +22,23 @@ def _check_decay(decay):
 
 
 def get_ema_avg_fn(decay: float = 0.999):
-    """A mean that forgets: decay * mean + (1 - decay) * value, as `avg_fn` of `AveragedModel`."""
+    """A mean that forgets: decay * mean + (1 - decay) * value.
+
+    Args:
+        decay: how much of the mean is carried on, from 0 to 1.
+
+    Returns:
+        A function (mean, value, count), for `avg_fn` of `AveragedModel`.
+
+    Raises:
+        ValueError: a decay out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> update = torch.optim.swa_utils.get_ema_avg_fn(0.75)
+        >>> update(torch.tensor(0.0), torch.tensor(8.0), 1)
+        tensor(2.)
+    """
     _check_decay(decay)
 
     @no_grad()
@@ -32,7 +48,17 @@ def get_ema_avg_fn(decay: float = 0.999):
 
 
 def get_swa_avg_fn():
-    """A mean in which all values count alike, as `avg_fn` of `AveragedModel`."""
+    """A mean in which all values count alike.
+
+    Returns:
+        A function (mean, value, count), for `avg_fn` of `AveragedModel`; `count` values are in the mean already.
+
+    Example:
+        >>> import numtorch as torch
+        >>> update = torch.optim.swa_utils.get_swa_avg_fn()
+        >>> update(torch.tensor(0.0), torch.tensor(8.0), 1)
+        tensor(4.)
+    """
     @no_grad()
     def swa_update(averaged_param, current_param, num_averaged):
         return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
@@ -49,24 +75,56 @@ def _for_all(update):
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999):
-    """As `get_ema_avg_fn`, for lists of tensors: `multi_avg_fn` of `AveragedModel`."""
+    """As `get_ema_avg_fn`, for lists of tensors.
+
+    Args:
+        decay: how much of the means is carried on, from 0 to 1.
+
+    Returns:
+        A function (means, values, count) that writes the means in place, for `multi_avg_fn` of `AveragedModel`.
+
+    Raises:
+        ValueError: a decay out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> mean = torch.zeros(1)
+        >>> torch.optim.swa_utils.get_ema_multi_avg_fn(0.75)([mean], [torch.tensor([8.0])], 1)
+        >>> mean
+        tensor([2.])
+    """
     return _for_all(get_ema_avg_fn(decay))
 
 
 def get_swa_multi_avg_fn():
-    """As `get_swa_avg_fn`, for lists of tensors: `multi_avg_fn` of `AveragedModel`."""
+    """As `get_swa_avg_fn`, for lists of tensors.
+
+    Returns:
+        A function (means, values, count) that writes the means in place, for `multi_avg_fn` of `AveragedModel`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> mean = torch.zeros(1)
+        >>> torch.optim.swa_utils.get_swa_multi_avg_fn()([mean], [torch.tensor([8.0])], 1)
+        >>> mean
+        tensor([4.])
+    """
     return _for_all(get_swa_avg_fn())
 
 
 class AveragedModel(Module):
-    """A copy of a model that holds the means of its parameters.
+    """A copy of a model that holds the means of its parameters (Izmailov et al. 2018).
 
     Args:
         model: what to copy.
         device: where to; None for where it is.
-        avg_fn: `avg_fn(mean, value, count)`, a new mean; one in which all values count alike by default.
+        avg_fn: `avg_fn(mean, value, count)`, a new mean; one in which all values count alike when None.
         multi_avg_fn: `multi_avg_fn(means, values, count)`, in place.
         use_buffers: take means of buffers too, which are else copied.
+
+    Attributes:
+        module: the copy.
+        n_averaged: how many values are in the means, an int64 buffer.
 
     Raises:
         AssertionError: both functions.
@@ -97,7 +155,11 @@ class AveragedModel(Module):
 
     @no_grad()
     def update_parameters(self, model) -> None:
-        """Take the model's parameters into the means; the first are copied."""
+        """Take a model's parameters into the means; the first are copied.
+
+        Args:
+            model: of the same parameters as the one that was copied.
+        """
         averaged = chain(self.module.parameters(), self.module.buffers()) if self.use_buffers else self.module.parameters()
         current = chain(model.parameters(), model.buffers()) if self.use_buffers else model.parameters()
         pairs = [(mean.detach(), value.detach().to(mean.device)) for mean, value in zip(averaged, current)]
@@ -124,7 +186,14 @@ def update_bn(loader, model, device=None) -> None:
     Args:
         loader: gives inputs, or sequences that begin with one.
         model: whose statistics.
-        device: where inputs are moved to.
+        device: where inputs are moved to; None for nowhere.
+
+    Example:
+        >>> import numtorch as torch
+        >>> model = torch.nn.BatchNorm1d(1)
+        >>> torch.optim.swa_utils.update_bn([torch.tensor([[0.], [2.]]), torch.tensor([[4.], [6.]])], model)
+        >>> model.running_mean
+        tensor([3.])
     """
     momenta = {}
     for module in model.modules():
@@ -146,14 +215,29 @@ def update_bn(loader, model, device=None) -> None:
 
 
 class SWALR(LRScheduler):
-    """From the rate at the start to `swa_lr` over `anneal_epochs` epochs, then constant.
+    """From the rate at the start to `swa_lr` over `anneal_epochs` epochs, then constant (Izmailov et al. 2018).
 
     Args:
+        optimizer: whose rates to set.
         swa_lr: the last rate, or a list of one for each group.
+        anneal_epochs: how many epochs the change takes.
         anneal_strategy: `"cos"` or `"linear"`.
+        last_epoch: the epoch to resume after; -1 to begin.
 
     Raises:
         ValueError: an unknown strategy, or negative epochs.
+
+    Example:
+        >>> import numtorch as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+        >>> scheduler = torch.optim.swa_utils.SWALR(optimizer, swa_lr=0.2, anneal_epochs=2, anneal_strategy="linear")
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> [round(rate, 4) for rate in rates]
+        [1.0, 0.6, 0.2, 0.2]
     """
 
     def __init__(self, optimizer, swa_lr, anneal_epochs: int = 10, anneal_strategy: str = "cos", last_epoch: int = -1):

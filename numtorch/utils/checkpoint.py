@@ -17,18 +17,31 @@ from ..tensor import Tensor
 
 
 class CheckpointError(RuntimeError):
-    """The second run of a checkpointed function did not save what the first one did."""
+    """The second run of a checkpointed function did not save what the first one did.
+
+    Example:
+        >>> import numtorch as torch
+        >>> calls, x = [], torch.ones(2, requires_grad=True)
+        >>> def changing(x):
+        ...     calls.append(x)
+        ...     return x.exp().exp() if len(calls) == 1 else x.exp()
+        >>> torch.utils.checkpoint.checkpoint(changing, x, use_reentrant=False).sum().backward()
+        Traceback (most recent call last):
+            ...
+        numtorch.utils.checkpoint.CheckpointError: torch.utils.checkpoint: A different number of tensors was saved ...
+    """
 
 
 def checkpoint(function, *args, use_reentrant=None, preserve_rng_state: bool = True, context_fn=None,
                determinism_check: str = "default", debug: bool = False, **kwargs):
-    """`function(*args, **kwargs)`, whose intermediate results are computed again in backward instead of being kept.
+    """`function(*args, **kwargs)`, whose intermediate results are computed again in backward instead of being kept (Chen et al.
+    2016).
 
     Args:
         function: what to run; it must do the same when it is run again.
-        use_reentrant: True for the older form, in which gradients only reach tensors among `args`, one of them must
-            require grad, and `torch.autograd.grad` and double backward do not pass. False (also when None) has no
-            such limits.
+        args, kwargs: what it takes.
+        use_reentrant: True for the older form, in which gradients only reach tensors among `args`, one of them must require grad,
+            and `torch.autograd.grad` and double backward do not pass. False (also when None) has no such limits.
         preserve_rng_state: give the second run the random numbers of the first.
         context_fn: returns two context managers, for the first and for the second run.
         determinism_check: `"default"` compares shapes and dtypes of what both runs save, `"none"` does not.
@@ -151,8 +164,7 @@ class _Reentrant(Function):
 
 
 def checkpoint_sequential(functions, segments: int, input, use_reentrant=None, **kwargs):
-    """Run functions (or the modules of a Sequential) one after another, in `segments` parts of which all but the last are
-    checkpointed.
+    """Run functions (or the modules of a Sequential) one after another, in parts of which all but the last are checkpointed.
 
     Args:
         functions: a Sequential or a list of functions of one argument.
@@ -165,6 +177,14 @@ def checkpoint_sequential(functions, segments: int, input, use_reentrant=None, *
 
     Raises:
         ValueError: fewer than one segment, or more segments than functions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2.], requires_grad=True)
+        >>> functions = [torch.exp, torch.square, torch.sum]
+        >>> torch.utils.checkpoint.checkpoint_sequential(functions, 2, x, use_reentrant=False).backward()
+        >>> x.grad
+        tensor([ 14.7781, 109.1963])
     """
     functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
     if not 1 <= segments <= len(functions):

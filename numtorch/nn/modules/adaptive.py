@@ -70,7 +70,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                                         Linear(hidden, self.cutoffs[i + 1] - self.cutoffs[i], bias=False, **options)))
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew."""
+        """Give all parameters first values anew."""
         self.head.reset_parameters()
         for first, second in self.tail:
             first.reset_parameters()

@@ -47,7 +47,8 @@ class _Convolution(Module):
         self.register_parameter("bias", Parameter(creation.empty(out_channels, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
+        """Give all parameters first values anew."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan = math.prod(self.weight.layout.shape[1:])

@@ -59,7 +59,8 @@ class Embedding(Module):
                                     requires_grad=not _freeze)
             self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
+        """Give all parameters first values anew."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():

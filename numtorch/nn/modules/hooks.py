@@ -46,11 +46,19 @@ class Hooks:
         """Have `hook(module, args)` called before forward; it may return new arguments.
 
         Args:
+            hook: the function.
             prepend: call it before the hooks that are there.
             with_kwargs: call `hook(module, args, kwargs)` instead, which may return (args, kwargs).
 
         Returns:
             A handle whose `remove()` takes the hook off.
+
+        Example:
+            >>> import numtorch as torch
+            >>> layer = torch.nn.ReLU()
+            >>> handle = layer.register_forward_pre_hook(lambda module, args: -args[0])
+            >>> layer(torch.tensor([-1., 2.]))
+            tensor([1., 0.])
         """
         return add(self._tables(), "forward_pre", (hook, with_kwargs, False), prepend)
 
@@ -58,18 +66,53 @@ class Hooks:
         """Have `hook(module, args, output)` called after forward; it may return another output.
 
         Args:
+            hook: the function.
             prepend: call it before the hooks that are there.
             with_kwargs: call `hook(module, args, kwargs, output)` instead.
             always_call: call it (with None for the output) even when forward raises.
+
+        Returns:
+            A handle whose `remove()` takes the hook off.
+
+        Example:
+            >>> import numtorch as torch
+            >>> layer = torch.nn.ReLU()
+            >>> handle = layer.register_forward_hook(lambda module, args, output: print(output.shape))
+            >>> y = layer(torch.tensor([-1., 2.]))
+            torch.Size([2])
         """
         return add(self._tables(), "forward", (hook, with_kwargs, always_call), prepend)
 
     def register_full_backward_pre_hook(self, hook, prepend: bool = False):
-        """Have `hook(module, grad_output)` called before the gradients of this module are computed; it may return new ones."""
+        """Have `hook(module, grad_output)` called before the gradients of this module are computed; it may return new ones.
+
+        Args:
+            hook: the function; `grad_output` is a tuple, one gradient for each output.
+            prepend: call it before the hooks that are there.
+
+        Returns:
+            A handle whose `remove()` takes the hook off.
+        """
         return add(self._tables(), "backward_pre", hook, prepend)
 
     def register_full_backward_hook(self, hook, prepend: bool = False):
-        """Have `hook(module, grad_input, grad_output)` called when the gradients for the inputs are known; it may return others."""
+        """Have `hook(module, grad_input, grad_output)` called when the gradients for the inputs are known; it may return others
+        for them.
+
+        Args:
+            hook: the function; both gradients are tuples, None for what has none.
+            prepend: call it before the hooks that are there.
+
+        Returns:
+            A handle whose `remove()` takes the hook off.
+
+        Example:
+            >>> import numtorch as torch
+            >>> layer, x = torch.nn.ReLU(), torch.tensor([-1., 2.], requires_grad=True)
+            >>> handle = layer.register_full_backward_hook(lambda module, grad_input, grad_output: print(grad_input[0]))
+            >>> layer(x).sum().backward()
+            tensor([0., 1.])
+        """
         return add(self._tables(), "backward", hook, prepend)
 
     register_backward_hook = register_full_backward_hook
@@ -185,21 +228,51 @@ def _identity(structure, tensors, function):
 
 # ---------------------------------------------------------------- hooks of all modules
 def register_module_forward_pre_hook(hook):
-    """Have `hook(module, args)` called before every module's forward."""
+    """Have `hook(module, args)` called before every module's forward.
+
+    Args:
+        hook: the function; it may return new arguments.
+
+    Returns:
+        A handle whose `remove()` takes the hook off.
+    """
     return add(everywhere, "forward_pre", (hook, False, False))
 
 
 def register_module_forward_hook(hook, *, with_kwargs: bool = False, always_call: bool = False):
-    """Have `hook(module, args, output)` called after every module's forward."""
+    """Have `hook(module, args, output)` called after every module's forward.
+
+    Args:
+        hook: the function; it may return another output.
+        with_kwargs: call `hook(module, args, kwargs, output)` instead.
+        always_call: call it (with None for the output) even when forward raises.
+
+    Returns:
+        A handle whose `remove()` takes the hook off.
+    """
     return add(everywhere, "forward", (hook, with_kwargs, always_call))
 
 
 def register_module_full_backward_pre_hook(hook):
-    """Have `hook(module, grad_output)` called before backward passes any module."""
+    """Have `hook(module, grad_output)` called before backward passes any module.
+
+    Args:
+        hook: the function; it may return new gradients.
+
+    Returns:
+        A handle whose `remove()` takes the hook off.
+    """
     return add(everywhere, "backward_pre", hook)
 
 
 def register_module_full_backward_hook(hook):
-    """Have `hook(module, grad_input, grad_output)` called when backward has passed any module."""
+    """Have `hook(module, grad_input, grad_output)` called when backward has passed any module.
+
+    Args:
+        hook: the function; it may return other gradients for the inputs.
+
+    Returns:
+        A handle whose `remove()` takes the hook off.
+    """
     return add(everywhere, "backward", hook)
 

@@ -59,7 +59,8 @@ class Linear(Module):
         self.register_parameter("bias", Parameter(creation.empty(out_features, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
+        """Give all parameters first values anew."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
@@ -108,7 +109,8 @@ class Bilinear(Module):
         self.register_parameter("bias", Parameter(creation.empty(out_features, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
+        """Give all parameters first values anew."""
         bound = 1 / math.sqrt(self.in1_features)
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)

@@ -1,16 +1,12 @@
 """Module: a callable that owns parameters, buffers and other modules, and finds them by attribute.
 
-Hooks are in hooks.py, saving and loading in state.py.
+What it finds below itself is in members.py, moving and casting in conversion.py, hooks in hooks.py, saving and loading in state.py.
 """
 from __future__ import annotations
 
-from ...autograd.graph import Leaf
-from ...autograd.modes import no_grad
-from ...devices import device as as_device
-from ...dtypes import bfloat16, float16, float32, float64
-from ...dtypes import dtype as dtype_class
 from ...tensor import Tensor
 from ..parameter import Buffer, Parameter
+from .conversion import Conversion
 from .hooks import (
     Hooks,
     everywhere,
@@ -19,6 +15,7 @@ from .hooks import (
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
+from .members import Members
 from .state import State
 
 __all__ = ["Module", "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
@@ -27,7 +24,7 @@ __all__ = ["Module", "register_module_forward_hook", "register_module_forward_pr
 _before, _after, _behind = everywhere["forward_pre"], everywhere["forward"], everywhere["backward"]
 
 
-class Module(Hooks, State):
+class Module(Members, Conversion, Hooks, State):
     """Base of everything that has parameters. Subclasses set attributes in `__init__` (after calling this one's) and
     define `forward`.
 
@@ -57,7 +54,14 @@ class Module(Hooks, State):
         own["_non_persistent_buffers_set"] = set()
 
     def forward(self, *args):
-        """What calling the module computes."""
+        """What calling the module computes. Subclasses define it, with whatever arguments they want.
+
+        Args:
+            args: those of the call.
+
+        Raises:
+            NotImplementedError: a module that does not define it.
+        """
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args, **kwargs):
@@ -145,12 +149,24 @@ class Module(Hooks, State):
             raise KeyError(f"attribute '{name}' already exists")
 
     def register_parameter(self, name: str, param) -> None:
-        """Add a parameter (or None, which stands for one that is absent) under a name.
+        """Add a parameter under a name, as assigning it to an attribute does.
+
+        Args:
+            name: the attribute's name.
+            param: a Parameter, or None, which stands for one that is absent.
 
         Raises:
             KeyError: the name is empty, contains a dot, or is taken.
             TypeError: `param` is not a Parameter.
             ValueError: it has a history.
+
+        Example:
+            >>> import numtorch as torch
+            >>> module = torch.nn.Module()
+            >>> module.register_parameter("scale", torch.nn.Parameter(torch.ones(2)))
+            >>> module.scale
+            Parameter containing:
+            tensor([1., 1.], requires_grad=True)
         """
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
@@ -165,14 +181,23 @@ class Module(Hooks, State):
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor, persistent: bool = True) -> None:
-        """Add a tensor (or None) that belongs to the state without being learned.
+        """Add a tensor that belongs to the state without being learned.
 
         Args:
+            name: the attribute's name.
+            tensor: a Tensor, or None, which stands for one that is absent.
             persistent: whether `state_dict` includes it.
 
         Raises:
             KeyError: the name is empty, contains a dot, or is taken.
             TypeError: `tensor` is not a Tensor.
+
+        Example:
+            >>> import numtorch as torch
+            >>> module = torch.nn.Module()
+            >>> module.register_buffer("mean", torch.zeros(2))
+            >>> list(module.state_dict())
+            ['mean']
         """
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
@@ -183,7 +208,16 @@ class Module(Hooks, State):
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module) -> None:
-        """Add a child (or None) under a name. Raises KeyError and TypeError as `register_parameter` does."""
+        """Add a child under a name, as assigning it to an attribute does.
+
+        Args:
+            name: the attribute's name.
+            module: a Module, or None, which stands for one that is absent.
+
+        Raises:
+            KeyError: the name is empty, contains a dot, or is taken.
+            TypeError: not a Module.
+        """
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{_type_name(module)} is not a Module subclass")
         self._check_name("module", name, self._modules)
@@ -191,203 +225,25 @@ class Module(Hooks, State):
 
     register_module = add_module
 
-    # ------------------------------------------------------------ the tree
-    def named_modules(self, memo=None, prefix: str = "", remove_duplicate: bool = True):
-        """This module and all below it, with dotted names, each once unless `remove_duplicate` is false."""
-        memo = set() if memo is None else memo
-        if self in memo:
-            return
-        if remove_duplicate:
-            memo.add(self)
-        yield prefix, self
-        for name, module in self._modules.items():
-            if module is not None:
-                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
-
-    def modules(self):
-        """This module and all below it, each once."""
-        for _, module in self.named_modules():
-            yield module
-
-    def named_children(self):
-        """The modules right below this one, with their names, each once."""
-        seen = set()
-        for name, module in self._modules.items():
-            if module is not None and module not in seen:
-                seen.add(module)
-                yield name, module
-
-    def children(self):
-        """The modules right below this one, each once."""
-        for _, module in self.named_children():
-            yield module
-
-    def _named_members(self, members, prefix, recurse, remove_duplicate):
-        seen = set()
-        for place, module in self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]:
-            for name, tensor in members(module).items():
-                if tensor is None or id(tensor) in seen:
-                    continue
-                if remove_duplicate:
-                    seen.add(id(tensor))
-                yield f"{place}.{name}" if place else name, tensor
-
-    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True):
-        """Parameters with their dotted names.
-
-        Args:
-            prefix: put before every name.
-            recurse: include those of the modules below.
-            remove_duplicate: give a parameter that has several names once.
-        """
-        return self._named_members(lambda m: m._parameters, prefix, recurse, remove_duplicate)
-
-    def parameters(self, recurse: bool = True):
-        """Parameters, each once; without `recurse` only this module's own."""
-        for _, parameter in self.named_parameters(recurse=recurse):
-            yield parameter
-
-    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True):
-        """Buffers with their dotted names, as `named_parameters` gives parameters."""
-        return self._named_members(lambda m: m._buffers, prefix, recurse, remove_duplicate)
-
-    def buffers(self, recurse: bool = True):
-        """Buffers, each once; without `recurse` only this module's own."""
-        for _, buffer in self.named_buffers(recurse=recurse):
-            yield buffer
-
-    def get_submodule(self, target: str) -> Module:
-        """The module at a dotted name. Raises AttributeError where there is none."""
-        found = self
-        for name in target.split(".") if target else ():
-            if not hasattr(found, name):
-                raise AttributeError(f"{found._get_name()} has no attribute `{name}`")
-            found = getattr(found, name)
-            if not isinstance(found, Module):
-                raise AttributeError(f"`{name}` is not an nn.Module")
-        return found
-
-    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module at a dotted name.
-
-        Args:
-            strict: replace what is there only; otherwise the last name may be new.
-
-        Raises:
-            ValueError: the name is empty, or `module` is not a Module.
-            AttributeError: no module on the way there, or with `strict` nothing to replace.
-        """
-        if target == "":
-            raise ValueError("Cannot set the submodule without a target name!")
-        if not isinstance(module, Module):
-            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
-        path, _, name = target.rpartition(".")
-        parent = self.get_submodule(path)
-        if strict or hasattr(parent, name):
-            self.get_submodule(target)
-        setattr(parent, name, module)
-
-    def _get_tensor(self, target, table, what):
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if not hasattr(module, name):
-            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-        if name not in getattr(module, table):
-            raise AttributeError(f"`{name}` is not {what}")
-        return getattr(module, name)
-
-    def get_parameter(self, target: str) -> Parameter:
-        """The parameter at a dotted name. Raises AttributeError where there is none."""
-        return self._get_tensor(target, "_parameters", "an nn.Parameter")
-
-    def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a dotted name. Raises AttributeError where there is none."""
-        return self._get_tensor(target, "_buffers", "a buffer")
-
-    def apply(self, fn):
-        """Call `fn(module)` on every module of the tree, children first, and return this module."""
-        for module in self.children():
-            module.apply(fn)
-        fn(self)
-        return self
-
-    # ------------------------------------------------------------ conversion
-    def _apply(self, fn, recurse=True):
-        """Replace every parameter's and buffer's memory (and that of gradients) by `fn` of it. Parameters stay the same objects."""
-        if recurse:
-            for module in self.children():
-                module._apply(fn)
-        with no_grad():
-            for parameter in self._parameters.values():
-                if parameter is not None:
-                    _convert(parameter, fn)
-            for name, buffer in self._buffers.items():
-                if buffer is not None:
-                    self._buffers[name] = fn(buffer)
-        return self
-
-    def to(self, *args, dtype=None, device=None, non_blocking: bool = False, memory_format=None):
-        """Move or cast parameters and buffers; a dtype applies to those of floating point and complex dtypes only.
-
-        Args:
-            args: a dtype, a device, both, or a tensor to follow.
-
-        Raises:
-            TypeError: the dtype is neither floating-point nor complex.
-        """
-        for value in args:
-            if isinstance(value, Tensor):
-                dtype, device = value.layout.dtype, value.layout.device
-            elif isinstance(value, dtype_class):
-                dtype = value
-            elif value is not None and not isinstance(value, bool):
-                device = as_device(value)
-        if dtype is not None and dtype.category < 2:
-            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
-        return self._apply(lambda t: t.to(device=device, dtype=dtype if t.layout.dtype.category >= 2 else None))
-
-    def _cast(self, dtype):
-        return self._apply(lambda t: t.to(dtype) if t.layout.dtype.is_floating_point else t)
-
-    def float(self):
-        """Floating-point parameters and buffers as float32."""
-        return self._cast(float32)
-
-    def double(self):
-        """Floating-point parameters and buffers as float64."""
-        return self._cast(float64)
-
-    def half(self):
-        """Floating-point parameters and buffers as float16."""
-        return self._cast(float16)
-
-    def bfloat16(self):
-        """Floating-point parameters and buffers as bfloat16."""
-        return self._cast(bfloat16)
-
-    def type(self, dst_type):
-        """All parameters and buffers as `dst_type`."""
-        return self._apply(lambda t: t.to(dst_type))
-
-    def cpu(self):
-        """Everything in host memory."""
-        return self._apply(lambda t: t.cpu())
-
-    def cuda(self, device=None):
-        """Everything on a CUDA device, the current one when none is given."""
-        return self._apply(lambda t: t.cuda(device))
-
-    def to_empty(self, *, device, recurse: bool = True):
-        """Everything on a device, with uninitialised memory."""
-        return self._apply(lambda t: t.new_empty(t.layout.shape, device=device), recurse)
-
-    def share_memory(self):
-        """Everything in memory that other processes can share."""
-        return self._apply(lambda t: t.share_memory_())
-
     # ------------------------------------------------------------ training
     def train(self, mode: bool = True):
-        """Switch training behaviour (dropout, batch statistics) on or off in the whole tree, and return this module."""
+        """Switch training behaviour (dropout, batch statistics) on or off in the whole tree.
+
+        Args:
+            mode: whether it is on.
+
+        Returns:
+            This module.
+
+        Raises:
+            ValueError: `mode` is no bool.
+
+        Example:
+            >>> import numtorch as torch
+            >>> model = torch.nn.Sequential(torch.nn.Dropout(0.5))
+            >>> model.train().training, model.eval()[0].training
+            (True, False)
+        """
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -396,17 +252,42 @@ class Module(Hooks, State):
         return self
 
     def eval(self):
-        """Switch training behaviour off."""
+        """Switch training behaviour off in the whole tree, and return this module."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True):
-        """Whether gradients of all parameters are wanted."""
+        """Say whether gradients of all parameters are wanted.
+
+        Args:
+            requires_grad: whether.
+
+        Returns:
+            This module.
+
+        Example:
+            >>> import numtorch as torch
+            >>> layer = torch.nn.Linear(2, 2).requires_grad_(False)
+            >>> layer.weight.requires_grad
+            False
+        """
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget all parameters' gradients, or set them to zero."""
+        """Forget all parameters' gradients.
+
+        Args:
+            set_to_none: forget them; else set their elements to zero.
+
+        Example:
+            >>> import numtorch as torch
+            >>> layer = torch.nn.Linear(2, 1)
+            >>> layer(torch.ones(1, 2)).sum().backward()
+            >>> layer.zero_grad(set_to_none=False)
+            >>> layer.weight.grad
+            tensor([[0., 0.]])
+        """
         for parameter in self.parameters():
             if parameter.grad is not None:
                 if set_to_none:
@@ -441,16 +322,3 @@ def _type_name(value):
     if kind.__module__ == "builtins":
         return kind.__name__
     return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _convert(parameter, fn):
-    """Give a parameter, and its gradient, the memory of what `fn` makes of them."""
-    for tensor in (parameter, parameter.grad):
-        if tensor is None:
-            continue
-        bare = tensor.detach()
-        made = fn(bare)
-        if made is not bare:
-            tensor.storage, tensor.address, tensor.layout = made.storage, made.address, made.layout
-            if type(tensor.node) is Leaf:
-                tensor.node.layout = made.layout

@@ -38,13 +38,15 @@ class _Statistics(Module):
         self.register_buffer("num_batches_tracked", creation.zeros((), dtype=int64, device=device) if track_running_stats else None)
         self.reset_parameters()
 
-    def reset_running_stats(self):
+    def reset_running_stats(self) -> None:
+        """Forget the running statistics."""
         if self.track_running_stats:
             self.running_mean.zero_()
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
+        """Give all parameters first values anew."""
         self.reset_running_stats()
         if self.weight is not None:
             init.ones_(self.weight)
@@ -383,7 +385,8 @@ class LayerNorm(Module):
                                     else None)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
+        """Give all parameters first values anew."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:
@@ -428,7 +431,8 @@ class RMSNorm(Module):
                                 if elementwise_affine else None)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
+        """Give all parameters first values anew."""
         if self.weight is not None:
             init.ones_(self.weight)
 
@@ -474,7 +478,8 @@ class GroupNorm(Module):
             self.register_parameter(name, Parameter(creation.empty(num_channels, device=device, dtype=dtype)) if wanted else None)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
+        """Give all parameters first values anew."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:

@@ -91,7 +91,8 @@ class RNNBase(Module):
                 self._all_weights.append(names)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
+        """Give all parameters first values anew."""
         bound = 1 / math.sqrt(self.hidden_size)
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
@@ -105,7 +106,12 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def check_input(self, input, batch_sizes):
-        """Raise ValueError for an input of another dtype than the weights, RuntimeError for other sizes than expected."""
+        """Raise ValueError for an input of another dtype than the weights, RuntimeError for other sizes than expected.
+
+        Args:
+            input: (L, N, input_size), or (sum of lengths, input_size) with
+            batch_sizes: of a PackedSequence, or None.
+        """
         weight = getattr(self, self._all_weights[0][0])
         have, want = input.layout.dtype, weight.layout.dtype
         if have is not want:

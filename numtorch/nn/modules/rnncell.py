@@ -39,7 +39,8 @@ class RNNCellBase(Module):
             self.register_parameter(name, Parameter(creation.empty(width, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
+        """Give all parameters first values anew."""
         bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)

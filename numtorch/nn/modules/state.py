@@ -43,33 +43,72 @@ class State:
         return () if self._state_hooks is None else tuple(self._state_hooks[kind].values())
 
     def register_state_dict_pre_hook(self, hook):
-        """Have `hook(module, prefix, keep_vars)` called before this module's state is collected."""
+        """Have `hook(module, prefix, keep_vars)` called before this module's state is collected.
+
+        Args:
+            hook: the function.
+
+        Returns:
+            A handle whose `remove()` takes the hook off.
+        """
         return self._state_table("save_pre").add(hook)
 
     def register_state_dict_post_hook(self, hook):
-        """Have `hook(module, state_dict, prefix, local_metadata)` called after this module's state is collected."""
+        """Have `hook(module, state_dict, prefix, local_metadata)` called after this module's state is collected.
+
+        Args:
+            hook: the function; it may return another dict to go on with.
+
+        Returns:
+            A handle whose `remove()` takes the hook off.
+        """
         return self._state_table("save").add(hook)
 
     _register_state_dict_hook = register_state_dict_post_hook
 
     def register_load_state_dict_pre_hook(self, hook):
-        """Have `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` called
-        before this module loads its share of a state."""
+        """Have `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` called before
+        this module loads its share of a state.
+
+        Args:
+            hook: the function; it may change the dict and the lists.
+
+        Returns:
+            A handle whose `remove()` takes the hook off.
+        """
         return self._state_table("load_pre").add(hook)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
         return self._state_table("load_pre").add(hook if with_module else lambda module, *rest: hook(*rest))
 
     def register_load_state_dict_post_hook(self, hook):
-        """Have `hook(module, incompatible_keys)` called after this module has loaded its state."""
+        """Have `hook(module, incompatible_keys)` called after this module has loaded its state.
+
+        Args:
+            hook: the function; it may change the lists of missing and unexpected keys.
+
+        Returns:
+            A handle whose `remove()` takes the hook off.
+        """
         return self._state_table("load_post").add(hook)
 
     def get_extra_state(self):
-        """What else belongs in the state; override it together with `set_extra_state`."""
+        """What else belongs in the state; override it together with `set_extra_state`.
+
+        Raises:
+            RuntimeError: it is not overridden.
+        """
         raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called.")
 
     def set_extra_state(self, state):
-        """Take back what `get_extra_state` gave."""
+        """Take back what `get_extra_state` gave.
+
+        Args:
+            state: that.
+
+        Raises:
+            RuntimeError: it is not overridden.
+        """
         raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
 
     # ------------------------------------------------------------ out
@@ -95,6 +134,9 @@ class State:
             destination: a dict to fill instead of a new one.
             prefix: put before every name.
             keep_vars: give the parameters themselves instead of detached tensors.
+
+        Returns:
+            An ordered dict, whose `_metadata` holds versions of the modules.
 
         Example:
             >>> import numtorch as torch
@@ -180,6 +222,14 @@ class State:
         Raises:
             TypeError: `state_dict` is not a dict.
             RuntimeError: names (with `strict`) or shapes do not match; the message lists them all.
+
+        Example:
+            >>> import numtorch as torch
+            >>> layer = torch.nn.Linear(1, 1)
+            >>> layer.load_state_dict({"weight": torch.ones(1, 1), "bias": torch.zeros(1)})
+            <All keys matched successfully>
+            >>> layer(torch.tensor([2.0])).item()
+            2.0
         """
         if not hasattr(state_dict, "keys"):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")

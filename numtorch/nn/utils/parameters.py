@@ -110,8 +110,22 @@ def _scale_all(tables, rest, max_norm, total_norm):
 def get_total_norm(tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach=None) -> Tensor:
     """The norm of all tensors' elements together.
 
+    Args:
+        tensors: a tensor, or several.
+        norm_type: the norm's order; `inf` for the largest magnitude.
+        error_if_nonfinite: raise for a norm that is not finite.
+        foreach: nothing here, where many tensors are one kernel call.
+
+    Returns:
+        A 0-dim tensor; 0 of no tensors.
+
     Raises:
         RuntimeError: the norm is not finite and `error_if_nonfinite` is set.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([[4.0]])])
+        tensor(5.)
     """
     norm_type = float(norm_type)
     tensors = [tensors] if isinstance(tensors, Tensor) else tensors
@@ -121,20 +135,39 @@ def get_total_norm(tensors, norm_type: float = 2.0, error_if_nonfinite: bool = F
 
 @no_grad()
 def clip_grads_with_norm_(parameters, max_norm: float, total_norm, foreach=None) -> None:
-    """Scale all gradients by max_norm / (total_norm + 1e-6) where that is below 1."""
+    """Scale all gradients in place by max_norm / (total_norm + 1e-6) where that is below 1.
+
+    Args:
+        parameters: a tensor, or several; those without a gradient are left out.
+        max_norm: the largest norm that is left.
+        total_norm: the norm they have, a 0-dim tensor, as `get_total_norm` gives it.
+        foreach: nothing here, where many tensors are one kernel call.
+
+    Example:
+        >>> import numtorch as torch
+        >>> p = torch.nn.Parameter(torch.zeros(2))
+        >>> p.grad = torch.tensor([3.0, 4.0])
+        >>> torch.nn.utils.clip_grads_with_norm_([p], 1.0, torch.tensor(10.0))
+        >>> p.grad
+        tensor([0.3000, 0.4000])
+    """
     tables, rest = _tables(_gradients(parameters), 2.0)
     _scale_all(tables, rest, max_norm, total_norm)
 
 
 @no_grad()
 def clip_grad_norm_(parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach=None) -> Tensor:
-    """Scale all gradients together so that their norm is at most `max_norm`, and return the norm they had.
+    """Scale all gradients in place, together, so that their norm is at most `max_norm` (Pascanu et al. 2013).
 
     Args:
-        parameters: a tensor, or several.
+        parameters: a tensor, or several; those without a gradient are left out.
         max_norm: the largest norm that is left.
         norm_type: the norm's order; `inf` for the largest magnitude.
         error_if_nonfinite: raise rather than scale by what is not finite.
+        foreach: nothing here, where many tensors are one kernel call.
+
+    Returns:
+        The norm they had, a 0-dim tensor.
 
     Raises:
         RuntimeError: the norm is not finite and `error_if_nonfinite` is set.
@@ -157,19 +190,58 @@ def clip_grad_norm_(parameters, max_norm: float, norm_type: float = 2.0, error_i
 
 @no_grad()
 def clip_grad_value_(parameters, clip_value: float, foreach=None) -> None:
-    """Hold every gradient's elements between -clip_value and clip_value."""
+    """Hold every gradient's elements between -clip_value and clip_value, in place.
+
+    Args:
+        parameters: a tensor, or several; those without a gradient are left out.
+        clip_value: the largest magnitude that is left.
+        foreach: nothing here; gradients are clipped one after another.
+
+    Example:
+        >>> import numtorch as torch
+        >>> p = torch.nn.Parameter(torch.zeros(2))
+        >>> p.grad = torch.tensor([-3.0, 0.5])
+        >>> torch.nn.utils.clip_grad_value_([p], 1.0)
+        >>> p.grad
+        tensor([-1.0000,  0.5000])
+    """
     for grad in _gradients(parameters):
         grad.clamp_(-float(clip_value), float(clip_value))
 
 
 def parameters_to_vector(parameters) -> Tensor:
-    """All parameters' elements in one dimension, through which gradients flow."""
+    """All parameters' elements in one dimension, through which gradients flow.
+
+    Args:
+        parameters: tensors of any shapes and one dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.utils.parameters_to_vector([torch.ones(2), torch.zeros(1, 2)])
+        tensor([1., 1., 0., 0.])
+    """
     return cat([p.reshape(-1) for p in parameters])
 
 
 @no_grad()
 def vector_to_parameters(vec: Tensor, parameters) -> None:
-    """Write consecutive parts of a vector into parameters."""
+    """Write consecutive parts of a vector into parameters.
+
+    Args:
+        vec: of as many elements as they have together.
+        parameters: tensors, written in place.
+
+    Raises:
+        TypeError: `vec` is not a Tensor.
+        RuntimeError: too few elements.
+
+    Example:
+        >>> import numtorch as torch
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> torch.nn.utils.vector_to_parameters(torch.tensor([1., 2., 3.]), layer.parameters())
+        >>> layer.bias.item()
+        3.0
+    """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
     start = 0

@@ -11,7 +11,20 @@ from .parametrize import register_parametrization
 
 
 def norm_except_dim(v, pow: float = 2, dim: int = 0) -> Tensor:
-    """The norm over all dimensions but one, kept with extent 1; over all of them with dim -1."""
+    """The norm over all dimensions but one, which is kept, with the others at extent 1.
+
+    Args:
+        v: of any shape.
+        pow: the norm's order.
+        dim: the dimension that is kept; -1 for the norm over all of them, a 0-dim tensor.
+
+    Example:
+        >>> import numtorch as torch
+        >>> from numtorch.nn.utils.parametrizations import norm_except_dim
+        >>> norm_except_dim(torch.tensor([[3., 4.], [0., 1.]]))
+        tensor([[5.],
+                [1.]])
+    """
     if dim == -1:
         return v.norm(pow)
     others = [d for d in range(v.layout.ndim) if d != dim % v.layout.ndim]
@@ -31,13 +44,19 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module, name: str = "weight", dim: int = 0):
-    """Make a weight v * g / |v|, with a length g and a direction v as parameters (`original0` and `original1`).
+    """Make a weight v * g / |v|, with a length g and a direction v as parameters `original0` and `original1` (Salimans and Kingma
+    2016).
 
     Args:
+        module: whose weight.
+        name: the weight's.
         dim: the dimension that keeps lengths of its own; None for one length in all.
 
     Returns:
         The module.
+
+    Raises:
+        ValueError: no such tensor.
 
     Example:
         >>> import numtorch as torch
@@ -89,18 +108,31 @@ class _SpectralNorm(Module):
 
 
 def spectral_norm(module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim=None):
-    """Divide a weight by its largest singular value, which is followed by power iterations while training.
+    """Divide a weight by its largest singular value, which is followed by power iterations while training (Miyato et al. 2018).
 
     Args:
+        module: whose weight.
+        name: the weight's.
         n_power_iterations: iterations at each use.
-        eps: added to lengths against division by 0.
-        dim: the dimension of outputs: 0, and 1 in transposed convolutions.
+        eps: the least length that is divided by.
+        dim: the dimension of outputs; None for 1 in transposed convolutions and else 0.
 
     Returns:
         The module.
 
     Raises:
         ValueError: no such tensor, or no iterations.
+        IndexError: `dim` is out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> layer = torch.nn.Linear(2, 2)
+        >>> _ = torch.nn.init.eye_(layer.weight)
+        >>> _ = torch.nn.init.constant_(layer.weight[0], 0.0)
+        >>> _ = torch.nn.init.constant_(layer.weight[1], 3.0)
+        >>> torch.nn.utils.parametrizations.spectral_norm(layer).weight
+        tensor([[0.0000, 0.0000],
+                [0.7071, 0.7071]], grad_fn=<DivBackward0>)
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):

@@ -19,7 +19,18 @@ _cached = [0, {}]                                        # how many `cached` con
 
 @contextmanager
 def cached():
-    """Inside, parametrised tensors are computed once, not at every use."""
+    """A context in which parametrised tensors are computed once, not at every use.
+
+    Example:
+        >>> import numtorch as torch
+        >>> from numtorch.nn.utils import parametrizations, parametrize
+        >>> layer = parametrizations.weight_norm(torch.nn.Linear(3, 2))
+        >>> with parametrize.cached():
+        ...     print(layer.weight is layer.weight)
+        True
+        >>> layer.weight is layer.weight
+        False
+    """
     _cached[0] += 1
     try:
         yield
@@ -35,10 +46,26 @@ def _kept(made, original):
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, in the order they are applied, and what they start from.
+    """The parametrizations of one tensor, in the order they are applied, and what they start from. `register_parametrization`
+    makes it.
+
+    Args:
+        modules: the parametrizations.
+        original: the tensor as it was, which their right inverses take to what is stored.
+        unsafe: do not check that shape and dtype stay.
 
     Attributes:
         original, or original0, original1, ...: what is stored.
+
+    Raises:
+        ValueError: no modules, or a tensor whose shape or dtype would change.
+
+    Example:
+        >>> import numtorch as torch
+        >>> from numtorch.nn.utils import parametrizations
+        >>> layer = parametrizations.weight_norm(torch.nn.Linear(3, 2))
+        >>> type(layer.parametrizations.weight).__name__, layer.parametrizations.weight.original1.shape
+        ('ParametrizationList', torch.Size([2, 3]))
     """
 
     def __init__(self, modules, original, unsafe: bool = False):
@@ -85,7 +112,14 @@ class ParametrizationList(ModuleList):
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
     def right_inverse(self, value) -> None:
-        """Store what the parametrizations make `value` of. Raises RuntimeError for one without a `right_inverse`."""
+        """Store what the parametrizations make of a value.
+
+        Args:
+            value: of the shape and dtype that the parametrised tensor has.
+
+        Raises:
+            RuntimeError: one of them has no `right_inverse`.
+        """
         with no_grad():
             for each in reversed(list(self)):
                 if not hasattr(each, "right_inverse"):
@@ -103,7 +137,19 @@ class ParametrizationList(ModuleList):
 
 
 def is_parametrized(module, tensor_name=None) -> bool:
-    """Whether a module has parametrizations (of that tensor)."""
+    """Whether a module has parametrizations.
+
+    Args:
+        module: the module.
+        tensor_name: of which tensor; None for any.
+
+    Example:
+        >>> import numtorch as torch
+        >>> from numtorch.nn.utils import parametrizations, parametrize
+        >>> layer = parametrizations.weight_norm(torch.nn.Linear(3, 2))
+        >>> parametrize.is_parametrized(layer), parametrize.is_parametrized(layer, "bias")
+        (True, False)
+    """
     parametrizations = getattr(module, "parametrizations", None)
     if not isinstance(parametrizations, ModuleDict):
         return False
@@ -145,8 +191,10 @@ def register_parametrization(module, tensor_name: str, parametrization, *, unsaf
     """Make a parameter or buffer what `parametrization` computes from a stored tensor. More of them are applied one after another.
 
     Args:
-        parametrization: a Module of the stored tensor. Its `right_inverse`, if it has one, says what to store for a given value
-            (a tensor or several, which its forward then takes).
+        module: whose tensor.
+        tensor_name: the parameter's or buffer's name.
+        parametrization: a Module of the stored tensor. Its `right_inverse`, if it has one, says what to store for a given value (a
+            tensor or several, which its forward then takes).
         unsafe: do not check that shape and dtype stay.
 
     Returns:
@@ -194,6 +242,8 @@ def remove_parametrizations(module, tensor_name: str, leave_parametrized: bool =
     """Store a tensor as such again.
 
     Args:
+        module: whose tensor.
+        tensor_name: its name.
         leave_parametrized: keep the value that the parametrizations give; else the one that was stored.
 
     Returns:
@@ -201,6 +251,13 @@ def remove_parametrizations(module, tensor_name: str, leave_parametrized: bool =
 
     Raises:
         ValueError: it is not parametrised, or is made of several tensors and not to be left so.
+
+    Example:
+        >>> import numtorch as torch
+        >>> from numtorch.nn.utils import parametrizations, parametrize
+        >>> layer = parametrizations.weight_norm(torch.nn.Linear(3, 2))
+        >>> list(parametrize.remove_parametrizations(layer, "weight").state_dict())
+        ['bias', 'weight']
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -229,12 +286,40 @@ def remove_parametrizations(module, tensor_name: str, leave_parametrized: bool =
 
 
 def type_before_parametrizations(module) -> type:
-    """The class a module had before it was given parametrizations."""
+    """The class a module had before it was given parametrizations.
+
+    Args:
+        module: with or without them.
+
+    Example:
+        >>> import numtorch as torch
+        >>> from numtorch.nn.utils import parametrizations, parametrize
+        >>> layer = parametrizations.weight_norm(torch.nn.Linear(3, 2))
+        >>> type(layer).__name__, parametrize.type_before_parametrizations(layer).__name__
+        ('ParametrizedLinear', 'Linear')
+    """
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def transfer_parametrizations_and_params(from_module: Module, to_module: Module, tensor_name=None) -> Module:
-    """Give another module the parametrizations of one (or of one tensor), with what they store, and return it."""
+    """Give a module the parametrizations of another, with what they store.
+
+    Args:
+        from_module: whose parametrizations; they are shared.
+        to_module: with tensors of the same names.
+        tensor_name: of which tensor; None for all.
+
+    Returns:
+        `to_module`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> from numtorch.nn.utils import parametrizations, parametrize
+        >>> layer = parametrizations.weight_norm(torch.nn.Linear(3, 2))
+        >>> other = parametrize.transfer_parametrizations_and_params(layer, torch.nn.Linear(3, 2))
+        >>> torch.equal(other.weight, layer.weight)
+        True
+    """
     if not is_parametrized(from_module):
         return to_module
     for name in [tensor_name] if tensor_name is not None else list(from_module.parametrizations):

@@ -32,11 +32,22 @@ class PackedSequence(_Fields):
     """Sequences without padding: all first elements, longest sequence first, then all second ones, and so on. Made by
     `pack_padded_sequence` and `pack_sequence`.
 
-    Attributes:
+    Args:
         data: (sum of lengths, *).
         batch_sizes: how many sequences reach each step, an int64 tensor on the CPU.
         sorted_indices: for each place in a step, the sequence that has it; None when they came in order.
         unsorted_indices: the inverse.
+
+    Attributes are the arguments.
+
+    Raises:
+        ValueError: `batch_sizes` on another device.
+
+    Example:
+        >>> import numtorch as torch
+        >>> packed = torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])])
+        >>> packed.data, packed.batch_sizes
+        (tensor([1, 4, 2, 5, 3]), tensor([2, 2, 1]))
     """
 
     __slots__ = ()
@@ -54,7 +65,11 @@ class PackedSequence(_Fields):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args, **kwargs) -> PackedSequence:
-        """With the data converted as by `Tensor.to`; itself when nothing changes."""
+        """With the data converted as by `Tensor.to`; itself when nothing changes.
+
+        Args:
+            args, kwargs: those of `Tensor.to`.
+        """
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -62,13 +77,20 @@ class PackedSequence(_Fields):
         return type(self)(data, self.batch_sizes, *sides)
 
     def cpu(self) -> PackedSequence:
+        """In host memory."""
         return self.to("cpu")
 
     def cuda(self, device=None) -> PackedSequence:
+        """On a CUDA device.
+
+        Args:
+            device: which; the current one when None.
+        """
         return self.to("cuda" if device is None else device)
 
     @property
     def is_cuda(self) -> bool:
+        """Whether the data is on a CUDA device."""
         return self.data.is_cuda
 
 
@@ -84,7 +106,19 @@ for _name in ("double", "float", "half", "long", "int", "short"):
 
 
 def invert_permutation(permutation):
-    """The permutation that undoes one; None for None."""
+    """The permutation that undoes one.
+
+    Args:
+        permutation: int64 (N), or None.
+
+    Returns:
+        int64 (N); None for None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.utils.rnn.invert_permutation(torch.tensor([2, 0, 1]))
+        tensor([1, 2, 0])
+    """
     if permutation is None:
         return None
     count = permutation.layout.shape[0]
@@ -103,10 +137,20 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
     Args:
         input: (L, N, *), or (N, L, *) with `batch_first`.
         lengths: the length of each sequence, a list or a tensor on the CPU.
+        batch_first: the order of the first two dimensions.
         enforce_sorted: expect lengths that never rise; otherwise the sequences are sorted.
+
+    Returns:
+        A `PackedSequence` with data (sum of lengths, *).
 
     Raises:
         RuntimeError: lengths that do not match the input, are not positive, or rise although they must not.
+
+    Example:
+        >>> import numtorch as torch
+        >>> padded = torch.tensor([[1, 4], [2, 5], [3, 0]])
+        >>> torch.nn.utils.rnn.pack_padded_sequence(padded, [3, 2]).data
+        tensor([1, 4, 2, 5, 3])
     """
     lengths = lengths.to(int64) if isinstance(lengths, Tensor) else creation.tensor(list(lengths), dtype=int64)
     if batch_first:
@@ -140,15 +184,23 @@ def pad_packed_sequence(sequence, batch_first: bool = False, padding_value: floa
     """The inverse of `pack_padded_sequence`.
 
     Args:
+        sequence: a `PackedSequence`.
         batch_first: give (N, L, *) instead of (L, N, *).
         padding_value: what stands after the end of a sequence.
         total_length: pad to this many steps instead of to the longest sequence.
 
     Returns:
-        The padded sequences in their first order, and their lengths.
+        The padded sequences in their first order, and their lengths, int64 (N).
 
     Raises:
         ValueError: `total_length` is less than the longest sequence.
+
+    Example:
+        >>> import numtorch as torch
+        >>> packed = torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])])
+        >>> torch.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+        (tensor([[1, 2, 3],
+                [4, 5, 0]]), tensor([3, 2]))
     """
     data, sizes = sequence.data, sequence.batch_sizes
     steps, batch = sizes.layout.shape[0], int(sizes[0])
@@ -168,14 +220,25 @@ def pad_packed_sequence(sequence, batch_first: bool = False, padding_value: floa
 
 
 def pad_sequence(sequences, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Tensor:
-    """Sequences (L_i, *) as one tensor (L, N, *), or (N, L, *) with `batch_first`, where L is the longest.
+    """Sequences of different lengths as one tensor.
 
     Args:
+        sequences: tensors (L_i, *), of which the longest has length L.
+        batch_first: give (N, L, *) instead of (L, N, *).
         padding_value: what fills up the others.
         padding_side: `"right"` or `"left"`: at which end.
 
+    Returns:
+        (L, N, *) or (N, L, *).
+
     Raises:
         RuntimeError: no sequences, not an iterable, or another side.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.utils.rnn.pad_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])], batch_first=True)
+        tensor([[1, 2, 3],
+                [4, 5, 0]])
     """
     if not hasattr(sequences, "__iter__"):
         raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
@@ -198,7 +261,21 @@ def pad_sequence(sequences, batch_first: bool = False, padding_value: float = 0.
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first: bool = False) -> list:
-    """The inverse of `pad_sequence`: a list of sequences of the given lengths."""
+    """The inverse of `pad_sequence`.
+
+    Args:
+        padded_sequences: (L, N, *), or (N, L, *) with `batch_first`.
+        lengths: (N), a list or a tensor.
+        batch_first: the order of the first two dimensions.
+
+    Returns:
+        A list of N tensors (L_i, *).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.utils.rnn.unpad_sequence(torch.tensor([[1, 2, 3], [4, 5, 0]]), [3, 2], batch_first=True)
+        [tensor([1, 2, 3]), tensor([4, 5])]
+    """
     if not batch_first:
         padded_sequences = transpose(padded_sequences, 0, 1)
     values = lengths.tolist() if isinstance(lengths, Tensor) else list(lengths)
@@ -206,11 +283,40 @@ def unpad_sequence(padded_sequences, lengths, batch_first: bool = False) -> list
 
 
 def pack_sequence(sequences, enforce_sorted: bool = True) -> PackedSequence:
-    """Pack a list of sequences (L_i, *); with `enforce_sorted` they must come longest first."""
+    """Pack sequences of different lengths.
+
+    Args:
+        sequences: a list of tensors (L_i, *).
+        enforce_sorted: expect the longest first; otherwise the sequences are sorted.
+
+    Returns:
+        A `PackedSequence` with data (sum of lengths, *).
+
+    Raises:
+        RuntimeError: lengths that rise although they must not.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.utils.rnn.pack_sequence([torch.tensor([4, 5]), torch.tensor([1, 2, 3])], enforce_sorted=False).data
+        tensor([1, 4, 2, 5, 3])
+    """
     return pack_padded_sequence(pad_sequence(sequences), [s.layout.shape[0] for s in sequences], enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences) -> list:
-    """The inverse of `pack_sequence`."""
+    """The inverse of `pack_sequence`.
+
+    Args:
+        packed_sequences: a `PackedSequence`.
+
+    Returns:
+        A list of tensors (L_i, *).
+
+    Example:
+        >>> import numtorch as torch
+        >>> packed = torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])])
+        >>> torch.nn.utils.rnn.unpack_sequence(packed)
+        [tensor([1, 2, 3]), tensor([4, 5])]
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

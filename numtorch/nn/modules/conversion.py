@@ -1,0 +1,136 @@
+"""Moving a module's parameters and buffers to other devices, and casting them to other dtypes."""
+from __future__ import annotations
+
+from ...autograd.graph import Leaf
+from ...autograd.modes import no_grad
+from ...devices import device as as_device
+from ...dtypes import bfloat16, float16, float32, float64
+from ...dtypes import dtype as dtype_class
+from ...tensor import Tensor
+
+
+class Conversion:
+    """What a Module can do about the memory of its tensors. Each method changes them in place and returns the module."""
+
+    def _apply(self, fn, recurse=True):
+        """Replace every parameter's and buffer's memory (and that of gradients) by `fn` of it. Parameters stay the same objects."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        with no_grad():
+            for parameter in self._parameters.values():
+                if parameter is not None:
+                    _convert(parameter, fn)
+            for name, buffer in self._buffers.items():
+                if buffer is not None:
+                    self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args, dtype=None, device=None, non_blocking: bool = False, memory_format=None):
+        """Move or cast parameters and buffers; a dtype applies to those of floating point and complex dtypes only.
+
+        Args:
+            args: a dtype, a device, both, or a tensor to follow.
+            dtype, device: the same by name.
+            non_blocking, memory_format: accepted; copies are complete when the call returns, and layouts stay.
+
+        Returns:
+            This module.
+
+        Raises:
+            TypeError: the dtype is neither floating-point nor complex.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.nn.Linear(2, 2).to(torch.float64).weight.dtype
+            torch.float64
+        """
+        for value in args:
+            if isinstance(value, Tensor):
+                dtype, device = value.layout.dtype, value.layout.device
+            elif isinstance(value, dtype_class):
+                dtype = value
+            elif value is not None and not isinstance(value, bool):
+                device = as_device(value)
+        if dtype is not None and dtype.category < 2:
+            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+        return self._apply(lambda t: t.to(device=device, dtype=dtype if t.layout.dtype.category >= 2 else None))
+
+    def _cast(self, dtype):
+        return self._apply(lambda t: t.to(dtype) if t.layout.dtype.is_floating_point else t)
+
+    def float(self):
+        """Floating-point parameters and buffers as float32. Returns this module."""
+        return self._cast(float32)
+
+    def double(self):
+        """Floating-point parameters and buffers as float64. Returns this module."""
+        return self._cast(float64)
+
+    def half(self):
+        """Floating-point parameters and buffers as float16. Returns this module."""
+        return self._cast(float16)
+
+    def bfloat16(self):
+        """Floating-point parameters and buffers as bfloat16. Returns this module."""
+        return self._cast(bfloat16)
+
+    def type(self, dst_type):
+        """All parameters and buffers as another dtype.
+
+        Args:
+            dst_type: the dtype.
+
+        Returns:
+            This module.
+
+        Raises:
+            RuntimeError: integers for a parameter that is learned.
+        """
+        return self._apply(lambda t: t.to(dst_type))
+
+    def cpu(self):
+        """Everything in host memory. Returns this module."""
+        return self._apply(lambda t: t.cpu())
+
+    def cuda(self, device=None):
+        """Everything on a CUDA device.
+
+        Args:
+            device: which; the current one when None.
+
+        Returns:
+            This module.
+        """
+        return self._apply(lambda t: t.cuda(device))
+
+    def to_empty(self, *, device, recurse: bool = True):
+        """Everything on a device, with uninitialised memory.
+
+        Args:
+            device: which.
+            recurse: the modules below too.
+
+        Returns:
+            This module.
+        """
+        return self._apply(lambda t: t.new_empty(t.layout.shape, device=device), recurse)
+
+    def share_memory(self):
+        """Everything in memory that other processes can share. Returns this module."""
+        return self._apply(lambda t: t.share_memory_())
+
+
+def _convert(parameter, fn):
+    """Give a parameter, and its gradient, the memory of what `fn` makes of them."""
+    for tensor in (parameter, parameter.grad):
+        if tensor is None:
+            continue
+        bare = tensor.detach()
+        made = fn(bare)
+        if made is not bare:
+            if tensor.requires_grad and made.layout.dtype.category < 2:
+                raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+            tensor.storage, tensor.address, tensor.layout = made.storage, made.address, made.layout
+            if type(tensor.node) is Leaf:
+                tensor.node.layout = made.layout
