@@ -234,7 +234,10 @@ FITS = {
     "ERFINV_MIDDLE": (lambda s: erfinv_ratio((s + mp.mpf("3.25")) ** 2),
                 lambda s: 1 / (s + 3), mp.mpf("2.44") - mp.mpf("3.25"), (0.85, 0.80), 9, 21),
     "ERFINV_TAIL": (lambda s: erfinv_ratio((s + 5) ** 2), lambda s: 1 / (s + 5), -1.01, 1.1, 0, 19),
-    # lgamma(2 + y) = y * LGAMMA(y), |y| <= 1/2
+    # lgamma(1 + y) = y * LGAMMA_ONE(y) to y = 1/4, lgamma(2 + y) = y * LGAMMA(y), |y| <= 1/2; between them the function has its
+    # minimum, and lgamma(3/2 + y) = lgamma(3/2) + y * LGAMMA_MIDDLE(y), |y| <= 1/4
+    "LGAMMA_ONE": (series(lambda y: mp.loggamma(1 + y) / y, -mp.euler), one, -0.5, 0.25, 11, 25),
+    "LGAMMA_MIDDLE": (series(lambda y: (mp.loggamma(1.5 + y) - mp.loggamma(1.5)) / y, mp.digamma(1.5)), one, -0.25, 0.25, 8, 16),
     "LGAMMA": (series(lambda y: mp.loggamma(2 + y) / y, 1 - mp.euler), one, -0.5, 0.5, 9, 19),
     # lgamma(x) = (x - 1/2) (log(x) - 1) + (log(2 pi) - 1) / 2 + STIRLING(1 / x**2) / x, x >= 8
     "STIRLING": (series(stirling_rest, mp.mpf(1) / 12), lambda z: z, 0, mp.mpf(1) / 64, 2, 6),
@@ -281,6 +284,23 @@ def log_tables(dtype, base):
         values.append(best[2])
     inverses, values = [*inverses, float(unit) / 2], [*values, float(two)]
     return [[*row[1:], row[0]] for row in (inverses, values)]
+
+
+def split_log_tables(dtype, base):
+    """(unit / c, the high and the low part of log(c)) as above. The high parts have so few bits that adding them to e * log(2)'s is
+    exact; log(2)'s is below, so that the low part has its sign and infinities stay."""
+    grid = mp.mpf(2) ** (-16 if dtype is np.float32 else -42)
+    steps, unit = 31 if dtype is np.float32 else 15, mp.mpf(float(dtype(float(mp.log(mp.e, base)))))
+    two = mp.floor(mp.log(2, base) / grid) * grid
+    inverses, highs, lows = [float(unit)], [0.0], [0.0]
+    for j in range(1, steps):
+        inverses.append(float(dtype(float(unit / (1 + mp.mpf(j) / steps)))))
+        exact = mp.log(unit / mp.mpf(inverses[-1]), base)
+        high = mp.nint(exact / grid) * grid
+        highs.append(float(high))
+        lows.append(float(dtype(float(exact - high))))
+    rows = [*inverses, float(unit) / 2], [*highs, float(two)], [*lows, float(dtype(float(mp.log(2, base) - two)))]
+    return [[*row[1:], row[0]] for row in rows]
 
 
 def pow_tables(dtype):
@@ -449,7 +469,9 @@ def tables():
             yield name, values, dtype
         for part, values in zip(("INVERSE", "HIGH", "LOW"), pow_tables(dtype)):
             yield "POW_" + part, values, dtype
-        for name, base in (("LOG", mp.e), ("LOG2", 2), ("LOG10", 10)):
+        for part, values in zip(("INVERSE", "HIGH", "LOW"), split_log_tables(dtype, 10)):
+            yield "LOG10_" + part, values, dtype
+        for name, base in (("LOG", mp.e), ("LOG2", 2)):
             inverses, values = log_tables(dtype, base)
             yield name + "_INVERSE", inverses, dtype
             yield name + "_TABLE", values, dtype

@@ -99,7 +99,12 @@ def _erfinv(x):
 
 
 # ---------------------------------------------------------------- gamma function
-lgamma_polynomial = polynomial("lgamma_polynomial", c.LGAMMA32, c.LGAMMA64)
+lgamma_one_rest = polynomial("lgamma_one_rest", c.LGAMMA_ONE32[1:], c.LGAMMA_ONE64[1:])
+lgamma_rest = polynomial("lgamma_rest", c.LGAMMA32[1:], c.LGAMMA64[1:])
+LGAMMA_ONE, LGAMMA = constant(c.LGAMMA_ONE32[0], c.LGAMMA_ONE64[0]), constant(c.LGAMMA32[0], c.LGAMMA64[0])
+lgamma_middle = polynomial("lgamma_middle", c.LGAMMA_MIDDLE32, c.LGAMMA_MIDDLE64)
+LGAMMA_MIDDLE = constant(-0.12078224122524261, -0.12078223763524522)      # lgamma(3/2)
+LGAMMA_MIDDLE_LOW = constant(3.5899973924005753e-09, -4.1797047492946264e-18)
 stirling_polynomial = polynomial("stirling_polynomial", c.STIRLING32, c.STIRLING64)
 digamma_polynomial = polynomial("digamma_polynomial", c.DIGAMMA32, c.DIGAMMA64)
 STIRLING_CONSTANT = constant((math.log(2 * math.pi) - 1) / 2)
@@ -108,20 +113,26 @@ LARGEST = constant(3.4028234663852886e38, 1.7976931348623157e308)
 
 
 def _lgamma_positive(a):
-    """log(gamma(a)), a >= 0: moved into [1.5, 2.5) by gamma(a + 1) = a gamma(a), or from 8 up by Stirling's series."""
-    up = select(a < 0.5, a * (a + 1.0), select(a < 1.5, a, 1.0))
-    b = select(a < 0.5, a + 2.0, select(a < 1.5, a + 1.0, a))
+    """log(gamma(a)), a >= 0: moved into [1.5, 2.5) by gamma(a + 1) = a gamma(a), or from 8 up by Stirling's series. Between 0.5 and
+    2.5 there are polynomials alone: moved from below 1.5, log(a) would cancel most of the other, which left 9 ulp."""
+    b = select(a < 1.5, 2.0, a)
     down = 1.0
     for _ in range(6):
         step = b >= 2.5
         b = select(step, b - 1.0, b)
         down = down * select(step, b, 1.0)
     large = a >= 8.0
-    logarithm = log(select(large, a, select(a < 1.5, up, down)))
+    logarithm = log(select(large, a, select(a < 0.5, a * (a + 1.0), down)))
     y = select(a < 0.5, a, select(a < 1.5, a - 1.0, b - 2.0))   # exactly
-    near = y * lgamma_polynomial(y) + select(a < 1.5, -logarithm, logarithm)
+    one = (a >= 0.5) & (a < 1.25)
+    rest = select(one, lgamma_one_rest(y), lgamma_rest(y))
+    near = fma(y, select(one, LGAMMA_ONE, LGAMMA), y * y * rest) + select(a < 0.5, -logarithm, logarithm)
+    t = a - 1.5
+    middle = LGAMMA_MIDDLE + fma(t, lgamma_middle(t), LGAMMA_MIDDLE_LOW)
+    near = select(fabs(t) <= 0.25, middle, near)
     inverse = 1.0 / select(large, a, 8.0)
-    far = (a - 0.5) * (logarithm - 1.0) + fma(stirling_polynomial(inverse * inverse), inverse, STIRLING_CONSTANT)
+    less = logarithm - 1.0
+    far = fma(a, less, fma(stirling_polynomial(inverse * inverse), inverse, fma(-0.5, less, STIRLING_CONSTANT)))
     return select(large, select(a > LARGEST, a, far), near)
 
 

@@ -172,20 +172,23 @@ def _logarithm(name):
 
 log_parts, log1p_short, log = _logarithm("log")
 log2 = _logarithm("log2")[2]
-LOG10_E_HIGH, LOG10_E_LOW = float(np.float32(math.log10(math.e))), -1.010305e-08
+LOG10_2_HIGH, LOG10_2_LOW = (constant(*pair) for pair in zip(
+    (entries.LOG10_HIGH32[-2], entries.LOG10_LOW32[-2]), (entries.LOG10_HIGH64[-2], entries.LOG10_LOW64[-2])))
+LOG10_E = constant(entries.LOG10_INVERSE32[-1], entries.LOG10_INVERSE64[-1])
+log10_inverse = tables("log10_inverse", entries.LOG10_INVERSE32, entries.LOG10_INVERSE64)
+log10_high = tables("log10_high", entries.LOG10_HIGH32, entries.LOG10_HIGH64)
+log10_low = tables("log10_low", entries.LOG10_LOW32, entries.LOG10_LOW64)
+log10_short = split_polynomial("log10_short", c.LOG10_SHORT32, c.LOG10_SHORT64)
 
 
-def _log10_32(x):
-    """Base-10 logarithm: the natural one in two floats, times log10(e). By tables of its own it had 2.4 ulp: log10(2) is far from a
-    float32."""
-    s, r, _ = log_parts(x)
-    tail = log1p_short(r)
-    high = s + tail
-    low = within(tail - (high - s), 1.0)                     # not NaN where s is infinite
-    return fma(high, LOG10_E_HIGH, fma(within(high, 1000.0), LOG10_E_LOW, low * LOG10_E_HIGH))
-
-
-log10 = ByPrecision(body32(_log10_32), _logarithm("log10")[2].float64)
+def _log10(x):
+    """Base-10 logarithm, exact for powers of ten: what is rounded is all small but the last sum."""
+    m, e = mantissa_of(x), exponent_of(x)
+    place = bits_of(fma(m, STEPS, ROUND_MAGIC))
+    r = fma(m, log10_inverse(place), -LOG10_E)
+    square = r * r
+    tail = fma(log10_short(r, square), square, r)
+    return fma(e, LOG10_2_HIGH, log10_high(place)) + (tail + fma(e, LOG10_2_LOW, log10_low(place)))
 
 
 def _log1p(x):
@@ -328,6 +331,6 @@ def _tanh64(x):
     return copysign(fma(left, y, t), x)
 
 
-exp2, expm1, log1p = both(_exp2), both(_expm1), both(_log1p)
+exp2, expm1, log1p, log10 = both(_exp2), both(_expm1), both(_log1p), both(_log10)
 erf = ByPrecision(erf_far.float32, body64(_erf64))
 tanh, sigmoid = ByPrecision(body32(_tanh32), body64(_tanh64)), both(_sigmoid)
