@@ -118,3 +118,11 @@ def test_random_slopes():
     slopes = -found[::2]
     assert bool((found[1::2] == 2).all()) and 0.2 <= slopes.min().item() < 0.22 and 0.38 < slopes.max().item() <= 0.4
     assert torch.allclose(layer.eval()(x)[:2], torch.tensor([-0.3, 2.0])) and repr(layer) == "RReLU(lower=0.2, upper=0.4)"
+
+
+def test_an_uninitialized_buffer_is_a_buffer():
+    module = nn.Module()
+    module.kept, module.left = nn.UninitializedBuffer(), nn.UninitializedBuffer(persistent=False)
+    module.kept.materialize((2,))
+    assert [name for name, _ in module.named_buffers()] == ["kept", "left"] and list(module.state_dict()) == ["kept"]
+    assert type(module.kept) is torch.Tensor and module.kept.shape == (2,)

@@ -296,6 +296,15 @@ def test_lists_and_dicts():
                                "  (1): Parameter containing: [torch.float32 of size 2]\n)")
 
 
+def test_linear_with_a_vector():
+    x, w = leaf(values(2, 3)), leaf(values(3))
+    out = F.linear(x, w, torch.tensor(1.0, dtype=torch.float64))
+    np.testing.assert_allclose(out.detach().numpy(), x.detach().numpy() @ w.detach().numpy() + 1)
+    assert out.shape == (2,) and gradcheck(F.linear, [x, w])
+    with pytest.raises(RuntimeError, match="1 or 2 dimensions, got 3"):
+        F.linear(x, w.expand(1, 1, 3))
+
+
 def test_parameters_stay_real():
     with pytest.raises(RuntimeError, match="must be floating point or complex"):
         nn.Linear(2, 2).type(torch.int64)

@@ -96,8 +96,8 @@ class DataLoader:
         collate_fn: how a list of examples becomes a batch; `default_collate` when None, and `default_convert` of single examples.
         drop_last: leave out a last batch that is not full.
         generator: whose random numbers to use; the default one's when None.
-        pin_memory, timeout, worker_init_fn, multiprocessing_context, prefetch_factor, persistent_workers: accepted; they are of
-            other processes and devices.
+        pin_memory, timeout, worker_init_fn, multiprocessing_context, prefetch_factor, persistent_workers, pin_memory_device,
+            in_order: accepted; they are of other processes and devices.
 
     Iterating over it gives what `collate_fn` returns; its length is the number of batches.
 
@@ -118,7 +118,8 @@ class DataLoader:
     def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers: int = 0, collate_fn=None,
                  pin_memory: bool = False, drop_last: bool = False, timeout: float = 0, worker_init_fn=None,
                  multiprocessing_context=None,
-                 generator=None, *, prefetch_factor=None, persistent_workers: bool = False):
+                 generator=None, *, prefetch_factor=None, persistent_workers: bool = False, pin_memory_device: str = "",
+                 in_order: bool = True):
         if num_workers:
             if num_workers < 0:
                 raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")

@@ -29,7 +29,7 @@ class _LinearPlan(Product):
 
 def _plan(x, weight, bias):
     if weight.ndim != 2:
-        raise RuntimeError(f"linear(): expected a weight of 2 dimensions, got {weight.ndim}")
+        raise RuntimeError(f"linear(): expected a weight of 1 or 2 dimensions, got {weight.ndim}")
     if x.shape[-1:] != weight.shape[1:]:
         rows = x.numel // x.shape[-1] if x.ndim and x.shape[-1] else 0
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1] if x.ndim else 1} and "
@@ -61,11 +61,11 @@ def linear(input, weight, bias=None) -> Tensor:
 
     Args:
         input: (*, in_features).
-        weight: (out_features, in_features).
-        bias: (out_features), or None.
+        weight: (out_features, in_features), or (in_features).
+        bias: (out_features) or (), or None.
 
     Returns:
-        (*, out_features).
+        (*, out_features), or (*) with a vector.
 
     Raises:
         RuntimeError: sizes that do not match, or different dtypes.
@@ -78,6 +78,9 @@ def linear(input, weight, bias=None) -> Tensor:
     try:
         plan = _plans[input.layout, weight.layout, None if bias is None else bias.layout]
     except (KeyError, AttributeError):
+        if isinstance(weight, Tensor) and weight.layout.ndim == 1:
+            out = matmul(input, weight)
+            return out if bias is None else arithmetic.add(out, bias)
         input, plan = _first_call(input, weight, bias)
     out = plan.run(input, weight, bias)
     node, weight_node, bias_node = input.node, weight.node, None if bias is None else bias.node

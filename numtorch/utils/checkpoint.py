@@ -33,7 +33,7 @@ class CheckpointError(RuntimeError):
 
 
 def checkpoint(function, *args, use_reentrant=None, preserve_rng_state: bool = True, context_fn=None,
-               determinism_check: str = "default", debug: bool = False, **kwargs):
+               determinism_check: str = "default", debug: bool = False, early_stop: bool = True, **kwargs):
     """`function(*args, **kwargs)`, whose intermediate results are computed again in backward instead of being kept (Chen et al.
     2016).
 
@@ -46,6 +46,7 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state: bool = T
         context_fn: returns two context managers, for the first and for the second run.
         determinism_check: `"default"` compares shapes and dtypes of what both runs save, `"none"` does not.
         debug: accepted; the error always says what differed.
+        early_stop: accepted; the second run goes to the end, which also finds what it saves too much.
 
     Returns:
         What `function` returns.

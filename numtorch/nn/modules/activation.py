@@ -1,6 +1,8 @@
 """Activations as modules."""
 from __future__ import annotations
 
+import warnings
+
 from ...ops import creation
 from ...ops.activation import relu
 from ...ops.elementary import tanh
@@ -176,6 +178,7 @@ class Hardtanh(_Options):
     Args:
         min_val, max_val: the least and the largest result.
         inplace: write the result into the input.
+        min_value, max_value: older names of the first two, with a warning.
 
     Any shape -> the same shape.
 
@@ -190,7 +193,11 @@ class Hardtanh(_Options):
 
     names, function = ("min_val", "max_val"), staticmethod(F.hardtanh)
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value=None, max_value=None):
+        for older, name in ((min_value, "min_val"), (max_value, "max_val")):
+            if older is not None:
+                warnings.warn(f"keyword argument `{name}ue` is deprecated and renamed to `{name}`", FutureWarning, stacklevel=2)
+        min_val, max_val = min_val if min_value is None else min_value, max_val if max_value is None else max_value
         if min_val >= max_val:
             raise AssertionError(f"max_val ({max_val}) must be greater than min_val ({min_val})")
         self._set(inplace, min_val=min_val, max_val=max_val)

@@ -5,7 +5,7 @@ import inspect
 
 from ...exchange import make
 from ...tensor import Tensor, new
-from ..parameter import Parameter
+from ..parameter import Buffer, Parameter
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .linear import Linear
 from .module import Module
@@ -67,11 +67,13 @@ class UninitializedParameter(_Uninitialized, Parameter):
         return found
 
 
-class UninitializedBuffer(_Uninitialized, Tensor):
+class UninitializedBuffer(_Uninitialized, Buffer):
     """A buffer whose shape is not known yet.
 
     Args:
+        requires_grad: nothing here; buffers are not learned.
         device, dtype: what it will have; the defaults when None.
+        persistent: whether it is part of a module's `state_dict`.
 
     Example:
         >>> import numtorch as torch
@@ -83,12 +85,13 @@ class UninitializedBuffer(_Uninitialized, Tensor):
 
     __slots__ = ()
 
-    def __new__(cls, device=None, dtype=None):
+    def __new__(cls, requires_grad: bool = False, device=None, dtype=None, persistent: bool = True):
         data, out = make([], dtype, device), new(cls)
         out.storage, out.address, out.layout, out.node = data.storage, data.address, data.layout, None
+        out.persistent = persistent
         return out
 
-    def __init__(self, device=None, dtype=None):
+    def __init__(self, requires_grad: bool = False, device=None, dtype=None, persistent: bool = True):
         pass
 
 
@@ -114,7 +117,7 @@ class _Lazy(Module):
                 parameter.requires_grad, parameter.device, parameter.dtype)
         for name, buffer in template._buffers.items():
             waits = buffer is not None and buffer.layout.ndim
-            self._buffers[name] = UninitializedBuffer(buffer.device, buffer.dtype) if waits else buffer
+            self._buffers[name] = UninitializedBuffer(False, buffer.device, buffer.dtype) if waits else buffer
 
     def has_uninitialized_params(self) -> bool:
         """Whether the size of the input is still unknown."""
@@ -159,10 +162,11 @@ def _lazy(becomes, size, dims):
     """The lazy form of a layer."""
     arguments = "2, 1" if becomes.__name__.startswith("Conv") else "2" if becomes is Linear else ""
     shape = (2, 3, *[4] * dims)
+    first, *others = inspect.signature(becomes).parameters.values()
     doc = f"""`{becomes.__name__}` whose `{size}` is that of its first input.
 
     Args:
-        args, kwargs: those of `{becomes.__name__}`, without `{size}`.
+        {", ".join(p.name for p in others)}: as for `{becomes.__name__}`.
 
     The first call makes it a `{becomes.__name__}`. Its parameters are the objects that were there before, so an optimiser may hold
     them already; loading a state does the same.
@@ -175,7 +179,7 @@ def _lazy(becomes, size, dims):
         (3, '{becomes.__name__}')
     """
     return type("Lazy" + becomes.__name__, (_Lazy,), {"becomes": becomes, "size": size, "dims": dims, "__doc__": doc,
-                                                      "__module__": __name__})
+                                                      "__module__": __name__, "__signature__": inspect.Signature(others)})
 
 
 LazyLinear = _lazy(Linear, "in_features", 0)
@@ -191,7 +195,7 @@ class LazyBatchNorm1d(_lazy(BatchNorm1d, "num_features", 1)):       # type: igno
     """`BatchNorm1d` whose `num_features` is that of its first input, (N, C) or (N, C, L).
 
     Args:
-        args, kwargs: those of `BatchNorm1d`, without `num_features`.
+        eps, momentum, affine, track_running_stats, device, dtype, bias: as for `BatchNorm1d`.
 
     Example:
         >>> import numtorch as torch

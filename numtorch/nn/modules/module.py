@@ -99,7 +99,7 @@ class Module(Members, Conversion, Hooks, State):
             modules[name] = None
             return
         buffers = own.get("_buffers")
-        if type(value) is Buffer:
+        if isinstance(value, Buffer):
             if buffers is None:
                 raise AttributeError("cannot assign buffer before Module.__init__() call")
             self._forget(name)
