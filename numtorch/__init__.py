@@ -91,12 +91,11 @@ from .ops.scatter import gather, index_reduce, scatter, scatter_add, scatter_red
 from .ops.parts import (chunk, dsplit, hsplit, split, split_with_sizes, tensor_split, unbind, unsafe_chunk, unsafe_split,
                         unsafe_split_with_sizes, vsplit)
 from .ops.replace import as_strided_scatter, diagonal_scatter, select_scatter, slice_scatter
+from .ops.slicing import as_strided, diagonal, narrow, narrow_copy, select, unfold
 from .ops.special import i0, igamma, igammac, mvlgamma
 from .ops.statistics import corrcoef, cov, dist, renorm
-from .ops.view import (as_strided, broadcast_to, diagonal, expand, flatten, movedim, narrow, narrow_copy, permute, ravel,
-                       reshape, select,
-                       squeeze,
-                       swapaxes, swapdims, t, transpose, unflatten, unfold, unsqueeze)
+from .ops.view import (broadcast_to, expand, flatten, movedim, permute, ravel, reshape, squeeze, swapaxes, swapdims, t, transpose,
+                       unflatten, unsqueeze)
 from .ops.window import avg_pool1d, max_pool1d, max_pool2d
 from .printing import set_printoptions
 from .storage import empty_cache

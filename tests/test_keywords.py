@@ -63,6 +63,22 @@ ROWS = {
     "tensordot": (lambda t: into(t, lambda out: t.tensordot(m(t), m(t), dims=1, out=out), 2, 2), [[20, 18], [18, 29]]),
     "triangular_solve": (lambda t: t.triangular_solve(input=t.ones(2, 1), A=t.eye(2)).solution, [[1], [1]]),
     "var_mean axis": (lambda t: t.var_mean(m(t), axis=0, keepdims=True)[1], [[3, 3.5]]),
+    "addcmul": (lambda t: t.addcmul(input=m(t), tensor1=m(t), tensor2=m(t), value=2), [[36, 10], [10, 55]]),
+    "cat axis": (lambda t: t.cat((m(t), m(t)), axis=1), [[4, 2, 4, 2], [2, 5, 2, 5]]),
+    "clone": (lambda t: t.clone(input=m(t)), [[4, 2], [2, 5]]),
+    "expand": (lambda t: t.ones(1).expand(size=(2, 2)), [[1, 1], [1, 1]]),
+    "flip": (lambda t: t.flip(m(t), dims=[0]), [[2, 5], [4, 2]]),
+    "lerp": (lambda t: t.lerp(input=t.zeros(1), end=t.ones(1), weight=0.25), [0.25]),
+    "narrow": (lambda t: t.narrow(input=m(t), dim=0, start=0, length=1), [[4, 2]]),
+    "permute": (lambda t: t.permute(input=m(t)[:1], dims=(1, 0)), [[4], [2]]),
+    "pow_": (lambda t: m(t).pow_(exponent=2.0), [[16, 4], [4, 25]]),
+    "repeat": (lambda t: t.ones(1).repeat(repeats=(1, 2)), [[1, 1]]),
+    "repeat_interleave": (lambda t: t.repeat_interleave(m(t), 2, 0, output_size=4)[1], [4, 2]),
+    "reshape": (lambda t: t.reshape(input=m(t), shape=[1, 4]), [[4, 2, 2, 5]]),
+    "split": (lambda t: t.split(tensor=m(t), split_size_or_sections=1, dim=1)[1], [[2], [5]]),
+    "swapaxes": (lambda t: t.swapaxes(m(t)[:1], axis0=0, axis1=1), [[4], [2]]),
+    "tile": (lambda t: t.tile(t.ones(1), dims=(2,)), [1, 1]),
+    "view": (lambda t: m(t).view(size=(4,)), [4, 2, 2, 5]),
 }
 
 

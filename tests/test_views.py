@@ -358,3 +358,15 @@ X = torch.zeros(2, 3, 4)
 def test_messages(attempt, error, message):
     with pytest.raises(error, match=message):
         attempt()
+
+
+@pytest.mark.parametrize("attempt, message", [
+    (lambda: torch.rot90(X, 1, (0, 0)), "rotation dims to be different"), (lambda: torch.hstack([]), "non-empty TensorList"),
+    (lambda: torch.repeat_interleave(X, 2, 0, output_size=3), "allocated size"),
+    (lambda: torch.meshgrid(torch.ones(2), torch.tensor([1]), indexing="ij"), "same dtype"),
+    (lambda: torch.isclose(torch.ones(1), torch.tensor([1])), "did not match"), (lambda: torch.isclose(X, X, rtol=-1), "rtol must be"),
+    (lambda: X.masked_select(torch.ones(2, 3, 4, dtype=torch.uint8)), "expected BoolTensor"),
+])
+def test_refused_as_in_pytorch(attempt, message):
+    with pytest.raises(RuntimeError, match=message):
+        attempt()

@@ -6,7 +6,9 @@ from ..layout import Layout
 from ..tensor import Tensor, view_of
 from .copy import filled
 from .pad import pad
-from .view import add_into, make_view, narrow, reshape, squeeze, unsqueeze
+from .slicing import narrow
+from .view import reshape, squeeze, unsqueeze
+from .viewing import add_into, make_view
 from .window import dense, pair
 
 

@@ -11,7 +11,7 @@ from .elementary import PI, atan2
 from .op import as_operand, method, new_plan_table, registry
 from .pointwise import pointwise
 from .resize import into
-from .view import select
+from .slicing import select
 
 
 # ---------------------------------------------------------------- views

@@ -154,8 +154,13 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
 
     Args:
         args: a dtype, a device, a device and a dtype, or a tensor to follow.
+        dtype, device: the same by name.
+        non_blocking: as in PyTorch; without a meaning.
         copy: make a new tensor even when nothing changes.
         memory_format: the order of its dimensions in memory, such as `torch.channels_last`; kept when None.
+
+    Returns:
+        The tensor itself where nothing changes, else a copy through which gradients pass.
 
     Example:
         >>> import numtorch as torch
@@ -186,7 +191,19 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
 
 
 def _type(self, dtype=None):
-    """This tensor's type name, or this tensor with another dtype."""
+    """This tensor's type as its name, or this tensor with another dtype.
+
+    Args:
+        dtype: a dtype, a tensor type or its name; None asks for the name.
+
+    Raises:
+        ValueError: a name that is none of a type.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1.7]).type(), torch.tensor([1.7]).type(torch.int64)
+        ('torch.FloatTensor', tensor([1]))
+    """
     if dtype is None:
         return f"torch.{'cuda.' if self.is_cuda else ''}{self.layout.dtype.title}Tensor"
     if isinstance(dtype, str):
@@ -204,8 +221,14 @@ method(_type, "type")
 def _cast_method(name, target):
     def cast(self):
         return self if self.layout.dtype is target else _copied(self, target, "to_copy")
-    cast.__name__ = name
-    cast.__doc__ = f"This tensor as {target.name}."
+    cast.__name__ = cast.__qualname__ = name
+    cast.__doc__ = f"""This tensor as {target.name}: itself where it is so, else a copy through which gradients pass.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([0, 1]).{name}().dtype
+        torch.{target.name}
+    """
     method(cast)
 
 
@@ -217,13 +240,28 @@ for _name, _dtype in {"float": "float32", "double": "float64", "half": "float16"
 
 @method
 def type_as(self, other):
-    """This tensor with the dtype and device of another."""
+    """This tensor with the dtype and device of another.
+
+    Args:
+        other: whose they are.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1.7]).type_as(torch.tensor([1]))
+        tensor([1])
+    """
     have, wanted = self.layout, other.layout
     return to_dtype(self, wanted.dtype) if have.device is wanted.device else self.to(other)
 
 
 def _to_cpu(self):
-    """This tensor in host memory."""
+    """This tensor in host memory: itself where it is there.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1.]).cpu().device
+        device(type='cpu')
+    """
     return to_device(self, cpu)
 
 
@@ -231,7 +269,18 @@ method(_to_cpu, "cpu")
 
 
 def _to_cuda(self, device=None):
-    """This tensor on a CUDA device, the current one when none is given."""
+    """This tensor on a CUDA device: itself where it is there.
+
+    Args:
+        device: which, as a number, a name or a `torch.device`; the current one when None.
+
+    Raises:
+        RuntimeError: there is no such device.
+
+    Example:
+        >>> torch.zeros(2).cuda().device                 # doctest: +SKIP
+        device(type='cuda', index=0)
+    """
     return self.to("cuda" if device is None else device)
 
 
@@ -241,17 +290,41 @@ method(_to_cuda, "cuda")
 # ---------------------------------------------------------------- clone, contiguous, detach
 @register
 @method
-def clone(self, *, memory_format=None):
-    """A copy with memory of its own. Gradients pass through."""
+def clone(input, *, memory_format=None):
+    """A copy with memory of its own. Gradients pass through.
+
+    Args:
+        input: (*).
+        memory_format: the order of the copy's dimensions in memory; None or `torch.preserve_format` keeps that of `input`
+            where it is without gaps.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2.])
+        >>> y = x.clone()
+        >>> y[0] = 5.
+        >>> x
+        tensor([1., 2.])
+    """
     if memory_format is None or memory_format == "preserve_format":
-        return _copied(self, self.layout.dtype, "clone")
-    return _copied(self, memory_format, "clone")
+        return _copied(input, input.layout.dtype, "clone")
+    return _copied(input, memory_format, "clone")
 
 
 @register
 @method
 def contiguous(self, memory_format=None):
-    """This tensor when it is row-major without gaps, else a row-major copy."""
+    """This tensor where it is row-major without gaps, else a row-major copy.
+
+    Args:
+        memory_format: another order of the dimensions in memory, such as `torch.channels_last`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.zeros(2, 3).t()
+        >>> x.stride(), x.contiguous().stride()
+        ((1, 3), (2, 1))
+    """
     if memory_format is None or memory_format == "contiguous_format":
         return self if self.layout.contiguous else _copied(self, contiguous_format, "clone")
     return self if self.layout is formatted(self.layout, memory_format) else _copied(self, memory_format, "clone")
@@ -259,16 +332,33 @@ def contiguous(self, memory_format=None):
 
 @register
 @method
-def detach(self):
-    """The same memory and version counter, apart from the graph."""
+def detach(input):
+    """A tensor over the same memory, apart from the graph: no gradient passes.
+
+    Args:
+        input: (*).
+
+    Returns:
+        A tensor that shares memory and version with `input`: a write to it is noticed.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1.], requires_grad=True)
+        >>> x.detach().requires_grad
+        False
+    """
     out = bare()
-    out.storage, out.address, out.layout, out.node = self.storage, self.address, self.layout, None
+    out.storage, out.address, out.layout, out.node = input.storage, input.address, input.layout, None
     return out
 
 
 @method
 def detach_(self):
-    """Take this tensor out of the graph, in place."""
+    """Take this tensor out of the graph, in place.
+
+    Raises:
+        RuntimeError: a view.
+    """
     if self._base is not None:
         raise RuntimeError("Can't detach views in-place. Use detach() instead. ")
     self.node = None
@@ -276,7 +366,22 @@ def detach_(self):
 
 
 def _data(self):
-    """The same memory, apart from the graph, with a version counter of its own: writes to it are not noticed."""
+    """The same memory, apart from the graph, with a version counter of its own: writes to it are not noticed.
+
+    Assigned to, this tensor takes on the memory, shape and dtype of another.
+
+    Raises:
+        TypeError: what is assigned is not a tensor.
+        RuntimeError: integers are assigned to a tensor that requires grad.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1.], requires_grad=True)
+        >>> x.data.mul_(3)
+        tensor([3.])
+        >>> x
+        tensor([3.], requires_grad=True)
+    """
     return wrap(self.storage.alias(), self.address, self.layout)
 
 
@@ -297,10 +402,21 @@ Tensor.data = property(_data, _set_data)
 @register
 @method
 def copy_(self, src, non_blocking: bool = False):
-    """Write `src` (a tensor or number, broadcast and cast) into this tensor and return it.
+    """Write `src` into this tensor and return it.
+
+    Args:
+        src: a tensor or number, broadcast and cast to this tensor.
+        non_blocking: as in PyTorch; without a meaning.
 
     Raises:
-        RuntimeError: `src` does not broadcast to this shape, or elements of this tensor share memory.
+        RuntimeError: `src` does not broadcast to this shape, elements of this tensor share memory, or it is a leaf that
+            requires a gradient.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2, 2).copy_(torch.tensor([1., 2.]))
+        tensor([[1., 2.],
+                [1., 2.]])
     """
     try:
         writing = _writings[src.layout, self.layout]

@@ -5,7 +5,8 @@ from ..layout import wrap_dims
 from ..tensor import Tensor
 from .copy import to_dtype
 from .join import cat
-from .view import narrow, reshape
+from .slicing import narrow
+from .view import reshape
 
 
 def _slope(x, dim, spacing, edge_order):

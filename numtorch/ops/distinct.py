@@ -22,7 +22,8 @@ from .order import searchsorted, sort
 from .resize import into, into_all
 from .scan import cumsum, diff
 from .scatter import scatter_, value_selecting_backward
-from .view import movedim, narrow, reshape, select, transpose
+from .slicing import narrow, select
+from .view import movedim, reshape, transpose
 
 _run_plans = new_plan_table()
 

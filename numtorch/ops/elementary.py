@@ -192,7 +192,7 @@ erfinv = _elementary("erfinv", """Inverse of the error function, elementwise: in
         >>> torch.erfinv(torch.tensor([-1., 0., 0.5]))
         tensor([  -inf, 0.0000, 0.4769])
     """, 10, refuses=UNORDERED)
-lgamma = _elementary("lgamma", """Logarithm of |gamma(x)|, elementwise: infinite at 0 and the integers below; within 8 ulp above 0.
+lgamma = _elementary("lgamma", """Logarithm of |gamma(x)|, elementwise: infinite at 0 and the integers below; within 3 ulp above 0.
 
     Example:
         >>> import numtorch as torch

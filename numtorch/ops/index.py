@@ -24,7 +24,8 @@ from .gather import fit_value, index_values, put_values
 from .mask import masked_scatter_, nonzero, replace_where, select_true
 from .op import method
 from .parts import unbind
-from .view import make_view, reshape, reshape_vjp, separate, unsqueeze
+from .view import reshape, reshape_vjp, unsqueeze
+from .viewing import make_view, separate
 
 _ROW = ("row",)
 
@@ -465,9 +466,27 @@ def index_put_(self, indices, values, accumulate: bool = False):
 
 @register
 @method
-def index_put(self, indices, values, accumulate: bool = False):
-    """A copy of this tensor after `index_put_`."""
-    return index_put_(clone(self), indices, values, accumulate)
+def index_put(input, indices, values, accumulate: bool = False):
+    """A copy of this tensor after `index_put_`: with `values` at the places that indices name.
+
+    Args:
+        input: the tensor that is copied.
+        indices: a tuple of integer tensors, broadcast with each other, one for each of the first dimensions; or of bools.
+        values: what is put there, broadcast to the places; of the same dtype.
+        accumulate: add to what is there, each place as often as it is named.
+
+    Raises:
+        IndexError: an index beyond its dimension.
+        RuntimeError: values that do not fit, or of another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.zeros(2, 2)
+        >>> x.index_put((torch.tensor([0, 1]), torch.tensor([1, 1])), torch.tensor([5., 6.]))
+        tensor([[0., 5.],
+                [0., 6.]])
+    """
+    return index_put_(clone(input), indices, values, accumulate)
 
 
 # ---------------------------------------------------------------- as a sequence

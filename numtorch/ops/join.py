@@ -14,7 +14,8 @@ from .copy import plan_copy, register, to_dtype
 from .indexed import MOST_ADDRESSES, table_of
 from .op import new_plan_table
 from .resize import into
-from .view import expand, narrow, reshape, select, unsqueeze
+from .slicing import narrow, select
+from .view import expand, reshape, unsqueeze
 
 
 # ---------------------------------------------------------------- cat and stack
@@ -161,11 +162,18 @@ def _typed(grad, kind):
 
 
 @register
-def cat(tensors, dim: int = 0, *, out=None) -> Tensor:
-    """Tensors one after another along a dimension; their other extents must agree. Dtypes are promoted.
+def cat(tensors, dim: int = 0, *, axis=None, out=None) -> Tensor:
+    """Tensors one after another along a dimension. Dtypes are promoted.
+
+    Args:
+        tensors: a list or tuple of them, of which the other extents agree; vectors without elements go along with any.
+        dim, axis: along which; negative ones count from the end.
+        out: a tensor to write the result into.
 
     Raises:
-        ValueError: no tensors. RuntimeError: the shapes do not fit. TypeError: something that is not a tensor.
+        ValueError: no tensors.
+        RuntimeError: the shapes do not fit.
+        TypeError: something that is not a tensor.
 
     Example:
         >>> import numtorch as torch
@@ -174,6 +182,8 @@ def cat(tensors, dim: int = 0, *, out=None) -> Tensor:
                 [1., 1.],
                 [1., 1.]])
     """
+    if axis is not None:
+        dim = axis
     try:
         key = ("cat", dim, *[t.layout for t in tensors]) if type(tensors) is list or type(tensors) is tuple else None
         plan = _joins[key]
@@ -190,10 +200,16 @@ concat = concatenate = cat
 
 @register
 def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
-    """Tensors of one shape along a new dimension.
+    """Tensors of one shape along a new dimension. Dtypes are promoted.
+
+    Args:
+        tensors: a list or tuple of them.
+        dim: the place of the new dimension; -1 is behind the last.
+        out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: no tensors, or shapes that differ. TypeError: something that is not a tensor.
+        RuntimeError: no tensors, or shapes that differ.
+        TypeError: something that is not a tensor.
 
     Example:
         >>> import numtorch as torch
@@ -208,17 +224,53 @@ def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
 
 
 def atleast_1d(*tensors):
-    """Tensors with at least one dimension. One tensor, or a tuple for several."""
+    """Tensors with at least one dimension.
+
+    Args:
+        tensors: one, several, or a list of them.
+
+    Returns:
+        One tensor, or a tuple for several; views.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.atleast_1d(torch.tensor(1.))
+        tensor([1.])
+    """
     return _each(lambda x: x if x.layout.ndim else reshape(x, 1), tensors)
 
 
 def atleast_2d(*tensors):
-    """Tensors with at least two dimensions; vectors become rows."""
+    """Tensors with at least two dimensions; vectors become rows.
+
+    Args:
+        tensors: one, several, or a list of them.
+
+    Returns:
+        One tensor, or a tuple for several; views.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.atleast_2d(torch.tensor([1., 2.]))
+        tensor([[1., 2.]])
+    """
     return _each(lambda x: x if x.layout.ndim > 1 else reshape(x, 1, -1), tensors)
 
 
 def atleast_3d(*tensors):
-    """Tensors with at least three dimensions; vectors become (1, n, 1), matrices (n, m, 1)."""
+    """Tensors with at least three dimensions; vectors become (1, n, 1), matrices (n, m, 1).
+
+    Args:
+        tensors: one, several, or a list of them.
+
+    Returns:
+        One tensor, or a tuple for several; views.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.atleast_3d(torch.zeros(2, 3)).shape
+        torch.Size([2, 3, 1])
+    """
     return _each(lambda x: x if x.layout.ndim > 2 else unsqueeze(atleast_2d(x), -1), tensors)
 
 
@@ -226,6 +278,11 @@ def _each(function, tensors):
     if len(tensors) == 1 and isinstance(tensors[0], Tensor):
         return function(tensors[0])
     return tuple([function(x) for x in (tensors[0] if len(tensors) == 1 else tensors)])
+
+
+def _not_empty(name, tensors):
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
 
 
 def _vectors(tensors):
@@ -236,14 +293,44 @@ def _vectors(tensors):
 
 
 def hstack(tensors, *, out=None) -> Tensor:
-    """Tensors side by side: along dimension 1, or 0 for vectors."""
+    """Tensors side by side: along dimension 1, or 0 for vectors.
+
+    Args:
+        tensors: a list or tuple of them.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: no tensors, or shapes that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.hstack((torch.tensor([[1], [2]]), torch.tensor([[3], [4]])))
+        tensor([[1, 3],
+                [2, 4]])
+    """
     tensors = tuple([x if x.layout.ndim else reshape(x, 1) for x in tensors])
+    _not_empty("hstack", tensors)
     return cat(tensors, 0 if tensors and tensors[0].layout.ndim == 1 else 1, out=out)
 
 
 def vstack(tensors, *, out=None) -> Tensor:
-    """Tensors below each other; vectors are rows."""
+    """Tensors below each other; vectors are rows.
+
+    Args:
+        tensors: a list or tuple of them.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: no tensors, or shapes that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.vstack((torch.tensor([1, 2]), torch.tensor([3, 4])))
+        tensor([[1, 2],
+                [3, 4]])
+    """
     tensors, alike = _vectors(tensors)
+    _not_empty("vstack", tensors)
     return stack(tensors, 0, out=out) if alike else cat(atleast_2d(tensors), 0, out=out)
 
 
@@ -251,17 +338,47 @@ row_stack = vstack
 
 
 def dstack(tensors, *, out=None) -> Tensor:
-    """Tensors along dimension 2."""
+    """Tensors along dimension 2; vectors become (1, n, 1), matrices (n, m, 1).
+
+    Args:
+        tensors: a list or tuple of them.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: no tensors, or shapes that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.dstack((torch.tensor([1, 2]), torch.tensor([3, 4])))
+        tensor([[[1, 3],
+                 [2, 4]]])
+    """
     tensors = tuple(tensors)
-    shape = tensors[0].layout.shape if tensors and isinstance(tensors[0], Tensor) else ()
+    _not_empty("dstack", tensors)
+    shape = tensors[0].layout.shape if isinstance(tensors[0], Tensor) else ()
     if len(shape) == 2 and all(isinstance(t, Tensor) and t.layout.shape == shape for t in tensors):
         return stack(tensors, 2, out=out)
     return cat(atleast_3d(tuple(tensors)), 2, out=out)
 
 
 def column_stack(tensors, *, out=None) -> Tensor:
-    """Tensors side by side; vectors are columns."""
+    """Tensors side by side; vectors are columns.
+
+    Args:
+        tensors: a list or tuple of them.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: no tensors, or shapes that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.column_stack((torch.tensor([1, 2]), torch.tensor([3, 4])))
+        tensor([[1, 3],
+                [2, 4]])
+    """
     tensors, alike = _vectors(tensors)
+    _not_empty("column_stack", tensors)
     if alike:
         return stack(tensors, 1, out=out)
     return cat([x if x.layout.ndim > 1 else reshape(x, -1, 1) for x in tensors], 1, out=out)
@@ -269,10 +386,24 @@ def column_stack(tensors, *, out=None) -> Tensor:
 
 # ---------------------------------------------------------------- grids
 def meshgrid(*tensors, indexing=None):
-    """Views of vectors expanded to the grid that they span.
+    """Vectors expanded to the grid that they span.
 
     Args:
-        indexing: "ij" (the first tensor runs along dimension 0; default) or "xy" (along dimension 1).
+        tensors: vectors or 0-dim tensors, or a list of them.
+        indexing: "ij" (the first tensor runs along dimension 0; default, with a warning) or "xy" (along dimension 1).
+
+    Returns:
+        A tuple of views, one for each, of the grid's shape.
+
+    Raises:
+        RuntimeError: more than one dimension, several dtypes, or another `indexing`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4]), indexing="ij")
+        (tensor([[1, 1],
+                [2, 2]]), tensor([[3, 4],
+                [3, 4]]))
     """
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
@@ -281,6 +412,8 @@ def meshgrid(*tensors, indexing=None):
         indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    if len({each.layout.dtype for each in tensors}) > 1:
+        raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
     for each in tensors:
         if each.layout.ndim > 1:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got shape "
@@ -296,7 +429,22 @@ def meshgrid(*tensors, indexing=None):
 
 
 def cartesian_prod(*tensors) -> Tensor:
-    """All combinations of the elements of vectors, one a row; a single vector is itself."""
+    """All combinations of the elements of vectors.
+
+    Args:
+        tensors: vectors, of one dtype.
+
+    Returns:
+        (their number, how many vectors), the last running fastest; a single vector itself.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
+        tensor([[1, 3],
+                [1, 4],
+                [2, 3],
+                [2, 4]])
+    """
     if len(tensors) == 1:
         return tensors[0]
     return stack([reshape(g, -1) for g in meshgrid(*tensors, indexing="ij")], 1)

@@ -37,10 +37,19 @@ FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, LongTensor, IntTensor, Sh
 
 
 def set_default_tensor_type(t) -> None:
-    """Make the dtype of a tensor type, such as `torch.DoubleTensor` or its name, the default dtype.
+    """Make the dtype of a tensor type the default dtype.
+
+    Args:
+        t: the type, such as `torch.DoubleTensor`, or its name, "torch.DoubleTensor".
 
     Raises:
         TypeError: not a tensor type.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.set_default_tensor_type(torch.FloatTensor)
+        >>> torch.get_default_dtype()
+        torch.float32
     """
     named = {f"torch.{kind.__name__}": kind for kind in LEGACY.values()}
     kind = named.get(t, t)
@@ -50,7 +59,16 @@ def set_default_tensor_type(t) -> None:
 
 
 def typename(obj) -> str:
-    """A tensor's type as its name, or the name of another object's class with its module."""
+    """A tensor's type as its name, or the name of another object's class with its module.
+
+    Args:
+        obj: anything.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.typename(torch.zeros(1)), torch.typename(1)
+        ('torch.FloatTensor', 'int')
+    """
     if isinstance(obj, Tensor):
         return obj.type()
     kind = obj if isinstance(obj, type) else type(obj)
@@ -59,13 +77,32 @@ def typename(obj) -> str:
 
 
 def is_storage(obj) -> bool:
-    """Whether an object is the memory of tensors."""
+    """Whether an object is the memory of tensors.
+
+    Args:
+        obj: anything.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.is_storage(torch.zeros(1)), torch.is_storage(torch.zeros(1).untyped_storage())
+        (False, True)
+    """
     return isinstance(obj, Storage)
 
 
 @method
 def new(self, *args, device=None):
-    """A tensor of this one's dtype: of data, or uninitialised of a shape."""
+    """A tensor of this one's dtype: of data, or uninitialised of a shape.
+
+    Args:
+        args: a list of data, or a shape as several ints.
+        device: where; that of this tensor when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1.5]).new([1, 2])
+        tensor([1., 2.])
+    """
     return Tensor._construct(*args, dtype=self.layout.dtype, device=device or self.layout.device)
 
 
@@ -73,8 +110,17 @@ def new(self, *args, device=None):
 def apply_(self, callable):
     """Put `callable(element)` in the place of every element, one by one in Python, and return this tensor.
 
+    Args:
+        callable: takes a Python number and returns one.
+
     Raises:
-        TypeError: a tensor that is not on the CPU. RuntimeError: one that requires grad.
+        TypeError: a tensor that is not on the CPU.
+        RuntimeError: one that requires grad.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., 2.]).apply_(lambda x: x * 10)
+        tensor([10., 20.])
     """
     if self.layout.device is not cpu:
         raise TypeError("apply_ is only implemented on CPU tensors")
@@ -86,7 +132,21 @@ def apply_(self, callable):
 
 @method
 def map_(self, tensor, callable):
-    """Put `callable(element, element of tensor)` in the place of every element, one by one in Python, and return this tensor."""
+    """Put `callable(element, element of tensor)` in the place of every element, one by one in Python, and return this tensor.
+
+    Args:
+        tensor: broadcast to this one.
+        callable: takes two Python numbers and returns one.
+
+    Raises:
+        TypeError: a tensor that is not on the CPU.
+        RuntimeError: one that requires grad.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., 2.]).map_(torch.tensor([3., 4.]), lambda x, y: x * y)
+        tensor([3., 8.])
+    """
     if self.layout.device is not cpu:
         raise TypeError("map_ is only implemented on CPU tensors")
     if self.node is not None or tensor.node is not None:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..autograd.graph import GraphNode, recording
-from ..dtypes import bool_, int64, uint8
+from ..dtypes import bool_, int64
 from ..kernels.intrinsics import select
 from ..layout import Layout, broadcast_shapes
 from ..tensor import Tensor, empty, view_of
@@ -13,7 +13,9 @@ from .copy import contiguous, copy_, filled, register
 from .indexed import apart, begin_write, end_write, finish, out_of_place, run_counting
 from .op import method, new_plan_table
 from .pointwise import pointwise
-from .view import expand, narrow, place, reshape, view
+from .slicing import narrow
+from .view import expand, reshape, view
+from .viewing import place
 
 _mask_plans = new_plan_table()
 
@@ -37,7 +39,24 @@ def _as_mask(x):
 @register
 @method
 def nonzero(input, *, as_tuple: bool = False):
-    """The indices of elements that are not zero, row-major: (count, ndim), or one vector a dimension with `as_tuple`."""
+    """The indices of elements that are not zero, in row-major order.
+
+    Args:
+        input: (*), of any dtype.
+        as_tuple: a vector for each dimension, with which a tensor can be indexed.
+
+    Returns:
+        int64, (count, ndim); or with `as_tuple` a tuple of ndim tensors (count,).
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[1, 0], [0, 2]])
+        >>> x.nonzero()
+        tensor([[0, 0],
+                [1, 1]])
+        >>> x[x.nonzero(as_tuple=True)]
+        tensor([1, 2])
+    """
     mask = _as_mask(input)
     if as_tuple and not mask.layout.ndim:
         mask = reshape(mask, 1)
@@ -55,12 +74,40 @@ def nonzero(input, *, as_tuple: bool = False):
 
 @method
 def argwhere(input) -> Tensor:
-    """The indices of elements that are not zero, row-major, as (count, ndim)."""
+    """The indices of elements that are not zero, in row-major order: `nonzero`.
+
+    Args:
+        input: (*), of any dtype.
+
+    Returns:
+        int64, (count, ndim).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.argwhere(torch.tensor([0, 3, 4]))
+        tensor([[1],
+                [2]])
+    """
     return nonzero(input)
 
 
 def nonzero_static(input, *, size: int, fill_value: int = -1) -> Tensor:
-    """The first `size` rows of `nonzero`, filled up with rows of `fill_value`."""
+    """The first rows of `nonzero`, as many as asked for.
+
+    Args:
+        input: (*), of any dtype.
+        size: how many rows come out.
+        fill_value: what stands in the rows for which there is no element.
+
+    Returns:
+        int64, (size, ndim).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nonzero_static(torch.tensor([0, 3]), size=2)
+        tensor([[ 1],
+                [-1]])
+    """
     found = nonzero(input)
     out = filled(Layout.of(int64, (size, found.layout.shape[1]), None, found.layout.device), fill_value)
     count = min(size, found.layout.shape[0])
@@ -72,14 +119,22 @@ method(nonzero_static)
 
 
 def _both(name, input, mask):
-    if mask.layout.dtype not in (bool_, uint8):
+    if mask.layout.dtype is not bool_:
         raise RuntimeError(f"{name}: expected BoolTensor for mask, got {mask.layout.dtype.name}")
     return _as_mask(mask)
 
 
 @method
 def masked_select(input, mask, *, out=None) -> Tensor:
-    """The elements where the mask holds, in one dimension; the two are broadcast against each other.
+    """The elements where a mask holds, in one dimension.
+
+    Args:
+        input: (*).
+        mask: bools, broadcast with `input`.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: a mask of another dtype, or shapes that do not broadcast.
 
     Example:
         >>> import numtorch as torch
@@ -114,8 +169,17 @@ def _select_true_vjp(node, grad):
 def masked_scatter_(self, mask, source):
     """Write the elements of `source`, in order, to where the mask holds, and return this tensor.
 
+    Args:
+        mask: bools, broadcast to this tensor.
+        source: of any shape, with as many elements as the mask has at least.
+
     Raises:
-        RuntimeError: `source` has too few elements or another dtype.
+        RuntimeError: `source` has too few elements or another dtype; a mask of another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(3).masked_scatter_(torch.tensor([True, False, True]), torch.tensor([1., 2.]))
+        tensor([1., 0., 2.])
     """
     mask = _both("masked_scatter_", self, mask)
     if source.layout.dtype is not self.layout.dtype:

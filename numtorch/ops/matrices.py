@@ -15,8 +15,8 @@ from .op import method
 from .products import cross as old_cross
 from .reduce import amax, amin, norm, sum
 from .resize import into
+from .slicing import diagonal as old_diagonal
 from .solve import inv, solve, tolerance
-from .view import diagonal as old_diagonal
 
 
 # ---------------------------------------------------------------- norms

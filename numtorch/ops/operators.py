@@ -382,8 +382,16 @@ def conj_physical(input, *, out=None) -> Tensor:
 method(conj)
 method(conj_physical)
 method(arithmetic.conj_physical.op.inplace, "conj_physical_")
-Tensor.mH = property(lambda self: conj(Tensor.mT.fget(self)))
-Tensor.H = property(lambda self: conj(Tensor.T.fget(self)))
+_CONJUGATE = """The conjugate of `{}`, computed when asked for.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1 + 1j, 2j]]).{}
+        tensor([[1.-1.j],
+                [0.-2.j]])
+    """
+Tensor.mH = property(lambda self: conj(Tensor.mT.fget(self)), doc=_CONJUGATE.format("mT", "mH"))
+Tensor.H = property(lambda self: conj(Tensor.T.fget(self)), doc=_CONJUGATE.format("T", "H"))
 
 
 def adjoint(input) -> Tensor:

@@ -12,7 +12,8 @@ from ..tensor import Tensor
 from .copy import filled
 from .join import cat, stack
 from .op import method
-from .view import make_view, make_views, separate, slice_view
+from .slicing import slice_view
+from .viewing import make_view, make_views, separate
 
 
 def _parts(x, title, join, dim, views) -> tuple:
@@ -36,16 +37,44 @@ def _parts_vjp(node, grads):
 
 
 @method
-def unbind(self, dim: int = 0):
-    """A tuple of all slices along a dimension, without it."""
-    dim = wrap_dim(dim, self.layout.ndim)
-    x = self if self.node is None else separate(self)
+def unbind(input, dim: int = 0):
+    """All slices along a dimension, without it.
+
+    Args:
+        input: (*), of one dimension at least.
+        dim: along which.
+
+    Returns:
+        A tuple of views, which are not written to while a gradient is recorded.
+
+    Raises:
+        IndexError: there is no such dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).unbind()
+        (tensor([1, 2]), tensor([3, 4]))
+    """
+    dim = wrap_dim(dim, input.layout.ndim)
+    x = input if input.node is None else separate(input)
     return _parts(x, "unbind", stack, dim, algebra.every(x.layout, dim))
 
 
 @method
-def split(self, split_size_or_sections, dim: int = 0):
-    """Views of consecutive parts of a dimension: of one size (the last may be smaller), or of the given sizes.
+def split(tensor, split_size_or_sections, dim: int = 0):
+    """Consecutive parts of a dimension.
+
+    Args:
+        tensor: (*).
+        split_size_or_sections: the size of each (the last may be smaller), or a list of all sizes.
+        dim: which dimension.
+
+    Returns:
+        A tuple of views, which are not written to while a gradient is recorded.
+
+    Raises:
+        RuntimeError: a size that is not positive, or sizes that do not add up to the dimension's.
+        IndexError: there is no such dimension.
 
     Example:
         >>> import numtorch as torch
@@ -54,7 +83,7 @@ def split(self, split_size_or_sections, dim: int = 0):
         >>> torch.arange(5).split([1, 4])
         (tensor([0]), tensor([1, 2, 3, 4]))
     """
-    x = self if self.node is None else separate(self)
+    x = tensor if tensor.node is None else separate(tensor)
     dim = wrap_dim(dim, x.layout.ndim)
     extent = x.layout.shape[dim]
     if isinstance(split_size_or_sections, int):
@@ -72,8 +101,20 @@ def split(self, split_size_or_sections, dim: int = 0):
 
 
 @method
-def chunk(self, chunks, dim: int = 0):
-    """At most `chunks` views of equal size (the last may be smaller) along a dimension.
+def chunk(input, chunks, dim: int = 0):
+    """At most so many parts of equal size along a dimension; the last may be smaller.
+
+    Args:
+        input: (*).
+        chunks: how many at most: ceil(extent / chunks) indices are in each.
+        dim: which dimension.
+
+    Returns:
+        A tuple of views, which are not written to while a gradient is recorded.
+
+    Raises:
+        RuntimeError: no chunks.
+        IndexError: there is no such dimension.
 
     Example:
         >>> import numtorch as torch
@@ -82,45 +123,83 @@ def chunk(self, chunks, dim: int = 0):
     """
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    x = self if self.node is None else separate(self)
+    x = input if input.node is None else separate(input)
     dim = wrap_dim(dim, x.layout.ndim)
     return _parts(x, "split", cat, dim, algebra.cut(x.layout, dim, max(1, -(-x.layout.shape[dim] // chunks))))
 
 
 @method
-def tensor_split(self, indices_or_sections, dim: int = 0):
-    """Parts of a dimension as NumPy's array_split makes them: a number of parts, or cut before each index."""
-    dim = wrap_dim(dim, self.layout.ndim)
-    extent = self.layout.shape[dim]
+def tensor_split(input, indices_or_sections, dim: int = 0):
+    """Parts of a dimension as NumPy's array_split makes them.
+
+    Args:
+        input: (*).
+        indices_or_sections: how many, whose sizes differ by 1 at most; or indices, before each of which is cut.
+        dim: which dimension.
+
+    Returns:
+        A tuple of views.
+
+    Raises:
+        RuntimeError: no sections.
+        IndexError: there is no such dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(5).tensor_split(3)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+        >>> torch.arange(5).tensor_split((1, 3))
+        (tensor([0]), tensor([1, 2]), tensor([3, 4]))
+    """
+    dim = wrap_dim(dim, input.layout.ndim)
+    extent = input.layout.shape[dim]
     if isinstance(indices_or_sections, int) or (isinstance(indices_or_sections, Tensor) and not indices_or_sections.layout.ndim):
         n = int(indices_or_sections)
         if n <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {n}")
         if n <= extent and not extent % n:
-            x = self if self.node is None else separate(self)
+            x = input if input.node is None else separate(input)
             return tuple([make_view(x, found, "slice") for found in algebra.cut(x.layout, dim, extent // n)])
         cuts = [extent // n * i + min(i, extent % n) for i in range(n + 1)]
     else:
         if isinstance(indices_or_sections, Tensor):
             indices_or_sections = indices_or_sections.tolist()
         cuts = [0, *indices_or_sections, extent]
-    return tuple([slice_view(self, dim, a, b, 1) for a, b in zip(cuts, cuts[1:])])
+    return tuple([slice_view(input, dim, a, b, 1) for a, b in zip(cuts, cuts[1:])])
 
 
 def _split_along(name, least, dim):
-    def function(self, indices_or_sections):
-        if self.layout.ndim < least:
+    shape = [2 if d == dim else 4 for d in range(3)]
+
+    def function(input, indices_or_sections):
+        if input.layout.ndim < least:
             raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension{'s' if least > 1 else ''}, but got "
-                               f"a tensor with {self.layout.ndim} dimensions!")
-        along = 0 if name == "hsplit" and self.layout.ndim == 1 else dim
-        extent = self.layout.shape[along]
+                               f"a tensor with {input.layout.ndim} dimensions!")
+        along = 0 if name == "hsplit" and input.layout.ndim == 1 else dim
+        extent = input.layout.shape[along]
         if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or extent % indices_or_sections):
             raise RuntimeError(f"torch.{name} attempted to split along dimension {along}, but the size of the dimension {extent} "
                                f"is not divisible by the split_size {indices_or_sections}!")
-        return tensor_split(self, indices_or_sections, along)
+        return tensor_split(input, indices_or_sections, along)
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = (f"Parts of dimension {dim}: a number of equal ones, or cut before each index."
-                        + (" A vector is cut along its only dimension." if name == "hsplit" else ""))
+    along = f"dimension {dim}" + (", of a vector along its only one" if name == "hsplit" else "")
+    function.__doc__ = f"""Parts along {along}.
+
+    Args:
+        input: of {least} dimension{'s' if least > 1 else ''} at least.
+        indices_or_sections: how many equal ones, or indices, before each of which is cut.
+
+    Returns:
+        A tuple of views.
+
+    Raises:
+        RuntimeError: fewer dimensions, or an extent that so many do not divide.
+
+    Example:
+        >>> import numtorch as torch
+        >>> [part.shape for part in torch.zeros(4, 4, 4).{name}(2)]
+        [torch.Size({shape}), torch.Size({shape})]
+    """
     return method(function)
 
 
@@ -128,14 +207,28 @@ hsplit, vsplit, dsplit = _split_along("hsplit", 1, 1), _split_along("vsplit", 2,
 
 
 @method
-def split_with_sizes(self, split_sizes, dim: int = 0):
-    """Views of consecutive parts of a dimension, of the given sizes."""
-    return split(self, list(split_sizes), dim)
+def split_with_sizes(tensor, split_sizes, dim: int = 0):
+    """Consecutive parts of a dimension, of given sizes: `split`.
+
+    Args:
+        tensor: (*).
+        split_sizes: the sizes.
+        dim: which dimension.
+
+    Raises:
+        RuntimeError: sizes that do not add up to the dimension's.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(5).split_with_sizes([1, 4])
+        (tensor([0]), tensor([1, 2, 3, 4]))
+    """
+    return split(tensor, list(split_sizes), dim)
 
 
-def _unsafe(function):
-    def parts(self, *args, **kwargs):
-        found = function(self, *args, **kwargs)
+def _unsafe(function, example):
+    def parts(input, *args, **kwargs):
+        found = function(input, *args, **kwargs)
         base = found[0]._base if found else None
         if base is not None:
             del base._views[-len(found):]
@@ -143,8 +236,17 @@ def _unsafe(function):
                 del each._base, each._origin
         return found
     parts.__name__ = parts.__qualname__ = "unsafe_" + function.__name__
-    parts.__doc__ = f"`{function.__name__}` whose parts are no views to the tape: they may be written to, the tensor may not."
+    parts.__doc__ = f"""`{function.__name__}` whose parts are no views to the tape: they may be written to, the tensor may not.
+
+    Args:
+        input, args, kwargs: those of `{function.__name__}`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(4).unsafe_{function.__name__}({example})
+        (tensor([0, 1]), tensor([2, 3]))
+    """
     return method(parts)
 
 
-unsafe_split, unsafe_chunk, unsafe_split_with_sizes = _unsafe(split), _unsafe(chunk), _unsafe(split_with_sizes)
+unsafe_split, unsafe_chunk, unsafe_split_with_sizes = _unsafe(split, 2), _unsafe(chunk, 2), _unsafe(split_with_sizes, [2, 2])

@@ -12,33 +12,95 @@ from .op import method, new_plan_table
 
 
 def broadcast_shapes(*shapes):
-    """The shape that all of these broadcast to. Raises RuntimeError when they do not."""
+    """The shape that all of these broadcast to.
+
+    Args:
+        shapes: tuples, or ints for shapes of one dimension.
+
+    Raises:
+        RuntimeError: they do not.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.broadcast_shapes((2, 1), (3,))
+        torch.Size([2, 3])
+    """
     return Size(shape_of_all(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
 
 
 def broadcast_tensors(*tensors):
-    """Views of the tensors, all of the shape they broadcast to."""
+    """Views of the tensors, all of the shape they broadcast to.
+
+    Args:
+        tensors: several of them.
+
+    Raises:
+        RuntimeError: they do not.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.broadcast_tensors(torch.tensor([1, 2]), torch.tensor([[3], [4]]))
+        (tensor([[1, 2],
+                [1, 2]]), tensor([[3, 3],
+                [4, 4]]))
+    """
     shape = shape_of_all(*[x.layout.shape for x in tensors])
     return tuple([view.expand(x, *shape) for x in tensors])
 
 
 def is_tensor(obj):
-    """Whether an object is a Tensor."""
+    """Whether an object is a Tensor.
+
+    Args:
+        obj: anything.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.is_tensor(torch.zeros(1)), torch.is_tensor([0.])
+        (True, False)
+    """
     return isinstance(obj, Tensor)
 
 
 def is_floating_point(input):
-    """Whether a tensor's dtype is floating point."""
+    """Whether a tensor's dtype is floating point; complex is not.
+
+    Args:
+        input: any tensor.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.is_floating_point(torch.zeros(1)), torch.is_floating_point(torch.tensor([1]))
+        (True, False)
+    """
     return input.dtype.is_floating_point
 
 
 def is_complex(input):
-    """Whether a tensor's dtype is complex."""
+    """Whether a tensor's dtype is complex.
+
+    Args:
+        input: any tensor.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.is_complex(torch.tensor([1j]))
+        True
+    """
     return input.dtype.is_complex
 
 
 def numel(input):
-    """The number of elements of a tensor."""
+    """The number of elements of a tensor.
+
+    Args:
+        input: any tensor.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.numel(torch.zeros(2, 3))
+        6
+    """
     return input.layout.numel
 
 
@@ -46,7 +108,16 @@ _comparisons = new_plan_table()
 
 
 def equal(input, other):
-    """Whether two tensors have the same shape and elements."""
+    """Whether two tensors have the same shape and elements. NaN is not equal to NaN.
+
+    Args:
+        input, other: of any shapes and dtypes.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2])), torch.equal(torch.tensor([1]), torch.tensor([1, 1]))
+        (True, False)
+    """
     layout = input.layout
     if layout is other.layout and layout.contiguous and layout.numel and layout.device is cpu:
         plan = _comparisons.get(layout)
@@ -60,14 +131,48 @@ def equal(input, other):
 
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether |input - other| <= atol + rtol * |other| everywhere. Raises RuntimeError for two dtypes."""
-    if input.layout.dtype is not other.layout.dtype:
-        raise RuntimeError(f"{input.layout.dtype.title} did not match {other.layout.dtype.title}")
+    """Whether |input - other| <= atol + rtol * |other| everywhere.
+
+    Args:
+        input, other: of one dtype and of shapes that broadcast.
+        rtol, atol: the relative and the absolute tolerance, not negative.
+        equal_nan: whether NaN is close to NaN.
+
+    Raises:
+        RuntimeError: two dtypes, a negative tolerance, or shapes that do not broadcast.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.allclose(torch.tensor([1., 1000.]), torch.tensor([1., 1000.001]))
+        True
+    """
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Where |input - other| <= atol + rtol * |other|; infinities are close to themselves."""
+    """Where |input - other| <= atol + rtol * |other|; infinities are close to themselves.
+
+    Args:
+        input, other: of one dtype and of shapes that broadcast.
+        rtol, atol: the relative and the absolute tolerance, not negative.
+        equal_nan: whether NaN is close to NaN.
+
+    Returns:
+        Bools.
+
+    Raises:
+        RuntimeError: two dtypes, a negative tolerance, or shapes that do not broadcast.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.isclose(torch.tensor([1., 1000.]), torch.tensor([1.1, 1000.001]))
+        tensor([False,  True])
+    """
+    if input.layout.dtype is not other.layout.dtype:
+        raise RuntimeError(f"{input.layout.dtype.title} did not match {other.layout.dtype.title}")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not tolerance >= 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance}")
     if input.layout.dtype.name == "bool" and other.layout.dtype.name == "bool":
         return input == other                            # there is nothing between two truths
     near = (input - other).abs() <= atol + (other * rtol).abs()
@@ -82,7 +187,19 @@ method(isclose)
 
 # ---------------------------------------------------------------- what kind of tensor it is
 def is_nonzero(input) -> bool:
-    """Whether the one element of a tensor is not 0. Raises RuntimeError for any other number of elements."""
+    """Whether the one element of a tensor is not 0.
+
+    Args:
+        input: a tensor of one element.
+
+    Raises:
+        RuntimeError: any other number of elements.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.is_nonzero(torch.tensor([0.5]))
+        True
+    """
     if input.layout.numel != 1:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if not input.layout.numel else
                            "Boolean value of Tensor with more than one value is ambiguous")
@@ -90,34 +207,84 @@ def is_nonzero(input) -> bool:
 
 
 def is_same_size(input, other) -> bool:
-    """Whether two tensors have the same shape."""
+    """Whether two tensors have the same shape.
+
+    Args:
+        input, other: any tensors.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.is_same_size(torch.zeros(2, 1), torch.zeros(2))
+        False
+    """
     return input.layout.shape == other.layout.shape
 
 
 def is_set_to(self, tensor) -> bool:
-    """Whether another tensor is the same view of the same memory."""
+    """Whether another tensor is the same view of the same memory.
+
+    Args:
+        tensor: the other.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.zeros(2)
+        >>> x.is_set_to(x.view(2)), x.is_set_to(x[:1])
+        (True, False)
+    """
     return self.storage is tensor.storage and self.address == tensor.address and self.layout is tensor.layout
 
 
 def is_pinned(self, device=None) -> bool:
-    """Whether the memory is pinned: never, here."""
+    """Whether the memory is pinned: never, here.
+
+    Args:
+        device: as in PyTorch; without a meaning.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(1).is_pinned()
+        False
+    """
     return False
 
 
 def is_shared(self) -> bool:
-    """Whether other processes see the memory: never, here."""
+    """Whether other processes see the memory: never, here.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(1).is_shared()
+        False
+    """
     return False
 
 
 def is_neg(input) -> bool:
-    """Whether the tensor stands for its negative: never, here."""
+    """Whether the tensor stands for its negative: never, here.
+
+    Args:
+        input: any tensor.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.is_neg(torch.zeros(1))
+        False
+    """
     return False
 
 
 def _itself(name, doc):
     def function(self):
         return self
-    function.__name__, function.__doc__ = name, doc
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""{doc}
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1.]).{name}()
+        tensor([1.])
+    """
     return function
 
 
@@ -126,7 +293,7 @@ for _function in (is_nonzero, is_same_size, is_set_to, is_pinned, is_shared, is_
                   _itself("to_dense", "This tensor, which is dense."),
                   _itself("pin_memory", "This tensor: there is no pinned memory.")):
     method(_function)
-Tensor.is_cpu = property(lambda self: self.layout.device is cpu)
+Tensor.is_cpu = property(lambda self: self.layout.device is cpu, doc="Whether the elements are in host memory.")
 for _name in "sparse sparse_csr quantized meta mkldnn mps mtia vulkan xla xpu nested ipu maia".split():
-    setattr(Tensor, f"is_{_name}", property(lambda self: False))
-Tensor.name = property(lambda self: None)
+    setattr(Tensor, f"is_{_name}", property(lambda self: False, doc="False: there are no such tensors here."))
+Tensor.name = property(lambda self: None, doc="None: tensors have no names.")

@@ -62,12 +62,22 @@ def _repeat_vjp(node, grad):
 
 
 @method
-def repeat(self, *repeats):
-    """This tensor `repeats[i]` times along dimension i; extra repeats are new leading dimensions.
+def repeat(self, *counts, repeats=None):
+    """This tensor several times along its dimensions, copied.
+
+    Args:
+        counts, repeats: how often along each, as several ints or one tuple; those too many are new dimensions in front.
 
     Raises:
         RuntimeError: fewer repeats than dimensions, or a negative one.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2]).repeat(2, 2)
+        tensor([[1, 2, 1, 2],
+                [1, 2, 1, 2]])
     """
+    repeats = counts if repeats is None else (repeats,)
     key = ("repeat", self.layout, repeats)
     try:
         return _moved(self, _moves[key])
@@ -87,24 +97,49 @@ def repeat(self, *repeats):
 
 
 @method
-def tile(input, *dims):
-    """Like `repeat`, with fewer repeats than dimensions allowed: they are for the last ones."""
-    dims = as_shape(dims, "tile")
+def tile(input, *repeats, dims=None):
+    """Like `repeat`, with fewer repeats than dimensions allowed: they are for the last ones.
+
+    Args:
+        input: (*).
+        repeats, dims: how often, as several ints or one tuple.
+
+    Raises:
+        RuntimeError: a negative one.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tile(torch.tensor([[1, 2], [3, 4]]), (2,))
+        tensor([[1, 2, 1, 2],
+                [3, 4, 3, 4]])
+    """
+    dims = as_shape(repeats if dims is None else (dims,), "tile")
     return repeat(input, *(1,) * (input.layout.ndim - len(dims)), *dims)
 
 
 @method
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None) -> Tensor:
-    """Each element (or each slice of `dim`) several times in a row.
+    """Each element, or each slice of a dimension, several times in a row.
 
     Args:
-        repeats: how often: an int, or an integer tensor with a count for each. Alone, `input` is such a tensor and what
-            comes back are the positions.
+        input: (*); alone, the counts themselves, and the positions come out.
+        repeats: how often: an int, or an integer tensor with a count for each.
         dim: the dimension; the tensor is flattened when None.
+        output_size: what the dimension's extent will be, which is checked.
 
     Raises:
-        RuntimeError: negative counts, or not one for each slice.
+        RuntimeError: negative counts, not one for each slice, or another extent than `output_size`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2]).repeat_interleave(2), torch.repeat_interleave(torch.tensor([5, 6]), torch.tensor([1, 2]))
+        (tensor([1, 1, 2, 2]), tensor([5, 6, 6]))
     """
+    if output_size is not None:
+        found = repeat_interleave(input, repeats, dim)
+        if found.layout.shape[0 if repeats is None or dim is None else dim] != output_size:
+            raise RuntimeError("repeat_interleave: allocated size does not match required size")
+        return found
     if repeats is None:
         return _positions(input)
     if dim is None:
@@ -150,8 +185,16 @@ def _positions(counts):
 
 # ---------------------------------------------------------------- turning round
 @method
-def flip(input, *dims) -> Tensor:
-    """The order of elements reversed along dimensions.
+def flip(input, *along, dims=None) -> Tensor:
+    """The order of elements reversed along dimensions, copied.
+
+    Args:
+        input: (*).
+        along, dims: the dimensions, as several ints or one tuple.
+
+    Raises:
+        IndexError: there is no such dimension.
+        RuntimeError: one named twice.
 
     Example:
         >>> import numtorch as torch
@@ -159,6 +202,7 @@ def flip(input, *dims) -> Tensor:
         tensor([[2, 1],
                 [4, 3]])
     """
+    dims = along if dims is None else (tuple(dims),)
     try:
         return _moved(input, _moves["flip", input.layout, dims])
     except (KeyError, TypeError, AttributeError):
@@ -187,7 +231,20 @@ def _flip_vjp(node, grad):
 
 @method
 def fliplr(input) -> Tensor:
-    """Columns in reverse order. Raises RuntimeError below two dimensions."""
+    """Columns in reverse order, copied.
+
+    Args:
+        input: (*), of two dimensions at least.
+
+    Raises:
+        RuntimeError: fewer dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.fliplr(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[2, 1],
+                [4, 3]])
+    """
     if input.layout.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, 1)
@@ -195,7 +252,20 @@ def fliplr(input) -> Tensor:
 
 @method
 def flipud(input) -> Tensor:
-    """Rows in reverse order. Raises RuntimeError for a 0-dim tensor."""
+    """Rows in reverse order, copied.
+
+    Args:
+        input: (*), of one dimension at least.
+
+    Raises:
+        RuntimeError: a 0-dim tensor.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.flipud(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[3, 4],
+                [1, 2]])
+    """
     if input.layout.ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return flip(input, 0)
@@ -203,14 +273,29 @@ def flipud(input) -> Tensor:
 
 @method
 def rot90(input, k: int = 1, dims=(0, 1)) -> Tensor:
-    """Turned by k quarter turns in the plane of two dimensions, from the first towards the second.
+    """Turned by quarter turns in the plane of two dimensions, copied.
+
+    Args:
+        input: (*), of two dimensions at least.
+        k: how many quarter turns, from the first dimension towards the second; negative ones turn back.
+        dims: the two dimensions.
 
     Raises:
         RuntimeError: fewer than two dimensions, or one named twice.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[2, 4],
+                [1, 3]])
     """
     if input.layout.ndim < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.layout.ndim}")
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     a, b = (wrap_dim(d, input.layout.ndim) for d in dims)
+    if a == b:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     k %= 4
     if k == 0:
         return clone(input)
@@ -222,7 +307,12 @@ def rot90(input, k: int = 1, dims=(0, 1)) -> Tensor:
 # ---------------------------------------------------------------- rolling
 @method
 def roll(input, shifts, dims=None) -> Tensor:
-    """Elements moved `shifts` places on along `dims`, those pushed off the end coming in at the start; flattened without dims.
+    """Elements moved on along dimensions, those pushed off the end coming in at the start.
+
+    Args:
+        input: (*).
+        shifts: by how many places, an int, or a tuple with one for each of `dims`.
+        dims: along which; None: of the flattened tensor, which then has its shape again.
 
     Raises:
         RuntimeError: not one shift for each dimension.

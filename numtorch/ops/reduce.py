@@ -12,7 +12,8 @@ from .copy import register, to_dtype
 from .op import method, registry
 from .reduction import ALL, ANY, COUNT, MAX, MEAN, MIN, NANSUM, NORM, PROD, SUM, VAR, layout_of
 from .resize import into
-from .view import narrow, reshape
+from .slicing import narrow
+from .view import reshape
 
 
 def _dims(dim):

@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..tensor import Tensor
 from .copy import clone, copy_
 from .op import method
-from .view import as_strided, diagonal, select, slice_view
+from .slicing import as_strided, diagonal, select, slice_view
 
 
 def _replaced(name, input, src, view, *arguments):

@@ -51,6 +51,10 @@ def resize_(self, *sizes, memory_format=None):
 
     Elements lie in row-major order afterwards, and the first ones keep their values.
 
+    Args:
+        sizes: the shape, as several ints or one tuple.
+        memory_format: the order of the dimensions in memory, such as `torch.channels_last`; row-major when None.
+
     Raises:
         RuntimeError: the tensor requires grad, or an extent is negative.
 
@@ -69,13 +73,26 @@ def resize_(self, *sizes, memory_format=None):
 
 @method
 def resize_as_(self, other, *, memory_format=None):
-    """Change this tensor's shape to that of another; see `resize_`."""
+    """Change this tensor's shape to that of another; see `resize_`.
+
+    Args:
+        other: whose shape.
+        memory_format: the order of the dimensions in memory; row-major when None.
+    """
     return resize_(self, *other.layout.shape, memory_format=memory_format)
 
 
 @method
 def as_strided_(self, size, stride, storage_offset=None):
-    """See this tensor's memory under another shape and strides from now on. Raises RuntimeError where it requires grad."""
+    """See this tensor's memory under another shape and strides from now on; see `as_strided`.
+
+    Args:
+        size, stride: as many of each; strides in elements.
+        storage_offset: the first element's place in the storage; this tensor's when None.
+
+    Raises:
+        RuntimeError: the tensor requires grad, or the view would reach outside the storage.
+    """
     view = self.as_strided(size, stride, storage_offset)
     if self.node is not None:
         raise RuntimeError("as_strided_: expected a tensor without a gradient; use as_strided")

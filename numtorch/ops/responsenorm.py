@@ -12,7 +12,7 @@ from .copy import contiguous, to_dtype
 from .op import new_plan_table
 from .pad import pad
 from .power import pow
-from .view import narrow
+from .slicing import narrow
 
 _plans = new_plan_table()
 

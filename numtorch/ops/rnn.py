@@ -9,7 +9,8 @@ from .copy import contiguous
 from .dropout import dropout as drop
 from .join import cat, stack
 from .rnnlayer import GATES, run_layer
-from .view import reshape, select, transpose, unsqueeze
+from .slicing import select
+from .view import reshape, transpose, unsqueeze
 
 
 # ---------------------------------------------------------------- cells

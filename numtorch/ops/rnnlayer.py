@@ -30,7 +30,8 @@ from .linear import linear
 from .op import new_plan_table
 from .operators import add
 from .reduction import SUM
-from .view import narrow, view_as
+from .slicing import narrow
+from .view import view_as
 
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 _plans = new_plan_table()

@@ -17,7 +17,8 @@ from .order import around
 from .reduce import sum
 from .resize import into
 from .scatter import scatter_add_
-from .view import narrow, reshape, select
+from .slicing import narrow, select
+from .view import reshape
 
 # ---------------------------------------------------------------- sums and products
 _scan_plans = new_plan_table()

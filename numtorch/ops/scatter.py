@@ -25,7 +25,9 @@ from .indexed import (
 )
 from .op import as_operand, method, new_plan_table
 from .reduce import aminmax
-from .view import expand, narrow, place, reshape, unsqueeze
+from .slicing import narrow
+from .view import expand, reshape, unsqueeze
+from .viewing import place
 
 _gather_plans = new_plan_table()
 _scatter_plans = new_plan_table()

@@ -69,14 +69,18 @@ def _run_gradient(kind, grad, out, dim, vjp):
 @register
 @method
 def softmax(input, dim, dtype=None) -> Tensor:
-    """exp(x) / sum(exp(x)) along a dimension.
+    """exp(x) / sum(exp(x)) along a dimension, computed from x - max(x).
 
     Args:
+        input: (*), floats.
         dim: the dimension along which the results sum to 1.
         dtype: convert to this first.
 
+    Returns:
+        Of the shape of `input`.
+
     Raises:
-        RuntimeError: the dtype is not floating-point.
+        NotImplementedError: the dtype is not floating-point.
         IndexError: `dim` is out of range.
 
     Example:
@@ -112,7 +116,25 @@ def _softmax_grad_vjp(node, u):
 @register
 @method
 def log_softmax(input, dim, dtype=None) -> Tensor:
-    """log(softmax(x)) along a dimension, exact where softmax underflows. Arguments as for `softmax`."""
+    """log(softmax(x)) along a dimension, exact where softmax underflows.
+
+    Args:
+        input: (*), floats.
+        dim: the dimension along which the exponentials of the results sum to 1.
+        dtype: convert to this first.
+
+    Returns:
+        Of the shape of `input`.
+
+    Raises:
+        NotImplementedError: the dtype is not floating-point.
+        IndexError: `dim` is out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.log_softmax(torch.tensor([0., 1000.]), dim=0)
+        tensor([-1000.,     0.])
+    """
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
     return _run("log_softmax", input, dim, _log_softmax_vjp)
@@ -165,6 +187,7 @@ def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) along dimensions, shifted by the largest element so that nothing overflows.
 
     Args:
+        input: (*), of any dtype; integers and bools give the default dtype.
         dim: an int, or several.
         keepdim: keep reduced dimensions with extent 1.
 
@@ -174,7 +197,7 @@ def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
     Example:
         >>> import numtorch as torch
         >>> torch.logsumexp(torch.tensor([1000., 1000.]), dim=0)
-        tensor(1000.6931)
+        tensor(1000.6932)
     """
     dim = dim if type(dim) is int else tuple(dim)
     plan = _sum_plans.get((input.layout, dim, keepdim))

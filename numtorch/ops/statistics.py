@@ -8,7 +8,8 @@ from . import arithmetic, bounds, comparison, elementary, reduce
 from .copy import copy_, to_dtype
 from .op import method
 from .resize import into
-from .view import diagonal, reshape, transpose, unsqueeze
+from .slicing import diagonal
+from .view import reshape, transpose, unsqueeze
 
 
 def _weights(name, weights, count):

@@ -18,8 +18,9 @@ from .op import method, new_plan_table
 from .reduce import sum
 from .reduction import SUM
 from .resize import into
-from .view import diagonal as diagonal_view
-from .view import narrow, reshape
+from .slicing import diagonal as diagonal_view
+from .slicing import narrow
+from .view import reshape
 
 _plans = new_plan_table()
 

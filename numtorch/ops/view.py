@@ -1,221 +1,41 @@
-"""Views: other layouts over the same memory, and what the tape must know of them.
+"""Views of whole tensors: dimensions in another order, expanded, or of another shape.
 
-A view op asks the layout algebra for `(layout, offset)` and wraps it. Views remember their base, so that an in-place write
-through one reaches the gradient of all: the base's history becomes a `CopySlices` node, and every live view of it stands
-behind that again.
+A view op asks the layout algebra for `(layout, offset)` and wraps it (`make_view`). Views of parts are in slicing.py.
 """
 from __future__ import annotations
 
-import copy
-from operator import index as as_index
-from weakref import ref
-
 from .. import viewalgebra as algebra
-from ..autograd.graph import GraphNode, Node, recording
-from ..autograd.modes import modes
 from ..dtypes import dtype as dtype_class
-from ..kernels.binding import ScalarBody
-from ..layout import Layout, as_shape, wrap_dim
-from ..tensor import Tensor, bare, lasting, view_of
-from .backends import kernels
-from .copy import clone, contiguous, copy_elements, filled, register
-from .op import method, new_plan_table, registry
-from .writing import live_views
-
-
-# ---------------------------------------------------------------- making views
-def make_view(x: Tensor, found, title: str, vjp=None, constants=None) -> Tensor:
-    """A view of x with layout and offset `found`; without a vjp its gradient goes back into the region it covers."""
-    layout, offset = found
-    out = bare()
-    out.storage = x.storage
-    out.address = x.address + offset * layout.dtype.itemsize if offset else x.address
-    out.layout = layout
-    out.node = None
-    if layout.dtype.category >= 2 and modes.grad:        # views made without recording are apart from the tape for good
-        base = x._base
-        if base is None:
-            base = x
-        elif "_origin" in x.__dict__:                    # what is so of a view is so of its parts
-            out._origin = x._origin
-        out._base = base
-        views = base._views
-        if views is None:
-            base._views = [ref(out)]
-        else:
-            if len(views) >= 32 and not len(views) & (len(views) - 1):     # at powers of two, drop the dead
-                views[:] = [v for v in views if v() is not None]
-            views.append(ref(out))
-        if x.node is not None:
-            if vjp is None:
-                vjp, constants = _region_vjp, (x.layout, layout, offset)
-            out.node = GraphNode(title, (x.node,), (), vjp, constants)
-    elif x.node is not None and layout.dtype.category >= 2:
-        out._origin = "no_grad"
-    return out
-
-
-def make_views(x: Tensor, places) -> list:
-    """Views of x of several layouts and offsets, that the caller records. Every other thing is done once for all."""
-    storage, address, itemsize, tracked = x.storage, x.address, x.layout.dtype.itemsize, None
-    if modes.grad and x.layout.dtype.category >= 2:
-        base = x if x._base is None else x._base
-        tracked = base._views
-        if tracked is None:
-            tracked = base._views = []
-        elif len(tracked) >= 32 and len(tracked).bit_length() != (len(tracked) + len(places)).bit_length():
-            tracked[:] = [v for v in tracked if v() is not None]
-    views = []
-    for layout, offset in places:
-        out = bare()
-        out.storage, out.address, out.layout, out.node = storage, address + offset * itemsize, layout, None
-        if tracked is not None:
-            out._base, out._origin = base, "several"
-            tracked.append(ref(out))
-        views.append(out)
-    return views
-
-
-def separate(x: Tensor) -> Tensor:
-    """x, or a copy where several of its elements share memory and it is recorded: a region of such a tensor does not say
-    which of the elements it was, so its gradient could not be put back."""
-    layout = x.layout
-    return contiguous(x) if not layout.contiguous and modes.grad and layout.overlaps_itself() else x
-
-
-def _region_vjp(node, grad):
-    base, layout, offset = node.constants
-    return (place(grad, base, layout, offset),)
-
-
-_accumulations = new_plan_table()
-
-
-def _sum_of(x, y):
-    return x + y
-
-
-def add_into(region: Tensor, grad: Tensor):
-    """region += grad where elements of the region may share memory: one thread, one element after another."""
-    key = (region.layout, grad.layout)
-    prepared = _accumulations.get(key)
-    if prepared is None:
-        if not region.layout.numel:
-            return
-        compute = region.layout.dtype.compute
-        prepared = _accumulations.keep(key, kernels(region.layout.device, "pointwise").plan_pointwise(
-            ScalarBody(_sum_of, compute), (region.layout.dtype.kernel, grad.layout.dtype.kernel), (region.layout.dtype.kernel,),
-            region.layout.shape, [region.layout.strides, grad.layout.strides], compute=(compute,) * 2, written=0, cost=0))
-    prepared.call(region.address, grad.address, prepared.walk)
-
-
-@register
-def place(grad: Tensor, base: Layout, layout: Layout, offset: int) -> Tensor:
-    """Zeros of the base's shape with `grad` added where the view `(layout, offset)` of the base lies."""
-    out = lasting(Layout.of(grad.layout.dtype, base.shape, base.strides, base.device))
-    copy_elements(filled(Layout.of(grad.layout.dtype, (), (), base.device), 0), out)
-    region = view_of(out, Layout.of(grad.layout.dtype, layout.shape, layout.strides, base.device), offset)
-    if layout.overlaps_itself():
-        add_into(region, grad)
-    else:
-        copy_elements(grad, region)
-    if recording(grad):
-        out.node = GraphNode("place", (grad.node,), (), _place_vjp, (base, layout, offset))
-    return contiguous(out) if not out.layout.contiguous else out
-
-
-def _place_vjp(node, grad):
-    base, layout, offset = node.constants
-    wanted = Layout.of(grad.layout.dtype, base.shape, base.strides, base.device)
-    if grad.layout is not wanted:
-        moved = lasting(wanted)
-        copy_elements(grad, moved)
-        if recording(grad):
-            moved.node = GraphNode("clone", (grad.node,), (), lambda node, g: (g,))
-        grad = moved
-    return (make_view(grad, (Layout.of(grad.layout.dtype, layout.shape, layout.strides, base.device), offset), "as_strided"),)
-
-
-# ---------------------------------------------------------------- writing through views
-class CopySlices(Node):
-    """The history of a tensor after an in-place write to a view of it: outside the view the gradient passes on, inside it
-    goes through the write."""
-
-    __slots__ = ("inner", "base", "layout", "offset")
-
-    def __init__(self, base_node, inner, base, layout, offset):
-        self.edges, self.extras = (base_node, *inner.edges[1:]), None
-        self.inner, self.base, self.layout, self.offset = inner, base, layout, offset
-
-    def name(self):
-        return "CopySlices"
-
-    @property
-    def saved(self):
-        """What the inner node saved, which goes when this node's does."""
-        return self.inner.saved
-
-    @saved.setter
-    def saved(self, value):
-        self.inner.saved = value
-
-    def backward(self, grad):
-        base = Layout.of(grad.layout.dtype, self.base.shape, self.base.strides, self.base.device)
-        whole = lasting(base)
-        copy_elements(grad, whole)
-        if recording(grad):
-            whole.node = GraphNode("clone", (grad.node,), (), lambda node, g: (g,))
-        region = (Layout.of(grad.layout.dtype, self.layout.shape, self.layout.strides, base.device), self.offset)
-        # Recorded, an inner node may put its saved result behind itself, where it would run and be freed before its turn here.
-        run = copy.copy(self.inner).differentiable_backward if modes.grad else self.inner.backward
-        outgoing = run(clone(make_view(whole, region, "as_strided")))
-        part = make_view(whole, region, "as_strided")
-        inside = outgoing[0]
-        if inside is None:
-            inside = filled(Layout.of(grad.layout.dtype, (), (), base.device), 0)
-        registry["copy_"].function(part, inside)
-        return (whole if whole.layout.contiguous else contiguous(whole), *outgoing[1:])
-
-
-@register
-def write_through_view(base: Tensor, view: Tensor, node: Node) -> None:
-    """Make `node`, the in-place write to `view`, part of the history of the base and of all its views."""
-    offset = (view.address - base.address) // base.layout.dtype.itemsize
-    base.node = CopySlices(base.node, node, base.layout, view.layout, offset)
-    for each in live_views(base):
-        refresh_view(base, each)
-
-
-@register
-def refresh_view(base: Tensor, view: Tensor) -> None:
-    """Put a view behind its base's new history."""
-    offset = (view.address - base.address) // base.layout.dtype.itemsize
-    if view.__dict__.get("_origin") == "function":
-        view.node = GraphNode("as_strided", (base.node,), (), _refuse)
-        return
-    if view.layout.dtype is not base.layout.dtype:
-        view.node = GraphNode("as_strided", (base.node,), (), _refuse_parts)
-        return
-    view.node = GraphNode("as_strided", (base.node,), (), _region_vjp, (base.layout, view.layout, offset))
-
-
-def _refuse(node, grad):
-    raise RuntimeError("The output of a custom Function is a view and its base or another view of its base has been modified "
-                       "inplace. This would override the custom backward associated with the custom Function, leading to incorrect "
-                       "gradients. You can fix this by cloning the output of the custom Function.")
-
-
-def _refuse_parts(node, grad):
-    raise RuntimeError("A tensor was modified inplace while there was a view of it as real or complex numbers. Make that view "
-                       "again after the write.")
+from ..layout import as_shape, wrap_dim
+from ..tensor import Tensor, view_of
+from .copy import contiguous, register
+from .op import method, registry
+from .viewing import make_view
 
 
 # ---------------------------------------------------------------- rearranging
 @method
-def permute(self, *dims):
-    """Dimensions reordered: dimension `dims[i]` becomes dimension i."""
-    dims = as_shape(dims, "permute")
-    return make_view(self, algebra.permute(self.layout, dims), "permute", _permute_vjp, dims)
+def permute(input, *order, dims=None):
+    """Dimensions reordered: dimension `dims[i]` becomes dimension i.
+
+    Args:
+        input: (*).
+        order, dims: each dimension once, as several ints or as one tuple; negative ones count from the end.
+
+    Returns:
+        A view.
+
+    Raises:
+        RuntimeError: not each dimension once.
+        IndexError: there is no such dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2, 3, 4).permute(2, 0, 1).shape
+        torch.Size([4, 2, 3])
+    """
+    dims = as_shape(order if dims is None else (dims,), "permute")
+    return make_view(input, algebra.permute(input.layout, dims), "permute", _permute_vjp, dims)
 
 
 def _permute_vjp(node, grad):
@@ -227,36 +47,89 @@ def _permute_vjp(node, grad):
 
 
 @method
-def transpose(self, dim0, dim1):
+def transpose(input, dim0, dim1):
     """Two dimensions swapped.
+
+    Args:
+        input: (*).
+        dim0, dim1: which; negative ones count from the end.
+
+    Returns:
+        A view.
+
+    Raises:
+        IndexError: there is no such dimension.
 
     Example:
         >>> import numtorch as torch
         >>> torch.zeros(2, 3, 4).transpose(0, 2).shape
         torch.Size([4, 3, 2])
     """
-    return make_view(self, algebra.transpose(self.layout, dim0, dim1), "transpose", _transpose_vjp, (dim0, dim1))
+    return make_view(input, algebra.transpose(input.layout, dim0, dim1), "transpose", _transpose_vjp, (dim0, dim1))
 
 
 def _transpose_vjp(node, grad):
     return (transpose(grad, *node.constants),)
 
 
-swapaxes = swapdims = transpose
-method(transpose, "swapaxes")
-method(transpose, "swapdims")
+swapdims = method(transpose, "swapdims")
 
 
 @method
-def t(self):
-    """The transpose of a matrix; vectors and 0-dim tensors stay."""
-    if self.layout.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.layout.ndim}D")
-    return transpose(self, 0, 1) if self.layout.ndim == 2 else make_view(self, (self.layout, 0), "t", lambda node, g: (g,))
+def swapaxes(input, axis0, axis1):
+    """Two dimensions swapped: `transpose` with NumPy's names.
+
+    Args:
+        input: (*).
+        axis0, axis1: which; negative ones count from the end.
+
+    Returns:
+        A view.
+
+    Raises:
+        IndexError: there is no such dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.swapaxes(torch.tensor([[1, 2]]), 0, 1)
+        tensor([[1],
+                [2]])
+    """
+    return transpose(input, axis0, axis1)
+
+
+@method
+def t(input):
+    """The transpose of a matrix; vectors and 0-dim tensors stay.
+
+    Args:
+        input: (M, N), (N,) or ().
+
+    Returns:
+        A view: (N, M), (N,) or ().
+
+    Raises:
+        RuntimeError: more than two dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).t()
+        tensor([[1, 3],
+                [2, 4]])
+    """
+    if input.layout.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but input is {input.layout.ndim}D")
+    return transpose(input, 0, 1) if input.layout.ndim == 2 else make_view(input, (input.layout, 0), "t", lambda node, g: (g,))
 
 
 def _reversed_dims(self):
-    """The dimensions in reverse order."""
+    """A view with the dimensions in reverse order.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2, 3, 4).T.shape
+        torch.Size([4, 3, 2])
+    """
     ndim = self.layout.ndim
     return transpose(self, 0, 1) if ndim == 2 else permute(self, tuple(range(ndim))[::-1])
 
@@ -265,7 +138,16 @@ Tensor.T = property(_reversed_dims)
 
 
 def _transposed_matrices(self) -> Tensor:
-    """(..., M, N) as (..., N, M). Raises RuntimeError for fewer than two dimensions."""
+    """A view of matrices (..., M, N) transposed: (..., N, M).
+
+    Raises:
+        RuntimeError: fewer than two dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2, 3, 4).mT.shape
+        torch.Size([2, 4, 3])
+    """
     if self.layout.ndim < 2:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.layout.ndim}-D tensor.")
     return transpose(self, -2, -1)
@@ -275,12 +157,29 @@ Tensor.mT = property(_transposed_matrices)
 
 
 @method
-def movedim(self, source, destination):
-    """Dimensions `source` (an int or several) moved to `destination`; the others keep their order."""
+def movedim(input, source, destination):
+    """Dimensions moved to other places; the others keep their order.
+
+    Args:
+        input: (*).
+        source, destination: ints, or as many in one tuple as in the other; negative ones count from the end.
+
+    Returns:
+        A view.
+
+    Raises:
+        RuntimeError: a dimension named twice, or not as many sources as destinations.
+        IndexError: there is no such dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2, 3, 4).movedim(0, -1).shape
+        torch.Size([3, 4, 2])
+    """
     if type(source) is not int or type(destination) is not int:
         source, destination = [d if isinstance(d, int) else tuple(d) for d in (source, destination)]
-    order = algebra.moved_order(self.layout, source, destination)
-    return make_view(self, algebra.permute(self.layout, order), "permute", _permute_vjp, order)
+    order = algebra.moved_order(input.layout, source, destination)
+    return make_view(input, algebra.permute(input.layout, order), "permute", _permute_vjp, order)
 
 
 method(movedim, "moveaxis")
@@ -288,10 +187,27 @@ method(movedim, "moveaxis")
 
 @register
 @method
-def expand(self, *sizes):
-    """Broadcast to a shape without copying; -1 keeps an extent."""
-    sizes = as_shape(sizes, "expand")
-    return make_view(self, algebra.expand(self.layout, sizes), "expand", _expand_vjp, self.layout.shape)
+def expand(input, *sizes, size=None):
+    """Broadcast to a shape without copying.
+
+    Args:
+        input: (*).
+        sizes, size: the shape, as several ints or one tuple; -1 keeps an extent, and further dimensions come in front.
+
+    Returns:
+        A view in which elements occur several times in memory: clone it before writing to it.
+
+    Raises:
+        RuntimeError: an extent that is not 1 is to change, or fewer dimensions than there are.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1], [2]]).expand(-1, 3)
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
+    """
+    sizes = as_shape(sizes if size is None else (size,), "expand")
+    return make_view(input, algebra.expand(input.layout, sizes), "expand", _expand_vjp, input.layout.shape)
 
 
 def _expand_vjp(node, grad):
@@ -300,14 +216,35 @@ def _expand_vjp(node, grad):
 
 @method
 def expand_as(self, other):
-    """Broadcast to the shape of another tensor."""
+    """Broadcast to the shape of another tensor without copying: `expand`.
+
+    Args:
+        other: whose shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1], [2]]).expand_as(torch.zeros(2, 3))
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
+    """
     return expand(self, *other.layout.shape)
 
 
 @method
-def broadcast_to(self, size):
-    """Broadcast to a shape without copying."""
-    return expand(self, *size)
+def broadcast_to(input, size):
+    """Broadcast to a shape without copying: `expand`.
+
+    Args:
+        input: (*).
+        size: the shape; -1 keeps an extent.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.broadcast_to(torch.tensor([1, 2]), (2, 2))
+        tensor([[1, 2],
+                [1, 2]])
+    """
+    return expand(input, *size)
 
 
 # ---------------------------------------------------------------- reshaping
@@ -316,12 +253,26 @@ def reshape_vjp(node, grad):
 
 
 @method
-def view(self, *shape):
+def view(self, *shape, size=None):
     """The same elements under another shape, without copying; or, given a dtype, the same bytes read as that.
+
+    Args:
+        shape, size: as several ints or one tuple, of which one may be -1: what is left; or a dtype.
+
+    Returns:
+        A view: what is written to it reaches this tensor.
 
     Raises:
         RuntimeError: the strides do not allow it without a copy (use `reshape`), or the elements do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[1., 2.], [3., 4.]])
+        >>> x.view(-1), torch.tensor(1.).view(torch.int32)
+        (tensor([1., 2., 3., 4.]), tensor(1065353216, dtype=torch.int32))
     """
+    if size is not None:
+        shape = as_shape((size,), "view")
     for n in shape:                                      # ints, as they nearly always are, need no more reading
         if type(n) is not int:
             if type(n) is dtype_class and len(shape) == 1:
@@ -345,150 +296,185 @@ def _view_as_dtype(x, kind):
 
 @register
 @method
-def reshape(self, *shape):
-    """The same elements under another shape: a view where the strides allow it, else a copy. One extent may be -1."""
+def reshape(input, *extents, shape=None):
+    """The same elements under another shape: a view where the strides allow it, else a copy.
+
+    Args:
+        input: (*).
+        extents, shape: as several ints or one tuple, of which one may be -1: what is left.
+
+    Raises:
+        RuntimeError: another number of elements.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(6).reshape(2, -1)
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
+    """
+    shape = extents if shape is None else as_shape((shape,), "reshape")
     for n in shape:
         if type(n) is not int:
             shape = as_shape(shape, "reshape")
             break
-    found = algebra.try_view(self.layout, shape)
+    found = algebra.try_view(input.layout, shape)
     if found is None:
-        dense = contiguous(self)
+        dense = contiguous(input)
         found = algebra.try_view(dense.layout, shape)
         if dense.node is None:                           # nobody else has the copy
             dense.layout = found[0]
             return dense
-        self = dense
-    return make_view(self, found, "view", reshape_vjp, self.layout.shape)
+        input = dense
+    return make_view(input, found, "view", reshape_vjp, input.layout.shape)
 
 
 @method
 def view_as(self, other):
-    """A view with the shape of another tensor."""
+    """A view with the shape of another tensor: `view`.
+
+    Args:
+        other: whose shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(4).view_as(torch.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
     return view(self, *other.layout.shape)
 
 
 @method
 def reshape_as(self, other):
-    """These elements under the shape of another tensor."""
+    """These elements under the shape of another tensor: `reshape`.
+
+    Args:
+        other: whose shape.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(4).reshape_as(torch.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
     return reshape(self, *other.layout.shape)
 
 
 @method
-def flatten(self, start_dim: int = 0, end_dim: int = -1):
-    """Dimensions from `start_dim` to `end_dim` merged into one.
+def flatten(input, start_dim: int = 0, end_dim: int = -1):
+    """Dimensions from `start_dim` to `end_dim` merged into one: a view where the strides allow it, else a copy.
+
+    Args:
+        input: (*).
+        start_dim, end_dim: the first and the last of them; negative ones count from the end.
+
+    Raises:
+        RuntimeError: `start_dim` behind `end_dim`.
+        IndexError: there is no such dimension.
 
     Example:
         >>> import numtorch as torch
         >>> torch.zeros(2, 3, 4).flatten(1).shape
         torch.Size([2, 12])
     """
-    ndim = self.layout.ndim
+    ndim = input.layout.ndim
     if ndim == 0:
-        return reshape(self, 1)
+        return reshape(input, 1)
     if start_dim == 0 and end_dim == -1:
-        return self if ndim == 1 else reshape(self, -1)
+        return input if ndim == 1 else reshape(input, -1)
     first, last = wrap_dim(start_dim, ndim), wrap_dim(end_dim, ndim)
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if first == last:
-        return self
-    shape = self.layout.shape
+        return input
+    shape = input.layout.shape
     merged = 1
     for extent in shape[first:last + 1]:
         merged *= extent
-    return reshape(self, *shape[:first], merged, *shape[last + 1:])
+    return reshape(input, *shape[:first], merged, *shape[last + 1:])
 
 
 @method
-def unflatten(self, dim, sizes):
-    """One dimension split into several; one extent may be -1."""
-    return make_view(self, algebra.unflatten(self.layout, dim, tuple(sizes)), "view", reshape_vjp, self.layout.shape)
+def unflatten(input, dim, sizes):
+    """One dimension split into several.
 
+    Args:
+        input: (*).
+        dim: which; negative ones count from the end.
+        sizes: their extents, of which one may be -1: what is left.
 
-@method
-def ravel(self):
-    """All elements in one dimension."""
-    return reshape(self, -1)
-
-
-@method
-def squeeze(self, dim=None):
-    """Without dimensions of extent 1: all of them, or those among `dim`."""
-    dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
-    return make_view(self, algebra.squeeze(self.layout, dims), "squeeze", reshape_vjp, self.layout.shape)
-
-
-@method
-def unsqueeze(self, dim):
-    """With a new dimension of extent 1 before `dim`."""
-    return make_view(self, algebra.unsqueeze(self.layout, dim), "unsqueeze", reshape_vjp, self.layout.shape)
-
-
-# ---------------------------------------------------------------- parts
-@method
-def select(self, dim, index):
-    """One index of a dimension, which goes away."""
-    x = self if self.node is None else separate(self)
-    return make_view(x, algebra.select(x.layout, dim, as_index(index)), "select")
-
-
-@register
-@method
-def narrow_copy(self, dim, start, length):
-    """`narrow` with memory of its own."""
-    return clone(narrow(self, dim, start, length))
-
-
-@method
-def narrow(self, dim, start, length):
-    """`length` indices of a dimension from `start`.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.arange(6).narrow(0, 2, 3)
-        tensor([2, 3, 4])
-    """
-    start = start.item() if isinstance(start, Tensor) else start
-    x = self if self.node is None else separate(self)
-    return make_view(x, algebra.narrow(x.layout, dim, start, length), "narrow")
-
-
-def slice_view(x, dim, start, stop, step):
-    """`[start:stop:step]` of one dimension."""
-    x = x if x.node is None else separate(x)
-    return make_view(x, algebra.slice_dim(x.layout, dim, start, stop, step), "slice")
-
-
-@method
-def unfold(self, dimension, size, step):
-    """Windows of `size`, `step` apart, along a dimension, as a new last dimension.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.arange(5).unfold(0, 3, 2)
-        tensor([[0, 1, 2],
-                [2, 3, 4]])
-    """
-    x = self if self.node is None else separate(self)
-    return make_view(x, algebra.unfold(x.layout, dimension, size, step), "unfold")
-
-
-@method
-def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1):
-    """A diagonal of two dimensions, as a new last dimension."""
-    x = self if self.node is None else separate(self)
-    return make_view(x, algebra.diagonal(x.layout, offset, dim1, dim2), "diagonal")
-
-
-@method
-def as_strided(self, size, stride, storage_offset=None):
-    """Any shape and strides (in elements) over this tensor's storage.
+    Returns:
+        A view.
 
     Raises:
-        RuntimeError: the view would reach outside the storage, or lengths differ.
+        RuntimeError: extents whose product is another.
+        IndexError: there is no such dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2, 6).unflatten(1, (3, -1)).shape
+        torch.Size([2, 3, 2])
     """
-    own = self.storage_offset()
-    start = own if storage_offset is None else storage_offset
-    return make_view(self, algebra.strided_within(self.layout, as_shape((size,)), as_shape((stride,)), own, start,
-                                                  self.storage.nbytes), "as_strided")
+    return make_view(input, algebra.unflatten(input.layout, dim, tuple(sizes)), "view", reshape_vjp, input.layout.shape)
+
+
+@method
+def ravel(input):
+    """All elements in one dimension: a view where the strides allow it, else a copy.
+
+    Args:
+        input: (*).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).ravel()
+        tensor([1, 2, 3, 4])
+    """
+    return reshape(input, -1)
+
+
+@method
+def squeeze(input, dim=None):
+    """Without dimensions of extent 1.
+
+    Args:
+        input: (*).
+        dim: which to remove, an int or a tuple, where they are of extent 1; all when None.
+
+    Returns:
+        A view.
+
+    Raises:
+        IndexError: there is no such dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.zeros(1, 3, 1)
+        >>> x.squeeze().shape, x.squeeze(0).shape
+        (torch.Size([3]), torch.Size([3, 1]))
+    """
+    dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    return make_view(input, algebra.squeeze(input.layout, dims), "squeeze", reshape_vjp, input.layout.shape)
+
+
+@method
+def unsqueeze(input, dim):
+    """With a new dimension of extent 1 before `dim`.
+
+    Args:
+        input: (*).
+        dim: its place; -1 is behind the last.
+
+    Returns:
+        A view.
+
+    Raises:
+        IndexError: a place beyond the dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.zeros(3)
+        >>> x.unsqueeze(0).shape, x.unsqueeze(-1).shape
+        (torch.Size([1, 3]), torch.Size([3, 1]))
+    """
+    return make_view(input, algebra.unsqueeze(input.layout, dim), "unsqueeze", reshape_vjp, input.layout.shape)

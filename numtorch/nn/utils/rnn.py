@@ -17,7 +17,8 @@ from ...ops.order import sort
 from ...ops.parts import unbind
 from ...ops.reduce import sum as total
 from ...ops.scatter import scatter
-from ...ops.view import narrow, reshape, transpose, unsqueeze
+from ...ops.slicing import narrow
+from ...ops.view import reshape, transpose, unsqueeze
 from ...tensor import Tensor
 
 
