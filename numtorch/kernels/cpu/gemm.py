@@ -51,7 +51,9 @@ from .product import (
     COLUMN_BLOCK,
     DEPTH_BLOCK,
     FLAGS,
+    IN_PLACE,
     LEFT_SPACE,
+    PACKED,
     PACKING,
     RIGHT_SPACE,
     ROW_BLOCK,
@@ -59,6 +61,7 @@ from .product import (
     SUM_SPACE,
     SWAP,
     TALLEST,
+    TURNED,
     K,
     M,
     N,
@@ -368,7 +371,8 @@ def _plan_blocked(problem, tile):
     depth, tallest = max(1, min(depth, problem.k)), _tallest(problem, tile)
     parts = split(problem, 1 if problem.m < 8 * tile.rows else tile.rows, tile.columns if problem.n > tile.columns else 1,
                   SERIAL_WORK if problem.b[1] == 1 else _SERIAL_TURNED_WORK,
-                  packs=(bool(packing & (PACK_LEFT | PACK_TILES)), bool(packing & PACK_RIGHT)))
+                  costs=(PACKED if packing & (PACK_LEFT | PACK_TILES) else IN_PLACE,
+                         IN_PLACE if not packing & PACK_RIGHT else PACKED if problem.b[1] == 1 else TURNED))
     height = max(bottom - top for _, (top, bottom), _ in parts)
     width = round_up(max(right - left for _, _, (left, right) in parts), tile.columns)
     rows = min(row_tiles * tile.rows, height) if packing & PACK_LEFT else height

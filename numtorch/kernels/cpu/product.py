@@ -159,10 +159,15 @@ def _stays(problem, work):
     return problem.batch == 1 and problem.m > 1 and problem.n > 1 and moved <= 1 << 20 and work < 4 * moved
 
 
-def split(problem, rows_unit, columns_unit, serial_work=SERIAL_WORK, packs=(True, True)):
+# What a part spends on each of its rows of A and columns of B, in rows of C: a tall A that both parts read took 280 µs instead of
+# 200, 256x64x256 with B transposed 32 by rows and 29 by columns.
+IN_PLACE, PACKED, TURNED = 2, 8, 20
+
+
+def split(problem, rows_unit, columns_unit, serial_work=SERIAL_WORK, costs=(PACKED, PACKED)):
     """The parts for the threads: the batch when it can be shared evenly, else a grid over rows and columns.
 
-    packs: whether a part packs its rows of A, and its columns of B.
+    costs: of a row of A and of a column of B.
     """
     whole = [(0, problem.batch)], [(0, problem.m)], [(0, problem.n)]
     count = problem.max_parts or threads.get_num_threads()
@@ -179,12 +184,10 @@ def split(problem, rows_unit, columns_unit, serial_work=SERIAL_WORK, packs=(True
         height = max(end - start for start, end in rows)
         width = max(end - start for start, end in columns)
         width = round_up(width, columns_unit)
-        # in rows, packing costs 8, turning over 20 and reading what lies as it is 2: a tall A that both parts read took 280 µs
-        # instead of 200, 256x64x256 with B transposed 32 by rows and 29 by columns. Pieces of rows of C cost the more the smaller
-        # the depth is: 1000x16x1000 took 196 µs by columns and 130 by rows, 256^3 of float64 215 by columns and 220 by rows
+        # Pieces of rows of C cost the more the smaller the depth is: 1000x16x1000 took 196 µs by columns and 130 by rows, 256^3 of
+        # float64 215 by columns and 220 by rows
         pieces = 64000 / max(problem.k, 1) ** 2
-        right = 2 if not packs[1] else 8 if problem.b[1] == 1 else 20
-        cost = width * height + right * width + ((8 if packs[0] else 2) + pieces) * height
+        cost = width * height + costs[1] * width + (costs[0] + pieces) * height
         if best is None or cost < best[0]:
             best = cost, [((0, problem.batch), r, c) for r in rows for c in columns]
     return best[1]
