@@ -5,6 +5,8 @@ means. Nothing here knows of memory, layouts or tensors.
 """
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 _CATEGORY = {"bool": 0, "int": 1, "float": 2, "complex": 3}
@@ -291,6 +293,7 @@ class finfo:
 _limits: dict[dtype, finfo] = {}
 
 
+@functools.cache
 def integer_limits(dtype) -> tuple[int, int]:
     """The least and the greatest number that an integer dtype holds."""
     bits = dtype.itemsize * 8

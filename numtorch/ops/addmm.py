@@ -265,14 +265,20 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
 def _in_place(function, shown):
     factors, name = ", ".join(list(inspect.signature(function).parameters)[1:3]), function.__name__
 
-    def form(self, *factors, **options):
-        return registry["copy_"].function(self, function(self, *factors, **options))
+    def form(self, first=None, second=None, *, beta=1, alpha=1, **named):
+        if named:
+            factors = [f for f in (first, second) if f is not None]
+            result = function(self, *factors, beta=beta, alpha=alpha, **named)
+        else:
+            result = function(self, first, second, beta=beta, alpha=alpha)
+        return registry["copy_"].function(self, result)
 
     form.__name__ = form.__qualname__ = f"{name}_"
     form.__doc__ = f"""The in-place form of `{name}`: this tensor is its input and takes the result.
 
     Args:
-        {factors}, beta, alpha: as there.
+        first, second: the factors, under the names that they have there ({factors}) too.
+        beta, alpha: as there.
 
     Example:
         >>> import numtorch as torch

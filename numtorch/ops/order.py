@@ -233,7 +233,8 @@ def median(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
         >>> torch.tensor([3., 9., 5., 4.]).median()
         tensor(4.)
     """
-    dim, keepdim = reduce.numpy_names(dim, keepdim, axis, keepdims)
+    if axis is not None or keepdims is not None:
+        dim, keepdim = reduce.numpy_names(dim, keepdim, axis, keepdims)
     return _median("median", input, dim, keepdim, False, out)
 
 

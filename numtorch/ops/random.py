@@ -86,6 +86,8 @@ def _drawn(size, kind, parameters, dtype, device, generator, requires_grad, titl
         plan = None
     if plan is None:
         kind_dtype = as_dtype(dtype) if dtype else get_default_dtype()
+        if kind == "randint":
+            check_range(*parameters, kind_dtype)
         plan = plan_fill(Layout.of(kind_dtype, checked_shape(size, title)), kind, parameters,
                           "int64" if kind == "randint" else kind_dtype.compute)
         if all(type(n) in (int, tuple) for n in size):
@@ -198,7 +200,6 @@ def randint(low=None, high=None, size=None, *, generator=None, dtype=None, layou
     if kind.category != 1:
         made = _drawn((size,), "randint", (low, high), int64, None, generator, False, "randint")
         return finish_made(to_device(to_dtype(made, kind), placed(device)), requires_grad, out)
-    check_range(low, high, kind)
     return _drawn((size,), "randint", (low, high), kind, device, generator, requires_grad, "randint", out)
 
 
@@ -384,14 +385,14 @@ def _plan_multinomial(layout, rows, classes, draws):
 
 
 # ---------------------------------------------------------------- like another
-def _like(draw, input, dtype, device, requires_grad, memory_format, *limits, generator):
+def _as_input(made, input, memory_format):
     """A draw of another tensor's shape, with its strides."""
-    layout = like_layout(input, dtype, device, memory_format)
-    made = draw(*limits, layout.shape, generator=generator, dtype=layout.dtype, device=layout.device)
-    if made.layout is not layout:
-        made, drawn = empty_tensor(layout), made
-        copy_elements(drawn, made)
-    return finish_made(made, requires_grad)
+    layout = like_layout(input, made.layout.dtype, made.layout.device, memory_format)
+    if made.layout is layout:
+        return made
+    out = empty_tensor(layout)
+    copy_elements(made, out)
+    return out
 
 
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
@@ -410,7 +411,11 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, re
         >>> torch.rand_like(torch.tensor([[1., 2.], [3., 4.]])).shape
         torch.Size([2, 2])
     """
-    return _like(rand, input, dtype, device, requires_grad, memory_format, generator=generator)
+    own = input.layout
+    made = rand(own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
+    if memory_format is not None or not own.contiguous:
+        made = _as_input(made, input, memory_format)
+    return made.requires_grad_() if requires_grad else made
 
 
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
@@ -425,7 +430,11 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
         >>> torch.randn_like(torch.tensor([[1., 2.], [3., 4.]])).shape
         torch.Size([2, 2])
     """
-    return _like(randn, input, dtype, device, requires_grad, memory_format, generator=generator)
+    own = input.layout
+    made = randn(own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
+    if memory_format is not None or not own.contiguous:
+        made = _as_input(made, input, memory_format)
+    return made.requires_grad_() if requires_grad else made
 
 
 def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
@@ -445,7 +454,11 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
         tensor([5., 5.])
     """
     low, high = (0, low) if high is None else (low or 0, high)
-    return _like(randint, input, dtype, device, requires_grad, memory_format, low, high, generator=generator)
+    own = input.layout
+    made = randint(low, high, own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
+    if memory_format is not None or not own.contiguous:
+        made = _as_input(made, input, memory_format)
+    return made.requires_grad_() if requires_grad else made
 
 
 method(bernoulli)
