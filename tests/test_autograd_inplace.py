@@ -260,6 +260,17 @@ def test_a_view_under_no_grad_is_not_written_by_recorded_ops(torch):
         view = y[:1]
     with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace with grad"):
         view.mul_(w)
+    with torch.no_grad():
+        parts = x[1:], y.split(1)[0]
+    assert parts[0].requires_grad and parts[0].is_leaf
+    with torch.no_grad():
+        for part in parts:
+            part.add_(1)
+    close(x.detach(), (2, 4))
+    for part in parts:
+        with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace with grad"):
+            part.add_(1)
+    assert not x.detach()[1:].requires_grad
 
 
 def test_writing_under_no_grad_is_not_recorded(torch):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from weakref import ref
 
-from ..autograd.graph import GraphNode, Node, recording
+from ..autograd.graph import GraphNode, Leaf, Node, recording
 from ..autograd.modes import modes
 from ..kernels.binding import ScalarBody
 from ..layout import Layout
@@ -47,7 +47,7 @@ def make_view(x: Tensor, found, title: str, vjp=None, constants=None) -> Tensor:
                 vjp, constants = _region_vjp, (x.layout, layout, offset)
             out.node = GraphNode(title, (x.node,), (), vjp, constants)
     elif x.node is not None and layout.dtype.category >= 2:
-        out._origin = "no_grad"
+        out._origin, out.node = "no_grad", Leaf(out)     # as in PyTorch, where such a view is a leaf that requires grad
     return out
 
 
@@ -68,6 +68,8 @@ def make_views(x: Tensor, places) -> list:
         if tracked is not None:
             out._base, out._origin = base, "several"
             tracked.append(ref(out))
+        elif x.node is not None:
+            out._origin, out.node = "several", Leaf(out)
         views.append(out)
     return views
 
