@@ -3,7 +3,9 @@ import numpy as np
 import pytest
 from test_order import RNG, SHAPES, sample
 
+import numtorch
 from numtorch import dtypes
+from numtorch.autograd import gradcheck
 from numtorch.exchange import make as tensor
 from numtorch.ops import index, operators, reduce, scan  # noqa: F401  (they attach methods to tensors)
 from numtorch.ops.creation import ones
@@ -51,6 +53,18 @@ def test_logcumsumexp(shape, dim, kind):
     np.testing.assert_allclose(tensor(array).logcumsumexp(dim).numpy(), expected, 2e-6 if kind == "float32" else 1e-13)
     special = tensor([-np.inf, 1.0, np.inf, 2.0, np.nan, 3.0]).logcumsumexp(0).tolist()
     assert special[:4] == [-np.inf, 1, np.inf, np.inf] and np.isnan(special[4:]).all()
+
+
+def test_complex_log_sums():
+    rng = np.random.default_rng(3)
+    z = rng.standard_normal((3, 6)) + 1j * rng.standard_normal((3, 6))
+    x = numtorch.tensor(z, requires_grad=True)
+    for dim in (0, 1):
+        found = numtorch.logcumsumexp(x, dim)
+        np.testing.assert_allclose(np.exp(found.detach().numpy()), np.cumsum(np.exp(z), dim), rtol=1e-12)
+    assert gradcheck(lambda x: x.logcumsumexp(1), (x,), fast_mode=True)
+    far = numtorch.logcumsumexp(numtorch.tensor([complex(-np.inf, 0), 800 + 1j, 800 + 1j]), 0)     # neither NaN nor infinite
+    assert far[0].isinf() and abs(far[2].item() - (800 + np.log(2) + 1j)) < 1e-4
 
 
 def test_neighbours():

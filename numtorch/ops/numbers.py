@@ -6,7 +6,7 @@ import builtins
 from ..dtypes import finfo
 from ..kernels import vectormath
 from ..tensor import Tensor
-from .arithmetic import FLOATS, UNORDERED, where
+from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, UNORDERED, conj, where
 from .bounds import clamp_high, clamp_low, maximum
 from .copy import contiguous
 from .elementary import LN2, PI, cos, exp, exp2, log, log1p, sin, sqrt
@@ -21,7 +21,7 @@ floor_ = vectormath.floor
 
 
 # ---------------------------------------------------------------- logarithms
-@pointwise(kind="float", cost=12, refuses=FLOATS)
+@pointwise(kind="float", cost=12, refuses=FLOATS_AND_COMPLEX)
 def logaddexp(x, y):
     """log(exp(x) + exp(y)), elementwise, without overflow.
 
@@ -35,8 +35,16 @@ def logaddexp(x, y):
 
 @logaddexp.derivative
 def _(grad, x, out):
-    share = exp(where(x == out, 0, x - out))
+    share = conj(exp(where(x == out, 0, x - out)))
     return grad * share, grad * (1 - share)
+
+
+@logaddexp.overload("complex")
+def _(x, y):
+    below = x.real < y.real
+    low, high, below_zero = where(below, x, y), where(below, y, x), x.real < -x.real       # literals are complex here
+    return where((x.real == y.real) & ((x.real - x.real) != 0), where(below_zero, low, log(exp(low) + exp(high))),
+                 high + log1p(exp(low - high)))
 
 
 @pointwise(kind="float", cost=12, refuses=FLOATS)
@@ -159,7 +167,7 @@ def _(grad):
     return grad * (180 / PI)
 
 
-@pointwise(kind="float", cost=12, refuses=UNORDERED)
+@pointwise(kind="float", cost=12)
 def sinc(x):
     """sin(pi x) / (pi x), and 1 for 0, elementwise.
 
@@ -174,7 +182,7 @@ def sinc(x):
 @sinc.derivative
 def _(grad, x):
     angle = PI * where(x == 0, 1, x)
-    return grad * where(x == 0, 0, (cos(angle) * angle - sin(angle)) / (angle * where(x == 0, 1, x)))
+    return grad * conj(where(x == 0, 0, (cos(angle) * angle - sin(angle)) / (angle * where(x == 0, 1, x))))
 
 
 # ---------------------------------------------------------------- steps and replacements
@@ -274,7 +282,7 @@ def _(x):
 
 
 # ---------------------------------------------------------------- powers and divisors
-@pointwise(kind="float", cost=8, refuses=UNORDERED)
+@pointwise(kind="float", cost=8)
 def ldexp(x, y):
     """x * 2**y, elementwise.
 
@@ -288,7 +296,8 @@ def ldexp(x, y):
 
 @ldexp.derivative
 def _(grad, x, y):
-    return grad * exp2(y), grad * x * exp2(y) * LN2
+    factor = conj(exp2(y))
+    return grad * factor, grad * conj(x) * factor * LN2
 
 
 @pointwise(kind="bitwise", cost=40, refuses={"bool": ""})

@@ -159,19 +159,19 @@ def logcumsumexp(input, dim, *, out=None) -> Tensor:
     """log of the running sums of exponentials along a dimension, shifted so that nothing overflows.
 
     Args:
-        input: real floating point.
+        input: floating point or complex.
         dim: the dimension along which to sum.
         out: a tensor to write the result to.
 
     Raises:
-        NotImplementedError: not a real floating-point tensor.
+        NotImplementedError: integers or bools.
 
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([1000., 1000., 1000.]).logcumsumexp(0)
         tensor([1000.0000, 1000.6932, 1001.0986])
     """
-    if input.layout.dtype.category != 2:
+    if input.layout.dtype.category < 2:
         raise NotImplementedError(f'"logcumsumexp" not implemented for \'{input.layout.dtype.title}\': expected floating point')
     result = _scan("logcumsumexp", input, dim)
     return into(out, result)
@@ -184,6 +184,9 @@ def _logcumsumexp_vjp(node, grad):
     out, = node.result_tensors()
     dim, reverse = node.constants
     none = _constant(x, -1e30 if x.layout.dtype.itemsize > 2 else -3e4)      # not -inf: its gradients would be NaN
+    if x.layout.dtype.is_complex:
+        size = arithmetic.where(comparison.eq(grad, 0), none, elementary.log(grad))
+        return (elementary.exp(_scan("logcumsumexp", size - arithmetic.conj(out), dim, not reverse) + arithmetic.conj(x)),)
     result = None
     for sign in (1, -1):
         size = arithmetic.where(comparison.gt(grad * sign, 0), elementary.log(grad * sign), none)

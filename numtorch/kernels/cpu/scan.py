@@ -12,7 +12,7 @@ import numpy as np
 from numpy import float32, float64, int64
 
 from ..intrinsics import Intrinsic, local_array, offset, select
-from ..vectormath import exp, log
+from ..vectormath import exp, log, log1p
 from .elements import compute_type, itemsize, prepare_parts, same, shares, typed
 
 T = float32
@@ -204,6 +204,17 @@ def log_scan(x, out, walk):
                     result[j] = store(shift + log(total))
 
 
+def log_of_sum(x, y):
+    """log(exp(x) + exp(y)) of complex numbers, from the one whose real part is larger."""
+    if x.real < y.real:
+        x, y = y, x
+    if x.real == y.real and x.real - x.real != 0:
+        if x.real < -x.real:                             # literals are complex here
+            return y
+        return log(exp(x) + exp(y))
+    return x + log1p(exp(y - x))
+
+
 # ---------------------------------------------------------------- planners
 def _accumulator(dtype):
     kind = np.dtype(compute_type(dtype)).kind
@@ -242,7 +253,10 @@ def plan_cumprod(dtype: str, outer: int, R: int, inner: int, reverse: bool = Fal
 
 
 def plan_logcumsumexp(dtype: str, outer: int, R: int, inner: int, reverse: bool = False):
-    """log of the running sums of exponentials, of floats. Addresses: x, out (may be x)."""
+    """log of the running sums of exponentials. Addresses: x, out (may be x)."""
+    if dtype.startswith("complex"):
+        kernel = typed(scan, dtype, ("element*", "element*", "int64*"), A=np.dtype(dtype).type, step=log_of_sum, START=LOWEST)
+        return _plan(kernel, dtype, (itemsize(dtype),), outer, R, inner, reverse, cost=20)
     kernel = typed(log_scan, dtype, ("element*", "element*", "int64*"))
     return _plan(kernel, dtype, (itemsize(dtype),), outer, R, inner, reverse, cost=10)
 
