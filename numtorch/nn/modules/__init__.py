@@ -11,7 +11,6 @@ from .activation import (
                          Hardtanh,
                          LeakyReLU,
                          LogSigmoid,
-                         LogSoftmax,
                          Mish,
                          PReLU,
                          ReLU,
@@ -19,9 +18,6 @@ from .activation import (
                          RReLU,
                          Sigmoid,
                          SiLU,
-                         Softmax,
-                         Softmax2d,
-                         Softmin,
                          Softplus,
                          Softshrink,
                          Softsign,
@@ -100,13 +96,11 @@ from .normalization import (
                          BatchNorm1d,
                          BatchNorm2d,
                          BatchNorm3d,
-                         CrossMapLRN2d,
                          GroupNorm,
                          InstanceNorm1d,
                          InstanceNorm2d,
                          InstanceNorm3d,
                          LayerNorm,
-                         LocalResponseNorm,
                          RMSNorm,
 )
 from .padding import (
@@ -141,8 +135,10 @@ from .pooling import (
                          MaxUnpool2d,
                          MaxUnpool3d,
 )
+from .responsenorm import CrossMapLRN2d, LocalResponseNorm
 from .rnn import GRU, LSTM, RNN, RNNBase
 from .rnncell import GRUCell, LSTMCell, RNNCell, RNNCellBase
+from .softmax import LogSoftmax, Softmax, Softmax2d, Softmin
 from .transformer import Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
 from .upsampling import ChannelShuffle, PixelShuffle, PixelUnshuffle, Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 

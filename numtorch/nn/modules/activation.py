@@ -1,4 +1,4 @@
-"""Activations as modules."""
+"""Activations as modules. Softmax and its kind are in softmax.py."""
 from __future__ import annotations
 
 import warnings
@@ -17,7 +17,8 @@ class ReLU(Module):
     Args:
         inplace: write the result into the input.
 
-    Any shape -> the same shape.
+    Shape:
+        Any shape -> the same shape.
 
     Example:
         >>> import numtorch as torch
@@ -38,7 +39,8 @@ class ReLU(Module):
 
 _DOC = """{what}
 
-    {args}Any shape -> the same shape.
+    {args}Shape:
+        Any shape -> the same shape.
 
     Example:
         >>> import numtorch as torch
@@ -116,7 +118,8 @@ class LeakyReLU(_Options):
         negative_slope: below 0.
         inplace: write the result into the input.
 
-    Any shape -> the same shape.
+    Shape:
+        Any shape -> the same shape.
 
     Example:
         >>> import numtorch as torch
@@ -137,7 +140,8 @@ class ELU(_Options):
         alpha: what is approached below 0, with the other sign.
         inplace: write the result into the input.
 
-    Any shape -> the same shape.
+    Shape:
+        Any shape -> the same shape.
 
     Example:
         >>> import numtorch as torch
@@ -158,7 +162,8 @@ class CELU(_Options):
         alpha: what is approached below 0, with the other sign; not 0.
         inplace: write the result into the input.
 
-    Any shape -> the same shape.
+    Shape:
+        Any shape -> the same shape.
 
     Example:
         >>> import numtorch as torch
@@ -180,7 +185,8 @@ class Hardtanh(_Options):
         inplace: write the result into the input.
         min_value, max_value: older names of the first two, with a warning.
 
-    Any shape -> the same shape.
+    Shape:
+        Any shape -> the same shape.
 
     Raises:
         AssertionError: max_val is not greater than min_val.
@@ -209,7 +215,8 @@ class ReLU6(Hardtanh):
     Args:
         inplace: write the result into the input.
 
-    Any shape -> the same shape.
+    Shape:
+        Any shape -> the same shape.
 
     Example:
         >>> import numtorch as torch
@@ -231,7 +238,8 @@ class Threshold(_Options):
         threshold, value: numbers.
         inplace: write the result into the input.
 
-    Any shape -> the same shape.
+    Shape:
+        Any shape -> the same shape.
 
     Example:
         >>> import numtorch as torch
@@ -252,7 +260,8 @@ class Softplus(_Options):
         beta: how sharply it bends.
         threshold: where beta * x exceeds it, the result is x itself.
 
-    Any shape -> the same shape.
+    Shape:
+        Any shape -> the same shape.
 
     Example:
         >>> import numtorch as torch
@@ -272,7 +281,8 @@ class Softshrink(_Options):
     Args:
         lambd: how far; not negative.
 
-    Any shape -> the same shape.
+    Shape:
+        Any shape -> the same shape.
 
     Example:
         >>> import numtorch as torch
@@ -295,7 +305,8 @@ class Hardshrink(Softshrink):
     Args:
         lambd: the threshold.
 
-    Any shape -> the same shape.
+    Shape:
+        Any shape -> the same shape.
 
     Example:
         >>> import numtorch as torch
@@ -312,7 +323,8 @@ class GELU(Module):
     Args:
         approximate: "none", or "tanh" for x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
 
-    Any shape -> the same shape.
+    Shape:
+        Any shape -> the same shape.
 
     Example:
         >>> import numtorch as torch
@@ -337,7 +349,8 @@ class GLU(Module):
     Args:
         dim: which to halve; the last by default.
 
-    (*, 2 N, *) -> (*, N, *).
+    Shape:
+        (*, 2 N, *) -> (*, N, *).
 
     Raises:
         RuntimeError: in the call, an odd extent.
@@ -366,7 +379,8 @@ class RReLU(Module):
         lower, upper: the slope is drawn between them for each element while training, and is else their mean.
         inplace: write the result into the input.
 
-    Any shape -> the same shape.
+    Shape:
+        Any shape -> the same shape.
 
     Example:
         >>> import numtorch as torch
@@ -396,7 +410,8 @@ class PReLU(Module):
     Attributes:
         weight: (num_parameters).
 
-    Any shape -> the same shape.
+    Shape:
+        Any shape -> the same shape.
 
     Example:
         >>> import numtorch as torch
@@ -414,88 +429,3 @@ class PReLU(Module):
 
     def extra_repr(self):
         return f"num_parameters={self.num_parameters}"
-
-
-class _AlongDim(Module):
-    function = None
-
-    def __init__(self, dim=None):
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input):
-        return type(self).function(input, self.dim)
-
-    def extra_repr(self):
-        return f"dim={self.dim}"
-
-
-class Softmax(_AlongDim):
-    """exp(x) / sum(exp(x)) along a dimension.
-
-    Args:
-        dim: along which the results sum to 1. None chooses 0 for 0, 1 or 3 dimensions and else 1, with a warning.
-
-    Any shape -> the same shape.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.nn.Softmax(0)(torch.tensor([0., 0.]))
-        tensor([0.5000, 0.5000])
-    """
-
-    function = staticmethod(F.softmax)
-
-
-class LogSoftmax(_AlongDim):
-    """log(softmax(x)) along a dimension, exact where softmax is all but 0.
-
-    Args:
-        dim: as for `Softmax`.
-
-    Any shape -> the same shape.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.nn.LogSoftmax(0)(torch.tensor([0., 200.]))
-        tensor([-200.,    0.])
-    """
-
-    function = staticmethod(F.log_softmax)
-
-
-class Softmin(_AlongDim):
-    """softmax(-x) along a dimension.
-
-    Args:
-        dim: as for `Softmax`.
-
-    Any shape -> the same shape.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.nn.Softmin(0)(torch.tensor([0., 200.]))
-        tensor([1., 0.])
-    """
-
-    function = staticmethod(F.softmin)
-
-
-class Softmax2d(Module):
-    """softmax over the channels of images, at each pixel.
-
-    (N, C, H, W) or (C, H, W) -> the same shape.
-
-    Raises:
-        ValueError: in the call, another number of dimensions.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.nn.Softmax2d()(torch.zeros(2, 1, 1)).flatten()
-        tensor([0.5000, 0.5000])
-    """
-
-    def forward(self, input):
-        if input.layout.ndim not in (3, 4):
-            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.layout.ndim}D instead")
-        return F.softmax(input, -3)

@@ -31,8 +31,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         head: a `Linear` to the scores of the first classes and of the clusters.
         tail: for each cluster two `Linear`, without bias.
 
-    (N, in_features) and int64 targets (N), or one of each -> (output, loss): the targets' log-probabilities (N), and the mean of
-    what they miss to 0.
+    Shape:
+        (N, in_features) and int64 targets (N), or one of each -> (output, loss): the targets' log-probabilities (N), and the mean
+            of what they miss to 0.
 
     Raises:
         ValueError: cutoffs that are not increasing integers between 1 and n_classes - 1, or fewer features than 1 in a cluster.

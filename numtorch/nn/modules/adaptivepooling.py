@@ -25,7 +25,8 @@ class AdaptiveAvgPool1d(_Adaptive):
     Args:
         output_size: the number of windows L_out.
 
-    (N, C, L) or (C, L) -> (N, C, L_out) or (C, L_out). Window i spans elements floor(i L / L_out) to ceil((i + 1) L / L_out).
+    Shape:
+        (N, C, L) or (C, L) -> (N, C, L_out) or (C, L_out). Window i spans elements floor(i L / L_out) to ceil((i + 1) L / L_out).
 
     Raises:
         RuntimeError: in the call, sizes or extents that do not fit.
@@ -45,8 +46,9 @@ class AdaptiveAvgPool2d(_Adaptive):
     Args:
         output_size: (H_out, W_out) or one number for both; None keeps an extent.
 
-    (N, C, H, W) or (C, H, W) -> (N, C, H_out, W_out) or (C, H_out, W_out). Window i spans elements floor(i H / H_out) to ceil((i +
-    1) H / H_out).
+    Shape:
+        (N, C, H, W) or (C, H, W) -> (N, C, H_out, W_out) or (C, H_out, W_out). Window i spans elements floor(i H / H_out) to
+            ceil((i + 1) H / H_out).
 
     Raises:
         RuntimeError: in the call, sizes or extents that do not fit.
@@ -66,8 +68,9 @@ class AdaptiveAvgPool3d(_Adaptive):
     Args:
         output_size: (D_out, H_out, W_out) or one number for all; None keeps an extent.
 
-    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out). Window i spans elements floor(i H /
-    H_out) to ceil((i + 1) H / H_out).
+    Shape:
+        (N, C, D, H, W) or (C, D, H, W) -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out). Window i spans elements floor(i
+            H / H_out) to ceil((i + 1) H / H_out).
 
     Raises:
         RuntimeError: in the call, sizes or extents that do not fit.
@@ -97,7 +100,8 @@ class AdaptiveMaxPool1d(_AdaptiveMax):
         output_size: the number of windows L_out.
         return_indices: also return where in its row each maximum is.
 
-    (N, C, L) or (C, L) -> (N, C, L_out) or (C, L_out). Window i spans elements floor(i L / L_out) to ceil((i + 1) L / L_out).
+    Shape:
+        (N, C, L) or (C, L) -> (N, C, L_out) or (C, L_out). Window i spans elements floor(i L / L_out) to ceil((i + 1) L / L_out).
 
     Raises:
         RuntimeError: in the call, sizes or extents that do not fit.
@@ -118,8 +122,9 @@ class AdaptiveMaxPool2d(_AdaptiveMax):
         output_size: (H_out, W_out) or one number for both; None keeps an extent.
         return_indices: also return where in its plane each maximum is.
 
-    (N, C, H, W) or (C, H, W) -> (N, C, H_out, W_out) or (C, H_out, W_out). Window i spans elements floor(i H / H_out) to ceil((i +
-    1) H / H_out).
+    Shape:
+        (N, C, H, W) or (C, H, W) -> (N, C, H_out, W_out) or (C, H_out, W_out). Window i spans elements floor(i H / H_out) to
+            ceil((i + 1) H / H_out).
 
     Raises:
         RuntimeError: in the call, sizes or extents that do not fit.
@@ -140,8 +145,9 @@ class AdaptiveMaxPool3d(_AdaptiveMax):
         output_size: (D_out, H_out, W_out) or one number for all; None keeps an extent.
         return_indices: also return where in its volume each maximum is.
 
-    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out). Window i spans elements floor(i H /
-    H_out) to ceil((i + 1) H / H_out).
+    Shape:
+        (N, C, D, H, W) or (C, D, H, W) -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out). Window i spans elements floor(i
+            H / H_out) to ceil((i + 1) H / H_out).
 
     Raises:
         RuntimeError: in the call, sizes or extents that do not fit.
@@ -194,7 +200,8 @@ class FractionalMaxPool2d(_FractionalMaxPool):
         return_indices: also return where in its plane each maximum is.
         _random_samples: (N, C, 2) numbers in [0, 1) that place the windows; drawn when None.
 
-    (N, C, H, W) or (C, H, W) -> (N, C, H_out, W_out) or (C, H_out, W_out).
+    Shape:
+        (N, C, H, W) or (C, H, W) -> (N, C, H_out, W_out) or (C, H_out, W_out).
 
     Raises:
         ValueError: neither a size nor a ratio or both, or a ratio outside (0, 1).
@@ -219,7 +226,8 @@ class FractionalMaxPool3d(_FractionalMaxPool):
         return_indices: also return where in its volume each maximum is.
         _random_samples: (N, C, 3) numbers in [0, 1) that place the windows; drawn when None.
 
-    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out).
+    Shape:
+        (N, C, D, H, W) or (C, D, H, W) -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out).
 
     Raises:
         ValueError: neither a size nor a ratio or both, or a ratio outside (0, 1).

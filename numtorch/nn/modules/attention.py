@@ -32,7 +32,9 @@ class MultiheadAttention(Module):
         out_proj: the output's `Linear`, (E) -> (E).
         bias_k, bias_v: (1, 1, E), xavier-normal, or None.
 
-    Query (L, N, E), key (S, N, kdim) and value (S, N, vdim) -> output (L, N, E) and weights (N, L, S); see `forward` for the rest.
+    Shape:
+        Query (L, N, E), key (S, N, kdim) and value (S, N, vdim) -> output (L, N, E) and weights (N, L, S); see `forward` for the
+            rest.
 
     Raises:
         AssertionError: heads that do not divide E.

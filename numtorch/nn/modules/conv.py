@@ -110,8 +110,9 @@ class Conv1d(_Convolution):
         weight: (C_out, C / groups, K), uniform within 1 / sqrt(C / groups * K), as is
         bias: (C_out), or None.
 
-    (N, C, L) or (C, L) -> (N, C_out, L_out) or (C_out, L_out), with L_out = (L + 2 padding - dilation (kernel_size - 1) - 1) //
-    stride + 1.
+    Shape:
+        (N, C, L) or (C, L) -> (N, C_out, L_out) or (C_out, L_out).
+        L_out = (L + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1.
 
     Raises:
         ValueError: channels that `groups` does not divide, or another padding or padding mode.
@@ -148,8 +149,9 @@ class Conv2d(_Convolution):
         weight: (C_out, C / groups, KH, KW), uniform within 1 / sqrt(C / groups * KH * KW), as is
         bias: (C_out), or None.
 
-    (N, C, H, W) or (C, H, W) -> (N, C_out, H_out, W_out) or (C_out, H_out, W_out), with H_out = (H + 2 padding - dilation
-    (kernel_size - 1) - 1) // stride + 1, and W likewise.
+    Shape:
+        (N, C, H, W) or (C, H, W) -> (N, C_out, H_out, W_out) or (C_out, H_out, W_out).
+        H_out = (H + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1, and W likewise.
 
     Raises:
         ValueError: channels that `groups` does not divide, or another padding or padding mode.
@@ -186,8 +188,9 @@ class Conv3d(_Convolution):
         weight: (C_out, C / groups, KD, KH, KW), uniform within 1 / sqrt(C / groups * KD * KH * KW), as is
         bias: (C_out), or None.
 
-    (N, C, D, H, W) or (C, D, H, W) -> (N, C_out, D_out, H_out, W_out) or (C_out, D_out, H_out, W_out), with H_out = (H + 2 padding
-    - dilation (kernel_size - 1) - 1) // stride + 1, and D and W likewise.
+    Shape:
+        (N, C, D, H, W) or (C, D, H, W) -> (N, C_out, D_out, H_out, W_out) or (C_out, D_out, H_out, W_out).
+        H_out = (H + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1, and D and W likewise.
 
     Raises:
         ValueError: channels that `groups` does not divide, or another padding or padding mode.
@@ -250,8 +253,10 @@ class ConvTranspose1d(_Transposed):
         weight: (C, C_out / groups, K), uniform within 1 / sqrt(C_out / groups * K), as is
         bias: (C_out), or None.
 
-    (N, C, L) or (C, L) -> (N, C_out, L_out) or (C_out, L_out), with L_out = (L - 1) stride - 2 padding + dilation (kernel_size -
-    1) + output_padding + 1. A call with `output_size` finds the output padding itself.
+    Shape:
+        (N, C, L) or (C, L) -> (N, C_out, L_out) or (C_out, L_out).
+        L_out = (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1.
+        A call with `output_size` finds the output padding itself.
 
     Raises:
         ValueError: channels that `groups` does not divide, another padding mode, or in the call a size that cannot be.
@@ -284,8 +289,10 @@ class ConvTranspose2d(_Transposed):
         weight: (C, C_out / groups, KH, KW), uniform within 1 / sqrt(C_out / groups * KH * KW), as is
         bias: (C_out), or None.
 
-    (N, C, H, W) or (C, H, W) -> (N, C_out, H_out, W_out) or (C_out, H_out, W_out), with H_out = (H - 1) stride - 2 padding +
-    dilation (kernel_size - 1) + output_padding + 1, and W likewise. A call with `output_size` finds the output padding itself.
+    Shape:
+        (N, C, H, W) or (C, H, W) -> (N, C_out, H_out, W_out) or (C_out, H_out, W_out).
+        H_out = (H - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1, and W likewise.
+        A call with `output_size` finds the output padding itself.
 
     Raises:
         ValueError: channels that `groups` does not divide, another padding mode, or in the call a size that cannot be.
@@ -318,9 +325,10 @@ class ConvTranspose3d(_Transposed):
         weight: (C, C_out / groups, KD, KH, KW), uniform within 1 / sqrt(C_out / groups * KD * KH * KW), as is
         bias: (C_out), or None.
 
-    (N, C, D, H, W) or (C, D, H, W) -> (N, C_out, D_out, H_out, W_out) or (C_out, D_out, H_out, W_out), with H_out = (H - 1) stride
-    - 2 padding + dilation (kernel_size - 1) + output_padding + 1, and D and W likewise. A call with `output_size` finds the output
-    padding itself.
+    Shape:
+        (N, C, D, H, W) or (C, D, H, W) -> (N, C_out, D_out, H_out, W_out) or (C_out, D_out, H_out, W_out).
+        H_out = (H - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1, and D and W likewise.
+        A call with `output_size` finds the output padding itself.
 
     Raises:
         ValueError: channels that `groups` does not divide, another padding mode, or in the call a size that cannot be.

@@ -13,7 +13,8 @@ class PairwiseDistance(Module):
         eps: added to every difference, against a slope that is not defined at 0.
         keepdim: leave the last dimension with extent 1.
 
-    Two of (*, D), which broadcast -> (*), or (*, 1) with `keepdim`.
+    Shape:
+        Two of (*, D), which broadcast -> (*), or (*, 1) with `keepdim`.
 
     Example:
         >>> import numtorch as torch
@@ -36,7 +37,8 @@ class CosineSimilarity(Module):
         dim: along which vectors lie; 1 by default.
         eps: the least length that is divided by.
 
-    Two of (*, D, *), which broadcast -> (*, *).
+    Shape:
+        Two of (*, D, *), which broadcast -> (*, *).
 
     Example:
         >>> import numtorch as torch

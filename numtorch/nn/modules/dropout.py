@@ -12,7 +12,8 @@ class Dropout(Module):
         p: the probability.
         inplace: write the result into the input.
 
-    Any shape -> the same shape.
+    Shape:
+        Any shape -> the same shape.
 
     Raises:
         ValueError: p is outside [0, 1].
@@ -46,7 +47,8 @@ class Dropout1d(Dropout):
         p: the probability.
         inplace: write the result into the input.
 
-    (N, C, L) or (C, L) -> the same shape.
+    Shape:
+        (N, C, L) or (C, L) -> the same shape.
 
     Example:
         >>> import numtorch as torch
@@ -64,7 +66,8 @@ class Dropout2d(Dropout):
         p: the probability.
         inplace: write the result into the input.
 
-    (N, C, H, W) -> the same shape; (N, C, L) too, with a warning, as in PyTorch.
+    Shape:
+        (N, C, H, W) -> the same shape; (N, C, L) too, with a warning, as in PyTorch.
 
     Example:
         >>> import numtorch as torch
@@ -82,7 +85,8 @@ class Dropout3d(Dropout):
         p: the probability.
         inplace: write the result into the input.
 
-    (N, C, D, H, W) or (C, D, H, W) -> the same shape.
+    Shape:
+        (N, C, D, H, W) or (C, D, H, W) -> the same shape.
 
     Example:
         >>> import numtorch as torch
@@ -101,7 +105,8 @@ class AlphaDropout(Dropout):
         p: the probability.
         inplace: write the result into the input.
 
-    Any shape -> the same shape.
+    Shape:
+        Any shape -> the same shape.
 
     Example:
         >>> import numtorch as torch
@@ -119,7 +124,8 @@ class FeatureAlphaDropout(Dropout):
         p: the probability.
         inplace: write the result into the input.
 
-    (N, C, *) -> the same shape.
+    Shape:
+        (N, C, *) -> the same shape.
 
     Example:
         >>> import numtorch as torch

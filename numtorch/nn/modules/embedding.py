@@ -26,7 +26,8 @@ class Embedding(Module):
     Attributes:
         weight: (V, D), normal with standard deviation 1.
 
-    Integers (*) -> (*, D).
+    Shape:
+        Integers (*) -> (*, D).
 
     Raises:
         AssertionError: a `padding_idx` that is no row, or a `_weight` of another shape.
@@ -121,8 +122,9 @@ class EmbeddingBag(Embedding):
     Attributes:
         weight: (V, D), normal with standard deviation 1.
 
-    Integers (B, N), or (N) and `offsets` (B) that say where each bag starts -> (B, D). A call may also take `per_sample_weights`,
-    factors of the indices' shape, in mode "sum".
+    Shape:
+        Integers (B, N), or (N) and `offsets` (B) that say where each bag starts -> (B, D). A call may also take
+            `per_sample_weights`, factors of the indices' shape, in mode "sum".
 
     Raises:
         ValueError: in the call, shapes or a mode that do not fit.

@@ -11,7 +11,8 @@ class Flatten(Module):
     Args:
         start_dim, end_dim: the first and the last of them; all but the batch by default.
 
-    (N, *) -> (N, the product of *), by default.
+    Shape:
+        (N, *) -> (N, the product of *), by default.
 
     Example:
         >>> import numtorch as torch
@@ -37,7 +38,8 @@ class Unflatten(Module):
         dim: which.
         unflattened_size: their extents, of which one may be -1 for what is left.
 
-    (*, N, *) -> (*, *unflattened_size, *).
+    Shape:
+        (*, N, *) -> (*, *unflattened_size, *).
 
     Raises:
         RuntimeError: in the call, extents whose product is another.
@@ -66,8 +68,9 @@ class Unfold(Module):
         kernel_size, dilation, stride: a number or (height, width).
         padding: the same, zeros at both ends.
 
-    (N, C, H, W) or (C, H, W) -> (N, C * KH * KW, L) or (C * KH * KW, L), where L is the number of windows: the product of (H + 2
-    padding - dilation (kernel_size - 1) - 1) // stride + 1 and the same of W.
+    Shape:
+        (N, C, H, W) or (C, H, W) -> (N, C * KH * KW, L) or (C * KH * KW, L), where L is the number of windows: the product of (H +
+            2 padding - dilation (kernel_size - 1) - 1) // stride + 1 and the same of W.
 
     Example:
         >>> import numtorch as torch
@@ -93,7 +96,8 @@ class Fold(Module):
         output_size: (H, W) or one number for both.
         kernel_size, dilation, padding, stride: as of `Unfold`, whose L has to be the input's.
 
-    (N, C * KH * KW, L) or (C * KH * KW, L) -> (N, C, H, W) or (C, H, W).
+    Shape:
+        (N, C * KH * KW, L) or (C * KH * KW, L) -> (N, C, H, W) or (C, H, W).
 
     Raises:
         RuntimeError: in the call, extents that do not fit.

@@ -14,7 +14,8 @@ from .module import Module
 class Identity(Module):
     """Gives its input back, whatever it was made with.
 
-    Any shape -> the same tensor.
+    Shape:
+        Any shape -> the same tensor.
 
     Example:
         >>> import numtorch as torch
@@ -41,7 +42,8 @@ class Linear(Module):
         weight: (out_features, in_features), uniform within 1 / sqrt(in_features), as is
         bias: (out_features), or None.
 
-    (*, in_features) -> (*, out_features).
+    Shape:
+        (*, in_features) -> (*, out_features).
 
     Raises:
         RuntimeError: in the call, another extent or dtype.
@@ -89,7 +91,8 @@ class Bilinear(Module):
         weight: A, (out_features, in1_features, in2_features), uniform within 1 / sqrt(in1_features), as is
         bias: (out_features), or None.
 
-    (*, in1_features) and (*, in2_features) -> (*, out_features).
+    Shape:
+        (*, in1_features) and (*, in2_features) -> (*, out_features).
 
     Raises:
         ValueError: in1_features is not positive.

@@ -38,8 +38,9 @@ class CrossEntropyLoss(_WeightedLoss):
         reduction: "mean" (over the targets' weights), "sum" or "none".
         label_smoothing: how much of each target is spread evenly over all classes, from 0 to 1 (Szegedy et al. 2016).
 
-    Calling it takes scores (C), (N, C) or (N, C, ...) and either int64 class indices (), (N) or (N, ...), or probabilities of the
-    scores' shape; it gives a 0-dim tensor, or with "none" one of the indices' shape.
+    Shape:
+        Scores (C), (N, C) or (N, C, ...) and either int64 class indices (), (N) or (N, ...), or probabilities of the scores' shape
+            -> a 0-dim tensor, or with "none" one of the indices' shape.
 
     Raises:
         IndexError: in the call, a class out of range.
@@ -67,8 +68,9 @@ class CTCLoss(Module):
         reduction: "mean" (of the losses over their numbers of labels), "sum" or "none".
         zero_infinity: count as 0 the losses of sequences that are too short for their labels.
 
-    Calling it takes log-probabilities (T, N, C), targets (N, S), and input_lengths and target_lengths (N), as
-    `functional.ctc_loss` does; it gives a 0-dim tensor, or (N) with "none".
+    Shape:
+        Log-probabilities (T, N, C), targets (N, S), and input_lengths and target_lengths (N) -> a 0-dim tensor, or (N)
+            with "none". `functional.ctc_loss` says more.
 
     Example:
         >>> import numtorch as torch
@@ -94,8 +96,9 @@ class NLLLoss(_WeightedLoss):
         ignore_index: targets with this index count for nothing.
         reduction: "mean" (over the targets' weights), "sum" or "none".
 
-    Calling it takes log-probabilities (C), (N, C) or (N, C, ...) and int64 class indices (), (N) or (N, ...); it gives a 0-dim
-    tensor, or with "none" one of the indices' shape.
+    Shape:
+        Log-probabilities (C), (N, C) or (N, C, ...) and int64 class indices (), (N) or (N, ...) -> a 0-dim tensor, or with "none"
+            one of the indices' shape.
 
     Raises:
         IndexError: in the call, a class out of range.
@@ -121,7 +124,8 @@ class MSELoss(_Loss):
         size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
         reduction: "mean" or "sum" of all terms, or "none".
 
-    Calling it takes two tensors of one shape and gives a 0-dim tensor, or with "none" one of that shape.
+    Shape:
+        Two tensors of one shape -> a 0-dim tensor, or with "none" one of that shape.
 
     Example:
         >>> import numtorch as torch
@@ -139,7 +143,8 @@ class L1Loss(_Loss):
         size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
         reduction: "mean" or "sum" of all terms, or "none".
 
-    Calling it takes two tensors of one shape and gives a 0-dim tensor, or with "none" one of that shape.
+    Shape:
+        Two tensors of one shape -> a 0-dim tensor, or with "none" one of that shape.
 
     Example:
         >>> import numtorch as torch
@@ -157,8 +162,8 @@ class SoftMarginLoss(_Loss):
         size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
         reduction: "mean" or "sum" of all terms, or "none".
 
-    Calling it takes scores of any shape and targets of that shape, 1 and -1; it gives a 0-dim tensor, or with "none" one of that
-    shape.
+    Shape:
+        Scores of any shape and targets of that shape, 1 and -1 -> a 0-dim tensor, or with "none" one of that shape.
 
     Example:
         >>> import numtorch as torch
@@ -177,7 +182,8 @@ class SmoothL1Loss(_Loss):
         reduction: "mean" or "sum" of all terms, or "none".
         beta: where the square ends; 0 for `L1Loss`.
 
-    Calling it takes two tensors of one shape and gives a 0-dim tensor, or with "none" one of that shape.
+    Shape:
+        Two tensors of one shape -> a 0-dim tensor, or with "none" one of that shape.
 
     Raises:
         RuntimeError: in the call, a negative beta.
@@ -203,7 +209,8 @@ class HuberLoss(_Loss):
         reduction: "mean" or "sum" of all terms, or "none".
         delta: where the square ends.
 
-    Calling it takes two tensors of one shape and gives a 0-dim tensor, or with "none" one of that shape.
+    Shape:
+        Two tensors of one shape -> a 0-dim tensor, or with "none" one of that shape.
 
     Raises:
         RuntimeError: in the call, a delta that is not positive.
@@ -230,8 +237,8 @@ class BCELoss(_WeightedLoss):
         size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
         reduction: "mean" or "sum" of all terms, or "none".
 
-    Calling it takes probabilities p and targets y of one shape, all between 0 and 1; it gives a 0-dim tensor, or with "none" one
-    of that shape.
+    Shape:
+        Probabilities p and targets y of one shape, all between 0 and 1 -> a 0-dim tensor, or with "none" one of that shape.
 
     Raises:
         ValueError: in the call, shapes that differ.
@@ -256,7 +263,8 @@ class BCEWithLogitsLoss(_WeightedLoss):
         reduction: "mean" or "sum" of all terms, or "none".
         pos_weight: p, the weight of positive targets, which broadcasts to the input's shape; 1 when None.
 
-    Calling it takes log-odds and targets y of one shape; it gives a 0-dim tensor, or with "none" one of that shape.
+    Shape:
+        Log-odds and targets y of one shape -> a 0-dim tensor, or with "none" one of that shape.
 
     Raises:
         ValueError: in the call, shapes that differ.
@@ -284,7 +292,8 @@ class KLDivLoss(_Loss):
             "sum" or "none".
         log_target: whether the target is logarithms too.
 
-    Calling it takes log-probabilities and probabilities of one shape; it gives a 0-dim tensor, or with "none" one of that shape.
+    Shape:
+        Log-probabilities and probabilities of one shape -> a 0-dim tensor, or with "none" one of that shape.
 
     Example:
         >>> import numtorch as torch
@@ -311,7 +320,8 @@ class PoissonNLLLoss(_Loss):
         eps: added to rates below the logarithm.
         reduction: "mean" or "sum" of all terms, or "none".
 
-    Calling it takes two tensors of one shape and gives a 0-dim tensor, or with "none" one of that shape.
+    Shape:
+        Two tensors of one shape -> a 0-dim tensor, or with "none" one of that shape.
 
     Example:
         >>> import numtorch as torch
@@ -336,8 +346,9 @@ class GaussianNLLLoss(_Loss):
         eps: the least variance.
         reduction: "mean" or "sum" of all terms, or "none".
 
-    Calling it takes means and samples of one shape (*, D), and variances (*, D), (*, 1), (*) or a number; it gives a 0-dim tensor,
-    or with "none" one of the means' shape.
+    Shape:
+        Means and samples of one shape (*, D), and variances (*, D), (*, 1), (*) or a number -> a 0-dim tensor, or with "none" one
+            of the means' shape.
 
     Raises:
         ValueError: in the call, a negative variance or one of another shape.
@@ -364,7 +375,8 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
         size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
         reduction: "mean" or "sum" over the batch, or "none".
 
-    Calling it takes scores x (N, C) or (C) and targets y of that shape, 0 and 1; it gives a 0-dim tensor, or (N) with "none".
+    Shape:
+        Scores x (N, C) or (C) and targets y of that shape, 0 and 1 -> a 0-dim tensor, or (N) with "none".
 
     Example:
         >>> import numtorch as torch

@@ -13,8 +13,8 @@ class HingeEmbeddingLoss(_Loss):
         size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
         reduction: "mean" or "sum" of all terms, or "none".
 
-    Calling it takes distances of any shape and targets of that shape, 1 and -1; it gives a 0-dim tensor, or with "none" one of
-    that shape.
+    Shape:
+        Distances of any shape and targets of that shape, 1 and -1 -> a 0-dim tensor, or with "none" one of that shape.
 
     Example:
         >>> import numtorch as torch
@@ -38,7 +38,8 @@ class MarginRankingLoss(_Loss):
         size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
         reduction: "mean" or "sum" of all terms, or "none".
 
-    Calling it takes three tensors (N) or () and gives a 0-dim tensor, or with "none" one of that shape.
+    Shape:
+        Three tensors (N) or () -> a 0-dim tensor, or with "none" one of that shape.
 
     Raises:
         RuntimeError: in the call, numbers of dimensions that differ.
@@ -65,7 +66,8 @@ class CosineEmbeddingLoss(MarginRankingLoss):
         size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
         reduction: "mean" or "sum" of all terms, or "none".
 
-    Calling it takes two tensors (N, D) or (D) and targets (N) or (), 1 and -1; it gives a 0-dim tensor, or (N) with "none".
+    Shape:
+        Two tensors (N, D) or (D) and targets (N) or (), 1 and -1 -> a 0-dim tensor, or (N) with "none".
 
     Raises:
         RuntimeError: in the call, dimensions that do not fit.
@@ -97,7 +99,8 @@ class TripletMarginLoss(_Loss):
         size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
         reduction: "mean" or "sum" of all terms, or "none".
 
-    Calling it takes anchor, positive and negative, (N, D) or (D); it gives a 0-dim tensor, or (N) with "none".
+    Shape:
+        Anchor, positive and negative, (N, D) or (D) -> a 0-dim tensor, or (N) with "none".
 
     Raises:
         ValueError: a margin that is not positive.
@@ -129,8 +132,8 @@ class TripletMarginWithDistanceLoss(_Loss):
         swap: take d(positive, negative) where that is less than d(anchor, negative).
         reduction: "mean" or "sum" of all terms, or "none".
 
-    Calling it takes anchor, positive and negative, (N, *) as the distance takes them; it gives a 0-dim tensor, or the distances'
-    shape with "none".
+    Shape:
+        Anchor, positive and negative, (N, *) as the distance takes them -> a 0-dim tensor, or the distances' shape with "none".
 
     Raises:
         ValueError: a margin that is not positive.
@@ -164,8 +167,8 @@ class MultiMarginLoss(_WeightedLoss):
         size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
         reduction: "mean" or "sum" over the batch, or "none".
 
-    Calling it takes scores (N, C) or (C) and int64 classes (N) or (); it gives a 0-dim tensor, or with "none" one of the classes'
-    shape.
+    Shape:
+        Scores (N, C) or (C) and int64 classes (N) or () -> a 0-dim tensor, or with "none" one of the classes' shape.
 
     Raises:
         ValueError: another p, or weights that are no vector.
@@ -195,8 +198,9 @@ class MultiLabelMarginLoss(_Loss):
         size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
         reduction: "mean" or "sum" over the batch, or "none".
 
-    Calling it takes scores (N, C) or (C) and int64 targets of that shape: each row's classes, up to its first -1. It gives a 0-dim
-    tensor, or (N) with "none".
+    Shape:
+        Scores (N, C) or (C) and int64 targets of that shape: each row's classes, up to its first -1 -> a 0-dim tensor, or (N) with
+            "none".
 
     Example:
         >>> import numtorch as torch

@@ -107,7 +107,8 @@ class BatchNorm1d(_BatchNorm):
         running_mean, running_var, num_batches_tracked: buffers (C), (C) and (), or None. The variance in there is the unbiased
             one.
 
-    (N, C) or (N, C, L) -> the same shape.
+    Shape:
+        (N, C) or (N, C, L) -> the same shape.
 
     Raises:
         ValueError: in the call, another number of dimensions, or in training a channel of a single value.
@@ -140,7 +141,8 @@ class BatchNorm2d(_BatchNorm):
         running_mean, running_var, num_batches_tracked: buffers (C), (C) and (), or None. The variance in there is the unbiased
             one.
 
-    (N, C, H, W) -> the same shape.
+    Shape:
+        (N, C, H, W) -> the same shape.
 
     Raises:
         ValueError: in the call, another number of dimensions, or in training a channel of a single value.
@@ -172,7 +174,8 @@ class BatchNorm3d(_BatchNorm):
         running_mean, running_var, num_batches_tracked: buffers (C), (C) and (), or None. The variance in there is the unbiased
             one.
 
-    (N, C, D, H, W) -> the same shape.
+    Shape:
+        (N, C, D, H, W) -> the same shape.
 
     Raises:
         ValueError: in the call, another number of dimensions, or in training a channel of a single value.
@@ -225,7 +228,8 @@ class InstanceNorm1d(_InstanceNorm):
         weight, bias: (C), ones and zeros, or None.
         running_mean, running_var, num_batches_tracked: buffers (C), (C) and (), or None.
 
-    (N, C, L) or (C, L) -> the same shape.
+    Shape:
+        (N, C, L) or (C, L) -> the same shape.
 
     Raises:
         ValueError: in the call, another number of dimensions, a channel of a single value, or with `affine` another number of
@@ -256,7 +260,8 @@ class InstanceNorm2d(_InstanceNorm):
         weight, bias: (C), ones and zeros, or None.
         running_mean, running_var, num_batches_tracked: buffers (C), (C) and (), or None.
 
-    (N, C, H, W) or (C, H, W) -> the same shape.
+    Shape:
+        (N, C, H, W) or (C, H, W) -> the same shape.
 
     Raises:
         ValueError: in the call, another number of dimensions, a channel of a single value, or with `affine` another number of
@@ -287,7 +292,8 @@ class InstanceNorm3d(_InstanceNorm):
         weight, bias: (C), ones and zeros, or None.
         running_mean, running_var, num_batches_tracked: buffers (C), (C) and (), or None.
 
-    (N, C, D, H, W) or (C, D, H, W) -> the same shape.
+    Shape:
+        (N, C, D, H, W) or (C, D, H, W) -> the same shape.
 
     Raises:
         ValueError: in the call, another number of dimensions, a channel of a single value, or with `affine` another number of
@@ -300,54 +306,6 @@ class InstanceNorm3d(_InstanceNorm):
     """
 
     dims = (4, 5)
-
-
-class LocalResponseNorm(Module):
-    """x / (k + alpha * mean of squares over `size` neighbouring channels)^beta (Krizhevsky et al. 2012).
-
-    Args:
-        size: how many channels, half of them on each side; beyond the ends they count as 0.
-        alpha, beta, k: of the formula.
-
-    (N, C, *) -> the same shape, with at least one more dimension than channels.
-
-    Raises:
-        ValueError: in the call, fewer than 3 dimensions.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.nn.LocalResponseNorm(2, alpha=2.0, beta=1.0)(torch.ones(1, 3, 1)).flatten()
-        tensor([0.5000, 0.3333, 0.3333])
-    """
-
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
-        super().__init__()
-        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
-
-    def forward(self, input):
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
-    def extra_repr(self):
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
-
-
-class CrossMapLRN2d(LocalResponseNorm):
-    """`LocalResponseNorm` under the name it had in Lua.
-
-    Args:
-        size: how many channels, half of them on each side; beyond the ends they count as 0.
-        alpha, beta, k: of the formula.
-
-    (N, C, H, W) -> the same shape.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.nn.CrossMapLRN2d(2, alpha=2.0, beta=1.0)(torch.ones(1, 3, 1, 1)).flatten()
-        tensor([0.5000, 0.3333, 0.3333])
-    """
-
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
-        super().__init__(size, alpha, beta, k)
 
 
 class LayerNorm(Module):
@@ -363,7 +321,8 @@ class LayerNorm(Module):
     Attributes:
         weight, bias: of normalized_shape, ones and zeros, or None.
 
-    (*, *normalized_shape) -> the same shape.
+    Shape:
+        (*, *normalized_shape) -> the same shape.
 
     Raises:
         RuntimeError: in the call, other extents.
@@ -412,7 +371,8 @@ class RMSNorm(Module):
     Attributes:
         weight: of normalized_shape, ones, or None.
 
-    (*, *normalized_shape) -> the same shape.
+    Shape:
+        (*, *normalized_shape) -> the same shape.
 
     Raises:
         RuntimeError: in the call, other extents.
@@ -457,7 +417,8 @@ class GroupNorm(Module):
     Attributes:
         weight, bias: (C), ones and zeros, or None.
 
-    (N, C, *) -> the same shape.
+    Shape:
+        (N, C, *) -> the same shape.
 
     Raises:
         ValueError: groups that do not divide the channels, or in the call a group of a single value.

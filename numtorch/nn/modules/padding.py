@@ -40,7 +40,8 @@ class ConstantPad1d(_ConstantPad):
         padding: how many elements on each side: a number for all, or (before, after). Negative ones cut off.
         value: the number that is put there.
 
-    (N, C, L) or (C, L) -> (N, C, L + before + after), or without N.
+    Shape:
+        (N, C, L) or (C, L) -> (N, C, L + before + after), or without N.
 
     Example:
         >>> import numtorch as torch
@@ -56,7 +57,8 @@ class ConstantPad2d(_ConstantPad):
         padding: how many elements on each side: a number for all, or (left, right, top, bottom). Negative ones cut off.
         value: the number that is put there.
 
-    (N, C, H, W) or (C, H, W) -> (N, C, H + top + bottom, W + left + right), or without N.
+    Shape:
+        (N, C, H, W) or (C, H, W) -> (N, C, H + top + bottom, W + left + right), or without N.
 
     Example:
         >>> import numtorch as torch
@@ -78,7 +80,8 @@ class ConstantPad3d(_ConstantPad):
             off.
         value: the number that is put there.
 
-    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D + front + back, H + top + bottom, W + left + right), or without N.
+    Shape:
+        (N, C, D, H, W) or (C, D, H, W) -> (N, C, D + front + back, H + top + bottom, W + left + right), or without N.
 
     Example:
         >>> import numtorch as torch
@@ -95,7 +98,8 @@ class ZeroPad1d(_Pad):
     Args:
         padding: how many elements on each side: a number for all, or (before, after). Negative ones cut off.
 
-    (N, C, L) or (C, L) -> (N, C, L + before + after), or without N.
+    Shape:
+        (N, C, L) or (C, L) -> (N, C, L + before + after), or without N.
 
     Example:
         >>> import numtorch as torch
@@ -110,7 +114,8 @@ class ZeroPad2d(_Pad):
     Args:
         padding: how many elements on each side: a number for all, or (left, right, top, bottom). Negative ones cut off.
 
-    (N, C, H, W) or (C, H, W) -> (N, C, H + top + bottom, W + left + right), or without N.
+    Shape:
+        (N, C, H, W) or (C, H, W) -> (N, C, H + top + bottom, W + left + right), or without N.
 
     Example:
         >>> import numtorch as torch
@@ -131,7 +136,8 @@ class ZeroPad3d(_Pad):
         padding: how many elements on each side: a number for all, or (left, right, top, bottom, front, back). Negative ones cut
             off.
 
-    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D + front + back, H + top + bottom, W + left + right), or without N.
+    Shape:
+        (N, C, D, H, W) or (C, D, H, W) -> (N, C, D + front + back, H + top + bottom, W + left + right), or without N.
 
     Example:
         >>> import numtorch as torch
@@ -148,7 +154,8 @@ class ReflectionPad1d(_Pad):
     Args:
         padding: how many elements on each side: a number for all, or (before, after); less than the extent. Negative ones cut off.
 
-    (N, C, L) or (C, L) -> (N, C, L + before + after), or without N.
+    Shape:
+        (N, C, L) or (C, L) -> (N, C, L + before + after), or without N.
 
     Raises:
         RuntimeError: in the call, a padding that is too wide.
@@ -169,7 +176,8 @@ class ReflectionPad2d(_Pad):
         padding: how many elements on each side: a number for all, or (left, right, top, bottom); less than the extent. Negative
             ones cut off.
 
-    (N, C, H, W) or (C, H, W) -> (N, C, H + top + bottom, W + left + right), or without N.
+    Shape:
+        (N, C, H, W) or (C, H, W) -> (N, C, H + top + bottom, W + left + right), or without N.
 
     Raises:
         RuntimeError: in the call, a padding that is too wide.
@@ -193,7 +201,8 @@ class ReflectionPad3d(_Pad):
         padding: how many elements on each side: a number for all, or (left, right, top, bottom, front, back); less than the
             extent. Negative ones cut off.
 
-    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D + front + back, H + top + bottom, W + left + right), or without N.
+    Shape:
+        (N, C, D, H, W) or (C, D, H, W) -> (N, C, D + front + back, H + top + bottom, W + left + right), or without N.
 
     Raises:
         RuntimeError: in the call, a padding that is too wide.
@@ -213,7 +222,8 @@ class ReplicationPad1d(_Pad):
     Args:
         padding: how many elements on each side: a number for all, or (before, after). Negative ones cut off.
 
-    (N, C, L) or (C, L) -> (N, C, L + before + after), or without N.
+    Shape:
+        (N, C, L) or (C, L) -> (N, C, L + before + after), or without N.
 
     Example:
         >>> import numtorch as torch
@@ -230,7 +240,8 @@ class ReplicationPad2d(_Pad):
     Args:
         padding: how many elements on each side: a number for all, or (left, right, top, bottom). Negative ones cut off.
 
-    (N, C, H, W) or (C, H, W) -> (N, C, H + top + bottom, W + left + right), or without N.
+    Shape:
+        (N, C, H, W) or (C, H, W) -> (N, C, H + top + bottom, W + left + right), or without N.
 
     Example:
         >>> import numtorch as torch
@@ -251,7 +262,8 @@ class ReplicationPad3d(_Pad):
         padding: how many elements on each side: a number for all, or (left, right, top, bottom, front, back). Negative ones cut
             off.
 
-    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D + front + back, H + top + bottom, W + left + right), or without N.
+    Shape:
+        (N, C, D, H, W) or (C, D, H, W) -> (N, C, D + front + back, H + top + bottom, W + left + right), or without N.
 
     Example:
         >>> import numtorch as torch
@@ -268,7 +280,8 @@ class CircularPad1d(_Pad):
     Args:
         padding: how many elements on each side: a number for all, or (before, after); at most the extent. Negative ones cut off.
 
-    (N, C, L) or (C, L) -> (N, C, L + before + after), or without N.
+    Shape:
+        (N, C, L) or (C, L) -> (N, C, L + before + after), or without N.
 
     Raises:
         RuntimeError: in the call, a padding that is too wide.
@@ -289,7 +302,8 @@ class CircularPad2d(_Pad):
         padding: how many elements on each side: a number for all, or (left, right, top, bottom); at most the extent. Negative ones
             cut off.
 
-    (N, C, H, W) or (C, H, W) -> (N, C, H + top + bottom, W + left + right), or without N.
+    Shape:
+        (N, C, H, W) or (C, H, W) -> (N, C, H + top + bottom, W + left + right), or without N.
 
     Raises:
         RuntimeError: in the call, a padding that is too wide.
@@ -313,7 +327,8 @@ class CircularPad3d(_Pad):
         padding: how many elements on each side: a number for all, or (left, right, top, bottom, front, back); at most the extent.
             Negative ones cut off.
 
-    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D + front + back, H + top + bottom, W + left + right), or without N.
+    Shape:
+        (N, C, D, H, W) or (C, D, H, W) -> (N, C, D + front + back, H + top + bottom, W + left + right), or without N.
 
     Raises:
         RuntimeError: in the call, a padding that is too wide.

@@ -31,8 +31,10 @@ class MaxPool1d(_MaxPool):
         return_indices: also return where in its row each maximum is, for `MaxUnpool1d`.
         ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
 
-    (N, C, L) or (C, L) -> (N, C, L_out) or (C, L_out), with L_out = (L + 2 padding - dilation (kernel_size - 1) - 1) // stride +
-    1. With `return_indices` a pair of that and int64 places of its shape.
+    Shape:
+        (N, C, L) or (C, L) -> (N, C, L_out) or (C, L_out).
+        L_out = (L + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1.
+        With `return_indices` a pair of that and int64 places of its shape.
 
     Raises:
         RuntimeError: in the call, options or extents that do not fit.
@@ -55,8 +57,10 @@ class MaxPool2d(_MaxPool):
         return_indices: also return where in its plane each maximum is, for `MaxUnpool2d`.
         ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
 
-    (N, C, H, W) or (C, H, W) -> (N, C, H_out, W_out) or (C, H_out, W_out), with H_out = (H + 2 padding - dilation (kernel_size -
-    1) - 1) // stride + 1, and W likewise. With `return_indices` a pair of that and int64 places of its shape.
+    Shape:
+        (N, C, H, W) or (C, H, W) -> (N, C, H_out, W_out) or (C, H_out, W_out).
+        H_out = (H + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1, and W likewise.
+        With `return_indices` a pair of that and int64 places of its shape.
 
     Raises:
         RuntimeError: in the call, options or extents that do not fit.
@@ -80,9 +84,10 @@ class MaxPool3d(_MaxPool):
         return_indices: also return where in its volume each maximum is, for `MaxUnpool3d`.
         ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
 
-    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out), with H_out = (H + 2 padding -
-    dilation (kernel_size - 1) - 1) // stride + 1, and D and W likewise. With `return_indices` a pair of that and int64 places of
-    its shape.
+    Shape:
+        (N, C, D, H, W) or (C, D, H, W) -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out).
+        H_out = (H + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1, and D and W likewise.
+        With `return_indices` a pair of that and int64 places of its shape.
 
     Raises:
         RuntimeError: in the call, options or extents that do not fit.
@@ -105,7 +110,9 @@ class AvgPool1d(Module):
         ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
         count_include_pad: whether padding counts as zeros in the mean, or not at all.
 
-    (N, C, L) or (C, L) -> (N, C, L_out) or (C, L_out), with L_out = (L + 2 padding - kernel_size) // stride + 1.
+    Shape:
+        (N, C, L) or (C, L) -> (N, C, L_out) or (C, L_out).
+        L_out = (L + 2 padding - kernel_size) // stride + 1.
 
     Raises:
         RuntimeError: in the call, options or extents that do not fit.
@@ -140,8 +147,9 @@ class AvgPool2d(Module):
         count_include_pad: whether padding counts as zeros in the mean, or not at all.
         divisor_override: divide by this instead of the window's size.
 
-    (N, C, H, W) or (C, H, W) -> (N, C, H_out, W_out) or (C, H_out, W_out), with H_out = (H + 2 padding - kernel_size) // stride +
-    1, and W likewise.
+    Shape:
+        (N, C, H, W) or (C, H, W) -> (N, C, H_out, W_out) or (C, H_out, W_out).
+        H_out = (H + 2 padding - kernel_size) // stride + 1, and W likewise.
 
     Raises:
         RuntimeError: in the call, options or extents that do not fit.
@@ -180,8 +188,9 @@ class AvgPool3d(AvgPool2d):
         count_include_pad: whether padding counts as zeros in the mean, or not at all.
         divisor_override: divide by this instead of the window's size.
 
-    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out), with H_out = (H + 2 padding -
-    kernel_size) // stride + 1, and D and W likewise.
+    Shape:
+        (N, C, D, H, W) or (C, D, H, W) -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out).
+        H_out = (H + 2 padding - kernel_size) // stride + 1, and D and W likewise.
 
     Raises:
         RuntimeError: in the call, options or extents that do not fit.
@@ -218,7 +227,9 @@ class LPPool1d(_LPPool):
         kernel_size, stride: a number; the stride is the kernel's size when None.
         ceil_mode: let the last window hang over the edge; what it lacks is made up for as in a mean.
 
-    (N, C, L) or (C, L) -> (N, C, L_out) or (C, L_out), with L_out = (L - kernel_size) // stride + 1.
+    Shape:
+        (N, C, L) or (C, L) -> (N, C, L_out) or (C, L_out).
+        L_out = (L - kernel_size) // stride + 1.
 
     Example:
         >>> import numtorch as torch
@@ -237,8 +248,9 @@ class LPPool2d(_LPPool):
         kernel_size, stride: a number or (height, width); the stride is the kernel's size when None.
         ceil_mode: let the last window hang over the edge; what it lacks is made up for as in a mean.
 
-    (N, C, H, W) or (C, H, W) -> (N, C, H_out, W_out) or (C, H_out, W_out), with H_out = (H - kernel_size) // stride + 1, and W
-    likewise.
+    Shape:
+        (N, C, H, W) or (C, H, W) -> (N, C, H_out, W_out) or (C, H_out, W_out).
+        H_out = (H - kernel_size) // stride + 1, and W likewise.
 
     Example:
         >>> import numtorch as torch
@@ -257,8 +269,9 @@ class LPPool3d(_LPPool):
         kernel_size, stride: a number or (depth, height, width); the stride is the kernel's size when None.
         ceil_mode: let the last window hang over the edge; what it lacks is made up for as in a mean.
 
-    (N, C, D, H, W) or (C, D, H, W) -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out), with H_out = (H - kernel_size) //
-    stride + 1, and D and W likewise.
+    Shape:
+        (N, C, D, H, W) or (C, D, H, W) -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out).
+        H_out = (H - kernel_size) // stride + 1, and D and W likewise.
 
     Example:
         >>> import numtorch as torch
@@ -291,9 +304,10 @@ class MaxUnpool1d(_MaxUnpool):
     Args:
         kernel_size, stride, padding: those of the pooling; the stride is the kernel's size when None.
 
-    Calling it takes maxima and their places, both (N, C, L) or (C, L), and perhaps `output_size`: the extents of what was pooled,
-    with or without N and C, where several pool to the same. It gives (N, C, L_out) or (C, L_out), with L_out = (L - 1) stride - 2
-    padding + kernel_size.
+    Shape:
+        Maxima and their places, both (N, C, L) or (C, L), and perhaps `output_size`: the extents of what was pooled, with or
+            without N and C, where several pool to the same -> (N, C, L_out) or (C, L_out).
+        L_out = (L - 1) stride - 2 padding + kernel_size.
 
     Raises:
         RuntimeError: in the call, places that are not int64, of another shape or out of range.
@@ -316,9 +330,10 @@ class MaxUnpool2d(_MaxUnpool):
     Args:
         kernel_size, stride, padding: those of the pooling; the stride is the kernel's size when None.
 
-    Calling it takes maxima and their places, both (N, C, H, W) or (C, H, W), and perhaps `output_size`: the extents of what was
-    pooled, with or without N and C, where several pool to the same. It gives (N, C, H_out, W_out) or (C, H_out, W_out), with H_out
-    = (H - 1) stride - 2 padding + kernel_size, and W likewise.
+    Shape:
+        Maxima and their places, both (N, C, H, W) or (C, H, W), and perhaps `output_size`: the extents of what was pooled, with or
+            without N and C, where several pool to the same -> (N, C, H_out, W_out) or (C, H_out, W_out).
+        H_out = (H - 1) stride - 2 padding + kernel_size, and W likewise.
 
     Raises:
         RuntimeError: in the call, places that are not int64, of another shape or out of range.
@@ -342,9 +357,10 @@ class MaxUnpool3d(_MaxUnpool):
     Args:
         kernel_size, stride, padding: those of the pooling; the stride is the kernel's size when None.
 
-    Calling it takes maxima and their places, both (N, C, D, H, W) or (C, D, H, W), and perhaps `output_size`: the extents of what
-    was pooled, with or without N and C, where several pool to the same. It gives (N, C, D_out, H_out, W_out) or (C, D_out, H_out,
-    W_out), with H_out = (H - 1) stride - 2 padding + kernel_size, and D and W likewise.
+    Shape:
+        Maxima and their places, both (N, C, D, H, W) or (C, D, H, W), and perhaps `output_size`: the extents of what was pooled,
+            with or without N and C, where several pool to the same -> (N, C, D_out, H_out, W_out) or (C, D_out, H_out, W_out).
+        H_out = (H - 1) stride - 2 padding + kernel_size, and D and W likewise.
 
     Raises:
         RuntimeError: in the call, places that are not int64, of another shape or out of range.

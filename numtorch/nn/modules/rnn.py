@@ -231,9 +231,10 @@ class RNN(RNNBase):
         weight_hh_l0: (hidden_size, hidden_size).
         bias_ih_l0, bias_hh_l0: (hidden_size). And so on for further layers `_l1`, with `_reverse` for the second direction.
 
-    (L, N, input_size), (L, input_size) or a PackedSequence, and perhaps states (layers * directions, N, hidden_size) -> outputs
-    (L, N, directions * hidden_size) and the final states. Initial states are 0 by default; without N in the input there is none
-    anywhere.
+    Shape:
+        (L, N, input_size), (L, input_size) or a PackedSequence, and perhaps states (layers * directions, N, hidden_size) ->
+            outputs (L, N, directions * hidden_size) and the final states. Initial states are 0 by default; without N in the input
+            there is none anywhere.
 
     Raises:
         ValueError: another nonlinearity, `proj_size`, or sizes out of range.
@@ -281,9 +282,10 @@ class LSTM(RNNBase):
         bias_ih_l0, bias_hh_l0: (4 * hidden_size). And so on for further layers `_l1`, with `_reverse` for the second direction.
         weight_hr_l0: (P, hidden_size), with a projection; hidden states are then of size P in all of the above.
 
-    (L, N, input_size), (L, input_size) or a PackedSequence, and perhaps a pair of states (layers * directions, N, P or
-    hidden_size) and (layers * directions, N, hidden_size) -> outputs (L, N, directions * (P or hidden_size)) and the pair of final
-    states. Initial states are 0 by default; without N in the input there is none anywhere.
+    Shape:
+        (L, N, input_size), (L, input_size) or a PackedSequence, and perhaps a pair of states (layers * directions, N, P or
+            hidden_size) and (layers * directions, N, hidden_size) -> outputs (L, N, directions * (P or hidden_size)) and the pair
+            of final states. Initial states are 0 by default; without N in the input there is none anywhere.
 
     Raises:
         ValueError: sizes out of range.
@@ -324,9 +326,10 @@ class GRU(RNNBase):
         weight_hh_l0: (3 * hidden_size, hidden_size).
         bias_ih_l0, bias_hh_l0: (3 * hidden_size). And so on for further layers `_l1`, with `_reverse` for the second direction.
 
-    (L, N, input_size), (L, input_size) or a PackedSequence, and perhaps states (layers * directions, N, hidden_size) -> outputs
-    (L, N, directions * hidden_size) and the final states. Initial states are 0 by default; without N in the input there is none
-    anywhere.
+    Shape:
+        (L, N, input_size), (L, input_size) or a PackedSequence, and perhaps states (layers * directions, N, hidden_size) ->
+            outputs (L, N, directions * hidden_size) and the final states. Initial states are 0 by default; without N in the input
+            there is none anywhere.
 
     Raises:
         ValueError: `proj_size`, or sizes out of range.

@@ -87,7 +87,8 @@ class RNNCell(RNNCellBase):
         weight_ih, weight_hh, bias_ih, bias_hh: (hidden_size, input_size), (hidden_size, hidden_size) and two of (hidden_size);
             uniform within 1 / sqrt(hidden_size).
 
-    (N, input_size) and perhaps a state (N, hidden_size), 0 by default -> (N, hidden_size); or all without N.
+    Shape:
+        (N, input_size) and perhaps a state (N, hidden_size), 0 by default -> (N, hidden_size); or all without N.
 
     Raises:
         ValueError: in the call, another number of dimensions.
@@ -125,7 +126,8 @@ class LSTMCell(RNNCellBase):
         weight_ih, weight_hh, bias_ih, bias_hh: (4 * hidden_size, input_size), (4 * hidden_size, hidden_size) and two of (4 *
             hidden_size), gates in the order input, forget, candidate, output; uniform within 1 / sqrt(hidden_size).
 
-    (N, input_size) and perhaps a pair of states (N, hidden_size), 0 by default -> the next pair; or all without N.
+    Shape:
+        (N, input_size) and perhaps a pair of states (N, hidden_size), 0 by default -> the next pair; or all without N.
 
     Raises:
         ValueError: in the call, another number of dimensions.
@@ -166,7 +168,8 @@ class GRUCell(RNNCellBase):
         weight_ih, weight_hh, bias_ih, bias_hh: (3 * hidden_size, input_size), (3 * hidden_size, hidden_size) and two of (3 *
             hidden_size), gates in the order reset, update, candidate; uniform within 1 / sqrt(hidden_size).
 
-    (N, input_size) and perhaps a state (N, hidden_size), 0 by default -> (N, hidden_size); or all without N.
+    Shape:
+        (N, input_size) and perhaps a state (N, hidden_size), 0 by default -> (N, hidden_size); or all without N.
 
     Raises:
         ValueError: in the call, another number of dimensions.

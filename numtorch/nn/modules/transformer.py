@@ -110,7 +110,8 @@ class TransformerEncoderLayer(_Layer):
     Attributes:
         self_attn, linear1, dropout, linear2, norm1, norm2, dropout1, dropout2, activation: the parts.
 
-    (S, N, E), (N, S, E) with `batch_first`, or (S, E) -> the same shape; see `forward` for masks.
+    Shape:
+        (S, N, E), (N, S, E) with `batch_first`, or (S, E) -> the same shape; see `forward` for masks.
 
     Raises:
         RuntimeError: another name of an activation.
@@ -164,7 +165,8 @@ class TransformerDecoderLayer(_Layer):
         self_attn, multihead_attn, linear1, dropout, linear2, norm1, norm2, norm3, dropout1, dropout2, dropout3, activation: the
             parts.
 
-    (T, N, E) and an encoder's (S, N, E), or both with N first, or without N -> (T, N, E) likewise; see `forward` for masks.
+    Shape:
+        (T, N, E) and an encoder's (S, N, E), or both with N first, or without N -> (T, N, E) likewise; see `forward` for masks.
 
     Raises:
         RuntimeError: another name of an activation.
@@ -223,7 +225,8 @@ class TransformerEncoder(Module):
     Attributes:
         layers: a `ModuleList`.
 
-    (S, N, E), (N, S, E) or (S, E), as the layer takes it -> the same shape.
+    Shape:
+        (S, N, E), (N, S, E) or (S, E), as the layer takes it -> the same shape.
 
     Example:
         >>> import numtorch as torch
@@ -268,7 +271,8 @@ class TransformerDecoder(Module):
     Attributes:
         layers: a `ModuleList`.
 
-    (T, N, E) and an encoder's (S, N, E), as the layer takes them -> (T, N, E).
+    Shape:
+        (T, N, E) and an encoder's (S, N, E), as the layer takes them -> (T, N, E).
 
     Example:
         >>> import numtorch as torch
@@ -315,7 +319,8 @@ class Transformer(Module):
     Attributes:
         encoder, decoder: the stacks, each with a norm at its end. Matrices are xavier-uniform.
 
-    src (S, N, E) and tgt (T, N, E), or both with N first, or without N -> (T, N, E) likewise.
+    Shape:
+        src (S, N, E) and tgt (T, N, E), or both with N first, or without N -> (T, N, E) likewise.
 
     Example:
         >>> import numtorch as torch

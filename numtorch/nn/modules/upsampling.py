@@ -15,7 +15,8 @@ class Upsample(Module):
         align_corners: whether the centres of the corner pixels stay where they are; else the outer edges do. Not of "nearest".
         recompute_scale_factor: compute positions from the extents, and not from `scale_factor`.
 
-    (N, C, L), (N, C, H, W) or (N, C, D, H, W) -> the same with the new extents, floor(extent * scale_factor).
+    Shape:
+        (N, C, L), (N, C, H, W) or (N, C, D, H, W) -> the same with the new extents, floor(extent * scale_factor).
 
     Raises:
         ValueError: in the call, options that do not go together.
@@ -51,7 +52,8 @@ class UpsamplingNearest2d(Upsample):
         size: (H_out, W_out), or one number for both; or
         scale_factor: what to multiply the extents with.
 
-    (N, C, H, W) -> (N, C, H_out, W_out).
+    Shape:
+        (N, C, H, W) -> (N, C, H_out, W_out).
 
     Example:
         >>> import numtorch as torch
@@ -71,7 +73,8 @@ class UpsamplingBilinear2d(Upsample):
         size: (H_out, W_out), or one number for both; or
         scale_factor: what to multiply the extents with.
 
-    (N, C, H, W) -> (N, C, H_out, W_out).
+    Shape:
+        (N, C, H, W) -> (N, C, H_out, W_out).
 
     Example:
         >>> import numtorch as torch
@@ -89,7 +92,8 @@ class PixelShuffle(Module):
     Args:
         upscale_factor: r.
 
-    (*, C r^2, H, W) -> (*, C, H r, W r).
+    Shape:
+        (*, C r^2, H, W) -> (*, C, H r, W r).
 
     Example:
         >>> import numtorch as torch
@@ -115,7 +119,8 @@ class PixelUnshuffle(Module):
     Args:
         downscale_factor: r.
 
-    (*, C, H r, W r) -> (*, C r^2, H, W).
+    Shape:
+        (*, C, H r, W r) -> (*, C r^2, H, W).
 
     Example:
         >>> import numtorch as torch
@@ -140,7 +145,8 @@ class ChannelShuffle(Module):
     Args:
         groups: how many; it divides the channels.
 
-    (N, C, *) -> the same shape: channel g + groups * i is what i + C / groups * g was.
+    Shape:
+        (N, C, *) -> the same shape: channel g + groups * i is what i + C / groups * g was.
 
     Example:
         >>> import numtorch as torch
