@@ -28,7 +28,7 @@ from .ops.comparison import (bitwise_and, bitwise_left_shift, bitwise_not, bitwi
 from .ops.addmm import addbmm, addmm, addmv, addr, baddbmm
 from .ops.contract import (bmm, chain_matmul, dot, matmul, mm, mv, outer)
 from .ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
-from .ops.copy import clone, detach
+from .ops.copy import clone, detach, fill
 from .ops.counting import arange, linspace, logspace, range_inclusive as range
 from .ops.creation import (as_tensor, asarray, empty, empty_like, empty_strided, eye, full, full_like, ones, ones_like,
                            scalar_tensor, tensor, zeros, zeros_like)
@@ -119,13 +119,14 @@ _SUBMODULES = ("nn", "optim", "data", "utils", "cuda", "linalg", "fft", "special
 
 
 # Functions of nn.functional that PyTorch also has here, and in-place forms that it has as functions: found when asked for.
-_FUNCTIONAL = frozenset("""batch_norm bilinear binary_cross_entropy_with_logits celu cosine_embedding_loss cosine_similarity
-    hardshrink hinge_embedding_loss instance_norm kl_div margin_ranking_loss pairwise_distance poisson_nll_loss prelu rrelu
-    triplet_margin_loss""".split())
-_IN_PLACE = frozenset("""abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_ atan_
-    atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_
-    fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ neg_ negative_ rad2deg_ reciprocal_ relu_ resize_as_
-    round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_""".split())
+_FUNCTIONAL = frozenset("""batch_norm bilinear binary_cross_entropy_with_logits celu celu_ cosine_embedding_loss
+    cosine_similarity hardshrink hinge_embedding_loss instance_norm kl_div margin_ranking_loss pairwise_distance
+    poisson_nll_loss prelu rrelu rrelu_ selu_ threshold_ triplet_margin_loss""".split())
+_IN_PLACE = frozenset("""abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_
+    atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_
+    expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_
+    rad2deg_ reciprocal_ relu_ resize_as_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_
+""".split())
 _METHODS = frozenset("adjoint get_device is_conj is_inference is_signed resolve_conj resolve_neg".split())
 
 

@@ -229,7 +229,7 @@ ROWS = {
     "complex": row(lambda x, y: a.complex(x, y).abs(), M, M), "resolve_conj": row(lambda x: x.resolve_conj() * x, M),
     "polar": row(lambda x, y: a.polar(x, y).real, M, M), "angle": row(lambda x, y: a.complex(x, y).angle(), M, M),
     # copies and joins
-    "clone": row(lambda x: x.clone(), M), "contiguous": row(lambda x: x.t().contiguous(), M),
+    "clone": row(lambda x: x.clone(), M), "fill": row(lambda x, y: torch.fill(x, y) * x, M, ()), "contiguous": row(lambda x: x.t().contiguous(), M),
     "to": row(lambda x: x.to(torch.complex128).abs(), M),
     "type": row(lambda x: x.type(torch.complex128).abs(), M), "type_as": row(lambda x, y: x.type_as(y) * y, M, M),
     "cpu": row(lambda x: x.cpu() * x, M), "double": row(lambda x: x.double() * x, M),

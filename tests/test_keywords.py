@@ -79,6 +79,14 @@ ROWS = {
     "swapaxes": (lambda t: t.swapaxes(m(t)[:1], axis0=0, axis1=1), [[4], [2]]),
     "tile": (lambda t: t.tile(t.ones(1), dims=(2,)), [1, 1]),
     "view": (lambda t: m(t).view(size=(4,)), [4, 2, 2, 5]),
+    "div_ rounded": (lambda t: m(t).long().div_(4, rounding_mode="floor"), [[1, 0], [0, 1]]),
+    "round_ decimals": (lambda t: (m(t) * 3).round_(decimals=-1), [[10, 10], [10, 20]]),
+    "nonzero": (lambda t: into(t, lambda out: t.nonzero(t.eye(2), out=out), 2, 2, dtype=t.int64), [[0, 0], [1, 1]]),
+    "transpose_": (lambda t: t.tensor([[1, 2]]).transpose_(dim0=0, dim1=1), [[1], [2]]),
+    "type": (lambda t: m(t).type(t.int64, non_blocking=True), [[4, 2], [2, 5]]),
+    "fill": (lambda t: t.fill(m(t), 7), [[7, 7], [7, 7]]),
+    "logit_": (lambda t: t.logit_(t.tensor([0.5])), [0]),
+    "threshold_": (lambda t: t.threshold_(m(t), 3.0, 1.0), [[4, 1], [1, 5]]),
 }
 
 

@@ -190,11 +190,12 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
     return clone(out) if copy and out is self else out
 
 
-def _type(self, dtype=None):
+def _type(self, dtype=None, non_blocking: bool = False):
     """This tensor's type as its name, or this tensor with another dtype.
 
     Args:
         dtype: a dtype, a tensor type or its name; None asks for the name.
+        non_blocking: as in PyTorch; without a meaning.
 
     Raises:
         ValueError: a name that is none of a type.
@@ -219,10 +220,14 @@ method(_type, "type")
 
 
 def _cast_method(name, target):
-    def cast(self):
-        return self if self.layout.dtype is target else _copied(self, target, "to_copy")
+    def cast(self, memory_format=None):
+        out = self if self.layout.dtype is target else _copied(self, target, "to_copy")
+        return out if memory_format is None or memory_format == "preserve_format" else contiguous(out, memory_format)
     cast.__name__ = cast.__qualname__ = name
     cast.__doc__ = f"""This tensor as {target.name}: itself where it is so, else a copy through which gradients pass.
+
+    Args:
+        memory_format: the order of its dimensions in memory, such as `torch.channels_last`; kept when None.
 
     Example:
         >>> import numtorch as torch
@@ -254,25 +259,30 @@ def type_as(self, other):
     return to_dtype(self, wanted.dtype) if have.device is wanted.device else self.to(other)
 
 
-def _to_cpu(self):
+def _to_cpu(self, memory_format=None):
     """This tensor in host memory: itself where it is there.
+
+    Args:
+        memory_format: the order of its dimensions in memory, such as `torch.channels_last`; kept when None.
 
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([1.]).cpu().device
         device(type='cpu')
     """
-    return to_device(self, cpu)
+    return to_device(self, cpu) if memory_format is None else to(self, cpu, memory_format=memory_format)
 
 
 method(_to_cpu, "cpu")
 
 
-def _to_cuda(self, device=None):
+def _to_cuda(self, device=None, non_blocking: bool = False, memory_format=None):
     """This tensor on a CUDA device: itself where it is there.
 
     Args:
         device: which, as a number, a name or a `torch.device`; the current one when None.
+        non_blocking: as in PyTorch; without a meaning.
+        memory_format: the order of its dimensions in memory, such as `torch.channels_last`; kept when None.
 
     Raises:
         RuntimeError: there is no such device.
@@ -281,7 +291,7 @@ def _to_cuda(self, device=None):
         >>> torch.zeros(2).cuda().device                 # doctest: +SKIP
         device(type='cuda', index=0)
     """
-    return self.to("cuda" if device is None else device)
+    return to(self, "cuda" if device is None else device, memory_format=memory_format)
 
 
 method(_to_cuda, "cuda")
@@ -469,7 +479,19 @@ def _copy_into_vjp(node, grad):
 @register
 @method
 def fill_(self, value):
-    """Set every element to `value` (a number or 0-dim tensor) and return this tensor."""
+    """Set every element to a value and return this tensor.
+
+    Args:
+        value: a number that the dtype can hold, or a 0-dim tensor, which is cast.
+
+    Raises:
+        RuntimeError: a number that the dtype cannot hold, a tensor with dimensions, or a leaf that requires a gradient.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2).fill_(3)
+        tensor([3., 3.])
+    """
     if type(value) in NUMBERS:
         check_fits(value, self.layout.dtype)
         return copy_(self, number(value))
@@ -477,6 +499,24 @@ def fill_(self, value):
     if source.layout.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.layout.ndim} dimensions.")
     return copy_(self, source)
+
+
+def fill(input, value) -> Tensor:
+    """A tensor like `input` with every element `value`; the gradient of `input` is 0.
+
+    Args:
+        input: (*), for the shape and dtype.
+        value: a number that the dtype can hold, or a 0-dim tensor, which is cast.
+
+    Raises:
+        RuntimeError: a number that the dtype cannot hold, or a tensor with dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.fill(torch.zeros(2), 3)
+        tensor([3., 3.])
+    """
+    return fill_(clone(input), value)
 
 
 @method

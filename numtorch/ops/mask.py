@@ -38,12 +38,13 @@ def _as_mask(x):
 
 @register
 @method
-def nonzero(input, *, as_tuple: bool = False):
+def nonzero(input, *, as_tuple: bool = False, out=None):
     """The indices of elements that are not zero, in row-major order.
 
     Args:
         input: (*), of any dtype.
         as_tuple: a vector for each dimension, with which a tensor can be indexed.
+        out: an int64 tensor to write the result into; not with `as_tuple`.
 
     Returns:
         int64, (count, ndim); or with `as_tuple` a tuple of ndim tensors (count,).
@@ -57,7 +58,7 @@ def nonzero(input, *, as_tuple: bool = False):
         >>> x[x.nonzero(as_tuple=True)]
         tensor([1, 2])
     """
-    mask = _as_mask(input)
+    given, mask = out, _as_mask(input)
     if as_tuple and not mask.layout.ndim:
         mask = reshape(mask, 1)
     shape = mask.layout.shape
@@ -67,7 +68,7 @@ def nonzero(input, *, as_tuple: bool = False):
         prepared = _mask_plan("plan_nonzero", mask.layout.device, shape)
         prepared.call(mask.address, out.address, prepared.walk)
     if not as_tuple:
-        return out
+        return finish(given, out)
     column = Layout.of(int64, out.layout.shape[:1], (len(shape),), mask.layout.device)
     return tuple([view_of(out, column, d) for d in range(len(shape))])
 

@@ -8,7 +8,7 @@ from ..kernels import vectormath
 from ..tensor import Tensor
 from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, UNORDERED, conj, where
 from .bounds import clamp_high, clamp_low, maximum
-from .copy import contiguous
+from .copy import contiguous, copy_
 from .elementary import LN2, PI, cos, exp, exp2, log, log1p, sin, sqrt
 from .op import as_operand, method, registry, result_dtype
 from .operators import sub
@@ -389,6 +389,22 @@ def round(input, *, decimals: int = 0, out=None) -> Tensor:
 
 round.op, round.scalar = round_to_even.op, round_to_even.scalar          # in a formula it means the record
 Tensor.round = round
+
+
+def _round_(self, *, decimals: int = 0):
+    """In-place form of `round`: writes the result into this tensor and returns it.
+
+    Args:
+        decimals: how many digits after the point are kept; negative: rounded to tens, hundreds, ...
+
+    Raises:
+        NotImplementedError: as of `round`.
+        RuntimeError: the tensor is a leaf that requires a gradient.
+    """
+    return copy_(self, round(self, decimals=decimals)) if decimals else round_to_even.op.inplace(self)
+
+
+Tensor.round_ = _round_
 
 
 # ---------------------------------------------------------------- other names

@@ -140,13 +140,16 @@ def div(input, other, *, rounding_mode=None, out=None) -> Tensor:
         >>> x.div(2), x.div(2, rounding_mode="trunc"), x.div(2, rounding_mode="floor")
         (tensor([ 3.5000, -3.5000]), tensor([ 3, -3]), tensor([ 3, -4]))
     """
-    if rounding_mode is None:
-        return arithmetic.div(input, other, out=out)
-    if rounding_mode == "floor":
-        return arithmetic.floor_divide(input, other, out=out)
-    if rounding_mode == "trunc":
-        return arithmetic.trunc_divide(input, other, out=out)
-    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    return _quotient(rounding_mode)(input, other, out=out)
+
+
+_QUOTIENTS = {None: arithmetic.div, "floor": arithmetic.floor_divide, "trunc": arithmetic.trunc_divide}
+
+
+def _quotient(rounding_mode):
+    if rounding_mode not in _QUOTIENTS:
+        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    return _QUOTIENTS[rounding_mode]
 
 
 def clamp(input, min=None, max=None, *, out=None) -> Tensor:
@@ -218,6 +221,20 @@ def _with_alpha(name, inplace, sign):
     return method
 
 
+def _div_(self, other, *, rounding_mode=None):
+    """In-place form of `div`: writes the result into this tensor and returns it.
+
+    Args:
+        other: tensor or number, broadcast to this tensor.
+        rounding_mode: None, "trunc" or "floor", as of `div`.
+
+    Raises:
+        RuntimeError: the result does not fit into the tensor (integers without a `rounding_mode`), or the tensor is a leaf that
+            requires a gradient.
+    """
+    return _quotient(rounding_mode).op.inplace(self, other)
+
+
 def _clamp_(self, min=None, max=None):
     """In-place form of `clamp`: writes the result into this tensor and returns it.
 
@@ -285,6 +302,7 @@ for _public, _record in ((add, arithmetic.add), (sub, arithmetic.sub), (div, ari
     _public.op = _record.op
 
 Tensor.add, Tensor.sub, Tensor.div = add, sub, div
+Tensor.div_ = _div_
 Tensor.add_, Tensor.sub_ = _with_alpha("add", arithmetic.add.op.inplace, 1), _with_alpha("sub", arithmetic.sub.op.inplace, -1)
 method(power.pow)
 method(power.pow_of.op.inplace, "pow_")

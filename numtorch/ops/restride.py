@@ -11,10 +11,10 @@ def _becoming(view_op, shown, shape, name=None):
     """The in-place form of a view op: the tensor takes on the view's layout and its place in the graph."""
     name = f"{name or view_op.__name__}_"
 
-    def inplace(self, *args):
+    def inplace(self, *args, **kwargs):
         if modes.grad and self.node is not None:
             check_inplace_allowed(self, view_op.__name__)
-        view = view_op(self, *args)
+        view = view_op(self, *args, **kwargs)
         self.layout, self.address = view.layout, view.address
         if modes.grad and view.node is not None:
             self.node = view.node

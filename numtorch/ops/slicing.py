@@ -7,7 +7,7 @@ from .. import viewalgebra as algebra
 from ..layout import as_shape
 from ..tensor import Tensor
 from .copy import clone, register
-from .op import method
+from .op import method, registry
 from .viewing import make_view, separate
 
 
@@ -36,7 +36,7 @@ def select(input, dim, index):
 
 @register
 @method
-def narrow_copy(input, dim, start, length):
+def narrow_copy(input, dim, start, length, *, out=None):
     """`narrow` with memory of its own.
 
     Args:
@@ -44,6 +44,7 @@ def narrow_copy(input, dim, start, length):
         dim: which dimension.
         start: the first index; a negative one counts from the end.
         length: how many.
+        out: a tensor to write the result into.
 
     Raises:
         RuntimeError: they reach beyond the dimension.
@@ -53,7 +54,8 @@ def narrow_copy(input, dim, start, length):
         >>> torch.arange(6).narrow_copy(0, 2, 3)
         tensor([2, 3, 4])
     """
-    return clone(narrow(input, dim, start, length))
+    part = narrow(input, dim, start, length)
+    return clone(part) if out is None else registry["into"].function(out, part)
 
 
 @method

@@ -13,6 +13,7 @@ from .arithmetic import FLOATS, UNORDERED, where
 from .elementary import PI, erfc, exp, lgamma, log, log1p, sqrt
 from .op import method
 from .pointwise import pointwise
+from .resize import into
 
 SQRT2, SQRT_PI, SQRT_2PI = math.sqrt(2), math.sqrt(PI), math.sqrt(2 * PI)
 
@@ -225,7 +226,7 @@ igammac = _incomplete("igammac", 1.0, "The regularised upper incomplete gamma fu
 
 
 @method
-def mvlgamma(input, p: int) -> Tensor:
+def mvlgamma(input, p: int, *, out=None) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p, elementwise.
 
     p (p - 1) / 4 log(pi) + the sum of lgamma(input - j / 2) over j = 0 ... p - 1.
@@ -233,6 +234,7 @@ def mvlgamma(input, p: int) -> Tensor:
     Args:
         input: (*), real, above (p - 1) / 2.
         p: the dimension.
+        out: a tensor to write the result into.
 
     Raises:
         RuntimeError: p below 1.
@@ -247,7 +249,7 @@ def mvlgamma(input, p: int) -> Tensor:
     total = lgamma(input)
     for j in range(1, p):
         total = total + lgamma(input - j / 2)
-    return total + p * (p - 1) / 4 * math.log(PI)
+    return into(out, total + p * (p - 1) / 4 * math.log(PI))
 
 
 # ---------------------------------------------------------------- the normal distribution, and entropies
