@@ -90,8 +90,11 @@ def test_sums_and_parts():
     assert list(ChainDataset([Stream(), Stream()])) == [0, 1, 2, 3, 4] * 2
     assert [Subset(Squares(), [4, 2])[i] for i in range(2)] == [16, 4]
     assert StackDataset(Squares(), Squares())[3] == (9, 9) and StackDataset(a=Squares())[2] == {"a": 4}
+    assert list(both) == [0, 1, 4, 9, 16] * 2            # ended by the IndexError
     with pytest.raises(ValueError, match="absolute value of index"):
-        both[10]
+        both[-11]
+    with pytest.raises(ValueError, match="At least one dataset"):
+        StackDataset()
 
 
 @pytest.mark.parametrize(("lengths", "sizes"), [([3, 2], [3, 2]), ([0.5, 0.5], [3, 2]), ([0.4, 0.2, 0.4], [2, 1, 2]), ([5, 0], [5,
@@ -182,7 +185,17 @@ def test_batch_gradients_do_not_leak_into_the_dataset():
 @pytest.mark.parametrize(("options", "message"), [
     (dict(shuffle=True, sampler=[0]), "mutually exclusive"), (dict(batch_sampler=[[0]], batch_size=2), "mutually exclusive"),
     (dict(batch_size=None, drop_last=True), "mutually exclusive"), (dict(batch_size=0), "positive integer"),
-    (dict(num_workers=-1), "non-negative")])
+    (dict(num_workers=-1), "non-negative"), (dict(timeout=-1), "timeout option"), (dict(prefetch_factor=2), "prefetch_factor"),
+    (dict(persistent_workers=True), "num_workers > 0")])
 def test_loader_errors(options, message):
     with pytest.raises(ValueError, match=message):
         DataLoader(Squares(), **options)
+
+
+@pytest.mark.parametrize(("make", "kind", "message"), [
+    (lambda: RandomSampler([]), ValueError, "num_samples=0"), (lambda: RandomSampler([1], replacement=3), TypeError, "boolean"),
+    (lambda: WeightedRandomSampler([[1.0]], 1), ValueError, "1d sequence"),
+    (lambda: WeightedRandomSampler([1.0], 1, 2), ValueError, "boolean")])
+def test_sampler_errors(make, kind, message):
+    with pytest.raises(kind, match=message):
+        make()

@@ -94,7 +94,8 @@ class StackDataset(Dataset):
 
     def __init__(self, *args, **kwargs):
         if bool(args) == bool(kwargs):
-            raise ValueError("StackDataset: expected datasets either by position or by name")
+            raise ValueError("StackDataset: expected datasets either by position or by name" if args else
+                             "At least one dataset should be passed")
         self.datasets = args or kwargs
         lengths = {len(d) for d in (args or kwargs.values())}
         if len(lengths) != 1:
@@ -121,7 +122,7 @@ class ConcatDataset(Dataset):
 
     Raises:
         AssertionError: no datasets, or an iterable one.
-        ValueError: in indexing, a number out of range.
+        IndexError, ValueError: in indexing, a number beyond the end, or before the beginning.
 
     Example:
         >>> import numtorch as torch
@@ -139,8 +140,10 @@ class ConcatDataset(Dataset):
         self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
 
     def __getitem__(self, index):
-        if not -len(self) <= index < len(self):
+        if index < -len(self):
             raise ValueError("absolute value of index should not exceed dataset length")
+        if index >= len(self):                           # ends a loop over the examples
+            raise IndexError(f"ConcatDataset: index {index} is out of range for {len(self)} examples")
         index %= len(self)
         number = bisect_right(self.cumulative_sizes, index)
         return self.datasets[number][index - (self.cumulative_sizes[number - 1] if number else 0)]

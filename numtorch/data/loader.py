@@ -96,8 +96,8 @@ class DataLoader:
         collate_fn: how a list of examples becomes a batch; `default_collate` when None, and `default_convert` of single examples.
         drop_last: leave out a last batch that is not full.
         generator: whose random numbers to use; the default one's when None.
-        pin_memory, timeout, worker_init_fn, multiprocessing_context, prefetch_factor, persistent_workers, pin_memory_device,
-            in_order: accepted; they are of other processes and devices.
+        pin_memory, timeout, worker_init_fn, multiprocessing_context, pin_memory_device, in_order: accepted; they are of other
+            processes and devices. So are prefetch_factor and persistent_workers, which want workers.
 
     Iterating over it gives what `collate_fn` returns; its length is the number of batches.
 
@@ -124,6 +124,13 @@ class DataLoader:
             if num_workers < 0:
                 raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
             raise NotImplementedError(f"DataLoader: num_workers={num_workers} is not supported; use 0")
+        if timeout < 0:
+            raise ValueError("timeout option should be non-negative")
+        if prefetch_factor is not None:
+            raise ValueError("prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
+                             "multiprocessing, otherwise set prefetch_factor to None.")
+        if persistent_workers:
+            raise ValueError("persistent_workers option needs num_workers > 0")
         iterable = isinstance(dataset, IterableDataset)
         if iterable and (shuffle or sampler is not None or batch_sampler is not None):
             raise ValueError("DataLoader with IterableDataset: expected unspecified shuffle, sampler and batch_sampler options")

@@ -66,7 +66,7 @@ class RandomSampler(Sampler):
         generator: whose random numbers to use; the default one's when None.
 
     Raises:
-        ValueError: `num_samples` that is not a positive integer.
+        ValueError: `num_samples` that is not a positive integer, or no examples.
 
     Example:
         >>> import numtorch as torch
@@ -77,6 +77,10 @@ class RandomSampler(Sampler):
     def __init__(self, data_source, replacement: bool = False, num_samples=None, generator=None):
         if num_samples is not None and (not isinstance(num_samples, int) or num_samples <= 0):
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
+        if not isinstance(replacement, bool):
+            raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
+        if num_samples is None and not len(data_source):
+            raise ValueError("num_samples should be a positive integer value, but got num_samples=0")
         self.data_source, self.replacement, self._num_samples, self.generator = data_source, replacement, num_samples, generator
 
     @property
@@ -132,7 +136,7 @@ class WeightedRandomSampler(Sampler):
         generator: whose random numbers to use; the default one's when None.
 
     Raises:
-        ValueError: `num_samples` that is not a positive integer.
+        ValueError: `num_samples` that is not a positive integer, or weights of another number of dimensions.
 
     Example:
         >>> import numtorch as torch
@@ -143,7 +147,11 @@ class WeightedRandomSampler(Sampler):
     def __init__(self, weights, num_samples: int, replacement: bool = True, generator=None):
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
+        if not isinstance(replacement, bool):
+            raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
         self.weights = make(weights, dtype=float64)
+        if self.weights.layout.ndim != 1:
+            raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.layout.shape)}")
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self):
