@@ -364,10 +364,16 @@ def detach(input):
 
 @method
 def detach_(self):
-    """Take this tensor out of the graph, in place.
+    """Take this tensor out of the graph, in place, and return it.
 
     Raises:
         RuntimeError: a view.
+
+    Example:
+        >>> import numtorch as torch
+        >>> y = torch.tensor([1., 2.], requires_grad=True) * 2
+        >>> y.detach_().requires_grad
+        False
     """
     if self._base is not None:
         raise RuntimeError("Can't detach views in-place. Use detach() instead. ")
@@ -521,7 +527,16 @@ def fill(input, value) -> Tensor:
 
 @method
 def zero_(self):
-    """Set every element to 0 and return this tensor."""
+    """Set every element to 0 and return this tensor.
+
+    Raises:
+        RuntimeError: a leaf that requires a gradient.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., 2.]).zero_()
+        tensor([0., 0.])
+    """
     return copy_(self, ZERO)
 
 

@@ -450,15 +450,22 @@ def _with_dims(index):
 @register
 @method
 def index_put_(self, indices, values, accumulate: bool = False):
-    """Write `values`, broadcast, to where index tensors or masks point, and return this tensor.
+    """Write values to where index tensors or masks point, and return this tensor.
 
     Args:
         indices: a tuple of index tensors or masks, one for each of the first dimensions; None leaves one out.
+        values: broadcast to the indexed shape, of this tensor's dtype.
         accumulate: add instead; places named more than once get every addition.
 
     Raises:
         RuntimeError: `values` does not broadcast to the indexed shape or has another dtype.
         IndexError: an index out of bounds.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2., 3.])
+        >>> x.index_put_((torch.tensor([0, 0]),), torch.tensor([10., 20.]), accumulate=True)
+        tensor([31.,  2.,  3.])
     """
     dims, found = _put_indices(self, indices)
     return put_values(self, dims, found, values, accumulate)

@@ -27,7 +27,19 @@ class LegacyType(type):
 
 
 def _legacy(kind):
-    return LegacyType(f"{kind.title}Tensor", (), {"dtype": kind, "__module__": "torch", "__doc__": f"Tensors of {kind}."})
+    name = f"{kind.title}Tensor"
+    doc = f"""Tensors of {kind} on the CPU: a call with data or with extents makes one, `isinstance` asks for one.
+
+    Args:
+        args: what `tensor` takes, or ints.
+        device: taken for PyTorch's sake.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.{name}([1, 0]).dtype, torch.{name}(2, 3).shape
+        ({kind}, torch.Size([2, 3]))
+    """
+    return LegacyType(name, (), {"dtype": kind, "__module__": "torch", "__doc__": doc})
 
 
 LEGACY = {kind.name: _legacy(kind) for kind in map(dtype_class.by_name.get, (

@@ -293,7 +293,20 @@ for _function in (is_nonzero, is_same_size, is_set_to, is_pinned, is_shared, is_
                   _itself("to_dense", "This tensor, which is dense."),
                   _itself("pin_memory", "This tensor: there is no pinned memory.")):
     method(_function)
-Tensor.is_cpu = property(lambda self: self.layout.device is cpu, doc="Whether the elements are in host memory.")
+
+
+
+def _says(name, function, doc, found):
+    """A property of Tensor that says something of all of them."""
+    setattr(Tensor, name, property(function, doc=f"""{doc}
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1.]).{name}{found}
+    """))
+
+
+_says("is_cpu", lambda self: self.layout.device is cpu, "Whether the elements are in host memory.", "\n        True")
 for _name in "sparse sparse_csr quantized meta mkldnn mps mtia vulkan xla xpu nested ipu maia".split():
-    setattr(Tensor, f"is_{_name}", property(lambda self: False, doc="False: there are no such tensors here."))
-Tensor.name = property(lambda self: None, doc="None: tensors have no names.")
+    _says(f"is_{_name}", lambda self: False, "False: there are no such tensors here.", "\n        False")
+_says("name", lambda self: None, "None: tensors have no names.", " is None\n        True")

@@ -78,6 +78,12 @@ def resize_as_(self, other, *, memory_format=None):
     Args:
         other: whose shape.
         memory_format: the order of the dimensions in memory; row-major when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2, 3, 4]).resize_as_(torch.zeros(2, 1))
+        tensor([[1],
+                [2]])
     """
     return resize_(self, *other.layout.shape, memory_format=memory_format)
 
@@ -92,6 +98,11 @@ def as_strided_(self, size, stride, storage_offset=None):
 
     Raises:
         RuntimeError: the tensor requires grad, or the view would reach outside the storage.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2, 3, 4]).as_strided_((2,), (2,))
+        tensor([1, 3])
     """
     view = self.as_strided(size, stride, storage_offset)
     if self.node is not None:
@@ -111,6 +122,12 @@ def set_(self, source=None, storage_offset: int = 0, size=None, stride=None):
 
     Raises:
         RuntimeError: another dtype or device, or what does not fit the storage.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1, 2, 3, 4])
+        >>> torch.tensor([0]).set_(x.untyped_storage(), 1, (2,))
+        tensor([2, 3])
     """
     own = self.layout
     if self.node is not None:
