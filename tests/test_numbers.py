@@ -17,6 +17,7 @@ import numtorch as torch
     (lambda: torch.signbit(torch.angle(torch.tensor([-0.0]))), [False]),
     (lambda: torch.logit(torch.tensor([-1.0, 0.5]), eps=0.25), [np.log(1 / 3), 0]),
     (lambda: torch.float_power(torch.tensor([2, 3]), 2), [4, 9]),
+    (lambda: torch.stack([torch.tensor([True, False]) ** n for n in (0, 1, 2, 3)]), [[1, 1], [1, 0], [1, 0], [1, 0]]),
     (lambda: torch.rsub(torch.tensor([1.0]), 5, alpha=2), [3]),
     (lambda: torch.tensor([-1.0, 3.0]).clamp_min(0).clamp_max_(2), [0, 2]),
     (lambda: torch.hypot(torch.tensor([3e30, float("inf")]), torch.tensor([4e30, 1.0])), [5e30, np.inf]),

@@ -64,14 +64,14 @@ def pow(input, exponent, *, out=None) -> Tensor:
     Exponents 1, 2 and 3 are products, -1, 0.5 and -0.5 a reciprocal and roots.
 
     Args:
-        input, exponent: tensors or numbers, broadcast with each other; not bools.
+        input, exponent: tensors or numbers, broadcast with each other; not both bools.
         out: a tensor to write the result into.
 
     Returns:
         A tensor of the promoted dtype.
 
     Raises:
-        NotImplementedError: bools.
+        NotImplementedError: both are bools.
         RuntimeError: an integer tensor with a negative integer exponent; shapes that do not broadcast.
 
     Example:
@@ -80,7 +80,7 @@ def pow(input, exponent, *, out=None) -> Tensor:
         >>> torch.pow(x, 2), torch.pow(2, x)
         (tensor([1., 4., 9.]), tensor([2., 4., 8.]))
     """
-    if type(exponent) in (int, float) and isinstance(input, Tensor):
+    if type(exponent) in (int, float) and isinstance(input, Tensor) and input.dtype.category:      # bools become integers first
         if input.dtype.category < 2 and type(exponent) is int and exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         if out is None and (type(exponent) is int or input.dtype.category >= 2):
