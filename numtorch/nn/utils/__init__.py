@@ -1,6 +1,10 @@
-"""Helpers around layers: gradient clipping, parameters as one vector (parameters.py), sequences of different lengths (rnn.py)."""
+"""Helpers around layers: gradient clipping, parameters as one vector (parameters.py), sequences of different lengths (rnn.py),
+norms of weights (parametrizations.py, and by hooks normhooks.py), layers fused (fusion.py)."""
 from . import parametrizations, parametrize, rnn
+from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
+from .normhooks import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 from .parameters import (
+                         clip_grad_norm,
                          clip_grad_norm_,
                          clip_grad_value_,
                          clip_grads_with_norm_,
@@ -9,6 +13,7 @@ from .parameters import (
                          vector_to_parameters,
 )
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector",
-           "parametrizations", "parametrize", "rnn",
-           "vector_to_parameters"]
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval",
+           "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "get_total_norm", "parameters_to_vector",
+           "parametrizations", "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm",
+           "vector_to_parameters", "weight_norm"]

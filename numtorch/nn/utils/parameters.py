@@ -1,6 +1,8 @@
 """What training loops do with all parameters or gradients at once."""
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from ...autograd.graph import mark_written
@@ -186,6 +188,24 @@ def clip_grad_norm_(parameters, max_norm: float, norm_type: float = 2.0, error_i
     total = _norm_of_all(tables, rest, norm_type, error_if_nonfinite)
     _scale_all(tables, rest, max_norm, total)
     return total
+
+
+def clip_grad_norm(parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach=None) -> Tensor:
+    """`clip_grad_norm_` under its older name, with a warning.
+
+    Args:
+        parameters, max_norm, norm_type, error_if_nonfinite, foreach: as for `clip_grad_norm_`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> p = torch.nn.Parameter(torch.zeros(2))
+        >>> p.grad = torch.tensor([3.0, 4.0])
+        >>> torch.nn.utils.clip_grad_norm([p], 1.0)
+        tensor(5.)
+    """
+    warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning,
+                  stacklevel=2)
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
 @no_grad()
