@@ -61,11 +61,23 @@ class dtype:
         return self
 
     def to_real(self) -> dtype:
-        """The real dtype of a complex one's parts; itself otherwise."""
+        """The real dtype of a complex one's parts; itself otherwise.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.complex64.to_real(), torch.int8.to_real()
+            (torch.float32, torch.int8)
+        """
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
     def to_complex(self) -> dtype:
-        """The complex dtype whose parts have this dtype."""
+        """The complex dtype whose parts have this dtype; complex64 for all but float64 and complex128.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.float64.to_complex()
+            torch.complex128
+        """
         return complex128 if self.name in ("float64", "complex128") else complex64
 
 

@@ -49,7 +49,30 @@ class FunctionCtx(Node):
                  "layouts", "materialize_grads", "__dict__")
 
     def save_for_backward(self, *tensors) -> None:
-        """Keep tensors (inputs, outputs or None) for backward. Read them there as `ctx.saved_tensors`."""
+        """Keep tensors for backward, to be read there as `ctx.saved_tensors`.
+
+        Args:
+            tensors: inputs, outputs or None; what is neither may be an attribute of `ctx`.
+
+        Raises:
+            TypeError: something else.
+
+        Example:
+            >>> import numtorch as torch
+            >>> class Exp(torch.autograd.Function):
+            ...     @staticmethod
+            ...     def forward(ctx, x):
+            ...         out = x.exp()
+            ...         ctx.save_for_backward(out)
+            ...         return out
+            ...     @staticmethod
+            ...     def backward(ctx, grad):
+            ...         return grad * ctx.saved_tensors[0]
+            >>> x = torch.tensor(0., requires_grad=True)
+            >>> Exp.apply(x).backward()
+            >>> x.grad
+            tensor(1.)
+        """
         for tensor in tensors:
             if tensor is not None and not isinstance(tensor, Tensor):
                 raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(tensor).__name__}")
@@ -58,19 +81,96 @@ class FunctionCtx(Node):
     save_for_forward = save_for_backward
 
     def mark_dirty(self, *tensors) -> None:
-        """Say that forward changed these inputs in place; it must return them."""
+        """Say that forward changed these inputs in place; it must return them.
+
+        Args:
+            tensors: inputs of forward.
+
+        Example:
+            >>> import numtorch as torch
+            >>> class Double(torch.autograd.Function):
+            ...     @staticmethod
+            ...     def forward(ctx, x):
+            ...         ctx.mark_dirty(x)
+            ...         return x.mul_(2)
+            ...     @staticmethod
+            ...     def backward(ctx, grad):
+            ...         return grad * 2
+            >>> x = torch.tensor(3., requires_grad=True)
+            >>> Double.apply(x.clone()).backward()
+            >>> x.grad
+            tensor(2.)
+        """
         self.dirty = tensors
 
     def mark_non_differentiable(self, *tensors) -> None:
-        """Say that these outputs have no gradient."""
+        """Say that these outputs have no gradient.
+
+        Args:
+            tensors: outputs of forward.
+
+        Example:
+            >>> import numtorch as torch
+            >>> class Parts(torch.autograd.Function):
+            ...     @staticmethod
+            ...     def forward(ctx, x):
+            ...         signs = x.sign()
+            ...         ctx.mark_non_differentiable(signs)
+            ...         return x.abs(), signs
+            ...     @staticmethod
+            ...     def backward(ctx, grad, _):
+            ...         return grad
+            >>> size, signs = Parts.apply(torch.tensor([1., 2.], requires_grad=True))
+            >>> size.requires_grad, signs.requires_grad
+            (True, False)
+        """
         self.silent = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (the default) or None for outputs whose gradient is not needed."""
+        """Say what backward gets for outputs whose gradient is not needed.
+
+        Args:
+            value: True (the default) for zeros, False for None.
+
+        Example:
+            >>> import numtorch as torch
+            >>> class Both(torch.autograd.Function):
+            ...     @staticmethod
+            ...     def forward(ctx, x):
+            ...         ctx.set_materialize_grads(False)
+            ...         return x * 2, x * 3
+            ...     @staticmethod
+            ...     def backward(ctx, first, second):
+            ...         print(second)
+            ...         return first * 2
+            >>> Both.apply(torch.tensor(1., requires_grad=True))[0].backward()
+            None
+        """
         self.materialize_grads = value
 
     @property
     def saved_tensors(self):
+        """What `save_for_backward` kept, as a tuple.
+
+        Raises:
+            RuntimeError: the graph was freed by an earlier backward, or one of them was written to since.
+
+        Example:
+            >>> import numtorch as torch
+            >>> class Square(torch.autograd.Function):
+            ...     @staticmethod
+            ...     def forward(ctx, x):
+            ...         ctx.save_for_backward(x)
+            ...         return x * x
+            ...     @staticmethod
+            ...     def backward(ctx, grad):
+            ...         x, = ctx.saved_tensors
+            ...         return 2 * x * grad
+            >>> x = torch.tensor(3., requires_grad=True)
+            >>> Square.apply(x).backward()
+            >>> x.grad
+            tensor(6.)
+        """
         if self.saved is None:
             raise freed_error()
         found = []
@@ -158,10 +258,29 @@ class Function:
 
     @staticmethod
     def forward(ctx, *args):
+        """What the function computes; nothing in it is recorded. To be written by subclasses.
+
+        Args:
+            ctx: a `FunctionCtx`, shared with backward; not given where a static `setup_context(ctx, inputs, output)` is written
+                too.
+            args: those of `apply`.
+
+        Returns:
+            A tensor, or a tuple of them and of other things.
+        """
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def backward(ctx, *grad_outputs):
+        """The gradients of forward's arguments. To be written by subclasses.
+
+        Args:
+            ctx: what forward was given.
+            grad_outputs: a gradient for each output.
+
+        Returns:
+            A gradient for each argument of forward, None for what has none.
+        """
         raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use "
                                   "it with backward mode AD.")
 
@@ -169,7 +288,26 @@ class Function:
 
     @classmethod
     def apply(cls, *args):
-        """Run forward, and record it when an argument requires grad."""
+        """Run forward, and record it when an argument requires grad.
+
+        Args:
+            args: those of forward.
+
+        Returns:
+            What forward returns.
+
+        Example:
+            >>> import numtorch as torch
+            >>> class Negate(torch.autograd.Function):
+            ...     @staticmethod
+            ...     def forward(ctx, x):
+            ...         return -x
+            ...     @staticmethod
+            ...     def backward(ctx, grad):
+            ...         return -grad
+            >>> Negate.apply(torch.tensor(3., requires_grad=True)).grad_fn.name()
+            'NegateBackward'
+        """
         kind = cls.__dict__.get("_backward_cls")
         if kind is None:                                 # so that type(x.grad_fn).__name__ says whose backward it is
             kind = cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionCtx,), {})

@@ -40,25 +40,76 @@ class Node:
         return self.backward(grad)
 
     def name(self) -> str:
-        """The node's name, such as `MulBackward0`."""
+        """The node's name, such as `MulBackward0`.
+
+        Example:
+            >>> import numtorch as torch
+            >>> (torch.tensor(3., requires_grad=True) * 2).grad_fn.name()
+            'MulBackward0'
+        """
         return type(self).__name__
 
     @property
     def next_functions(self):
-        """(node, output number) for every input, as PyTorch gives them."""
+        """(node, output number) for every input; (None, 0) for one that needs no gradient.
+
+        Example:
+            >>> import numtorch as torch
+            >>> node = (torch.tensor(3., requires_grad=True).exp() * 2).grad_fn
+            >>> [None if n is None else n.name() for n, _ in node.next_functions]
+            ['ExpBackward0', None]
+        """
         return tuple((e.edges[0], e.index) if type(e) is Output else (e, 0) for e in self.edges)
 
     @property
     def metadata(self) -> dict:
-        """A place for the user's own notes."""
+        """A place for the user's own notes.
+
+        Example:
+            >>> import numtorch as torch
+            >>> node = torch.tensor(3., requires_grad=True).exp().grad_fn
+            >>> node.metadata["from"] = "here"
+            >>> node.metadata
+            {'from': 'here'}
+        """
         return extras_of(self).metadata
 
     def register_hook(self, hook):
-        """Have `hook(grad_inputs, grad_outputs)` called after this node's backward; it may return new grad_inputs."""
+        """Have a function called after this node's backward.
+
+        Args:
+            hook: `hook(grad_inputs, grad_outputs)`, tuples of gradients; it may return new grad_inputs.
+
+        Returns:
+            A handle whose `remove()` takes the hook off.
+
+        Example:
+            >>> import numtorch as torch
+            >>> y = torch.tensor(3., requires_grad=True) * 2
+            >>> handle = y.grad_fn.register_hook(lambda inputs, outputs: print(inputs[0], outputs[0]))
+            >>> y.backward()
+            tensor(2.) tensor(1.)
+        """
         return _add_hook(self, _NodeHook(hook))
 
     def register_prehook(self, hook):
-        """Have `hook(grad_outputs)` called before this node's backward; it may return new grad_outputs."""
+        """Have a function called before this node's backward.
+
+        Args:
+            hook: `hook(grad_outputs)`, a tuple of gradients; it may return new ones.
+
+        Returns:
+            A handle whose `remove()` takes the hook off.
+
+        Example:
+            >>> import numtorch as torch
+            >>> x = torch.tensor(3., requires_grad=True)
+            >>> y = x * 2
+            >>> handle = y.grad_fn.register_prehook(lambda grads: (grads[0] * 10,))
+            >>> y.backward()
+            >>> x.grad
+            tensor(20.)
+        """
         def run(grad):
             if isinstance(grad, list):                   # a node with several outputs
                 replaced = hook(tuple(grad))
@@ -166,6 +217,16 @@ class RemovableHandle:
         RemovableHandle._next_id += 1
 
     def remove(self) -> None:
+        """Take the hook off.
+
+        Example:
+            >>> import numtorch as torch
+            >>> x = torch.tensor(3., requires_grad=True)
+            >>> x.register_hook(lambda grad: grad * 10).remove()
+            >>> (x * x).backward()
+            >>> x.grad
+            tensor(6.)
+        """
         hooks = self._hooks()
         if hooks is not None:
             hooks.pop(self.id, None)

@@ -36,10 +36,15 @@ class Generator:
         """Start the stream that belongs to a seed, and return it.
 
         Args:
-            seed: an int of 64 bits.
+            seed: an int of 64 bits, signed or not.
 
         Raises:
             RuntimeError: the seed does not fit 64 bits.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.Generator().manual_seed(7).initial_seed()
+            7
         """
         seed = int(seed)
         if not -(1 << 63) <= seed < 1 << 64:
@@ -49,31 +54,69 @@ class Generator:
         return self
 
     def clone_state(self) -> Generator:
-        """Another stream that goes on from where this one is."""
+        """Another stream that goes on from where this one is.
+
+        Example:
+            >>> import numtorch as torch
+            >>> stream = torch.Generator().manual_seed(7)
+            >>> other = stream.clone_state()
+            >>> torch.equal(torch.rand(3, generator=stream), torch.rand(3, generator=other))
+            True
+        """
         return Generator().set_state(self.get_state())
 
     def seed(self) -> int:
-        """Start a stream from the system's randomness and return its seed."""
+        """Start a stream from the system's randomness and return its seed.
+
+        Example:
+            >>> import numtorch as torch
+            >>> stream = torch.Generator()
+            >>> stream.seed() == stream.initial_seed()
+            True
+        """
         seed = int.from_bytes(os.urandom(8), "little") >> 1
         self.manual_seed(seed)
         return seed
 
     def initial_seed(self) -> int:
-        """The seed this stream started from."""
+        """The seed this stream started from.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.Generator().initial_seed()
+            67280421310721
+        """
         return self._seed
 
     def get_state(self) -> Tensor:
-        """The stream's seed and position, as 16 bytes."""
+        """The stream's seed and position, as 16 bytes.
+
+        Example:
+            >>> import numtorch as torch
+            >>> torch.Generator().get_state().shape
+            torch.Size([16])
+        """
         with self._lock:
             words = np.array([self._seed & (1 << 64) - 1, self._offset], np.uint64)
         return make(words.view(np.uint8))
 
     def set_state(self, state) -> Generator:
-        """Go back to a position that `get_state` gave.
+        """Go back to a position that `get_state` gave, and return this stream.
+
+        Args:
+            state: (16,) uint8.
 
         Raises:
             TypeError: not a tensor of uint8.
-            RuntimeError: not such a state.
+            RuntimeError: of another size.
+
+        Example:
+            >>> import numtorch as torch
+            >>> stream = torch.Generator()
+            >>> state = stream.get_state()
+            >>> x = torch.rand(3, generator=stream)
+            >>> torch.equal(torch.rand(3, generator=stream.set_state(state)), x)
+            True
         """
         if not isinstance(state, Tensor) or state.layout.dtype.name != "uint8":
             raise TypeError("RNG state must be a torch.ByteTensor")
