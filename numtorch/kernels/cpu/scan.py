@@ -255,7 +255,8 @@ def plan_cumprod(dtype: str, outer: int, R: int, inner: int, reverse: bool = Fal
 def plan_logcumsumexp(dtype: str, outer: int, R: int, inner: int, reverse: bool = False):
     """log of the running sums of exponentials. Addresses: x, out (may be x)."""
     if dtype.startswith("complex"):
-        kernel = typed(scan, dtype, ("element*", "element*", "int64*"), A=np.dtype(dtype).type, step=log_of_sum, START=LOWEST)
+        kernel = typed(scan, dtype, ("element*", "element*", "int64*"), A=np.complex64 if dtype == "complex64" else np.complex128,
+                       step=log_of_sum, START=LOWEST)
         return _plan(kernel, dtype, (itemsize(dtype),), outer, R, inner, reverse, cost=20)
     kernel = typed(log_scan, dtype, ("element*", "element*", "int64*"))
     return _plan(kernel, dtype, (itemsize(dtype),), outer, R, inner, reverse, cost=10)
