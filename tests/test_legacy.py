@@ -1,6 +1,7 @@
 """PyTorch's older names and small questions: tensor types, defaults, devices as contexts, functions under two names."""
 import numpy as np
 import pytest
+import scipy.spatial.distance
 import scipy.stats
 
 import numtorch as torch
@@ -186,6 +187,25 @@ def test_poisson_and_binomial_numbers():
         torch.poisson(torch.tensor([-1.0]))
     with pytest.raises(RuntimeError, match="expected Float"):
         torch.binomial(torch.ones(1), torch.ones(1, dtype=torch.float64))
+
+
+def test_distances_without_gradients():
+    """One kernel, against SciPy: points turned over or as they lie, one thread or two, batches."""
+    rng = np.random.default_rng(5)
+    threads = torch.get_num_threads()
+    for count, features in ((2, 3), (70, 33), (0, 2), (3, 0)):
+        x, y = rng.standard_normal((count, features)), rng.standard_normal((count + 7, features))
+        for p, name in ((0, "hamming"), (1, "cityblock"), (2, "euclidean"), (np.inf, "chebyshev"), (2.5, "minkowski")):
+            options = {"p": p} if name == "minkowski" else {}
+            for parts in (1, 2):
+                torch.set_num_threads(parts)
+                wanted = scipy.spatial.distance.cdist(x, y, name, **options) if features and count else np.zeros((count, count + 7))
+                wanted = wanted * features if p == 0 else wanted
+                found = torch.cdist(torch.tensor(x), torch.tensor(y), p, "donot_use_mm_for_euclid_dist")
+                assert np.allclose(found.numpy(), wanted) and found.shape == wanted.shape
+                pairs = torch.cdist(torch.tensor(np.stack([x, x])), torch.tensor(np.stack([x, x])), p, "donot_use_mm_for_euclid_dist")
+                assert np.allclose(torch.pdist(torch.tensor(x), p).numpy(), pairs[1].numpy()[np.triu_indices(count, 1)])
+    torch.set_num_threads(threads)
 
 
 def test_chances_of_counts():

@@ -1,9 +1,16 @@
 """Distances of all pairs of points."""
 from __future__ import annotations
 
-from ..tensor import Tensor
+from math import prod
+
+from ..autograd.graph import recording
+from ..layout import Layout
+from ..tensor import Tensor, empty
+from .backends import kernels
 from .contract import matmul
+from .copy import contiguous
 from .join import cat
+from .op import new_plan_table
 from .operators import where
 from .reduce import norm
 from .triangle import triu_indices
@@ -48,9 +55,41 @@ def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necess
     points, others, features = x1.layout.shape[-2], x2.layout.shape[-2], x1.layout.shape[-1]
     if p == 2 and compute_mode in _MODES and max(points, others) > _MODES[compute_mode]:
         return _euclidean(x1, x2)
+    if not recording(x1, x2) and x1.layout.dtype is x2.layout.dtype and x1.layout.shape[:-2] == x2.layout.shape[:-2] \
+            and x1.layout.dtype.name in _KERNELS:
+        return _run("pairs", x1, x2, float(p))
     some = max(1, _DIFFERENCES // max(1, others * features))
     parts = [norm(part.unsqueeze(-2) - x2.unsqueeze(-3), p, -1) for part in x1.split(some, -2)]
     return parts[0] if len(parts) == 1 else cat(parts, -2)
+
+
+_KERNELS = frozenset(("float32", "float64"))             # what they take; others, and what is recorded, are differences in memory
+_COLUMNS = 2048                                          # differences from which turning a set over pays
+_plans = new_plan_table()
+
+
+def _run(kind, x, y, p):
+    x, y = contiguous(x), contiguous(y)
+    plan = _plans.get((kind, x.layout, y.layout, p)) or _plan(kind, x.layout, y.layout, p)
+    layout, columns, prepared = plan
+    out = empty(layout)
+    if prepared is not None:
+        prepared.call(x.address, (contiguous(y.mT) if columns else y).address, out.address, prepared.walk)
+    return out
+
+
+def _plan(kind, first, second, p):
+    (*batch, rows, features), others = first.shape, second.shape[-2]
+    shape = (rows * (rows - 1) // 2,) if kind == "every_two" else (*batch, rows, others)
+    layout, prepared = Layout.of(first.dtype, shape, None, first.device), None
+    columns = layout.numel * features >= _COLUMNS
+    if layout.numel:
+        module = kernels(first.device, "distances")
+        if kind == "every_two":
+            prepared = module.plan_every_two(first.dtype.kernel, rows, features, p, columns)
+        else:
+            prepared = module.plan_pairs(first.dtype.kernel, rows, others, features, prod(batch), p, columns)
+    return _plans.keep((kind, first, second, p), (layout, columns, prepared))
 
 
 def _euclidean(x1, x2):
@@ -82,6 +121,8 @@ def pdist(input, p: float = 2.0) -> Tensor:
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     count, features = input.layout.shape
+    if not recording(input) and input.layout.dtype.name in _KERNELS:
+        return _run("every_two", input, input, float(p))
     if count * count * features > _PAIRS:
         return cat([norm(input[i + 1:] - input[i], p, -1) for i in range(count - 1)])
     first, second = triu_indices(count, count, 1).unbind()

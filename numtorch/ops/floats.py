@@ -16,7 +16,7 @@ from ..tensor import Tensor, empty
 from .arithmetic import floor_divide, remainder
 from .backends import kernels
 from .numbers import ldexp
-from .op import common_device, method, new_plan_table, nothing_to_do, result_dtype
+from .op import common_device, method, new_plan_table, result_dtype
 from .resize import into, into_all
 
 Frexp = namedtuple("frexp", ["mantissa", "exponent"])
@@ -49,14 +49,13 @@ def _plan_frexp(layout):
         raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, got {layout.dtype.title}")
     mantissa = Layout.of(layout.dtype, layout.shape, None, layout.device)
     exponent = Layout.of(int32, layout.shape, None, layout.device)
-    call, walk = nothing_to_do, 0
+    prepared = None
     if layout.numel:
         compute = layout.dtype.compute
         prepared = kernels(layout.device, "pointwise").plan_pointwise(
             ScalarBody(_parts, compute), (layout.dtype.kernel,), (layout.dtype.kernel, "int32"), layout.shape,
             [layout.strides, mantissa.strides, exponent.strides], compute=(compute,), results=(0, 1), cost=4.0)
-        call, walk = prepared.call, prepared.walk
-    return _frexp_plans.keep(layout, (mantissa, exponent, call, walk))
+    return _frexp_plans.keep(layout, (mantissa, exponent, prepared))
 
 
 @method
@@ -82,7 +81,8 @@ def frexp(input, *, out=None):
     """
     plan = _frexp_plans.get(input.layout) or _plan_frexp(input.layout)
     mantissa, exponent = empty(plan[0]), empty(plan[1])
-    plan[2](input.address, mantissa.address, exponent.address, plan[3])
+    if plan[2] is not None:
+        plan[2].call(input.address, mantissa.address, exponent.address, plan[2].walk)
     if recording(input):
         mantissa.node = GraphNode("frexp", (input.node,), (exponent,), _frexp_vjp)
     found = Frexp(mantissa, exponent)
@@ -122,15 +122,14 @@ def _plan_next(first, second):
     shape = broadcast_shapes(first.shape, second.shape)
     out = Layout.of(kind, shape, None, device)
     word, infinity = _WORDS[kind.name]
-    call, walk = nothing_to_do, 0
+    prepared = None
     same = first.dtype is kind is second.dtype
     if out.numel and same:
         strides = [broadcast_strides(layout, shape) for layout in (first, second)] + [(0,) * out.ndim] * 2 + [out.strides]
         prepared = kernels(device, "pointwise").plan_pointwise(
             ScalarBody(_next_word, word), (word, word, "int64", "int64"), (word,), shape, strides, compute=(word,) * 4, cost=4.0)
-        call, walk = prepared.call, prepared.walk
     numbers = number(infinity), number(-1 << 8 * kind.itemsize - 1)
-    return _next_plans.keep((first, second), (None if same else kind, out, numbers, call, walk))
+    return _next_plans.keep((first, second), (None if same else kind, out, numbers, prepared))
 
 
 @method
@@ -154,12 +153,13 @@ def nextafter(input, other, *, out=None) -> Tensor:
     """
     if not isinstance(other, Tensor):
         raise TypeError(f"nextafter(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
-    kind, layout, (infinity, sign), call, walk = (_next_plans.get((input.layout, other.layout))
-                                                  or _plan_next(input.layout, other.layout))
+    kind, layout, (infinity, sign), prepared = (_next_plans.get((input.layout, other.layout))
+                                                or _plan_next(input.layout, other.layout))
     if kind is not None:
         return nextafter(input.detach().to(kind), other.detach().to(kind), out=out)
     result = empty(layout)
-    call(input.address, other.address, infinity.address, sign.address, result.address, walk)
+    if prepared is not None:
+        prepared.call(input.address, other.address, infinity.address, sign.address, result.address, prepared.walk)
     return result if out is None else into(out, result)
 
 
