@@ -55,6 +55,26 @@ def test_examples_and_parameters(module):
     assert not {name: lacking(value) for name, value in PUBLIC[module] if lacking(value)}
 
 
+OF_LAYERS = {"forward", "extra_repr"}                     # the class says what it takes; callers have nothing to do with the other
+
+
+@pytest.mark.parametrize("module", [m for m in sorted(PUBLIC) if m.startswith(("numtorch.nn", "numtorch.optim", "numtorch.data"))])
+def test_methods(module):
+    """Each public method of a layer, an optimiser or a dataset says something, and names what it takes."""
+    found = {}
+    for name, kind in PUBLIC[module]:
+        if inspect.isclass(kind) and not issubclass(kind, (numtorch.Tensor, BaseException)):
+            for method in set(dir(kind)) - OF_LAYERS:
+                value = inspect.getattr_static(kind, method)
+                function = getattr(value, "__func__", getattr(value, "fget", value))
+                if method[0] != "_" and inspect.isfunction(function) and function.__module__.startswith("numtorch"):
+                    text = inspect.getdoc(getattr(kind, method)) or ""
+                    unnamed = [p for p in parameters(function) if p != "cls" and not re.search(rf"\b{p}\b", text)]
+                    if unnamed or not text:
+                        found[f"{name}.{method}"] = unnamed
+    assert not found
+
+
 def test_everything_is_looked_at():
     assert len(PUBLIC) > 120 and sum(map(len, PUBLIC.values())) > 1100
 

@@ -40,8 +40,12 @@ def test_spectral_norm():
     norms = np.linalg.svd(layer.weight.detach().numpy().reshape(3, -1))[1]
     assert abs(norms[0] - 1) < 1e-4 and layer.weight_orig.grad is not None and layer.weight_u.shape == (3,)
     before = layer.eval().weight_u.clone()
+    with torch.no_grad():
+        layer.weight_orig.normal_()
     y = layer(x)
     assert torch.equal(before, layer.weight_u)           # nothing moves in evaluation
+    assert torch.allclose(layer.train()(x), y) is False and not torch.equal(before, layer.weight_u)
+    y = layer.eval()(x)
     restored = utils.spectral_norm(nn.Conv2d(2, 3, 2)).eval()
     restored.load_state_dict(layer.state_dict())
     assert torch.allclose(restored(x), y) and torch.allclose(utils.remove_spectral_norm(layer)(x), y, atol=1e-6)
@@ -65,5 +69,5 @@ def test_fusion(bias):
     linear, rows = nn.Linear(3, 4, bias=bias).eval(), torch.randn(2, 3)
     assert torch.allclose(utils.fuse_linear_bn_eval(linear, bn)(rows), bn(linear(rows)), atol=1e-5)
     for call in (lambda: utils.fuse_conv_bn_eval(conv.train(), bn), lambda: utils.fuse_linear_bn_eval(nn.Linear(3, 5).eval(), bn)):
-        with pytest.raises(AssertionError, match="Fusion only for eval|To fuse"):
+        with pytest.raises(AssertionError, match=r"Fusion only for eval|To fuse"):
             call()
