@@ -244,6 +244,11 @@ def test_errors(call, error, message):
 
 
 def test_info_instead_of_errors():
+    found = linalg.cholesky_ex(torch.tensor([[[4.0, 2.0], [2.0, 5.0]], [[1.0, 2.0], [2.0, 1.0]], [[-1.0, 2.0], [2.0, 1.0]]]))
+    assert found.info.tolist() == [0, 2, 1] and found.L[0].tolist() == [[2, 0], [1, 2]] and found.L[1:].isnan().all()
+    assert linalg.cholesky_ex(4 * torch.eye(2), upper=True).L.tolist() == [[2, 0], [0, 2]]
+    with pytest.raises(linalg.LinAlgError):
+        linalg.cholesky_ex(-torch.eye(2), check_errors=True)
     found = linalg.inv_ex(torch.stack([torch.eye(2), torch.zeros(2, 2)]))
     assert found.info.tolist() == [0, 1] and linalg.inv_ex(torch.eye(2)).info.item() == 0
     assert torch.equal(found.inverse[0], torch.eye(2)) and found.inverse[1].isnan().all()      # one does not spoil the others

@@ -11,14 +11,19 @@ from collections import namedtuple
 import numpy as np
 
 from ..autograd.graph import GraphNode, attach_outputs, recording
+from ..dtypes import int32
+from ..exchange import make
 from ..tensor import Tensor
 from . import lapack
 from .complexparts import real
+from .creation import eye, zeros
 from .op import method
+from .operators import where
 from .resize import into, into_all
 from .solve import solve
 from .triangle import diag_embed
 
+CholeskyEx = namedtuple("linalg_cholesky_ex", "L info")
 QR, SVD = namedtuple("linalg_qr", "Q R"), namedtuple("linalg_svd", "U S Vh")
 Eigh, Eig = (namedtuple(name, "eigenvalues eigenvectors") for name in ("linalg_eigh", "linalg_eig"))
 OldSVD = namedtuple("svd", ["U", "S", "V"])
@@ -72,6 +77,56 @@ def cholesky(A, *, upper: bool = False, out=None) -> Tensor:
     result, = lapack.tensors([lapack.run("cholesky", np.linalg.cholesky, source)], A.layout.dtype)
     result, = _record("linalg_cholesky", A, [result], _cholesky_vjp)
     return into(out, result.mH if upper else result)
+
+
+def cholesky_ex(A, *, upper: bool = False, check_errors: bool = False, out=None):
+    """`linalg.cholesky` and, for each matrix, whether it is positive definite.
+
+    Args:
+        A, upper: as for `linalg.cholesky`.
+        check_errors: whether to raise where one is not.
+        out: a pair of tensors to write the results to.
+
+    Returns:
+        (L, info): NaN for a matrix that is not, and (*) int32: 0, or the order of its first leading minor that is not, from 1.
+
+    Raises:
+        LinAlgError: with `check_errors`, a matrix is not positive definite.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.cholesky_ex(torch.tensor([[1., 2.], [2., 1.]])).info
+        tensor(2, dtype=torch.int32)
+    """
+    lapack.matrices("cholesky_ex", A, square=True)
+    *batch, n, _ = A.layout.shape
+    try:
+        return into_all(out, CholeskyEx(cholesky(A, upper=upper), zeros(batch, dtype=int32)))
+    except lapack.LinAlgError:
+        if check_errors:
+            raise
+    each = lapack.array(A.mH if upper else A).reshape(-1, n, n)
+    info = make([_first_minor(matrix) for matrix in each], int32).reshape(batch)
+    wrong = (info > 0).reshape(*batch, 1, 1)
+    result = cholesky(where(wrong, eye(n, dtype=A.layout.dtype), A), upper=upper)
+    return into_all(out, CholeskyEx(where(wrong, float("nan"), result), info))
+
+
+def _first_minor(matrix):
+    """The order of the first leading minor that is not positive definite, by halving; 0 where all are."""
+    def factorises(order):
+        try:
+            np.linalg.cholesky(matrix[:order, :order])
+        except np.linalg.LinAlgError:
+            return False
+        return True
+    if factorises(len(matrix)):
+        return 0
+    good, bad = 0, len(matrix)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if factorises(middle) else (good, middle)
+    return bad
 
 
 def _cholesky_vjp(node, grad):
