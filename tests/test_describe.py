@@ -66,7 +66,7 @@ def test_formulas_are_what_python_computes():
     @brackets.derivative
     def _(grad, x, y):
         shared = torch.exp(x - y) + 1
-        return -(grad - (x - (y - 1)) / (x * y / 2)) ** 2 - -x, shared * (shared - 1) / (2 / (x / y))
+        return -(grad - (x - (y - 1)) / (x * y / 2)) ** 2 - -x, shared * (shared - 1) / (2 / (x / y)) + (x ** y) ** grad - x ** (y ** -2.0)
 
     by_x, by_y = gradients_of(brackets.op).values()
     by_y, _, shared = by_y.partition(", t = ")
@@ -107,6 +107,11 @@ def test_a_users_record():
     @torch.pointwise(methods=False)
     def bare(x):
         return x
+
+    @bare.derivative
+    def _(grad, x):
+        return grad * x.no_such_thing                    # found out when a gradient is asked for
+    assert "Gradient" not in bare.__doc__
     assert bare.__doc__.startswith("bare(x), elementwise.\n\nArgs:\n    x: tensor of any shape and dtype.\n")
 
 

@@ -69,7 +69,7 @@ def gradients_of(op) -> dict:
         return {}
     try:
         formulas = op.gradients
-    except (NameError, TypeError):                       # a user's, which says so when it is needed
+    except Exception:                                    # a user's, wrong or naming what comes later: it raises when it is needed
         return {}
     names = dict(zip(op.parameters, op.public))
     return dict(zip(op.public, [formula(e, names) for e in formulas]))
@@ -111,7 +111,8 @@ def _written(expression, names, level=0):
     if isinstance(expression, Symbol):
         return names.get(expression.name, expression.name)
     if not isinstance(expression, Apply):
-        return f"{expression:.6g}" if isinstance(expression, float) else str(expression)
+        text = f"{expression:.6g}" if isinstance(expression, float) else str(expression)
+        return f"({text})" if text[0] == "-" and level > 7 else text
     if id(expression) in names:
         return names[id(expression)]
     name, args = expression.op.name, expression.args
@@ -121,7 +122,8 @@ def _written(expression, names, level=0):
         text, binds = "-" + _written(args[0], names, 7), 6
     elif name in _INFIX:
         sign, binds = _INFIX[name]
-        text = f"{_written(args[0], names, binds)} {sign} {_written(args[1], names, binds + 1)}"
+        chains = binds in (1, 8)                         # comparisons, and powers, which bind from the right
+        text = f"{_written(args[0], names, binds + chains)} {sign} {_written(args[1], names, binds + 1)}"
     else:
         return f"{name}({', '.join([_written(a, names) for a in args])})"
     return f"({text})" if binds < level else text
