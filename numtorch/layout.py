@@ -176,6 +176,34 @@ def formatted(layout: Layout, memory_format: str) -> Layout:
     return found
 
 
+def lies_in(layout: Layout, memory_format: str) -> bool:
+    """Whether the elements lie as `formatted` would have them; strides of extents of 1 do not matter."""
+    wanted = formatted(layout, memory_format)
+    return layout is wanted or layout.numel == 0 or all(
+        n == 1 or s == w for n, s, w in zip(layout.shape, layout.strides, wanted.strides))
+
+
+def format_of(layout: Layout) -> str | None:
+    """The memory format that results keep: "channels_last", "channels_last_3d", or None for row-major, and where strides leave it
+    open (PyTorch's `suggest_memory_format`)."""
+    views = layout.views
+    if "format" not in views:
+        views["format"] = {4: "channels_last", 5: "channels_last_3d"}[layout.ndim] if _is_channels_last(layout) else None
+    return views["format"]
+
+
+def _is_channels_last(layout):
+    if layout.ndim not in (4, 5) or layout.strides[1] == 0 or layout.numel == 0:
+        return False
+    least = 0
+    for d in (1, *range(layout.ndim - 1, 1, -1), 0):
+        stride = layout.strides[d]
+        if stride < least or (d == 0 and least == layout.strides[1]):
+            return False
+        least = stride * max(layout.shape[d], 1)
+    return True
+
+
 def _is_contiguous(shape, strides):
     step = 1
     for extent, stride in zip(reversed(shape), reversed(strides)):
@@ -250,6 +278,44 @@ def broadcast_shapes(*shapes) -> tuple:
                                        f"at non-singleton dimension {i + shift}")
                 out[i + shift] = extent
     return tuple(out)
+
+
+def shared_strides(layouts, shape) -> tuple | None:
+    """The dense strides of a result that several inputs are broadcast to, or None for row-major: its dimensions lie in the order of
+    the inputs', the first that tells any two apart deciding (PyTorch's `TensorIterator::reorder_dimensions`)."""
+    known = []
+    for layout in layouts:
+        shift = len(shape) - layout.ndim
+        if layout.ndim and not (layout.contiguous and layout.shape == shape and not known):
+            known.append([0] * shift + [0 if n == 1 != shape[shift + d] else s
+                                        for d, (n, s) in enumerate(zip(layout.shape, layout.strides))])
+        elif layout.ndim:
+            return None                                  # the first is row-major, and stretched nowhere
+
+    def after(a, b):
+        for strides in known:
+            if strides[a] and strides[b]:
+                if strides[a] != strides[b]:
+                    return 1 if strides[a] > strides[b] else -1
+                if shape[a] > shape[b]:
+                    return 1
+        return 0
+    order = list(range(len(shape) - 1, -1, -1))          # the innermost first
+    for i in range(1, len(order)):
+        at = i
+        for before in range(i - 1, -1, -1):
+            compared = after(order[before], order[at])
+            if compared < 0:
+                break
+            if compared > 0:
+                order[before], order[at] = order[at], order[before]
+                at = before
+    strides, step = [0] * len(shape), 1
+    for d in order:
+        strides[d] = step
+        step *= max(shape[d], 1)
+    found = tuple(strides)
+    return None if found == contiguous_strides(shape) else found
 
 
 def broadcast_strides(layout, shape) -> tuple:

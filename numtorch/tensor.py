@@ -14,7 +14,7 @@ from sys import getrefcount
 from .arrays import host_array, raw_array, readable_array
 from .devices import cpu
 from .dtypes import dtype
-from .layout import Layout, contiguous_format, formatted, wrap_dim
+from .layout import Layout, contiguous_format, lies_in, wrap_dim
 from .storage import FREE, Storage, host, inferring, made_in_mode, new_storage, ring_for, take
 
 new = object.__new__
@@ -238,7 +238,7 @@ class Tensor(metaclass=TensorType):
             (True, False)
         """
         layout = self.layout
-        return layout.contiguous if memory_format == "contiguous_format" else layout is formatted(layout, memory_format)
+        return layout.contiguous if memory_format == "contiguous_format" else lies_in(layout, memory_format)
 
     def is_floating_point(self) -> bool:
         """Whether the elements are real floating-point numbers.

@@ -100,7 +100,7 @@ def _some_leading(roots, wanted):
 def accumulate(leaf, grad, create_graph):
     """Add a gradient to a leaf's: the memory is taken over when nobody else has it, else copied. Then call the hooks."""
     if leaf.grad is None:
-        leaf.grad = grad if owned(grad) else arithmetic.clone(grad)
+        leaf.grad = grad if owned(grad, leaf.order) else arithmetic.clone(grad, leaf.order)
     elif create_graph:
         leaf.grad = arithmetic.add(leaf.grad, grad)
     else:
@@ -215,10 +215,10 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                     if held is not None:
                         edge.grad = arithmetic.add(held, out) if create_graph else arithmetic.add_(held, out)
                     elif getrefcount(out) <= _GRADIENT and getrefcount(out.storage) <= _STORAGE + out.storage.pooled \
-                            and out.layout.contiguous:
+                            and (out.layout.contiguous if edge.order is None else out.layout is edge.order):
                         edge.grad = out
                     else:
-                        edge.grad = arithmetic.clone(out)
+                        edge.grad = arithmetic.clone(out, edge.order)
                     held = None
                     continue
                 if shared is None and node is not None:  # the second way on from here

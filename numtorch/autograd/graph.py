@@ -14,6 +14,7 @@ from sys import getrefcount
 
 from ..arrays import raw_array
 from ..devices import cpu
+from ..layout import formatted
 from ..storage import Storage
 from ..tensor import Tensor, lasting, new, wrap
 from .modes import RARE, modes, saved_tensors_hooks
@@ -151,14 +152,23 @@ class _NodeHook:
 
 
 class Leaf(Node):
-    """The end of the graph at a tensor whose gradient is wanted. Keeps the gradient, and the hooks on it."""
+    """The end of the graph at a tensor whose gradient is wanted. Keeps the gradient, and the hooks on it.
 
-    __slots__ = ("grad", "layout", "tensor", "post_hooks")
+    Attributes:
+        order: the layout of the gradient: the tensor's own where it fills a block of memory; None for row-major.
+    """
+
+    __slots__ = ("grad", "layout", "order", "tensor", "post_hooks")
 
     def __init__(self, tensor):
         self.edges, self.extras, self.saved = (), None, None
-        self.grad, self.layout, self.post_hooks = None, tensor.layout, None
+        self.grad, self.post_hooks = None, None
+        self.lie_as(tensor.layout)
         self.tensor = weakref.ref(tensor)                # the tensor owns the leaf, so not the other way round
+
+    def lie_as(self, layout):
+        """The tensor has this layout now."""
+        self.layout, self.order = layout, None if layout.contiguous else formatted(layout, "preserve_format")
 
     @property
     def variable(self):
@@ -409,13 +419,14 @@ def _calibrate():
 _TENSOR, _STORAGE = _calibrate()
 
 
-def owned(grad) -> bool:
+def owned(grad, layout=None) -> bool:
     """Whether a gradient that the caller was handed by its only holder may be kept or added to in place.
 
-    True when no other tensor, view, array or list refers to it or to its memory.
+    True when no other tensor, view, array or list refers to it or to its memory, and it is of `layout`, row-major when None.
     """
     tensor, storage = _references(grad)
-    return tensor <= _TENSOR + 1 and storage <= _STORAGE + grad.storage.pooled and grad.layout.contiguous
+    return tensor <= _TENSOR + 1 and storage <= _STORAGE + grad.storage.pooled \
+        and (grad.layout.contiguous if layout is None else grad.layout is layout)
 
 
 class GraphNode(Node):

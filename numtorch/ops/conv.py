@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import float32, uint8
-from ..layout import Layout
+from ..layout import Layout, contiguous_format, format_of, formatted
 from ..tensor import Tensor, empty
 from .backends import kernels
-from .copy import copy_elements, register
+from .copy import contiguous, copy_elements, register
 from .op import new_plan_table
 from .pad import pad
 from .reduction import SUM
@@ -80,42 +80,63 @@ def _output_shape(x_shape, w_shape, window):
                                       zip(x_shape[2:], padding, dilation, w_shape[2:], stride)])
 
 
+def _format(first, second):
+    """The memory format of the results of two layouts, or None: channels last if either is."""
+    return format_of(first) or format_of(second)
+
+
 class _Plan:
-    """A kernel and its result's layout. 16-bit floats are widened, computed in float32 and rounded once."""
+    """A kernel and its result's layout. 16-bit floats are widened, computed in float32 and rounded once. Images of another memory
+    format are copied to and from row-major ones where the kernels do not take them as they lie.
 
-    __slots__ = ("out", "prepared", "result", "widened")
+    Attributes:
+        orders: the memory formats in which the kernel takes its first and second operand.
+    """
 
-    def __init__(self, planner, dtype, device, shape, *arguments):
+    __slots__ = ("out", "prepared", "result", "widened", "orders")
+
+    def __init__(self, planner, dtype, device, shape, memory_format, *arguments):
         self.widened = dtype.itemsize == 2
         compute = float32 if self.widened else dtype
-        self.result = Layout.of(dtype, shape, None, device)
         self.out = Layout.of(compute, shape, None, device)
-        self.prepared = getattr(kernels(device, "conv"), planner)(compute.kernel, *arguments) if self.result.numel else None
+        self.result = Layout.of(dtype, shape, None, device)
+        module, self.orders, options = kernels(device, "conv"), (contiguous_format, contiguous_format), {}
+        if memory_format is not None:
+            self.result = formatted(self.result, memory_format)
+            by_input, by_weight = planner.endswith("input_grad"), planner.endswith("weight_grad")
+            if self.result.numel and module.takes_channels_last(*arguments[:6], by_input):
+                options["channels_last"] = True
+                self.orders = (memory_format, memory_format if by_weight else contiguous_format)
+            if not self.widened and (self.result.contiguous or (options and not by_weight)):
+                self.out = self.result
+            elif options and not by_weight:
+                self.out = formatted(self.out, memory_format)
+        self.prepared = getattr(module, planner)(compute.kernel, *arguments, **options) if self.result.numel else None
 
     def run(self, first, second, bias=None, with_bias=True):
         out = empty(self.out)
         prepared = self.prepared
         if prepared is not None:
-            first, second = self.operand(first), self.operand(second)
+            first, second = self.operand(first, self.orders[0]), self.operand(second, self.orders[1])
             memory, address = _scratch(prepared, self.out.device)
             if with_bias:
-                bias = None if bias is None else self.operand(bias)
+                bias = None if bias is None else self.operand(bias, contiguous_format)
                 prepared.call(first.address, second.address, 0 if bias is None else bias.address, out.address, address,
                               prepared.walk)
             else:
                 prepared.call(first.address, second.address, out.address, address, prepared.walk)
-        if self.widened:
-            rounded = empty(self.result)
-            copy_elements(out, rounded)
-            return rounded
+        if self.out is not self.result:
+            result = empty(self.result)
+            copy_elements(out, result)
+            return result
         return out
 
-    def operand(self, x):
+    def operand(self, x, order):
         if self.widened:
-            wide = empty(x.layout.dense(float32))
+            wide = empty(formatted(x.layout.dense(float32), order))
             copy_elements(x, wide)
             return wide
-        return dense(x)
+        return dense(x) if order is contiguous_format else contiguous(x.detach(), order)
 
 
 def _convolve(x, w, bias, window):
@@ -126,8 +147,8 @@ def _convolve(x, w, bias, window):
         layout = x.layout
         _check_convolution(f"conv{layout.ndim - 2}d", layout, w.layout, None if bias is None else bias.layout, window)
         plan = _plans.keep(key, _Plan("plan_convolution", layout.dtype, layout.device,
-                                      _output_shape(layout.shape, w.layout.shape, window), layout.shape, w.layout.shape, *window,
-                                      bias is not None))
+                                      _output_shape(layout.shape, w.layout.shape, window), _format(layout, w.layout),
+                                      layout.shape, w.layout.shape, *window, bias is not None))
     out = plan.run(x, w, bias)
     if recording(x, w, bias):
         edges = (x.node, w.node) if bias is None else (x.node, w.node, bias.node)
@@ -137,9 +158,9 @@ def _convolve(x, w, bias, window):
 
 def _convolve_vjp(node, grad):
     x, w = node.tensors()
-    window = node.constants
-    by_x = convolution_input_grad(grad, w, x.layout.shape, window) if node.needs(0) else None
-    by_w = convolution_weight_grad(grad, x, w.layout.shape, window) if node.needs(1) else None
+    window, kept = node.constants, _format(x.layout, w.layout)
+    by_x = convolution_input_grad(grad, w, x.layout.shape, window, None, kept) if node.needs(0) else None
+    by_w = convolution_weight_grad(grad, x, w.layout.shape, window, kept) if node.needs(1) else None
     return (by_x, by_w) if len(node.edges) == 2 else (by_x, by_w, _bias_grad(grad) if node.needs(2) else None)
 
 
@@ -147,13 +168,13 @@ def _bias_grad(grad):
     return SUM.run(grad, (0, *range(2, grad.layout.ndim)))
 
 
-def convolution_input_grad(grad, w, x_shape, window, bias=None) -> Tensor:
+def convolution_input_grad(grad, w, x_shape, window, bias=None, memory_format=None) -> Tensor:
     """The gradient of a convolution for its input, of shape `x_shape`: also the transposed convolution of `grad` with w."""
-    key = ("input", grad.layout, w.layout, None if bias is None else bias.layout, x_shape, window)
+    key = ("input", grad.layout, w.layout, None if bias is None else bias.layout, x_shape, window, memory_format)
     plan = _plans.get(key)
     if plan is None:
-        plan = _plans.keep(key, _Plan("plan_convolution_input_grad", grad.layout.dtype, grad.layout.device, x_shape, x_shape,
-                                      w.layout.shape, *window, bias is not None))
+        plan = _plans.keep(key, _Plan("plan_convolution_input_grad", grad.layout.dtype, grad.layout.device, x_shape,
+                                      memory_format, x_shape, w.layout.shape, *window, bias is not None))
     out = plan.run(grad, w, bias)
     if recording(grad, w, bias):
         edges = (grad.node, w.node) if bias is None else (grad.node, w.node, bias.node)
@@ -165,17 +186,17 @@ def _input_grad_vjp(node, u):
     grad, w = node.tensors()
     window = node.constants
     by_grad = _convolve(u, w, None, window) if node.needs(0) else None
-    by_w = convolution_weight_grad(grad, u, w.layout.shape, window) if node.needs(1) else None
+    by_w = convolution_weight_grad(grad, u, w.layout.shape, window, _format(grad.layout, w.layout)) if node.needs(1) else None
     return (by_grad, by_w) if len(node.edges) == 2 else (by_grad, by_w, _bias_grad(u) if node.needs(2) else None)
 
 
-def convolution_weight_grad(grad, x, w_shape, window) -> Tensor:
+def convolution_weight_grad(grad, x, w_shape, window, memory_format=None) -> Tensor:
     """The gradient of a convolution for its weight, of shape `w_shape`."""
-    key = ("weight", grad.layout, x.layout, w_shape, window)
+    key = ("weight", grad.layout, x.layout, w_shape, window, memory_format)
     plan = _plans.get(key)
     if plan is None:
         plan = _plans.keep(key, _Plan("plan_convolution_weight_grad", grad.layout.dtype, grad.layout.device, w_shape,
-                                      x.layout.shape, w_shape, *window))
+                                      memory_format, x.layout.shape, w_shape, *window))
     out = plan.run(grad, x, with_bias=False)
     if recording(grad, x):
         out.node = GraphNode("convolution_weight_grad", (grad.node, x.node), (grad, x), _weight_grad_vjp, window)
@@ -338,7 +359,7 @@ def _transposed(name, dims, input, weight, bias, stride, padding, output_padding
     if min(sizes) < 1:
         raise RuntimeError(f"Given input size per channel: {list(layout.shape[2:])}. Calculated output size per channel: {sizes}. "
                            f"Output size is too small")
-    out = convolution_input_grad(x, weight, (layout.shape[0], w.shape[1] * groups, *sizes), window, bias)
+    out = convolution_input_grad(x, weight, (layout.shape[0], w.shape[1] * groups, *sizes), window, bias, _format(layout, w))
     return squeeze(out, 0) if unbatched else out
 
 

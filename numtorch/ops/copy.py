@@ -7,7 +7,7 @@ from ..devices import cpu
 from ..dtypes import as_dtype
 from ..dtypes import dtype as dtype_class
 from ..kernels.binding import ScalarBody
-from ..layout import Layout, broadcast_strides, contiguous_format, formatted
+from ..layout import Layout, broadcast_strides, contiguous_format, formatted, lies_in
 from ..layout import memory_format as memory_format_class
 from ..scalars import NUMBERS, check_fits, number
 from ..tensor import Tensor, bare, empty, fresh, wrap
@@ -84,9 +84,11 @@ _made = new_plan_table()                                 # copies and casts by t
 
 
 def _plan_made(source, wanted):
-    """The plan of a copy: in a memory format, or of a dtype and with the strides kept where they are dense."""
+    """The plan of a copy: in a memory format or a layout, or of a dtype and with the strides kept where they are dense."""
     if type(wanted) is dtype_class:
         out = Layout.of(wanted, source.shape, _kept_strides(source), source.device)
+    elif type(wanted) is Layout:
+        out = wanted
     else:
         out = formatted(source, wanted)
     return _made.keep((source, wanted), Plan(None, (source,), out, plan_copy(source, out)))
@@ -337,7 +339,12 @@ def contiguous(self, memory_format=None):
     """
     if memory_format is None or memory_format == "contiguous_format":
         return self if self.layout.contiguous else _copied(self, contiguous_format, "clone")
-    return self if self.layout is formatted(self.layout, memory_format) else _copied(self, memory_format, "clone")
+    return self if lies_in(self.layout, memory_format) else _copied(self, memory_format, "clone")
+
+
+def in_format(x, memory_format):
+    """x, copied where it has not the very strides of a memory format; None is for any."""
+    return x if memory_format is None or x.layout is formatted(x.layout, memory_format) else _copied(x, memory_format, "clone")
 
 
 @register
@@ -408,7 +415,7 @@ def _set_data(self, value):
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
     self.storage, self.address, self.layout = value.storage, value.address, value.layout
     if isinstance(self.node, Leaf):
-        self.node.layout = value.layout
+        self.node.lie_as(value.layout)
 
 
 Tensor.data = property(_data, _set_data)

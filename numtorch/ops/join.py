@@ -7,7 +7,7 @@ from .. import viewalgebra as algebra
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import promote_types
 from ..kernels.walk import merge
-from ..layout import Layout, wrap_dim
+from ..layout import Layout, format_of, formatted, wrap_dim
 from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import plan_copy, register, to_dtype
@@ -78,7 +78,8 @@ def _plan_cat(layouts, dim):
             continue
         pieces.append((dim, start, layout.shape[dim]))
         start += layout.shape[dim]
-    return _plan_join(layouts, Layout.of(kind, shape, None, device), pieces, narrow)
+    out, kept = Layout.of(kind, shape, None, device), {format_of(each) for each in real}
+    return _plan_join(layouts, formatted(out, kept.pop()) if len(kept) == 1 and None not in kept else out, pieces, narrow)
 
 
 def _plan_stack(layouts, dim):

@@ -13,11 +13,11 @@ from ..autograd.modes import no_grad
 from ..devices import cpu
 from ..dtypes import dtype as named
 from ..dtypes import float64
-from ..layout import Layout
+from ..layout import Layout, format_of, formatted
 from ..tensor import Tensor, empty
 from .arithmetic import add, mul, sub
 from .backends import kernels
-from .copy import contiguous, to_dtype
+from .copy import contiguous, in_format, to_dtype
 from .elementary import rsqrt
 from .op import common_device, new_plan_table
 from .reduce import mean, var
@@ -86,17 +86,21 @@ class _Plan:
         stats: the layout of what forward keeps.
         backward: kernels by which gradients are wanted.
         vector: the layout of weight and bias.
+        order: the memory format in which the kernels want the data, and keep it.
+        format: the memory format of results, where that is another; or None.
     """
 
-    __slots__ = ("form", "out", "stats", "forward", "backward", "vector", "weighted", "batch", "make_backward", "plain")
+    __slots__ = ("form", "out", "stats", "forward", "backward", "vector", "weighted", "batch", "make_backward", "plain", "order",
+                 "format")
 
-    def __init__(self, form, layout, vectors, groups, vector_shape):
-        self.form, self.out, self.backward = form, layout.dense(), {}
+    def __init__(self, form, layout, vectors, groups, vector_shape, order="contiguous_format"):
+        self.form, self.out, self.backward, self.order, self.format = form, formatted(layout, order), {}, order, None
         self.weighted = vectors[0] is not None
         self.stats = Layout.of(named.by_name[layout.dtype.compute], (groups, 2), None, layout.device)
         self.vector = Layout.of(layout.dtype, vector_shape, None, layout.device)
         self.forward = None
-        self.plain = layout.contiguous and all(v is None or v.contiguous for v in vectors)
+        self.plain = (layout.contiguous if order == "contiguous_format" else layout is self.out) and all(
+            v is None or v.contiguous for v in vectors)
         self.batch = False
 
     @property
@@ -107,8 +111,10 @@ class _Plan:
 _plans = new_plan_table()
 
 
-def _dense(tensor):
-    return tensor if tensor is None or tensor.layout.contiguous else contiguous(tensor.detach())
+def _dense(tensor, order="contiguous_format"):
+    if tensor is None or (order == "contiguous_format" and tensor.layout.contiguous):
+        return tensor
+    return contiguous(tensor.detach(), order)
 
 
 def _address(tensor):
@@ -123,6 +129,7 @@ def _run(plan, title, input, weight, bias):
     x, w, b = (input, weight, bias) if plan.plain else (_dense(input), _dense(weight), _dense(bias))
     out, stats = empty(plan.out), empty(plan.stats)
     forward.call(x.address, 0 if w is None else w.address, 0 if b is None else b.address, out.address, stats.address, forward.walk)
+    out = in_format(out, plan.format)
     if recording(input, weight, bias):
         edges = (input.node, None if weight is None else weight.node, None if bias is None else bias.node)
         out.node = GraphNode(title, edges, (input, weight, stats), _vjp, plan)
@@ -143,6 +150,8 @@ def _vjp(node, grad):
     by_input = empty(plan.out) if wanted[0] else None
     sums = None if workspace is None else empty(workspace)
     prepared.call(g.address, x.address, stats.address, _address(w), _address(by_input), _address(sums), prepared.walk)
+    if wanted[0]:
+        by_input = in_format(by_input, plan.format)
     if merge is None:
         return by_input, None, None
     by_weight = empty(plan.vector) if wanted[1] else None
@@ -289,6 +298,8 @@ def _group_plan(name, layout, groups, vectors, eps):
     size, own = math.prod(shape[2:]), channels // groups
     form = _Form((batch, groups, own, size), (1, groups, own, 1), (2, 3), (0, 3), eps)
     plan = _Plan(form, layout, vectors, batch * groups, (channels,))
+    if name == "group_norm":
+        plan.format = format_of(layout)
     if plan.fused:
         module, dtype = kernels(cpu, "channelnorm"), layout.dtype.kernel
         plan.forward = module.plan_group_norm(dtype, batch, groups, own, size, eps, plan.weighted, vectors[1] is not None)
@@ -401,7 +412,10 @@ def _batch_plan(layout, vectors, training, share, eps):
     if _check_dtypes("batch_norm", layout, vectors):
         return None
     batch, size = shape[0], math.prod(shape[2:])
-    plan = _Plan(_Form((batch, channels, size), (1, channels, 1), (0, 2), (0, 2), eps), layout, vectors, channels, (channels,))
+    plan = _Plan(_Form((batch, channels, size), (1, channels, 1), (0, 2), (0, 2), eps), layout, vectors, channels, (channels,),
+                 format_of(layout) or "contiguous_format")
+    if plan.order != "contiguous_format":
+        batch, size = batch * size, 1                    # every place is an example
     plan.batch = training
     if plan.fused:
         module, dtype = kernels(cpu, "channelnorm"), layout.dtype.kernel
@@ -455,7 +469,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if plan.plain:
         x, w, b, m, v = input, weight, bias, running_mean, running_var
     else:
-        x, w, b, m, v = [_dense(t) for t in (input, weight, bias, running_mean, running_var)]
+        x, w, b, m, v = _dense(input, plan.order), *[_dense(t) for t in (weight, bias, running_mean, running_var)]
     out, stats = empty(plan.out), empty(plan.stats)
     plan.forward.call(x.address, _address(w), _address(b), _address(m), _address(v), out.address, stats.address, plan.forward.walk)
     if moved:
@@ -493,7 +507,7 @@ def _batch_vjp(node, grad):
     prepared = plan.backward.get(wanted)
     if prepared is None:
         prepared = plan.backward[wanted] = plan.make_backward(*wanted)
-    x, w, g = _dense(input), _dense(weight), _dense(grad)
+    x, w, g = _dense(input, plan.order), _dense(weight), _dense(grad, plan.order)
     found = [empty(layout) if want else None for layout, want in zip((plan.out, plan.vector, plan.vector), wanted)]
     prepared.call(g.address, x.address, stats.address, _address(w), *[_address(t) for t in found], prepared.walk)
     return found

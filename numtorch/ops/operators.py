@@ -469,7 +469,7 @@ for _function in (adjoint, is_conj, resolve_conj):
 engine_arithmetic.add = arithmetic.add
 engine_arithmetic.add_ = arithmetic.add.op.inplace
 engine_arithmetic.stack = join.stack
-engine_arithmetic.clone = lambda t: copy.clone(t, memory_format="contiguous_format")
+engine_arithmetic.clone = lambda t, layout=None: copy.clone(t, memory_format=layout or "contiguous_format")
 
 
 _ones: dict = {}                                         # the gradient that backward starts with, by layout

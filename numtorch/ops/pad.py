@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..autograd.graph import GraphNode, recording
-from ..layout import Layout
+from ..layout import Layout, format_of, formatted
 from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import contiguous, to_dtype
@@ -16,22 +16,31 @@ NOTHING = as_operand("pad", 0j)                          # 16 bytes of zeros: 0 
 class _Plan:
     """The result's layout and the kernel that writes it; the gradient's comes when it is needed."""
 
-    __slots__ = ("source", "pad", "mode", "widths", "out", "as_is", "prepared", "backward")
+    __slots__ = ("source", "pad", "mode", "widths", "out", "order", "format", "as_is", "prepared", "backward")
 
     def __init__(self, source, pad, mode):
         self.source, self.pad, self.mode = source, pad, mode
         self.widths = _widths(source.shape, pad, mode)
         self.out = Layout.of(source.dtype, tuple(b + n + a for n, (b, a) in zip(source.shape, self.widths)), None, source.device)
-        self.as_is = source.ndim == 0 or source.shape[-1] == 1 or source.strides[-1] == 1
+        self.order, self.format = range(source.ndim), "contiguous_format"        # of the dimensions in memory
+        if mode != "circular" and format_of(source) is not None:
+            self.order, self.format = (0, *range(2, source.ndim), 1), format_of(source)
+            self.out = formatted(self.out, self.format)
+        last = self.order[-1] if source.ndim else 0
+        self.as_is = source.ndim == 0 or source.shape[last] == 1 or source.strides[last] == 1
         self.prepared = self.backward = None
         if self.out.numel:
-            strides = source.strides if self.as_is else source.dense().strides
-            self.prepared = kernels(source.device, "pad").plan_pad(mode, source.dtype.itemsize, source.shape, strides, self.widths)
+            strides = source.strides if self.as_is else formatted(source, self.format).strides
+            self.prepared = kernels(source.device, "pad").plan_pad(
+                mode, source.dtype.itemsize, *self._in_order(source.shape, strides, self.widths))
+
+    def _in_order(self, *properties):
+        return [tuple(values[d] for d in self.order) for values in properties]
 
     def plan_backward(self):
         kind = self.source.dtype
         self.backward = kernels(self.source.device, "pad").plan_pad_grad(self.mode, kind.to_real().kernel, 1 + kind.is_complex,
-                                                                         self.source.shape, self.widths)
+                                                                         *self._in_order(self.source.shape, self.widths))
         return self.backward
 
 
@@ -57,7 +66,7 @@ def _widths(shape, pad, mode):
 def _padded(x, plan, value):
     out = empty(plan.out)
     if plan.prepared is not None:
-        source = x if plan.as_is else contiguous(x.detach())
+        source = x if plan.as_is else contiguous(x.detach(), plan.format)
         plan.prepared.call(source.address, value.address, out.address, plan.prepared.walk)
     if x.node is not None and recording(x) and plan.out.dtype.category >= 2:
         out.node = GraphNode("constant_pad_nd" if plan.mode == "constant" else plan.mode + "_pad", (x.node,), (), _vjp, plan)
@@ -75,8 +84,8 @@ def _pad_grad(grad, plan):
     """What every element of the source was copied to, added up."""
     if plan.prepared is None:
         return pad(grad, [-n for n in plan.pad])
-    out = empty(plan.source.dense())
-    backward, source = plan.backward or plan.plan_backward(), contiguous(grad.detach())
+    out = empty(formatted(plan.source, plan.format))
+    backward, source = plan.backward or plan.plan_backward(), contiguous(grad.detach(), plan.format)
     backward.call(source.address, out.address, backward.walk)
     if recording(grad):
         out.node = GraphNode("pad_grad", (grad.node,), (), _pad_grad_vjp, plan)

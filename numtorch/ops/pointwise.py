@@ -24,7 +24,7 @@ from ..devices import cpu
 from ..dtypes import bool_, get_default_dtype
 from ..kernels.binding import ScalarBody
 from ..kernels.compiler import CannotCompile
-from ..layout import Layout, broadcast_shapes, broadcast_strides
+from ..layout import Layout, broadcast_shapes, broadcast_strides, shared_strides
 from ..tensor import Tensor
 from .backends import kernels
 from .calling import make_function, make_inplace
@@ -165,7 +165,7 @@ class PointwiseOp(Op):
         compute, out_dtype, computes = self._dtypes(layouts)
         device = common_device(self.name, layouts)
         shape = self._broadcast(layouts)
-        out = Layout.of(out_dtype, shape, self._result_strides(layouts, shape), device)
+        out = Layout.of(out_dtype, shape, shared_strides(layouts, shape), device)
         prepared = None
         if out.numel:
             strides = [broadcast_strides(l, shape) for l in layouts] + [out.strides]
@@ -208,21 +208,6 @@ class PointwiseOp(Op):
         except RuntimeError as error:
             shapes = " and ".join(str(list(l.shape)) for l in layouts if not l.weak)
             raise RuntimeError(f"{error} ({self.name}: expected shapes that broadcast together, got {shapes})") from None
-
-    @staticmethod
-    def _result_strides(layouts, shape):
-        """Dense strides that all full-sized inputs share are kept, so that a transposed input stays one flat walk."""
-        kept = None
-        for layout in layouts:
-            if layout.ndim == 0:
-                continue
-            if layout.shape != shape or (kept is not None and layout.strides != kept):
-                return None
-            kept = layout.strides
-        if kept is None or not layouts:
-            return None
-        layout = next(l for l in layouts if l.ndim)
-        return kept if not layout.contiguous and layout.non_overlapping_and_dense() else None
 
     # -------------------------------------------------------- gradients
     def recipe(self, plan, wanted):

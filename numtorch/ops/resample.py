@@ -11,13 +11,15 @@ import numpy as np
 
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import uint8
-from ..layout import Layout
+from ..layout import Layout, format_of, formatted
 from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import contiguous, filled
 from .op import new_plan_table
 
 _plans = new_plan_table()
+
+FEW_CHANNELS = 16                                        # that are last, below which they are no rows worth a loop
 
 
 class _Maps:
@@ -54,7 +56,7 @@ def _maps(kind, axes, transposed=False):
 
 
 class _Plan:
-    __slots__ = ("out", "call", "tables", "workspace", "walk", "kept")
+    __slots__ = ("out", "call", "tables", "workspace", "walk", "kept", "format")
 
 
 def _plan(layout, maps):
@@ -65,11 +67,21 @@ def _plan(layout, maps):
         dims = len(maps.inputs)
         lead = layout.shape[:-dims]
         plan.out = Layout.of(layout.dtype, (*lead, *maps.outputs), None, layout.device)
-        plan.call = None
+        plan.call, plan.format = None, "contiguous_format"
+        made, sizes = maps.rows(), maps.inputs
+        if dims == 2 and format_of(layout) is not None:
+            plan.format = format_of(layout)
+            plan.out = formatted(plan.out, plan.format)
+            lead, channels = lead[:1], lead[1]
+            if channels < FEW_CHANNELS:                  # columns and channels are one axis
+                made[1] = [[(at * channels + c, weight) for at, weight in row] for row in made[1] for c in range(channels)]
+                sizes = (sizes[0], sizes[1] * channels)
+            else:
+                made, sizes = [*made, None], (*sizes, channels)
         if plan.out.numel and layout.numel:
-            rows = [[[(0, 1.0)]]] * (3 - dims) + maps.rows()
+            rows = [[[(0, 1.0)]]] * (3 - len(sizes)) + made
             kept = kernels(layout.device, "resample").plan_resample(
-                layout.dtype.kernel, math.prod(lead), (1,) * (3 - dims) + maps.inputs, rows)
+                layout.dtype.kernel, math.prod(lead), (1,) * (3 - len(sizes)) + sizes, rows)
             plan.kept, plan.call, plan.walk = kept, kept.prepared.call, kept.prepared.walk
             plan.tables = kept.indices.ctypes.data, kept.weights.ctypes.data
             plan.workspace = Layout.of(uint8, (kept.prepared.workspace,), None, layout.device)
@@ -79,8 +91,8 @@ def _plan(layout, maps):
 
 def apply(x, maps) -> Tensor:
     """The maps applied to the last dimensions of x."""
-    source = x if x.layout.contiguous else contiguous(x.detach())
-    plan = _plan(source.layout, maps)
+    plan = _plan(x.layout, maps)
+    source = x if x.layout.contiguous and plan.format == "contiguous_format" else contiguous(x.detach(), plan.format)
     if plan.call is None:
         out = filled(plan.out, 0)
     else:

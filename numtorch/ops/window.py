@@ -9,10 +9,10 @@ from math import prod
 
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import int64
-from ..layout import Layout
+from ..layout import Layout, format_of
 from ..tensor import Tensor, empty
 from .backends import kernels
-from .copy import contiguous, filled
+from .copy import contiguous, filled, in_format
 from .extremes import max as maximum
 from .op import new_plan_table
 from .reduce import amax, mean
@@ -115,14 +115,16 @@ class MaxPlan:
 
     Attributes:
         source, dims: the input's layout, and how many dimensions have windows.
+        format: the memory format of results, or None.
         prepared, values, backward: run with (x, out, indices), (x, out) and (grad_out, indices, grad_x).
         rows: the shape of an input whose last dimension is a window, where that is so.
     """
 
-    __slots__ = ("source", "dims", "out", "places", "prepared", "values", "backward", "rows")
+    __slots__ = ("source", "dims", "out", "places", "prepared", "values", "backward", "rows", "format")
 
     def __init__(self, source, lead, counts, rows=None):
         self.source, self.dims, self.rows = source, len(counts), rows
+        self.format = format_of(source) if source.ndim == len(counts) + 2 else None
         self.out = Layout.of(source.dtype, (*lead, *counts), None, source.device)
         self.places = self.out.dense(int64)
         self.prepared = self.values = self.backward = None
@@ -150,18 +152,19 @@ def maxima(x, plan, return_indices):
     tracked = recording(x)
     if plan.rows is not None and plan.out.numel and not return_indices:
         rows = reshape(x, plan.rows)
-        return reshape(maximum(rows, -1)[0] if tracked else amax(rows, -1), plan.out.shape)
+        return in_format(reshape(maximum(rows, -1)[0] if tracked else amax(rows, -1), plan.out.shape), plan.format)
     if plan.values is not None and not (return_indices or tracked):
         out, source = empty(plan.out), dense(x)
         plan.values.call(source.address, out.address, plan.values.walk)
-        return out
+        return in_format(out, plan.format)
     out, indices = empty(plan.out), empty(plan.places)
     if plan.prepared is not None:
         source = dense(x)
         plan.prepared.call(source.address, out.address, indices.address, plan.prepared.walk)
+    out = in_format(out, plan.format)
     if tracked:
         out.node = GraphNode(f"max_pool{plan.dims}d_with_indices", (x.node,), (indices,), _max_vjp, plan)
-    return (out, indices) if return_indices else out
+    return (out, in_format(indices, plan.format)) if return_indices else out
 
 
 def _max_vjp(node, grad):
@@ -174,6 +177,7 @@ def _max_grad(grad, indices, plan):
         return filled(plan.source.dense(), 0)
     backward, out, source = plan.backward or plan.plan_backward(), empty(plan.source.dense()), dense(grad)
     backward.call(source.address, indices.address, out.address, backward.walk)
+    out = in_format(out, plan.format)
     if recording(grad):
         out.node = GraphNode("max_pool_grad", (grad.node,), (indices,), _max_grad_vjp, plan.dims)
     return out
@@ -245,10 +249,11 @@ class MeanPlan:
     """A pooling of means: the result's layout, the kernels, and how the kernels are asked for; or the shape of an input whose last
     dimension is a window."""
 
-    __slots__ = ("source", "out", "prepared", "arguments", "backward", "rows")
+    __slots__ = ("source", "out", "prepared", "arguments", "backward", "rows", "format")
 
     def __init__(self, source, out, arguments, rows):
         self.source, self.out, self.arguments, self.rows = source, out, arguments, rows
+        self.format = format_of(source)
         self.prepared = self.backward = None
         if out.numel and rows is None:
             self.prepared = kernels(source.device, "window").plan_avg_pool2d(*arguments)
@@ -277,11 +282,12 @@ def plan_mean(layout, name, dims, kernel_size, stride, padding, ceil_mode, count
 def means(x, plan):
     """The means that a plan takes of x."""
     if plan.rows is not None:
-        return reshape(mean(reshape(x, plan.rows), -1), plan.out.shape)
+        return in_format(reshape(mean(reshape(x, plan.rows), -1), plan.out.shape), plan.format)
     out = empty(plan.out)
     if plan.prepared is not None:
         source = dense(x)
         plan.prepared.call(source.address, out.address, plan.prepared.walk)
+    out = in_format(out, plan.format)
     if x.node is not None and recording(x):
         out.node = GraphNode("avg_pool2d", (x.node,), (), _mean_vjp, plan)
     return out
@@ -296,6 +302,7 @@ def _mean_grad(grad, plan):
         return filled(plan.source.dense(), 0)
     backward, out, source = plan.backward or plan.plan_backward(), empty(plan.source.dense()), dense(grad)
     backward.call(source.address, out.address, backward.walk)
+    out = in_format(out, plan.format)
     if recording(grad):
         out.node = GraphNode("avg_pool2d_grad", (grad.node,), (), _mean_grad_vjp, plan)
     return out

@@ -2,9 +2,10 @@
 
 Here are the public planners. They choose among features as lanes (`convlanes.py`), the packed matrix form (`convpanel.py`,
 `convweight.py`), fewer multiplications for kernels of 3 x 3 (`convwinograd.py`) and for gradients that would multiply padding
-(`convcolumns.py`), direct windows for few features a group (`convwindow.py`), channels as lanes for depthwise ones of small images
-(`convchannels.py`), and for a kernel that sees every element once a matrix product (`convproduct.py`), of what lies there itself
-where it has one element (`gemm.py`).
+(`convcolumns.py`), a copy of every tap's places and a product (`convunfold.py`), direct windows for few features a group
+(`convwindow.py`), channels as lanes for depthwise ones of small images (`convchannels.py`), and for a kernel that sees every
+element once a matrix product (`convproduct.py`), of what lies there itself where it has one element (`gemm.py`).
+Images whose channels are last are taken as they lie where that is simple (`convlast.py`).
 float32 and float64; 16-bit floats are widened by the caller.
 
 A planner returns a `Prepared`, to be run with the addresses it lists; the last is always the workspace's (0 when
@@ -19,12 +20,24 @@ from numpy import float32
 
 from .. import threads
 from ..compiler import compile_kernel
-from . import convchannels, convcolumns, convlanes, convpanel, convproduct, convweight, convwindow, convwinograd
-from .convimage import Geometry, conv_output_size, geometry, sequence
+from . import (
+    convchannels,
+    convcolumns,
+    convlanes,
+    convlast,
+    convpanel,
+    convproduct,
+    convunfold,
+    convweight,
+    convwindow,
+    convwinograd,
+)
+from .convimage import conv_output_size, geometry, sequence
 from .gemm import plan_gemm
 from .tile import host_tile
 
-__all__ = ["conv_output_size", "plan_convolution", "plan_convolution_input_grad", "plan_convolution_weight_grad"]
+__all__ = ["conv_output_size", "plan_convolution", "plan_convolution_input_grad", "plan_convolution_weight_grad",
+           "takes_channels_last"]
 
 T = float32                                              # the dtype, bound by `_plan_fill`
 
@@ -34,14 +47,17 @@ PATCH_SPEED = 128                                        # of their product, in 
 BLOCK_FEATURES = 14                                      # and channels as lanes pay from here
 
 
-def _is_product(shape: Geometry) -> bool:
-    """A kernel of one element that sees every element once."""
-    return shape.taps == 1 and shape.groups == 1 and shape.stride == (1, 1, 1) and not any(shape.padding)
+def takes_channels_last(x_shape, w_shape, stride, padding, dilation, groups, gradient=False) -> bool:
+    """Whether the planners take images whose channels are last as they lie; `gradient`: that for the input."""
+    shape = geometry(x_shape, w_shape, stride, padding, dilation, groups)
+    return shape.multiply_adds > 0 and (convlast.is_product(shape) or (
+        convchannels.pays_last(shape) and (not gradient or shape.stride == (1, 1, 1))))
 
 
 def _is_copied_product(dtype, shape, turned):
     """The same after copying: of a stride, or images side by side."""
-    return convproduct.cuts_places(shape) and (not _is_product(shape) or convproduct.pays_side_by_side(dtype, shape, turned))
+    return convproduct.cuts_places(shape) and (
+        not convlast.is_product(shape) or convproduct.pays_side_by_side(dtype, shape, turned))
 
 
 def _fastest(dtype, items, rows, lines, columns, others, share=1.0):
@@ -92,7 +108,8 @@ def _plan_product_weight(dtype, shape):
 
 
 # ---------------------------------------------------------------- planners
-def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups, bias=False, activation=None) -> threads.Prepared:
+def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups, bias=False, activation=None, *,
+                     channels_last=False) -> threads.Prepared:
     """Convolution. Run with (x, weight, bias or 0, out, workspace).
 
     Args:
@@ -102,11 +119,14 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
         stride, padding, dilation: a number for each size.
         bias: whether there is a bias of shape (O,).
         activation: None or `"relu"`.
+        channels_last: x and out are (N, *sizes, C) in memory, where `takes_channels_last`.
     """
     shape = geometry(x_shape, w_shape, stride, padding, dilation, groups)
+    if channels_last:
+        return convlast.plan_forward(dtype, shape, bias, activation == "relu")
     if shape.multiply_adds and (convproduct.covers(shape) or _is_copied_product(dtype, shape, False)):
         return convproduct.plan_forward(dtype, shape, bias, activation == "relu")
-    if shape.multiply_adds and _is_product(shape):
+    if shape.multiply_adds and convlast.is_product(shape):
         O, C, P = shape.features, shape.channels, shape.places
         product = plan_gemm(O, P, C, dtype, (C, 1), (P, 1), (P, 1), batch=shape.images, batch_strides=(0, C * P, O * P),
                             bias="row" if bias else None, activation=activation)
@@ -114,6 +134,8 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
     if not shape.multiply_adds:
         return _plan_fill(dtype, shape.images, shape.features, shape.places, bias, activation == "relu",
                           "x, weight, bias, out, workspace")
+    if convunfold.pays_forward(dtype, shape):
+        return convunfold.plan_forward(dtype, shape, bias, activation == "relu")
     if convchannels.pays(shape, shape.out):
         return convchannels.plan_forward(dtype, shape, bias, activation == "relu")
     _, lines, columns = shape.out
@@ -130,14 +152,17 @@ def plan_convolution(dtype, x_shape, w_shape, stride, padding, dilation, groups,
     return family.plan_forward(dtype, shape, bias, activation == "relu")
 
 
-def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilation, groups, bias=False) -> threads.Prepared:
+def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilation, groups, bias=False, *,
+                                channels_last=False) -> threads.Prepared:
     """Gradient for the input, or with a bias of shape (C,) a transposed convolution. Run with (grad_out, weight, bias or 0,
     grad_x, workspace). Other arguments as for `plan_convolution`."""
     shape = geometry(x_shape, w_shape, stride, padding, dilation, groups)
+    if channels_last:
+        return convlast.plan_input_grad(dtype, shape, bias)
     if shape.multiply_adds and (convproduct.covers(shape) or convproduct.cuts_patches(shape, convproduct.SHORT_TAPS)
                                 or _is_copied_product(dtype, shape, True)):
         return convproduct.plan_input_grad(dtype, shape, bias)
-    if shape.multiply_adds and _is_product(shape):
+    if shape.multiply_adds and convlast.is_product(shape):
         O, C, P = shape.features, shape.channels, shape.places
         product = plan_gemm(C, P, O, dtype, (1, C), (P, 1), (P, 1), batch=shape.images, batch_strides=(0, O * P, C * P),
                             bias="row" if bias else None)
@@ -146,6 +171,8 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
     if not shape.multiply_adds:
         return _plan_fill(dtype, shape.images, shape.channels, math.prod(shape.size), bias, False,
                           "grad_out, weight, bias, out, workspace")
+    if convunfold.pays_input_grad(shape):
+        return convunfold.plan_input_grad(dtype, shape, bias)
     if shape.stride == (1, 1, 1) and convchannels.pays(shape, shape.size):
         return convchannels.plan_input_grad(dtype, shape, bias)
     lines, columns = (-(-n // s) for n, s in zip(shape.size[1:], shape.stride[1:]))
@@ -162,9 +189,12 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
     return family.plan_input_grad(dtype, shape, bias)
 
 
-def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilation, groups) -> threads.Prepared:
+def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilation, groups, *,
+                                 channels_last=False) -> threads.Prepared:
     """Gradient for the weight. Run with (grad_out, x, grad_weight, workspace). Other arguments as for `plan_convolution`."""
     shape = geometry(x_shape, w_shape, stride, padding, dilation, groups)
+    if channels_last:
+        return convlast.plan_weight_grad(dtype, shape)
     if not shape.multiply_adds:
         return _plan_fill(dtype, 1, shape.features, shape.channels // groups * shape.taps, False, False,
                           "bias, x, out, workspace")
@@ -173,14 +203,19 @@ def plan_convolution_weight_grad(dtype, x_shape, w_shape, stride, padding, dilat
         return convchannels.plan_weight_grad(dtype, shape)
     if channels == 1 and features < 8:
         return convwindow.plan_depthwise_weight(dtype, shape)
-    if convproduct.covers(shape) or (convproduct.cuts_places(shape) and not _is_product(shape)) or (
+    if convproduct.cuts_places(shape) and not convlast.is_product(shape) and shape.places >= convproduct.PLACES:
+        return convunfold.plan_weight_grad(dtype, shape)
+    if convproduct.covers(shape) or (convproduct.cuts_places(shape) and not convlast.is_product(shape)) or (
             convproduct.cuts_patches(shape) and convproduct.speed(shape) > PATCH_SPEED):
         return convproduct.plan_weight_grad(dtype, shape)
-    if _is_product(shape) and channels * features * shape.places > PRODUCT_WORK:
+    if convlast.is_product(shape) and channels * features * shape.places > PRODUCT_WORK:
         return _plan_product_weight(dtype, shape)
-    columns = host_tile(4 if dtype == "float32" else 8).columns
+    columns, family, speed = host_tile(4 if dtype == "float32" else 8).columns, convweight.plan_totals, \
+        convweight.speed_of_totals(dtype, shape)
     if channels >= columns and channels * groups >= columns * threads.get_num_threads() and features >= BLOCK_FEATURES \
-            and convweight.speed_of_blocks(dtype, shape) > convweight.speed_of_totals(dtype, shape):
-        return convweight.plan_blocks(dtype, shape)
-    return convweight.plan_totals(dtype, shape)
+            and convweight.speed_of_blocks(dtype, shape) > speed:
+        family, speed = convweight.plan_blocks, convweight.speed_of_blocks(dtype, shape)
+    if convunfold.speed_of_weight(dtype, shape) > 0.9 * speed and not convproduct.cuts_patches(shape, convproduct.LONG_TAPS):
+        family = convunfold.plan_weight_grad
+    return family(dtype, shape)
 

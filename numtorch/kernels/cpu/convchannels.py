@@ -3,7 +3,8 @@
 The planes of as many channels as a vector has lanes are turned over, so that a vector is one place of all of them. Seven places of
 a row then stay in registers, and each tap multiplies them by its own weights; taps in padding above and below are not multiplied.
 The gradient for the weight is the same with the roles of taps and places exchanged. Turning planes there and back takes as long as
-some 15 taps do, and so it pays for small planes only: 7 x 7 places filled 7 lanes of 16.
+some 15 taps do, and so it pays for small planes only: 7 x 7 places filled 7 lanes of 16. Images whose channels are last lie so
+already, and are only copied.
 
 float32 and float64, one and two dimensions. The planners here take a `Geometry`; `conv.py` chooses.
 """
@@ -25,7 +26,7 @@ T = float32                                              # these are bound by `t
 WIDTH = 16
 RUN = 7                                                  # places, or taps, that stay in registers
 
-LEAST_CHANNELS, MOST_PLACES = 8, 4096
+LEAST_CHANNELS, MOST_PLACES, MOST_PLACES_LAST = 8, 4096, 1 << 14
 SHORT_LINE, LONG_KERNEL, LARGE_KERNEL = 12, 15, 25       # places of a row, taps of one, and of a kernel of several rows
 SPLIT_WORK = 100_000                                     # multiply-adds above which two threads win, some 20 µs
 
@@ -48,7 +49,7 @@ multiply_channels = micro(_multiply_channels, "multiply_channels")
 
 # The descriptor.
 FIRST, END, IMAGES, CHANNELS, X_LINES, X_LINE, PITCH, BEFORE, OUT_LINES, OUT_LINE, STEP = range(11)
-LINE_TABLE, OFFSETS, IMAGE_SPACE, FLAT_SPACE, SUMS_SPACE, PACKED_SPACE, SCRATCH, OTHERS, HAS_BIAS, RELU_FLAG = range(11, 21)
+LINE_TABLE, OFFSETS, IMAGE_SPACE, FLAT_SPACE, SUMS_SPACE, PACKED_SPACE, SCRATCH, OTHERS, HAS_BIAS, RELU_FLAG, LAST = range(11, 22)
 
 
 def _turn(source, pitch, present, count, limit, out):
@@ -76,9 +77,43 @@ def _turn_back(source, present, count, out):
         store_turned(WIDTH, 1, WIDTH, offset(source, p * WIDTH), min(count - p, WIDTH), present, out, count, targets, ends)
 
 
+def _take(source, step, present, count, out):
+    """out[p * WIDTH + lane] = source[p * step + lane] for p < count and those lanes that are present."""
+    if present == WIDTH:
+        for p in range(count):
+            copy_vector(WIDTH, offset(source, p * step), offset(out, p * WIDTH))
+    else:
+        for p in range(count):
+            for lane in range(present):
+                out[p * WIDTH + lane] = source[p * step + lane]
+
+
+def _take_back(source, present, count, out, step):
+    """out[p * step + lane] = source[p * WIDTH + lane]."""
+    if present == WIDTH:
+        for p in range(count):
+            copy_vector(WIDTH, offset(source, p * WIDTH), offset(out, p * step))
+    else:
+        for p in range(count):
+            for lane in range(present):
+                out[p * step + lane] = source[p * WIDTH + lane]
+
+
+def _start_of(number, channel, places, walk):
+    """Where the places of an image's channels start."""
+    if walk[LAST] != 0:
+        return number * walk[CHANNELS] * places + channel
+    return (number * walk[CHANNELS] + channel) * places
+
+
 def _turn_image(x, plane, present, limit, flat, image, walk):
     """The channels' planes, turned over, into the interior of the padded image."""
     columns, pitch = walk[X_LINE], walk[PITCH]
+    if walk[LAST] != 0:
+        for y in range(walk[X_LINES]):
+            _take(offset(x, y * columns * walk[CHANNELS]), walk[CHANNELS], present, columns,
+                  offset(image, (y * pitch + walk[BEFORE]) * WIDTH))
+        return
     _turn(x, plane, present, plane, limit, flat)
     for y in range(walk[X_LINES]):
         line, to = offset(flat, y * columns * WIDTH), offset(image, (y * pitch + walk[BEFORE]) * WIDTH)
@@ -104,7 +139,8 @@ def correlate_channels(x, weight, bias, out, workspace, walk):
             start[lane] = bias[channel + lane] if walk[HAS_BIAS] != 0 and lane < present else T(0)
         for number in range(images):
             at = number * channels + channel
-            _turn_image(offset(x, at * plane), plane, present, (images * channels - at) * plane, flat, image, walk)
+            _turn_image(offset(x, _start_of(number, channel, plane, walk)), plane, present, (images * channels - at) * plane, flat,
+                        image, walk)
             for y in range(walk[OUT_LINES]):
                 line = offset(lines, y * 3)
                 weights, own = offset(packed, line[0] * WIDTH), offset(offsets, line[0])
@@ -117,7 +153,11 @@ def correlate_channels(x, weight, bias, out, workspace, walk):
                         for i in range(run * WIDTH):
                             value = start[i % WIDTH]
                             to[i] = lowest if value < lowest else value      # NaN stays
-            _turn_back(sums, present, places, offset(out, at * places))
+            to = offset(out, _start_of(number, channel, places, walk))
+            if walk[LAST] != 0:
+                _take_back(sums, present, places, to, channels)
+            else:
+                _turn_back(sums, present, places, to)
 
 
 def channels_weight(grad_out, x, grad_weight, workspace, walk):
@@ -136,8 +176,13 @@ def channels_weight(grad_out, x, grad_weight, workspace, walk):
         clear(totals, taps * WIDTH)
         for number in range(images):
             at = number * channels + channel
-            _turn_image(offset(x, at * plane), plane, present, (images * channels - at) * plane, flat, image, walk)
-            _turn(offset(grad_out, at * places), places, present, places, (images * channels - at) * places, turned)
+            _turn_image(offset(x, _start_of(number, channel, plane, walk)), plane, present, (images * channels - at) * plane, flat,
+                        image, walk)
+            grads = offset(grad_out, _start_of(number, channel, places, walk))
+            if walk[LAST] != 0:
+                _take(grads, channels, present, places, turned)
+            else:
+                _turn(grads, places, present, places, (images * channels - at) * places, turned)
             for y in range(walk[OUT_LINES]):
                 line = offset(lines, y * 3)
                 if line[1] > 0:
@@ -150,10 +195,10 @@ def channels_weight(grad_out, x, grad_weight, workspace, walk):
 
 
 # ---------------------------------------------------------------- planning
-def suits(shape):
+def suits(shape, most=MOST_PLACES):
     """Whether every channel has one feature, of planes and not of volumes, that fit the second-level cache turned over."""
     return shape.groups == shape.channels == shape.features >= LEAST_CHANNELS and shape.size[0] == shape.kernel[0] == 1 \
-        and not shape.padding[0] and max(math.prod(shape.size), shape.places) <= MOST_PLACES
+        and not shape.padding[0] and max(math.prod(shape.size), shape.places) <= most
 
 
 def pays(shape, out):
@@ -173,6 +218,11 @@ def _inside(first, step, count, size):
     """For which i in 0..count `first + step * i` is in 0..size: the first, and how many."""
     inside = [i for i in range(count) if 0 <= first + step * i < size]
     return (inside[0], len(inside)) if inside else (0, 0)
+
+
+def pays_last(shape):
+    """The same where channels are last: always, but for the gradient for the input of a stride, which is not here."""
+    return suits(shape, MOST_PLACES_LAST)
 
 
 class _Axes:
@@ -211,7 +261,7 @@ def _plan(dtype, kernel, shape, axes, outer, inner, step, lines, offsets, others
     return threads.Prepared(prepared.call, prepared.walk, parts * starts[4] * size, (prepared, lines, offsets))
 
 
-def _plan_correlation(dtype, shape, axes, bias, relu):
+def _plan_correlation(dtype, shape, axes, bias, relu, last):
     lines = []
     for y in range(axes.out[0]):
         line = axes.stride[0] * y + axes.start[0]
@@ -220,23 +270,24 @@ def _plan_correlation(dtype, shape, axes, bias, relu):
     offsets = [(axes.turn[0] * k * axes.pitch + axes.turn[1] * j) * axes.width for k in range(axes.kernel[0])
                for j in range(axes.kernel[1])]
     return _plan(dtype, correlate_channels, shape, axes, *axes.out, axes.stride[1], lines, offsets, shape.taps,
-                 (int(bias), int(relu)), shape.multiply_adds)
+                 (int(bias), int(relu), int(last)), shape.multiply_adds)
 
 
-def plan_forward(dtype, shape, bias, relu):
+def plan_forward(dtype, shape, bias, relu, last=False):
+    """`last`: of images whose channels are."""
     axes = _Axes(dtype, shape.size[1:], shape.out[1:], shape.kernel[1:], shape.stride[1:], [-p for p in shape.padding[1:]],
                  shape.dilation[1:])
-    return _plan_correlation(dtype, shape, axes, bias, relu)
+    return _plan_correlation(dtype, shape, axes, bias, relu, last)
 
 
-def plan_input_grad(dtype, shape, bias=False):
+def plan_input_grad(dtype, shape, bias=False, last=False):
     """Of a stride of 1."""
     axes = _Axes(dtype, shape.out[1:], shape.size[1:], shape.kernel[1:], (1, 1), shape.padding[1:],
                  [-d for d in shape.dilation[1:]])
-    return _plan_correlation(dtype, shape, axes, bias, False)
+    return _plan_correlation(dtype, shape, axes, bias, False, last)
 
 
-def plan_weight_grad(dtype, shape):
+def plan_weight_grad(dtype, shape, last=False):
     axes = _Axes(dtype, shape.size[1:], shape.out[1:], shape.kernel[1:], shape.stride[1:], [-p for p in shape.padding[1:]],
                  shape.dilation[1:])
     lines = []
@@ -246,5 +297,5 @@ def plan_weight_grad(dtype, shape):
         lines.append((first * axes.out[1], count * axes.out[1], axes.place(line, axes.start[1])))
     offsets = [(axes.stride[0] * y * axes.pitch + axes.stride[1] * x) * axes.width for y in range(axes.out[0])
                for x in range(axes.out[1])]
-    return _plan(dtype, channels_weight, shape, axes, *axes.kernel, axes.turn[1], lines, offsets, shape.places, (0, 0),
-                 shape.multiply_adds)
+    return _plan(dtype, channels_weight, shape, axes, *axes.kernel, axes.turn[1], lines, offsets, shape.places,
+                 (0, 0, int(last)), shape.multiply_adds)

@@ -159,33 +159,33 @@ def pays_side_by_side(dtype, shape, turned):
     return 1 / (1 / 160 + 0.2 / shape.channels + 0.2 / shape.features) > alone
 
 
-def _copy(kernel, dtype, count, elements, arguments, row):
+def copy_in_parts(kernel, dtype, count, elements, arguments, row):
     """A copy, shared among threads by its `count` units: `row` is the descriptor after first and end."""
     parts = min(threads.get_num_threads(), count) if elements > SPLIT_ELEMENTS else 1
     return threads.prepare(kernel_for(kernel, dtype), [(first, end, *row) for first, end in pairwise(edges(count, parts))],
                            [(0,) * arguments] * parts, release_lock=elements > 1 << 20)
 
 
-def _planes(kernel, dtype, images, channels, size, out, stride, pitch, bias=False):
+def planes(kernel, dtype, images, channels, size, out, stride, pitch, bias=False):
     """The copy between images (N, channels, *size) and (channel, place), for every stride-th place."""
     places, plane = math.prod(out), math.prod(size)
     lines = (1, 1, places, 0, 0, 1) if stride == (1, 1, 1) else (*out, stride[0] * size[1] * size[2], stride[1] * size[2],
                                                                  stride[2])
-    return _copy(kernel, dtype, channels, images * channels * plane, 2 if kernel is gather_planes else 3,
+    return copy_in_parts(kernel, dtype, channels, images * channels * plane, 2 if kernel is gather_planes else 3,
                  (images, channels, pitch, places, *lines, plane, int(bias)))
 
 
 def _patches(kernel, dtype, shape, images, bias=False):
     """The copy between images and patches."""
     channels, count = shape.channels, images * (shape.out[0] * shape.out[1] if kernel is gather_patches else shape.channels)
-    return _copy(kernel, dtype, count, images * channels * math.prod(shape.size), 2 if kernel is gather_patches else 3,
+    return copy_in_parts(kernel, dtype, count, images * channels * math.prod(shape.size), 2 if kernel is gather_patches else 3,
                  (channels, *shape.kernel, *shape.out, *shape.size, int(bias)))
 
 
 def _gathering(dtype, shape, images, pitch):
     """The copy of so many images to the product's right side."""
     if cuts_places(shape):
-        return _planes(gather_planes, dtype, images, shape.channels, shape.size, shape.out, shape.stride, pitch)
+        return planes(gather_planes, dtype, images, shape.channels, shape.size, shape.out, shape.stride, pitch)
     return _patches(gather_patches, dtype, shape, images)
 
 
@@ -235,7 +235,7 @@ def plan_forward(dtype, shape, bias, relu):
         gather = _gathering(dtype, shape, images, pitch), "{x}, {right}"
         if side == 1:
             return [gather, (product, "weight, {right}, {out}, bias, {own}")]
-        scatter = _planes(scatter_planes, dtype, images, O, shape.out, shape.out, (1, 1, 1), pitch)
+        scatter = planes(scatter_planes, dtype, images, O, shape.out, shape.out, (1, 1, 1), pitch)
         return [gather, (product, "weight, {right}, {sums}, bias, {own}"), (scatter, "{sums}, 0, {out}")]
     return _in_blocks(dtype, shape, side, arguments, dict(x=shape.channels * math.prod(shape.size), out=O * P),
                       dict(right=side * P * depth if patches else depth * pitch, sums=O * pitch if side > 1 else 0), launches)
@@ -252,11 +252,11 @@ def plan_input_grad(dtype, shape, bias=False):
         step, found = P, []
         if side > 1:
             step = pitch
-            found.append((_planes(gather_planes, dtype, images, O, shape.out, shape.out, (1, 1, 1), pitch), "{grad_out}, {beside}"))
+            found.append((planes(gather_planes, dtype, images, O, shape.out, shape.out, (1, 1, 1), pitch), "{grad_out}, {beside}"))
         grad = "{beside}" if side > 1 else "{grad_out}"
         if cuts_places(shape):
             product = plan_gemm(depth, images * P, O, dtype, (1, depth), (step, 1), (pitch, 1), bias="row" if bias else None)
-            scatter = _planes(scatter_planes, dtype, images, depth, shape.size, shape.out, shape.stride, pitch, bias)
+            scatter = planes(scatter_planes, dtype, images, depth, shape.size, shape.out, shape.stride, pitch, bias)
             return [*found, (product, f"weight, {grad}, {{sums}}, bias, {{own}}"), (scatter, "{sums}, bias, {grad_x}")]
         product = plan_gemm(images * P, depth, O, dtype, (1, step), (depth, 1), (depth, 1))
         scatter = _patches(scatter_patches, dtype, shape, images, bias)
@@ -279,7 +279,7 @@ def plan_weight_grad(dtype, shape):
                             (depth, 1), beta=1.0 if further else 0.0)
         if side == 1:
             return [gather, (product, "{grad_out}, {right}, grad_weight, 0, {own}")]
-        beside = _planes(gather_planes, dtype, images, O, shape.out, shape.out, (1, 1, 1), pitch), "{grad_out}, {left}"
+        beside = planes(gather_planes, dtype, images, O, shape.out, shape.out, (1, 1, 1), pitch), "{grad_out}, {left}"
         return [beside, gather, (product, "{left}, {right}, grad_weight, 0, {own}")]
     return _in_blocks(dtype, shape, side, arguments, dict(grad_out=O * P, x=shape.channels * math.prod(shape.size)),
                       dict(left=O * pitch if side > 1 else 0, right=side * P * depth if patches else depth * pitch), launches)

@@ -2,7 +2,7 @@
 
 Each axis has a table: output i is a weighted sum of a few inputs. The adjoint of a map is the map with the transposed tables,
 so forward and backward are one kernel that only gathers. For each row of outputs, the input rows it needs are summed
-along vectors into one row of scratch; that row is then resampled along W.
+along vectors into one row of scratch; that row is then resampled along W, unless it has no map: as of channels that are last.
 """
 from __future__ import annotations
 
@@ -82,6 +82,9 @@ def resample(x, out, indices, weights, scratch, walk):
         if fresh:
             for i in range(columns):
                 target[i] = store(T(0))
+        elif taps_w == 0:
+            for i in range(columns):
+                target[i] = store(scratch[i])
         elif taps_w == 1:
             _gather_one(target, scratch, w_indices, w_weights, columns)
         elif taps_w == 2:
@@ -100,6 +103,9 @@ def tables(maps, dtype):
     """Indices (int32) and weights of maps, one after another, and the taps of each; rows with fewer taps get weights of 0."""
     indices, weights, taps = [], [], []
     for rows in maps:
+        if rows is None:
+            taps.append(0)
+            continue
         k = max(1, max(map(len, rows), default=1))
         taps.append(k)
         for tap in range(k):
@@ -128,11 +134,11 @@ def plan_resample(dtype, planes, sizes, maps) -> Resampling:
 
     Args:
         dtype: `"float32"`, `"float64"`, `"float16"` or `"bfloat16"`.
-        maps: for each axis, and each output along it, a list of (input, weight) pairs.
+        maps: for each axis, and each output along it, a list of (input, weight) pairs; the last may be None, for none.
     """
     plan = Resampling()
     plan.indices, plan.weights, taps = tables(maps, dtype)
-    extents = [len(rows) for rows in maps]
+    extents = [n if rows is None else len(rows) for n, rows in zip(sizes, maps)]
     lines = planes * extents[0] * extents[1]
     work = lines * (sizes[2] * taps[0] * taps[1] + extents[2] * taps[2] * 2)
     parts = min(threads.get_num_threads(), planes) if work > SPLIT_WORK else 1

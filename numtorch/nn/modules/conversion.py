@@ -133,4 +133,4 @@ def _convert(parameter, fn):
                 raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
             tensor.storage, tensor.address, tensor.layout = made.storage, made.address, made.layout
             if type(tensor.node) is Leaf:
-                tensor.node.layout = made.layout
+                tensor.node.lie_as(made.layout)
