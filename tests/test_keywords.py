@@ -60,6 +60,8 @@ ROWS = {
                        [[8, 2], [2, 7]]),
     "slogdet": (lambda t: t.slogdet(input=t.eye(2)).sign, 1),
     "sort axis": (lambda t: t.sort(m(t), axis=0).values, [[2, 2], [4, 5]]),
+    "stft": (lambda t: t.stft(t.arange(1.0, 13.0), 8, 2, 4, t.ones(4), center=False, align_to_window=True, return_complex=True)[0].real,
+             [10, 18, 26, 34, 42]),
     "tensordot": (lambda t: into(t, lambda out: t.tensordot(m(t), m(t), dims=1, out=out), 2, 2), [[20, 18], [18, 29]]),
     "triangular_solve": (lambda t: t.triangular_solve(input=t.ones(2, 1), A=t.eye(2)).solution, [[1], [1]]),
     "var_mean axis": (lambda t: t.var_mean(m(t), axis=0, keepdims=True)[1], [[3, 3.5]]),

@@ -387,7 +387,7 @@ def stft(input, n_fft: int, hop_length=None, win_length=None, window=None, cente
         normalized: whether to divide by the root of n_fft.
         onesided: whether only half of each spectrum is given; so for real signals when None.
         return_complex: whether the result is complex; must be given for real signals.
-        align_to_window: taken for PyTorch's sake.
+        align_to_window: without `center`, whether the first window begins with the first sample where it is shorter than n_fft.
 
     Returns:
         (B, frequencies, windows), complex; without `return_complex` with a last dimension of real and imaginary parts.
@@ -409,12 +409,16 @@ def stft(input, n_fft: int, hop_length=None, win_length=None, window=None, cente
         return_complex = True
     if x.layout.ndim not in (1, 2):
         raise RuntimeError(f"stft(torch.{kind.title}Tensor{list(x.layout.shape)}, n_fft={n_fft}): expected a 1D or 2D tensor")
+    if center and align_to_window is not None:
+        raise RuntimeError("stft align_to_window should only be set when center = false")
     hop = n_fft // 4 if hop_length is None else hop_length
     weights = _window("stft", window, n_fft, win_length, kind.to_real(), x.layout.device)
     single = x.layout.ndim == 1
     x = x.unsqueeze(0) if single else x
     if center:
         x = pad(x.unsqueeze(1), (n_fft // 2, n_fft // 2), pad_mode).squeeze(1)
+    elif align_to_window and win_length is not None:     # where the window is 0
+        x = pad(x, ((n_fft - win_length) // 2, n_fft - win_length - (n_fft - win_length) // 2))
     if not 0 < n_fft <= x.layout.shape[-1] or hop <= 0:
         raise RuntimeError(f"stft: expected 0 < n_fft <= {x.layout.shape[-1]} and a positive hop_length, but got n_fft={n_fft} and "
                            f"hop_length={hop}")

@@ -198,7 +198,8 @@ def out_of_place(inplace, name):
         return result if out is None else into(out, result)
     function.__name__ = function.__qualname__ = name
     details = (inplace.__doc__ or "").partition("\n")[2].replace(f"{name}_(", f"{name}(").replace(
-        "Args:\n", "Args:\n        input: the tensor that is copied.\n        out: a tensor to write the result to.\n")
+        "Args:\n", "Args:\n        input: the tensor that is copied.\n").replace(
+        "\n\n    Raises:", "\n        out: a tensor to write the result to.\n\n    Raises:")
     function.__doc__ = f"A copy of the tensor after `{name}_`, whose arguments it takes.\n{details}"
     return register(method(function))
 
