@@ -273,6 +273,12 @@ def test_a_view_under_no_grad_is_not_written_by_recorded_ops(torch):
     assert not x.detach()[1:].requires_grad
 
 
+def test_a_view_made_a_leaf_is_not_written_through_its_views(torch):
+    x = torch.ones(6).reshape(2, 3).requires_grad_()
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        x[0] = 1.0
+
+
 def test_writing_under_no_grad_is_not_recorded(torch):
     x = leaf(torch, 2, 3)
     y = x * 1

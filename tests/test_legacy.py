@@ -122,6 +122,15 @@ def test_parts_of_floating_point_numbers():
         torch.nextafter(torch.tensor([1]), torch.tensor([1]))
 
 
+def test_shifts_by_more_than_all_bits_and_chunks_of_nothing():
+    x, places = torch.tensor([3, -5, 7]), torch.tensor([-1, 64, 2])
+    assert (x << places).tolist() == [0, 0, 28] and (x >> places).tolist() == [0, -1, 1]
+    assert [tuple(part.shape) for part in torch.zeros(0, 3).chunk(3)] == [(0, 3)] * 3
+    assert torch.ones(2, 3).count_nonzero(()).item() == 6 and torch.ones(2, 3).count_nonzero(0).tolist() == [2, 2, 2]
+    with pytest.raises(RuntimeError, match="at least a 1-dimensional"):
+        torch.tensor(1.0).chunk(2)
+
+
 def test_flat_places():
     places = torch.tensor([[5, 0], [23, 7]])
     for found, wanted in zip(torch.unravel_index(places, (2, 3, 4)), np.unravel_index(places.numpy(), (2, 3, 4))):

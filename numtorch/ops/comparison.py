@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..kernels.vectormath import copysign as copysign_
-from .arithmetic import UNORDERED
+from .arithmetic import UNORDERED, where
 from .expression import Expression, define_operators
 from .pointwise import pointwise
 
@@ -189,7 +189,7 @@ def bitwise_left_shift(x, y):
         >>> torch.bitwise_left_shift(torch.tensor([1, 5]), torch.tensor([4, 1]))
         tensor([16, 10])
     """
-    return x << y
+    return where((y < 0) | (y > 63), 0, x << y)          # what the processor would take as y % 64
 
 
 @pointwise(kind="bitwise", refuses={"bool": ""})
@@ -201,7 +201,7 @@ def bitwise_right_shift(x, y):
         >>> torch.bitwise_right_shift(torch.tensor([16, -5]), torch.tensor([4, 1]))
         tensor([ 1, -3])
     """
-    return x >> y
+    return where((y < 0) | (y > 63), x >> 63, x >> y)
 
 
 @pointwise(kind="comparison")

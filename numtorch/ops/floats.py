@@ -10,7 +10,7 @@ from ..dtypes import int32
 from ..kernels.binding import ScalarBody
 from ..kernels.intrinsics import bits_of, fabs, float_of, select
 from ..kernels.vectormath.elementary import ByPrecision, Int
-from ..layout import Layout, as_shape, broadcast_shapes, broadcast_strides
+from ..layout import Layout, as_shape, broadcast_shapes, broadcast_strides, shared_strides
 from ..scalars import number
 from ..tensor import Tensor, empty
 from .arithmetic import floor_divide, remainder
@@ -47,8 +47,8 @@ _frexp_plans = new_plan_table()
 def _plan_frexp(layout):
     if not layout.dtype.is_floating_point:
         raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, got {layout.dtype.title}")
-    mantissa = Layout.of(layout.dtype, layout.shape, None, layout.device)
-    exponent = Layout.of(int32, layout.shape, None, layout.device)
+    strides = shared_strides([layout], layout.shape)
+    mantissa, exponent = (Layout.of(kind, layout.shape, strides, layout.device) for kind in (layout.dtype, int32))
     prepared = None
     if layout.numel:
         compute = layout.dtype.compute
@@ -120,7 +120,7 @@ def _plan_next(first, second):
         raise NotImplementedError(f'"nextafter_cpu" not implemented for \'{kind.title}\'')
     device = common_device("nextafter", [first, second])
     shape = broadcast_shapes(first.shape, second.shape)
-    out = Layout.of(kind, shape, None, device)
+    out = Layout.of(kind, shape, shared_strides([first, second], shape), device)
     word, infinity = _WORDS[kind.name]
     prepared = None
     same = first.dtype is kind is second.dtype

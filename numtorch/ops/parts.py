@@ -113,7 +113,7 @@ def chunk(input, chunks, dim: int = 0):
         A tuple of views, which are not written to while a gradient is recorded.
 
     Raises:
-        RuntimeError: no chunks.
+        RuntimeError: no chunks, or a tensor without dimensions.
         IndexError: there is no such dimension.
 
     Example:
@@ -123,9 +123,12 @@ def chunk(input, chunks, dim: int = 0):
     """
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    if not input.layout.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     x = input if input.node is None else separate(input)
     dim = wrap_dim(dim, x.layout.ndim)
-    return _parts(x, "split", cat, dim, algebra.cut(x.layout, dim, max(1, -(-x.layout.shape[dim] // chunks))))
+    places = algebra.cut(x.layout, dim, max(1, -(-x.layout.shape[dim] // chunks)))
+    return _parts(x, "split", cat, dim, places if x.layout.shape[dim] else list(places) * chunks)
 
 
 @method

@@ -294,7 +294,7 @@ def count_nonzero(input, dim=None) -> Tensor:
         >>> torch.tensor([[0., 1.], [2., 3.]]).count_nonzero(dim=1)
         tensor([1, 2])
     """
-    return _count(input, _dims(dim))
+    return _count(input, None if dim == () or dim == [] else _dims(dim))
 
 
 def _correction(unbiased, correction):

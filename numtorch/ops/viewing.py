@@ -30,7 +30,7 @@ def make_view(x: Tensor, found, title: str, vjp=None, constants=None) -> Tensor:
     out.node = None
     if layout.dtype.category >= 2 and modes.grad:        # views made without recording are apart from the tape for good
         base = x._base
-        if base is None:
+        if base is None or type(x.node) is Leaf:         # a view that was made a leaf is what its own views are views of
             base = x
         elif "_origin" in x.__dict__:                    # what is so of a view is so of its parts
             out._origin = x._origin
@@ -55,7 +55,7 @@ def make_views(x: Tensor, places) -> list:
     """Views of x of several layouts and offsets, that the caller records. Every other thing is done once for all."""
     storage, address, itemsize, tracked = x.storage, x.address, x.layout.dtype.itemsize, None
     if modes.grad and x.layout.dtype.category >= 2:
-        base = x if x._base is None else x._base
+        base = x if x._base is None or type(x.node) is Leaf else x._base
         tracked = base._views
         if tracked is None:
             tracked = base._views = []
