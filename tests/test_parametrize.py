@@ -92,3 +92,33 @@ def test_refuses(t):
     layer = parametrizations.weight_norm(t.nn.Linear(2, 2))
     with pytest.raises(ValueError, match="sequence of tensors"):
         parametrize.remove_parametrizations(layer, "weight", leave_parametrized=False)
+
+
+@both
+@pytest.mark.parametrize("shape", [(4, 3), (3, 4), (3, 3), (2, 3, 3)])
+@pytest.mark.parametrize("orthogonal_map", ["matrix_exp", "cayley", "householder", None])
+def test_orthogonal(t, shape, orthogonal_map):
+    """Orthonormal at first, after a step and after an assignment, which keeps what is orthonormal already."""
+    parametrize, parametrizations = tools(t)
+    module = t.nn.Module()
+    module.weight = t.nn.Parameter(t.randn(*shape))
+    parametrizations.orthogonal(module, orthogonal_map=orthogonal_map)
+
+    def check():
+        w = module.weight.detach().numpy()
+        small = w @ w.swapaxes(-1, -2) if shape[-2] <= shape[-1] else w.swapaxes(-1, -2) @ w
+        np.testing.assert_allclose(small, np.broadcast_to(np.eye(small.shape[-1]), small.shape), atol=1e-5)
+        return w
+    first = check()
+    optimizer = t.optim.SGD(module.parameters(), lr=0.1)
+    (module.weight * t.arange(float(module.weight.numel())).reshape(shape)).sum().backward()
+    optimizer.step()
+    assert np.abs(check() - first).max() > 1e-2
+    module.weight = t.tensor(first)
+    np.testing.assert_allclose(check(), first, atol=1e-5)
+    assert sorted(module.state_dict()) == ["parametrizations.weight.0.base", "parametrizations.weight.original"]
+    with pytest.raises(ValueError, match="orthogonal_map has to be one of"):
+        parametrizations.orthogonal(t.nn.Linear(2, 2), orthogonal_map="other")
+    fixed = parametrizations.orthogonal(t.nn.Linear(2, 2), orthogonal_map="cayley", use_trivialization=False)
+    with pytest.raises(NotImplementedError, match="not possible to assign"):
+        fixed.weight = t.eye(2)

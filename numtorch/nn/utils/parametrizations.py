@@ -1,8 +1,14 @@
-"""Parametrizations of weights: a length and a direction (Salimans and Kingma, "Weight normalization", 2016), and the largest
-singular value held at 1 (Miyato et al., "Spectral normalization for generative adversarial networks", 2018)."""
+"""Parametrizations of weights: a length and a direction (Salimans and Kingma, "Weight normalization", 2016), the largest singular
+value held at 1 (Miyato et al., "Spectral normalization for generative adversarial networks", 2018), and orthonormal columns
+(Lezcano-Casado, "Trivializations for gradient-based optimization on manifolds", 2019)."""
 from __future__ import annotations
 
 from ...autograd.modes import no_grad
+from ...ops.creation import eye
+from ...ops.factorise import qr
+from ...ops.join import cat
+from ...ops.matrices import matrix_exp
+from ...ops.solve import solve
 from ...tensor import Tensor
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -142,4 +148,101 @@ def spectral_norm(module, name: str = "weight", n_power_iterations: int = 1, eps
     return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
 
 
-__all__ = ["norm_except_dim", "spectral_norm", "weight_norm"]
+class _Orthogonal(Module):
+    """Matrices with orthonormal columns (or rows, whichever are fewer) from any: `base` times what a map makes of them."""
+
+    def __init__(self, weight, orthogonal_map, use_trivialization):
+        super().__init__()
+        if weight.is_complex() and orthogonal_map == "householder":
+            raise ValueError("The householder parametrization does not support complex tensors.")
+        self.shape, self.orthogonal_map = weight.shape, orthogonal_map
+        if use_trivialization:
+            self.register_buffer("base", None)
+
+    def forward(self, x):
+        wide = x.shape[-2] < x.shape[-1]
+        out = self._map(x.mT if wide else x)
+        out = self.base @ out if hasattr(self, "base") else out
+        return out.mT if wide else out
+
+    def _map(self, x):
+        n, k = x.shape[-2:]
+        if self.orthogonal_map == "householder":
+            return _reflections(x.tril(-1)) * x.detach().diagonal(dim1=-2, dim2=-1).sign().unsqueeze(-2)
+        x = x.tril()
+        if n != k:
+            x = cat([x, x.new_zeros(*x.shape[:-1], n - k)], -1)
+        skew = x - x.mH
+        if self.orthogonal_map == "matrix_exp":
+            found = matrix_exp(skew)
+        else:
+            one = eye(n, dtype=skew.dtype, device=skew.device)
+            found = solve(one - skew / 2, one + skew / 2)
+        return found[..., :k]
+
+    @no_grad()
+    def right_inverse(self, value):
+        if value.shape != self.shape:
+            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {value.shape}.")
+        if not hasattr(self, "base"):
+            raise NotImplementedError("It is not possible to assign to orthogonal parametrizations when use_trivialization=False.")
+        tall = value.mT if value.shape[-2] < value.shape[-1] else value
+        n, k = tall.shape[-2:]
+        if n != k:
+            tall = cat([tall, tall.new_empty(*tall.shape[:-1], n - k).normal_()], -1)
+        q, r = qr(tall)
+        self.base = q * r.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)     # what is orthogonal already stays as it is
+        start = value.new_zeros(value.shape)
+        start.diagonal(dim1=-2, dim2=-1).fill_(-1)                   # the maps send it to the identity
+        return start
+
+
+def _reflections(vectors):
+    """The first columns of a product of Householder reflections, whose vectors stand below a diagonal of ones."""
+    n, k = vectors.shape[-2:]
+    factors = 2 / (1 + (vectors * vectors).sum(-2))
+    one = eye(n, k, dtype=vectors.dtype, device=vectors.device)
+    vectors, out = vectors + one, one.expand(vectors.shape)
+    for i in range(k - 1, -1, -1):
+        vector = vectors[..., i:i + 1]
+        out = out - factors[..., i:i + 1].unsqueeze(-1) * vector @ (vector.mT @ out)
+    return out
+
+
+def orthogonal(module, name: str = "weight", orthogonal_map=None, *, use_trivialization: bool = True):
+    """Make a weight one with orthonormal columns, or rows where these are fewer (Lezcano-Casado 2019).
+
+    Args:
+        module: whose weight.
+        name: the weight's, a matrix or a batch of them.
+        orthogonal_map: how the stored matrix is mapped: `"matrix_exp"` (of what is skew-symmetric), `"cayley"` ((1 - A / 2)^-1
+            (1 + A / 2) of it) or `"householder"` (a product of reflections); None for the first where the matrix is square or
+            complex, and else the last.
+        use_trivialization: keep a matrix `base` beside it, with which the weight begins as what it was, orthonormalised; without it
+            nothing can be assigned to the weight.
+
+    Returns:
+        The module.
+
+    Raises:
+        ValueError: no such tensor, fewer than two dimensions, or another map.
+
+    Example:
+        >>> import numtorch as torch
+        >>> layer = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(3, 2))
+        >>> torch.allclose(layer.weight @ layer.weight.mT, torch.eye(2), atol=1e-6)
+        True
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor):
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    if weight.layout.ndim < 2:
+        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.layout.ndim} dimensions.")
+    if orthogonal_map is None:
+        orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] or weight.is_complex() else "householder"
+    if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
+        raise ValueError(f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}')
+    return register_parametrization(module, name, _Orthogonal(weight, orthogonal_map, use_trivialization), unsafe=True)
+
+
+__all__ = ["norm_except_dim", "orthogonal", "spectral_norm", "weight_norm"]
