@@ -47,6 +47,7 @@ VALUES = {
     "gradient_of_integers": (lambda t: t.gradient(t.tensor([1, 2, 4, 8]), spacing=2)[0], [0.5, 0.75, 1.5, 2.0]),
     "in_place": (lambda t: [t.tensor([NAN, 1.0]).nan_to_num_(3.0).tolist(), t.nn.functional.leaky_relu_(t.tensor([-1.0, 1.0]), 0.5).tolist()], [[3.0, 1.0], [-0.5, 1.0]]),
     "slope_of_no_deviation": (lambda t: _grad_of(t, lambda x: (x * 2).std().backward()), [0.0, 0.0]),
+    "cov_of_one": (lambda t: [list(t.cov(t.tensor([[1.0, 2.0, 4.0]])).shape), list(t.corrcoef(t.tensor([[1.0, 2.0, 4.0]])).shape)], [[], []]),
     "set_submodule": (lambda t: str(_with_submodule(t)), "Sequential(\n  (0): ReLU()\n)"),
 }
 
@@ -85,6 +86,7 @@ def _with_submodule(t):
 
 
 ERRORS = {
+    "cross_of_two_ranks": (lambda t: t.linalg.cross(t.eye(3), t.ones(3)), RuntimeError, "same number of dimensions"),
     "too_large_for_uint8": (lambda t: t.zeros(2, dtype=t.uint8).fill_(300), RuntimeError, "without overflow"),
     "full_too_small": (lambda t: t.full((2,), -129, dtype=t.int8), RuntimeError, "without overflow"),
     "full_infinite": (lambda t: t.full((2,), INF, dtype=t.int64), RuntimeError, "without overflow"),

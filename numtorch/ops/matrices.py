@@ -316,12 +316,12 @@ def cross(input, other, *, dim: int = -1, out=None) -> Tensor:
     """The vector products of vectors of three elements along `dim`.
 
     Args:
-        input, other: of shapes that broadcast, with 3 elements along `dim`.
+        input, other: of as many dimensions and shapes that broadcast, with 3 elements along `dim`.
         dim: the dimension of the vectors.
         out: a tensor to write the result to.
 
     Raises:
-        RuntimeError: another number of elements.
+        RuntimeError: another number of elements, or numbers of dimensions that differ.
 
     Example:
         >>> import numtorch as torch

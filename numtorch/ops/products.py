@@ -71,18 +71,20 @@ def cross(input, other, dim=None, *, out=None) -> Tensor:
     """The vector products of vectors of three elements along `dim`, by default the first dimension of that size.
 
     Args:
-        input, other: of shapes that broadcast.
+        input, other: of as many dimensions and shapes that broadcast.
         dim: the dimension of the vectors.
         out: a tensor to write the result to.
 
     Raises:
-        RuntimeError: no dimension of size 3, or one that has another size.
+        RuntimeError: no dimension of size 3, or one that has another size; numbers of dimensions that differ.
 
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([1., 0., 0.]).cross(torch.tensor([0., 1., 0.]))
         tensor([0., 0., 1.])
     """
+    if input.layout.ndim != other.layout.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     shape = broadcast_shapes(input.layout.shape, other.layout.shape)
     if dim is None:
         dim = next((i for i, extent in enumerate(shape) if extent == 3), None)

@@ -35,7 +35,7 @@ def cov(input, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
         aweights: (observations,) how much each observation counts.
 
     Returns:
-        (variables, variables); of a vector a 0-dim tensor.
+        (variables, variables); of a single variable a 0-dim tensor.
 
     Raises:
         RuntimeError: more than two dimensions, or weights that do not fit.
@@ -72,7 +72,7 @@ def cov(input, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
     centred = x - mean
     product = weighted @ arithmetic.conj(transpose(centred, 0, 1))
     result = product / (divisor if isinstance(divisor, Tensor) else max(divisor, 0))
-    return result if input.layout.ndim == 2 else reshape(result, ())
+    return reshape(result, ()) if result.layout.numel == 1 else result
 
 
 @method
