@@ -3,8 +3,9 @@ from . import lr_scheduler, swa_utils
 from .adagrad import Adadelta, Adagrad, RMSprop, Rprop
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam
 from .lbfgs import LBFGS
+from .matrixwise import Adafactor, Muon
 from .optimizer import Optimizer
 from .sgd import ASGD, SGD
 
-__all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop",
-           "Rprop", "lr_scheduler", "swa_utils"]
+__all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam", "Optimizer",
+           "RAdam", "RMSprop", "Rprop", "lr_scheduler", "swa_utils"]
