@@ -16,7 +16,7 @@ def values(*shape):
     return np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32)
 
 
-# title, (library, functional, x, weight) -> result, shapes of x and of the weight
+# title, (library, functional, x, weight) -> result, shapes of x and of the weight; of one image, threads share the channels
 CASES = [
     ("conv2d", lambda t, f, x, w: f.conv2d(x, w, padding=1), (2, 4, 6, 5), (6, 4, 3, 3)),
     ("conv2d by a single element", lambda t, f, x, w: f.conv2d(x, w), (2, 4, 6, 5), (6, 4, 1, 1)),
@@ -27,6 +27,8 @@ CASES = [
     ("max_pool2d", lambda t, f, x, w: f.max_pool2d(x, 3, 2, 1), (2, 4, 6, 5), None),
     ("places of max_pool2d", lambda t, f, x, w: f.max_pool2d(x, 2, return_indices=True)[1], (2, 4, 6, 5), None),
     ("avg_pool2d", lambda t, f, x, w: f.avg_pool2d(x, 3, 2, 1), (2, 4, 6, 5), None),
+    ("max_pool2d of one image", lambda t, f, x, w: f.max_pool2d(x, 3, 1, 1, 2, True), (1, 40, 12, 11), None),
+    ("avg_pool2d of one image", lambda t, f, x, w: f.avg_pool2d(x, 3, 1, 1, True, False), (1, 40, 12, 11), None),
     ("avg_pool2d of all", lambda t, f, x, w: f.avg_pool2d(x, (6, 5)), (2, 4, 6, 5), None),
     ("adaptive_avg_pool2d of all", lambda t, f, x, w: f.adaptive_avg_pool2d(x, 1), (2, 4, 6, 5), None),
     ("adaptive_max_pool2d", lambda t, f, x, w: f.adaptive_max_pool2d(x, 2), (2, 4, 6, 5), None),

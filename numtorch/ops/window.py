@@ -9,7 +9,7 @@ from math import prod
 
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import int64
-from ..layout import Layout, format_of
+from ..layout import Layout, contiguous_format, format_of, formatted
 from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import contiguous, filled, in_format
@@ -39,9 +39,9 @@ def pair(value, name: str, length: int = 2) -> tuple:
     return values
 
 
-def dense(x):
-    """x for a kernel: row-major, without its history."""
-    return x if x.layout.contiguous else contiguous(x.detach())
+def dense(x, order=contiguous_format):
+    """x for a kernel: row-major, or in the order of another memory format, and without its history where it is copied."""
+    return x if x.layout.contiguous and order is contiguous_format else contiguous(x.detach(), order)
 
 
 def batched(name, input, dims):
@@ -115,22 +115,33 @@ class MaxPlan:
 
     Attributes:
         source, dims: the input's layout, and how many dimensions have windows.
-        format: the memory format of results, or None.
+        format: the memory format of results, or None; `kernels` of channels that are last, where there are such, keep it.
         prepared, values, backward: run with (x, out, indices), (x, out) and (grad_out, indices, grad_x).
         rows: the shape of an input whose last dimension is a window, where that is so.
     """
 
-    __slots__ = ("source", "dims", "out", "places", "prepared", "values", "backward", "rows", "format")
+    __slots__ = ("source", "dims", "out", "places", "prepared", "values", "backward", "rows", "format", "order")
 
     def __init__(self, source, lead, counts, rows=None):
         self.source, self.dims, self.rows = source, len(counts), rows
         self.format = format_of(source) if source.ndim == len(counts) + 2 else None
         self.out = Layout.of(source.dtype, (*lead, *counts), None, source.device)
-        self.places = self.out.dense(int64)
+        self.places, self.order = self.out.dense(int64), contiguous_format
         self.prepared = self.values = self.backward = None
+
+    def take_as_it_lies(self, *arguments):
+        """Plan the kernel for channels that are last."""
+        self.order = self.format
+        self.out, self.places = formatted(self.out, self.order), formatted(self.places, self.order)
+        self.prepared = kernels(self.source.device, "windowlast").plan_max_pool2d(*arguments)
 
     def plan_backward(self):
         module, dims = kernels(self.source.device, "window"), self.dims
+        if self.order is not contiguous_format:
+            (images, channels, *sizes), module = self.source.shape, kernels(self.source.device, "windowlast")
+            self.backward = module.plan_max_pool_grad(self.source.dtype.kernel, images, channels, prod(sizes),
+                                                      prod(self.out.shape[-dims:]))
+            return self.backward
         self.backward = module.plan_max_pool_grad(self.source.dtype.kernel, prod(self.source.shape[:-dims]),
                                                   prod(self.source.shape[-dims:]), prod(self.out.shape[-dims:]))
         return self.backward
@@ -141,7 +152,9 @@ def plan_max(layout, name, dims, kernel_size, stride, padding, dilation, ceil_mo
     module = kernels(layout.device, "window")
     options, counts = windows(name, lead, sizes, kernel_size, stride, padding, dilation, ceil_mode, module.pool_output_size)
     plan = MaxPlan(layout, lead, counts, _side_by_side(lead, sizes, options))
-    if plan.out.numel:
+    if plan.out.numel and plan.format == "channels_last":
+        plan.take_as_it_lies(layout.dtype.kernel, *layout.shape, *options, bool(ceil_mode))
+    elif plan.out.numel:
         arguments = (layout.dtype.kernel, prod(lead), 1, *(1,) * (2 - dims), *sizes, *_in_two(options, dims), bool(ceil_mode))
         plan.prepared, plan.values = module.plan_max_pool2d(*arguments), module.plan_max_pool2d_values(*arguments)
     return plan
@@ -159,7 +172,7 @@ def maxima(x, plan, return_indices):
         return in_format(out, plan.format)
     out, indices = empty(plan.out), empty(plan.places)
     if plan.prepared is not None:
-        source = dense(x)
+        source = dense(x, plan.order)
         plan.prepared.call(source.address, out.address, indices.address, plan.prepared.walk)
     out = in_format(out, plan.format)
     if tracked:
@@ -175,7 +188,8 @@ def _max_vjp(node, grad):
 def _max_grad(grad, indices, plan):
     if plan.prepared is None:
         return filled(plan.source.dense(), 0)
-    backward, out, source = plan.backward or plan.plan_backward(), empty(plan.source.dense()), dense(grad)
+    backward, out = plan.backward or plan.plan_backward(), empty(formatted(plan.source, plan.order))
+    source = dense(grad, plan.order)
     backward.call(source.address, indices.address, out.address, backward.walk)
     out = in_format(out, plan.format)
     if recording(grad):
@@ -249,17 +263,20 @@ class MeanPlan:
     """A pooling of means: the result's layout, the kernels, and how the kernels are asked for; or the shape of an input whose last
     dimension is a window."""
 
-    __slots__ = ("source", "out", "prepared", "arguments", "backward", "rows", "format")
+    __slots__ = ("source", "out", "prepared", "arguments", "backward", "rows", "format", "order", "family")
 
     def __init__(self, source, out, arguments, rows):
         self.source, self.out, self.arguments, self.rows = source, out, arguments, rows
-        self.format = format_of(source)
+        self.format, self.order, self.family = format_of(source), contiguous_format, "window"
+        if self.format is not None and rows is None:     # as they lie, by the kernels for channels that are last
+            self.order, self.family, self.out = self.format, "windowlast", formatted(out, self.format)
+            self.arguments = (arguments[0], *source.shape, *arguments[5:])
         self.prepared = self.backward = None
         if out.numel and rows is None:
-            self.prepared = kernels(source.device, "window").plan_avg_pool2d(*arguments)
+            self.prepared = kernels(source.device, self.family).plan_avg_pool2d(*self.arguments)
 
     def plan_backward(self):
-        self.backward = kernels(self.source.device, "window").plan_avg_pool2d_grad(*self.arguments)
+        self.backward = kernels(self.source.device, self.family).plan_avg_pool2d_grad(*self.arguments)
         return self.backward
 
 
@@ -285,7 +302,7 @@ def means(x, plan):
         return in_format(reshape(mean(reshape(x, plan.rows), -1), plan.out.shape), plan.format)
     out = empty(plan.out)
     if plan.prepared is not None:
-        source = dense(x)
+        source = dense(x, plan.order)
         plan.prepared.call(source.address, out.address, plan.prepared.walk)
     out = in_format(out, plan.format)
     if x.node is not None and recording(x):
@@ -300,7 +317,8 @@ def _mean_vjp(node, grad):
 def _mean_grad(grad, plan):
     if plan.prepared is None:
         return filled(plan.source.dense(), 0)
-    backward, out, source = plan.backward or plan.plan_backward(), empty(plan.source.dense()), dense(grad)
+    backward, out = plan.backward or plan.plan_backward(), empty(formatted(plan.source, plan.order))
+    source = dense(grad, plan.order)
     backward.call(source.address, out.address, backward.walk)
     out = in_format(out, plan.format)
     if recording(grad):

@@ -144,8 +144,9 @@ def correlate_channels(x, weight, bias, out, workspace, walk):
             for y in range(walk[OUT_LINES]):
                 line = offset(lines, y * 3)
                 weights, own = offset(packed, line[0] * WIDTH), offset(offsets, line[0])
+                held = int64(0) if walk[LAST] != 0 else y        # a line at a time goes where its places are last
                 for column in range(0, columns, RUN):
-                    run, to = min(columns - column, int64(RUN)), offset(sums, (y * columns + column) * WIDTH)
+                    run, to = min(columns - column, int64(RUN)), offset(sums, (held * columns + column) * WIDTH)
                     if line[1] > 0:
                         multiply_channels(RUN, WIDTH, run, step, line[1], offset(image, line[2] + column * step), own, weights,
                                           start, int64(0), lowest, to)
@@ -153,11 +154,10 @@ def correlate_channels(x, weight, bias, out, workspace, walk):
                         for i in range(run * WIDTH):
                             value = start[i % WIDTH]
                             to[i] = lowest if value < lowest else value      # NaN stays
-            to = offset(out, _start_of(number, channel, places, walk))
-            if walk[LAST] != 0:
-                _take_back(sums, present, places, to, channels)
-            else:
-                _turn_back(sums, present, places, to)
+                if walk[LAST] != 0:
+                    _take_back(sums, present, columns, offset(out, (number * places + y * columns) * channels + channel), channels)
+            if walk[LAST] == 0:
+                _turn_back(sums, present, places, offset(out, at * places))
 
 
 def channels_weight(grad_out, x, grad_weight, workspace, walk):

@@ -214,7 +214,7 @@ def _combine_taps(total, row, stride, count):
         total[i] = combine(total[i], row[i * stride])
 
 
-def _divisor(at, kernel, stride, padding, size, include_padding):
+def span_covered(at, kernel, stride, padding, size, include_padding):
     """How many places window number `at` covers along one axis, of the padded input or of the input."""
     start = at * stride - padding
     end = min(start + kernel, size + padding)
@@ -266,9 +266,9 @@ def reduce_windows(x, out, walk):
                     else:
                         _combine_taps(offset(total, first), source, stride_w, count)
             if MEAN:
-                rows_covered = _divisor(image_row, kernel_h, stride_h, pad_h, height, include_padding)
+                rows_covered = span_covered(image_row, kernel_h, stride_h, pad_h, height, include_padding)
                 for i in range(block):
-                    covered = rows_covered * _divisor(begin + i, kernel_w, stride_w, pad_w, width, include_padding)
+                    covered = rows_covered * span_covered(begin + i, kernel_w, stride_w, pad_w, width, include_padding)
                     total[i] /= T(select(override != 0, override, covered))
             for i in range(block):
                 out[line * columns + begin + i] = store(total[i])
@@ -295,11 +295,11 @@ def avg_pool_grad(grad_out, grad_x, walk):
         image = offset(grad_x, plane * height * width)
         top = image_row * stride_h - pad_h
         first_h, end_h = first_inside(top, 1), end_inside(top, 1, height, kernel_h)
-        rows_covered = _divisor(image_row, kernel_h, stride_h, pad_h, height, include_padding)
+        rows_covered = span_covered(image_row, kernel_h, stride_h, pad_h, height, include_padding)
         for begin in range(0, columns, longest):
             block = min(columns - begin, longest)
             for i in range(block):
-                covered = rows_covered * _divisor(begin + i, kernel_w, stride_w, pad_w, width, include_padding)
+                covered = rows_covered * span_covered(begin + i, kernel_w, stride_w, pad_w, width, include_padding)
                 share[i] = load(grad_out[line * columns + begin + i]) / T(select(override != 0, override, covered))
             for tap in range(0, kernel_w, taps):
                 some = min(taps, kernel_w - tap)
