@@ -11,6 +11,7 @@ import math
 import threading
 import weakref
 from collections import deque
+from operator import index as as_index
 
 from .devices import cpu, device
 from .dtypes import dtype
@@ -81,6 +82,8 @@ class Layout:
         key = (dtype, shape, strides, device, weak)
         found = Layout._interned.get(key)
         if found is None:
+            shape, strides = ints(shape), ints(strides)  # kernels believe them: a float would be an address
+            key = (dtype, shape, strides, device, weak)
             with Layout._lock:
                 found = Layout._interned.get(key)
                 if found is None:
@@ -242,6 +245,11 @@ def wrap_dims(dims, ndim: int) -> tuple:
         repeated = next(d for d in wrapped if wrapped.count(d) > 1)
         raise RuntimeError(f"dim {repeated} appears multiple times in the list of dims")
     return wrapped
+
+
+def ints(values) -> tuple:
+    """Numbers as Python ints. Raises TypeError for what is not an integer."""
+    return tuple([n if type(n) is int else int(as_index(n)) for n in values])
 
 
 def as_shape(args, name="shape") -> tuple:

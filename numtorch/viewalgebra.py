@@ -18,6 +18,8 @@ def view_function(function):
     name = function.__name__
 
     def first(layout, key, *args):
+        if float in map(type, args):
+            raise TypeError(f"{name}(): expected integers, got float")
         found = function(layout, *args)
         if len(layout.views) >= _MEMO_LIMIT:
             layout.views.clear()

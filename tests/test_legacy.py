@@ -131,6 +131,17 @@ def test_shifts_by_more_than_all_bits_and_chunks_of_nothing():
         torch.tensor(1.0).chunk(2)
 
 
+@pytest.mark.parametrize("call", [
+    lambda x: x.diag(0.5), lambda x: x.diag_embed(0.5), lambda x: x.narrow(0, 0.5, 1), lambda x: x.narrow_copy(0, 0.5, 1),
+    lambda x: x.unfold(1, 2, 0.5), lambda x: x.as_strided((2,), (1,), 0.5), lambda x: x.unflatten(1, (0.5, -1)), lambda x: torch.randperm(0.5),
+    lambda x: torch.nn.functional.pixel_shuffle(torch.ones(1, 4, 2, 2), 0.5), lambda x: torch.nn.functional.pad(x, (0.5, 1)),
+    lambda x: torch.nn.functional.max_pool2d(x[None], "a")])
+def test_fractions_are_no_places(call):
+    """A kernel would take them as addresses."""
+    with pytest.raises(TypeError):
+        call(torch.ones(3, 4))
+
+
 def test_flat_places():
     places = torch.tensor([[5, 0], [23, 7]])
     for found, wanted in zip(torch.unravel_index(places, (2, 3, 4)), np.unravel_index(places.numpy(), (2, 3, 4))):

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..autograd.graph import GraphNode, recording
-from ..layout import Layout, format_of, formatted
+from ..layout import Layout, format_of, formatted, ints
 from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import contiguous, to_dtype
@@ -126,6 +126,6 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
     except (KeyError, TypeError):                        # TypeError: a list
         if mode not in MODES:
             raise NotImplementedError(f"Unrecognised padding mode {mode}") from None
-        pad = tuple([n.__index__() for n in pad])
+        pad = ints(pad)
         plan = _plans.get((layout, pad, mode)) or _plans.keep((layout, pad, mode), _Plan(layout, pad, mode))
     return _padded(input, plan, value)

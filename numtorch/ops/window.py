@@ -9,7 +9,7 @@ from math import prod
 
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import int64
-from ..layout import Layout, contiguous_format, format_of, formatted
+from ..layout import Layout, contiguous_format, format_of, formatted, ints
 from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import contiguous, filled, in_format
@@ -29,9 +29,9 @@ def pair(value, name: str, length: int = 2) -> tuple:
         return (value,) * length
     if not hasattr(value, "__iter__"):
         if hasattr(value, "__index__"):
-            return (value.__index__(),) * length
+            return ints((value,)) * length
         raise TypeError(f"{name}: expected an int or a tuple of ints, got {type(value).__name__}")
-    values = tuple([v.__index__() for v in value])
+    values = ints(value)
     if len(values) == 1:
         return values * length
     if len(values) != length:
