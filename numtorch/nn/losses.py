@@ -14,13 +14,13 @@ from ..tensor import Tensor
 def _weighted(name, terms, input, target, reduction, weight):
     """`paired_loss` whose mean is over the weights."""
     _check_weight(input, weight)
-    if weight is None or reduction != "mean":
+    if reduction != "mean":
         return paired_loss(name, terms, input, target, reduction, weight)
     return div(paired_loss(name, terms, input, target, "sum", weight), reduce.sum(weight))
 
 
 def _check_weight(input, weight):
-    if weight is not None and weight.layout.shape != input.layout.shape:
+    if weight.layout.shape != input.layout.shape:
         raise ValueError("Weights and input must have the same size.")
 
 
@@ -106,6 +106,8 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction: str = "me
     """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce, reduction)
+    if weight is None:
+        return paired_loss("mse_loss", loss.squared_error, input, target, reduction)
     return _weighted("mse_loss", loss.squared_error, input, target, reduction, weight)
 
 
@@ -131,6 +133,8 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction: str = "mea
     """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce, reduction)
+    if weight is None:
+        return paired_loss("l1_loss", loss.absolute_error, input, target, reduction)
     return _weighted("l1_loss", loss.absolute_error, input, target, reduction, weight)
 
 
@@ -186,7 +190,8 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
     """
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    _check_weight(input, weight)
+    if weight is not None:
+        _check_weight(input, weight)
     return paired_loss("huber_loss", loss.huber_error, input, target, reduction, weight, delta)
 
 
