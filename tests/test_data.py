@@ -175,6 +175,10 @@ def test_loader_variants():
     assert [b.tolist() for b in DataLoader(Squares(), batch_size=2, sampler=[3, 1])] == [[9, 1]]
 
 
+def test_no_worker_in_this_process():
+    assert torch.utils.data.get_worker_info() is None
+
+
 def test_batch_gradients_do_not_leak_into_the_dataset():
     x = torch.ones(4, 2)
     for batch, in DataLoader(TensorDataset(x), batch_size=2):

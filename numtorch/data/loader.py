@@ -83,6 +83,17 @@ def default_convert(data):
     return data
 
 
+def get_worker_info():
+    """What a process that loads data knows of itself: None, as loaders work in this process.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.utils.data.get_worker_info() is None
+        True
+    """
+    return None
+
+
 class DataLoader:
     """Batches of a dataset, made in this process.
 
