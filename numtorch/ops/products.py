@@ -3,22 +3,25 @@ from __future__ import annotations
 
 import itertools
 
+from ..autograd.graph import GraphNode, recording
 from ..dtypes import int64
 from ..exchange import make
-from ..layout import broadcast_shapes, wrap_dim
-from ..tensor import Tensor
+from ..kernels.binding import ScalarBody
+from ..layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
+from ..tensor import Tensor, empty
 from .arithmetic import conj, mul, sub
+from .backends import kernels
 from .contract import dot, matmul
+from .copy import to_dtype
 from .counting import arange
 from .einsum import tensordot
 from .gather import index_select
 from .join import stack
-from .op import method
+from .op import common_device, method, new_plan_table, result_dtype
 from .power import pow
-from .rearrange import roll
 from .resize import into
 from .triangle import triu_indices
-from .view import expand, reshape, transpose, unsqueeze
+from .view import reshape, transpose, unsqueeze
 
 
 @method
@@ -85,17 +88,67 @@ def cross(input, other, dim=None, *, out=None) -> Tensor:
     """
     if input.layout.ndim != other.layout.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
-    shape = broadcast_shapes(input.layout.shape, other.layout.shape)
+    found = _cross_plans.get((input.layout, other.layout, dim)) or _plan_cross(input.layout, other.layout, dim)
+    result = _cross(input, other, found)
+    return result if out is None else into(out, result)
+
+
+_cross_plans = new_plan_table()
+
+
+def _components(x0, x1, x2, y0, y1, y2):
+    return x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0
+
+
+def _plan_cross(first, second, dim):
+    """The result's layout, how many bytes apart the components of the two and of the result are, and the kernel."""
+    shape, wanted = broadcast_shapes(first.shape, second.shape), dim
     if dim is None:
         dim = next((i for i, extent in enumerate(shape) if extent == 3), None)
         if dim is None:
-            raise RuntimeError(f"no dimension of size 3 in input (cross of shapes {list(input.layout.shape)} and "
-                               f"{list(other.layout.shape)})")
+            raise RuntimeError(f"no dimension of size 3 in input (cross of shapes {list(first.shape)} and {list(second.shape)})")
     dim = wrap_dim(dim, len(shape))
     if shape[dim] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {shape[dim]} and {shape[dim]}")
-    x, y = (t if t.layout.shape == shape else expand(t, shape) for t in (input, other))
-    return into(out, roll(sub(mul(x, roll(y, -1, dim)), mul(roll(x, -1, dim), y)), -1, dim))
+    kind, device = result_dtype([first, second]), common_device("cross", [first, second])
+    if kind.category == 0:
+        raise NotImplementedError(f'"cross" not implemented for \'{kind.title}\'')
+    out, prepared, apart = Layout.of(kind, shape, None, device), None, ()
+    if out.numel:
+        strides = [broadcast_strides(first, shape), broadcast_strides(second, shape), out.strides]
+        apart = tuple(s[dim] * layout.dtype.itemsize for s, layout in zip(strides, (first, second, out)))
+        rest = [s[:dim] + s[dim + 1:] for s in strides for _ in range(3)]
+        names = [layout.dtype.kernel for layout in (first, second, out) for _ in range(3)]
+        prepared = kernels(device, "pointwise").plan_pointwise(
+            ScalarBody(_components, kind.compute), tuple(names[:6]), tuple(names[6:]), shape[:dim] + shape[dim + 1:], rest,
+            compute=(kind.compute,) * 6, results=(0, 1, 2), cost=6.0)
+    return _cross_plans.keep((first, second, wanted), (out, prepared, apart, dim))
+
+
+def _cross(x, y, plan):
+    layout, prepared, apart, dim = plan
+    out = empty(layout)
+    if prepared is not None:
+        a, b, c = apart
+        i, j, k = x.address, y.address, out.address
+        prepared.call(i, i + a, i + 2 * a, j, j + b, j + 2 * b, k, k + c, k + 2 * c, prepared.walk)
+    if recording(x, y) and layout.dtype.category >= 2:
+        out.node = GraphNode("linalg_cross", (x.node, y.node), (x, y), _cross_vjp, (dim - layout.ndim, x.layout, y.layout))
+    return out
+
+
+def _cross_vjp(node, grad):
+    """Of x it is y x grad, of y grad x x: the triple product stays when its factors go round."""
+    x, y = node.tensors()
+    dim, first, second = node.constants
+    return (_fitted(cross(conj(y), grad, dim), first) if node.needs(0) else None,
+            _fitted(cross(grad, conj(x), dim), second) if node.needs(1) else None)
+
+
+def _fitted(grad, layout):
+    """A gradient summed to the shape and in the dtype of what it belongs to."""
+    grad = grad if grad.layout.shape == layout.shape else grad.sum_to_size(layout.shape)
+    return grad if grad.layout.dtype is layout.dtype else to_dtype(grad, layout.dtype)
 
 
 @method
