@@ -283,7 +283,7 @@ def unsqueeze(layout, dim):
 @view_function
 def squeeze(layout, dims):
     """Without those of the dimensions `dims` (all, when None) that have extent 1."""
-    dims = wrap_dims(dims, layout.ndim) if layout.ndim else ()
+    dims = wrap_dims(dims, layout.ndim)
     kept = [i for i in range(layout.ndim) if not (i in dims and layout.shape[i] == 1)]
     return _derived(layout, [layout.shape[i] for i in kept], [layout.strides[i] for i in kept]), 0
 

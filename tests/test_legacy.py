@@ -127,8 +127,13 @@ def test_shifts_by_more_than_all_bits_and_chunks_of_nothing():
     assert (x << places).tolist() == [0, 0, 28] and (x >> places).tolist() == [0, -1, 1]
     assert [tuple(part.shape) for part in torch.zeros(0, 3).chunk(3)] == [(0, 3)] * 3
     assert torch.ones(2, 3).count_nonzero(()).item() == 6 and torch.ones(2, 3).count_nonzero(0).tolist() == [2, 2, 2]
+    number = torch.tensor(1.0)
     with pytest.raises(RuntimeError, match="at least a 1-dimensional"):
-        torch.tensor(1.0).chunk(2)
+        number.chunk(2)
+    for call in (lambda: number.squeeze(2), lambda: number.flatten(0, 1)):
+        with pytest.raises(IndexError, match="Dimension out of range"):
+            call()
+    assert number.topk(0).indices.item() == 0 and number.squeeze(-1) == number.flatten()[0] == 1
 
 
 @pytest.mark.parametrize("call", [

@@ -173,6 +173,7 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
     k = int(k)
     if not 0 <= k <= size:
         raise RuntimeError("selected index k out of range")
+    k = k if input.layout.ndim else 1                    # of a tensor without dimensions there is always one
     return _into(out, _ordered("topk", "choose", "topk", input, dim, k, True, k, bool(largest)))
 
 

@@ -379,6 +379,7 @@ def flatten(input, start_dim: int = 0, end_dim: int = -1):
     """
     ndim = input.layout.ndim
     if ndim == 0:
+        wrap_dim(start_dim, 0), wrap_dim(end_dim, 0)
         return reshape(input, 1)
     if start_dim == 0 and end_dim == -1:
         return input if ndim == 1 else reshape(input, -1)
