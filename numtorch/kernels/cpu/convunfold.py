@@ -20,7 +20,7 @@ from ..intrinsics import as_pointer, local_array, offset
 from .convaxes import gradient_axis
 from .convcolumns import sum_pieces
 from .convimage import aligned, index_table, scatter_run, sequence, strided_run
-from .convproduct import PLACES, copy_in_parts, gather_planes, planes, scatter_planes
+from .convproduct import FEW_PLACES, PLACES, copy_in_parts, gather_planes, gradient_product, planes, scatter_planes
 from .gemm import plan_gemm
 from .tile import copy_row
 from .window import end_inside, first_inside
@@ -197,13 +197,14 @@ def pays_forward(dtype, shape):
 def pays_input_grad(shape):
     """Of few channels, for which tiles have few rows: 3 x 224 x 224 by 3 x 3 from 64 went at 47 GF/s and goes at 113, 16000 by 10
     from 512 in steps of 5 at 8 and 94. Of strides also where a weight that other forms turn over serves few places: 256 x 14 x 14
-    by 3 x 3 from 512 in float64 at 27 and 37, 512 x 8 x 8 by 4 x 4 at 16 and 30."""
+    by 3 x 3 from 512 in float64 at 27 and 53, 256 x 8 x 8 by 4 x 4 from 512 at 16 and 39."""
     if not suits(shape):
         return False
     places = shape.images * shape.places
     if shape.channels <= FEW_CHANNELS:
         return shape.features >= 16 and places >= 32
-    return shape.stride[2] > 1 and shape.features >= 256 and places <= 1000 and (
+    far = shape.stride[2] > 2 or shape.out[0] == shape.out[1] == 1       # of planes in steps of 2, features as lanes gain from 196
+    return shape.stride[2] > 1 and shape.features >= 256 and places <= (1000 if far else 64) and (
         shape.stride[2] > 2 or shape.taps < 16 or places <= 16)
 
 
@@ -328,12 +329,12 @@ def plan_input_grad(dtype, shape, bias=False):
     O, P, depth = shape.features, shape.places, shape.channels * shape.taps
     form = _Unfolded(dtype, shape, "grad_out, weight, bias, grad_x, workspace",
                      dict(grad_out=(O * P, True), grad_x=(shape.channels * math.prod(shape.size), False)),
-                     lambda taps, sums: dict(sums=taps, beside=sums))
+                     lambda taps, sums: dict(sums=taps, beside=sums, turned=depth * FEW_PLACES))
 
     def launches(block, number):
         row, grad = (form.pitch, "{beside}") if block.images > 1 else (P, "{grad_out}")
-        product = form.product(depth, block.count, O, dtype, (1, depth), (row, 1), (form.pitch, 1))
-        found = [(product, f"weight, {grad}, {{sums}}, 0, {{own}}"), form.fold(block, bias)]
+        product = form.once(("product", block.count), lambda: gradient_product(dtype, depth, block.count, O, row, form.pitch, grad))
+        found = [*[(prepared, given.replace("bias", "0")) for prepared, given in product], form.fold(block, bias)]
         return found if block.images == 1 else [(form.beside(block, gather_planes), "{grad_out}, {beside}"), *found]
     return form.plan(launches)
 
