@@ -130,9 +130,13 @@ def test_shifts_by_more_than_all_bits_and_chunks_of_nothing():
     number = torch.tensor(1.0)
     with pytest.raises(RuntimeError, match="at least a 1-dimensional"):
         number.chunk(2)
-    for call in (lambda: number.squeeze(2), lambda: number.flatten(0, 1)):
+    for call in (lambda: number.squeeze(2), lambda: number.flatten(0, 1), lambda: number.logsumexp(2)):
         with pytest.raises(IndexError, match="Dimension out of range"):
             call()
+    factors, pivots = torch.ones(2, 2).lu()              # singular, which only linalg.lu_factor refuses
+    assert factors.tolist() == [[1, 1], [1, 0]] and pivots.tolist() == [1, 2]
+    with pytest.raises(RuntimeError, match="bins must be > 0"):
+        number.histogram(0)
     assert number.topk(0).indices.item() == 0 and number.squeeze(-1) == number.flatten()[0] == 1
 
 

@@ -311,7 +311,7 @@ _Histogram = namedtuple("histogram", ["hist", "bin_edges"])
 
 
 @method
-def histogram(input, bins, *, range=None, weight=None, density: bool = False, out=None):
+def histogram(input, bins=100, *, range=None, weight=None, density: bool = False, out=None):
     """Counts (or summed weights) of elements between bin edges, as (hist, bin_edges). The last bin is closed.
 
     Args:
@@ -324,7 +324,7 @@ def histogram(input, bins, *, range=None, weight=None, density: bool = False, ou
 
     Raises:
         NotImplementedError: another dtype.
-        RuntimeError: an infinite range.
+        RuntimeError: an infinite range, or no bins.
 
     Example:
         >>> import numtorch as torch
@@ -348,6 +348,8 @@ def histogram(input, bins, *, range=None, weight=None, density: bool = False, ou
 
 
 def _equal_edges(name, x, bins, range):
+    if bins <= 0:
+        raise RuntimeError(f"{name}(): bins must be > 0, but got {bins} for dimension 0")
     low, high = _range_of(name, x, *((0, 0) if range is None else range))
     return linspace(low, high, int(bins) + 1, dtype=x.layout.dtype, device=x.layout.device)
 

@@ -328,12 +328,12 @@ def old_lu_solve(input, LU_data, LU_pivots, *, out=None) -> Tensor:
 
 
 def old_lu(A, pivot: bool = True, get_infos: bool = False, out=None):
-    """`torch.linalg.lu_factor` under its older name.
+    """`torch.linalg.lu_factor_ex` under its older name: it does not raise where a pivot is 0.
 
     Args:
         A: (*, m, n).
         pivot: only True on the CPU.
-        get_infos: whether not to raise, and to give `info` too.
+        get_infos: whether to give `info` too.
         out: tensors to write the results to.
 
     Example:
@@ -342,7 +342,8 @@ def old_lu(A, pivot: bool = True, get_infos: bool = False, out=None):
         tensor([[4.0000, 4.0000],
                 [0.2500, 1.0000]])
     """
-    return tuple(into_all(out, lu_factor_ex(A, pivot=pivot) if get_infos else lu_factor(A, pivot=pivot)))
+    found = tuple(lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]
+    return found if out is None else tuple(into(o, r) for o, r in zip(out, found))
 
 
 method(old_lu_solve, "lu_solve")
