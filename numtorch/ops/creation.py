@@ -11,7 +11,7 @@ from ..scalars import number
 from ..tensor import Tensor, fresh, view_of
 from ..viewalgebra import diagonal
 from .backends import placed
-from .copy import ONE, ZERO, clone, copy_elements, filled, filled_from, register, to_device
+from .copy import ONE, ZERO, clone, copy_elements, filled, filled_from, register, to_device, to_dtype
 from .op import method, new_plan_table
 from .resize import into
 
@@ -26,7 +26,7 @@ def checked_shape(args, name):
 def finish_made(made, requires_grad, out=None):
     """What a creation function returns: the new tensor, or `out` with its elements."""
     if out is not None:
-        made = into(out, made)
+        made = into(out, to_dtype(made, out.layout.dtype) if isinstance(out, Tensor) else made)
     return made.requires_grad_() if requires_grad else made
 
 

@@ -10,6 +10,7 @@ import warnings
 
 from ..autograd.graph import check_mode
 from ..devices import cpu
+from ..dtypes import can_cast
 from ..layout import Layout, as_shape, formatted
 from ..storage import Storage, new_storage
 from ..tensor import Tensor, fresh
@@ -185,6 +186,9 @@ def into(out, result):
         return result
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    if not can_cast(result.layout.dtype, out.layout.dtype):
+        raise RuntimeError(f"result type {result.layout.dtype.title} can't be cast to the desired output type "
+                           f"{out.layout.dtype.title}")
     fit_out(out, result.layout.shape)
     return copy_(out, result.detach())
 

@@ -82,6 +82,8 @@ def _constant(x, value):
 def _accumulated(kind, input, dim, dtype, out):
     if dim is None:
         raise TypeError(f"{kind}() missing the argument 'dim'")
+    if dtype is None and isinstance(out, Tensor):
+        dtype = out.layout.dtype                         # they are computed in it, as in PyTorch
     wanted = as_dtype(dtype) if dtype is not None else int64 if input.layout.dtype.category < 2 else input.layout.dtype
     result = _scan(kind, to_dtype(input, wanted), dim)
     return into(out, result)
