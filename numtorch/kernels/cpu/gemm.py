@@ -285,7 +285,6 @@ _IN_PLACE_BYTES = 5 << 18                                # of a block of B that 
 _IN_PLACE_REACH = 55_000                                 # of 48 KB of first-level cache: not packing A won at 200^3, lost at 256^3
 _TURNED_BYTES = 2 << 20                                  # of a B in place whose A is packed tile by tile
 _BLOCK_BYTES = 1 << 20                                   # of packed B: half of the L2 cache
-_TURNED_BLOCK_BYTES = 3 << 19                            # where it is wide because A is packed too
 _ASKED_BYTES = 512 << 10                                 # of all of A
 _SET_SPACING = 4096                                      # bytes between addresses of one set of the first-level cache
 
@@ -326,9 +325,10 @@ def _wide_blocking(problem, tile):
     took 0.97 instead of 1.02, 2048^3 of float32 1.00 instead of 1.02, although A's rows then come from the second level.
     A tile of A across the depth is packed just before its first use, where B stays as it lies: copied with the whole block, it had
     left the first level again (512^3 0.94 instead of 0.98). Copied inside the first product, it took twice as long. Beside a packed
-    B blocks are wide, since A is packed for each of them again, and 192 deep: a panel and a tile of float64 then fill the first
-    level. 2048^3 of float64 took 1.09 at 1024, 1.07 at 256 and 1.03 at 192, of float32 1.04 at 256 and 1.01 at 192. Keeping all
-    of a packed A, packed first by both threads, was slower yet (1.07 at 1024^3): it comes back from the third level.
+    B blocks are wide, since A is packed for each of them again, and so deep that a tile and what passes it of a panel stay in the
+    first level: 2048^3 of float32 took 1.04 at 256 and 1.00 at 192, 1024^3 of float64 1.03 at 256, 1.02 at 192 and 1.00 at 128,
+    with 20 tiles of A instead of 7 1.01 more. Keeping all of a packed A, packed first by both threads, was slower yet (1.07 at
+    1024^3): it comes back from the third level; so does an A turned over into rows as a whole (1.01 to 1.05).
     """
     rows, item, right_bytes = problem.m, problem.item, problem.k * problem.n * problem.item
     if problem.b[1] != 1:
@@ -352,7 +352,7 @@ def _wide_blocking(problem, tile):
     elif problem.b[1] == 1 and right_bytes <= _STREAMED_BYTES // (1 if rows <= 128 else 4):
         return _Blocking(ALONG_ROWS, 2048 // item, 5, _ALL)
     if turned:                                           # 512x196x4096 at 139 GF/s; read as it lies, column by column, at 80
-        return _Blocking(PACK_RIGHT | ALONG_ROWS | PACK_LEFT, 192, 20, _TURNED_BLOCK_BYTES // (192 * item))
+        return _Blocking(PACK_RIGHT | ALONG_ROWS | PACK_LEFT, 192 if item == 4 else 128, 7, 1024)
     depth = max(problem.k, 1) if problem.k <= 1024 else min(1024, (problem.k + 1) // 2)
     return _Blocking(PACK_RIGHT | ALONG_ROWS, depth, 5, min(512, _BLOCK_BYTES // (depth * item)) // tile.columns * tile.columns)
 
