@@ -7,7 +7,7 @@ from ..autograd.graph import GraphNode, recording
 from ..dtypes import int64
 from ..exchange import make
 from ..kernels.binding import ScalarBody
-from ..layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
+from ..layout import Layout, broadcast_shapes, broadcast_strides, contiguous_strides, wrap_dim
 from ..tensor import Tensor, empty
 from .arithmetic import conj, mul, sub
 from .backends import kernels
@@ -151,6 +151,25 @@ def _fitted(grad, layout):
     return grad if grad.layout.dtype is layout.dtype else to_dtype(grad, layout.dtype)
 
 
+_kron_plans = new_plan_table()
+
+
+def _plan_kron(first, second):
+    """Every dimension of the result is two: the first's, along which the second stands still, and the second's."""
+    kind, device = result_dtype([first, second]), common_device("kron", [first, second])
+    ndim = max(first.ndim, second.ndim)
+    (m, a), (n, b) = (((1,) * (ndim - layout.ndim) + layout.shape, (0,) * (ndim - layout.ndim) + layout.strides)
+                      for layout in (first, second))
+    out, prepared = Layout.of(kind, tuple(i * j for i, j in zip(m, n)), None, device), None
+    if out.numel:
+        shape = tuple(extent for pair in zip(m, n) for extent in pair)
+        strides = [tuple(s for step in a for s in (step, 0)), tuple(s for step in b for s in (0, step)), contiguous_strides(shape)]
+        prepared = kernels(device, "pointwise").plan_pointwise(
+            mul.scalar(kind.compute), (first.dtype.kernel, second.dtype.kernel), (kind.kernel,), shape, strides,
+            compute=(kind.compute,) * 2)
+    return _kron_plans.keep((first, second), (out, prepared))
+
+
 @method
 def kron(input, other, *, out=None) -> Tensor:
     """Kronecker's product: every element of the first times the whole of the second, in its place.
@@ -167,6 +186,12 @@ def kron(input, other, *, out=None) -> Tensor:
         >>> torch.tensor([[1, 2]]).kron(torch.tensor([[1, 10]]))
         tensor([[ 1, 10,  2, 20]])
     """
+    if not recording(input, other):
+        layout, prepared = _kron_plans.get((input.layout, other.layout)) or _plan_kron(input.layout, other.layout)
+        result = empty(layout)
+        if prepared is not None:
+            prepared.call(input.address, other.address, result.address, prepared.walk)
+        return result if out is None else into(out, result)
     ndim = max(input.layout.ndim, other.layout.ndim)
     x, y = ((1,) * (ndim - t.layout.ndim) + t.layout.shape for t in (input, other))
     left = reshape(input, tuple(n for extent in x for n in (extent, 1)))
