@@ -1,12 +1,11 @@
 """Batch, layer, group, instance and root-mean-square norm: a kernel forward and a kernel backward.
 
 Forward keeps the mean and 1 / deviation of whatever shares them; backward is one walk for all gradients. Gradients of gradients,
-and devices without these kernels, take the formula over other ops that stands first here.
+and devices without these kernels, take the formula over other ops in normformula.py.
 """
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from ..autograd.graph import GraphNode, mark_written, recording
 from ..autograd.modes import no_grad
@@ -15,66 +14,14 @@ from ..dtypes import dtype as named
 from ..dtypes import float64
 from ..layout import Layout, format_of, formatted
 from ..tensor import Tensor, empty
-from .arithmetic import add, mul, sub
 from .backends import kernels
 from .copy import contiguous, in_format, to_dtype
-from .elementary import rsqrt
+from .normformula import Form, composed, composed_gradients
 from .op import common_device, new_plan_table
 from .reduce import mean, var
-from .reduction import MEAN, SUM
 from .view import reshape
 
 float32 = named.by_name["float32"]
-
-
-# ---------------------------------------------------------------- the formula
-class _Form(NamedTuple):
-    """How a norm sees its data: as `view`, with one mean over `dims`, and weights of shape `affine` that span all but `spread`."""
-
-    view: tuple
-    affine: tuple
-    dims: tuple
-    spread: tuple
-    eps: float
-    centred: bool = True
-
-
-def _standardised(x, form, running=None):
-    """The standardised data and 1 / deviation, from the data's own or from running statistics."""
-    if running is not None:
-        scale = rsqrt(add(reshape(running[1], form.affine), form.eps))
-        return mul(sub(x, reshape(running[0], form.affine)), scale), scale
-    if form.centred:
-        x = sub(x, MEAN.run(x, form.dims, True))
-    scale = rsqrt(add(MEAN.run(mul(x, x), form.dims, True), form.eps))
-    return mul(x, scale), scale
-
-
-def _composed(form, input, weight, bias, running=None):
-    out, _ = _standardised(reshape(input, form.view), form, running)
-    if weight is not None:
-        out = mul(out, reshape(weight, form.affine))
-    if bias is not None:
-        out = add(out, reshape(bias, form.affine))
-    return reshape(out, input.layout.shape)
-
-
-def _composed_gradients(node, form, grad, input, weight, running=None):
-    """The gradients that the kernels compute, out of ops that can be differentiated again."""
-    grad = reshape(grad, form.view)
-    out, scale = _standardised(reshape(input, form.view), form, running)
-    by_input = by_weight = by_bias = None
-    if node.needs(0):
-        slope = grad if weight is None else mul(grad, reshape(weight, form.affine))
-        if running is None:
-            along = mul(out, MEAN.run(mul(slope, out), form.dims, True))
-            slope = sub(sub(slope, MEAN.run(slope, form.dims, True)) if form.centred else slope, along)
-        by_input = reshape(mul(slope, scale), input.layout.shape)
-    if node.needs(1):
-        by_weight = reshape(SUM.run(mul(grad, out), form.spread), weight.layout.shape)
-    if node.needs(2):
-        by_bias = reshape(SUM.run(grad, form.spread), node.constants.vector.shape)
-    return by_input, by_weight, by_bias
 
 
 # ---------------------------------------------------------------- plans
@@ -125,7 +72,7 @@ def _run(plan, title, input, weight, bias):
     """Forward of the norms without running statistics."""
     forward = plan.forward
     if forward is None:
-        return _composed(plan.form, input, weight, bias)
+        return composed(plan.form, input, weight, bias)
     x, w, b = (input, weight, bias) if plan.plain else (_dense(input), _dense(weight), _dense(bias))
     out, stats = empty(plan.out), empty(plan.stats)
     forward.call(x.address, 0 if w is None else w.address, 0 if b is None else b.address, out.address, stats.address, forward.walk)
@@ -140,7 +87,7 @@ def _vjp(node, grad):
     input, weight, stats = node.tensors()
     plan = node.constants
     if recording(input, weight, grad):
-        return _composed_gradients(node, plan.form, grad, input, weight)
+        return composed_gradients(node, plan.form, grad, input, weight)
     wanted = node.needs(0), node.needs(1), node.needs(2)
     found = plan.backward.get(wanted)
     if found is None:
@@ -202,7 +149,7 @@ def _row_plan(name, layout, shape, vectors, eps, centred):
         return None
     n = math.prod(shape)
     rows = math.prod(layout.shape[:layout.ndim - len(shape)])
-    plan = _Plan(_Form((rows, n), (1, n), (1,), (0,), eps, centred), layout, vectors, rows, shape)
+    plan = _Plan(Form((rows, n), (1, n), (1,), (0,), eps, centred), layout, vectors, rows, shape)
     if plan.fused:
         module, dtype = kernels(cpu, "norm"), layout.dtype.kernel
         plan.forward = module.plan_row_norm(dtype, rows, n, eps, plan.weighted, vectors[1] is not None, centred)
@@ -296,7 +243,7 @@ def _group_plan(name, layout, groups, vectors, eps):
     if _check_dtypes(name, layout, vectors):
         return None
     size, own = math.prod(shape[2:]), channels // groups
-    form = _Form((batch, groups, own, size), (1, groups, own, 1), (2, 3), (0, 3), eps)
+    form = Form((batch, groups, own, size), (1, groups, own, 1), (2, 3), (0, 3), eps)
     plan = _Plan(form, layout, vectors, batch * groups, (channels,))
     if name == "group_norm":
         plan.format = format_of(layout)
@@ -412,7 +359,7 @@ def _batch_plan(layout, vectors, training, share, eps):
     if _check_dtypes("batch_norm", layout, vectors):
         return None
     batch, size = shape[0], math.prod(shape[2:])
-    plan = _Plan(_Form((batch, channels, size), (1, channels, 1), (0, 2), (0, 2), eps), layout, vectors, channels, (channels,),
+    plan = _Plan(Form((batch, channels, size), (1, channels, 1), (0, 2), (0, 2), eps), layout, vectors, channels, (channels,),
                  format_of(layout) or "contiguous_format")
     if plan.order != "contiguous_format":
         batch, size = batch * size, 1                    # every place is an example
@@ -487,14 +434,14 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
 def _batch_norm_of_ops(plan, input, running_mean, running_var, weight, bias, training, share):
     if not training:
-        return _composed(plan.form, input, weight, bias, (running_mean, running_var))
+        return composed(plan.form, input, weight, bias, (running_mean, running_var))
     if running_mean is not None and running_var is not None:
         count = input.layout.numel // max(input.layout.shape[1], 1)
         with no_grad():
             data = reshape(input, plan.form.view)
             _blend(running_mean, mean(data, (0, 2)), share)
             _blend(running_var, var(data, (0, 2), correction=1 if count > 1 else 0), share)
-    return _composed(plan.form, input, weight, bias)
+    return composed(plan.form, input, weight, bias)
 
 
 def _batch_vjp(node, grad):
@@ -502,7 +449,7 @@ def _batch_vjp(node, grad):
     plan = node.constants
     if recording(input, weight, grad):
         running = None if plan.batch else (running_mean, running_var)
-        return _composed_gradients(node, plan.form, grad, input, weight, running)
+        return composed_gradients(node, plan.form, grad, input, weight, running)
     wanted = node.needs(0), node.needs(1), node.needs(2)
     prepared = plan.backward.get(wanted)
     if prepared is None:
