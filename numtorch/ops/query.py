@@ -7,7 +7,7 @@ from ..layout import broadcast_shapes as shape_of_all
 from ..tensor import Tensor
 from . import comparison, reduce, view
 from .backends import kernels
-from .indexed import run_finding
+from .indexed import run_comparing
 from .op import method, new_plan_table
 
 
@@ -126,7 +126,7 @@ def equal(input, other):
             plan = _comparisons.keep(layout, kernels(cpu, "equal").plan_differs(
                 kind.to_real().kernel, layout.numel * (1 + kind.is_complex)))
         prepared, parts = plan
-        return not run_finding(prepared, parts, input, other)
+        return not run_comparing(prepared, parts, input, other)
     return layout.shape == other.layout.shape and reduce.all(comparison.eq(input, other)).item()
 
 
