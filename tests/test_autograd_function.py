@@ -224,6 +224,7 @@ def test_setup_context(torch):
     close(torch.autograd.grad(first.sum(), x)[0], 4 * np.exp([2, 3]))
 
 
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")        # PyTorch's
 def test_classes_are_called_through_apply(torch):
     with pytest.raises(RuntimeError):
         type("Old", (torch.autograd.Function,), {})()(torch.ones(2))

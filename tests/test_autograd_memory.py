@@ -257,7 +257,7 @@ def step_saved_hooks_unused(x, w):
 
 
 def step_anomaly(x, w):
-    with torch.autograd.detect_anomaly():
+    with pytest.warns(UserWarning, match="Anomaly Detection"), torch.autograd.detect_anomaly():
         mixed_model(x, w).backward()
 
 

@@ -329,6 +329,7 @@ def nodes_of(result):
     return set(found.values())
 
 
+@pytest.mark.filterwarnings("ignore:.nn.functional.upsample")
 @pytest.mark.parametrize("name", sorted(ROWS))
 def test_first_and_second_derivatives(name):
     function, shapes, twice = ROWS[name]
@@ -342,6 +343,7 @@ def test_first_and_second_derivatives(name):
 ELSEWHERE = frozenset("backward_hook binomial once_differentiable copy multi_head_attention poisson".split())
 
 
+@pytest.mark.filterwarnings("ignore:.nn.functional.upsample")
 def test_every_node_is_recorded_by_a_row():
     """The titles that stand in the source are among those of the graphs of all rows, once differentiated too."""
     seen = set()

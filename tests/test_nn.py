@@ -249,7 +249,8 @@ def test_backward_hooks():
     np.testing.assert_allclose(grad_input.numpy(), np.tile(2 * net.weight.detach().numpy().sum(0), (4, 1)))
     np.testing.assert_allclose(x.grad.numpy(), 10 * grad_input.numpy())
     np.testing.assert_allclose(net.weight.grad.numpy(), np.tile(2 * x.detach().numpy().sum(0), (3, 1)))
-    net(torch.ones(1, 2).double()).sum().backward()
+    with pytest.warns(UserWarning, match="no inputs require gradients"):
+        net(torch.ones(1, 2).double()).sum().backward()
     assert seen[1][0] == (None,)                         # the input wants no gradient
     handle.remove()
     net(x).sum().backward()

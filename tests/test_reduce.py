@@ -45,6 +45,7 @@ def test_values(name):
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "amax", "var", "any", "norm"])
+@pytest.mark.filterwarnings("ignore:(Degrees of freedom|invalid value):RuntimeWarning")      # NumPy's, of the reference
 def test_layouts(name):
     """Rows, columns, gaps, reversals and broadcasts, also where the work is split between threads."""
     big = RNG.standard_normal((70, 40, 60)).astype(np.float32)

@@ -338,10 +338,10 @@ def _modified(tensor, version, node):
              f"[torch.{label}Tensor {list(tensor.layout.shape)}]{origin} is at version {tensor.storage.version}; expected "
              f"version {version} instead. It was saved by {node.name()} and changed by {tensor.storage.writer or 'an op'}."]
     saved_at = node.extras and node.extras.trace
-    traced, changed_at = _write_traces.get(tensor.storage, (None, None))
+    changed_at = getattr(tensor.storage.writer, "line", None)
     if saved_at:
         lines.append(f"Saved at:\n{saved_at}")
-    if traced == tensor.storage.version:                 # else a later write, outside anomaly mode, was the last
+    if changed_at:
         lines.append(f"Changed at:\n{changed_at}")
     if not saved_at:
         lines.append("Hint: enable anomaly detection to find the operations that did it, with "
@@ -349,7 +349,10 @@ def _modified(tensor, version, node):
     return RuntimeError("\n".join(lines))
 
 
-_write_traces: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+class _Traced(str):
+    """The name of an op that wrote in anomaly mode, with the source line. The next writer's name takes its place."""
+
+    __slots__ = ("line",)
 
 
 def source_line() -> str:
@@ -379,7 +382,8 @@ def mark_written(storage, op_name) -> None:
     storage.version += 1
     storage.writer = op_name
     if modes.anomaly:
-        _write_traces[storage] = storage.version, source_line()
+        storage.writer = _Traced(op_name)
+        storage.writer.line = source_line()
 
 
 def freed_error():
