@@ -7,7 +7,8 @@ import weakref
 from ..tensor import Tensor
 from . import engine
 from .engine import arithmetic, run_backward
-from .graph import HookTable, Leaf, Output, add_hook, extras_of
+from .graph import Leaf, Output, add_hook, extras_of
+from .hooks import HookTable
 from .modes import modes
 
 

@@ -11,8 +11,10 @@ from sys import getrefcount
 
 from ..storage import Storage
 from ..tensor import Tensor, wrap
-from .graph import Leaf, Output, _NodeHook, owned
+from .graph import Leaf, Output
+from .hooks import NodeHook
 from .modes import RARE, modes
+from .ownership import owned
 
 
 class _Arithmetic:
@@ -108,7 +110,7 @@ def accumulate(leaf, grad, create_graph):
     if leaf.post_hooks:
         tensor = leaf.tensor()
         for hook in tuple(leaf.post_hooks.values()):
-            if type(hook) is _NodeHook:
+            if type(hook) is NodeHook:
                 hook.function((), (grad,))
             else:
                 hook(tensor)
@@ -287,7 +289,7 @@ def _before(node, grad):
     """Run the hooks on a gradient that is complete, and keep it where the tensor asked for it."""
     extras = node.extras
     for hook in tuple(extras.hooks.values()):
-        if type(hook) is not _NodeHook:
+        if type(hook) is not NodeHook:
             replaced = hook(grad)
             if replaced is not None:
                 grad = _checked_replacement(replaced, grad)
@@ -315,7 +317,7 @@ def _checked_replacement(replaced, grad):
 def _after(node, grad, outgoing):
     """Run the hooks that want a node's incoming and outgoing gradients."""
     for hook in tuple(node.extras.hooks.values()):
-        if type(hook) is _NodeHook:
+        if type(hook) is NodeHook:
             replaced = hook.function(tuple(outgoing), tuple(grad) if isinstance(grad, list) else (grad,))
             if replaced is not None:
                 outgoing = replaced if isinstance(replaced, tuple) else (replaced,)

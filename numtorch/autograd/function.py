@@ -5,21 +5,9 @@ import functools
 
 from ..tensor import Tensor, view_of
 from .engine import arithmetic
-from .graph import (
-    GraphNode,
-    Node,
-    Output,
-    extras_of,
-    freed_error,
-    mark_written,
-    note_view,
-    rebuild_result,
-    restore,
-    save,
-    save_result,
-    source_line,
-)
+from .graph import GraphNode, Node, Output, extras_of, freed_error, note_view, rebuild_result, restore, save, save_result
 from .modes import modes, no_grad
+from .writes import mark_written, source_line
 
 
 class FunctionCtx(Node):

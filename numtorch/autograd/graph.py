@@ -7,17 +7,15 @@ produced, only its memory: a node that owned the tensor that owns it would be a 
 """
 from __future__ import annotations
 
-import sys
-import traceback
 import weakref
-from sys import getrefcount
 
 from ..arrays import raw_array
 from ..devices import cpu
 from ..layout import formatted
-from ..storage import Storage
-from ..tensor import Tensor, lasting, new, wrap
+from ..tensor import Tensor, lasting, wrap
+from .hooks import HookTable, NodeHook
 from .modes import RARE, modes, saved_tensors_hooks
+from .writes import source_line
 
 
 class Node:
@@ -91,7 +89,7 @@ class Node:
             >>> y.backward()
             tensor(2.) tensor(1.)
         """
-        return _add_hook(self, _NodeHook(hook))
+        return add_hook(self, NodeHook(hook))
 
     def register_prehook(self, hook):
         """Have a function called before this node's backward.
@@ -116,7 +114,7 @@ class Node:
                 replaced = hook(tuple(grad))
                 return None if replaced is None else list(replaced)
             return _first(hook((grad,)))
-        return _add_hook(self, run)
+        return add_hook(self, run)
 
     def __repr__(self):
         return f"<{self.name()} object at {id(self):#x}>"
@@ -138,17 +136,13 @@ def extras_of(node) -> _Extras:
     return node.extras
 
 
+def add_hook(node, hook):
+    """Have a hook called with a node's gradient; the handle that takes it off."""
+    return extras_of(node).hooks.add(hook)
+
+
 def _first(result):
     return result[0] if isinstance(result, tuple) else result
-
-
-class _NodeHook:
-    """Marks a hook that wants gradients of inputs and outputs, run after backward."""
-
-    __slots__ = ("function",)
-
-    def __init__(self, function):
-        self.function = function
 
 
 class Leaf(Node):
@@ -181,7 +175,7 @@ class Leaf(Node):
         """Have `hook((), grad_outputs)` called after a gradient has been added to the tensor's `.grad`."""
         if self.post_hooks is None:
             self.post_hooks = HookTable()
-        return self.post_hooks.add(_NodeHook(hook))
+        return self.post_hooks.add(NodeHook(hook))
 
 
 class Output(Node):
@@ -200,70 +194,6 @@ def attach_outputs(node, tensors) -> None:
     """Make `node` the origin of several tensors."""
     for index, tensor in enumerate(tensors):
         tensor.node = Output(node, index)
-
-
-# ---------------------------------------------------------------- hooks
-class RemovableHandle:
-    """What registering a hook returns: `remove()` takes the hook off; as a context manager, on leaving.
-
-    Args:
-        hooks: the table that the hook is in.
-
-    Example:
-        >>> import numtorch as torch
-        >>> x = torch.tensor(3., requires_grad=True)
-        >>> with x.register_hook(lambda grad: grad * 10):
-        ...     (x * x).backward()
-        >>> (x * x).backward()
-        >>> x.grad
-        tensor(66.)
-    """
-
-    _next_id = 0
-
-    def __init__(self, hooks):
-        self._hooks = weakref.ref(hooks) if isinstance(hooks, HookTable) else lambda: hooks
-        self.id = RemovableHandle._next_id
-        RemovableHandle._next_id += 1
-
-    def remove(self) -> None:
-        """Take the hook off.
-
-        Example:
-            >>> import numtorch as torch
-            >>> x = torch.tensor(3., requires_grad=True)
-            >>> x.register_hook(lambda grad: grad * 10).remove()
-            >>> (x * x).backward()
-            >>> x.grad
-            tensor(6.)
-        """
-        hooks = self._hooks()
-        if hooks is not None:
-            hooks.pop(self.id, None)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        self.remove()
-
-
-class HookTable(dict):
-    """Hooks by the number of their handle, in the order they were registered."""
-
-    __slots__ = ("__weakref__",)
-
-    def add(self, hook) -> RemovableHandle:
-        handle = RemovableHandle(self)
-        self[handle.id] = hook
-        return handle
-
-
-def _add_hook(node, hook):
-    return extras_of(node).hooks.add(hook)
-
-
-add_hook = _add_hook
 
 
 # ---------------------------------------------------------------- saved tensors
@@ -349,43 +279,6 @@ def _modified(tensor, version, node):
     return RuntimeError("\n".join(lines))
 
 
-class _Traced(str):
-    """The name of an op that wrote in anomaly mode, with the source line. The next writer's name takes its place."""
-
-    __slots__ = ("line",)
-
-
-def source_line() -> str:
-    """Where the user's code is now: the innermost frame outside this package."""
-    package = __name__.split(".")[0]
-    frame = innermost = sys._getframe(1)
-    while frame is not None and _is_ours(frame.f_globals.get("__name__"), package):
-        frame = frame.f_back
-    return "".join(traceback.format_list(traceback.extract_stack(frame or innermost, limit=1)))
-
-
-def _is_ours(module, package):
-    """Whether a frame's module belongs to the package; functions made of source text (an op's) have no module name."""
-    return module is None or module == package or module.startswith(package + ".")
-
-
-def check_mode(storage, op_name) -> None:
-    """Raise RuntimeError for a write outside of inference mode to what was made in it."""
-    if storage.inference and not modes.inference:
-        raise RuntimeError(f"Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
-                           f"normal tensor before doing inplace update. ({op_name})")
-
-
-def mark_written(storage, op_name) -> None:
-    """Note an in-place write, before it: the version counter, the op, and in anomaly mode the line."""
-    check_mode(storage, op_name)
-    storage.version += 1
-    storage.writer = op_name
-    if modes.anomaly:
-        storage.writer = _Traced(op_name)
-        storage.writer.line = source_line()
-
-
 def freed_error():
     return RuntimeError("Trying to backward through the graph a second time (or directly access saved tensors after they have "
                         "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
@@ -393,46 +286,7 @@ def freed_error():
                         "or if you need to access saved tensors after calling backward.")
 
 
-def note_view(source, view, origin=None) -> None:
-    """Let writes to a tensor or to this view of it be noticed by the other. `origin` says why the view's own history is not that of
-    a view op, if it is not."""
-    view._base = base = source if source._base is None else source._base
-    base.__dict__.setdefault("_views", []).append(weakref.ref(view))
-    if origin is not None:
-        view._origin = origin
-
-
-# ---------------------------------------------------------------- gradients
-def _references(tensor):
-    """The reference counts of a tensor and of its storage, as seen from a function two calls away from the holder."""
-    return getrefcount(tensor), getrefcount(tensor.storage)
-
-
-def _seen_from_caller(tensor):
-    return _references(tensor)
-
-
-def _calibrate():
-    """What `_references` counts for a tensor that only its holder and one caller know (this differs between Pythons)."""
-    storage = Storage(0, 0, None)
-    tensor = wrap(storage, 0, None)
-    del storage
-    return _seen_from_caller(tensor)
-
-
-_TENSOR, _STORAGE = _calibrate()
-
-
-def owned(grad, layout=None) -> bool:
-    """Whether a gradient that the caller was handed by its only holder may be kept or added to in place.
-
-    True when no other tensor, view, array or list refers to it or to its memory, and it is of `layout`, row-major when None.
-    """
-    tensor, storage = _references(grad)
-    return tensor <= _TENSOR + 1 and storage <= _STORAGE + grad.storage.pooled \
-        and (grad.layout.contiguous if layout is None else grad.layout is layout)
-
-
+# ---------------------------------------------------------------- ops made of ops
 class GraphNode(Node):
     """A recorded call of an op whose backward is made of ops: `vjp(node, grad) -> gradients`, with what it asked to save.
 
@@ -513,6 +367,15 @@ def rebuild_result(kept, node, index=0):
     return out
 
 
+def note_view(source, view, origin=None) -> None:
+    """Let writes to a tensor or to this view of it be noticed by the other. `origin` says why the view's own history is not that of
+    a view op, if it is not."""
+    view._base = base = source if source._base is None else source._base
+    base.__dict__.setdefault("_views", []).append(weakref.ref(view))
+    if origin is not None:
+        view._origin = origin
+
+
 def recording(*tensors) -> bool:
     """Whether a call on these tensors must be recorded."""
     for tensor in tensors:
@@ -521,4 +384,4 @@ def recording(*tensors) -> bool:
     return False
 
 
-__all__ = ["GraphNode", "Leaf", "Node", "Output", "Tensor", "new", "saved_tensors_hooks"]
+__all__ = ["GraphNode", "Leaf", "Node", "Output", "saved_tensors_hooks"]

@@ -7,8 +7,8 @@ from __future__ import annotations
 import threading
 from collections import namedtuple
 
-from . import graph
-from .graph import RemovableHandle
+from . import graph, writes
+from .hooks import RemovableHandle
 from .modes import modes, saved_tensors_hooks
 
 GradientEdge = namedtuple("GradientEdge", ["node", "output_nr", "ownership_token"], defaults=[None])
@@ -68,7 +68,7 @@ def increment_version(tensor) -> None:
         1
     """
     for each in (tensor,) if hasattr(tensor, "storage") else tensor:
-        graph.mark_written(each.storage, "increment_version")
+        writes.mark_written(each.storage, "increment_version")
 
 
 class save_on_cpu(saved_tensors_hooks):

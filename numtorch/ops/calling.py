@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import inspect
 
-from ..autograd.graph import mark_written
 from ..autograd.modes import PLAIN, modes
+from ..autograd.writes import mark_written
 from ..scalars import NUMBERS, number
 from ..tensor import Tensor, empty
 from .generate import ALLOCATION, allocation, make

@@ -1,8 +1,9 @@
 """Copies, casts and fills: what moves elements without computing with them."""
 from __future__ import annotations
 
-from ..autograd.graph import GraphNode, Leaf, mark_written, recording
+from ..autograd.graph import GraphNode, Leaf, recording
 from ..autograd.modes import modes
+from ..autograd.writes import mark_written
 from ..devices import cpu
 from ..dtypes import as_dtype
 from ..dtypes import dtype as dtype_class

@@ -1,8 +1,9 @@
 """Tables of vectors looked up by index: embeddings, bags of them, and one-hot vectors."""
 from __future__ import annotations
 
-from ..autograd.graph import GraphNode, mark_written, recording
+from ..autograd.graph import GraphNode, recording
 from ..autograd.modes import modes, no_grad
+from ..autograd.writes import mark_written
 from ..devices import cpu
 from ..dtypes import float32, float64, int32, int64
 from ..layout import Layout

@@ -4,8 +4,9 @@
 """
 from __future__ import annotations
 
-from ..autograd.graph import GraphNode, mark_written, recording
+from ..autograd.graph import GraphNode, recording
 from ..autograd.modes import modes
+from ..autograd.writes import mark_written
 from ..layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
 from ..scalars import number
 from ..tensor import Tensor, empty

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import operator
 
-from ..autograd.graph import mark_written
 from ..autograd.modes import modes
+from ..autograd.writes import mark_written
 from ..dtypes import bool_, int32, int64, uint8
 from ..exchange import make
 from ..layout import Layout

@@ -7,7 +7,8 @@ from __future__ import annotations
 import ctypes
 import threading
 
-from ..autograd.graph import GraphNode, check_mode, mark_written, recording
+from ..autograd.graph import GraphNode, recording
+from ..autograd.writes import check_mode, mark_written
 from ..dtypes import int32, int64
 from ..tensor import Tensor
 from .backends import kernels

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 
-from ..autograd.graph import GraphNode, mark_written, recording
+from ..autograd.graph import GraphNode, recording
 from ..autograd.modes import no_grad
+from ..autograd.writes import mark_written
 from ..devices import cpu
 from ..dtypes import dtype as named
 from ..dtypes import float64

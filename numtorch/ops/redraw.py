@@ -3,8 +3,9 @@ from __future__ import annotations
 
 import math
 
-from ..autograd.graph import GraphNode, mark_written
+from ..autograd.graph import GraphNode
 from ..autograd.modes import modes
+from ..autograd.writes import mark_written
 from ..devices import cpu
 from ..dtypes import finfo, float64, integer_limits
 from ..layout import Layout

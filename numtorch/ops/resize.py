@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import warnings
 
-from ..autograd.graph import check_mode
+from ..autograd.writes import check_mode
 from ..devices import cpu
 from ..dtypes import can_cast
 from ..layout import Layout, as_shape, formatted

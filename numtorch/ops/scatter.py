@@ -1,7 +1,8 @@
 """gather and scatter: an index for every element along one dimension, read, written, added and reduced; index_reduce."""
 from __future__ import annotations
 
-from ..autograd.graph import GraphNode, mark_written, recording
+from ..autograd.graph import GraphNode, recording
+from ..autograd.writes import mark_written
 from ..dtypes import integer_limits
 from ..layout import Layout, broadcast_shapes, wrap_dim
 from ..scalars import number

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import functools
 
-from ..autograd.graph import Node, extras_of, freed_error, rebuild_result, restore, save, save_result, source_line
+from ..autograd.graph import Node, extras_of, freed_error, rebuild_result, restore, save, save_result
 from ..autograd.modes import RARE, modes
+from ..autograd.writes import source_line
 from ..storage import ring_for
 from ..tensor import Tensor, empty, new, wrap
 from .expression import evaluate

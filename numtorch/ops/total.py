@@ -5,8 +5,9 @@ Used where all operands lie alike in float32 or float64; anything else is the op
 from __future__ import annotations
 
 from ..arrays import raw_array
-from ..autograd.graph import Node, extras_of, freed_error, restore, save, source_line
+from ..autograd.graph import Node, extras_of, freed_error, restore, save
 from ..autograd.modes import RARE, modes
+from ..autograd.writes import source_line
 from ..kernels.binding import ScalarBody
 from ..layout import Layout
 from ..scalars import number

@@ -5,7 +5,8 @@ from collections import defaultdict
 from copy import deepcopy
 from itertools import chain
 
-from ..autograd.graph import HookTable, Leaf
+from ..autograd.graph import Leaf
+from ..autograd.hooks import HookTable
 from ..autograd.modes import enable_grad, no_grad
 from ..exchange import from_dlpack
 from ..tensor import Tensor

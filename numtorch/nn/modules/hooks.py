@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import warnings
 
-from ...autograd.graph import GraphNode, HookTable, attach_outputs
+from ...autograd.graph import GraphNode, attach_outputs
+from ...autograd.hooks import HookTable
 from ...autograd.modes import modes
 from ...tensor import view_of
 from ...tree import map_tensors, tensors_in

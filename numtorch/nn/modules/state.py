@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, namedtuple
 
-from ...autograd.graph import HookTable
+from ...autograd.hooks import HookTable
 from ...autograd.modes import no_grad
 from ...tensor import Tensor
 from ..parameter import Parameter

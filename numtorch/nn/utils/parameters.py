@@ -5,8 +5,8 @@ import warnings
 
 import numpy as np
 
-from ...autograd.graph import mark_written
 from ...autograd.modes import no_grad
+from ...autograd.writes import mark_written
 from ...devices import cpu
 from ...dtypes import uint8
 from ...exchange import make
