@@ -9,7 +9,7 @@ import builtins as _builtins
 import importlib as _importlib
 
 from . import autograd
-from .ops import inplace as _inplace, redraw as _redraw, restride as _restride
+from .ops import conversion as _conversion, inplace as _inplace, redraw as _redraw, restride as _restride
 from .ops.describe import describe_waiting as _describe_waiting
 from .autograd.api import Variable
 from .autograd.modes import (enable_grad, inference_mode, is_anomaly_check_nan_enabled, is_anomaly_enabled, is_grad_enabled,
@@ -28,7 +28,9 @@ from .ops.comparison import (bitwise_and, bitwise_left_shift, bitwise_not, bitwi
 from .ops.addmm import addbmm, addmm, addmv, addr, baddbmm
 from .ops.contract import (bmm, chain_matmul, dot, matmul, mm, mv, outer)
 from .ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
-from .ops.copy import clone, detach, fill
+from .ops.assign import fill
+from .ops.copy import clone
+from .ops.detach import detach
 from .ops.counting import arange, linspace, logspace, range_inclusive as range
 from .ops.creation import (as_tensor, asarray, empty, empty_like, empty_strided, eye, full, full_like, ones, ones_like,
                            scalar_tensor, tensor, zeros, zeros_like)

@@ -47,6 +47,7 @@ def test_readme_tour():
     assert runner.summarize(verbose=False).failed == 0, "".join(output)
 
 
+@pytest.mark.filterwarnings("ignore:.*deprecated")         # of the deprecated ones
 def test_examples_in_docstrings():
     """Every example of a docstring runs, and gives what it says."""
     runner, output = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS), []

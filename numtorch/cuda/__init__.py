@@ -12,7 +12,7 @@ from .. import storage as _storage
 from ..devices import device as _device
 from ..kernels.cuda.environment import Unavailable
 from ..kernels.cuda.runtime import runtime
-from ..ops.copy import register
+from ..ops.op import register
 
 __all__ = ["current_device", "device", "device_count", "get_device_capability", "get_device_name", "init", "is_available",
            "is_initialized", "set_device", "synchronize"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..layout import wrap_dim
 from ..ops import activation
+from ..ops.assign import copy_
 from ..ops.bounds import clamp_both
-from ..ops.copy import copy_
 from ..ops.creation import empty_like
 from ..ops.elementary import tanh
 from ..ops.view import reshape

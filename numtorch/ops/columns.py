@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..autograd.graph import GraphNode, recording
 from ..layout import Layout
 from ..tensor import Tensor, view_of
-from .copy import filled
+from .assign import filled
 from .pad import pad
 from .slicing import narrow
 from .view import reshape, squeeze, unsqueeze

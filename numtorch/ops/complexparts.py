@@ -6,9 +6,10 @@ from ..autograd.modes import modes
 from ..layout import Layout, broadcast_shapes
 from ..tensor import Tensor, empty, view_of, wrap
 from .arithmetic import where
-from .copy import copy_, plan_copy, register
+from .assign import copy_
+from .copy import plan_copy
 from .elementary import PI, atan2
-from .op import as_operand, method, new_plan_table, registry
+from .op import as_operand, method, new_plan_table, register, registry
 from .pointwise import pointwise
 from .resize import into
 from .slicing import select

@@ -10,9 +10,8 @@ from ..storage import ring_for, take
 from ..tensor import Tensor
 from . import arithmetic
 from .backends import kernels
-from .copy import register
 from .generate import ALLOCATION, allocation, make
-from .op import method, new_plan_table, registry
+from .op import method, new_plan_table, register, registry
 from .total import total
 from .view import expand, reshape, transpose, unsqueeze
 

@@ -10,8 +10,8 @@ from ..dtypes import float32, uint8
 from ..layout import Layout, contiguous_format, format_of, formatted
 from ..tensor import Tensor, empty
 from .backends import kernels
-from .copy import contiguous, copy_elements, register
-from .op import new_plan_table
+from .copy import contiguous, copy_elements
+from .op import new_plan_table, register
 from .pad import pad
 from .reduction import SUM
 from .view import squeeze

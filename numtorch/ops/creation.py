@@ -10,9 +10,10 @@ from ..layout import Layout, as_shape, formatted
 from ..scalars import number
 from ..tensor import Tensor, fresh, view_of
 from ..viewalgebra import diagonal
+from .assign import ONE, ZERO, filled, filled_from
 from .backends import placed
-from .copy import ONE, ZERO, clone, copy_elements, filled, filled_from, register, to_device, to_dtype
-from .op import method, new_plan_table
+from .copy import clone, copy_elements, to_device, to_dtype
+from .op import method, new_plan_table, register
 from .resize import into
 
 

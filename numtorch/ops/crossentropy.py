@@ -15,9 +15,9 @@ from ..tensor import Tensor, empty
 from . import comparison, counting
 from .arithmetic import add, div, mul, sub, where
 from .backends import kernels
-from .copy import contiguous, register, to_dtype
+from .copy import contiguous, to_dtype
 from .loss import check_reduction
-from .op import new_plan_table
+from .op import new_plan_table, register
 from .reduction import SUM
 from .softmax import log_softmax, softmax
 from .view import movedim, reshape

@@ -9,8 +9,9 @@ from ..dtypes import bool_, float32, float64, int64
 from ..layout import Layout, wrap_dim
 from ..tensor import Tensor, empty
 from . import arithmetic, comparison, reduce
+from .assign import filled
 from .backends import kernels
-from .copy import clone, contiguous, filled, to_dtype
+from .copy import clone, contiguous, to_dtype
 from .counting import linspace
 from .creation import as_tensor, zeros
 from .gather import index_values

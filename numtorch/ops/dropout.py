@@ -9,8 +9,9 @@ from ..dtypes import bool_
 from ..layout import Layout
 from ..tensor import Tensor, empty
 from .arithmetic import add, mul, sub
+from .assign import copy_
 from .backends import kernels
-from .copy import contiguous, copy_
+from .copy import contiguous
 from .generator import default_generator
 from .op import new_plan_table
 from .pointwise import pointwise

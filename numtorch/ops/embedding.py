@@ -9,13 +9,14 @@ from ..dtypes import float32, float64, int32, int64
 from ..layout import Layout
 from ..tensor import Tensor, empty
 from . import arithmetic, bounds, comparison, reduce
+from .assign import filled
 from .backends import kernels
-from .copy import contiguous, filled, register, to_dtype
+from .copy import contiguous, to_dtype
 from .counting import arange
 from .distinct import bincount, unique
 from .gather import index_add, index_plan, index_values, out_of_self, put_values, spread
 from .indexed import check_index, run_indexed, run_marking, run_through
-from .op import new_plan_table
+from .op import new_plan_table, register
 from .order import searchsorted
 from .scatter import scatter_reduce
 from .view import expand, reshape, unsqueeze

@@ -11,8 +11,9 @@ from ..layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
 from ..scalars import number
 from ..tensor import Tensor, empty
 from . import arithmetic
+from .assign import copy_, filled
 from .backends import kernels
-from .copy import clone, copy_, filled, to_dtype
+from .copy import clone, to_dtype
 from .indexed import (
     apart,
     at_least_1d,

@@ -15,9 +15,10 @@ from ..dtypes import float32, float64, int64
 from ..layout import Layout
 from ..tensor import Tensor, empty
 from .arithmetic import mul, remainder, sub
+from .assign import filled
 from .backends import kernels
 from .contract import matmul
-from .copy import contiguous, filled, to_dtype
+from .copy import contiguous, to_dtype
 from .counting import arange
 from .creation import ones
 from .join import cat

@@ -19,10 +19,11 @@ from ..tensor import Tensor, view_of
 from ..viewalgebra import expand as expand_layout
 from ..viewalgebra import try_view, view_function
 from . import comparison, reduce
-from .copy import clone, contiguous, copy_, copy_elements, register, to_dtype
+from .assign import copy_
+from .copy import clone, contiguous, copy_elements, to_dtype
 from .gather import fit_value, index_values, put_values
 from .mask import masked_scatter_, nonzero, replace_where, select_true
-from .op import method
+from .op import method, register
 from .parts import unbind
 from .view import reshape, reshape_vjp, unsqueeze
 from .viewing import make_view, separate

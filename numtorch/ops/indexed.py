@@ -12,8 +12,8 @@ from ..autograd.writes import check_mode, mark_written
 from ..dtypes import int32, int64
 from ..tensor import Tensor
 from .backends import kernels
-from .copy import clone, contiguous, register
-from .op import method, new_plan_table
+from .copy import clone, contiguous
+from .op import method, new_plan_table, register
 from .resize import into
 from .view import unsqueeze
 from .writing import check_inplace_allowed, overlap_partly, rebase_history

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .activation import hardshrink
-from .copy import copy_
+from .assign import copy_
 from .elementary import polygamma
 from .floats import nextafter
 from .numbers import float_power, logit, nan_to_num

@@ -10,9 +10,9 @@ from ..kernels.walk import merge
 from ..layout import Layout, format_of, formatted, wrap_dim
 from ..tensor import Tensor, empty
 from .backends import kernels
-from .copy import plan_copy, register, to_dtype
+from .copy import plan_copy, to_dtype
 from .indexed import MOST_ADDRESSES, table_of
-from .op import new_plan_table
+from .op import new_plan_table, register
 from .resize import into
 from .slicing import narrow, select
 from .view import expand, reshape, unsqueeze

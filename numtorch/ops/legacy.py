@@ -7,7 +7,7 @@ from ..dtypes import set_default_dtype
 from ..exchange import make
 from ..storage import Storage
 from ..tensor import Tensor
-from .copy import copy_
+from .assign import copy_
 from .op import method
 
 

@@ -8,8 +8,8 @@ from ..tensor import Tensor, empty, new
 from . import arithmetic
 from .backends import kernels
 from .contract import Product, check_operands, kernel_dtype, matmul, mm, operand_layouts
-from .copy import contiguous, register
-from .op import PlanTable, new_plan_table
+from .copy import contiguous
+from .op import PlanTable, new_plan_table, register
 from .reduction import SUM
 from .view import reshape, transpose
 

@@ -8,10 +8,11 @@ from ..layout import Layout, broadcast_shapes
 from ..tensor import Tensor, empty, view_of
 from . import comparison
 from .arithmetic import where
+from .assign import copy_, filled
 from .backends import kernels
-from .copy import contiguous, copy_, filled, register
+from .copy import contiguous
 from .indexed import apart, begin_write, end_write, finish, out_of_place, run_counting
-from .op import method, new_plan_table
+from .op import method, new_plan_table, register
 from .pointwise import pointwise
 from .slicing import narrow
 from .view import expand, reshape, view

@@ -8,10 +8,10 @@ from ..layout import wrap_dim
 from ..tensor import Tensor
 from . import lapack
 from .contract import chain_matmul, matmul
-from .copy import register, to_dtype
+from .copy import to_dtype
 from .creation import eye
 from .factorise import eigvalsh, svdvals
-from .op import method
+from .op import method, register
 from .products import cross as old_cross
 from .reduce import amax, amin, norm, sum
 from .resize import into

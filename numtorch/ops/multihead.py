@@ -16,12 +16,12 @@ from ..tensor import Tensor, empty, wrap
 from .arithmetic import add, mul
 from .attention import gradient_formula, make_plan, run_backward, run_forward, scaled_dot_product_attention
 from .contract import bmm
-from .copy import contiguous, register
+from .copy import contiguous
 from .creation import zeros
 from .dropout import dropout
 from .join import cat
 from .linear import linear
-from .op import new_plan_table
+from .op import new_plan_table, register
 from .operators import masked_fill
 from .parts import chunk, split
 from .reduce import mean

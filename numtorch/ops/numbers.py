@@ -7,8 +7,9 @@ from ..dtypes import finfo
 from ..kernels import vectormath
 from ..tensor import Tensor
 from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, UNORDERED, conj, where
+from .assign import copy_
 from .bounds import clamp_high, clamp_low, maximum
-from .copy import contiguous, copy_
+from .copy import contiguous
 from .elementary import LN2, PI, cos, exp, exp2, log, log1p, sin, sqrt
 from .op import as_operand, method, registry, result_dtype
 from .operators import sub

@@ -94,6 +94,20 @@ class Op:
         return self.function(*args, **kwargs)
 
 
+class _Function:
+    """A named entry of the registry for what is not an elementwise record."""
+
+    def __init__(self, name, function):
+        self.name, self.function = name, function
+        registry[name] = self
+
+
+def register(function, name=None):
+    """Enter a plain function into the registry, where lower files find it by name."""
+    _Function(name or function.__name__, function)
+    return function
+
+
 # ---------------------------------------------------------------- promotion
 def result_dtype(layouts) -> dtype:
     """The dtype of an arithmetic result, by PyTorch's rules.

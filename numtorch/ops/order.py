@@ -8,8 +8,9 @@ from ..dtypes import float32, float64, int32, int64, uint8
 from ..layout import Layout, wrap_dim
 from ..tensor import Tensor, empty
 from . import arithmetic, bounds, comparison, reduce, rounding
+from .assign import filled
 from .backends import kernels
-from .copy import contiguous, filled, to_dtype
+from .copy import contiguous, to_dtype
 from .creation import as_tensor
 from .op import method, new_plan_table, result_dtype
 from .resize import into

@@ -9,7 +9,7 @@ from ..autograd.graph import GraphNode, Output
 from ..autograd.modes import modes
 from ..layout import wrap_dim
 from ..tensor import Tensor
-from .copy import filled
+from .assign import filled
 from .join import cat, stack
 from .op import method
 from .slicing import slice_view

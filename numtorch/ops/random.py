@@ -17,10 +17,10 @@ from ..tensor import empty as empty_tensor
 from . import reduce
 from .backends import kernels, placed
 from .complexparts import view_as_complex
-from .copy import contiguous, copy_elements, register, to_device, to_dtype
+from .copy import contiguous, copy_elements, to_device, to_dtype
 from .creation import checked_shape, finish_made, like_layout
 from .generator import claim
-from .op import method, new_plan_table
+from .op import method, new_plan_table, register
 from .order import topk
 from .resize import into
 

@@ -8,8 +8,8 @@ from ..dtypes import as_dtype
 from ..layout import as_shape, wrap_dims
 from ..tensor import Tensor
 from . import arithmetic, comparison, elementary
-from .copy import register, to_dtype
-from .op import method, registry
+from .copy import to_dtype
+from .op import method, register, registry
 from .reduction import ALL, ANY, COUNT, MAX, MEAN, MIN, NANSUM, NORM, PROD, SUM, VAR, layout_of
 from .resize import into
 from .slicing import narrow

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from ..tensor import Tensor
-from .copy import clone, copy_
+from .assign import copy_
+from .copy import clone
 from .op import method
 from .slicing import as_strided, diagonal, select, slice_view
 

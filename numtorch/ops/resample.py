@@ -13,8 +13,9 @@ from ..autograd.graph import GraphNode, recording
 from ..dtypes import uint8
 from ..layout import Layout, format_of, formatted
 from ..tensor import Tensor, empty
+from .assign import filled
 from .backends import kernels
-from .copy import contiguous, filled
+from .copy import contiguous
 from .op import new_plan_table
 
 _plans = new_plan_table()

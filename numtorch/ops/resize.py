@@ -14,8 +14,8 @@ from ..dtypes import can_cast
 from ..layout import Layout, as_shape, formatted
 from ..storage import Storage, new_storage
 from ..tensor import Tensor, fresh
-from .copy import copy_, register
-from .op import method
+from .assign import copy_
+from .op import method, register
 
 
 def _take_on(x, layout, name):

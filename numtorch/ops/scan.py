@@ -8,8 +8,9 @@ from ..dtypes import as_dtype, bool_, int64
 from ..layout import Layout, wrap_dim
 from ..tensor import Tensor, empty
 from . import arithmetic, comparison, elementary
+from .assign import copy_, filled
 from .backends import kernels
-from .copy import contiguous, copy_, copy_elements, filled, to_dtype
+from .copy import contiguous, copy_elements, to_dtype
 from .indexed import into_fresh
 from .join import cat
 from .op import method, new_plan_table

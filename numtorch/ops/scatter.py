@@ -8,8 +8,9 @@ from ..layout import Layout, broadcast_shapes, wrap_dim
 from ..scalars import number
 from ..tensor import Tensor, empty
 from . import arithmetic, bounds, comparison
+from .assign import copy_, filled
 from .backends import kernels
-from .copy import clone, copy_, filled, register, to_dtype
+from .copy import clone, to_dtype
 from .gather import out_of_self, write_values
 from .indexed import (
     apart,
@@ -24,7 +25,7 @@ from .indexed import (
     run_indexed,
     same_dtype,
 )
-from .op import as_operand, method, new_plan_table
+from .op import as_operand, method, new_plan_table, register
 from .reduce import aminmax
 from .slicing import narrow
 from .view import expand, reshape, unsqueeze

@@ -6,8 +6,8 @@ from operator import index as as_index
 from .. import viewalgebra as algebra
 from ..layout import as_shape
 from ..tensor import Tensor
-from .copy import clone, register
-from .op import method, registry
+from .copy import clone
+from .op import method, register, registry
 from .viewing import make_view, separate
 
 

@@ -9,9 +9,9 @@ from ..layout import Layout, wrap_dim, wrap_dims
 from ..tensor import Tensor, empty
 from .arithmetic import mul, sub
 from .backends import kernels
-from .copy import contiguous, register, to_dtype
+from .copy import contiguous, to_dtype
 from .elementary import exp, log
-from .op import method, new_plan_table, registry
+from .op import method, new_plan_table, register, registry
 from .reduction import MAX, SUM
 from .view import permute, reshape, squeeze
 

@@ -5,7 +5,8 @@ from ..dtypes import get_default_dtype
 from ..layout import wrap_dim
 from ..tensor import Tensor
 from . import arithmetic, bounds, comparison, elementary, reduce
-from .copy import copy_, to_dtype
+from .assign import copy_
+from .copy import to_dtype
 from .op import method
 from .resize import into
 from .slicing import diagonal

@@ -10,8 +10,9 @@ from ..dtypes import int64, promote_types
 from ..exchange import make
 from ..layout import Layout, wrap_dim
 from ..tensor import Tensor, empty, view_of
+from .assign import copy_, filled
 from .backends import kernels
-from .copy import clone, contiguous, copy_, copy_elements, filled
+from .copy import clone, contiguous, copy_elements
 from .indexed import begin_write, end_write
 from .join import _tensors_of
 from .op import method, new_plan_table

@@ -6,7 +6,7 @@ from math import prod
 from ..dtypes import int64
 from ..layout import Layout
 from ..tensor import Tensor
-from .copy import filled
+from .assign import filled
 from .scatter import scatter
 from .view import reshape
 from .window import pair

@@ -8,8 +8,8 @@ from .. import viewalgebra as algebra
 from ..dtypes import dtype as dtype_class
 from ..layout import as_shape, wrap_dim
 from ..tensor import Tensor, view_of
-from .copy import contiguous, register
-from .op import method, registry
+from .copy import contiguous
+from .op import method, register, registry
 from .viewing import make_view
 
 

@@ -13,9 +13,10 @@ from ..autograd.modes import modes
 from ..kernels.binding import ScalarBody
 from ..layout import Layout
 from ..tensor import Tensor, bare, lasting, view_of
+from .assign import filled
 from .backends import kernels
-from .copy import clone, contiguous, copy_elements, filled, register
-from .op import new_plan_table, registry
+from .copy import clone, contiguous, copy_elements
+from .op import new_plan_table, register, registry
 from .writing import live_views
 
 

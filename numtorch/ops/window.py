@@ -11,8 +11,9 @@ from ..autograd.graph import GraphNode, recording
 from ..dtypes import int64
 from ..layout import Layout, contiguous_format, format_of, formatted, ints
 from ..tensor import Tensor, empty
+from .assign import filled
 from .backends import kernels
-from .copy import contiguous, filled, in_format
+from .copy import contiguous, in_format
 from .extremes import max as maximum
 from .op import new_plan_table
 from .reduce import amax, mean
