@@ -82,6 +82,7 @@ def test_indices_out_of_bounds(name, index):
 
 @pytest.mark.parametrize("index", [-1, -4, 3, 2])
 @pytest.mark.parametrize("name", OPS)
+@pytest.mark.filterwarnings("ignore:.*is in beta")         # PyTorch's
 def test_as_in_pytorch(name, index):
     torch = pytest.importorskip("torch")
     ours, theirs = (outcome(m, OPS[name][2], index) for m in (numtorch, torch))

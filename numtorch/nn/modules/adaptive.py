@@ -5,7 +5,7 @@ from collections import namedtuple
 
 from ...ops.comparison import ge, logical_and, lt
 from ...ops.extremes import argmax
-from ...ops.index import put_values
+from ...ops.gather import put_values
 from ...ops.join import cat
 from ...ops.softmax import log_softmax
 from .container import ModuleList, Sequential
