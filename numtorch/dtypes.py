@@ -102,11 +102,8 @@ complex64 = dtype("complex64", "complex", 8)
 complex128 = dtype("complex128", "complex", 16)
 
 ALL = tuple(dtype.by_name.values())
-ALIASES = {"bool": bool_, "half": float16, "float": float32, "double": float64, "short": int16, "int": int32,
-           "long": int64, "cfloat": complex64, "cdouble": complex128}
 
 _from_numpy = {d.numpy: d for d in ALL if d.numpy is not None}
-_from_python = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 
 def from_numpy(numpy_dtype) -> dtype:
@@ -179,8 +176,6 @@ def on_default_dtype_change(listener) -> None:
 # ---------------------------------------------------------------- promotion
 # PyTorch's lattice: within signed integers and floats the wider one wins; uint8 with a signed integer goes to the next
 # wider signed one; any integer yields to any float, any float to any complex that can hold its precision.
-_INTS = (int8, int16, int32, int64)
-_FLOATS = (float16, float32, float64)
 _LATE_UNSIGNED = (uint16, uint32, uint64)
 
 

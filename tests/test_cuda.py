@@ -98,6 +98,8 @@ table(
     variance_of_one=lambda torch, device: torch.ones(1, 3, device=device).var(0),
     variance_of_half=lifted(lambda torch, x: x.half().var(), (40,)),
     nothing_summed=lambda torch, device: torch.zeros(2, 0, device=device).sum(1),
+    next_number=lambda torch, device: torch.nextafter(torch.tensor([1.0, -2.5, 0.0], device=device), torch.ones(1, device=device)),
+    distances=lifted(lambda torch, x, y: torch.cdist(x, y, 1.0), (3, 2), (2, 2)),
     complex_sum=lifted(lambda torch, x: (x.to(torch.complex64) * 1j).sum(), (5,)),
 )
 

@@ -180,6 +180,10 @@ def test_distances():
         torch.cdist(torch.ones(2, 3), torch.ones(2, 3), compute_mode="by hand")
     with pytest.raises(RuntimeError, match="same number of columns"):
         torch.cdist(torch.ones(2, 3), torch.ones(2, 4))
+    for refused in (lambda x: torch.cdist(x, x), torch.pdist):
+        with pytest.raises(RuntimeError, match="only supports floating-point dtypes"):
+            refused(torch.ones(2, 3, dtype=torch.complex64))
+    assert torch.pdist(torch.zeros(1, 1 << 17, requires_grad=True)).shape == (0,)
 
 
 def test_many_distances(monkeypatch):

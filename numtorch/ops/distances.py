@@ -4,6 +4,7 @@ from __future__ import annotations
 from math import prod
 
 from ..autograd.graph import recording
+from ..devices import cpu
 from ..layout import Layout
 from ..tensor import Tensor, empty
 from .backends import kernels
@@ -33,7 +34,7 @@ def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necess
         (*, P, R).
 
     Raises:
-        RuntimeError: fewer than two dimensions, points of two sizes, or a negative p.
+        RuntimeError: fewer than two dimensions, no floating-point numbers, points of two sizes, or a negative p.
         ValueError: another compute_mode.
 
     Example:
@@ -45,6 +46,8 @@ def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necess
     for position, x in enumerate((x1, x2), 1):
         if x.layout.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, X{position} got: {x.layout.ndim}D")
+        if not x.layout.dtype.is_floating_point:
+            raise RuntimeError(f"cdist only supports floating-point dtypes, X{position} got: {x.layout.dtype.title}")
     if x1.layout.shape[-1] != x2.layout.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.layout.shape[-1]} X2: "
                            f"{x2.layout.shape[-1]}")
@@ -56,7 +59,7 @@ def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necess
     if p == 2 and compute_mode in _MODES and max(points, others) > _MODES[compute_mode]:
         return _euclidean(x1, x2)
     if not recording(x1, x2) and x1.layout.dtype is x2.layout.dtype and x1.layout.shape[:-2] == x2.layout.shape[:-2] \
-            and x1.layout.dtype.name in _KERNELS:
+            and _has_kernel(x1.layout) and x2.layout.device is cpu:
         return _run("pairs", x1, x2, float(p))
     some = max(1, _DIFFERENCES // max(1, others * features))
     parts = [norm(part.unsqueeze(-2) - x2.unsqueeze(-3), p, -1) for part in x1.split(some, -2)]
@@ -66,6 +69,10 @@ def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necess
 _KERNELS = frozenset(("float32", "float64"))             # what they take; others, and what is recorded, are differences in memory
 _COLUMNS = 2048                                          # differences from which turning a set over pays
 _plans = new_plan_table()
+
+
+def _has_kernel(layout):
+    return layout.device is cpu and layout.dtype.name in _KERNELS
 
 
 def _run(kind, x, y, p):
@@ -109,7 +116,7 @@ def pdist(input, p: float = 2.0) -> Tensor:
         (N (N - 1) / 2,), in the order of `triu_indices(N, N, 1)`.
 
     Raises:
-        RuntimeError: not a matrix, or a negative p.
+        RuntimeError: not a matrix of floating-point numbers, or a negative p.
 
     Example:
         >>> import numtorch as torch
@@ -118,12 +125,14 @@ def pdist(input, p: float = 2.0) -> Tensor:
     """
     if input.layout.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.layout.ndim}D")
+    if not input.layout.dtype.is_floating_point:
+        raise RuntimeError(f"pdist only supports floating-point dtypes, got: {input.layout.dtype.title}")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     count, features = input.layout.shape
-    if not recording(input) and input.layout.dtype.name in _KERNELS:
+    if not recording(input) and _has_kernel(input.layout):
         return _run("every_two", input, input, float(p))
-    if count * count * features > _PAIRS:
+    if count > 1 and count * count * features > _PAIRS:
         return cat([norm(input[i + 1:] - input[i], p, -1) for i in range(count - 1)])
     first, second = triu_indices(count, count, 1).unbind()
     return norm(input.index_select(0, first) - input.index_select(0, second), p, -1)

@@ -15,6 +15,7 @@ from ..scalars import number
 from ..tensor import Tensor, empty
 from .arithmetic import floor_divide, remainder
 from .backends import kernels
+from .copy import to_device
 from .numbers import ldexp
 from .op import common_device, method, new_plan_table, result_dtype
 from .resize import into, into_all
@@ -128,7 +129,7 @@ def _plan_next(first, second):
         strides = [broadcast_strides(layout, shape) for layout in (first, second)] + [(0,) * out.ndim] * 2 + [out.strides]
         prepared = kernels(device, "pointwise").plan_pointwise(
             ScalarBody(_next_word, word), (word, word, "int64", "int64"), (word,), shape, strides, compute=(word,) * 4, cost=4.0)
-    numbers = number(infinity), number(-1 << 8 * kind.itemsize - 1)
+    numbers = to_device(number(infinity), device), to_device(number(-1 << 8 * kind.itemsize - 1), device)
     return _next_plans.keep((first, second), (None if same else kind, out, numbers, prepared))
 
 
