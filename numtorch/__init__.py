@@ -8,7 +8,7 @@ This file holds the public names, nothing else. Where they come from: `ops/` (wh
 import builtins as _builtins
 import importlib as _importlib
 
-from . import autograd
+from . import autograd, pickling as _pickling
 from .ops import conversion as _conversion, inplace as _inplace, redraw as _redraw, restride as _restride
 from .ops.describe import describe_waiting as _describe_waiting
 from .autograd.api import Variable

@@ -11,7 +11,8 @@ import numpy as np
 
 from .dtypes import bool_, dtype, float64, int64
 from .layout import Layout
-from .tensor import READERS, Tensor, kept
+from .tensor import Tensor, kept
+from .values import READERS
 
 _WEAK = {bool: Layout.of(bool_, (), (), weak=True), int: Layout.of(int64, (), (), weak=True),
          float: Layout.of(float64, (), (), weak=True), complex: Layout.of(dtype.by_name["complex128"], (), (), weak=True)}

@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "numtorch"
 FLOORS = [
     ("dtypes", "devices"),
     ("kernels",),
-    ("layout", "viewalgebra", "storage", "arrays", "tensor", "scalars", "exchange"),
+    ("layout", "viewalgebra", "storage", "arrays", "tensor", "values", "pickling", "scalars", "exchange"),
     ("autograd",),
     ("printing", "ops"),
 ]

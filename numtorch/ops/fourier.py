@@ -9,11 +9,12 @@ import functools
 
 import numpy as np
 
+from ..arrays import host_array
 from ..autograd.graph import GraphNode, recording
 from ..devices import cpu
 from ..dtypes import as_dtype, get_default_dtype
 from ..layout import Layout, wrap_dim
-from ..tensor import Tensor, empty, host_array
+from ..tensor import Tensor, empty
 from . import lapack
 from .complexparts import real, view_as_complex, view_as_real
 from .copy import to_dtype

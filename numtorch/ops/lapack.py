@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import host_array
 from ..devices import cpu
 from ..exchange import copy_of, from_numpy
-from ..tensor import Tensor, host_array
+from ..tensor import Tensor
 from .copy import contiguous
 
 

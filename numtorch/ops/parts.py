@@ -157,7 +157,7 @@ def tensor_split(input, indices_or_sections, dim: int = 0):
     dim = wrap_dim(dim, input.layout.ndim)
     extent = input.layout.shape[dim]
     if isinstance(indices_or_sections, int) or (isinstance(indices_or_sections, Tensor) and not indices_or_sections.layout.ndim):
-        n = int(indices_or_sections)
+        n = indices_or_sections if isinstance(indices_or_sections, int) else int(indices_or_sections.item())
         if n <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {n}")
         if n <= extent and not extent % n:

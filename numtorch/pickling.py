@@ -1,0 +1,83 @@
+"""Tensors pickled and copied: `pickle`, `copy.copy` and `copy.deepcopy`."""
+from __future__ import annotations
+
+import ctypes
+from copy import deepcopy
+
+from .arrays import raw_array
+from .devices import cpu
+from .dtypes import dtype
+from .layout import Layout
+from .storage import new_storage
+from .tensor import Tensor, alias, lasting, new, wrap
+
+
+# ---------------------------------------------------------------- pickle
+def _reduce(self, protocol):
+    if self.layout.device is not cpu:
+        return _rebuild_on, (self.cpu(), str(self.layout.device), self.requires_grad)
+    words = raw_array(self).copy()                  # row-major; ascontiguousarray would make 0-dim ones 1-dim
+    return _rebuild, (type(self), self.layout.dtype, words, self.requires_grad, dict(_plain_state(self)))
+
+
+def _plain_state(self):
+    return {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
+
+
+def _rebuild(kind, dtype, words, requires_grad, state):
+    out = new(kind)
+    made = lasting(Layout.of(dtype, words.shape))
+    raw_array(made)[...] = words
+    out.storage, out.address, out.layout, out.node = made.storage, made.address, made.layout, None
+    out.__dict__.update(state)
+    return out.requires_grad_() if requires_grad else out
+
+
+def _rebuild_on(tensor, device, requires_grad):
+    out = tensor.to(device)
+    return out.requires_grad_() if requires_grad else out
+
+
+# ---------------------------------------------------------------- copy
+def _copy(self):
+    return alias(self, type(self))
+
+
+def _deepcopy(self, memo):
+    """A copy with memory of its own; tensors copied together share memory where the originals do.
+
+    Raises:
+        RuntimeError: a result that is part of a graph.
+    """
+    found = memo.get(id(self))
+    if found is not None:
+        return found
+    if not self.is_leaf:
+        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                           "moment; use detach() before copying a result.")
+    out = memo[id(self)] = new(type(self))
+    out.storage = _copied_storage(self.storage, memo)
+    out.address = out.storage.address + (self.address - self.storage.address)
+    out.layout, out.node = self.layout, None
+    out.__dict__.update(deepcopy(_plain_state(self), memo))
+    if self.requires_grad:
+        out.requires_grad_()
+        if self.grad is not None:
+            out.grad = deepcopy(self.grad, memo)
+    return out
+
+
+def _copied_storage(storage, memo):
+    """The copy of a storage for tensors that are copied together."""
+    found = memo.get(id(storage))
+    if found is None:
+        found = memo[id(storage)] = new_storage(storage.nbytes, storage.device)
+        if storage.device is cpu:
+            ctypes.memmove(found.address, storage.address, storage.nbytes)
+        else:
+            whole = Layout.of(dtype.by_name["uint8"], (storage.nbytes,), None, storage.device)
+            wrap(found, found.address, whole).copy_(wrap(storage, storage.address, whole))
+    return found
+
+
+Tensor.__reduce_ex__, Tensor.__copy__, Tensor.__deepcopy__ = _reduce, _copy, _deepcopy

@@ -1,0 +1,163 @@
+"""A tensor's elements for Python: as numbers and lists, as a NumPy array, as a buffer and as a DLPack capsule.
+
+The other way is in `exchange.py`.
+"""
+from __future__ import annotations
+
+import ctypes
+from struct import Struct
+
+from .arrays import host_array, readable_array
+from .devices import cpu
+from .dtypes import dtype
+from .tensor import Tensor
+
+READERS = {"float32": ctypes.c_float, "float64": ctypes.c_double, "int64": ctypes.c_int64, "int32": ctypes.c_int32,
+           "int16": ctypes.c_int16, "int8": ctypes.c_int8, "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16,
+           "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64, "bool": ctypes.c_bool}
+_LETTERS = {"float16": "e", "float32": "f", "float64": "d", "int64": "q", "int32": "i", "int16": "h", "int8": "b", "uint8": "B",
+            "uint16": "H", "uint32": "I", "uint64": "Q", "bool": "?"}
+_READ = {dtype.by_name[name]: reader.from_address for name, reader in READERS.items()}
+
+
+# ---------------------------------------------------------------- NumPy, lists, numbers
+def numpy(self, *, force: bool = False):
+    """A NumPy array over the same memory.
+
+    Args:
+        force: detach and copy to the CPU first where that is needed, instead of raising.
+
+    Raises:
+        TypeError: the tensor is on another device, or its dtype is bfloat16, which NumPy lacks.
+        RuntimeError: the tensor requires grad.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2.])
+        >>> x.numpy()[0] = 7
+        >>> x
+        tensor([7., 2.])
+    """
+    if self.layout.device is not cpu:
+        if not force:
+            raise TypeError(f"can't convert {self.layout.device} device type tensor to numpy. Use Tensor.cpu() to copy the "
+                            f"tensor to host memory first.")
+        return self.cpu().numpy(force=True)
+    if self.node is not None and not force:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    return host_array(self)
+
+
+def _as_array(self, dtype=None, copy=None):
+    array = self.numpy()
+    if dtype is not None and array.dtype != dtype:
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def _as_buffer(self, flags):
+    """The buffer protocol (Python 3.12 and later): a memoryview of the elements."""
+    return memoryview(self.numpy())
+
+
+def tolist(self):
+    """Nested lists of Python numbers (a number for a 0-dim tensor).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+    """
+    if self.layout.device is not cpu:
+        return self.cpu().tolist()
+    layout = self.layout
+    found = layout.views.get("tolist")
+    if found is None:
+        few = layout.ndim == 1 and layout.contiguous and 0 < layout.numel < 256 and layout.dtype.name in _LETTERS
+        words = f"{layout.numel}{_LETTERS[layout.dtype.name]}" if few else ""
+        found = layout.views["tolist"] = (Struct(words).unpack, ctypes.c_char * layout.nbytes) if few else ()
+    if not found:
+        return readable_array(self).tolist()
+    unpack, block = found                                # a vector of few needs no array
+    return list(unpack(block.from_address(self.address)))
+
+
+def item(self):
+    """The one element as a Python number.
+
+    Raises:
+        RuntimeError: there is not exactly one.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1.5]]).item()
+        1.5
+    """
+    layout = self.layout
+    if layout.numel != 1:
+        raise RuntimeError(f"a Tensor with {layout.numel} elements cannot be converted to Scalar")
+    if layout.device is not cpu:
+        return self.cpu().item()
+    read = _READ.get(layout.dtype)
+    return readable_array(self).item() if read is None else read(self.address).value
+
+
+def _as_bool(self):
+    if self.layout.numel == 1:
+        return bool(self.item())
+    if self.layout.numel == 0:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+    raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+
+
+def _only(self):
+    if self.layout.numel != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return self.item()
+
+
+def _as_float(self):
+    return float(_only(self))
+
+
+def _as_int(self):
+    return int(_only(self))
+
+
+def _as_complex(self):
+    return complex(_only(self))
+
+
+def _as_index(self):
+    if self.layout.numel != 1 or self.layout.dtype.category > 1:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(self.item())
+
+
+def _format(self, spec):
+    if self.layout.ndim == 0:
+        return self.item().__format__(spec)
+    return object.__format__(self, spec)
+
+
+# ---------------------------------------------------------------- DLPack
+def _dlpack_device(self):
+    return (1, 0) if self.layout.device is cpu else (2, self.layout.device.index or 0)
+
+
+def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    """A DLPack capsule over the same memory. Raises BufferError when the tensor requires grad or is not on the CPU."""
+    if self.node is not None:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if self.layout.device is not cpu:
+        raise BufferError(f"DLPack export is for CPU tensors; this one is on {self.layout.device}")
+    if self.layout.dtype.numpy is None:
+        raise BufferError("bfloat16 has no NumPy dtype to travel as; use .view(torch.uint16)")
+    return self.numpy().__dlpack__()
+
+
+Tensor.numpy, Tensor.tolist, Tensor.item = numpy, tolist, item
+Tensor.__array__, Tensor.__buffer__, Tensor.__format__ = _as_array, _as_buffer, _format
+Tensor.__bool__, Tensor.__float__, Tensor.__int__ = _as_bool, _as_float, _as_int
+Tensor.__complex__, Tensor.__index__ = _as_complex, _as_index
+Tensor.__dlpack__, Tensor.__dlpack_device__ = _dlpack, _dlpack_device
