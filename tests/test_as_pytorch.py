@@ -48,6 +48,9 @@ VALUES = {
     "in_place": (lambda t: [t.tensor([NAN, 1.0]).nan_to_num_(3.0).tolist(), t.nn.functional.leaky_relu_(t.tensor([-1.0, 1.0]), 0.5).tolist()], [[3.0, 1.0], [-0.5, 1.0]]),
     "slope_of_no_deviation": (lambda t: _grad_of(t, lambda x: (x * 2).std().backward()), [0.0, 0.0]),
     "cov_of_one": (lambda t: [list(t.cov(t.tensor([[1.0, 2.0, 4.0]])).shape), list(t.corrcoef(t.tensor([[1.0, 2.0, 4.0]])).shape)], [[], []]),
+    "sums_in_the_dtype_of_out": (lambda t: [t.sum(t.tensor([1.5, 1.5]), 0, out=t.empty((), dtype=t.int32)).item(), t.mean(t.tensor([1.0, 1.001], dtype=t.float16), 0, out=t.empty(())).item(),
+                                            t.prod(t.tensor([300.0, 300.0], dtype=t.float16), 0, out=t.empty(())).item()], [2, 1.00048828125, 90000.0]),
+    "power_0_of_infinity": (lambda t: t.matrix_power(t.tensor([[1.0, INF], [2.0, NAN]]), 0), [[1.0, 0.0], [0.0, 1.0]]),
     "set_submodule": (lambda t: str(_with_submodule(t)), "Sequential(\n  (0): ReLU()\n)"),
 }
 
@@ -87,6 +90,13 @@ def _with_submodule(t):
 
 ERRORS = {
     "cross_of_two_ranks": (lambda t: t.linalg.cross(t.eye(3), t.ones(3)), RuntimeError, "same number of dimensions"),
+    "split_of_a_number": (lambda t: t.tensor(1.0).split(1), RuntimeError, "split expects at least a 1-dimensional tensor"),
+    "gamma_of_integers": (lambda t: t.igamma(t.tensor([1]), t.tensor([2])), NotImplementedError, "igamma"),
+    "permutation_beyond_a_byte": (lambda t: t.randperm(300, dtype=t.uint8), RuntimeError, ""),
+    "permutation_beyond_a_half": (lambda t: t.randperm(2050, dtype=t.float16), RuntimeError, ""),
+    "permutation_of_bools": (lambda t: t.randperm(2, dtype=t.bool), NotImplementedError, '"randperm" not implemented for'),
+    "bools_beyond_1": (lambda t: t.randint(0, 3, (2,), dtype=t.bool), RuntimeError, "out of bounds for bool"),
+    "complex_integers": (lambda t: t.randint(0, 3, (2,), dtype=t.complex64), RuntimeError, "integ"),
     "too_large_for_uint8": (lambda t: t.zeros(2, dtype=t.uint8).fill_(300), RuntimeError, "without overflow"),
     "full_too_small": (lambda t: t.full((2,), -129, dtype=t.int8), RuntimeError, "without overflow"),
     "full_infinite": (lambda t: t.full((2,), INF, dtype=t.int64), RuntimeError, "without overflow"),

@@ -8,7 +8,7 @@ from ..layout import wrap_dim
 from ..tensor import Tensor
 from . import lapack
 from .contract import chain_matmul, matmul
-from .copy import to_dtype
+from .copy import clone, to_dtype
 from .creation import eye
 from .factorise import eigvalsh, svdvals
 from .op import method, register
@@ -17,6 +17,7 @@ from .reduce import amax, amin, norm, sum
 from .resize import into
 from .slicing import diagonal as old_diagonal
 from .solve import inv, solve, tolerance
+from .view import expand
 
 
 # ---------------------------------------------------------------- norms
@@ -197,7 +198,7 @@ def matrix_power(input, n: int, *, out=None) -> Tensor:
     """
     lapack.matrices("matrix_power", input, square=True)
     if n == 0:
-        return into(out, input.detach() * 0 + eye(input.layout.shape[-1], dtype=input.layout.dtype))
+        return into(out, clone(expand(eye(input.layout.shape[-1], dtype=input.layout.dtype), input.layout.shape)))
     if n < 0:
         input, n = inv(input), -n
     result = None

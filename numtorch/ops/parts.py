@@ -83,6 +83,8 @@ def split(tensor, split_size_or_sections, dim: int = 0):
         >>> torch.arange(5).split([1, 4])
         (tensor([0]), tensor([1, 2, 3, 4]))
     """
+    if not tensor.layout.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     x = tensor if tensor.node is None else separate(tensor)
     dim = wrap_dim(dim, x.layout.ndim)
     extent = x.layout.shape[dim]

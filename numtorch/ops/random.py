@@ -10,7 +10,7 @@ import math
 import threading
 
 from ..devices import cpu, default
-from ..dtypes import as_dtype, float32, float64, get_default_dtype, int64, integer_limits
+from ..dtypes import as_dtype, finfo, float32, float64, get_default_dtype, int64, integer_limits
 from ..layout import Layout, as_shape, broadcast_shapes
 from ..tensor import Tensor
 from ..tensor import empty as empty_tensor
@@ -197,6 +197,10 @@ def randint(low=None, high=None, size=None, *, generator=None, dtype=None, layou
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     kind = as_dtype(dtype) if dtype else int64
+    if kind.category == 0:
+        check_range(low, high, kind)
+    elif kind.is_complex:
+        raise RuntimeError(f"randint handles integers, floating-point numbers and bools, not {kind.name}")
     if kind.category != 1:
         made = _drawn((size,), "randint", (low, high), int64, None, generator, False, "randint")
         return finish_made(to_device(to_dtype(made, kind), placed(device)), requires_grad, out)
@@ -205,7 +209,7 @@ def randint(low=None, high=None, size=None, *, generator=None, dtype=None, layou
 
 def check_range(low, high, dtype):
     """Raise RuntimeError for limits of random integers that a dtype cannot hold."""
-    least, most = integer_limits(dtype)
+    least, most = integer_limits(dtype) if dtype.category else (0, 1)
     for name, value in (("from", low), ("to - 1", high - 1)):
         if not least <= value <= most:
             raise RuntimeError(f"{name} is out of bounds for {dtype.name}")
@@ -223,7 +227,8 @@ def randperm(n: int, *, generator=None, dtype=None, layout=None, device=None, re
         layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
 
     Raises:
-        RuntimeError: a negative n.
+        RuntimeError: a negative n, or one up to which the dtype does not hold all numbers.
+        NotImplementedError: bools or complex numbers.
 
     Example:
         >>> import numtorch as torch
@@ -232,11 +237,16 @@ def randperm(n: int, *, generator=None, dtype=None, layout=None, device=None, re
     """
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
+    kind = as_dtype(dtype) if dtype else int64
+    if kind.category not in (1, 2):
+        raise NotImplementedError(f'"randperm" not implemented for \'{kind.title}\'')
+    if n > 1 + (integer_limits(kind)[1] if kind.category == 1 else round(2 / finfo(kind).eps)):
+        raise RuntimeError(f"randperm: {kind.name} does not hold all of {n} numbers")
     plan = plan_fill(Layout.of(int64, (n,)), "randperm", (), "int64")
     made = empty_tensor(plan.layout)
     run_fill(plan, made, generator)
     if dtype is not None or device is not None:
-        made = to_device(to_dtype(made, as_dtype(dtype) if dtype else int64), placed(device))
+        made = to_device(to_dtype(made, kind), placed(device))
     return finish_made(made, requires_grad, out)
 
 

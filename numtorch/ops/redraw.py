@@ -223,12 +223,14 @@ def random_(self, from_=None, to=None, *, generator=None):
         tensor([5., 5., 5.])
     """
     kind = self.layout.dtype
+    if kind.is_complex:
+        raise RuntimeError(f"random_ handles integers, floating-point numbers and bools, not {kind.name}")
     if to is None:
         from_, to = 0, from_
     if to is None and kind.category == 2:                # up to where the dtype's numbers are one apart
         to = round(2 / finfo(kind).eps) + 1
     elif to is None:                                     # a draw has 63 bits
         to = min(integer_limits(kind)[1] + 1, (1 << 63) - 1) if kind.category else 2
-    elif kind.category == 1:
+    elif kind.category < 2:
         check_range(from_, to, kind)
     return self.copy_(randint(from_, to, self.layout.shape, generator=generator))

@@ -37,6 +37,11 @@ def _none_if_empty(dim):
     return None if dim == () else dim
 
 
+def _dtype_for(dtype, out):
+    """What is reduced is converted to before: a tensor to write into has it too, as in PyTorch."""
+    return out.layout.dtype if dtype is None and isinstance(out, Tensor) else dtype
+
+
 @method
 def sum(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dtype=None, out=None) -> Tensor:
     """The sum of all elements, or along dimensions. Its gradient is the result's, expanded.
@@ -60,6 +65,8 @@ def sum(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dty
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    if out is not None:
+        dtype = _dtype_for(dtype, out)
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
     result = _sum(input, None if dim is None else _none_if_empty(dim), keepdim)
@@ -116,6 +123,8 @@ def mean(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dt
     if layout_of("mean", input).dtype.category < 2:
         raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
                            f"Got: {input.layout.dtype.title}")
+    if dtype is None and isinstance(out, Tensor) and out.layout.dtype.category >= 2:
+        input = to_dtype(input, out.layout.dtype)
     return into(out, _mean(input, _none_if_empty(dim), keepdim))
 
 
@@ -164,6 +173,8 @@ def prod(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dt
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
+    if out is not None:
+        dtype = _dtype_for(dtype, out)
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
     result = _prod(input, _dims(dim), keepdim)

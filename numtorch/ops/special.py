@@ -11,7 +11,7 @@ from ..kernels.binding import ScalarBody
 from ..tensor import Tensor
 from .arithmetic import FLOATS, UNORDERED, where
 from .elementary import PI, erfc, exp, lgamma, log, log1p, sqrt
-from .op import method
+from .op import method, result_type
 from .pointwise import pointwise
 from .resize import into
 
@@ -196,6 +196,8 @@ def _incomplete(name, upper, doc, example):
     def function(input, other, *, out=None):
         if isinstance(input, Tensor) and recording(input):
             raise NotImplementedError(f"the derivative for '{name}: input' is not implemented.")
+        if result_type(input, other).category < 2:
+            raise NotImplementedError(f'"{name}" not implemented for \'{result_type(input, other).title}\'')
         return gamma_share_of(other, input, upper, out=out)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""{doc}, elementwise.
