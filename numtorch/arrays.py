@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 
 import numpy as np
 
@@ -13,11 +12,13 @@ def raw_array(tensor):
 
 
 def array_over(tensor, kind):
-    """A NumPy array of a dtype over a tensor's memory, which it keeps alive."""
+    """A NumPy array of a dtype over a tensor's memory, which it keeps alive. Raises TypeError where NumPy has no such dtype."""
     layout = tensor.layout
+    if kind is None:
+        raise TypeError(f"Got unsupported ScalarType {layout.dtype.name}")
     if not layout.contiguous or not layout.numel:
         return np.asarray(_StridedMemory(tensor, kind))
-    memory = _block_of(layout.nbytes).from_address(tensor.address)
+    memory = _blocks[layout.nbytes].from_address(tensor.address)
     memory.storage = tensor.storage
     return np.ndarray(layout.shape, kind, memory)
 
@@ -28,10 +29,17 @@ class SharedMemory:
     __slots__ = ()
 
 
-@functools.lru_cache(1024)
-def _block_of(nbytes):
-    """The type of a buffer: NumPy takes one in a quarter of a microsecond, and three times as long for a description in words."""
-    return type("Block", (SharedMemory, ctypes.Array), {"_length_": nbytes, "_type_": ctypes.c_char})
+class _Blocks(dict):
+    """Types of buffers by their bytes. NumPy takes a buffer in a quarter of a microsecond, and a description in words in three."""
+
+    def __missing__(self, nbytes):
+        if len(self) >= 1024:
+            self.clear()
+        found = self[nbytes] = type("Block", (SharedMemory, ctypes.Array), {"_length_": nbytes, "_type_": ctypes.c_char})
+        return found
+
+
+_blocks = _Blocks()
 
 
 class _StridedMemory(SharedMemory):
@@ -52,10 +60,7 @@ class _StridedMemory(SharedMemory):
 
 def host_array(tensor):
     """A NumPy array over the same memory. Raises TypeError for bfloat16."""
-    layout = tensor.layout
-    if layout.dtype.numpy is None:
-        raise TypeError(f"Got unsupported ScalarType {layout.dtype.name}")
-    return array_over(tensor, layout.dtype.numpy)
+    return array_over(tensor, tensor.layout.dtype.numpy)
 
 
 def readable_array(tensor):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 from struct import Struct
 
-from .arrays import host_array, readable_array
+from .arrays import array_over, readable_array
 from .devices import cpu
 from .dtypes import dtype
 from .tensor import Tensor
@@ -38,14 +38,15 @@ def numpy(self, *, force: bool = False):
         >>> x
         tensor([7., 2.])
     """
-    if self.layout.device is not cpu:
+    layout = self.layout
+    if layout.device is not cpu:
         if not force:
             raise TypeError(f"can't convert {self.layout.device} device type tensor to numpy. Use Tensor.cpu() to copy the "
                             f"tensor to host memory first.")
         return self.cpu().numpy(force=True)
     if self.node is not None and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-    return host_array(self)
+    return array_over(self, layout.dtype.numpy)
 
 
 def _as_array(self, dtype=None, copy=None):
