@@ -423,3 +423,24 @@ def test_a_refused_write_changes_nothing():
             write()
     close(x.detach(), (1, 2))
     assert x._version == version
+
+
+OVERWRITING = {
+    "threshold": (lambda t, x: t.nn.functional.threshold(x, 0.1, 2.0, True), lambda t, x: t.nn.functional.threshold(x, 0.1, 2.0)),
+    "cumprod": (lambda t, x: x.cumprod_(0), lambda t, x: x.cumprod(0)),
+    "renorm": (lambda t, x: x.renorm_(2, 0, 0.5), lambda t, x: x.renorm(2, 0, 0.5)),
+    "logit": (lambda t, x: (x / 4 + 0.5).logit_(), lambda t, x: (x / 4 + 0.5).logit()),
+    **{name: (lambda t, x, name=name: getattr(t.nn.functional, name)(x, inplace=True), lambda t, x, name=name: getattr(t.nn.functional, name)(x))
+       for name in ("leaky_relu", "elu", "silu", "hardsigmoid", "relu6", "rrelu")},
+}
+
+
+@pytest.mark.parametrize("name", OVERWRITING)
+def test_what_is_overwritten_is_saved_before(torch, name):
+    gradients = []
+    for function in OVERWRITING[name]:
+        x = torch.tensor([[-1.5, 0.5], [2.0, -0.25]], requires_grad=True)
+        found = function(torch, x * 1)
+        (found * found).sum().backward()
+        gradients.append(x.grad.tolist())
+    close(np.array(gradients[0]), np.array(gradients[1]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..layout import wrap_dim
 from ..ops import activation
-from ..ops.assign import copy_
 from ..ops.bounds import clamp_both
 from ..ops.creation import empty_like
 from ..ops.elementary import tanh
@@ -14,10 +13,15 @@ from ..tensor import view_of as _view_of
 from ..viewalgebra import narrow as _narrow_layout
 
 
+def _form(record, inplace):
+    """The in-place one saves a copy of what it overwrites, where the gradient needs it."""
+    return record.op.inplace if inplace else record
+
+
 def _activation(function, shown):
     """`function` with PyTorch's `inplace` flag after its own arguments; `shown` is what it gives for -1, 0 and 2."""
     def wrapped(input, inplace: bool = False):
-        return function(input) if not inplace else copy_(input, function(input))
+        return _form(function, inplace)(input)
     name = wrapped.__name__ = wrapped.__qualname__ = function.__name__
     wrapped.__doc__ = f"""{function.__doc__.splitlines()[0]}
 
@@ -54,7 +58,7 @@ def relu(input, inplace: bool = False) -> Tensor:
         >>> torch.nn.functional.relu(torch.tensor([-1., 0., 2.]))
         tensor([0., 0., 2.])
     """
-    return activation.relu(input) if not inplace else activation.relu.op.inplace(input)
+    return activation.relu.op.inplace(input) if inplace else activation.relu(input)
 
 
 def relu_(input) -> Tensor:
@@ -79,10 +83,6 @@ hardswish = _activation(activation.hardswish, "[-0.3333,  0.0000,  1.6667]")
 hardsigmoid = _activation(activation.hardsigmoid, "[0.3333, 0.5000, 0.8333]")
 
 
-def _placed(input, out, inplace):
-    return copy_(input, out) if inplace else out
-
-
 def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where positive, negative_slope * x elsewhere (Maas et al. 2013).
 
@@ -99,7 +99,7 @@ def leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False) -> Te
         >>> torch.nn.functional.leaky_relu(torch.tensor([-1., 0., 2.]), 0.1)
         tensor([-0.1000,  0.0000,  2.0000])
     """
-    return _placed(input, activation.leaky_relu(input, negative_slope), inplace)
+    return _form(activation.leaky_relu, inplace)(input, negative_slope)
 
 
 def elu(input, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -118,7 +118,7 @@ def elu(input, alpha: float = 1.0, inplace: bool = False) -> Tensor:
         >>> torch.nn.functional.elu(torch.tensor([-1., 0., 2.]))
         tensor([-0.6321,  0.0000,  2.0000])
     """
-    return _placed(input, activation.elu(input, alpha), inplace)
+    return _form(activation.elu, inplace)(input, alpha)
 
 
 def celu(input, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -142,7 +142,7 @@ def celu(input, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return _placed(input, activation.celu(input, alpha), inplace)
+    return _form(activation.celu, inplace)(input, alpha)
 
 
 def gelu(input, approximate: str = "none") -> Tensor:
@@ -211,8 +211,8 @@ def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool =
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     if input.layout.dtype.category == 1:                 # PyTorch keeps integers
-        return _placed(input, clamp_both(input, int(min_val), int(max_val)), inplace)
-    return _placed(input, activation.hardtanh(input, min_val, max_val), inplace)
+        return _form(clamp_both, inplace)(input, int(min_val), int(max_val))
+    return _form(activation.hardtanh, inplace)(input, min_val, max_val)
 
 
 def relu6(input, inplace: bool = False) -> Tensor:
@@ -249,7 +249,7 @@ def threshold(input, threshold: float, value: float, inplace: bool = False) -> T
         >>> torch.nn.functional.threshold(torch.tensor([0.5, 1., 2.]), 1.0, -1.0)
         tensor([-1., -1.,  2.])
     """
-    return _placed(input, activation.threshold(input, threshold, value), inplace)
+    return _form(activation.threshold, inplace)(input, threshold, value)
 
 
 def _changing(function, options=""):
@@ -321,10 +321,8 @@ def rrelu(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool 
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        found = leaky_relu(input, (lower + upper) / 2)
-    else:
-        found = activation.prelu(input, empty_like(input.detach()).uniform_(lower, upper))
-    return _placed(input, found, inplace)
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    return _form(activation.prelu, inplace)(input, empty_like(input.detach()).uniform_(lower, upper))
 
 
 rrelu_ = _changing(rrelu)

@@ -1,7 +1,7 @@
 """Writing elements that are not computed into tensors: `copy_`, `fill_`, `zero_`, and new tensors of one value."""
 from __future__ import annotations
 
-from ..autograd.graph import GraphNode
+from ..autograd.graph import GraphNode, recording
 from ..autograd.modes import modes
 from ..autograd.writes import mark_written
 from ..layout import Layout
@@ -51,6 +51,11 @@ def copy_(self, src, non_blocking: bool = False):
     mark_written(self.storage, "copy_")
     writing.call(src.address, self.address, writing.walk)
     return self
+
+
+def written_back(x, function, *args, **kwargs):
+    """The result of a function of `x`, written into it: of a copy where the tape may save what is overwritten."""
+    return copy_(x, function(clone(x) if recording(x) else x, *args, **kwargs))
 
 
 _writings = new_plan_table()                             # copies into tensors whose layouts have passed every check

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from .activation import hardshrink
-from .assign import copy_
+from .assign import written_back
 from .elementary import polygamma
 from .floats import nextafter
 from .numbers import float_power, logit, nan_to_num
@@ -13,7 +13,7 @@ from .special import igamma, igammac, mvlgamma
 
 def _copied_back(function, name, given, arguments, found):
     def changed(self, *args, **kwargs):
-        return copy_(self, function(self, *args, **kwargs))
+        return written_back(self, function, *args, **kwargs)
     changed.__name__ = changed.__qualname__ = name + "_"
     changed.__doc__ = f"""In-place form of `{name}`: writes the result into this tensor and returns it.
 

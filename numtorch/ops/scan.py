@@ -8,7 +8,7 @@ from ..dtypes import as_dtype, bool_, int64
 from ..layout import Layout, wrap_dim
 from ..tensor import Tensor, empty
 from . import arithmetic, comparison, elementary
-from .assign import copy_, filled
+from .assign import filled, written_back
 from .backends import kernels
 from .copy import contiguous, copy_elements, to_dtype
 from .indexed import into_fresh
@@ -134,7 +134,7 @@ def _in_place(function, found):
         if dtype is not None and as_dtype(dtype) is not self.layout.dtype:
             raise RuntimeError(f"Bad in-place call: input tensor dtype {self.layout.dtype.name} and output tensor dtype "
                                f"{as_dtype(dtype).name} should match")
-        return copy_(self, function(self, dim, dtype=self.layout.dtype))
+        return written_back(self, function, dim, dtype=self.layout.dtype)
     name = inplace.__name__ = inplace.__qualname__ = function.__name__ + "_"
     inplace.__doc__ = f"""In-place form of `{function.__name__}`: this tensor takes the results, in its own dtype.
 

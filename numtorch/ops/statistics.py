@@ -5,7 +5,7 @@ from ..dtypes import get_default_dtype
 from ..layout import wrap_dim
 from ..tensor import Tensor
 from . import arithmetic, bounds, comparison, elementary, reduce
-from .assign import copy_
+from .assign import written_back
 from .copy import to_dtype
 from .op import method
 from .resize import into
@@ -163,4 +163,4 @@ def renorm_(self, p, dim, maxnorm):
         tensor([[0.6000, 0.8000],
                 [0.0000, 1.0000]])
     """
-    return copy_(self, renorm(self, p, dim, maxnorm))
+    return written_back(self, renorm, p, dim, maxnorm)
