@@ -50,6 +50,7 @@ VALUES = {
     "cov_of_one": (lambda t: [list(t.cov(t.tensor([[1.0, 2.0, 4.0]])).shape), list(t.corrcoef(t.tensor([[1.0, 2.0, 4.0]])).shape)], [[], []]),
     "sums_in_the_dtype_of_out": (lambda t: [t.sum(t.tensor([1.5, 1.5]), 0, out=t.empty((), dtype=t.int32)).item(), t.mean(t.tensor([1.0, 1.001], dtype=t.float16), 0, out=t.empty(())).item(),
                                             t.prod(t.tensor([300.0, 300.0], dtype=t.float16), 0, out=t.empty(())).item()], [2, 1.00048828125, 90000.0]),
+    "frequencies": (lambda t: [t.fft.fftfreq(0).tolist(), t.fft.rfftfreq(5, out=t.empty(0, dtype=t.float64)).tolist()], [[], [0.0, 0.2, 0.4]]),
     "power_0_of_infinity": (lambda t: t.matrix_power(t.tensor([[1.0, INF], [2.0, NAN]]), 0), [[1.0, 0.0], [0.0, 1.0]]),
     "set_submodule": (lambda t: str(_with_submodule(t)), "Sequential(\n  (0): ReLU()\n)"),
 }
@@ -96,6 +97,8 @@ ERRORS = {
     "permutation_beyond_a_half": (lambda t: t.randperm(2050, dtype=t.float16), RuntimeError, ""),
     "permutation_of_bools": (lambda t: t.randperm(2, dtype=t.bool), NotImplementedError, '"randperm" not implemented for'),
     "bools_beyond_1": (lambda t: t.randint(0, 3, (2,), dtype=t.bool), RuntimeError, "out of bounds for bool"),
+    "frequencies_as_integers": (lambda t: t.fft.fftfreq(4, dtype=t.int64), RuntimeError, "fftfreq requires a floating point or complex dtype"),
+    "points_of_no_number": (lambda t: t.fft.fft(t.ones(4), -1), RuntimeError, "Invalid number of data points (-1) specified"),
     "complex_integers": (lambda t: t.randint(0, 3, (2,), dtype=t.complex64), RuntimeError, "integ"),
     "too_large_for_uint8": (lambda t: t.zeros(2, dtype=t.uint8).fill_(300), RuntimeError, "without overflow"),
     "full_too_small": (lambda t: t.full((2,), -129, dtype=t.int8), RuntimeError, "without overflow"),

@@ -222,6 +222,8 @@ _ARGUMENTS = """
 
 def _one(name, doc, transform, kind, result, example):
     def function(input, n=None, dim=-1, norm=None, *, out=None):
+        if n == -1:                                      # which of several sizes means the tensor's
+            raise RuntimeError(f"Invalid number of data points (-1) specified (fft.{name})")
         found = transform(input, None if n is None else (n,), (dim,), norm)
         return found if out is None else into(out, found)
     given, found = example
@@ -286,8 +288,11 @@ def fftfreq(n: int, d: float = 1.0, *, out=None, dtype=None, layout=None, device
         n: how many points.
         d: how far samples are apart.
         out: a tensor to write the result to.
-        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        dtype, device: the default ones when None (of `out`, its own). requires_grad: whether to record what is computed from it.
         layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: an integer dtype.
 
     Example:
         >>> import numtorch as torch
@@ -297,8 +302,7 @@ def fftfreq(n: int, d: float = 1.0, *, out=None, dtype=None, layout=None, device
     places = arange(n, device=device)
     half = (n + 1) // 2
     places[half:] -= n
-    found = to_dtype(places, as_dtype(dtype) if dtype else get_default_dtype()) * (1 / (n * d))
-    return into(out, found).requires_grad_(requires_grad)
+    return _frequencies("fftfreq", places, n * d, dtype, out).requires_grad_(requires_grad)
 
 
 def rfftfreq(n: int, d: float = 1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
@@ -309,16 +313,25 @@ def rfftfreq(n: int, d: float = 1.0, *, out=None, dtype=None, layout=None, devic
         n: how many points.
         d: how far samples are apart.
         out: a tensor to write the result to.
-        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        dtype, device: the default ones when None (of `out`, its own). requires_grad: whether to record what is computed from it.
         layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: an integer dtype.
 
     Example:
         >>> import numtorch as torch
         >>> torch.fft.rfftfreq(4)
         tensor([0.0000, 0.2500, 0.5000])
     """
-    found = arange(n // 2 + 1, dtype=dtype or get_default_dtype(), device=device) * (1 / (n * d))
-    return into(out, found).requires_grad_(requires_grad)
+    return _frequencies("rfftfreq", arange(n // 2 + 1, device=device), n * d, dtype, out).requires_grad_(requires_grad)
+
+
+def _frequencies(name, places, length, dtype, out):
+    kind = as_dtype(dtype) if dtype else out.layout.dtype if isinstance(out, Tensor) else get_default_dtype()
+    if kind.category < 2:
+        raise RuntimeError(f"{name} requires a floating point or complex dtype")
+    return into(out, to_dtype(places, kind) * (1 / length if length else float("inf")))
 
 
 def _shifts(input, dim, sign):
