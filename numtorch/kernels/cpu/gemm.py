@@ -279,8 +279,8 @@ def _nothing(a, b, c, bias, workspace, walk):
 
 # ---------------------------------------------------------------- planning
 _STAGED_COLUMNS = 512                                    # the sums of a staged product are rows x columns of a block
-_SERIAL_TURNED_WORK = 400_000                            # SERIAL_WORK of a transposed B: 64^3 took 4.4 us on one thread and 3.6 to 5.3
-                                                         # on two, of float64 7.9 and 5.3
+_SERIAL_TURNED_WORK = 400_000                            # SERIAL_WORK of a transposed B: 64^3 took 4.4 us on one thread and 3.6 to
+                                                         # 5.3 on two, of float64 7.9 and 5.3
 _STREAMED_BYTES = 1 << 20                                # a B as large as this comes from the L3 cache or memory
 _IN_PLACE_BYTES = 5 << 18                                # of a block of B that stays in the L2 cache as it lies
 _IN_PLACE_REACH = 55_000                                 # of 48 KB of first-level cache: not packing A won at 200^3, lost at 256^3
