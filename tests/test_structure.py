@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -121,6 +122,35 @@ def cycles(edges):
 def test_no_import_cycles():
     assert cycles([("a", "b", 0), ("b", "c", 0), ("c", "a", 0)]) == [["a", "b", "c"]]
     assert cycles(imports()) == []
+
+
+def unknown_names(module, tree):
+    """What is taken from modules of this package, by imports or as `module.name`, and is not there."""
+    modules = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        for alias, target in zip(node.names, resolve(module, node)):
+            known = importlib.import_module(target)
+            if target.endswith(f".{alias.name}") and (node.module or "").split(".")[-1] != alias.name:
+                modules[alias.asname or alias.name] = known
+            elif alias.name != "*" and not hasattr(known, alias.name):
+                yield f"{module}:{node.lineno} {target}.{alias.name}"
+    written = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    written |= {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id not in written:
+            known = modules.get(node.value.id)
+            if known is not None and not hasattr(known, node.attr):
+                yield f"{module}:{node.lineno} {node.value.id}.{node.attr}"
+
+
+def test_names_of_other_modules_exist():
+    found = [name for module, path in MODULES.items() if ".cuda" not in module and not module.endswith("__main__")
+             for name in unknown_names(module, ast.parse(path.read_text()))]
+    assert not found, found
+    wrong = "from . import tensor\nfrom .layout import nothing\ntensor.missing"
+    assert len(list(unknown_names("numtorch.storage", ast.parse(wrong)))) == 2
 
 
 def test_files_hold_one_idea():

@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..autograd.engine import arithmetic as engine_arithmetic
 from ..dtypes import bool_
 from ..tensor import Tensor
-from . import arithmetic, bounds, comparison, copy, creation, join, power, reduce, writing
+from . import arithmetic, assign, bounds, comparison, copy, creation, join, power, reduce, writing
 from .mask import replace_where
 from .op import as_operand, method, registry, result_type
 from .resize import into
@@ -294,7 +294,7 @@ def _masked_fill_(self, mask, value):
     kind = type(value)
     if self.layout.dtype.category >= {int: 1, float: 2}.get(kind, 4):
         return replace_where.op.inplace(self, mask, value)
-    return copy.copy_(self, masked_fill(self, mask, value))
+    return assign.copy_(self, masked_fill(self, mask, value))
 
 
 for _public, _record in ((add, arithmetic.add), (sub, arithmetic.sub), (div, arithmetic.div), (where, arithmetic.where)):
@@ -488,6 +488,6 @@ def _root_gradient(tensor):
 
 engine_arithmetic.ones_like = _root_gradient
 engine_arithmetic.zeros_like = creation.zeros_like
-engine_arithmetic.zeros = lambda layout: copy.filled(layout.dense(), 0)
+engine_arithmetic.zeros = lambda layout: assign.filled(layout.dense(), 0)
 engine_arithmetic.check_inplace_allowed, engine_arithmetic.rebase_history = writing.check_inplace_allowed, writing.rebase_history
 engine_arithmetic.has_nan = lambda t: bool(reduce.any(comparison.isnan(t)))
