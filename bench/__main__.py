@@ -170,6 +170,7 @@ def main(words=None) -> int:
     try:
         old = report.load(options.compare) if options.compare else None
         result = report.best([report.load(path) for path in options.sources]) if options.sources else measure(options)
+        result["rows"].sort(key=lambda row: FAMILIES.index(row["family"]))   # runs of different families come in any order
     except (OSError, ValueError) as error:
         say(error)
         return 2
