@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from inspect import cleandoc
 
 from ..autograd.graph import GraphNode, recording
 from ..autograd.writes import check_mode, mark_written
@@ -207,9 +208,9 @@ def out_of_place(inplace, name):
         result = into_fresh(inplace, clone(input), *args, **kwargs)
         return result if out is None else into(out, result)
     function.__name__ = function.__qualname__ = name
-    details = (inplace.__doc__ or "").partition("\n")[2].replace(f"{name}_(", f"{name}(").replace(
-        "Args:\n", "Args:\n        input: the tensor that is copied.\n").replace(
-        "\n\n    Raises:", "\n        out: a tensor to write the result to.\n\n    Raises:")
+    details = cleandoc(inplace.__doc__ or "").partition("\n")[2].replace(f"{name}_(", f"{name}(").replace(
+        "Args:\n", "Args:\n    input: the tensor that is copied.\n").replace(
+        "\n\nRaises:", "\n    out: a tensor to write the result to.\n\nRaises:")
     function.__doc__ = f"A copy of the tensor after `{name}_`, whose arguments it takes.\n{details}"
     return register(method(function))
 
