@@ -3,11 +3,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from ..devices import cpu
 from ..dtypes import as_dtype, float64, get_default_dtype, int64
-from ..exchange import make
 from ..layout import Layout
 from ..scalars import number
 from ..tensor import Tensor, fresh
@@ -16,13 +13,6 @@ from .complexparts import complex as join_parts
 from .copy import to_device, to_dtype
 from .creation import finish_made, layout_for
 from .op import new_plan_table
-
-
-def _counted(values, dtype, device, requires_grad, into=None):
-    """A tensor of computed positions. NumPy counts here; no tensor is computed with."""
-    out = make(values, dtype=dtype)
-    return finish_made(to_device(out, placed(device)), requires_grad, into)
-
 
 _counts, _powers = new_plan_table(), new_plan_table()
 
@@ -86,7 +76,8 @@ def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None
     if layout.dtype.category in (1, 2):
         made = _count(layout, start, end, step, count)
         return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
-    return _counted(np.arange(count) * step + start, layout.dtype, device, requires_grad, out)
+    made = _count(layout_for("arange", (count,), float64, device), float(start), end, step, count)
+    return finish_made(to_dtype(made, layout.dtype), requires_grad, out)
 
 
 def range_inclusive(start=0, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,

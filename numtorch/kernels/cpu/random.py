@@ -29,25 +29,30 @@ TWO_PI = 6.283185307179586
 
 
 # ---------------------------------------------------------------- the generator
+def block(key, counter, attempt):
+    """Philox4x32-10 of one counter: four words, each in the low half of a uint64."""
+    c0 = uint64(counter) & LOW
+    c1 = uint64(counter) >> uint64(32)
+    c2 = uint64(attempt)
+    c3 = uint64(0)
+    k0 = uint64(key) & LOW
+    k1 = uint64(key) >> uint64(32)
+    for _ in range(10):
+        p0 = uint64(0xD2511F53) * c0
+        p1 = uint64(0xCD9E8D57) * c2
+        c0 = (p1 >> uint64(32)) ^ c1 ^ k0
+        c1 = p1 & LOW
+        c2 = (p0 >> uint64(32)) ^ c3 ^ k1
+        c3 = p0 & LOW
+        k0 = (k0 + uint64(0x9E3779B9)) & LOW
+        k1 = (k1 + uint64(0xBB67AE85)) & LOW
+    return c0, c1, c2, c3
+
+
 def philox(words, key, first):
-    """words[0..127]: Philox4x32-10 of the counters first .. first + 31, each word in the low half of a uint64."""
+    """words[0..127]: the blocks of the counters first .. first + 31."""
     for lane in range(PHILOX_LANES):
-        counter = uint64(first) + uint64(lane)
-        c0 = counter & LOW
-        c1 = counter >> uint64(32)
-        c2 = uint64(0)
-        c3 = uint64(0)
-        k0 = uint64(key) & LOW
-        k1 = uint64(key) >> uint64(32)
-        for _ in range(10):
-            p0 = uint64(0xD2511F53) * c0
-            p1 = uint64(0xCD9E8D57) * c2
-            c0 = (p1 >> uint64(32)) ^ c1 ^ k0
-            c1 = p1 & LOW
-            c2 = (p0 >> uint64(32)) ^ c3 ^ k1
-            c3 = p0 & LOW
-            k0 = (k0 + uint64(0x9E3779B9)) & LOW
-            k1 = (k1 + uint64(0xBB67AE85)) & LOW
+        c0, c1, c2, c3 = block(key, uint64(first) + uint64(lane), 0)
         words[lane] = c0
         words[32 + lane] = c1
         words[64 + lane] = c2

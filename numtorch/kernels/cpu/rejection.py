@@ -12,7 +12,7 @@ from numpy import float64, uint64
 
 from ..vectormath import exp, floor, lgamma, log, log1p, sqrt
 from .elements import itemsize, prepare_parts, shares, typed
-from .random import LOW
+from .random import block
 
 Element = float64
 GRAIN = 2_000
@@ -20,22 +20,8 @@ INVERTED = 10.0                                          # means below which the
 
 
 def pair_of_fractions(key, counter, attempt):
-    """Two multiples of 2^-53 in [0, 1): Philox4x32-10 of one counter."""
-    c0 = uint64(counter) & LOW
-    c1 = uint64(counter) >> uint64(32)
-    c2 = uint64(attempt)
-    c3 = uint64(0)
-    k0 = uint64(key) & LOW
-    k1 = uint64(key) >> uint64(32)
-    for _ in range(10):
-        p0 = uint64(0xD2511F53) * c0
-        p1 = uint64(0xCD9E8D57) * c2
-        c0 = (p1 >> uint64(32)) ^ c1 ^ k0
-        c1 = p1 & LOW
-        c2 = (p0 >> uint64(32)) ^ c3 ^ k1
-        c3 = p0 & LOW
-        k0 = (k0 + uint64(0x9E3779B9)) & LOW
-        k1 = (k1 + uint64(0xBB67AE85)) & LOW
+    """Two multiples of 2^-53 in [0, 1), from one block of random words."""
+    c0, c1, c2, c3 = block(key, counter, attempt)
     first = (c0 << uint64(21)) ^ (c1 >> uint64(11))
     second = (c2 << uint64(21)) ^ (c3 >> uint64(11))
     return float64(first) * 1.1102230246251565e-16, float64(second) * 1.1102230246251565e-16
