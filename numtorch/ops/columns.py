@@ -9,13 +9,19 @@ from .pad import pad
 from .slicing import narrow
 from .view import reshape, squeeze, unsqueeze
 from .viewing import add_into, make_view
-from .window import dense, pair
+from .window import check_window, dense, pair
 
 
-def _columns(height, width, kernel, dilation, stride):
+def _options(name, kernel_size, dilation, padding, stride):
+    kernel, dilation, padding, stride = [pair(v, name) for v in (kernel_size, dilation, padding, stride)]
+    check_window(name, kernel, stride, padding, dilation)
+    return kernel, dilation, padding, stride
+
+
+def _columns(name, height, width, kernel, dilation, stride):
     rows, columns = [(n - d * (k - 1) - 1) // s + 1 for n, k, d, s in zip((height, width), kernel, dilation, stride)]
     if rows < 1 or columns < 1:
-        raise RuntimeError(f"unfold: expected windows of {kernel} with dilation {dilation} to fit into {[height, width]}")
+        raise RuntimeError(f"{name}: expected windows of {kernel} with dilation {dilation} to fit into {[height, width]}")
     return rows, columns
 
 
@@ -32,7 +38,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
         (kernel_size - 1) - 1) // stride + 1 and the same of W.
 
     Raises:
-        RuntimeError: another number of dimensions, or no window that fits.
+        RuntimeError: another number of dimensions, a window without elements, or none that fits.
 
     Example:
         >>> import numtorch as torch
@@ -42,7 +48,8 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
                 [3., 4., 6., 7.],
                 [4., 5., 7., 8.]])
     """
-    (kh, kw), (dh, dw), (ph, pw), (sh, sw) = [pair(v, "unfold") for v in (kernel_size, dilation, padding, stride)]
+    kernel, dilation, padding, stride = _options("unfold", kernel_size, dilation, padding, stride)
+    (kh, kw), (dh, dw), (ph, pw), (sh, sw) = kernel, dilation, padding, stride
     if input.layout.ndim not in (3, 4):
         raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
                            f"input, but got: {list(input.layout.shape)} (unfold)")
@@ -50,7 +57,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
     x = x if x.layout.ndim == 4 else unsqueeze(x, 0)
     layout = x.layout
     n, c, height, width = layout.shape
-    rows, columns = _columns(height, width, (kh, kw), (dh, dw), (sh, sw))
+    rows, columns = _columns("unfold", height, width, kernel, dilation, stride)
     image, channel, down, across = layout.strides
     windows = Layout.of(layout.dtype, (n, c, kh, kw, rows, columns),
                         (image, channel, dh * down, dw * across, sh * down, sw * across), layout.device)
@@ -80,18 +87,17 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) -> Te
                  [2., 4., 2.],
                  [1., 2., 1.]]])
     """
-    options = [pair(v, "fold") for v in (kernel_size, dilation, padding, stride)]
+    options = kernel, dilation, padding, stride = _options("fold", kernel_size, dilation, padding, stride)
     size = pair(output_size, "fold: output_size")
     if input.layout.ndim not in (2, 3):
         raise RuntimeError(f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
                            f"dimensions for input, but got: {list(input.layout.shape)} (fold)")
-    kernel, dilation, padding, stride = options
     taps = kernel[0] * kernel[1]
     if input.layout.shape[-2] % taps:
         raise RuntimeError(f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
                            f"input.size(1)={input.layout.shape[-2]} and kernel_size={kernel} (fold)")
     padded = size[0] + 2 * padding[0], size[1] + 2 * padding[1]
-    rows, columns = _columns(padded[0], padded[1], kernel, dilation, stride)
+    rows, columns = _columns("fold", padded[0], padded[1], kernel, dilation, stride)
     if input.layout.shape[-1] != rows * columns:
         raise RuntimeError(f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, "
                            f"stride={stride}, expected size of input's dimension 2 to match the calculated number of sliding "

@@ -76,17 +76,22 @@ def extents(name, layout, dims):
     return layout.shape[:-dims], layout.shape[-dims:]
 
 
+def check_window(name, kernel, stride, padding, dilation):
+    """Raises RuntimeError for what is no window: it would lead a kernel outside its memory."""
+    for what, values in (("kernel size", kernel), ("stride", stride), ("dilation", dilation)):
+        if min(values) <= 0:
+            raise RuntimeError(f"{what} should be greater than zero, but got {list(values)} ({name})")
+    if min(padding) < 0:
+        raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)} ({name})")
+
+
 def windows(name, lead, sizes, kernel_size, stride, padding, dilation, ceil_mode, count):
     """A window's options as tuples of `len(sizes)`, and how many windows there are along each axis."""
     dims = len(sizes)
     kernel, padding, dilation = [pair(v, f"{name}: {what}", dims) for v, what in
                                  ((kernel_size, "kernel_size"), (padding, "padding"), (dilation, "dilation"))]
     stride = pair(stride, f"{name}: stride", dims) if stride else kernel
-    for what, values in (("kernel size", kernel), ("stride", stride), ("dilation", dilation)):
-        if min(values) <= 0:
-            raise RuntimeError(f"{what} should be greater than zero, but got {list(values)} ({name})")
-    if min(padding) < 0:
-        raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)}")
+    check_window(name, kernel, stride, padding, dilation)
     if any(2 * p > k for p, k in zip(padding, kernel)):
         raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={max(padding)}, kernel_size={kernel} "
                            f"({name})")
