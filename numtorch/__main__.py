@@ -1,10 +1,10 @@
-"""`python -m numtorch cache info|clear|warm`, `python -m numtorch ops` and `python -m numtorch --version`."""
+"""`python -m numtorch cache info|clear|warm`, `python -m numtorch ops`, `python -m numtorch stubs` and `--version`."""
 from __future__ import annotations
 
 import argparse
 import sys
 
-from . import __version__, cachetool
+from . import __version__, cachetool, stubs
 from .reference import page
 
 
@@ -24,6 +24,8 @@ def main(arguments=None) -> int:
     warm.set_defaults(run=lambda options: cachetool.warm(options.only))
     ops = commands.add_parser("ops", help="the page of the elementwise ops, from their records (docs/ops.md)")
     ops.set_defaults(run=lambda options: print(page(), end=""))
+    types = commands.add_parser("stubs", help="what type checkers read (numtorch/*.pyi), from records and signatures")
+    types.set_defaults(run=lambda options: stubs.write())
     options = parser.parse_args(arguments)
     return options.run(options)
 

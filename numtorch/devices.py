@@ -21,6 +21,9 @@ class device:
     """
 
     __slots__ = ("type", "index")
+
+    type: str
+    index: int | None
     _interned: dict[tuple[str, int | None], device] = {}
 
     def __new__(cls, type, index=None):

@@ -37,7 +37,7 @@ class dtype:
                  "kernel", "compute", "title")
     by_name: dict[str, dtype] = {}
 
-    def __init__(self, name: str, kind: str, itemsize: int, signed: bool = True, storage: str | None = None):
+    def __init__(self, name: str, kind: str, itemsize: int, signed: bool = True, storage: str | None = None) -> None:
         self.name, self.itemsize, self.category = name, itemsize, _CATEGORY[kind]
         self.is_floating_point, self.is_complex = kind == "float", kind == "complex"
         self.is_signed = signed
@@ -329,7 +329,7 @@ class iinfo:
 
     __slots__ = ("bits", "max", "min", "dtype")
 
-    def __init__(self, type: dtype):
+    def __init__(self, type: dtype) -> None:
         if type.category != 1:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type.name}'")
         self.dtype, self.bits, (self.min, self.max) = type.name, type.itemsize * 8, integer_limits(type)

@@ -378,7 +378,7 @@ def _legacy_tensor(*args, dtype=None, device=None, requires_grad: bool = False) 
 Tensor._construct = staticmethod(_legacy_tensor)
 
 
-def _wrapped(self, array, context=None, return_scalar=False):
+def _wrapped(self, array, context=None, return_scalar=False) -> Tensor:
     """What a NumPy function of tensors gives: a tensor over its result, of uint8 for bools."""
     return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
 

@@ -18,7 +18,7 @@ from .dtypes import dtype
 from .kernels.forks import survive_fork
 
 
-class Size(tuple):
+class Size(tuple[int, ...]):
     """A tensor's shape: a tuple that prints as `torch.Size([2, 3])`; slices and sums of it are Sizes.
 
     Args:

@@ -13,7 +13,7 @@ from .tensor import Tensor, alias, lasting, new, wrap
 
 
 # ---------------------------------------------------------------- pickle
-def _reduce(self, protocol):
+def _reduce(self, protocol) -> tuple:
     if self.layout.device is not cpu:
         return _rebuild_on, (self.cpu(), str(self.layout.device), self.requires_grad)
     words = raw_array(self).copy()                  # row-major; ascontiguousarray would make 0-dim ones 1-dim
@@ -39,11 +39,11 @@ def _rebuild_on(tensor, device, requires_grad):
 
 
 # ---------------------------------------------------------------- copy
-def _copy(self):
+def _copy(self) -> Tensor:
     return alias(self, type(self))
 
 
-def _deepcopy(self, memo):
+def _deepcopy(self, memo) -> Tensor:
     """A copy with memory of its own; tensors copied together share memory where the originals do.
 
     Raises:

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from operator import attrgetter
 from sys import getrefcount
+from typing import TYPE_CHECKING, Any, overload
 
-from .devices import cpu
+from .devices import cpu, device
 from .dtypes import dtype
-from .layout import Layout, contiguous_format, lies_in, wrap_dim
+from .layout import Layout, Size, contiguous_format, lies_in, wrap_dim
 from .storage import FREE, Storage, host, inferring, made_in_mode, new_storage, ring_for, take
+
+if TYPE_CHECKING:
+    from .attached import Attached  # what the floors above attach, as stubs.py wrote it down
+else:
+    Attached = object
 
 new = object.__new__
 
@@ -20,14 +26,14 @@ new = object.__new__
 class TensorType(type):
     """The type of Tensor. `Tensor(data)` is read here, so that ops can make theirs by `bare`: 83 ns, object.__new__ takes 115."""
 
-    def __call__(cls, *args, **kwargs):
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls.__new__ is not object.__new__ or cls.__init__ is not object.__init__:
             return type.__call__(cls, *args, **kwargs)
         made = cls._construct(*args, **kwargs)
         return made if cls is Tensor else alias(made, cls)
 
 
-class Tensor(metaclass=TensorType):
+class Tensor(Attached, metaclass=TensorType):
     """An n-dimensional array that can record how it was computed.
 
     Made by `tensor`, `zeros`, `from_numpy` and the like; `Tensor(data)` and `Tensor(2, 3)` are PyTorch's old ways. In the slots:
@@ -44,6 +50,11 @@ class Tensor(metaclass=TensorType):
 
     __slots__ = ("storage", "address", "layout", "node", "__weakref__", "__dict__")
 
+    storage: Storage
+    address: int
+    layout: Layout
+    node: Any
+
     _base = None                                         # what this is a view of, when that matters to the tape
     _views = None                                        # weak references to the views of this, when that matters to the tape
     _stored_grad = None                                  # the gradient of a tensor whose node does not keep it
@@ -52,13 +63,23 @@ class Tensor(metaclass=TensorType):
     __array_priority__ = 1000                            # numpy_array * tensor is ours
 
     # ------------------------------------------------------------ what it is
-    shape = property(attrgetter("layout.size"), doc="""The extents, as a `Size`.
+    if TYPE_CHECKING:
+        @property
+        def shape(self) -> Size: ...
+    else:
+        shape = property(attrgetter("layout.size"), doc="""The extents, as a `Size`.
 
     Example:
         >>> import numtorch as torch
         >>> torch.zeros(2, 3).shape
         torch.Size([2, 3])
     """)                                                 # half the time of a function
+
+    @overload
+    def size(self, dim: None = None) -> Size: ...
+
+    @overload
+    def size(self, dim: int) -> int: ...
 
     def size(self, dim=None):
         """The shape, or one extent of it.
@@ -81,6 +102,12 @@ class Tensor(metaclass=TensorType):
         if not shape:
             raise IndexError("Dimension specified as 0 but tensor has no dimensions")
         return shape[wrap_dim(dim, len(shape))]
+
+    @overload
+    def stride(self, dim: None = None) -> tuple[int, ...]: ...
+
+    @overload
+    def stride(self, dim: int) -> int: ...
 
     def stride(self, dim=None):
         """How far apart neighbours along each dimension lie in memory, in elements, or along one of them.
@@ -113,7 +140,7 @@ class Tensor(metaclass=TensorType):
         return self.layout.dtype
 
     @property
-    def device(self):
+    def device(self) -> device:
         """Where the memory is.
 
         Example:
@@ -288,7 +315,7 @@ class Tensor(metaclass=TensorType):
         """
         return -1 if self.layout.device is cpu else self.layout.device.index or 0
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.layout.shape:
             raise TypeError("len() of a 0-d tensor")
         return self.layout.shape[0]

@@ -7,6 +7,8 @@ from __future__ import annotations
 import ctypes
 from struct import Struct
 
+from numpy import ndarray
+
 from .arrays import array_over, readable_array
 from .devices import cpu
 from .dtypes import dtype
@@ -21,7 +23,7 @@ _READ = {dtype.by_name[name]: reader.from_address for name, reader in READERS.it
 
 
 # ---------------------------------------------------------------- NumPy, lists, numbers
-def numpy(self, *, force: bool = False):
+def numpy(self, *, force: bool = False) -> ndarray:
     """A NumPy array over the same memory.
 
     Args:
@@ -49,14 +51,14 @@ def numpy(self, *, force: bool = False):
     return array_over(self, layout.dtype.numpy)
 
 
-def _as_array(self, dtype=None, copy=None):
+def _as_array(self, dtype=None, copy=None) -> ndarray:
     array = self.numpy()
     if dtype is not None and array.dtype != dtype:
         return array.astype(dtype)
     return array.copy() if copy else array
 
 
-def _as_buffer(self, flags):
+def _as_buffer(self, flags) -> memoryview:
     """The buffer protocol (Python 3.12 and later): a memoryview of the elements."""
     return memoryview(self.numpy())
 
@@ -83,7 +85,7 @@ def tolist(self):
     return list(unpack(block.from_address(self.address)))
 
 
-def item(self):
+def item(self) -> bool | int | float:
     """The one element as a Python number.
 
     Raises:
@@ -103,7 +105,7 @@ def item(self):
     return readable_array(self).item() if read is None else read(self.address).value
 
 
-def _as_bool(self):
+def _as_bool(self) -> bool:
     if self.layout.numel == 1:
         return bool(self.item())
     if self.layout.numel == 0:
@@ -117,32 +119,32 @@ def _only(self):
     return self.item()
 
 
-def _as_float(self):
+def _as_float(self) -> float:
     return float(_only(self))
 
 
-def _as_int(self):
+def _as_int(self) -> int:
     return int(_only(self))
 
 
-def _as_complex(self):
+def _as_complex(self) -> complex:
     return complex(_only(self))
 
 
-def _as_index(self):
+def _as_index(self) -> int:
     if self.layout.numel != 1 or self.layout.dtype.category > 1:
         raise TypeError("only integer tensors of a single element can be converted to an index")
     return int(self.item())
 
 
-def _format(self, spec):
+def _format(self, spec) -> str:
     if self.layout.ndim == 0:
         return self.item().__format__(spec)
     return object.__format__(self, spec)
 
 
 # ---------------------------------------------------------------- DLPack
-def _dlpack_device(self):
+def _dlpack_device(self) -> tuple[int, int]:
     return (1, 0) if self.layout.device is cpu else (2, self.layout.device.index or 0)
 
 

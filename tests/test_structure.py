@@ -126,9 +126,9 @@ def test_no_import_cycles():
 
 def unknown_names(module, tree):
     """What is taken from modules of this package, by imports or as `module.name`, and is not there."""
-    modules = {}
+    modules, skipped = {}, typing_only(tree)
     for node in ast.walk(tree):
-        if not isinstance(node, ast.ImportFrom):
+        if not isinstance(node, ast.ImportFrom) or id(node) in skipped:
             continue
         for alias, target in zip(node.names, resolve(module, node)):
             known = importlib.import_module(target)

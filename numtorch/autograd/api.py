@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
+from typing import Any
 
 from ..tensor import Tensor
 from . import engine
@@ -227,7 +228,7 @@ def _set_requires_grad(self, value):
     _requires_grad_(self, value)
 
 
-def _requires_grad_(self, requires_grad: bool = True):
+def _requires_grad_(self, requires_grad: bool = True) -> Tensor:
     """Start (or stop) recording what is computed from this tensor, and return it.
 
     Args:
@@ -301,7 +302,7 @@ def _output_nr(self) -> int:
     return self.node.index if type(self.node) is Output else 0
 
 
-def _get_grad(self):
+def _get_grad(self) -> Tensor | None:
     """The gradient that backward left here, or None. May be set to a tensor of this one's shape, dtype and device.
 
     Example:
@@ -451,7 +452,7 @@ Tensor._is_view = _is_view
 
 
 class _VariableType(type):
-    def __call__(cls, data=(), requires_grad: bool = False, volatile: bool = False) -> Tensor:
+    def __call__(cls, data=(), requires_grad: bool = False, volatile: bool = False) -> Any:
         tensor = data.detach() if isinstance(data, Tensor) else Tensor._construct(data)
         return tensor.requires_grad_() if requires_grad and not volatile else tensor
 

@@ -210,7 +210,7 @@ class _OwnOutput:
 
     __slots__ = ("kept", "index")
 
-    def __init__(self, tensor, index):
+    def __init__(self, tensor, index) -> None:
         self.kept, self.index = save_result(tensor), index
 
     def rebuild(self, node):
@@ -240,7 +240,7 @@ class Function:
         tensor(12.)
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs) -> None:
         raise RuntimeError(f"{type(self).__name__}: legacy autograd functions are called through {type(self).__name__}.apply(...) "
                            f"and have static forward and backward methods")
 

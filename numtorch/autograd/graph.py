@@ -8,6 +8,7 @@ produced, only its memory: a node that owned the tensor that owns it would be a 
 from __future__ import annotations
 
 import weakref
+from typing import TYPE_CHECKING
 
 from ..arrays import raw_array
 from ..devices import cpu
@@ -16,6 +17,9 @@ from ..tensor import Tensor, lasting, wrap
 from .hooks import HookTable, NodeHook
 from .modes import RARE, modes, saved_tensors_hooks
 from .writes import source_line
+
+if TYPE_CHECKING:                                        # that file puts its names here, where PyTorch has them
+    from .graphtools import *  # noqa: F403
 
 
 class Node:
@@ -125,7 +129,7 @@ class _Extras:
 
     __slots__ = ("hooks", "retained", "trace", "metadata")
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.hooks, self.retained, self.trace, self.metadata = HookTable(), None, None, {}
 
 
@@ -154,7 +158,7 @@ class Leaf(Node):
 
     __slots__ = ("grad", "layout", "order", "tensor", "post_hooks")
 
-    def __init__(self, tensor):
+    def __init__(self, tensor) -> None:
         self.edges, self.extras, self.saved = (), None, None
         self.grad, self.post_hooks = None, None
         self.lie_as(tensor.layout)
@@ -183,7 +187,7 @@ class Output(Node):
 
     __slots__ = ("index",)
 
-    def __init__(self, node, index):
+    def __init__(self, node, index) -> None:
         self.edges, self.extras, self.saved, self.index = (node,), None, None, index
 
     def name(self):
@@ -202,7 +206,7 @@ class _Packed:
 
     __slots__ = ("value", "unpack", "node", "layout")
 
-    def __init__(self, value, unpack, node, layout):
+    def __init__(self, value, unpack, node, layout) -> None:
         self.value, self.unpack, self.node, self.layout = value, unpack, node, layout
 
     def restore(self, node):
@@ -300,7 +304,7 @@ class GraphNode(Node):
 
     __slots__ = ("title", "vjp", "constants", "outputs")
 
-    def __init__(self, title, edges, saved, vjp, constants=None, outputs=1):
+    def __init__(self, title, edges, saved, vjp, constants=None, outputs=1) -> None:
         self.title, self.edges, self.vjp, self.constants, self.outputs = title, edges, vjp, constants, outputs
         self.extras = None
         if not saved and modes.recording != RARE:

@@ -11,6 +11,9 @@ from . import graph, writes
 from .hooks import RemovableHandle
 from .modes import modes, saved_tensors_hooks
 
+__all__ = ["GradientEdge", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
+           "increment_version", "register_multi_grad_hook", "save_on_cpu"]
+
 GradientEdge = namedtuple("GradientEdge", ["node", "output_nr", "ownership_token"], defaults=[None])
 GradientEdge.__doc__ = """A place in the graph, as `get_gradient_edge` gives it.
 
@@ -88,7 +91,7 @@ class save_on_cpu(saved_tensors_hooks):
         tensor([2., 2.])
     """
 
-    def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         super().__init__(lambda tensor: (tensor.device, tensor.cpu()), lambda packed: packed[1].to(packed[0]))
 
 
@@ -110,7 +113,7 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
     _inside = threading.local()
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(lambda tensor: tensor.detach().clone(), lambda kept: kept)
 
     def __enter__(self):
@@ -145,7 +148,7 @@ class disable_saved_tensors_hooks:
         not here
     """
 
-    def __init__(self, error_message: str):
+    def __init__(self, error_message: str) -> None:
         self.message, self._before = error_message, []
 
     def __enter__(self):
@@ -162,7 +165,7 @@ class disable_saved_tensors_hooks:
 class _Gathered:
     """The gradients of several tensors as they come in one backward."""
 
-    def __init__(self, count, function):
+    def __init__(self, count, function) -> None:
         self.function, self.lock, self.count = function, threading.Lock(), count
         self.grads = [None] * count
         self.come = 0
@@ -178,7 +181,7 @@ class _Gathered:
 
 
 class _Handles(RemovableHandle):
-    def __init__(self, handles):
+    def __init__(self, handles) -> None:
         self.handles = tuple(handles)
 
     def remove(self):
@@ -221,6 +224,5 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all") -> RemovableHand
     return _Handles(tensor.register_hook(hook_of(position)) for position, tensor in enumerate(tensors))
 
 
-for _each in (GradientEdge, allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, get_gradient_edge, increment_version,
-              register_multi_grad_hook, save_on_cpu):
-    setattr(graph, _each.__name__, _each)
+for _name in __all__:
+    setattr(graph, _name, globals()[_name])

@@ -9,7 +9,7 @@ class NodeHook:
 
     __slots__ = ("function",)
 
-    def __init__(self, function):
+    def __init__(self, function) -> None:
         self.function = function
 
 
@@ -31,7 +31,7 @@ class RemovableHandle:
 
     _next_id = 0
 
-    def __init__(self, hooks):
+    def __init__(self, hooks) -> None:
         self._hooks = weakref.ref(hooks) if isinstance(hooks, HookTable) else lambda: hooks
         self.id = RemovableHandle._next_id
         RemovableHandle._next_id += 1

@@ -5,9 +5,13 @@ import functools
 import inspect
 import threading
 import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 from ..storage import inferring
 from ..storage import mode as memory
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 OFF, PLAIN, RARE = 0, 1, 2
 
@@ -19,7 +23,7 @@ class _Modes(threading.local):
     saved-tensor hooks ask for more than the plain record. Change `grad` through `switch`.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.grad = True                                 # record what is computed
         self.inference = False
         self.anomaly = False                             # keep the source line of every recorded call; "nan": and check
@@ -39,10 +43,10 @@ modes = _Modes()
 class _Switch:
     """A context manager that is also a decorator. Entering remembers the state in the instance's stack."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._before = []
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: Any) -> None:
         modes.switch(self._before.pop())
 
     def _enter(self, grad):
@@ -53,7 +57,7 @@ class _Switch:
     def _clone(self):
         return type(self)()
 
-    def __call__(self, function):
+    def __call__(self, function: Decorated) -> Decorated:
         if inspect.isgeneratorfunction(function):
             @functools.wraps(function)
             def generator(*args, **kwargs):
@@ -74,13 +78,13 @@ class _Switch:
                         raise
                     except BaseException as error:
                         value, step = error, running.throw
-            return generator
+            return cast(Any, generator)
 
         @functools.wraps(function)
         def switched(*args, **kwargs):
             with self._clone():
                 return function(*args, **kwargs)
-        return switched
+        return cast(Any, switched)
 
 
 class no_grad(_Switch):
@@ -97,13 +101,13 @@ class no_grad(_Switch):
         False
     """
 
-    def __new__(cls, function=None):
+    def __new__(cls, function: Any = None) -> Any:
         return object.__new__(cls) if function is None else cls()(function)
 
-    def __init__(self, function=None):
+    def __init__(self, function: Any = None) -> None:
         super().__init__()
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self._enter(False)
 
 
@@ -121,13 +125,13 @@ class enable_grad(_Switch):
         True
     """
 
-    def __new__(cls, function=None):
+    def __new__(cls, function: Any = None) -> Any:
         return object.__new__(cls) if function is None else cls()(function)
 
-    def __init__(self, function=None):
+    def __init__(self, function: Any = None) -> None:
         super().__init__()
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self._enter(True)
 
 
@@ -146,21 +150,21 @@ class set_grad_enabled(_Switch):
         True
     """
 
-    def __init__(self, mode: bool):
+    def __init__(self, mode: bool) -> None:
         super().__init__()
         self.mode = mode
         self._enter(bool(mode))
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: Any) -> None:
         modes.switch(self._before[-1])                   # kept: the same object may be left more than once
 
     def _clone(self):
         return type(self)(self.mode)
 
-    def __call__(self, function):
+    def __call__(self, function: Decorated) -> Decorated:
         self.__exit__()                                  # as a decorator it switches inside calls only
         return super().__call__(function)
 
@@ -179,21 +183,21 @@ class inference_mode(_Switch):
         (True, False)
     """
 
-    def __new__(cls, mode=True):
+    def __new__(cls, mode: Any = True) -> Any:
         return cls()(mode) if callable(mode) else object.__new__(cls)
 
-    def __init__(self, mode: bool = True):
+    def __init__(self, mode: bool = True) -> None:
         super().__init__()
         self.mode = mode
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         before = modes.inference
         self._enter(not self.mode)
         self._before.append(before)
         self._set(bool(self.mode))
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: Any) -> None:
         self._set(self._before.pop())
         super().__exit__()
 
@@ -253,17 +257,17 @@ class saved_tensors_hooks:
         tensor([2., 4.])
     """
 
-    def __init__(self, pack_hook, unpack_hook):
+    def __init__(self, pack_hook, unpack_hook) -> None:
         self.pair = (pack_hook, unpack_hook)
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         if modes.no_hooks is not None:
             raise RuntimeError(modes.no_hooks)
         modes.saved_hooks = (*modes.saved_hooks, self.pair)
         modes.switch(modes.grad)
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: Any) -> None:
         modes.saved_hooks = modes.saved_hooks[:-1]
         modes.switch(modes.grad)
 
@@ -289,19 +293,19 @@ class detect_anomaly:
         True
     """
 
-    def __init__(self, check_nan: bool = True):
+    def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
         self._before = []
         if type(self) is detect_anomaly:
             warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
                           "debugging.", UserWarning, stacklevel=2)
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         self._before.append(modes.anomaly)
         _set_anomaly("nan" if self.check_nan else True)
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: Any) -> None:
         _set_anomaly(self._before.pop())
 
 
@@ -320,12 +324,12 @@ class set_detect_anomaly(detect_anomaly):
         (True, False)
     """
 
-    def __init__(self, mode: bool, check_nan: bool = True):
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
         super().__init__(check_nan)
         self._before.append(modes.anomaly)
         _set_anomaly(("nan" if check_nan else True) if mode else False)
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self
 
 
@@ -383,11 +387,11 @@ class set_multithreading_enabled(_Switch):
         tensor(6.)
     """
 
-    def __init__(self, mode: bool):
+    def __init__(self, mode: bool) -> None:
         super().__init__()
         self.mode = mode
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self._enter(modes.grad)
 
     def _clone(self):

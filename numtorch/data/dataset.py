@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import accumulate
+from typing import Any
 
 from ..ops.random import randperm
 
@@ -41,7 +43,7 @@ class IterableDataset(Dataset):
         [tensor([0, 1]), tensor([2])]
     """
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
 
     def __add__(self, other):
@@ -63,7 +65,7 @@ class TensorDataset(Dataset):
         (tensor([3., 4.]), tensor(1))
     """
 
-    def __init__(self, *tensors):
+    def __init__(self, *tensors) -> None:
         if any(len(t) != len(tensors[0]) for t in tensors):
             raise AssertionError("Size mismatch between tensors")
         self.tensors = tensors
@@ -71,7 +73,7 @@ class TensorDataset(Dataset):
     def __getitem__(self, index):
         return tuple(tensor[index] for tensor in self.tensors)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.tensors[0])
 
 
@@ -92,7 +94,7 @@ class StackDataset(Dataset):
         ({'image': 20, 'label': 'b'}, 2)
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs) -> None:
         if bool(args) == bool(kwargs):
             raise ValueError("StackDataset: expected datasets either by position or by name" if args else
                              "At least one dataset should be passed")
@@ -107,7 +109,7 @@ class StackDataset(Dataset):
             return {name: dataset[index] for name, dataset in self.datasets.items()}
         return tuple(dataset[index] for dataset in self.datasets)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._length
 
 
@@ -131,7 +133,7 @@ class ConcatDataset(Dataset):
         ('c', 3)
     """
 
-    def __init__(self, datasets):
+    def __init__(self, datasets) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable")
@@ -148,7 +150,7 @@ class ConcatDataset(Dataset):
         number = bisect_right(self.cumulative_sizes, index)
         return self.datasets[number][index - (self.cumulative_sizes[number - 1] if number else 0)]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.cumulative_sizes[-1]
 
 
@@ -164,15 +166,15 @@ class ChainDataset(IterableDataset):
         [0, 1, 0, 1, 2]
     """
 
-    def __init__(self, datasets):
+    def __init__(self, datasets) -> None:
         super().__init__()
         self.datasets = list(datasets)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         for dataset in self.datasets:
             yield from dataset
 
-    def __len__(self):
+    def __len__(self) -> int:
         return sum(map(len, self.datasets))
 
 
@@ -185,11 +187,12 @@ class Subset(Dataset):
 
     Example:
         >>> import numtorch as torch
-        >>> list(torch.utils.data.Subset(["a", "b", "c"], [2, 0]))
-        ['c', 'a']
+        >>> subset = torch.utils.data.Subset(["a", "b", "c"], [2, 0])
+        >>> subset[0], len(subset)
+        ('c', 2)
     """
 
-    def __init__(self, dataset, indices):
+    def __init__(self, dataset, indices) -> None:
         self.dataset, self.indices = dataset, indices
 
     def __getitem__(self, index):
@@ -197,7 +200,7 @@ class Subset(Dataset):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.indices)
 
 

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -130,7 +132,7 @@ class DataLoader:
                  pin_memory: bool = False, drop_last: bool = False, timeout: float = 0, worker_init_fn=None,
                  multiprocessing_context=None,
                  generator=None, *, prefetch_factor=None, persistent_workers: bool = False, pin_memory_device: str = "",
-                 in_order: bool = True):
+                 in_order: bool = True) -> None:
         if num_workers:
             if num_workers < 0:
                 raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
@@ -170,7 +172,7 @@ class DataLoader:
             return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if isinstance(self.dataset, IterableDataset):
             return self._iterate_stream()
         if self.batch_sampler is None:

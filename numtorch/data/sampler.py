@@ -1,7 +1,9 @@
 """Samplers: in which order a dataset's examples come."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 from ..dtypes import float64
 from ..exchange import make
@@ -27,10 +29,10 @@ class Sampler:
         [tensor([3, 2]), tensor([1, 0])]
     """
 
-    def __init__(self, data_source=None):
+    def __init__(self, data_source=None) -> None:
         pass
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError
 
 
@@ -46,13 +48,13 @@ class SequentialSampler(Sampler):
         [0, 1, 2]
     """
 
-    def __init__(self, data_source):
+    def __init__(self, data_source) -> None:
         self.data_source = data_source
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(range(len(self.data_source)))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.data_source)
 
 
@@ -74,7 +76,7 @@ class RandomSampler(Sampler):
         [0, 1, 2, 3]
     """
 
-    def __init__(self, data_source, replacement: bool = False, num_samples=None, generator=None):
+    def __init__(self, data_source, replacement: bool = False, num_samples=None, generator=None) -> None:
         if num_samples is not None and (not isinstance(num_samples, int) or num_samples <= 0):
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
         if not isinstance(replacement, bool):
@@ -88,7 +90,7 @@ class RandomSampler(Sampler):
         """How many numbers are drawn."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         count = len(self.data_source)
         if self.replacement:
             yield from randint(count, (self.num_samples,), generator=self.generator).tolist()
@@ -98,7 +100,7 @@ class RandomSampler(Sampler):
             yield from randperm(count, generator=self.generator)[:left].tolist()
             left -= count
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples
 
 
@@ -115,14 +117,14 @@ class SubsetRandomSampler(Sampler):
         [3, 5, 7]
     """
 
-    def __init__(self, indices, generator=None):
+    def __init__(self, indices, generator=None) -> None:
         self.indices, self.generator = indices, generator
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         for place in randperm(len(self.indices), generator=self.generator).tolist():
             yield self.indices[place]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.indices)
 
 
@@ -144,7 +146,7 @@ class WeightedRandomSampler(Sampler):
         [1, 1, 1]
     """
 
-    def __init__(self, weights, num_samples: int, replacement: bool = True, generator=None):
+    def __init__(self, weights, num_samples: int, replacement: bool = True, generator=None) -> None:
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
         if not isinstance(replacement, bool):
@@ -154,10 +156,10 @@ class WeightedRandomSampler(Sampler):
             raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.layout.shape)}")
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator).tolist())
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples
 
 
@@ -178,19 +180,19 @@ class BatchSampler(Sampler):
         [[0, 1], [2, 3], [4]]
     """
 
-    def __init__(self, sampler, batch_size: int, drop_last: bool):
+    def __init__(self, sampler, batch_size: int, drop_last: bool) -> None:
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
             raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
         if not isinstance(drop_last, bool):
             raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         numbers = iter(self.sampler)
         while batch := list(islice(numbers, self.batch_size)):
             if len(batch) == self.batch_size or not self.drop_last:
                 yield batch
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.sampler) // self.batch_size if self.drop_last else -(-len(self.sampler) // self.batch_size)
 

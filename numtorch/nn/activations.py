@@ -20,7 +20,7 @@ def _form(record, inplace):
 
 def _activation(function, shown):
     """`function` with PyTorch's `inplace` flag after its own arguments; `shown` is what it gives for -1, 0 and 2."""
-    def wrapped(input, inplace: bool = False):
+    def wrapped(input, inplace: bool = False) -> Tensor:
         return _form(function, inplace)(input)
     name = wrapped.__name__ = wrapped.__qualname__ = function.__name__
     wrapped.__doc__ = f"""{function.__doc__.splitlines()[0]}
@@ -254,9 +254,10 @@ def threshold(input, threshold: float, value: float, inplace: bool = False) -> T
 
 def _changing(function, options=""):
     """`function` that writes its result into its input. `options` are those that the example has to give."""
-    def changing(input, *args, **kwargs):
+    def changing(input, *args, **kwargs) -> Tensor:
         return function(input, *args, inplace=True, **kwargs)
     name = changing.__name__ = changing.__qualname__ = function.__name__ + "_"
+    changing.arguments_of = function
     changing.__doc__ = f"""In-place form of `{function.__name__}`: writes the result into `input` and returns it.
 
     Args:

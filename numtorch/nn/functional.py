@@ -131,9 +131,10 @@ def bilinear(input1, input2, weight, bias=None) -> Tensor:
 # ---------------------------------------------------------------- older names
 def _with_indices(function, dims):
     """`function` that always returns where its maxima are."""
-    def both(input, *args, **kwargs):
+    def both(input, *args, **kwargs) -> tuple[Tensor, Tensor]:
         return function(input, *args, **{**kwargs, "return_indices": True})
     name = both.__name__ = both.__qualname__ = function.__name__ + "_with_indices"
+    both.arguments_of = function
     more = ", 1" if "fractional" in name else ""
     both.__doc__ = f"""`{function.__name__}` with `return_indices=True`, under the name that it has in older scripts.
 

@@ -265,7 +265,7 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
 def _in_place(function, shown):
     factors, name = ", ".join(list(inspect.signature(function).parameters)[1:3]), function.__name__
 
-    def form(self, first=None, second=None, *, beta=1, alpha=1, **named):
+    def form(self, first=None, second=None, *, beta=1, alpha=1, **named) -> Tensor:
         if named:
             factors = [f for f in (first, second) if f is not None]
             result = function(self, *factors, beta=beta, alpha=alpha, **named)
@@ -274,6 +274,7 @@ def _in_place(function, shown):
         return registry["copy_"].function(self, result)
 
     form.__name__ = form.__qualname__ = f"{name}_"
+    form.arguments_of = function
     form.__doc__ = f"""The in-place form of `{name}`: this tensor is its input and takes the result.
 
     Args:

@@ -25,7 +25,7 @@ class _Writing:
 
 @register
 @method
-def copy_(self, src, non_blocking: bool = False):
+def copy_(self, src, non_blocking: bool = False) -> Tensor:
     """Write `src` into this tensor and return it.
 
     Args:
@@ -97,7 +97,7 @@ def _copy_into_vjp(node, grad):
 
 @register
 @method
-def fill_(self, value):
+def fill_(self, value) -> Tensor:
     """Set every element to a value and return this tensor.
 
     Args:
@@ -139,7 +139,7 @@ def fill(input, value) -> Tensor:
 
 
 @method
-def zero_(self):
+def zero_(self) -> Tensor:
     """Set every element to 0 and return this tensor.
 
     Raises:

@@ -457,5 +457,8 @@ def chain_matmul(*matrices, out=None) -> Tensor:
     return result if out is None else registry["into"].function(out, result)
 
 
-Tensor.__matmul__ = matmul
-Tensor.__rmatmul__ = lambda self, other: matmul(other, self)
+def _rmatmul(self, other) -> Tensor:
+    return matmul(other, self)
+
+
+Tensor.__matmul__, Tensor.__rmatmul__ = matmul, _rmatmul

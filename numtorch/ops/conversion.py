@@ -12,7 +12,7 @@ from .op import method
 
 
 @method
-def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: bool = False, memory_format=None):
+def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: bool = False, memory_format=None) -> Tensor:
     """This tensor with another dtype, on another device, or as another tensor has them.
 
     Args:
@@ -83,7 +83,7 @@ method(_type, "type")
 
 
 def _cast_method(name, target):
-    def cast(self, memory_format=None):
+    def cast(self, memory_format=None) -> Tensor:
         out = self if self.layout.dtype is target else copied(self, target, "to_copy")
         return out if memory_format is None or memory_format == "preserve_format" else contiguous(out, memory_format)
     cast.__name__ = cast.__qualname__ = name
@@ -107,7 +107,7 @@ for _name, _dtype in {"float": "float32", "double": "float64", "half": "float16"
 
 
 @method
-def type_as(self, other):
+def type_as(self, other) -> Tensor:
     """This tensor with the dtype and device of another.
 
     Args:
@@ -122,7 +122,7 @@ def type_as(self, other):
     return to_dtype(self, wanted.dtype) if have.device is wanted.device else self.to(other)
 
 
-def _to_cpu(self, memory_format=None):
+def _to_cpu(self, memory_format=None) -> Tensor:
     """This tensor in host memory: itself where it is there.
 
     Args:
@@ -139,7 +139,7 @@ def _to_cpu(self, memory_format=None):
 method(_to_cpu, "cpu")
 
 
-def _to_cuda(self, device=None, non_blocking: bool = False, memory_format=None):
+def _to_cuda(self, device=None, non_blocking: bool = False, memory_format=None) -> Tensor:
     """This tensor on a CUDA device: itself where it is there.
 
     Args:

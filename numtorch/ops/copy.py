@@ -123,7 +123,7 @@ def to_device(x: Tensor, device) -> Tensor:
 # ---------------------------------------------------------------- clone, contiguous
 @register
 @method
-def clone(input, *, memory_format=None):
+def clone(input, *, memory_format=None) -> Tensor:
     """A copy with memory of its own. Gradients pass through.
 
     Args:
@@ -146,7 +146,7 @@ def clone(input, *, memory_format=None):
 
 @register
 @method
-def contiguous(self, memory_format=None):
+def contiguous(self, memory_format=None) -> Tensor:
     """This tensor where it is row-major without gaps, else a row-major copy.
 
     Args:

@@ -367,7 +367,7 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad: boo
 
 # ---------------------------------------------------------------- methods
 def _new(name, value):
-    def made(self, *shape, size=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    def made(self, *shape, size=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
         own = self.layout
         layout = layout_for(name, shape if size is None else (size,), dtype or own.dtype, device or own.device)
         out = fresh(layout) if value is None else filled_from(layout, value)
@@ -400,7 +400,7 @@ method(_new("ones", ONE), "new_ones")
 
 
 @method
-def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """A tensor with every element `fill_value`, of this one's dtype and device unless others are given.
 
     Args:
@@ -419,7 +419,7 @@ def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, re
 
 
 @method
-def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """A tensor of uninitialised elements and any strides, of this one's dtype and device unless others are given.
 
     Args:
@@ -437,7 +437,7 @@ def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=Non
 
 
 @method
-def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """A copy of `data`, of this tensor's dtype and device unless others are given.
 
     Args:

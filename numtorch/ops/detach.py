@@ -8,7 +8,7 @@ from .op import method, register
 
 @register
 @method
-def detach(input):
+def detach(input) -> Tensor:
     """A tensor over the same memory, apart from the graph: no gradient passes.
 
     Args:
@@ -29,7 +29,7 @@ def detach(input):
 
 
 @method
-def detach_(self):
+def detach_(self) -> Tensor:
     """Take this tensor out of the graph, in place, and return it.
 
     Raises:
@@ -47,7 +47,7 @@ def detach_(self):
     return self
 
 
-def _data(self):
+def _data(self) -> Tensor:
     """The same memory, apart from the graph, with a version counter of its own: writes to it are not noticed.
 
     Assigned to, this tensor takes on the memory, shape and dtype of another.

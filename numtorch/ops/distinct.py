@@ -20,6 +20,7 @@ from .join import cat
 from .mask import nonzero
 from .op import method, new_plan_table
 from .order import searchsorted, sort
+from .pair import Pair, pair
 from .resize import into, into_all
 from .scan import cumsum, diff
 from .scatter import scatter_, value_selecting_backward
@@ -165,11 +166,11 @@ def unique_consecutive(input, return_inverse: bool = False, return_counts: bool 
 
 
 # ---------------------------------------------------------------- the commonest value
-_Mode = namedtuple("mode", ["values", "indices"])
+_Mode = pair("mode")
 
 
 @method
-def mode(input, dim: int = -1, keepdim: bool = False, *, out=None):
+def mode(input, dim: int = -1, keepdim: bool = False, *, out=None) -> Pair:
     """The commonest element along a dimension, the smallest of several, and the last place of it, as (values, indices).
 
     Args:
@@ -312,7 +313,7 @@ _Histogram = namedtuple("histogram", ["hist", "bin_edges"])
 
 
 @method
-def histogram(input, bins=100, *, range=None, weight=None, density: bool = False, out=None):
+def histogram(input, bins=100, *, range=None, weight=None, density: bool = False, out=None) -> _Histogram:
     """Counts (or summed weights) of elements between bin edges, as (hist, bin_edges). The last bin is closed.
 
     Args:
@@ -372,7 +373,7 @@ def _counted(places, inside, number, kind, weight):
 _HistogramDD = namedtuple("histogramdd", ["hist", "bin_edges"])
 
 
-def histogramdd(input, bins, *, range=None, weight=None, density: bool = False):
+def histogramdd(input, bins, *, range=None, weight=None, density: bool = False) -> _HistogramDD:
     """Counts (or summed weights) of points in boxes, as (hist, bin_edges). The last bin of each dimension is closed.
 
     Args:

@@ -93,7 +93,7 @@ def _embedding_vjp(node, grad):
 
 
 @no_grad()
-def embedding_renorm_(weight, indices, max_norm: float, norm_type: float = 2.0):
+def embedding_renorm_(weight, indices, max_norm: float, norm_type: float = 2.0) -> Tensor:
     """Scale the rows of `weight` that `indices` name and whose norm is above `max_norm` down to it, in place.
 
     Args:

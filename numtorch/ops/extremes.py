@@ -1,8 +1,6 @@
 """Largest and smallest elements with their places: argmax and argmin, and max and min along a dimension."""
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import int64
 from ..layout import Layout, wrap_dim
@@ -10,12 +8,13 @@ from ..tensor import Tensor, empty
 from . import bounds
 from .backends import kernels
 from .op import method, new_plan_table, registry
+from .pair import pair
 from .reduce import numpy_names
 from .reduction import MAX, MIN
 from .resize import into
 
 _arg_plans = new_plan_table()
-_ReturnTypes = {name: namedtuple(name, ["values", "indices"]) for name in ("max", "min")}
+_PAIRS = {name: pair(name) for name in ("max", "min")}
 
 
 def _arg_plan(kind, layout, dim, keepdim):
@@ -106,7 +105,7 @@ def _extreme_along(kind, x, dim, keepdim):
         prepared.call(x.address, values.address, indices.address, prepared.walk)
     if recording(x) and x.layout.dtype.category >= 2:
         values.node = GraphNode(kind, (x.node,), (indices,), _extreme_along_vjp, (x.layout, dim, keepdim))
-    return _ReturnTypes[kind](values, indices)
+    return _PAIRS[kind](values, indices)
 
 
 def _extreme_along_vjp(node, grad):
@@ -123,8 +122,8 @@ def _max_or_min(kind, total, pairwise, input, dim, keepdim, out):
             raise RuntimeError(f"{kind}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
                                f"dim with the 'dim' argument.")
         return into(out, total.run(input))
-    pair = _extreme_along(kind, input, dim, keepdim)
-    return pair if out is None else type(pair)(*[into(o, t) for o, t in zip(out, pair)])
+    found = _extreme_along(kind, input, dim, keepdim)
+    return found if out is None else type(found)(*[into(o, t) for o, t in zip(out, found)])
 
 
 @method

@@ -24,8 +24,10 @@ from .solve import solve
 from .triangle import diag_embed
 
 CholeskyEx = namedtuple("linalg_cholesky_ex", "L info")
-QR, SVD = namedtuple("linalg_qr", "Q R"), namedtuple("linalg_svd", "U S Vh")
-Eigh, Eig = (namedtuple(name, "eigenvalues eigenvectors") for name in ("linalg_eigh", "linalg_eig"))
+QR = namedtuple("linalg_qr", "Q R")
+SVD = namedtuple("linalg_svd", "U S Vh")
+Eigh = namedtuple("linalg_eigh", "eigenvalues eigenvectors")
+Eig = namedtuple("linalg_eig", "eigenvalues eigenvectors")
 OldSVD = namedtuple("svd", ["U", "S", "V"])
 OldQR = namedtuple("qr", ["Q", "R"])
 
@@ -79,7 +81,7 @@ def cholesky(A, *, upper: bool = False, out=None) -> Tensor:
     return into(out, result.mH if upper else result)
 
 
-def cholesky_ex(A, *, upper: bool = False, check_errors: bool = False, out=None):
+def cholesky_ex(A, *, upper: bool = False, check_errors: bool = False, out=None) -> CholeskyEx:
     """`linalg.cholesky` and, for each matrix, whether it is positive definite.
 
     Args:
@@ -138,7 +140,7 @@ def _cholesky_vjp(node, grad):
 
 
 # ---------------------------------------------------------------- QR
-def qr(A, mode: str = "reduced", *, out=None):
+def qr(A, mode: str = "reduced", *, out=None) -> QR:
     """A as an orthogonal (unitary) Q times an upper triangular R, as (Q, R).
 
     Args:
@@ -196,7 +198,7 @@ def _square_qr(q, r, by_q, by_r):
 
 
 # ---------------------------------------------------------------- singular values
-def svd(A, full_matrices: bool = True, *, driver=None, out=None):
+def svd(A, full_matrices: bool = True, *, driver=None, out=None) -> SVD:
     """A as U diag(S) Vh, with orthonormal columns in U and rows in Vh, and S falling.
 
     The derivative is that of the first k singular vectors, and is finite where no two singular values are equal.
@@ -273,7 +275,7 @@ def svdvals(A, *, driver=None, out=None) -> Tensor:
 
 
 # ---------------------------------------------------------------- eigenvalues
-def eigh(A, UPLO: str = "L", *, out=None):
+def eigh(A, UPLO: str = "L", *, out=None) -> Eigh:
     """Eigenvalues (rising) and eigenvectors (columns) of symmetric or Hermitian matrices.
 
     The derivative is that of all of A, and with respect to the vectors is finite where no two eigenvalues are equal.
@@ -341,7 +343,7 @@ def eigvalsh(A, UPLO: str = "L", *, out=None) -> Tensor:
     return into(out, lapack.tensors([values], A.layout.dtype.to_real())[0])
 
 
-def eig(A, *, out=None):
+def eig(A, *, out=None) -> Eig:
     """Eigenvalues and eigenvectors (columns of norm 1) of square matrices, both complex.
 
     Args:
@@ -415,7 +417,7 @@ def old_cholesky(input, upper: bool = False, *, out=None) -> Tensor:
     return cholesky(input, upper=upper, out=out)
 
 
-def old_qr(input, some: bool = True, *, out=None):
+def old_qr(input, some: bool = True, *, out=None) -> OldQR:
     """`torch.linalg.qr` under its older name.
 
     Args:
@@ -432,7 +434,7 @@ def old_qr(input, some: bool = True, *, out=None):
     return into_all(out, OldQR(*qr(input, "reduced" if some else "complete")))
 
 
-def old_svd(input, some: bool = True, compute_uv: bool = True, *, out=None):
+def old_svd(input, some: bool = True, compute_uv: bool = True, *, out=None) -> OldSVD:
     """U, S and V (not its adjoint, as `torch.linalg.svd` gives).
 
     Args:

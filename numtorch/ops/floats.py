@@ -60,7 +60,7 @@ def _plan_frexp(layout):
 
 
 @method
-def frexp(input, *, out=None):
+def frexp(input, *, out=None) -> Frexp:
     """mantissa * 2**exponent, elementwise.
 
     Infinities and NaN are their own mantissas, with an exponent of 0.
@@ -164,7 +164,7 @@ def nextafter(input, other, *, out=None) -> Tensor:
     return result if out is None else into(out, result)
 
 
-def unravel_index(indices, shape):
+def unravel_index(indices, shape) -> tuple[Tensor, ...]:
     """The places in a tensor of a shape that flat places stand for.
 
     Args:

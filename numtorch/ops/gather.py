@@ -313,7 +313,7 @@ def _index_write(name, self, dim, index, source, accumulate):
 
 
 @method
-def index_copy_(self, dim, index, source):
+def index_copy_(self, dim, index, source) -> Tensor:
     """Write the slices of `source` to the places in a dimension that `index` names, and return this tensor.
 
     Args:
@@ -334,7 +334,7 @@ def index_copy_(self, dim, index, source):
 
 
 @method
-def index_add_(self, dim, index, source, *, alpha=1):
+def index_add_(self, dim, index, source, *, alpha=1) -> Tensor:
     """Add `alpha` times the slices of `source` at the places in a dimension that `index` names, and return this tensor.
 
     Args:
@@ -354,7 +354,7 @@ def index_add_(self, dim, index, source, *, alpha=1):
 
 
 @method
-def index_fill_(self, dim, index, value):
+def index_fill_(self, dim, index, value) -> Tensor:
     """Set the slices of a dimension that `index` names, and return this tensor.
 
     Args:
@@ -406,7 +406,7 @@ def take(input, index, *, out=None) -> Tensor:
 
 
 @method
-def put_(self, index, source, accumulate: bool = False):
+def put_(self, index, source, accumulate: bool = False) -> Tensor:
     """Write the elements of `source` to places in this tensor seen as flattened, or add them there, and return this tensor.
 
     Args:

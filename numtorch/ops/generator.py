@@ -27,7 +27,7 @@ class Generator:
         True
     """
 
-    def __init__(self, device="cpu"):
+    def __init__(self, device="cpu") -> None:
         self.device = cpu
         self._lock = threading.Lock()
         self._seed, self._offset = 67280421310721, 0     # PyTorch's default seed
@@ -156,8 +156,8 @@ def manual_seed(seed: int) -> Generator:
 
     Example:
         >>> import numtorch as torch
-        >>> first = torch.manual_seed(0) and torch.rand(3)
-        >>> torch.equal(torch.manual_seed(0) and torch.rand(3), first)
+        >>> first = torch.rand(3, generator=torch.manual_seed(0))
+        >>> torch.equal(torch.rand(3, generator=torch.manual_seed(0)), first)
         True
     """
     return default_generator.manual_seed(seed)
@@ -243,7 +243,7 @@ class fork_rng:
         True
     """
 
-    def __init__(self, devices=None, enabled: bool = True):
+    def __init__(self, devices=None, enabled: bool = True) -> None:
         self.enabled = enabled
 
     def __enter__(self):

@@ -6,6 +6,8 @@ always basic, which is where PyTorch's `x[0, :, [1, 2]]` differs from NumPy's.
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..autograd.modes import modes
 from ..autograd.writes import mark_written
 from ..dtypes import bool_
@@ -201,7 +203,7 @@ def _with_dims(index):
 
 @register
 @method
-def index_put_(self, indices, values, accumulate: bool = False):
+def index_put_(self, indices, values, accumulate: bool = False) -> Tensor:
     """Write values to where index tensors or masks point, and return this tensor.
 
     Args:
@@ -225,7 +227,7 @@ def index_put_(self, indices, values, accumulate: bool = False):
 
 @register
 @method
-def index_put(input, indices, values, accumulate: bool = False):
+def index_put(input, indices, values, accumulate: bool = False) -> Tensor:
     """A copy of this tensor after `index_put_`: with `values` at the places that indices name.
 
     Args:
@@ -249,7 +251,7 @@ def index_put(input, indices, values, accumulate: bool = False):
 
 
 # ---------------------------------------------------------------- as a sequence
-def _iterate(self):
+def _iterate(self) -> Iterator[Tensor]:
     """The slices along the first dimension, one after another."""
     if not self.layout.ndim:
         raise TypeError("iteration over a 0-d tensor")
@@ -259,19 +261,19 @@ def _iterate(self):
     return (make_view(self, (below, i * stride), "select") for i in range(extent))
 
 
-def _reversed(self):
+def _reversed(self) -> Tensor:
     """The slices along the first dimension from the last to the first; a 0-dim tensor itself."""
     return self if not self.layout.ndim else self[list(range(self.layout.shape[0]))[::-1]]
 
 
-def _contains(self, element):
+def _contains(self, element) -> bool:
     """Whether any element equals a number or tensor (broadcast)."""
     if not isinstance(element, Tensor) and number(element) is None:
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
     return bool(reduce.any(comparison.eq(self, element)).item())
 
 
-def _delitem(self, index):
+def _delitem(self, index) -> None:
     raise TypeError("Tensor does not support deleting items")
 
 

@@ -204,10 +204,11 @@ def end_write(name, self, graph, sources, saved, vjp, constants):
 
 def out_of_place(inplace, name):
     """The form of an in-place op that writes to a copy."""
-    def function(input, *args, out=None, **kwargs):
+    def function(input, *args, out=None, **kwargs) -> Tensor:
         result = into_fresh(inplace, clone(input), *args, **kwargs)
         return result if out is None else into(out, result)
     function.__name__ = function.__qualname__ = name
+    function.arguments_of = inplace
     details = cleandoc(inplace.__doc__ or "").partition("\n")[2].replace(f"{name}_(", f"{name}(").replace(
         "Args:\n", "Args:\n    input: the tensor that is copied.\n").replace(
         "\n\nRaises:", "\n    out: a tensor to write the result to.\n\nRaises:")

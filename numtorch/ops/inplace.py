@@ -1,6 +1,7 @@
 """Methods of functions that were made without: in-place forms of what is no record (computed, and copied back), and others."""
 from __future__ import annotations
 
+from ..tensor import Tensor
 from .activation import hardshrink
 from .assign import written_back
 from .elementary import polygamma
@@ -12,9 +13,10 @@ from .special import igamma, igammac, mvlgamma
 
 
 def _copied_back(function, name, given, arguments, found):
-    def changed(self, *args, **kwargs):
+    def changed(self, *args, **kwargs) -> Tensor:
         return written_back(self, function, *args, **kwargs)
     changed.__name__ = changed.__qualname__ = name + "_"
+    changed.arguments_of = function
     changed.__doc__ = f"""In-place form of `{name}`: writes the result into this tensor and returns it.
 
     Args:

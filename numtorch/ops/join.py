@@ -386,7 +386,7 @@ def column_stack(tensors, *, out=None) -> Tensor:
 
 
 # ---------------------------------------------------------------- grids
-def meshgrid(*tensors, indexing=None):
+def meshgrid(*tensors, indexing=None) -> tuple[Tensor, ...]:
     """Vectors expanded to the grid that they span.
 
     Args:

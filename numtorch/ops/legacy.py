@@ -16,7 +16,7 @@ class LegacyType(type):
 
     dtype: dtype_class
 
-    def __call__(cls, *args, device=None):
+    def __call__(cls, *args, device=None) -> Tensor:
         return Tensor._construct(*args, dtype=cls.dtype, device=device)
 
     def __instancecheck__(cls, value):
@@ -103,7 +103,7 @@ def is_storage(obj) -> bool:
 
 
 @method
-def new(self, *args, device=None):
+def new(self, *args, device=None) -> Tensor:
     """A tensor of this one's dtype: of data, or uninitialised of a shape.
 
     Args:
@@ -119,7 +119,7 @@ def new(self, *args, device=None):
 
 
 @method
-def apply_(self, callable):
+def apply_(self, callable) -> Tensor:
     """Put `callable(element)` in the place of every element, one by one in Python, and return this tensor.
 
     Args:
@@ -143,7 +143,7 @@ def apply_(self, callable):
 
 
 @method
-def map_(self, tensor, callable):
+def map_(self, tensor, callable) -> Tensor:
     """Put `callable(element, element of tensor)` in the place of every element, one by one in Python, and return this tensor.
 
     Args:

@@ -26,7 +26,8 @@ LU = namedtuple("linalg_lu", "P L U")
 Factors = namedtuple("linalg_lu_factor", "LU pivots")
 FactorsEx = namedtuple("linalg_lu_factor_ex", "LU pivots info")
 Unpacked = namedtuple("lu_unpack", "P L U")
-InverseEx, SolveEx = namedtuple("linalg_inv_ex", "inverse info"), namedtuple("linalg_solve_ex", "result info")
+InverseEx = namedtuple("linalg_inv_ex", "inverse info")
+SolveEx = namedtuple("linalg_solve_ex", "result info")
 _plans = new_plan_table()
 
 
@@ -98,7 +99,7 @@ def _exchanged(x, pivots, back=False):
     return gather(x, -2, expand(index, x.layout.shape))
 
 
-def lu_factor(A, *, pivot: bool = True, out=None):
+def lu_factor(A, *, pivot: bool = True, out=None) -> Factors:
     """L and U of A = P L U in one tensor, without the ones on L's diagonal, and the rows that were exchanged.
 
     Args:
@@ -128,7 +129,7 @@ def lu_factor(A, *, pivot: bool = True, out=None):
     return into_all(out, Factors(lu, pivots))
 
 
-def lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False, out=None):
+def lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False, out=None) -> FactorsEx:
     """`lu_factor` that does not raise: `info` says where it would have.
 
     Args:
@@ -158,7 +159,7 @@ def lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False, out=None)
     return into_all(out, FactorsEx(lu, pivots, info))
 
 
-def inv_ex(A, *, check_errors: bool = False, out=None):
+def inv_ex(A, *, check_errors: bool = False, out=None) -> InverseEx:
     """The inverses of square matrices and, for each, whether there is one.
 
     Args:
@@ -180,7 +181,7 @@ def inv_ex(A, *, check_errors: bool = False, out=None):
     return into_all(out, InverseEx(*_with_info("inv_ex", inv, A, check_errors, 2)))
 
 
-def solve_ex(A, B, *, left: bool = True, check_errors: bool = False, out=None):
+def solve_ex(A, B, *, left: bool = True, check_errors: bool = False, out=None) -> SolveEx:
     """`linalg.solve` and, for each matrix, whether it has a solution.
 
     Args:
@@ -219,7 +220,7 @@ def _with_info(name, function, A, check_errors, ndim):
     return where(singular if ndim == 2 else singular.squeeze(-1), float("nan"), result), info
 
 
-def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool = True, *, out=None):
+def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool = True, *, out=None) -> Unpacked:
     """(P, L, U) of what `lu_factor` returns.
 
     Args:
@@ -250,7 +251,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool 
     return into_all(out, Unpacked(p, lower, upper))
 
 
-def lu(A, *, pivot: bool = True, out=None):
+def lu(A, *, pivot: bool = True, out=None) -> LU:
     """The factorisation A = P L U into a permutation, a lower triangle with ones on its diagonal and an upper triangle.
 
     Args:
@@ -327,7 +328,7 @@ def old_lu_solve(input, LU_data, LU_pivots, *, out=None) -> Tensor:
     return lu_solve(LU_data, LU_pivots, input, out=out)
 
 
-def old_lu(A, pivot: bool = True, get_infos: bool = False, out=None):
+def old_lu(A, pivot: bool = True, get_infos: bool = False, out=None) -> tuple[Tensor, ...]:
     """`torch.linalg.lu_factor_ex` under its older name: it does not raise where a pivot is 0.
 
     Args:

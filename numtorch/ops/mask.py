@@ -168,7 +168,7 @@ def _select_true_vjp(node, grad):
 
 
 @method
-def masked_scatter_(self, mask, source):
+def masked_scatter_(self, mask, source) -> Tensor:
     """Write the elements of `source`, in order, to where the mask holds, and return this tensor.
 
     Args:

@@ -227,7 +227,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check: int, num
                                  training: bool = True, key_padding_mask=None, need_weights: bool = True, attn_mask=None,
                                  use_separate_proj_weight: bool = False, q_proj_weight=None, k_proj_weight=None,
                                  v_proj_weight=None, static_k=None, static_v=None, average_attn_weights: bool = True,
-                                 is_causal: bool = False, *, batch_dim: int = 1):
+                                 is_causal: bool = False, *, batch_dim: int = 1) -> tuple:
     """Multi-head attention (Vaswani et al. 2017) with its projections: what `nn.MultiheadAttention` calls.
 
     Args:

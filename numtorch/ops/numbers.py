@@ -392,7 +392,7 @@ round.op, round.scalar = round_to_even.op, round_to_even.scalar          # in a 
 Tensor.round = round
 
 
-def _round_(self, *, decimals: int = 0):
+def _round_(self, *, decimals: int = 0) -> Tensor:
     """In-place form of `round`: writes the result into this tensor and returns it.
 
     Args:

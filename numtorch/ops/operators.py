@@ -11,7 +11,7 @@ from .resize import into
 
 
 def _reversed(function):
-    def operator(self, other):
+    def operator(self, other) -> Tensor:
         return function(as_operand(function.__name__, other), self)
     return operator
 
@@ -29,13 +29,13 @@ for _name, _function in _BINARY.items():
 for _name in ("lt", "le", "gt", "ge"):
     setattr(Tensor, f"__{_name}__", getattr(comparison, _name))
 Tensor.__pow__ = power.pow
-Tensor.__rpow__ = lambda self, other: power.pow(as_operand("pow", other), self)
+Tensor.__rpow__ = _reversed(power.pow)
 Tensor.__ipow__ = power.pow_of.op.inplace
 Tensor.__neg__ = arithmetic.neg
 Tensor.__abs__ = arithmetic.abs
 
 
-def _invert(self):
+def _invert(self) -> Tensor:
     if self.layout.dtype.category > 1:
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return comparison.bitwise_not(self)
@@ -45,7 +45,7 @@ Tensor.__invert__ = _invert
 
 
 def _equality(function, otherwise):
-    def operator(self, other):
+    def operator(self, other) -> Tensor:
         """Elementwise for tensors and numbers; identity for anything else, so that tensors live in lists and dicts."""
         if other is None or isinstance(other, (str, list, tuple, dict)):
             return otherwise
@@ -206,7 +206,7 @@ def where(condition, input=None, other=None, *, out=None):
 def _with_alpha(name, inplace, sign):
     scaled = arithmetic.add_scaled.op.inplace
 
-    def method(self, other, *, alpha=1):
+    def method(self, other, *, alpha=1) -> Tensor:
         return inplace(self, other) if alpha == 1 else scaled(self, other, sign * alpha)
     method.__name__ = method.__qualname__ = name + "_"
     method.__doc__ = f"""In-place form of `{name}`: writes the result into this tensor and returns it.
@@ -221,7 +221,7 @@ def _with_alpha(name, inplace, sign):
     return method
 
 
-def _div_(self, other, *, rounding_mode=None):
+def _div_(self, other, *, rounding_mode=None) -> Tensor:
     """In-place form of `div`: writes the result into this tensor and returns it.
 
     Args:
@@ -235,7 +235,7 @@ def _div_(self, other, *, rounding_mode=None):
     return _quotient(rounding_mode).op.inplace(self, other)
 
 
-def _clamp_(self, min=None, max=None):
+def _clamp_(self, min=None, max=None) -> Tensor:
     """In-place form of `clamp`: writes the result into this tensor and returns it.
 
     Args:
@@ -280,7 +280,7 @@ def _check_mask(name, mask, value):
                            f"dimension(s).")
 
 
-def _masked_fill_(self, mask, value):
+def _masked_fill_(self, mask, value) -> Tensor:
     """In-place form of `masked_fill`: writes `value` into this tensor where the mask holds, and returns it.
 
     Args:
@@ -314,7 +314,7 @@ method(masked_fill)
 method(_masked_fill_, "masked_fill_")
 
 
-def _where(self, condition, other):
+def _where(self, condition, other) -> Tensor:
     """This tensor's elements where the condition holds, else those of `other`: `torch.where(condition, self, other)`.
 
     Args:
@@ -400,16 +400,22 @@ def conj_physical(input, *, out=None) -> Tensor:
 method(conj)
 method(conj_physical)
 method(arithmetic.conj_physical.op.inplace, "conj_physical_")
-_CONJUGATE = """The conjugate of `{}`, computed when asked for.
+
+
+def _conjugated(transposed, name):
+    def function(self) -> Tensor:
+        return conj(transposed.fget(self))
+    return property(function, doc=f"""The conjugate of `{name.replace("H", "T")}`, computed when asked for.
 
     Example:
         >>> import numtorch as torch
-        >>> torch.tensor([[1 + 1j, 2j]]).{}
+        >>> torch.tensor([[1 + 1j, 2j]]).{name}
         tensor([[1.-1.j],
                 [0.-2.j]])
-    """
-Tensor.mH = property(lambda self: conj(Tensor.mT.fget(self)), doc=_CONJUGATE.format("mT", "mH"))
-Tensor.H = property(lambda self: conj(Tensor.T.fget(self)), doc=_CONJUGATE.format("T", "H"))
+    """)
+
+
+Tensor.mH, Tensor.H = _conjugated(Tensor.mT, "mH"), _conjugated(Tensor.T, "H")
 
 
 def adjoint(input) -> Tensor:

@@ -1,8 +1,6 @@
 """Order along a dimension: sort, topk, the k-th element, medians and quantiles, and search in what is sorted."""
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import float32, float64, int32, int64, uint8
 from ..layout import Layout, wrap_dim
@@ -13,11 +11,12 @@ from .backends import kernels
 from .copy import contiguous, to_dtype
 from .creation import as_tensor
 from .op import method, new_plan_table, result_dtype
+from .pair import Pair, pair
 from .resize import into
 from .scatter import gather, value_selecting_backward
 from .view import movedim, reshape, squeeze
 
-_Pair = {name: namedtuple(name, ["values", "indices"]) for name in ("sort", "topk", "kthvalue", "median", "nanmedian")}
+_PAIRS = {name: pair(name) for name in ("sort", "topk", "kthvalue", "median", "nanmedian")}
 
 
 def around(shape, dim):
@@ -71,7 +70,7 @@ def _ordered(name, family, kind, x, dim, keep, keepdim, *arguments):
         prepared.call(x.address, values.address, indices.address, workspace.address, prepared.walk)
     if x.node is not None and recording(x) and x.layout.dtype.category >= 2:
         values.node = GraphNode(name, (x.node,), (indices,), _picked_vjp, plan.way_back)
-    return _Pair[name](values, indices)
+    return _PAIRS[name](values, indices)
 
 
 def _picked_vjp(node, grad):
@@ -90,7 +89,7 @@ def _size(x, dim):
 
 
 @method
-def sort(input, dim: int = -1, descending: bool = False, stable: bool = False, *, axis=None, out=None):
+def sort(input, dim: int = -1, descending: bool = False, stable: bool = False, *, axis=None, out=None) -> Pair:
     """Elements in order along a dimension, as (values, indices). Always stable; NaN counts as greatest.
 
     Args:
@@ -150,7 +149,7 @@ def msort(input, *, out=None) -> Tensor:
 
 
 @method
-def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out=None):
+def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out=None) -> Pair:
     """The k largest (or smallest) elements along a dimension in order, as (values, indices). NaN counts as greatest.
 
     Args:
@@ -179,7 +178,7 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 
 
 @method
-def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None):
+def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None) -> Pair:
     """The k-th smallest element along a dimension, as (values, indices). NaN counts as greatest.
 
     Args:

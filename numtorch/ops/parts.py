@@ -37,7 +37,7 @@ def _parts_vjp(node, grads):
 
 
 @method
-def unbind(input, dim: int = 0):
+def unbind(input, dim: int = 0) -> tuple[Tensor, ...]:
     """All slices along a dimension, without it.
 
     Args:
@@ -61,7 +61,7 @@ def unbind(input, dim: int = 0):
 
 
 @method
-def split(tensor, split_size_or_sections, dim: int = 0):
+def split(tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
     """Consecutive parts of a dimension.
 
     Args:
@@ -103,7 +103,7 @@ def split(tensor, split_size_or_sections, dim: int = 0):
 
 
 @method
-def chunk(input, chunks, dim: int = 0):
+def chunk(input, chunks, dim: int = 0) -> tuple[Tensor, ...]:
     """At most so many parts of equal size along a dimension; the last may be smaller.
 
     Args:
@@ -134,7 +134,7 @@ def chunk(input, chunks, dim: int = 0):
 
 
 @method
-def tensor_split(input, indices_or_sections, dim: int = 0):
+def tensor_split(input, indices_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of a dimension as NumPy's array_split makes them.
 
     Args:
@@ -176,7 +176,7 @@ def tensor_split(input, indices_or_sections, dim: int = 0):
 def _split_along(name, least, dim):
     shape = [2 if d == dim else 4 for d in range(3)]
 
-    def function(input, indices_or_sections):
+    def function(input, indices_or_sections) -> tuple[Tensor, ...]:
         if input.layout.ndim < least:
             raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension{'s' if least > 1 else ''}, but got "
                                f"a tensor with {input.layout.ndim} dimensions!")
@@ -212,7 +212,7 @@ hsplit, vsplit, dsplit = _split_along("hsplit", 1, 1), _split_along("vsplit", 2,
 
 
 @method
-def split_with_sizes(tensor, split_sizes, dim: int = 0):
+def split_with_sizes(tensor, split_sizes, dim: int = 0) -> tuple[Tensor, ...]:
     """Consecutive parts of a dimension, of given sizes: `split`.
 
     Args:
@@ -232,7 +232,7 @@ def split_with_sizes(tensor, split_sizes, dim: int = 0):
 
 
 def _unsafe(function, example):
-    def parts(input, *args, **kwargs):
+    def parts(input, *args, **kwargs) -> tuple[Tensor, ...]:
         found = function(input, *args, **kwargs)
         base = found[0]._base if found else None
         if base is not None:
@@ -241,6 +241,7 @@ def _unsafe(function, example):
                 del each._base, each._origin
         return found
     parts.__name__ = parts.__qualname__ = "unsafe_" + function.__name__
+    parts.arguments_of = function
     parts.__doc__ = f"""`{function.__name__}` whose parts are no views to the tape: they may be written to, the tensor may not.
 
     Args:

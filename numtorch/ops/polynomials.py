@@ -232,7 +232,7 @@ def laguerre_polynomial_l(input, n, *, out=None) -> Tensor:
 
 
 def _shifted(function, example):
-    def shifted(input, n, *, out=None):
+    def shifted(input, n, *, out=None) -> Tensor:
         return function(input * 2 - 1, n, out=out)
     shifted.__name__ = shifted.__qualname__ = "shifted_" + function.__name__
     shifted.__doc__ = f"""`{function.__name__}` of 2 * input - 1, orthogonal on [0, 1].

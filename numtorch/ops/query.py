@@ -11,7 +11,7 @@ from .indexed import run_comparing
 from .op import method, new_plan_table
 
 
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes) -> Size:
     """The shape that all of these broadcast to.
 
     Args:
@@ -28,7 +28,7 @@ def broadcast_shapes(*shapes):
     return Size(shape_of_all(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
 
 
-def broadcast_tensors(*tensors):
+def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
     """Views of the tensors, all of the shape they broadcast to.
 
     Args:
@@ -48,7 +48,7 @@ def broadcast_tensors(*tensors):
     return tuple([view.expand(x, *shape) for x in tensors])
 
 
-def is_tensor(obj):
+def is_tensor(obj) -> bool:
     """Whether an object is a Tensor.
 
     Args:
@@ -62,7 +62,7 @@ def is_tensor(obj):
     return isinstance(obj, Tensor)
 
 
-def is_floating_point(input):
+def is_floating_point(input) -> bool:
     """Whether a tensor's dtype is floating point; complex is not.
 
     Args:
@@ -76,7 +76,7 @@ def is_floating_point(input):
     return input.dtype.is_floating_point
 
 
-def is_complex(input):
+def is_complex(input) -> bool:
     """Whether a tensor's dtype is complex.
 
     Args:
@@ -90,7 +90,7 @@ def is_complex(input):
     return input.dtype.is_complex
 
 
-def numel(input):
+def numel(input) -> int:
     """The number of elements of a tensor.
 
     Args:
@@ -107,7 +107,7 @@ def numel(input):
 _comparisons = new_plan_table()
 
 
-def equal(input, other):
+def equal(input, other) -> bool:
     """Whether two tensors have the same shape and elements. NaN is not equal to NaN.
 
     Args:
@@ -130,7 +130,7 @@ def equal(input, other):
     return layout.shape == other.layout.shape and reduce.all(comparison.eq(input, other)).item()
 
 
-def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
     """Whether |input - other| <= atol + rtol * |other| everywhere.
 
     Args:
@@ -149,7 +149,7 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
-def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> Tensor:
     """Where |input - other| <= atol + rtol * |other|; infinities are close to themselves.
 
     Args:
@@ -275,7 +275,7 @@ def is_neg(input) -> bool:
 
 
 def _itself(name, doc):
-    def function(self):
+    def function(self) -> Tensor:
         return self
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""{doc}
@@ -296,8 +296,9 @@ for _function in (is_nonzero, is_same_size, is_set_to, is_pinned, is_shared, is_
 
 
 
-def _says(name, function, doc, found):
+def _says(name, function, doc, found, kind="bool"):
     """A property of Tensor that says something of all of them."""
+    function.__annotations__["return"] = kind
     setattr(Tensor, name, property(function, doc=f"""{doc}
 
     Example:
@@ -309,4 +310,4 @@ def _says(name, function, doc, found):
 _says("is_cpu", lambda self: self.layout.device is cpu, "Whether the elements are in host memory.", "\n        True")
 for _name in "sparse sparse_csr quantized meta mkldnn mps mtia vulkan xla xpu nested ipu maia".split():
     _says(f"is_{_name}", lambda self: False, "False: there are no such tensors here.", "\n        False")
-_says("name", lambda self: None, "None: tensors have no names.", " is None\n        True")
+_says("name", lambda self: None, "None: tensors have no names.", " is None\n        True", "None")

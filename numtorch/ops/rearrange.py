@@ -62,7 +62,7 @@ def _repeat_vjp(node, grad):
 
 
 @method
-def repeat(self, *counts, repeats=None):
+def repeat(self, *counts, repeats=None) -> Tensor:
     """This tensor several times along its dimensions, copied.
 
     Args:
@@ -97,7 +97,7 @@ def repeat(self, *counts, repeats=None):
 
 
 @method
-def tile(input, *repeats, dims=None):
+def tile(input, *repeats, dims=None) -> Tensor:
     """Like `repeat`, with fewer repeats than dimensions allowed: they are for the last ones.
 
     Args:

@@ -55,7 +55,7 @@ def _forgotten(node, grad):
 
 
 @method
-def uniform_(self, a: float = 0.0, b: float = 1.0, *, generator=None):
+def uniform_(self, a: float = 0.0, b: float = 1.0, *, generator=None) -> Tensor:
     """Fill with uniform numbers in [a, b); returns this tensor.
 
     Args:
@@ -78,7 +78,7 @@ def uniform_(self, a: float = 0.0, b: float = 1.0, *, generator=None):
 
 
 @method
-def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None):
+def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Tensor:
     """Fill with normal numbers; returns this tensor.
 
     Args:
@@ -99,7 +99,7 @@ def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None):
 
 
 @method
-def bernoulli_(self, p=0.5, *, generator=None):
+def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
     """Fill with 1 with probability p, else 0; returns this tensor.
 
     Args:
@@ -120,7 +120,7 @@ def bernoulli_(self, p=0.5, *, generator=None):
 
 
 @method
-def exponential_(self, lambd: float = 1.0, *, generator=None):
+def exponential_(self, lambd: float = 1.0, *, generator=None) -> Tensor:
     """Fill with exponential numbers of density lambd exp(-lambd x); returns this tensor.
 
     Args:
@@ -142,7 +142,7 @@ def exponential_(self, lambd: float = 1.0, *, generator=None):
 
 
 @method
-def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None):
+def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None) -> Tensor:
     """Fill with Cauchy numbers of density sigma / (pi (sigma^2 + (x - median)^2)); returns this tensor.
 
     Args:
@@ -165,7 +165,7 @@ def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None):
 
 
 @method
-def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None):
+def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None) -> Tensor:
     """Fill with numbers whose logarithms are normal; returns this tensor.
 
     Args:
@@ -185,7 +185,7 @@ def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None):
 
 
 @method
-def geometric_(self, p, *, generator=None):
+def geometric_(self, p, *, generator=None) -> Tensor:
     """Fill with the number of trials up to the first success, from 1 on; returns this tensor.
 
     Args:
@@ -207,7 +207,7 @@ def geometric_(self, p, *, generator=None):
 
 
 @method
-def random_(self, from_=None, to=None, *, generator=None):
+def random_(self, from_=None, to=None, *, generator=None) -> Tensor:
     """Fill with integers in [from_, to), in [0, from_) with one number, or in all of the dtype's from 0 on; returns this tensor.
 
     Args:

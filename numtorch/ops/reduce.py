@@ -228,7 +228,7 @@ def amin(input, dim=(), keepdim: bool = False, *, axis=None, keepdims=None, out=
 
 
 @method
-def aminmax(input, *, dim=None, keepdim: bool = False, out=None):
+def aminmax(input, *, dim=None, keepdim: bool = False, out=None) -> _AminMax:
     """The smallest and the largest element, as (min, max).
 
     Args:
@@ -375,7 +375,8 @@ def std(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, kee
     return into(out, elementary.deviation(var(input, dim, unbiased, keepdim, correction=correction)))
 
 
-def var_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, keepdims=None, correction=None):
+def var_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, keepdims=None,
+             correction=None) -> tuple[Tensor, Tensor]:
     """The variance and the mean, as a pair.
 
     Args:
@@ -391,7 +392,8 @@ def var_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None
     return (var(input, dim, unbiased, keepdim, correction=correction), mean(input, None if isinstance(dim, bool) else dim, keepdim))
 
 
-def std_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, keepdims=None, correction=None):
+def std_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, keepdims=None,
+             correction=None) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean, as a pair.
 
     Args:
@@ -444,7 +446,7 @@ def norm(input, p=2, dim=None, keepdim: bool = False, out=None, dtype=None) -> T
 # ---------------------------------------------------------------- broadcasting undone
 @register
 @method
-def sum_to_size(self, *size):
+def sum_to_size(self, *size) -> Tensor:
     """Summed over dimensions until the shape is `size`, from which this one broadcasts: what undoes `expand`.
 
     Args:

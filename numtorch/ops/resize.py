@@ -47,7 +47,7 @@ def _leave_views(x):
 
 
 @method
-def resize_(self, *sizes, memory_format=None):
+def resize_(self, *sizes, memory_format=None) -> Tensor:
     """Change the shape of this tensor itself, to any number of elements; those that are new are not initialised.
 
     Elements lie in row-major order afterwards, and the first ones keep their values.
@@ -73,7 +73,7 @@ def resize_(self, *sizes, memory_format=None):
 
 
 @method
-def resize_as_(self, other, *, memory_format=None):
+def resize_as_(self, other, *, memory_format=None) -> Tensor:
     """Change this tensor's shape to that of another; see `resize_`.
 
     Args:
@@ -90,7 +90,7 @@ def resize_as_(self, other, *, memory_format=None):
 
 
 @method
-def as_strided_(self, size, stride, storage_offset=None):
+def as_strided_(self, size, stride, storage_offset=None) -> Tensor:
     """See this tensor's memory under another shape and strides from now on; see `as_strided`.
 
     Args:
@@ -113,7 +113,7 @@ def as_strided_(self, size, stride, storage_offset=None):
 
 
 @method
-def set_(self, source=None, storage_offset: int = 0, size=None, stride=None):
+def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> Tensor:
     """Take on the memory of a tensor or a storage, or none at all.
 
     Args:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ..autograd.modes import modes
+from ..tensor import Tensor
 from .op import method
 from .view import squeeze, t, transpose, unsqueeze
 from .writing import check_inplace_allowed
@@ -11,7 +12,7 @@ def _becoming(view_op, shown, shape, name=None):
     """The in-place form of a view op: the tensor takes on the view's layout and its place in the graph."""
     name = f"{name or view_op.__name__}_"
 
-    def inplace(self, *args, **kwargs):
+    def inplace(self, *args, **kwargs) -> Tensor:
         if modes.grad and self.node is not None:
             check_inplace_allowed(self, view_op.__name__)
         view = view_op(self, *args, **kwargs)
@@ -20,6 +21,7 @@ def _becoming(view_op, shown, shape, name=None):
             self.node = view.node
         return self
     inplace.__name__ = inplace.__qualname__ = name
+    inplace.arguments_of = view_op
     inplace.__doc__ = f"""In-place form of `{view_op.__name__}`, with its arguments: this tensor itself is seen so from now on.
 
     Raises:

@@ -1,8 +1,6 @@
 """Running sums, products, extremes and log-sums along a dimension, and what is made of neighbours: differences, areas."""
 from __future__ import annotations
 
-from collections import namedtuple
-
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import as_dtype, bool_, int64
 from ..layout import Layout, wrap_dim
@@ -15,6 +13,7 @@ from .indexed import into_fresh
 from .join import cat
 from .op import method, new_plan_table
 from .order import around
+from .pair import Pair, pair
 from .reduce import sum
 from .resize import into
 from .scatter import scatter_add_
@@ -130,7 +129,7 @@ def cumprod(input, dim=None, *, axis=None, dtype=None, out=None) -> Tensor:
 
 
 def _in_place(function, found):
-    def inplace(self, dim, *, dtype=None):
+    def inplace(self, dim, *, dtype=None) -> Tensor:
         if dtype is not None and as_dtype(dtype) is not self.layout.dtype:
             raise RuntimeError(f"Bad in-place call: input tensor dtype {self.layout.dtype.name} and output tensor dtype "
                                f"{as_dtype(dtype).name} should match")
@@ -199,7 +198,7 @@ def _logcumsumexp_vjp(node, grad):
 
 
 # ---------------------------------------------------------------- extremes
-_Pair = {name: namedtuple(name, ["values", "indices"]) for name in ("cummax", "cummin")}
+_PAIRS = {name: pair(name) for name in ("cummax", "cummin")}
 
 
 def _running_extreme(kind, input, dim, out):
@@ -217,8 +216,8 @@ def _running_extreme(kind, input, dim, out):
         prepared.call(x.address, values.address, indices.address, prepared.walk)
     if recording(x) and layout.dtype.category >= 2:
         values.node = GraphNode(kind, (x.node,), (indices,), _running_extreme_vjp, dim)
-    pair = _Pair[kind](values, indices)
-    return pair if out is None else _Pair[kind](*[into(o, r) for o, r in zip(out, pair)])
+    found = _PAIRS[kind](values, indices)
+    return found if out is None else _PAIRS[kind](*[into(o, r) for o, r in zip(out, found)])
 
 
 def _running_extreme_vjp(node, grad):
@@ -229,7 +228,7 @@ def _running_extreme_vjp(node, grad):
 
 
 @method
-def cummax(input, dim, *, out=None):
+def cummax(input, dim, *, out=None) -> Pair:
     """The largest element so far along a dimension and where it was met last, as (values, indices). NaN counts as largest.
 
     Args:
@@ -249,7 +248,7 @@ def cummax(input, dim, *, out=None):
 
 
 @method
-def cummin(input, dim, *, out=None):
+def cummin(input, dim, *, out=None) -> Pair:
     """The smallest element so far along a dimension and where it was met last, as (values, indices). NaN counts as smallest.
 
     Args:

@@ -189,7 +189,7 @@ _SCATTER_REDUCTIONS = {None: None, "add": "add", "multiply": "multiply"}
 
 
 @method
-def scatter_(self, dim, index, src=None, value=None, *, reduce=None):
+def scatter_(self, dim, index, src=None, value=None, *, reduce=None) -> Tensor:
     """Write to the places along a dimension that `index` names, `self[index[i][j]][j] = src[i][j]` for dim 0; returns this tensor.
 
     Args:
@@ -215,7 +215,7 @@ def scatter_(self, dim, index, src=None, value=None, *, reduce=None):
 
 
 @method
-def scatter_add_(self, dim, index, src):
+def scatter_add_(self, dim, index, src) -> Tensor:
     """Add at the places along a dimension that `index` names, `self[index[i][j]][j] += src[i][j]` for dim 0; returns this tensor.
 
     Args:
@@ -347,7 +347,7 @@ def _product_gradients(self, dim, index, src, include_self, grad, out):
 
 
 @method
-def scatter_reduce_(self, dim, index, src, reduce, *, include_self: bool = True):
+def scatter_reduce_(self, dim, index, src, reduce, *, include_self: bool = True) -> Tensor:
     """Combine `src` into the places along a dimension that `index` names, and return this tensor.
 
     Args:
@@ -420,7 +420,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True
 
 
 @method
-def index_reduce_(self, dim, index, source, reduce, *, include_self: bool = True):
+def index_reduce_(self, dim, index, source, reduce, *, include_self: bool = True) -> Tensor:
     """Combine the slices of `source` into the places in a dimension that `index` names, and return this tensor.
 
     Args:

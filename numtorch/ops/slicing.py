@@ -12,7 +12,7 @@ from .viewing import make_view, separate
 
 
 @method
-def select(input, dim, index):
+def select(input, dim, index) -> Tensor:
     """One index of a dimension, which goes away.
 
     Args:
@@ -36,7 +36,7 @@ def select(input, dim, index):
 
 @register
 @method
-def narrow_copy(input, dim, start, length, *, out=None):
+def narrow_copy(input, dim, start, length, *, out=None) -> Tensor:
     """`narrow` with memory of its own.
 
     Args:
@@ -59,7 +59,7 @@ def narrow_copy(input, dim, start, length, *, out=None):
 
 
 @method
-def narrow(input, dim, start, length):
+def narrow(input, dim, start, length) -> Tensor:
     """`length` indices of a dimension from `start`.
 
     Args:
@@ -92,7 +92,7 @@ def slice_view(x, dim, start, stop, step):
 
 
 @method
-def unfold(input, dimension, size, step):
+def unfold(input, dimension, size, step) -> Tensor:
     """Windows along a dimension, as a new last dimension.
 
     Args:
@@ -119,7 +119,7 @@ def unfold(input, dimension, size, step):
 
 
 @method
-def diagonal(input, offset: int = 0, dim1: int = 0, dim2: int = 1):
+def diagonal(input, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A diagonal of two dimensions, as a new last dimension.
 
     Args:
@@ -145,7 +145,7 @@ def diagonal(input, offset: int = 0, dim1: int = 0, dim2: int = 1):
 
 
 @method
-def as_strided(input, size, stride, storage_offset=None):
+def as_strided(input, size, stride, storage_offset=None) -> Tensor:
     """Any shape and strides over this tensor's storage.
 
     Args:

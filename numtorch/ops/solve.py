@@ -172,7 +172,7 @@ def _det_vjp(node, grad):
     return ((grad * det(u) * det(vh)).unsqueeze(-1).unsqueeze(-1) * cofactors,)
 
 
-def slogdet(A, *, out=None):
+def slogdet(A, *, out=None) -> Slogdet:
     """The sign (of complex matrices, the phase) of determinants, and the logarithm of their absolute values.
 
     Args:
@@ -280,7 +280,7 @@ def _pinv_vjp(node, grad):
     return (-(k @ p).mH + (gh - a @ k) @ p @ ph + phk - (phk @ p) @ a,)
 
 
-def lstsq(A, B, rcond=None, *, driver=None):
+def lstsq(A, B, rcond=None, *, driver=None) -> Lstsq:
     """The X that makes the norm of A X - B least, and of those the least, by the singular values of A.
 
     Args:
@@ -329,7 +329,7 @@ def old_det(input) -> Tensor:
     return det(input)
 
 
-def old_slogdet(input, *, out=None):
+def old_slogdet(input, *, out=None) -> Slogdet:
     """`torch.linalg.slogdet` under its older name.
 
     Args:
@@ -423,7 +423,8 @@ def cholesky_inverse(input, upper: bool = False, *, out=None) -> Tensor:
     return into(out, inv(lower @ lower.mH))
 
 
-def triangular_solve(input, A, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out=None):
+def triangular_solve(input, A, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *,
+                     out=None) -> TriangularSolve:
     """`torch.linalg.solve_triangular` under its older name, as (solution, cloned_coefficient), the latter a copy of A.
 
     Args:

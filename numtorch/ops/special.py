@@ -193,7 +193,7 @@ def _(grad, x, a, upper):
 
 
 def _incomplete(name, upper, doc, example):
-    def function(input, other, *, out=None):
+    def function(input, other, *, out=None) -> Tensor:
         if isinstance(input, Tensor) and recording(input):
             raise NotImplementedError(f"the derivative for '{name}: input' is not implemented.")
         if result_type(input, other).category < 2:

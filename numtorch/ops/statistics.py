@@ -151,7 +151,7 @@ def renorm(input, p, dim, maxnorm, *, out=None) -> Tensor:
 
 
 @method
-def renorm_(self, p, dim, maxnorm):
+def renorm_(self, p, dim, maxnorm) -> Tensor:
     """Scale those slices of a dimension of this tensor whose p-norm is above `maxnorm` down to it.
 
     Args:

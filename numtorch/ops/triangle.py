@@ -100,7 +100,7 @@ def triu(input, diagonal: int = 0, *, out=None) -> Tensor:
 def _in_place(function, upper):
     name = function.__name__
 
-    def inplace(self, diagonal: int = 0):
+    def inplace(self, diagonal: int = 0) -> Tensor:
         if not self.layout.contiguous:
             return copy_(self, function(self, diagonal))
         graph = begin_write(name, self)
@@ -307,7 +307,7 @@ def trace(input) -> Tensor:
 
 
 @method
-def fill_diagonal_(self, fill_value, wrap: bool = False):
+def fill_diagonal_(self, fill_value, wrap: bool = False) -> Tensor:
     """Write a number to the main diagonal (of a matrix, or of dimensions that are all of one extent), and return this tensor.
 
     Args:

@@ -15,7 +15,7 @@ from .viewing import make_view
 
 # ---------------------------------------------------------------- rearranging
 @method
-def permute(input, *order, dims=None):
+def permute(input, *order, dims=None) -> Tensor:
     """Dimensions reordered: dimension `dims[i]` becomes dimension i.
 
     Args:
@@ -47,7 +47,7 @@ def _permute_vjp(node, grad):
 
 
 @method
-def transpose(input, dim0, dim1):
+def transpose(input, dim0, dim1) -> Tensor:
     """Two dimensions swapped.
 
     Args:
@@ -76,7 +76,7 @@ swapdims = method(transpose, "swapdims")
 
 
 @method
-def swapaxes(input, axis0, axis1):
+def swapaxes(input, axis0, axis1) -> Tensor:
     """Two dimensions swapped: `transpose` with NumPy's names.
 
     Args:
@@ -99,7 +99,7 @@ def swapaxes(input, axis0, axis1):
 
 
 @method
-def t(input):
+def t(input) -> Tensor:
     """The transpose of a matrix; vectors and 0-dim tensors stay.
 
     Args:
@@ -122,7 +122,7 @@ def t(input):
     return transpose(input, 0, 1) if input.layout.ndim == 2 else make_view(input, (input.layout, 0), "t", lambda node, g: (g,))
 
 
-def _reversed_dims(self):
+def _reversed_dims(self) -> Tensor:
     """A view with the dimensions in reverse order.
 
     Example:
@@ -157,7 +157,7 @@ Tensor.mT = property(_transposed_matrices)
 
 
 @method
-def movedim(input, source, destination):
+def movedim(input, source, destination) -> Tensor:
     """Dimensions moved to other places; the others keep their order.
 
     Args:
@@ -187,7 +187,7 @@ method(movedim, "moveaxis")
 
 @register
 @method
-def expand(input, *sizes, size=None):
+def expand(input, *sizes, size=None) -> Tensor:
     """Broadcast to a shape without copying.
 
     Args:
@@ -215,7 +215,7 @@ def _expand_vjp(node, grad):
 
 
 @method
-def expand_as(self, other):
+def expand_as(self, other) -> Tensor:
     """Broadcast to the shape of another tensor without copying: `expand`.
 
     Args:
@@ -231,7 +231,7 @@ def expand_as(self, other):
 
 
 @method
-def broadcast_to(input, size):
+def broadcast_to(input, size) -> Tensor:
     """Broadcast to a shape without copying: `expand`.
 
     Args:
@@ -253,7 +253,7 @@ def reshape_vjp(node, grad):
 
 
 @method
-def view(self, *shape, size=None):
+def view(self, *shape, size=None) -> Tensor:
     """The same elements under another shape, without copying; or, given a dtype, the same bytes read as that.
 
     Args:
@@ -296,7 +296,7 @@ def _view_as_dtype(x, kind):
 
 @register
 @method
-def reshape(input, *extents, shape=None):
+def reshape(input, *extents, shape=None) -> Tensor:
     """The same elements under another shape: a view where the strides allow it, else a copy.
 
     Args:
@@ -329,7 +329,7 @@ def reshape(input, *extents, shape=None):
 
 
 @method
-def view_as(self, other):
+def view_as(self, other) -> Tensor:
     """A view with the shape of another tensor: `view`.
 
     Args:
@@ -345,7 +345,7 @@ def view_as(self, other):
 
 
 @method
-def reshape_as(self, other):
+def reshape_as(self, other) -> Tensor:
     """These elements under the shape of another tensor: `reshape`.
 
     Args:
@@ -361,7 +361,7 @@ def reshape_as(self, other):
 
 
 @method
-def flatten(input, start_dim: int = 0, end_dim: int = -1):
+def flatten(input, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Dimensions from `start_dim` to `end_dim` merged into one: a view where the strides allow it, else a copy.
 
     Args:
@@ -396,7 +396,7 @@ def flatten(input, start_dim: int = 0, end_dim: int = -1):
 
 
 @method
-def unflatten(input, dim, sizes):
+def unflatten(input, dim, sizes) -> Tensor:
     """One dimension split into several.
 
     Args:
@@ -420,7 +420,7 @@ def unflatten(input, dim, sizes):
 
 
 @method
-def ravel(input):
+def ravel(input) -> Tensor:
     """All elements in one dimension: a view where the strides allow it, else a copy.
 
     Args:
@@ -435,7 +435,7 @@ def ravel(input):
 
 
 @method
-def squeeze(input, dim=None):
+def squeeze(input, dim=None) -> Tensor:
     """Without dimensions of extent 1.
 
     Args:
@@ -459,7 +459,7 @@ def squeeze(input, dim=None):
 
 
 @method
-def unsqueeze(input, dim):
+def unsqueeze(input, dim) -> Tensor:
     """With a new dimension of extent 1 before `dim`.
 
     Args:

@@ -50,7 +50,7 @@ class Adagrad(RuleOptimizer):
     adagrad = Rule(_adagrad, ("sum",))
 
     def __init__(self, params, lr=1e-2, lr_decay: float = 0, weight_decay: float = 0, initial_accumulator_value: float = 0,
-                 eps: float = 1e-10, foreach=None, *, maximize: bool = False, differentiable: bool = False, fused=None):
+                 eps: float = 1e-10, foreach=None, *, maximize: bool = False, differentiable: bool = False, fused=None) -> None:
         not_negative(lr=lr, lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value,
                      eps=eps)
         super().__init__(params, dict(lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay,
@@ -130,7 +130,7 @@ class RMSprop(RuleOptimizer):
 
     def __init__(self, params, lr=1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0, momentum: float = 0,
                  centered: bool = False, capturable: bool = False, foreach=None, maximize: bool = False,
-                 differentiable: bool = False):
+                 differentiable: bool = False) -> None:
         not_negative(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         super().__init__(params, dict(lr=lr, momentum=momentum, alpha=alpha, eps=eps, centered=centered, weight_decay=weight_decay,
                                       capturable=capturable, foreach=foreach, maximize=maximize, differentiable=differentiable))
@@ -181,7 +181,7 @@ class Adadelta(RuleOptimizer):
     adadelta = Rule(_adadelta, ("square_avg", "acc_delta"))
 
     def __init__(self, params, lr=1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0, foreach=None, *,
-                 capturable: bool = False, maximize: bool = False, differentiable: bool = False):
+                 capturable: bool = False, maximize: bool = False, differentiable: bool = False) -> None:
         not_negative(lr=lr, eps=eps, weight_decay=weight_decay)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
@@ -236,7 +236,7 @@ class Rprop(RuleOptimizer):
     rprop = Rule(_rprop, ("prev", "step_size"))
 
     def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable: bool = False, foreach=None,
-                 maximize: bool = False, differentiable: bool = False):
+                 maximize: bool = False, differentiable: bool = False) -> None:
         not_negative(lr=lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")

@@ -27,7 +27,7 @@ def _amsgrad(p, g, exp_avg, exp_avg_sq, largest, lr, root, eps, rest1, beta2, re
 class _WithMeans(RuleOptimizer):
     """What the family shares: its options' checks, and the coefficients of the running means."""
 
-    def __init__(self, params, lr, betas, eps, weight_decay, **options):
+    def __init__(self, params, lr, betas, eps, weight_decay, **options) -> None:
         not_negative(lr=lr, eps=eps, weight_decay=weight_decay)
         betas_below_one(betas)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, **options))
@@ -84,7 +84,7 @@ class Adam(_WithMeans):
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0, amsgrad: bool = False, *,
                  foreach=None, maximize: bool = False, capturable: bool = False, differentiable: bool = False, fused=None,
-                 decoupled_weight_decay: bool = False):
+                 decoupled_weight_decay: bool = False) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad=amsgrad, maximize=maximize, foreach=foreach,
                          capturable=capturable, differentiable=differentiable, fused=fused,
                          decoupled_weight_decay=decoupled_weight_decay)
@@ -128,7 +128,7 @@ class AdamW(Adam):
     """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False, *,
-                 maximize: bool = False, foreach=None, capturable: bool = False, differentiable: bool = False, fused=None):
+                 maximize: bool = False, foreach=None, capturable: bool = False, differentiable: bool = False, fused=None) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable,
                          differentiable=differentiable, fused=fused, decoupled_weight_decay=True)
 
@@ -170,7 +170,7 @@ class Adamax(_WithMeans):
     adamax = Rule(_adamax, ("exp_avg", "exp_inf"))
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0, foreach=None, *,
-                 maximize: bool = False, differentiable: bool = False, capturable: bool = False):
+                 maximize: bool = False, differentiable: bool = False, capturable: bool = False) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, foreach=foreach, maximize=maximize, differentiable=differentiable,
                          capturable=capturable)
 
@@ -222,7 +222,7 @@ class NAdam(_WithMeans):
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
                  momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *, foreach=None,
-                 maximize: bool = False, capturable: bool = False, differentiable: bool = False):
+                 maximize: bool = False, capturable: bool = False, differentiable: bool = False) -> None:
         not_negative(momentum_decay=momentum_decay)
         super().__init__(params, lr, betas, eps, weight_decay, momentum_decay=momentum_decay,
                          decoupled_weight_decay=decoupled_weight_decay, maximize=maximize, foreach=foreach, capturable=capturable,
@@ -279,7 +279,7 @@ class RAdam(_WithMeans):
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
                  decoupled_weight_decay: bool = False, *, foreach=None, maximize: bool = False, capturable: bool = False,
-                 differentiable: bool = False):
+                 differentiable: bool = False) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, maximize=maximize, foreach=foreach, capturable=capturable,
                          decoupled_weight_decay=decoupled_weight_decay, differentiable=differentiable)
 

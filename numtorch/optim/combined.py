@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import Any
 
 from .plateau import ReduceLROnPlateau
 from .schedule import LRScheduler
@@ -62,7 +63,7 @@ class SequentialLR(_OfSeveral):
         [0.1, 0.1, 1.0, 0.5]
     """
 
-    def __init__(self, optimizer, schedulers, milestones, last_epoch: int = -1):
+    def __init__(self, optimizer, schedulers, milestones, last_epoch: int = -1) -> None:
         self._check(schedulers, optimizer, "")
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(f"Sequential Schedulers expects number of schedulers provided to be one more than the number of "
@@ -76,7 +77,7 @@ class SequentialLR(_OfSeveral):
         begins._initial_step()
         self._last_lr = begins.get_last_lr()
 
-    def step(self, epoch=None):
+    def step(self, epoch=None) -> Any:
         """Go on to the next epoch, of the scheduler whose turn it is.
 
         Args:
@@ -125,11 +126,11 @@ class ChainedScheduler(_OfSeveral):
         [0.5, 0.25, 0.25, 0.125]
     """
 
-    def __init__(self, schedulers, optimizer=None):
+    def __init__(self, schedulers, optimizer=None) -> None:
         self._check(schedulers, optimizer, " to be chained")
         self._last_lr = self._now()
 
-    def step(self, epoch=None):
+    def step(self, epoch=None) -> Any:
         """Let all schedulers step.
 
         Args:

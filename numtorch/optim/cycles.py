@@ -34,7 +34,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         [1.0, 0.5, 1.0, 0.5]
     """
 
-    def __init__(self, optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
+    def __init__(self, optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         if not isinstance(T_0, int) or T_0 <= 0:
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if not isinstance(T_mult, int) or T_mult < 1:
@@ -118,7 +118,7 @@ class CyclicLR(_WithMomentum):
 
     def __init__(self, optimizer, base_lr, max_lr, step_size_up: int = 2000, step_size_down=None, mode: str = "triangular",
                  gamma: float = 1.0, scale_fn=None, scale_mode: str = "cycle", cycle_momentum: bool = True,
-                 base_momentum=0.8, max_momentum=0.9, last_epoch: int = -1):
+                 base_momentum=0.8, max_momentum=0.9, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         lowest = for_each_group("base_lr", optimizer, base_lr)
         if last_epoch == -1:
@@ -199,7 +199,7 @@ class OneCycleLR(_WithMomentum):
 
     def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start: float = 0.3,
                  anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum=0.85, max_momentum=0.95,
-                 div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False, last_epoch: int = -1):
+                 div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         if total_steps is None and (epochs is None or steps_per_epoch is None):
             raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")

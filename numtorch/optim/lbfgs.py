@@ -41,7 +41,7 @@ class LBFGS(Optimizer):
     """
 
     def __init__(self, params, lr=1, max_iter: int = 20, max_eval=None, tolerance_grad: float = 1e-7,
-                 tolerance_change: float = 1e-9, history_size: int = 100, line_search_fn=None):
+                 tolerance_change: float = 1e-9, history_size: int = 100, line_search_fn=None) -> None:
         not_negative(lr=lr)
         super().__init__(params, dict(lr=lr, max_iter=max_iter, max_eval=max_iter * 5 // 4 if max_eval is None else max_eval,
                                       tolerance_grad=tolerance_grad, tolerance_change=tolerance_change, history_size=history_size,

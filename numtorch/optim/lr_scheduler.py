@@ -24,7 +24,7 @@ __all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnneali
 class _ByFunctions(LRScheduler):
     """A schedule by functions of the epoch, one for each group. Their state is saved where they are objects."""
 
-    def __init__(self, optimizer, lr_lambda, last_epoch: int = -1):
+    def __init__(self, optimizer, lr_lambda, last_epoch: int = -1) -> None:
         groups = optimizer.param_groups
         self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * len(groups)
         if len(self.lr_lambdas) != len(groups):
@@ -125,7 +125,7 @@ class StepLR(LRScheduler):
         [1.0, 1.0, 0.1, 0.1]
     """
 
-    def __init__(self, optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
+    def __init__(self, optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
@@ -157,7 +157,7 @@ class MultiStepLR(LRScheduler):
         [1.0, 0.1, 0.1, 0.01]
     """
 
-    def __init__(self, optimizer, milestones, gamma: float = 0.1, last_epoch: int = -1):
+    def __init__(self, optimizer, milestones, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
@@ -192,7 +192,7 @@ class ConstantLR(LRScheduler):
         [0.5, 0.5, 1.0, 1.0]
     """
 
-    def __init__(self, optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
+    def __init__(self, optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         if not 0 <= factor <= 1:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor, self.total_iters = factor, total_iters
@@ -231,7 +231,7 @@ class LinearLR(LRScheduler):
     """
 
     def __init__(self, optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5,
-                 last_epoch: int = -1):
+                 last_epoch: int = -1) -> None:
         if not 0 < start_factor <= 1:
             raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
         if not 0 <= end_factor <= 1:
@@ -273,7 +273,7 @@ class ExponentialLR(LRScheduler):
         [1.0, 0.5, 0.25, 0.125]
     """
 
-    def __init__(self, optimizer, gamma: float, last_epoch: int = -1):
+    def __init__(self, optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
@@ -305,7 +305,7 @@ class PolynomialLR(LRScheduler):
         [1.0, 0.5625, 0.25, 0.0625]
     """
 
-    def __init__(self, optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
+    def __init__(self, optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
@@ -340,7 +340,7 @@ class CosineAnnealingLR(LRScheduler):
         [1.0, 0.5, 0.0, 0.5]
     """
 
-    def __init__(self, optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
+    def __init__(self, optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ..autograd.modes import no_grad
 from ..dtypes import finfo
@@ -14,7 +15,7 @@ class _Matrixwise(Optimizer):
     """What both share: one parameter after another."""
 
     @no_grad()
-    def step(self, closure=None):
+    def step(self, closure=None) -> Any:
         """Update all parameters that have gradients.
 
         Args:
@@ -73,7 +74,7 @@ class Adafactor(_Matrixwise):
     """
 
     def __init__(self, params, lr=1e-2, beta2_decay: float = -0.8, eps=(None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
-                 foreach=None, maximize: bool = False):
+                 foreach=None, maximize: bool = False) -> None:
         for text, value, fits in (("Learning rate should be >= 0", lr, lr >= 0), ("weight_decay should be >= 0", weight_decay,
                                   weight_decay >= 0), ("beta2_decay should be <= 0", beta2_decay, beta2_decay <= 0),
                                   ("epsilon1 should be >= 0", eps[0], eps[0] is None or eps[0] >= 0),
@@ -155,7 +156,7 @@ class Muon(_Matrixwise):
     """
 
     def __init__(self, params, lr=1e-3, weight_decay: float = 0.1, momentum: float = 0.95, nesterov: bool = True,
-                 ns_coefficients=(3.4445, -4.775, 2.0315), eps: float = 1e-7, ns_steps: int = 5, adjust_lr_fn=None):
+                 ns_coefficients=(3.4445, -4.775, 2.0315), eps: float = 1e-7, ns_steps: int = 5, adjust_lr_fn=None) -> None:
         for text, value in (("Learning rate", lr), ("momentum", momentum), ("weight decay", weight_decay)):
             if not value >= 0:
                 raise ValueError(f"{text} should be >= 0 but is: {value}")

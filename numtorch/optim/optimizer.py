@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import defaultdict
 from copy import deepcopy
 from itertools import chain
+from typing import Any
 
 from ..autograd.graph import Leaf
 from ..autograd.hooks import HookTable
@@ -54,7 +55,7 @@ class Optimizer:
         tensor([0.5000, 0.5000])
     """
 
-    def __init__(self, params, defaults):
+    def __init__(self, params, defaults) -> None:
         if isinstance(params, Tensor):
             raise TypeError(f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
                             f"{type(params)}")
@@ -127,7 +128,7 @@ class Optimizer:
                 elif parameter.grad is not None:
                     parameter.grad = None if set_to_none else parameter.grad.detach().zero_()
 
-    def step(self, closure=None):
+    def step(self, closure=None) -> Any:
         """Update all parameters that have gradients.
 
         Args:

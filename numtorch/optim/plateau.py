@@ -35,7 +35,7 @@ class ReduceLROnPlateau(LRScheduler):
     """
 
     def __init__(self, optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
-                 threshold_mode: str = "rel", cooldown: int = 0, min_lr=0, eps: float = 1e-8):
+                 threshold_mode: str = "rel", cooldown: int = 0, min_lr=0, eps: float = 1e-8) -> None:
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         check_optimizer(optimizer)

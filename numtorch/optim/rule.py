@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class RuleOptimizer(Optimizer):
 
     counts: ClassVar[dict[str, float]] = {"step": 0.0}
 
-    def __init__(self, params, defaults):
+    def __init__(self, params, defaults) -> None:
         if defaults.get("differentiable"):
             raise NotImplementedError(f"{type(self).__name__}: differentiable steps are not supported")
         if defaults.get("fused") and defaults.get("foreach"):
@@ -102,7 +102,7 @@ class RuleOptimizer(Optimizer):
         """
         return self.counts[name]
 
-    def step(self, closure=None):
+    def step(self, closure=None) -> Any:
         self._opt_called = True
         loss = self._loss(closure) if closure is not None or self._hooks is not None else None
         for number, group in enumerate(self.param_groups):
@@ -198,7 +198,7 @@ class _Prepared:
 
     __slots__ = ("known", "parameters", "state", "rule", "entries", "batches")
 
-    def __init__(self, optimizer, group, rule):
+    def __init__(self, optimizer, group, rule) -> None:
         self.parameters, self.state, self.rule = list(group["params"]), optimizer.state, rule
         self.known, chosen, place = [], {}, 0
         for parameter in self.parameters:

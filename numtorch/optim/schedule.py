@@ -45,7 +45,7 @@ class LRScheduler:
         (None, None, [0.5])
     """
 
-    def __init__(self, optimizer, last_epoch: int = -1):
+    def __init__(self, optimizer, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         for number, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:

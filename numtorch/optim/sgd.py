@@ -53,7 +53,7 @@ class SGD(RuleOptimizer):
     plain, heavy, nesterov = Rule(_plain), Rule(_with_momentum, ("momentum_buffer",)), Rule(_nesterov, ("momentum_buffer",))
 
     def __init__(self, params, lr=1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0, nesterov: bool = False,
-                 *, maximize: bool = False, foreach=None, differentiable: bool = False, fused=None):
+                 *, maximize: bool = False, foreach=None, differentiable: bool = False, fused=None) -> None:
         not_negative(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
@@ -109,7 +109,7 @@ class ASGD(RuleOptimizer):
     averaged = Rule(_averaged, ("ax",))
 
     def __init__(self, params, lr=1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0,
-                 foreach=None, maximize: bool = False, differentiable: bool = False, capturable: bool = False):
+                 foreach=None, maximize: bool = False, differentiable: bool = False, capturable: bool = False) -> None:
         not_negative(lr=lr, weight_decay=weight_decay)
         super().__init__(params, dict(lr=lr, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay, foreach=foreach,
                                       maximize=maximize, differentiable=differentiable, capturable=capturable))

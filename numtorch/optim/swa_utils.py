@@ -140,7 +140,7 @@ class AveragedModel(Module):
         3.0
     """
 
-    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers: bool = False):
+    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers: bool = False) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -240,7 +240,7 @@ class SWALR(LRScheduler):
         [1.0, 0.6, 0.2, 0.2]
     """
 
-    def __init__(self, optimizer, swa_lr, anneal_epochs: int = 10, anneal_strategy: str = "cos", last_epoch: int = -1):
+    def __init__(self, optimizer, swa_lr, anneal_epochs: int = 10, anneal_strategy: str = "cos", last_epoch: int = -1) -> None:
         for group, rate in zip(optimizer.param_groups, for_each_group("swa_lr", optimizer, swa_lr)):
             group["swa_lr"] = rate
         if anneal_strategy not in ("cos", "linear"):

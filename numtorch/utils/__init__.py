@@ -1,5 +1,10 @@
 """PyTorch's `torch.utils`: checkpointing and loading data, each loaded when it is first asked for."""
 import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+if _TYPE_CHECKING:
+    from . import checkpoint as checkpoint
+    from . import data as data
 
 _SUBMODULES = ("checkpoint", "data")
 

@@ -26,7 +26,7 @@ class ReLU(Module):
         tensor([0., 0., 2.])
     """
 
-    def __init__(self, inplace: bool = False):
+    def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
 
@@ -129,7 +129,7 @@ class LeakyReLU(_Options):
 
     names, function = ("negative_slope",), staticmethod(F.leaky_relu)
 
-    def __init__(self, negative_slope: float = 0.01, inplace: bool = False):
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         self._set(inplace, negative_slope=negative_slope)
 
 
@@ -151,7 +151,7 @@ class ELU(_Options):
 
     names, function = ("alpha",), staticmethod(F.elu)
 
-    def __init__(self, alpha: float = 1.0, inplace: bool = False):
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         self._set(inplace, alpha=alpha)
 
 
@@ -173,7 +173,7 @@ class CELU(_Options):
 
     names, function = ("alpha",), staticmethod(F.celu)
 
-    def __init__(self, alpha: float = 1.0, inplace: bool = False):
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         self._set(inplace, alpha=alpha)
 
 
@@ -199,7 +199,7 @@ class Hardtanh(_Options):
 
     names, function = ("min_val", "max_val"), staticmethod(F.hardtanh)
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value=None, max_value=None):
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value=None, max_value=None) -> None:
         for older, name in ((min_value, "min_val"), (max_value, "max_val")):
             if older is not None:
                 warnings.warn(f"keyword argument `{name}ue` is deprecated and renamed to `{name}`", FutureWarning, stacklevel=2)
@@ -224,7 +224,7 @@ class ReLU6(Hardtanh):
         tensor([0., 1., 6.])
     """
 
-    def __init__(self, inplace: bool = False):
+    def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
 
     def extra_repr(self):
@@ -249,7 +249,7 @@ class Threshold(_Options):
 
     names, function = ("threshold", "value"), staticmethod(F.threshold)
 
-    def __init__(self, threshold: float, value: float, inplace: bool = False):
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         self._set(inplace, threshold=threshold, value=value)
 
 
@@ -271,7 +271,7 @@ class Softplus(_Options):
 
     names, function = ("beta", "threshold"), staticmethod(F.softplus)
 
-    def __init__(self, beta: float = 1.0, threshold: float = 20.0):
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         self._set(beta=beta, threshold=threshold)
 
 
@@ -292,7 +292,7 @@ class Softshrink(_Options):
 
     names, function = ("lambd",), staticmethod(F.softshrink)
 
-    def __init__(self, lambd: float = 0.5):
+    def __init__(self, lambd: float = 0.5) -> None:
         self._set(lambd=lambd)
 
     def extra_repr(self):
@@ -332,7 +332,7 @@ class GELU(Module):
         tensor([-0.1587,  0.0000,  1.9545])
     """
 
-    def __init__(self, approximate: str = "none"):
+    def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
 
@@ -361,7 +361,7 @@ class GLU(Module):
         tensor([0.5000, 2.0000])
     """
 
-    def __init__(self, dim: int = -1):
+    def __init__(self, dim: int = -1) -> None:
         super().__init__()
         self.dim = dim
 
@@ -388,7 +388,7 @@ class RReLU(Module):
         tensor([-0.5000,  2.0000])
     """
 
-    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False):
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
         super().__init__()
         self.lower, self.upper, self.inplace = lower, upper, inplace
 
@@ -419,7 +419,7 @@ class PReLU(Module):
         tensor([-0.2500,  2.0000], grad_fn=<PreluBackward0>)
     """
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None):
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None) -> None:
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
         self.weight = Parameter(creation.full((num_parameters,), float(init), device=device, dtype=dtype))

@@ -8,7 +8,7 @@ from .module import Module
 class _Adaptive(Module):
     function = None
 
-    def __init__(self, output_size):
+    def __init__(self, output_size) -> None:
         super().__init__()
         self.output_size = output_size
 
@@ -85,7 +85,7 @@ class AdaptiveAvgPool3d(_Adaptive):
 
 
 class _AdaptiveMax(_Adaptive):
-    def __init__(self, output_size, return_indices: bool = False):
+    def __init__(self, output_size, return_indices: bool = False) -> None:
         super().__init__(output_size)
         self.return_indices = return_indices
 
@@ -166,7 +166,8 @@ class _FractionalMaxPool(Module):
 
     dims, function = 2, None
 
-    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False, _random_samples=None):
+    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False,
+                 _random_samples=None) -> None:
         super().__init__()
         name, dims = type(self).__name__, self.dims
         self.kernel_size = _tuple(kernel_size, dims)

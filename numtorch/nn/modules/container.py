@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 from .module import Module
 
@@ -33,10 +35,10 @@ class _Numbered(Module):
             delattr(self, name)
         self._modules = {str(i): m for i, m in enumerate(self._modules.values())}
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._modules)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._modules.values())
 
 
@@ -66,7 +68,7 @@ class Sequential(_Numbered):
         )
     """
 
-    def __init__(self, *args):
+    def __init__(self, *args) -> None:
         super().__init__()
         if len(args) == 1 and isinstance(args[0], OrderedDict):
             named = args[0].items()
@@ -167,7 +169,7 @@ class ModuleList(_Numbered):
         (3, 6)
     """
 
-    def __init__(self, modules=None):
+    def __init__(self, modules=None) -> None:
         super().__init__()
         self.extend(modules or ())
 
@@ -259,7 +261,7 @@ class ModuleDict(Module):
         (['small', 'large'], 8)
     """
 
-    def __init__(self, modules=None):
+    def __init__(self, modules=None) -> None:
         super().__init__()
         if modules is not None:
             self.update(modules)
@@ -273,10 +275,10 @@ class ModuleDict(Module):
     def __delitem__(self, key):
         del self._modules[key]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._modules)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._modules)
 
     def __contains__(self, key):

@@ -1,12 +1,17 @@
 """Moving a module's parameters and buffers to other devices, and casting them to other dtypes."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...autograd.graph import Leaf
 from ...autograd.modes import no_grad
 from ...devices import device as as_device
 from ...dtypes import bfloat16, float16, float32, float64
 from ...dtypes import dtype as dtype_class
 from ...tensor import Tensor
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Conversion:
@@ -26,7 +31,7 @@ class Conversion:
                     self._buffers[name] = fn(buffer)
         return self
 
-    def to(self, *args, dtype=None, device=None, non_blocking: bool = False, memory_format=None):
+    def to(self, *args, dtype=None, device=None, non_blocking: bool = False, memory_format=None) -> Self:
         """Move or cast parameters and buffers; a dtype applies to those of floating point and complex dtypes only.
 
         Args:
@@ -59,23 +64,23 @@ class Conversion:
     def _cast(self, dtype):
         return self._apply(lambda t: t.to(dtype) if t.layout.dtype.is_floating_point else t)
 
-    def float(self):
+    def float(self) -> Self:
         """Floating-point parameters and buffers as float32. Returns this module."""
         return self._cast(float32)
 
-    def double(self):
+    def double(self) -> Self:
         """Floating-point parameters and buffers as float64. Returns this module."""
         return self._cast(float64)
 
-    def half(self):
+    def half(self) -> Self:
         """Floating-point parameters and buffers as float16. Returns this module."""
         return self._cast(float16)
 
-    def bfloat16(self):
+    def bfloat16(self) -> Self:
         """Floating-point parameters and buffers as bfloat16. Returns this module."""
         return self._cast(bfloat16)
 
-    def type(self, dst_type):
+    def type(self, dst_type) -> Self:
         """All parameters and buffers as another dtype.
 
         Args:
@@ -89,11 +94,11 @@ class Conversion:
         """
         return self._apply(lambda t: t.to(dst_type))
 
-    def cpu(self):
+    def cpu(self) -> Self:
         """Everything in host memory. Returns this module."""
         return self._apply(lambda t: t.cpu())
 
-    def cuda(self, device=None):
+    def cuda(self, device=None) -> Self:
         """Everything on a CUDA device.
 
         Args:
@@ -104,7 +109,7 @@ class Conversion:
         """
         return self._apply(lambda t: t.cuda(device))
 
-    def to_empty(self, *, device, recurse: bool = True):
+    def to_empty(self, *, device, recurse: bool = True) -> Self:
         """Everything on a device, with uninitialised memory.
 
         Args:
@@ -116,7 +121,7 @@ class Conversion:
         """
         return self._apply(lambda t: t.new_empty(t.layout.shape, device=device), recurse)
 
-    def share_memory(self):
+    def share_memory(self) -> Self:
         """Everything in memory that other processes can share. Returns this module."""
         return self._apply(lambda t: t.share_memory_())
 

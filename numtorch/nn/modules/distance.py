@@ -22,7 +22,7 @@ class PairwiseDistance(Module):
         tensor([5.0000])
     """
 
-    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
         super().__init__()
         self.norm, self.eps, self.keepdim = p, eps, keepdim
 
@@ -46,7 +46,7 @@ class CosineSimilarity(Module):
         tensor([0.9600])
     """
 
-    def __init__(self, dim: int = 1, eps: float = 1e-8):
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
         super().__init__()
         self.dim, self.eps = dim, eps
 

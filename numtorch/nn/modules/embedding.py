@@ -43,7 +43,7 @@ class Embedding(Module):
 
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx=None, max_norm=None, norm_type: float = 2.0,
                  scale_grad_by_freq: bool = False, sparse: bool = False, _weight=None, _freeze: bool = False, device=None,
-                 dtype=None):
+                 dtype=None) -> None:
         super().__init__()
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
@@ -140,7 +140,7 @@ class EmbeddingBag(Embedding):
 
     def __init__(self, num_embeddings: int, embedding_dim: int, max_norm=None, norm_type: float = 2.0,
                  scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight=None,
-                 include_last_offset: bool = False, padding_idx=None, device=None, dtype=None):
+                 include_last_offset: bool = False, padding_idx=None, device=None, dtype=None) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, _weight,
                          device=device, dtype=dtype)
         self.mode, self.include_last_offset = mode, include_last_offset

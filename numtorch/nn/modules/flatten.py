@@ -20,7 +20,7 @@ class Flatten(Module):
         torch.Size([2, 12])
     """
 
-    def __init__(self, start_dim: int = 1, end_dim: int = -1):
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
 
@@ -50,7 +50,7 @@ class Unflatten(Module):
         torch.Size([5, 2, 3])
     """
 
-    def __init__(self, dim: int, unflattened_size):
+    def __init__(self, dim: int, unflattened_size) -> None:
         super().__init__()
         self.dim, self.unflattened_size = dim, unflattened_size
 
@@ -78,7 +78,7 @@ class Unfold(Module):
         torch.Size([4, 4])
     """
 
-    def __init__(self, kernel_size, dilation=1, padding=0, stride=1):
+    def __init__(self, kernel_size, dilation=1, padding=0, stride=1) -> None:
         super().__init__()
         self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
 
@@ -110,7 +110,7 @@ class Fold(Module):
                  [1., 2., 1.]]])
     """
 
-    def __init__(self, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    def __init__(self, output_size, kernel_size, dilation=1, padding=0, stride=1) -> None:
         super().__init__()
         self.output_size, self.kernel_size, self.dilation, self.padding, self.stride = (output_size, kernel_size, dilation, padding,
                                                                                        stride)

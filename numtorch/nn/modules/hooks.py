@@ -159,7 +159,7 @@ class Hooks:
 class _Passing:
     """One call of a module with backward hooks: the gradients of its outputs are held until those of its inputs come."""
 
-    def __init__(self, module, tables):
+    def __init__(self, module, tables) -> None:
         self.module = module
         self.before = [h for t in tables for h in t["backward_pre"].values()]
         self.after = [h for t in tables for h in t["backward"].values()]

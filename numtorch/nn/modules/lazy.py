@@ -91,7 +91,7 @@ class UninitializedBuffer(_Uninitialized, Buffer):
         out.persistent = persistent
         return out
 
-    def __init__(self, requires_grad: bool = False, device=None, dtype=None, persistent: bool = True):
+    def __init__(self, requires_grad: bool = False, device=None, dtype=None, persistent: bool = True) -> None:
         pass
 
 
@@ -103,7 +103,7 @@ class _Lazy(Module):
     size = "in_features"
     dims = 0
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs) -> None:
         super().__init__()
         self.__dict__["_arguments"] = args, kwargs
         given = inspect.signature(self.becomes).bind(1, *args, **kwargs).arguments

@@ -23,7 +23,7 @@ class Identity(Module):
         tensor([1., 2.])
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args, **kwargs) -> None:
         super().__init__()
 
     def forward(self, input):
@@ -54,7 +54,7 @@ class Linear(Module):
         torch.Size([5, 2])
     """
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None):
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight = Parameter(creation.empty(out_features, in_features, device=device, dtype=dtype))
@@ -103,7 +103,7 @@ class Bilinear(Module):
         torch.Size([5, 2])
     """
 
-    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device=None, dtype=None):
+    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device=None, dtype=None) -> None:
         super().__init__()
         if in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got (in1_features={in1_features})")

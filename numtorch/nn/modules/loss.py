@@ -12,7 +12,7 @@ class _Loss(Module):
 
     function = None
 
-    def __init__(self, size_average=None, reduce=None, reduction: str = "mean"):
+    def __init__(self, size_average=None, reduce=None, reduction: str = "mean") -> None:
         super().__init__()
         self.reduction = legacy_reduction(size_average, reduce, reduction)
 
@@ -23,7 +23,7 @@ class _Loss(Module):
 class _WeightedLoss(_Loss):
     """A loss with a weight for each class or element."""
 
-    def __init__(self, weight=None, size_average=None, reduce=None, reduction: str = "mean"):
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
@@ -52,7 +52,7 @@ class CrossEntropyLoss(_WeightedLoss):
     """
 
     def __init__(self, weight=None, size_average=None, ignore_index: int = -100, reduce=None, reduction: str = "mean",
-                 label_smoothing: float = 0.0):
+                 label_smoothing: float = 0.0) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
 
@@ -79,7 +79,7 @@ class CTCLoss(Module):
         tensor(0.2877)
     """
 
-    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         super().__init__()
         self.blank, self.reduction, self.zero_infinity = blank, reduction, zero_infinity
 
@@ -109,7 +109,7 @@ class NLLLoss(_WeightedLoss):
         tensor(2.5000)
     """
 
-    def __init__(self, weight=None, size_average=None, ignore_index: int = -100, reduce=None, reduction: str = "mean"):
+    def __init__(self, weight=None, size_average=None, ignore_index: int = -100, reduce=None, reduction: str = "mean") -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
 
@@ -194,7 +194,7 @@ class SmoothL1Loss(_Loss):
         tensor([0.1250, 2.5000])
     """
 
-    def __init__(self, size_average=None, reduce=None, reduction: str = "mean", beta: float = 1.0):
+    def __init__(self, size_average=None, reduce=None, reduction: str = "mean", beta: float = 1.0) -> None:
         super().__init__(size_average, reduce, reduction)
         self.beta = beta
 
@@ -221,7 +221,7 @@ class HuberLoss(_Loss):
         tensor([0.1250, 4.0000])
     """
 
-    def __init__(self, reduction: str = "mean", delta: float = 1.0):
+    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
         self.delta = delta
 
@@ -275,7 +275,7 @@ class BCEWithLogitsLoss(_WeightedLoss):
         tensor([  0.6931, 200.0000])
     """
 
-    def __init__(self, weight=None, size_average=None, reduce=None, reduction: str = "mean", pos_weight=None):
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction: str = "mean", pos_weight=None) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.register_buffer("pos_weight", pos_weight)
 
@@ -302,7 +302,7 @@ class KLDivLoss(_Loss):
         tensor(0.1438)
     """
 
-    def __init__(self, size_average=None, reduce=None, reduction: str = "mean", log_target: bool = False):
+    def __init__(self, size_average=None, reduce=None, reduction: str = "mean", log_target: bool = False) -> None:
         super().__init__(size_average, reduce, reduction)
         self.log_target = log_target
 
@@ -330,7 +330,7 @@ class PoissonNLLLoss(_Loss):
     """
 
     def __init__(self, log_input: bool = True, full: bool = False, size_average=None, eps: float = 1e-8, reduce=None,
-                 reduction: str = "mean"):
+                 reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
         self.log_input, self.full, self.eps = log_input, full, eps
 
@@ -359,7 +359,7 @@ class GaussianNLLLoss(_Loss):
         tensor([0.5000, 2.0000])
     """
 
-    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
         self.full, self.eps = full, eps
 

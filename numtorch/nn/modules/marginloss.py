@@ -22,7 +22,7 @@ class HingeEmbeddingLoss(_Loss):
         tensor([0.5000, 0.7500])
     """
 
-    def __init__(self, margin: float = 1.0, size_average=None, reduce=None, reduction: str = "mean"):
+    def __init__(self, margin: float = 1.0, size_average=None, reduce=None, reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
@@ -50,7 +50,7 @@ class MarginRankingLoss(_Loss):
         tensor([2., 0.])
     """
 
-    def __init__(self, margin: float = 0.0, size_average=None, reduce=None, reduction: str = "mean"):
+    def __init__(self, margin: float = 0.0, size_average=None, reduce=None, reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
@@ -114,7 +114,7 @@ class TripletMarginLoss(_Loss):
     """
 
     def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, size_average=None, reduce=None,
-                 reduction: str = "mean"):
+                 reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
         _check_margin(self, margin)
         self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
@@ -146,7 +146,7 @@ class TripletMarginWithDistanceLoss(_Loss):
         tensor(0.)
     """
 
-    def __init__(self, *, distance_function=None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"):
+    def __init__(self, *, distance_function=None, margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
         _check_margin(self, margin)
         self.distance_function, self.margin, self.swap = distance_function, margin, swap
@@ -179,7 +179,8 @@ class MultiMarginLoss(_WeightedLoss):
         tensor(1.5000)
     """
 
-    def __init__(self, p: int = 1, margin: float = 1.0, weight=None, size_average=None, reduce=None, reduction: str = "mean"):
+    def __init__(self, p: int = 1, margin: float = 1.0, weight=None, size_average=None, reduce=None,
+                 reduction: str = "mean") -> None:
         super().__init__(weight, size_average, reduce, reduction)
         if p not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")

@@ -1,8 +1,16 @@
 """What a module finds below itself: modules, parameters and buffers, all of them or by dotted name."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from ...tensor import Tensor
 from ..parameter import Parameter
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .module import Module
 
 
 class Members:
@@ -12,7 +20,7 @@ class Members:
     _buffers: dict
     _modules: dict
 
-    def named_modules(self, memo=None, prefix: str = "", remove_duplicate: bool = True):
+    def named_modules(self, memo=None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
         """This module and all below it, with dotted names.
 
         Args:
@@ -36,7 +44,7 @@ class Members:
             if module is not None:
                 yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
-    def modules(self):
+    def modules(self) -> Iterator[Module]:
         """This module and all below it, each once.
 
         Example:
@@ -47,7 +55,7 @@ class Members:
         for _, module in self.named_modules():
             yield module
 
-    def named_children(self):
+    def named_children(self) -> Iterator[tuple[str, Module]]:
         """The modules right below this one, with their names, each once.
 
         Example:
@@ -61,7 +69,7 @@ class Members:
                 seen.add(module)
                 yield name, module
 
-    def children(self):
+    def children(self) -> Iterator[Module]:
         """The modules right below this one, each once."""
         for _, module in self.named_children():
             yield module
@@ -76,7 +84,8 @@ class Members:
                     seen.add(id(tensor))
                 yield f"{place}.{name}" if place else name, tensor
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True):
+    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str,
+                         Parameter]]:
         """Parameters with their dotted names.
 
         Args:
@@ -92,7 +101,7 @@ class Members:
         """
         return self._named_members(lambda m: m._parameters, prefix, recurse, remove_duplicate)
 
-    def parameters(self, recurse: bool = True):
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Parameters, each once.
 
         Args:
@@ -106,7 +115,7 @@ class Members:
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True):
+    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
         """Buffers with their dotted names.
 
         Args:
@@ -121,7 +130,7 @@ class Members:
         """
         return self._named_members(lambda m: m._buffers, prefix, recurse, remove_duplicate)
 
-    def buffers(self, recurse: bool = True):
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Buffers, each once.
 
         Args:
@@ -218,7 +227,7 @@ class Members:
         """
         return self._get_tensor(target, "_buffers", "a buffer")
 
-    def apply(self, fn):
+    def apply(self, fn) -> Self:
         """Call a function on every module of the tree, children first.
 
         Args:

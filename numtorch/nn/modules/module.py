@@ -4,6 +4,8 @@ What it finds below itself is in members.py, moving and casting in conversion.py
 """
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ...tensor import Tensor
 from ..parameter import Buffer, Parameter
 from .conversion import Conversion
@@ -17,6 +19,9 @@ from .hooks import (
 )
 from .members import Members
 from .state import State
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Module", "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
            "register_module_full_backward_pre_hook"]     # PyTorch has those of all modules here
@@ -47,7 +52,7 @@ class Module(Members, Conversion, Hooks, State):
 
     training: bool
 
-    def __init__(self):
+    def __init__(self) -> None:
         own = self.__dict__
         own["training"] = True
         own["_parameters"], own["_buffers"], own["_modules"] = {}, {}, {}
@@ -64,7 +69,7 @@ class Module(Members, Conversion, Hooks, State):
         """
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._hooks is None and not (_before or _after or _behind):
             if len(args) == 1 and not kwargs:            # by far the most common: 0.1 µs less
                 return self.forward(args[0])
@@ -226,7 +231,7 @@ class Module(Members, Conversion, Hooks, State):
     register_module = add_module
 
     # ------------------------------------------------------------ training
-    def train(self, mode: bool = True):
+    def train(self, mode: bool = True) -> Self:
         """Switch training behaviour (dropout, batch statistics) on or off in the whole tree.
 
         Args:
@@ -251,11 +256,11 @@ class Module(Members, Conversion, Hooks, State):
             module.train(mode)
         return self
 
-    def eval(self):
+    def eval(self) -> Self:
         """Switch training behaviour off in the whole tree, and return this module."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad: bool = True):
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Say whether gradients of all parameters are wanted.
 
         Args:

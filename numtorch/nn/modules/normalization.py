@@ -25,7 +25,7 @@ class _Statistics(Module):
     dims: tuple = ()                                     # how many dimensions an input may have
     _version = 2
 
-    def __init__(self, num_features, eps, momentum, affine, track_running_stats, bias, device, dtype):
+    def __init__(self, num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) -> None:
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
@@ -78,7 +78,7 @@ class _Statistics(Module):
 
 class _BatchNorm(_Statistics):
     def __init__(self, num_features: int, eps: float = 1e-5, momentum=0.1, affine: bool = True, track_running_stats: bool = True,
-                 device=None, dtype=None, *, bias: bool = True):
+                 device=None, dtype=None, *, bias: bool = True) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, bias, device, dtype)
 
     def forward(self, input):
@@ -192,7 +192,7 @@ class BatchNorm3d(_BatchNorm):
 
 class _InstanceNorm(_Statistics):
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
-                 track_running_stats: bool = False, device=None, dtype=None, *, bias: bool = True):
+                 track_running_stats: bool = False, device=None, dtype=None, *, bias: bool = True) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, bias, device, dtype)
 
     def forward(self, input):
@@ -335,7 +335,7 @@ class LayerNorm(Module):
     """
 
     def __init__(self, normalized_shape, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device=None,
-                 dtype=None):
+                 dtype=None) -> None:
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
@@ -383,7 +383,7 @@ class RMSNorm(Module):
         tensor([[0.2000, 1.4000]])
     """
 
-    def __init__(self, normalized_shape, eps=None, elementwise_affine: bool = True, device=None, dtype=None):
+    def __init__(self, normalized_shape, eps=None, elementwise_affine: bool = True, device=None, dtype=None) -> None:
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
@@ -430,7 +430,7 @@ class GroupNorm(Module):
     """
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device=None, dtype=None, *,
-                 bias: bool = True):
+                 bias: bool = True) -> None:
         super().__init__()
         if num_channels % num_groups:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")

@@ -10,7 +10,7 @@ class _Pad(Module):
 
     dims, mode = 1, "constant"
 
-    def __init__(self, padding):
+    def __init__(self, padding) -> None:
         super().__init__()
         self.padding = (padding,) * 2 * self.dims if isinstance(padding, int) else tuple(padding)
 
@@ -22,7 +22,7 @@ class _Pad(Module):
 
 
 class _ConstantPad(_Pad):
-    def __init__(self, padding, value: float):
+    def __init__(self, padding, value: float) -> None:
         super().__init__(padding)
         self.value = value
 

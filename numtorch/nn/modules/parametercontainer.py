@@ -1,6 +1,9 @@
 """Lists and dicts of parameters."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from ...tensor import Tensor
 from ..parameter import Parameter
 from .module import Module
@@ -36,7 +39,7 @@ class ParameterList(_ParameterRepr):
         [(2,), (3,)]
     """
 
-    def __init__(self, values=None):
+    def __init__(self, values=None) -> None:
         super().__init__()
         self._size = 0
         self.extend(values or ())
@@ -58,10 +61,10 @@ class ParameterList(_ParameterRepr):
     def __setitem__(self, index, value):
         setattr(self, self._name(index), _as_parameter(value))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._size
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter([self[i] for i in range(self._size)])
 
     def __iadd__(self, values):
@@ -108,7 +111,7 @@ class ParameterDict(_ParameterRepr):
         (True, ['left', 'right'])
     """
 
-    def __init__(self, parameters=None):
+    def __init__(self, parameters=None) -> None:
         super().__init__()
         self._keys = {}
         self.update(parameters or {})
@@ -132,10 +135,10 @@ class ParameterDict(_ParameterRepr):
         del self._keys[self._known(key)]
         delattr(self, str(key))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._keys)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._keys)
 
     def __contains__(self, key):

@@ -8,7 +8,8 @@ from .module import Module
 class _MaxPool(Module):
     function = None
 
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices: bool = False, ceil_mode: bool = False):
+    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices: bool = False,
+                 ceil_mode: bool = False) -> None:
         super().__init__()
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
         self.padding, self.dilation, self.return_indices, self.ceil_mode = padding, dilation, return_indices, ceil_mode
@@ -123,7 +124,7 @@ class AvgPool1d(Module):
         tensor([[2., 3.]])
     """
 
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True):
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True) -> None:
         super().__init__()
         self.kernel_size, self.stride = (kernel_size,) if isinstance(kernel_size, int) else kernel_size, stride
         self.stride = self.kernel_size if stride is None else (stride,) if isinstance(stride, int) else stride
@@ -164,7 +165,7 @@ class AvgPool2d(Module):
     function = staticmethod(F.avg_pool2d)
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
-                 divisor_override=None):
+                 divisor_override=None) -> None:
         super().__init__()
         self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
         self.padding, self.ceil_mode, self.count_include_pad = padding, ceil_mode, count_include_pad
@@ -207,7 +208,7 @@ class AvgPool3d(AvgPool2d):
 class _LPPool(Module):
     function = None
 
-    def __init__(self, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False):
+    def __init__(self, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False) -> None:
         super().__init__()
         self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
 
@@ -285,7 +286,7 @@ class LPPool3d(_LPPool):
 class _MaxUnpool(Module):
     function, dims = None, 0
 
-    def __init__(self, kernel_size, stride=None, padding=0):
+    def __init__(self, kernel_size, stride=None, padding=0) -> None:
         super().__init__()
         every = lambda v: (v,) * self.dims if isinstance(v, int) else tuple(v)
         self.kernel_size, self.padding = every(kernel_size), every(padding)

@@ -24,7 +24,7 @@ class LocalResponseNorm(Module):
         tensor([0.5000, 0.3333, 0.3333])
     """
 
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
         self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
 
@@ -51,5 +51,5 @@ class CrossMapLRN2d(LocalResponseNorm):
         tensor([0.5000, 0.3333, 0.3333])
     """
 
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__(size, alpha, beta, k)

@@ -67,7 +67,7 @@ class RNNBase(Module):
 
     def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
                  batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device=None,
-                 dtype=None):
+                 dtype=None) -> None:
         super().__init__()
         _check_options(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
         if mode not in GATE_COUNTS:
@@ -249,7 +249,7 @@ class RNN(RNNBase):
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True,
                  batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, *, proj_size: int = 0, device=None,
-                 dtype=None):
+                 dtype=None) -> None:
         if proj_size:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         if nonlinearity not in ("tanh", "relu"):
@@ -299,7 +299,7 @@ class LSTM(RNNBase):
     """
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
-                 dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device=None, dtype=None):
+                 dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device=None, dtype=None) -> None:
         super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device,
                          dtype)
 
@@ -343,7 +343,7 @@ class GRU(RNNBase):
     """
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
-                 dropout: float = 0.0, bidirectional: bool = False, *, proj_size: int = 0, device=None, dtype=None):
+                 dropout: float = 0.0, bidirectional: bool = False, *, proj_size: int = 0, device=None, dtype=None) -> None:
         if proj_size:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)

@@ -8,7 +8,7 @@ from .module import Module
 class _AlongDim(Module):
     function = None
 
-    def __init__(self, dim=None):
+    def __init__(self, dim=None) -> None:
         super().__init__()
         self.dim = dim
 

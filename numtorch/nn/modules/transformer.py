@@ -63,7 +63,7 @@ class _Layer(Module):
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation=F.relu,
                  layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True, device=None,
-                 dtype=None):
+                 dtype=None) -> None:
         super().__init__()
         where = {"device": device, "dtype": dtype}
         self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **where)
@@ -235,7 +235,8 @@ class TransformerEncoder(Module):
         torch.Size([1, 5, 8])
     """
 
-    def __init__(self, encoder_layer, num_layers: int, norm=None, enable_nested_tensor: bool = True, mask_check: bool = True):
+    def __init__(self, encoder_layer, num_layers: int, norm=None, enable_nested_tensor: bool = True,
+                 mask_check: bool = True) -> None:
         super().__init__()
         self.layers = _copies(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
@@ -281,7 +282,7 @@ class TransformerDecoder(Module):
         torch.Size([1, 3, 8])
     """
 
-    def __init__(self, decoder_layer, num_layers: int, norm=None):
+    def __init__(self, decoder_layer, num_layers: int, norm=None) -> None:
         super().__init__()
         self.layers = _copies(decoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
@@ -332,7 +333,7 @@ class Transformer(Module):
     def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
                  dim_feedforward: int = 2048, dropout: float = 0.1, activation=F.relu, custom_encoder=None, custom_decoder=None,
                  layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True, device=None,
-                 dtype=None):
+                 dtype=None) -> None:
         super().__init__()
         sizes = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
 

@@ -28,7 +28,8 @@ class Upsample(Module):
         tensor([[[1., 1., 2., 2.]]])
     """
 
-    def __init__(self, size=None, scale_factor=None, mode: str = "nearest", align_corners=None, recompute_scale_factor=None):
+    def __init__(self, size=None, scale_factor=None, mode: str = "nearest", align_corners=None,
+                 recompute_scale_factor=None) -> None:
         super().__init__()
         self.name = type(self).__name__
         self.size = size
@@ -62,7 +63,7 @@ class UpsamplingNearest2d(Upsample):
                   [1., 1., 2., 2.]]]])
     """
 
-    def __init__(self, size=None, scale_factor=None):
+    def __init__(self, size=None, scale_factor=None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
@@ -82,7 +83,7 @@ class UpsamplingBilinear2d(Upsample):
         tensor([[[[1., 2., 3.]]]])
     """
 
-    def __init__(self, size=None, scale_factor=None):
+    def __init__(self, size=None, scale_factor=None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
 
 
@@ -102,7 +103,7 @@ class PixelShuffle(Module):
                  [2, 3]]])
     """
 
-    def __init__(self, upscale_factor: int):
+    def __init__(self, upscale_factor: int) -> None:
         super().__init__()
         self.upscale_factor = upscale_factor
 
@@ -128,7 +129,7 @@ class PixelUnshuffle(Module):
         tensor([0, 1, 2, 3])
     """
 
-    def __init__(self, downscale_factor: int):
+    def __init__(self, downscale_factor: int) -> None:
         super().__init__()
         self.downscale_factor = downscale_factor
 
@@ -154,7 +155,7 @@ class ChannelShuffle(Module):
         tensor([0, 2, 1, 3])
     """
 
-    def __init__(self, groups: int):
+    def __init__(self, groups: int) -> None:
         super().__init__()
         self.groups = groups
 

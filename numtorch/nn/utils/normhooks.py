@@ -18,7 +18,7 @@ class _Recomputed:
 
     title = ""
 
-    def __init__(self, name):
+    def __init__(self, name) -> None:
         self.name = name
 
     def compute(self, module):
@@ -72,7 +72,7 @@ class _Recomputed:
 class _WeightNorm(_Recomputed):
     title = "weight_norm"
 
-    def __init__(self, name, dim):
+    def __init__(self, name, dim) -> None:
         super().__init__(name)
         self.dim = -1 if dim is None else dim
 
@@ -132,7 +132,7 @@ def remove_weight_norm(module, name: str = "weight"):
 class _SpectralNorm(_Recomputed):
     title = "spectral_norm"
 
-    def __init__(self, name, steps, dim, eps):
+    def __init__(self, name, steps, dim, eps) -> None:
         super().__init__(name)
         if steps <= 0:
             raise ValueError(f"Expected n_power_iterations to be positive, but got n_power_iterations={steps}")

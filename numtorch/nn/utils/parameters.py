@@ -26,7 +26,7 @@ def _gradients(parameters):
 class _Table:
     """Dense tensors of one dtype on the host, as the kernels of `totalnorm.py` read them."""
 
-    def __init__(self, tensors):
+    def __init__(self, tensors) -> None:
         self.tensors, self.dtype = tensors, tensors[0].layout.dtype
         pairs = 2 if self.dtype.is_complex else 1
         self.numels = tuple([t.layout.numel * pairs for t in tensors])

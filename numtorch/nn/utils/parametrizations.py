@@ -38,7 +38,7 @@ def norm_except_dim(v, pow: float = 2, dim: int = 0) -> Tensor:
 
 
 class _WeightNorm(Module):
-    def __init__(self, dim=0):
+    def __init__(self, dim=0) -> None:
         super().__init__()
         self.dim = -1 if dim is None else dim
 
@@ -76,7 +76,7 @@ def weight_norm(module, name: str = "weight", dim: int = 0):
 class _SpectralNorm(Module):
     """A weight over its largest singular value, which power iterations follow: one a call while training."""
 
-    def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
+    def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12) -> None:
         super().__init__()
         ndim = weight.layout.ndim
         if not -ndim <= dim < ndim:
@@ -151,7 +151,7 @@ def spectral_norm(module, name: str = "weight", n_power_iterations: int = 1, eps
 class _Orthogonal(Module):
     """Matrices with orthonormal columns (or rows, whichever are fewer) from any: `base` times what a map makes of them."""
 
-    def __init__(self, weight, orthogonal_map, use_trivialization):
+    def __init__(self, weight, orthogonal_map, use_trivialization) -> None:
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
             raise ValueError("The householder parametrization does not support complex tensors.")

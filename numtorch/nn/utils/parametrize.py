@@ -68,7 +68,7 @@ class ParametrizationList(ModuleList):
         ('ParametrizationList', torch.Size([2, 3]))
     """
 
-    def __init__(self, modules, original, unsafe: bool = False):
+    def __init__(self, modules, original, unsafe: bool = False) -> None:
         modules = list(modules)
         if not modules:
             raise ValueError("ParametrizationList requires one or more modules.")

@@ -1,0 +1,1229 @@
+# Written by `python -m numtorch stubs` from the functions themselves (numtorch/stubs.py): change those, not this.
+from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
+from collections.abc import Callable as _Callable, Iterator as _Iterator, Sequence as _Sequence
+from typing import Any as _Any, Literal as _Literal, NamedTuple as _NamedTuple, overload as _overload
+
+from numpy import ndarray as _ndarray
+from numtorch.dtypes import dtype as _dtype
+from numtorch.tensor import Tensor as Tensor
+from numtorch import autograd as autograd
+from numtorch import cuda as cuda
+from numtorch import data as data
+from numtorch import fft as fft
+from numtorch import linalg as linalg
+from numtorch import nn as nn
+from numtorch import optim as optim
+from numtorch import random as random
+from numtorch import special as special
+from numtorch import utils as utils
+from numtorch.attached import AminMax as _AminMax
+from numtorch.attached import Frexp as _Frexp
+from numtorch.attached import Histogram as _Histogram
+from numtorch.attached import OldQR as _OldQR
+from numtorch.attached import OldSVD as _OldSVD
+from numtorch.attached import Slogdet as _Slogdet
+from numtorch.attached import TriangularSolve as _TriangularSolve
+from numtorch.attached import Unpacked as _Unpacked
+from numtorch.autograd.api import Variable as Variable
+from numtorch.autograd.modes import enable_grad as enable_grad
+from numtorch.autograd.modes import inference_mode as inference_mode
+from numtorch.autograd.modes import no_grad as no_grad
+from numtorch.autograd.modes import set_grad_enabled as set_grad_enabled
+from numtorch.devices import device as _device
+from numtorch.devices import device as device
+from numtorch.dtypes import dtype as dtype
+from numtorch.dtypes import finfo as finfo
+from numtorch.dtypes import iinfo as iinfo
+from numtorch.layout import Size as Size
+from numtorch.layout import Size as _Size
+from numtorch.layout import memory_format as _memory_format
+from numtorch.layout import memory_format as memory_format
+from numtorch.layout import memory_layout as _memory_layout
+from numtorch.layout import memory_layout as layout
+from numtorch.ops.generator import Generator as Generator
+from numtorch.ops.generator import Generator as _Generator
+from numtorch.ops.generator import fork_rng as fork_rng
+from numtorch.ops.legacy import LegacyType as _LegacyType
+from numtorch.ops.pair import Pair as _Pair
+from numtorch.tensor import Tensor as Tensor
+from numtorch.types import Device as _Device
+from numtorch.types import Dims as _Dims
+from numtorch.types import Operand as _Operand
+from numtorch.types import Scalar as _Scalar
+from numtorch.types import TensorOrTensors as _TensorOrTensors
+
+BFloat16Tensor: _LegacyType
+BoolTensor: _LegacyType
+ByteTensor: _LegacyType
+CharTensor: _LegacyType
+DoubleTensor: _LegacyType
+FloatTensor: _LegacyType
+HalfTensor: _LegacyType
+IntTensor: _LegacyType
+LongTensor: _LegacyType
+ShortTensor: _LegacyType
+__version__: _str
+def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Absolute value, elementwise; the modulus of complex numbers."""
+def abs_(input: Tensor) -> Tensor:
+    """In-place form of `abs`: writes the result into this tensor and returns it."""
+def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Absolute value, elementwise; the modulus of complex numbers."""
+def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse cosine in radians, elementwise: between 0 and pi, NaN outside [-1, 1]; within 2 ulp."""
+def acos_(input: Tensor) -> Tensor:
+    """In-place form of `acos`: writes the result into this tensor and returns it."""
+def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic cosine, log(input + sqrt(input * input - 1)), elementwise: NaN below 1."""
+def acosh_(input: Tensor) -> Tensor:
+    """In-place form of `acosh`: writes the result into this tensor and returns it."""
+def adaptive_avg_pool1d(input: Tensor, output_size: _int | _Sequence[_int | None]) -> Tensor:
+    """The mean of each window, of windows chosen so that the result has a given size."""
+@_overload
+def adaptive_max_pool1d(input: Tensor, output_size: _int | _Sequence[_int | None], return_indices: _Literal[False] = False) -> Tensor:
+    """The largest element of each window, of windows chosen so that the result has a given size."""
+@_overload
+def adaptive_max_pool1d(input: Tensor, output_size: _int | _Sequence[_int | None], *, return_indices: _Literal[True]) -> tuple[Tensor, Tensor]: ...
+@_overload
+def adaptive_max_pool1d(input: Tensor, output_size: _int | _Sequence[_int | None], return_indices: _bool = False) -> _Any: ...
+def add(input: Tensor, other: _Operand, *, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    """input + alpha * other, elementwise."""
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    """beta * input + alpha * the sum of the products of two batches, as one product of depth b * m."""
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: _Operand = 1, *, out: Tensor | None = None) -> Tensor:
+    """input + value * tensor1 / tensor2, elementwise."""
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: _Operand = 1, *, out: Tensor | None = None) -> Tensor:
+    """input + value * tensor1 * tensor2, elementwise."""
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2), in one kernel; with beta 0 the input is not read."""
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    """beta * input + alpha * (mat @ vec); with beta 0 the input is not read."""
+def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1) -> Tensor:
+    """The in-place form of `addmv`: this tensor is its input and takes the result."""
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    """beta * input + alpha * outer(vec1, vec2); with beta 0 the input is not read."""
+def adjoint(input: Tensor) -> Tensor:
+    """The conjugate of the transposed matrices: `mH`."""
+def all(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
+    """Whether all elements are non-zero: a bool, of uint8 a uint8. True of none."""
+def allclose(input: Tensor, other: _Operand, rtol: _Scalar = 1e-05, atol: _Scalar = 1e-08, equal_nan: _bool = False) -> _bool:
+    """Whether |input - other| <= atol + rtol * |other| everywhere."""
+def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """Elements set to selu's negative limit with probability p, then all scaled and shifted so that mean 0 and variance 1 stay"""
+def amax(input: Tensor, dim: _Dims = ..., keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
+    """The largest element along dimensions; NaN where there is one. Elements that tie share the gradient evenly."""
+def amin(input: Tensor, dim: _Dims = ..., keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
+    """The smallest element along dimensions; NaN where there is one. Elements that tie share the gradient evenly."""
+def aminmax(input: Tensor, *, dim: _Dims | None = None, keepdim: _bool = False, out: _Any = None) -> _AminMax:
+    """The smallest and the largest element, as (min, max)."""
+def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angle of complex numbers in radians, between -pi and pi; of real ones pi where they are below zero, else 0."""
+def any(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
+    """Whether any element is non-zero: a bool, of uint8 a uint8."""
+def arange(start: _Scalar | None = None, end: _Operand | None = None, step: _Scalar = 1, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
+    """`start, start + step, ...` up to but without `end`; from 0 when only one bound is given."""
+def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse cosine in radians, elementwise: between 0 and pi, NaN outside [-1, 1]; within 2 ulp."""
+def arccos_(input: Tensor) -> Tensor:
+    """In-place form of `acos`: writes the result into this tensor and returns it."""
+def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic cosine, log(input + sqrt(input * input - 1)), elementwise: NaN below 1."""
+def arccosh_(input: Tensor) -> Tensor:
+    """In-place form of `acosh`: writes the result into this tensor and returns it."""
+def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse sine in radians, elementwise: between -pi/2 and pi/2, NaN outside [-1, 1]; within 2.5 ulp."""
+def arcsin_(input: Tensor) -> Tensor:
+    """In-place form of `asin`: writes the result into this tensor and returns it."""
+def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic sine, log(input + sqrt(input * input + 1)), elementwise."""
+def arcsinh_(input: Tensor) -> Tensor:
+    """In-place form of `asinh`: writes the result into this tensor and returns it."""
+def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse tangent in radians, elementwise: between -pi/2 and pi/2."""
+def arctan2(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """Angle of the point (other, input) in radians, elementwise: between -pi and pi, by the signs of both."""
+def arctan_(input: Tensor) -> Tensor:
+    """In-place form of `atan`: writes the result into this tensor and returns it."""
+def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic tangent, log((1 + input) / (1 - input)) / 2, elementwise: NaN outside [-1, 1]."""
+def arctanh_(input: Tensor) -> Tensor:
+    """In-place form of `atanh`: writes the result into this tensor and returns it."""
+def argmax(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
+    """The index of the first largest element, of all (row-major) or along a dimension. NaN counts as largest."""
+def argmin(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
+    """The index of the first smallest element, of all (row-major) or along a dimension. NaN counts as smallest."""
+def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, axis: _Dims | None = None) -> Tensor:
+    """The indices that put a dimension in order. Always stable; NaN counts as greatest."""
+def argwhere(input: Tensor) -> Tensor:
+    """The indices of elements that are not zero, in row-major order: `nonzero`."""
+def as_strided(input: Tensor, size: _Dims, stride: _Dims, storage_offset: _int | None = None) -> Tensor:
+    """Any shape and strides over this tensor's storage."""
+def as_strided_(self: Tensor, size: _Dims, stride: _Dims, storage_offset: _int | None = None) -> Tensor:
+    """See this tensor's memory under another shape and strides from now on; see `as_strided`."""
+def as_strided_scatter(input: Tensor, src: Tensor, size: _Dims, stride: _Dims, storage_offset: _int = 0) -> Tensor:
+    """A copy of `input` with `src` in the place of `input.as_strided(size, stride, storage_offset)`."""
+def as_tensor(data: _Any, dtype: _dtype | None = None, device: _Device | None = None) -> Tensor:
+    """`data` as a tensor, sharing its memory where it can: a tensor is returned, a NumPy array wrapped, the rest copied."""
+def asarray(obj: _Any, *, dtype: _dtype | None = None, device: _Device | None = None, copy: _Any = None, requires_grad: _bool = False) -> Tensor:
+    """`obj` as a tensor, sharing its memory where it can; gradients flow through it to a tensor."""
+def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse sine in radians, elementwise: between -pi/2 and pi/2, NaN outside [-1, 1]; within 2.5 ulp."""
+def asin_(input: Tensor) -> Tensor:
+    """In-place form of `asin`: writes the result into this tensor and returns it."""
+def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic sine, log(input + sqrt(input * input + 1)), elementwise."""
+def asinh_(input: Tensor) -> Tensor:
+    """In-place form of `asinh`: writes the result into this tensor and returns it."""
+def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse tangent in radians, elementwise: between -pi/2 and pi/2."""
+def atan2(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """Angle of the point (other, input) in radians, elementwise: between -pi and pi, by the signs of both."""
+def atan_(input: Tensor) -> Tensor:
+    """In-place form of `atan`: writes the result into this tensor and returns it."""
+def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic tangent, log((1 + input) / (1 - input)) / 2, elementwise: NaN outside [-1, 1]."""
+def atanh_(input: Tensor) -> Tensor:
+    """In-place form of `atanh`: writes the result into this tensor and returns it."""
+@_overload
+def atleast_1d(tensor: Tensor, /) -> Tensor:
+    """Tensors with at least one dimension."""
+@_overload
+def atleast_1d(*tensors: _TensorOrTensors) -> tuple[Tensor, ...]: ...
+@_overload
+def atleast_2d(tensor: Tensor, /) -> Tensor:
+    """Tensors with at least two dimensions; vectors become rows."""
+@_overload
+def atleast_2d(*tensors: _TensorOrTensors) -> tuple[Tensor, ...]: ...
+@_overload
+def atleast_3d(tensor: Tensor, /) -> Tensor:
+    """Tensors with at least three dimensions; vectors become (1, n, 1), matrices (n, m, 1)."""
+@_overload
+def atleast_3d(*tensors: _TensorOrTensors) -> tuple[Tensor, ...]: ...
+def avg_pool1d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
+    """The mean of each window."""
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    """beta * input + alpha * (batch1 @ batch2); with beta 0 the input is not read."""
+def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A triangle: 1 - |2 n / N - 1|."""
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel, over all else (Ioffe and Szegedy 2015)."""
+def bernoulli(input: Tensor, p: _Scalar | None = None, *, generator: _Generator | None = None, out: Tensor | None = None) -> Tensor:
+    """1 with the probability that each element of `input` gives (or with probability p), else 0."""
+bfloat16: _dtype
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x1 A_k x2 + b_k for each output k."""
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | _str | None = None, reduction: _str = 'mean', pos_weight: Tensor | None = None) -> Tensor:
+    """-(p y log s + (1 - y) log(1 - s)) with s = sigmoid(input), exact for large |input|."""
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
+    """How often each integer from 0 on occurs, or the sum of the weights where it does."""
+def binomial(count: Tensor, prob: Tensor, generator: _Generator | None = None) -> Tensor:
+    """How many of `count` trials succeed, each with probability `prob`, elementwise. Its gradient is 0."""
+def bitwise_and(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The bits that both have, elementwise; `and` for bools."""
+def bitwise_left_shift(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input shifted left by other bits, elementwise: input * 2**other."""
+def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Every bit inverted, elementwise: -input - 1 for signed integers, `not` for bools."""
+def bitwise_or(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The bits that either has, elementwise; `or` for bools."""
+def bitwise_right_shift(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input shifted right by other bits, keeping the sign, elementwise: floor(input / 2**other)."""
+def bitwise_xor(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The bits that just one has, elementwise; `!=` for bools."""
+def blackman_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N)."""
+def block_diag(*tensors: _TensorOrTensors) -> Tensor:
+    """A matrix with these along its diagonal, and 0 elsewhere."""
+def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Products of two batches of matrices."""
+bool: _dtype
+def broadcast_shapes(*shapes: _Any) -> _Size:
+    """The shape that all of these broadcast to."""
+def broadcast_tensors(*tensors: _TensorOrTensors) -> tuple[Tensor, ...]:
+    """Views of the tensors, all of the shape they broadcast to."""
+def broadcast_to(input: Tensor, size: _Dims) -> Tensor:
+    """Broadcast to a shape without copying: `expand`."""
+def bucketize(input: _Operand, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Tensor | None = None) -> Tensor:
+    """The number of the bucket that each element belongs to, between a vector of sorted boundaries."""
+def can_cast(source: _dtype, target: _dtype) -> _bool:
+    """Whether a result of one dtype may be written into another: its kind (bool, integer, float, complex) may rise, not fall."""
+def cartesian_prod(*tensors: _TensorOrTensors) -> Tensor:
+    """All combinations of the elements of vectors."""
+def cat(tensors: _Sequence[Tensor], dim: _int = 0, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
+    """Tensors one after another along a dimension. Dtypes are promoted."""
+def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
+    """The p-norms of the differences of all points of one set and all of another."""
+cdouble: _dtype
+def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The smallest integer not below input, elementwise."""
+def ceil_(input: Tensor) -> Tensor:
+    """In-place form of `ceil`: writes the result into this tensor and returns it."""
+def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
+    """x where positive, alpha * (exp(x / alpha) - 1) elsewhere, whose slope has no jump (Barron 2017)."""
+def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
+    """In-place form of `celu`: writes the result into `input` and returns it."""
+cfloat: _dtype
+def chain_matmul(*matrices: _Any, out: Tensor | None = None) -> Tensor:
+    """The product of several matrices, from the left; `linalg.multi_dot` looks for the best order."""
+def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """Channels dealt out over groups in turn (Zhang et al. 2018)."""
+channels_last: _memory_format
+channels_last_3d: _memory_format
+def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """`torch.linalg.cholesky` under its older name."""
+def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of A, given its Cholesky factor."""
+def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The X with A X = B, given A's Cholesky factor."""
+def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """At most so many parts of equal size along a dimension; the last may be smaller."""
+def clamp(input: Tensor, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Elements held between `min` and `max`; NaN stays. Where `min` exceeds `max`, `max` comes out."""
+def clamp_(self: Tensor, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
+    """In-place form of `clamp`: writes the result into this tensor and returns it."""
+def clamp_max(input: Tensor, max: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """Elements, but at most `max`; NaN stays."""
+def clamp_max_(input: Tensor, high: _Operand) -> Tensor:
+    """In-place form of `clamp_high`: writes the result into this tensor and returns it."""
+def clamp_min(input: Tensor, min: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """Elements, but at least `min`; NaN stays."""
+def clamp_min_(input: Tensor, low: _Operand) -> Tensor:
+    """In-place form of `clamp_low`: writes the result into this tensor and returns it."""
+def clip(input: Tensor, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Elements held between `min` and `max`; NaN stays. Where `min` exceeds `max`, `max` comes out."""
+def clip_(self: Tensor, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
+    """In-place form of `clamp`: writes the result into this tensor and returns it."""
+def clone(input: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
+    """A copy with memory of its own. Gradients pass through."""
+def column_stack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors side by side; vectors are columns."""
+def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
+    """All choices of r elements of a vector, a row each, in the order of `itertools.combinations`."""
+def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Complex numbers of real and imaginary parts."""
+complex128: _dtype
+complex64: _dtype
+def concat(tensors: _Sequence[Tensor], dim: _int = 0, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
+    """Tensors one after another along a dimension. Dtypes are promoted."""
+def concatenate(tensors: _Sequence[Tensor], dim: _int = 0, *, axis: _Dims | None = None, out: Tensor | None = None) -> Tensor:
+    """Tensors one after another along a dimension. Dtypes are promoted."""
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate, which is computed at once; a real tensor itself."""
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The complex conjugate in memory of its own; a real tensor itself."""
+def conj_physical_(input: Tensor) -> Tensor:
+    """In-place form of `conj_physical`: writes the result into this tensor and returns it."""
+contiguous_format: _memory_format
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _Dims = 1, padding: _Dims | _str = 0, dilation: _Dims = 1, groups: _int = 1) -> Tensor:
+    """Cross-correlation of sequences: each result is the sum of a window's elements times a kernel's, and a bias."""
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _Dims = 1, padding: _Dims | _str = 0, dilation: _Dims = 1, groups: _int = 1) -> Tensor:
+    """Cross-correlation of images: each result is the sum of a window's elements times a kernel's, and a bias."""
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _Dims = 1, padding: _Dims | _str = 0, dilation: _Dims = 1, groups: _int = 1) -> Tensor:
+    """Cross-correlation of volumes: each result is the sum of a window's elements times a kernel's, and a bias."""
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _Dims = 1, padding: _Dims | _str = 0, output_padding: _Dims = 0, groups: _int = 1, dilation: _Dims = 1) -> Tensor:
+    """The transpose of `conv1d`, which its gradient is: each element adds a kernel times itself to the result."""
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _Dims = 1, padding: _Dims | _str = 0, output_padding: _Dims = 0, groups: _int = 1, dilation: _Dims = 1) -> Tensor:
+    """The transpose of `conv2d`, which its gradient is: each element adds a kernel times itself to the result."""
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _Dims = 1, padding: _Dims | _str = 0, output_padding: _Dims = 0, groups: _int = 1, dilation: _Dims = 1) -> Tensor:
+    """The transpose of `conv3d`, which its gradient is: each element adds a kernel times itself to the result."""
+def copysign(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """|input| with the sign of other, elementwise, of zeros and NaN too."""
+def corrcoef(input: Tensor) -> Tensor:
+    """Pearson's correlation coefficients of variables (rows) from observations (columns): covariances over standard deviations."""
+def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Cosine of input in radians, elementwise."""
+def cos_(input: Tensor) -> Tensor:
+    """In-place form of `cos`: writes the result into this tensor and returns it."""
+def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Hyperbolic cosine, (exp(input) + exp(-input)) / 2, elementwise."""
+def cosh_(input: Tensor) -> Tensor:
+    """In-place form of `cosh`: writes the result into this tensor and returns it."""
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | _str | None = None, reduction: _str = 'mean') -> Tensor:
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1, with the cosine of input1 and input2."""
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
+    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along a dimension."""
+def count_nonzero(input: Tensor, dim: _Dims | None = None) -> Tensor:
+    """How many elements are not zero, as int64."""
+def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+    """The covariance matrix of variables (rows) from observations (columns); a vector is one variable."""
+def cross(input: Tensor, other: _Operand, dim: _Dims | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The vector products of vectors of three elements along `dim`, by default the first dimension of that size."""
+def cummax(input: Tensor, dim: _Dims, *, out: _Any = None) -> _Pair:
+    """The largest element so far along a dimension and where it was met last, as (values, indices). NaN counts as largest."""
+def cummin(input: Tensor, dim: _Dims, *, out: _Any = None) -> _Pair:
+    """The smallest element so far along a dimension and where it was met last, as (values, indices). NaN counts as smallest."""
+def cumprod(input: Tensor, dim: _Dims | None = None, *, axis: _Dims | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """Running products along a dimension. Integers and bools multiply as int64 unless a dtype is given."""
+def cumsum(input: Tensor, dim: _Dims | None = None, *, axis: _Dims | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """Running sums along a dimension. Integers and bools sum as int64 unless a dtype is given."""
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
+    """The running area below samples along a dimension, by the trapezoidal rule; of n samples n - 1 areas."""
+default_generator: _Generator
+def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Degrees as radians, elementwise."""
+def deg2rad_(input: Tensor) -> Tensor:
+    """In-place form of `deg2rad`: writes the result into this tensor and returns it."""
+def det(input: Tensor) -> Tensor:
+    """`torch.linalg.det` under its older name."""
+def detach(input: Tensor) -> Tensor:
+    """A tensor over the same memory, apart from the graph: no gradient passes."""
+def detach_(self: Tensor) -> Tensor:
+    """Take this tensor out of the graph, in place, and return it."""
+def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
+    """A matrix with a vector as its diagonal, or the diagonal of a matrix, in memory of its own."""
+def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+    """Matrices in dimensions dim1 and dim2, zero but for a diagonal, which the last dimension of `input` holds."""
+def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
+    """A matrix with all elements of a tensor as its diagonal, in row-major order."""
+def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+    """A diagonal of two dimensions, as a new last dimension."""
+def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+    """A copy of `input` with `src` in the place of `input.diagonal(offset, dim1, dim2)`."""
+def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Differences of neighbours along a dimension, taken n times; bools differ or not."""
+def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Derivative of lgamma, gamma'(input) / gamma(input), elementwise; within 5 ulp above 0."""
+def dist(input: Tensor, other: _Operand, p: _float = 2) -> Tensor:
+    """The p-norm of the difference of two tensors."""
+def div(input: Tensor, other: _Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
+    """input / other, elementwise, rounded where `rounding_mode` says so."""
+def divide(input: Tensor, other: _Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
+    """input / other, elementwise, rounded where `rounding_mode` says so."""
+def dot(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The sum of the products of two vectors."""
+double: _dtype
+def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Each element set to 0 with probability p, the others divided by 1 - p (Srivastava et al. 2014)."""
+def dsplit(input: Tensor, indices_or_sections: _Dims | Tensor) -> tuple[Tensor, ...]:
+    """Parts along dimension 2."""
+def dstack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors along dimension 2; vectors become (1, n, 1), matrices (n, m, 1)."""
+e: _float
+def einsum(equation: _str, *operands: _Any) -> Tensor:
+    """Einstein summation, such as `einsum("bij,bjk->bik", a, b)`: operands are multiplied in pairs as batched products."""
+def elu(input: Tensor, alpha: _Operand = 1.0, *, out: Tensor | None = None) -> Tensor:
+    """input where positive, alpha * (exp(input) - 1) elsewhere (Clevert et al. 2016)."""
+def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
+    """Rows of `weight` at `indices`: what `functional.embedding` is, with the table first."""
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: _Scalar | None = None, norm_type: _float = 2, scale_grad_by_freq: _bool = False, mode: _str = 'mean', sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Tensor:
+    """Sums, means or maxima of the rows of `weight` that bags of indices name."""
+def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: _float, norm_type: _float = 2.0) -> Tensor:
+    """Scale the rows of `weight` that `indices` name and whose norm is above `max_norm` down to it, in place."""
+def empty(*shape: _Dims, size: _Dims | None = None, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """A tensor of uninitialised elements."""
+def empty_cache() -> None:
+    """Give every unused cached block of memory back to the system."""
+def empty_like(input: Tensor, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """Uninitialised, with the shape, dtype, device and dense strides of another tensor."""
+def empty_strided(size: _Dims, stride: _Dims, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A tensor of uninitialised elements, of any strides."""
+def eq(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input == other, elementwise."""
+def equal(input: Tensor, other: _Operand) -> _bool:
+    """Whether two tensors have the same shape and elements. NaN is not equal to NaN."""
+def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to input, elementwise."""
+def erf_(input: Tensor) -> Tensor:
+    """In-place form of `erf`: writes the result into this tensor and returns it."""
+def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """1 - erf(input), elementwise, without the cancellation for large input; within 4 ulp."""
+def erfc_(input: Tensor) -> Tensor:
+    """In-place form of `erfc`: writes the result into this tensor and returns it."""
+def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse of the error function, elementwise: infinite at -1 and 1, NaN outside."""
+def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """e to the power input, elementwise."""
+def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """2 to the power input, elementwise; exact for integers."""
+def exp2_(input: Tensor) -> Tensor:
+    """In-place form of `exp2`: writes the result into this tensor and returns it."""
+def exp_(input: Tensor) -> Tensor:
+    """In-place form of `exp`: writes the result into this tensor and returns it."""
+def expand(input: Tensor, *sizes: _Dims, size: _Dims | None = None) -> Tensor:
+    """Broadcast to a shape without copying."""
+def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """exp(input) - 1, elementwise, without the cancellation near 0."""
+def expm1_(input: Tensor) -> Tensor:
+    """In-place form of `expm1`: writes the result into this tensor and returns it."""
+def eye(n: _int, m: _int | None = None, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
+    """An n x m matrix (square when m is None) with ones on the diagonal."""
+def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """`alpha_dropout` of whole channels: one draw for each (n, c)."""
+def feature_dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Whole channels set to 0 with probability p, the others divided by 1 - p: one draw for each (n, c)."""
+def fill(input: Tensor, value: _Operand) -> Tensor:
+    """A tensor like `input` with every element `value`; the gradient of `input` is 0."""
+def fill_(self: Tensor, value: _Operand) -> Tensor:
+    """Set every element to a value and return this tensor."""
+def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """input without its fraction, elementwise: rounded towards 0."""
+def fix_(input: Tensor) -> Tensor:
+    """In-place form of `trunc`: writes the result into this tensor and returns it."""
+def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+    """Dimensions from `start_dim` to `end_dim` merged into one: a view where the strides allow it, else a copy."""
+def flip(input: Tensor, *along: _Dims, dims: _Dims | None = None) -> Tensor:
+    """The order of elements reversed along dimensions, copied."""
+def fliplr(input: Tensor) -> Tensor:
+    """Columns in reverse order, copied."""
+def flipud(input: Tensor) -> Tensor:
+    """Rows in reverse order, copied."""
+float: _dtype
+float16: _dtype
+float32: _dtype
+float64: _dtype
+def float_power(input: Tensor, exponent: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input to the power exponent, elementwise, computed in float64 (complex numbers in complex128)."""
+def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The largest integer not above input, elementwise."""
+def floor_(input: Tensor) -> Tensor:
+    """In-place form of `floor`: writes the result into this tensor and returns it."""
+def floor_divide(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """floor(input / other), elementwise: rounded down, as Python's //."""
+def fmax(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The larger of input and other, elementwise; the number where the other is NaN."""
+def fmin(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The smaller of input and other, elementwise; the number where the other is NaN."""
+def fmod(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input - other * trunc(input / other), elementwise: the remainder with the sign of the dividend, as C's fmod."""
+def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """input - trunc(input): the fraction, with the sign of input, elementwise."""
+def frac_(input: Tensor) -> Tensor:
+    """In-place form of `frac`: writes the result into this tensor and returns it."""
+def frexp(input: Tensor, *, out: _Any = None) -> _Frexp:
+    """mantissa * 2**exponent, elementwise."""
+def from_dlpack(ext_tensor: _Any, *, device: _Device | None = None, copy: _bool | None = None) -> Tensor:
+    """A tensor over the memory of anything that speaks DLPack, such as a PyTorch or NumPy array."""
+def from_numpy(array: _ndarray[_Any, _Any]) -> Tensor:
+    """A tensor over a NumPy array's memory; changing one changes the other."""
+def frombuffer(buffer: _Any, *, dtype: _dtype, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
+    """A 1-d tensor over the memory of an object with the buffer protocol."""
+def full(size: _Dims, fill_value: _Operand, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
+    """A tensor with every element `fill_value`, whose kind decides the dtype when none is given."""
+def full_like(input: Tensor, fill_value: _Operand, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """Every element `fill_value`, with the shape, dtype, device and dense strides of another tensor."""
+def gather(input: Tensor, dim: _Dims, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
+    """Elements along a dimension, one for each index: `out[i][j] = input[index[i][j]][j]` for dim 0."""
+def gcd(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The greatest common divisor of integers, elementwise; not negative. Euclid's algorithm."""
+def gcd_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place form of `gcd`: writes the result into this tensor and returns it."""
+def ge(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input >= other, elementwise; no comparison with NaN holds."""
+def gelu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """input * Phi(input), with Phi the normal distribution function (Hendrycks and Gimpel 2016)."""
+def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The products of every element of one vector with every element of another, as a matrix."""
+def get_default_device() -> _device:
+    """Where new tensors are made when no device is named."""
+def get_default_dtype() -> _dtype:
+    """The dtype that floating-point literals become; float32 unless `set_default_dtype` changed it."""
+def get_device(self: Tensor) -> _int:
+    """The CUDA device's index; -1 on the CPU."""
+def get_num_threads() -> _int:
+    """How many threads a large enough operation is split over: $NUMTORCH_NUM_THREADS, $OMP_NUM_THREADS, or all processors."""
+def get_rng_state() -> Tensor:
+    """Where the default stream is: its seed and position, as 16 bytes."""
+def gradient(input: Tensor, *, spacing: _Any = 1, dim: _Dims | None = None, edge_order: _int = 1) -> tuple:
+    """The slopes of samples along each dimension, or those of `dim`: second-order differences inside (Fornberg 1988)."""
+def greater(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input > other, elementwise; no comparison with NaN holds."""
+def greater_equal(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input >= other, elementwise; no comparison with NaN holds."""
+def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias over each group of channels of each example (Wu and He 2018)."""
+def gru(*arguments: _Any) -> tuple:
+    """A GRU network over whole sequences: what `nn.GRU` calls."""
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """One step of a GRU."""
+def gt(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input > other, elementwise; no comparison with NaN holds."""
+half: _dtype
+def hamming_window(window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """alpha - beta cos(2 pi n / N), whose first side lobe is nearly cancelled by the defaults."""
+def hann_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """Half a cosine above its least value: (1 - cos(2 pi n / N)) / 2."""
+def hardshrink(input: Tensor, lambd: _float = 0.5) -> Tensor:
+    """x, and 0 where |x| is at most lambd."""
+def hardsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """input / 6 + 1/2 held between 0 and 1 (Courbariaux et al. 2015)."""
+def hardswish(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """input * hardsigmoid(input) (Howard et al. 2019)."""
+def hardtanh(input: Tensor, min_val: _Scalar = -1.0, max_val: _Scalar = 1.0, *, out: Tensor | None = None) -> Tensor:
+    """input held between min_val and max_val."""
+def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """0 below 0 and for NaN, 1 above, `values` at 0, elementwise."""
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | _str | None = None, reduction: _str = 'mean') -> Tensor:
+    """input where the target is 1, max(0, margin - input) where it is -1: for distances of pairs that are alike or not."""
+def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: Tensor | None = None) -> Tensor:
+    """How many elements fall into each of equal bins between `min` and `max` (the data's own range where these are equal)."""
+def histogram(input: Tensor, bins: _Any = 100, *, range: _Any = None, weight: Tensor | None = None, density: _bool = False, out: _Any = None) -> _Histogram:
+    """Counts (or summed weights) of elements between bin edges, as (hist, bin_edges). The last bin is closed."""
+def histogramdd(input: Tensor, bins: _Any, *, range: _Any = None, weight: Tensor | None = None, density: _bool = False) -> _Any:
+    """Counts (or summed weights) of points in boxes, as (hist, bin_edges). The last bin of each dimension is closed."""
+def hsplit(input: Tensor, indices_or_sections: _Dims | Tensor) -> tuple[Tensor, ...]:
+    """Parts along dimension 1, of a vector along its only one."""
+def hstack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors side by side: along dimension 1, or 0 for vectors."""
+def hypot(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """sqrt(input * input + other * other), elementwise, without overflow on the way."""
+def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The modified Bessel function of order 0, elementwise: the solution of input f'' + f' = input f with f(0) = 1; within 10 ulp."""
+def i0_(input: Tensor) -> Tensor:
+    """In-place form of `i0`: writes the result into this tensor and returns it."""
+def igamma(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The regularised lower incomplete gamma function P(input, other), elementwise."""
+def igammac(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The regularised upper incomplete gamma function Q(input, other), elementwise."""
+def imag(input: Tensor) -> Tensor:
+    """The imaginary parts, as a view."""
+def index_add(self: Tensor, dim: _Dims, index: Tensor, source: _Any, *, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    """A copy of the tensor after `index_add_`, whose arguments it takes."""
+def index_copy(self: Tensor, dim: _Dims, index: Tensor, source: _Any, *, out: Tensor | None = None) -> Tensor:
+    """A copy of the tensor after `index_copy_`, whose arguments it takes."""
+def index_fill(self: Tensor, dim: _Dims, index: Tensor, value: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """A copy of the tensor after `index_fill_`, whose arguments it takes."""
+def index_put(input: Tensor, indices: _Any, values: Tensor, accumulate: _bool = False) -> Tensor:
+    """A copy of this tensor after `index_put_`: with `values` at the places that indices name."""
+def index_put_(self: Tensor, indices: _Any, values: Tensor, accumulate: _bool = False) -> Tensor:
+    """Write values to where index tensors or masks point, and return this tensor."""
+def index_reduce(input: Tensor, dim: _Dims, index: Tensor, source: _Any, reduce: _bool | _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
+    """A copy of the tensor, with the slices of `source` combined into the places in a dimension that a vector `index` names."""
+def index_select(input: Tensor, dim: _Dims, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The slices of a dimension that a vector of indices names, in its order."""
+inf: _float
+def initial_seed() -> _int:
+    """The seed the default stream started from."""
+def inner(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The sums of products over the last dimension of both: (..., n) and (***, n) give (..., ***)."""
+def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel of each example (Ulyanov et al. 2016)."""
+int: _dtype
+int16: _dtype
+int32: _dtype
+int64: _dtype
+int8: _dtype
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """`torch.linalg.inv` under its older name."""
+def is_anomaly_check_nan_enabled() -> _bool:
+    """Whether this thread is in anomaly mode and looks for NaN in gradients."""
+def is_anomaly_enabled() -> _bool:
+    """Whether this thread is in anomaly mode."""
+def is_complex(input: Tensor) -> _bool:
+    """Whether a tensor's dtype is complex."""
+def is_conj(input: Tensor) -> _bool:
+    """False: conjugates are computed when they are asked for."""
+def is_floating_point(input: Tensor) -> _bool:
+    """Whether a tensor's dtype is floating point; complex is not."""
+def is_grad_enabled() -> _bool:
+    """Whether operations are recorded in this thread."""
+def is_inference(self: Tensor) -> _bool:
+    """Whether the memory was made in `inference_mode`: no backward can save it, and it is written to inside the mode only."""
+def is_inference_mode_enabled() -> _bool:
+    """Whether this thread is inside `inference_mode`."""
+def is_neg(input: Tensor) -> _bool:
+    """Whether the tensor stands for its negative: never, here."""
+def is_nonzero(input: Tensor) -> _bool:
+    """Whether the one element of a tensor is not 0."""
+def is_same_size(input: Tensor, other: _Operand) -> _bool:
+    """Whether two tensors have the same shape."""
+def is_signed(self: Tensor) -> _bool:
+    """Whether the elements may be negative."""
+def is_storage(obj: _Any) -> _bool:
+    """Whether an object is the memory of tensors."""
+def is_tensor(obj: _Any) -> _bool:
+    """Whether an object is a Tensor."""
+def isclose(input: Tensor, other: _Operand, rtol: _Scalar = 1e-05, atol: _Scalar = 1e-08, equal_nan: _bool = False) -> Tensor:
+    """Where |input - other| <= atol + rtol * |other|; infinities are close to themselves."""
+def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether input is neither infinite nor NaN, elementwise."""
+def isin(elements: _Operand, test_elements: _Operand, *, assume_unique: _bool = False, invert: _bool = False) -> Tensor:
+    """Whether each element is one of `test_elements`."""
+def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether input is plus or minus infinity, elementwise; of a complex number, whether a part is."""
+def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether input is not a number, elementwise; of a complex number, whether a part is not."""
+def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether input is minus infinity, elementwise."""
+def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether input is plus infinity, elementwise."""
+def isreal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether input has no imaginary part, elementwise."""
+def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor:
+    """The signal whose `stft` is given (Griffin and Lim, "Signal estimation from modified short-time Fourier transform", 1984)."""
+def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """I0(beta sqrt(1 - (2 n / N - 1)^2)) / I0(beta), with I0 the modified Bessel function of the first kind and order 0."""
+def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | _str | None = None, reduction: _str = 'mean', log_target: _bool = False) -> Tensor:
+    """target * (log target - input): the divergence of `input` from `target` (Kullback and Leibler 1951), where target is 0"""
+def kron(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """Kronecker's product: every element of the first times the whole of the second, in its place."""
+def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: _Any = None) -> _Pair:
+    """The k-th smallest element along a dimension, as (values, indices). NaN counts as greatest."""
+def layer_norm(input: Tensor, normalized_shape: _Dims, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions (Ba et al. 2016)."""
+def lcm(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The least common multiple of integers, elementwise; not negative."""
+def lcm_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place form of `lcm`: writes the result into this tensor and returns it."""
+def ldexp(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input * 2**other, elementwise."""
+def ldexp_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place form of `ldexp`: writes the result into this tensor and returns it."""
+def le(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input <= other, elementwise; no comparison with NaN holds."""
+def leaky_relu(input: Tensor, negative_slope: _Scalar = 0.01, *, out: Tensor | None = None) -> Tensor:
+    """input where positive, negative_slope * input elsewhere (Maas et al. 2013)."""
+def lerp(input: Tensor, end: _Operand, weight: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input + weight * (end - input), from whichever end is nearer, elementwise."""
+def less(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input < other, elementwise; no comparison with NaN holds."""
+def less_equal(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input <= other, elementwise; no comparison with NaN holds."""
+def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logarithm of |gamma(input)|, elementwise: infinite at 0 and the integers below; within 3 ulp above 0."""
+def linspace(start: _Scalar, end: _Operand, steps: _Scalar, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
+    """`steps` values from `start` to `end`, both included, evenly spaced."""
+def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Natural logarithm, elementwise: minus infinity of 0, NaN below."""
+def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logarithm to base 10, elementwise."""
+def log10_(input: Tensor) -> Tensor:
+    """In-place form of `log10`: writes the result into this tensor and returns it."""
+def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """log(1 + input), elementwise, without the loss of digits near 0."""
+def log1p_(input: Tensor) -> Tensor:
+    """In-place form of `log1p`: writes the result into this tensor and returns it."""
+def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logarithm to base 2, elementwise."""
+def log2_(input: Tensor) -> Tensor:
+    """In-place form of `log2`: writes the result into this tensor and returns it."""
+def log_(input: Tensor) -> Tensor:
+    """In-place form of `log`: writes the result into this tensor and returns it."""
+def log_softmax(input: Tensor, dim: _Dims, dtype: _dtype | None = None) -> Tensor:
+    """log(softmax(x)) along a dimension, exact where softmax underflows."""
+def logaddexp(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """log(exp(input) + exp(other)), elementwise, without overflow."""
+def logaddexp2(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """log2(2**input + 2**other), elementwise, without overflow."""
+def logcumsumexp(input: Tensor, dim: _Dims, *, out: Tensor | None = None) -> Tensor:
+    """log of the running sums of exponentials along a dimension, shifted so that nothing overflows."""
+def logdet(input: Tensor) -> Tensor:
+    """The logarithms of the determinants of square matrices; NaN for a negative one, -inf for 0."""
+def logical_and(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """Whether both are non-zero, elementwise."""
+def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether input is zero, elementwise."""
+def logical_or(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """Whether either is non-zero, elementwise."""
+def logical_xor(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """Whether just one is non-zero, elementwise."""
+def logit(input: Tensor, eps: _Scalar | None = None, *, out: Tensor | None = None) -> Tensor:
+    """log(input / (1 - input)), elementwise: the inverse of `sigmoid`."""
+def logit_(input: Tensor, eps: _Scalar | None = None) -> Tensor:
+    """In-place form of `logit`: writes the result into this tensor and returns it."""
+def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """log(sigmoid(input)), elementwise, exact for large |input|."""
+def logspace(start: _Scalar, end: _Operand, steps: _Scalar, base: _float = 10.0, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
+    """`steps` values from base**start to base**end, both included, evenly spaced in the exponent; whole powers are exact."""
+def logsumexp(input: Tensor, dim: _Dims, keepdim: _bool = False) -> Tensor:
+    """log(sum(exp(x))) along dimensions, shifted by the largest element so that nothing overflows."""
+long: _dtype
+def lstm(*arguments: _Any) -> tuple:
+    """An LSTM network over whole sequences: what `nn.LSTM` calls."""
+def lstm_cell(input: Tensor, hx: _Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> tuple:
+    """One step of an LSTM, all four gates in one kernel after the products."""
+def lt(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input < other, elementwise; no comparison with NaN holds."""
+def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False, out: _Any = None) -> tuple[Tensor, ...]:
+    """`torch.linalg.lu_factor_ex` under its older name: it does not raise where a pivot is 0."""
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """`torch.linalg.lu_solve` with the right-hand side first."""
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: _Any = None) -> _Unpacked:
+    """(P, L, U) of what `lu_factor` returns."""
+def manual_seed(seed: _int) -> _Generator:
+    """Start the default stream that belongs to a seed, and return it."""
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | _str | None = None, reduction: _str = 'mean') -> Tensor:
+    """max(0, -target * (input1 - input2) + margin): 1 in the target wants input1 above input2, -1 below."""
+def masked_fill(input: Tensor, mask: Tensor, value: _Operand) -> Tensor:
+    """`value` where the mask holds, the tensor's own element elsewhere."""
+def masked_scatter(self: Tensor, mask: Tensor, source: _Any, *, out: Tensor | None = None) -> Tensor:
+    """A copy of the tensor after `masked_scatter_`, whose arguments it takes."""
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements where a mask holds, in one dimension."""
+def matmul(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The matrix product, with NumPy's rules: vectors are rows or columns, and batch dimensions broadcast."""
+def matrix_exp(input: Tensor) -> Tensor:
+    """The sum of A^k / k!, of square matrices."""
+def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
+    """Square matrices times themselves, n times; inverted first for a negative n."""
+@_overload
+def max(input: Tensor, *, out: Tensor | None=...) -> Tensor:
+    """The largest element; with a dimension, (values, indices) along it; with a second tensor, `maximum`. NaN where there is one."""
+@_overload
+def max(input: Tensor, dim: _int, keepdim: _bool=..., *, out: tuple[Tensor, Tensor] | None=...) -> _Pair: ...
+@_overload
+def max(input: Tensor, *, axis: _int, keepdims: _bool=..., out: tuple[Tensor, Tensor] | None=...) -> _Pair: ...
+@_overload
+def max(input: Tensor, dim: Tensor, *, out: Tensor | None=...) -> Tensor: ...
+@_overload
+def max_pool1d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, dilation: _Dims = 1, ceil_mode: _bool = False, return_indices: _Literal[False] = False) -> Tensor:
+    """The largest element of each window."""
+@_overload
+def max_pool1d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, dilation: _Dims = 1, ceil_mode: _bool = False, *, return_indices: _Literal[True]) -> tuple[Tensor, Tensor]: ...
+@_overload
+def max_pool1d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, dilation: _Dims = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> _Any: ...
+@_overload
+def max_pool2d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, dilation: _Dims = 1, ceil_mode: _bool = False, return_indices: _Literal[False] = False) -> Tensor:
+    """The largest element of each window."""
+@_overload
+def max_pool2d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, dilation: _Dims = 1, ceil_mode: _bool = False, *, return_indices: _Literal[True]) -> tuple[Tensor, Tensor]: ...
+@_overload
+def max_pool2d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, dilation: _Dims = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> _Any: ...
+@_overload
+def max_pool3d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, dilation: _Dims = 1, ceil_mode: _bool = False, return_indices: _Literal[False] = False) -> Tensor:
+    """The largest element of each window."""
+@_overload
+def max_pool3d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, dilation: _Dims = 1, ceil_mode: _bool = False, *, return_indices: _Literal[True]) -> tuple[Tensor, Tensor]: ...
+@_overload
+def max_pool3d(input: Tensor, kernel_size: _Dims, stride: _Dims | None = None, padding: _Dims | _str = 0, dilation: _Dims = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> _Any: ...
+def maximum(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The larger of input and other, elementwise; NaN where either is NaN. Where they are equal, each has half of the gradient."""
+def mean(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """The mean of all elements, or along dimensions."""
+@_overload
+def median(input: Tensor, *, out: Tensor | None=...) -> Tensor:
+    """The middle element, the lower of two; with a dimension, (values, indices) along it. NaN where there is one."""
+@_overload
+def median(input: Tensor, dim: _int, keepdim: _bool=..., *, out: tuple[Tensor, Tensor] | None=...) -> _Pair: ...
+@_overload
+def median(input: Tensor, *, axis: _int, keepdims: _bool=..., out: tuple[Tensor, Tensor] | None=...) -> _Pair: ...
+def meshgrid(*tensors: _TensorOrTensors, indexing: _str | None = None) -> tuple[Tensor, ...]:
+    """Vectors expanded to the grid that they span."""
+@_overload
+def min(input: Tensor, *, out: Tensor | None=...) -> Tensor:
+    """The smallest element; with a dimension, (values, indices) along it; with a second tensor, `minimum`. NaN where there is one."""
+@_overload
+def min(input: Tensor, dim: _int, keepdim: _bool=..., *, out: tuple[Tensor, Tensor] | None=...) -> _Pair: ...
+@_overload
+def min(input: Tensor, *, axis: _int, keepdims: _bool=..., out: tuple[Tensor, Tensor] | None=...) -> _Pair: ...
+@_overload
+def min(input: Tensor, dim: Tensor, *, out: Tensor | None=...) -> Tensor: ...
+def minimum(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The smaller of input and other, elementwise; NaN where either is NaN. Where they are equal, each has half of the gradient."""
+def mish(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """input * tanh(softplus(input)), elementwise (Misra 2019)."""
+def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of two matrices."""
+def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: _Any = None) -> _Pair:
+    """The commonest element along a dimension, the smallest of several, and the last place of it, as (values, indices)."""
+def moveaxis(input: Tensor, source: _Dims, destination: _Dims) -> Tensor:
+    """Dimensions moved to other places; the others keep their order."""
+def movedim(input: Tensor, source: _Dims, destination: _Dims) -> Tensor:
+    """Dimensions moved to other places; the others keep their order."""
+def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Elements in order along the first dimension."""
+def mul(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input * other, elementwise."""
+def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: _Generator | None = None, out: Tensor | None = None) -> Tensor:
+    """Indices drawn in proportion to each row's weights."""
+def multiply(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input * other, elementwise."""
+def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of a matrix and a vector."""
+def mvlgamma(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension p, elementwise."""
+nan: _float
+def nan_to_num(input: Tensor, nan: _Operand | None = None, posinf: _Operand | None = None, neginf: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Numbers instead of NaN and of the infinities, elementwise; of complex numbers in either part. A copy of integers."""
+def nan_to_num_(input: Tensor, nan: _Operand | None = None, posinf: _Operand | None = None, neginf: _Operand | None = None) -> Tensor:
+    """In-place form of `nan_to_num`: writes the result into this tensor and returns it."""
+def nanmean(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """The mean of the elements that are not NaN; NaN where all are."""
+@_overload
+def nanmedian(input: Tensor, *, out: Tensor | None=...) -> Tensor:
+    """The middle element of those that are not NaN, otherwise as `median`."""
+@_overload
+def nanmedian(input: Tensor, dim: _int, keepdim: _bool=..., *, out: tuple[Tensor, Tensor] | None=...) -> _Pair: ...
+@_overload
+def nanmedian(input: Tensor, *, axis: _int, keepdims: _bool=..., out: tuple[Tensor, Tensor] | None=...) -> _Pair: ...
+def nanquantile(input: Tensor, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
+    """The q-th quantiles of the elements that are not NaN, otherwise as `quantile`."""
+def nansum(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """The sum of the elements that are not NaN, as `sum` otherwise; their gradient is 0 where they are."""
+def narrow(input: Tensor, dim: _Dims, start: _int | Tensor, length: _int) -> Tensor:
+    """`length` indices of a dimension from `start`."""
+def narrow_copy(input: Tensor, dim: _Dims, start: _int | Tensor, length: _int, *, out: Tensor | None = None) -> Tensor:
+    """`narrow` with memory of its own."""
+def ne(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input != other, elementwise."""
+def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """-input, elementwise."""
+def neg_(input: Tensor) -> Tensor:
+    """In-place form of `neg`: writes the result into this tensor and returns it."""
+def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """-input, elementwise."""
+def negative_(input: Tensor) -> Tensor:
+    """In-place form of `neg`: writes the result into this tensor and returns it."""
+newaxis: None
+def nextafter(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The number that comes after `input` on the way to `other`, elementwise, in the dtype to which both promote."""
+@_overload
+def nonzero(input: Tensor, *, as_tuple: _Literal[False] = False, out: Tensor | None = None) -> Tensor:
+    """The indices of elements that are not zero, in row-major order."""
+@_overload
+def nonzero(input: Tensor, *, out: _Any = None, as_tuple: _Literal[True]) -> tuple[Tensor, ...]: ...
+@_overload
+def nonzero(input: Tensor, *, as_tuple: _bool = False, out: _Any = None) -> _Any: ...
+def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1) -> Tensor:
+    """The first rows of `nonzero`, as many as asked for."""
+def norm(input: Tensor, p: _Scalar | _str = 2, dim: _Dims | None = None, keepdim: _bool = False, out: Tensor | None = None, dtype: _dtype | None = None) -> Tensor:
+    """The p-norm (sum |x|^p)^(1/p) of all elements, or along dimensions; see `linalg.vector_norm` and `linalg.matrix_norm`."""
+def normal(mean: _Operand, std: _Operand = 1.0, size: _Dims | None = None, *, generator: _Generator | None = None, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
+    """Normal numbers of the given means and standard deviations."""
+def not_equal(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input != other, elementwise."""
+def numel(input: Tensor) -> _int:
+    """The number of elements of a tensor."""
+def ones(*shape: _Dims, size: _Dims | None = None, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
+    """A tensor of ones."""
+def ones_like(input: Tensor, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """Ones, with the shape, dtype, device and dense strides of another tensor."""
+def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The products of every element of one vector with every element of another, as a matrix."""
+def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
+    """The p-norms of the differences of every two rows of a matrix."""
+def permute(input: Tensor, *order: _Dims, dims: _Dims | None = None) -> Tensor:
+    """Dimensions reordered: dimension `dims[i]` becomes dimension i."""
+pi: _float
+def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
+    """`torch.linalg.pinv` under its older name."""
+def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
+    """Groups of channels become pixels (Shi et al. 2016)."""
+def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
+    """Pixels become channels: the inverse of `pixel_shuffle`."""
+def pointwise(body: _Any = None, *, kind: _str = 'arithmetic', bool_operands: _Any = ..., cost: _float = 1.0, name: _str | None = None, scalars: _Any = None, differentiable: _bool | None = None, methods: _bool = True, refuses: _Any = None, divisor: _str | None = None) -> _Any:
+    """Make an elementwise op of a function of scalars."""
+def poisson(input: Tensor, generator: _Generator | None = None) -> Tensor:
+    """How many events there are, for each element the rate at which they come. Its gradient is 0."""
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float = 1e-08, reduce: _bool | _str | None = None, reduction: _str = 'mean') -> Tensor:
+    """exp(input) - target * input: -log of the probability of counts, but for log(target!)."""
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Complex numbers of absolute values and angles: abs * cos(angle) + i abs * sin(angle)."""
+def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The n-th derivative of digamma, elementwise."""
+def positive(input: Tensor) -> Tensor:
+    """+input: the tensor itself."""
+def pow(input: _Operand, exponent: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """`input` to the power `exponent`, elementwise; either may be a number."""
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """x where positive, weight * x elsewhere (He et al. 2015)."""
+preserve_format: _memory_format
+def prod(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """The product of all elements, or along dimensions. Its gradient is right where elements are 0, too."""
+def promote_types(type1: _dtype, type2: _dtype) -> _dtype:
+    """The smallest dtype that both convert to, by PyTorch's table."""
+def put(input: Tensor, index: Tensor, source: _Any, accumulate: _bool = False) -> Tensor:
+    """A copy of the tensor after `put_`."""
+def qr(input: Tensor, some: _bool = True, *, out: _Any = None) -> _OldQR:
+    """`torch.linalg.qr` under its older name."""
+def quantile(input: Tensor, q: _Operand, dim: _Dims | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
+    """The q-th quantiles along a dimension (of all elements, without one); NaN where there is one."""
+def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Radians as degrees, elementwise."""
+def rad2deg_(input: Tensor) -> Tensor:
+    """In-place form of `rad2deg`: writes the result into this tensor and returns it."""
+def rand(*shape: _Dims, size: _Dims | None = None, generator: _Generator | None = None, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
+    """Uniform numbers in [0, 1); of a complex dtype both parts are."""
+def rand_like(input: Tensor, *, generator: _Generator | None = None, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """Uniform numbers in [0, 1), with the shape, dtype, device and dense strides of another tensor."""
+def randint(low: _Scalar | None = None, high: _Scalar | None = None, size: _Dims | None = None, *, generator: _Generator | None = None, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
+    """Integers in [low, high), or in [0, low) when `high` is the size."""
+def randint_like(input: Tensor, low: _Scalar | None = None, high: _Scalar | None = None, *, generator: _Generator | None = None, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """Integers in [low, high), or in [0, low) without `high`, with the shape, dtype, device and dense strides of another tensor."""
+def randn(*shape: _Dims, size: _Dims | None = None, generator: _Generator | None = None, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
+    """Normal numbers of mean 0 and variance 1; of a complex dtype the parts have variance 1/2 each."""
+def randn_like(input: Tensor, *, generator: _Generator | None = None, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """Normal numbers of mean 0 and variance 1, with the shape, dtype, device and dense strides of another tensor."""
+def randperm(n: _int, *, generator: _Generator | None = None, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
+    """A random order of 0 .. n-1."""
+def range(start: _Scalar = 0, end: _Operand | None = None, step: _Scalar = 1, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
+    """`start, start + step, ...` up to and with `end` (PyTorch's old `range`)."""
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension: a view where the strides allow it, else a copy."""
+def real(input: Tensor) -> Tensor:
+    """The real parts, as a view; a real tensor itself."""
+def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """1 / input, elementwise: infinite for 0."""
+def reciprocal_(input: Tensor) -> Tensor:
+    """In-place form of `reciprocal`: writes the result into this tensor and returns it."""
+def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """max(input, 0), elementwise; NaN stays."""
+def relu_(input: Tensor) -> Tensor:
+    """In-place form of `relu`: writes the result into this tensor and returns it."""
+def remainder(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input - other * floor(input / other), elementwise: the remainder with the sign of the divisor, as Python's %."""
+def renorm(input: Tensor, p: _Scalar, dim: _Dims, maxnorm: _Scalar, *, out: Tensor | None = None) -> Tensor:
+    """The tensor with those slices of a dimension whose p-norm is above `maxnorm` scaled down to it."""
+def repeat_interleave(input: Tensor, repeats: _Dims | Tensor | None = None, dim: _Dims | None = None, *, output_size: _int | _Sequence[_int | None] | None = None) -> Tensor:
+    """Each element, or each slice of a dimension, several times in a row."""
+def reshape(input: Tensor, *extents: _Dims, shape: _Dims | None = None) -> Tensor:
+    """The same elements under another shape: a view where the strides allow it, else a copy."""
+def resize_as_(self: Tensor, other: _Operand, *, memory_format: _memory_format | None = None) -> Tensor:
+    """Change this tensor's shape to that of another; see `resize_`."""
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself, since conjugates are computed when they are asked for."""
+def resolve_neg(self: Tensor) -> Tensor:
+    """This tensor, which never stands for its negative."""
+def result_type(*tensors: _Operand) -> _dtype:
+    """The dtype that arithmetic on these tensors and numbers has."""
+def rms_norm(input: Tensor, normalized_shape: _Dims, weight: Tensor | None = None, eps: _Scalar | None = None) -> Tensor:
+    """x / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019)."""
+def rnn_relu(*arguments: _Any) -> tuple:
+    """A network of `rnn_relu_cell` over whole sequences: what `nn.RNN` of relu calls."""
+def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)."""
+def rnn_tanh(*arguments: _Any) -> tuple:
+    """A network of `rnn_tanh_cell` over whole sequences: what `nn.RNN` calls."""
+def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)."""
+def roll(input: Tensor, shifts: _Dims, dims: _Dims | None = None) -> Tensor:
+    """Elements moved on along dimensions, those pushed off the end coming in at the start."""
+def rot90(input: Tensor, k: _int = 1, dims: _Dims = ...) -> Tensor:
+    """Turned by quarter turns in the plane of two dimensions, copied."""
+def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
+    """The nearest integer, ties to even, elementwise; or the nearest number of so many decimals."""
+def round_(self: Tensor, *, decimals: _int = 0) -> Tensor:
+    """In-place form of `round`: writes the result into this tensor and returns it."""
+def row_stack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors below each other; vectors are rows."""
+def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """x where not negative, elsewhere a slope times x (Xu et al. 2015)."""
+def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor:
+    """In-place form of `rrelu`: writes the result into `input` and returns it."""
+def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """1 / sqrt(input), elementwise: infinity of 0, NaN below."""
+def rsqrt_(input: Tensor) -> Tensor:
+    """In-place form of `rsqrt`: writes the result into this tensor and returns it."""
+def rsub(input: Tensor, other: _Operand, *, alpha: _Operand = 1) -> Tensor:
+    """other - alpha * input, elementwise."""
+def scalar_tensor(s: _Any, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A 0-dim tensor holding a number."""
+def scatter(self: Tensor, dim: _Dims, index: Tensor, src: _Operand | None = None, value: _Operand | None = None, *, reduce: _bool | _str | None = None, out: Tensor | None = None) -> Tensor:
+    """A copy of the tensor after `scatter_`, whose arguments it takes."""
+def scatter_add(self: Tensor, dim: _Dims, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of the tensor after `scatter_add_`, whose arguments it takes."""
+def scatter_reduce(input: Tensor, dim: _Dims, index: Tensor, src: Tensor, reduce: _bool | _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
+    """A copy of the tensor, with `src` combined into the places along a dimension that `index` names."""
+def searchsorted(sorted_sequence: Tensor, input: Tensor, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+    """Where elements would be inserted into sorted ones to keep these sorted: before equal ones, or behind them."""
+def seed() -> _int:
+    """Start the default stream from the system's randomness, and return the seed."""
+def select(input: Tensor, dim: _Dims, index: _int | Tensor) -> Tensor:
+    """One index of a dimension, which goes away."""
+def select_scatter(input: Tensor, src: Tensor, dim: _Dims, index: _int | Tensor) -> Tensor:
+    """A copy of `input` with `src` in the place of `input.select(dim, index)`."""
+def selu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Scaled elu whose activations keep mean 0 and variance 1 (Klambauer et al. 2017)."""
+def selu_(input: Tensor) -> Tensor:
+    """In-place form of `selu`: writes the result into `input` and returns it."""
+def set_anomaly_enabled(mode: _bool, check_nan: _bool = True) -> None:
+    """Switch anomaly mode on or off."""
+def set_default_device(device: _Any) -> None:
+    """Make new tensors on a device where no other is named."""
+def set_default_dtype(d: _Any) -> None:
+    """Make a dtype that which floating-point literals become, and integers in operations that need floating point."""
+def set_default_tensor_type(t: _Any) -> None:
+    """Make the dtype of a tensor type the default dtype."""
+def set_num_threads(count: _int) -> None:
+    """Split large operations over `count` threads from now on."""
+def set_printoptions(precision: _Any = None, threshold: _Scalar | None = None, edgeitems: _Any = None, linewidth: _Any = None, profile: _str | None = None, sci_mode: _Any = None) -> None:
+    """How tensors are printed from now on. What is None stays as it is, but `sci_mode`, which None sets back to automatic."""
+def set_rng_state(state: Tensor) -> None:
+    """Put the default stream back to where `get_rng_state` found it."""
+def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The sign of real numbers, input / |input| of complex ones, elementwise; 0 for 0."""
+short: _dtype
+def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logistic function 1 / (1 + exp(-input)), elementwise; within 3 ulp."""
+def sigmoid_(input: Tensor) -> Tensor:
+    """In-place form of `sigmoid`: writes the result into this tensor and returns it."""
+def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """-1, 0 or 1 by the sign, elementwise."""
+def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether input is below zero or -0.0, elementwise."""
+def silu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """input * sigmoid(input), elementwise (Elfwing et al. 2017)."""
+def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Sine of input in radians, elementwise."""
+def sin_(input: Tensor) -> Tensor:
+    """In-place form of `sin`: writes the result into this tensor and returns it."""
+def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """sin(pi input) / (pi input), and 1 for 0, elementwise."""
+def sinc_(input: Tensor) -> Tensor:
+    """In-place form of `sinc`: writes the result into this tensor and returns it."""
+def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Hyperbolic sine, (exp(input) - exp(-input)) / 2, elementwise; within 2.5 ulp."""
+def sinh_(input: Tensor) -> Tensor:
+    """In-place form of `sinh`: writes the result into this tensor and returns it."""
+def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _Scalar | None = None, end: _Operand | None = None, step: _int = 1) -> Tensor:
+    """A copy of `input` with `src` in the place of the slice `start:end:step` of a dimension."""
+def slogdet(input: Tensor, *, out: _Any = None) -> _Slogdet:
+    """`torch.linalg.slogdet` under its older name."""
+def softmax(input: Tensor, dim: _Dims, dtype: _dtype | None = None) -> Tensor:
+    """exp(x) / sum(exp(x)) along a dimension, computed from x - max(x)."""
+def softplus(input: Tensor, beta: _Operand = 1.0, threshold: _Scalar = 20.0, *, out: Tensor | None = None) -> Tensor:
+    """log(1 + exp(beta * input)) / beta, a smooth relu, and input itself where beta * input exceeds the threshold."""
+def softsign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """input / (1 + |input|), elementwise."""
+def sort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, axis: _Dims | None = None, out: _Any = None) -> _Pair:
+    """Elements in order along a dimension, as (values, indices). Always stable; NaN counts as greatest."""
+def split(tensor: Tensor, split_size_or_sections: _Dims, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Consecutive parts of a dimension."""
+def split_with_sizes(tensor: Tensor, split_sizes: _Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+    """Consecutive parts of a dimension, of given sizes: `split`."""
+def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Square root, elementwise: NaN below 0, exact where the root is a number of the dtype."""
+def sqrt_(input: Tensor) -> Tensor:
+    """In-place form of `sqrt`: writes the result into this tensor and returns it."""
+def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """input * input, elementwise."""
+def square_(input: Tensor) -> Tensor:
+    """In-place form of `square`: writes the result into this tensor and returns it."""
+def squeeze(input: Tensor, dim: _Dims | None = None) -> Tensor:
+    """Without dimensions of extent 1."""
+def stack(tensors: _Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Tensors of one shape along a new dimension. Dtypes are promoted."""
+def std(input: Tensor, dim: _Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, correction: _Scalar | None = None, out: Tensor | None = None) -> Tensor:
+    """The standard deviation: the square root of `var`. Where that is 0 its gradient is, too."""
+def std_mean(input: Tensor, dim: _Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, correction: _Scalar | None = None) -> tuple[Tensor, Tensor]:
+    """The standard deviation and the mean, as a pair."""
+def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
+    """The spectra of windows of a signal."""
+strided: _memory_layout
+def sub(input: Tensor, other: _Operand, *, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    """input - alpha * other, elementwise."""
+def subtract(input: Tensor, other: _Operand, *, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
+    """input - alpha * other, elementwise."""
+def sum(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """The sum of all elements, or along dimensions. Its gradient is the result's, expanded."""
+def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: _Any = None) -> _OldSVD:
+    """U, S and V (not its adjoint, as `torch.linalg.svd` gives)."""
+def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
+    """Two dimensions swapped: `transpose` with NumPy's names."""
+def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """Two dimensions swapped."""
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix; vectors and 0-dim tensors stay."""
+def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements of the flattened tensor at `index`, in the shape of `index`."""
+def take_along_dim(input: Tensor, indices: Tensor, dim: _Dims | None = None, *, out: Tensor | None = None) -> Tensor:
+    """`gather`, with `input` and `indices` broadcast against each other but along `dim`; of flattened tensors without a dim."""
+def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Tangent of input in radians, elementwise; within 3 ulp."""
+def tan_(input: Tensor) -> Tensor:
+    """In-place form of `tan`: writes the result into this tensor and returns it."""
+def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Hyperbolic tangent, elementwise: between -1 and 1."""
+def tanh_(input: Tensor) -> Tensor:
+    """In-place form of `tanh`: writes the result into this tensor and returns it."""
+def tensor(data: _Any, dtype: _dtype | None = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A tensor holding a copy of `data`."""
+def tensor_split(input: Tensor, indices_or_sections: _Dims | Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Parts of a dimension as NumPy's array_split makes them."""
+def tensordot(a: Tensor, b: Tensor, dims: _Any = 2, *, out: Tensor | None = None) -> Tensor:
+    """The sums of products over dimensions of two tensors."""
+def threshold(input: Tensor, threshold: _Scalar, value: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input where it exceeds the threshold, else value."""
+def threshold_(input: Tensor, threshold: _float, value: _float) -> Tensor:
+    """In-place form of `threshold`: writes the result into `input` and returns it."""
+def tile(input: Tensor, *repeats: _Dims | Tensor, dims: _Dims | None = None) -> Tensor:
+    """Like `repeat`, with fewer repeats than dimensions allowed: they are for the last ones."""
+def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: _Any = None) -> _Pair:
+    """The k largest (or smallest) elements along a dimension in order, as (values, indices). NaN counts as greatest."""
+def trace(input: Tensor) -> Tensor:
+    """The sum of a matrix's main diagonal."""
+def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """Two dimensions swapped."""
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
+    """The area below samples along a dimension, by the trapezoidal rule."""
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
+    """The area below samples along a dimension, by the trapezoidal rule."""
+def triangular_solve(input: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: _Any = None) -> _TriangularSolve:
+    """`torch.linalg.solve_triangular` under its older name, as (solution, cloned_coefficient), the latter a copy of A."""
+def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The lower triangle of matrices, 0 above a diagonal."""
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _Device | None = None) -> Tensor:
+    """Row and column of every element in the lower triangle of a matrix."""
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool = False, size_average: _bool | None = None, reduce: _bool | _str | None = None, reduction: _str = 'mean') -> Tensor:
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), with `pairwise_distance` as d (Balntas et al. 2016)."""
+def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The upper triangle of matrices, 0 below a diagonal."""
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _Device | None = None) -> Tensor:
+    """Row and column of every element in the upper triangle of a matrix."""
+def true_divide(input: Tensor, other: _Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
+    """input / other, elementwise, rounded where `rounding_mode` says so."""
+def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """input without its fraction, elementwise: rounded towards 0."""
+def trunc_(input: Tensor) -> Tensor:
+    """In-place form of `trunc`: writes the result into this tensor and returns it."""
+def typename(obj: _Any) -> _str:
+    """A tensor's type as its name, or the name of another object's class with its module."""
+uint16: _dtype
+uint32: _dtype
+uint64: _dtype
+uint8: _dtype
+def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+    """All slices along a dimension, without it."""
+def unflatten(input: Tensor, dim: _int | _str, sizes: _Dims) -> Tensor:
+    """One dimension split into several."""
+def unfold(input: Tensor, dimension: _int, size: _Dims, step: _Scalar) -> Tensor:
+    """Windows along a dimension, as a new last dimension."""
+@_overload
+def unique(input: Tensor, sorted: _bool = True, return_inverse: _Literal[False] = False, return_counts: _Literal[False] = False, dim: _Dims | None = None) -> Tensor:
+    """The distinct elements in order; with `dim`, the distinct slices along it. Every NaN is distinct."""
+@_overload
+def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _Dims | None = None) -> _Any: ...
+@_overload
+def unique_consecutive(input: Tensor, return_inverse: _Literal[False] = False, return_counts: _Literal[False] = False, dim: _Dims | None = None) -> Tensor:
+    """One element (or slice along `dim`) of each run of equal neighbours."""
+@_overload
+def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _Dims | None = None) -> _Any: ...
+def unravel_index(indices: Tensor, shape: _Dims) -> tuple[Tensor, ...]:
+    """The places in a tensor of a shape that flat places stand for."""
+def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """`chunk` whose parts are no views to the tape: they may be written to, the tensor may not."""
+def unsafe_split(tensor: Tensor, split_size_or_sections: _Dims, dim: _int = 0) -> tuple[Tensor, ...]:
+    """`split` whose parts are no views to the tape: they may be written to, the tensor may not."""
+def unsafe_split_with_sizes(tensor: Tensor, split_sizes: _Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+    """`split_with_sizes` whose parts are no views to the tape: they may be written to, the tensor may not."""
+def unsqueeze(input: Tensor, dim: _Dims) -> Tensor:
+    """With a new dimension of extent 1 before `dim`."""
+def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
+    """Vandermonde's matrix: a row for each element of a vector, with its powers N-1 to 0."""
+def var(input: Tensor, dim: _Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, correction: _Scalar | None = None, out: Tensor | None = None) -> Tensor:
+    """The variance: the mean square of the distances from the mean, with n - correction as its divisor."""
+def var_mean(input: Tensor, dim: _Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, correction: _Scalar | None = None) -> tuple[Tensor, Tensor]:
+    """The variance and the mean, as a pair."""
+def vdot(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The sum of the products of two vectors, the first conjugated."""
+def view_as_complex(input: Tensor) -> Tensor:
+    """A view of pairs of numbers as complex numbers."""
+def view_as_real(input: Tensor) -> Tensor:
+    """A view of complex numbers as pairs of their real and imaginary parts."""
+def vsplit(input: Tensor, indices_or_sections: _Dims | Tensor) -> tuple[Tensor, ...]:
+    """Parts along dimension 0."""
+def vstack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Tensors below each other; vectors are rows."""
+def where(condition: Tensor, input: _Operand | None = None, other: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
+    """input where the condition holds, else other, elementwise; of the condition alone, the indices where it holds."""
+def xlogy(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """input * log(other), elementwise, and 0 where input is 0 and other is a number."""
+def xlogy_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place form of `xlogy`: writes the result into this tensor and returns it."""
+def zero_(self: Tensor) -> Tensor:
+    """Set every element to 0 and return this tensor."""
+def zeros(*shape: _Dims, size: _Dims | None = None, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
+    """A tensor of zeros."""
+def zeros_like(input: Tensor, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """Zeros, with the shape, dtype, device and dense strides of another tensor."""
