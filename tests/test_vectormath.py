@@ -381,7 +381,7 @@ def test_values_do_not_depend_on_their_place(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("name, edge", [("erf", 3.390625), ("erfc", 3.390625), ("erfc", 3.9375), ("erfinv", 0.9971)])
+@pytest.mark.parametrize("name, edge", [("erf", 3.4264), ("erfc", 3.390625), ("erfc", 3.9375), ("erfinv", 0.9971)])
 def test_values_beyond_the_tables_stand_beside_others(name, edge, dtype):
     """A vector with one lane out of range gives its others what they have without it."""
     inside = np.linspace(-0.9, 0.9, 64).astype(dtype) * dtype_of(edge, dtype)

@@ -388,12 +388,19 @@ def asin_tables(dtype):
 PIECES = {
     "ERF_PIECES": {np.float32: (mp.erf, lambda x: 1 / mp.erf(x), mp.mpf(1) / 8, 6, 1),
                    np.float64: (mp.erf, lambda x: 1 / mp.erf(x), mp.mpf(51) / 128, 13, 1)},
-    # up to x = 3.4
-    "ERF_NEAR": {np.float64: (mp.erf, lambda x: 1 / mp.erf(x), mp.mpf(7) / 32, 11, 1)},
     # up to x = 3.9 and 3.4
     "ERFC_PIECES": {np.float32: (mp.erfc, lambda x: 1 / mp.erfc(x), mp.mpf(1) / 8, 7, 0),
                     np.float64: (mp.erfc, lambda x: 1 / mp.erfc(x), mp.mpf(7) / 32, 13, 0)},
     "TANH_PIECES": {np.float32: (mp.tanh, lambda x: 1 / mp.tanh(x), mp.mpf(19) / 64, 7, 0)},
+}
+
+
+# name: (f, a, b, coefficients): polynomials in r, z less a centre, of f(z) on intervals that begin where a z - b z**2 is whole, so that
+# they grow with z; the first centre is 0, the others are near the middles, where f is close
+# to a float
+GROWING = {
+    # erf(x) = x ERF_NEAR(x**2), up to x = 3.42; an even function's pieces are wide near 0, and wide where it is flat
+    "ERF_NEAR": (series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z), 2 / mp.sqrt(mp.pi)), mp.mpf("1.92"), mp.mpf("0.0475"), 10),
 }
 
 
@@ -425,6 +432,18 @@ def pieces(f, weight, step, count, slope, dtype):
     return [list(row) for row in zip(*columns)]
 
 
+def growing_pieces(f, a, b, count):
+    """The centres, and for each power of r its coefficients over the 16 intervals."""
+    edges = [(a - mp.sqrt(a * a - 4 * b * place)) / (2 * b) for place in range(17)]
+    columns = []
+    for low, high in zip(edges, edges[1:]):
+        trials = [mp.nint((low + high) * 2 ** 19 + trial) / 2 ** 20 for trial in range(-400, 401)] if low else [low]
+        centre = min(trials, key=lambda z: abs(f(z) - mp.mpf(float(f(z)))))
+        points = [(z - centre, y, w) for z, y, w in sample(f, lambda z: 1 / f(z), low, high, 24 * count)]
+        columns.append([centre, *remez(list(range(count)), points)[0]])
+    return [[float(v) for v in row] for row in zip(*columns)]
+
+
 def octaves(f, split, lowest, count, dtype):
     """For each power of the mantissa less the centre, its coefficients at the places where the exponent's last bits will look (and
     the mantissa's first, for two intervals an octave). u = 1 and, where its place is free, u = 0 are intervals of their own."""
@@ -449,6 +468,11 @@ def octaves(f, split, lowest, count, dtype):
 
 def polynomials_by_pieces():
     """Name, values and type of the coefficients of each power."""
+    for name, arguments in GROWING.items():
+        centres, *coefficients = growing_pieces(*arguments)
+        yield f"{name}_CENTRE_", centres, np.float64
+        for power, values in enumerate(coefficients):
+            yield f"{name}_{power}_", values, np.float64
     for rows_of, fits in ((octaves, OCTAVES), (pieces, PIECES)):
         for name, by_type in fits.items():
             for dtype, arguments in by_type.items():
