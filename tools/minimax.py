@@ -395,9 +395,8 @@ PIECES = {
 }
 
 
-# name: (f, a, b, coefficients): polynomials in r, z less a centre, of f(z) on intervals that begin where a z - b z**2 is whole, so that
-# they grow with z; the first centre is 0, the others are near the middles, where f is close
-# to a float
+# name: (f, a, b, coefficients): polynomials in r, z less a centre, of f(z) on intervals that begin where a z - b z**2 is whole, so
+# that they grow with z; the first centre is 0, the others are near the middles, where f is close to a float
 GROWING = {
     # erf(x) = x ERF_NEAR(x**2), up to x = 3.42; an even function's pieces are wide near 0, and wide where it is flat
     "ERF_NEAR": (series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z), 2 / mp.sqrt(mp.pi)), mp.mpf("1.92"), mp.mpf("0.0475"), 10),

@@ -32,7 +32,17 @@ from .elementary import (
     polynomial,
     split_polynomial,
 )
-from .instructions import beside_sixteenth, beyond, exponent_of, fma_down, mantissa_of, reciprocal_estimate, scale_by_floor, table, within
+from .instructions import (
+    beside_sixteenth,
+    beyond,
+    exponent_of,
+    fma_down,
+    mantissa_of,
+    reciprocal_estimate,
+    scale_by_floor,
+    table,
+    within,
+)
 
 LOG2_E = constant(math.log2(math.e))
 SIXTEENTHS_MAGIC = constant(786432.0, 422212465065984.0)     # 1.5 * 2**19, 1.5 * 2**48: adding it rounds to 1/16
