@@ -74,8 +74,8 @@ def test_parts_have_workspaces_of_their_own():
     kernel = compile_kernel(add_workspace, ("int64*", "int64*", "int64*"))
     n, parts = 4096, 4
     rows, offsets = parts_of(n, parts)
-    prepared = threads.prepare(kernel, rows, [[o[0], o[0]] for o in offsets], workspace=n * 8)
-    x, work = np.zeros(n, np.int64), np.empty(n, np.int64)
+    prepared = threads.prepare(kernel, rows, offsets, workspace=n // parts * 8)
+    x, work = np.zeros(n, np.int64), np.empty(prepared.workspace // 8, np.int64)
     for _ in range(20):
         prepared.call(x.ctypes.data, work.ctypes.data, prepared.walk)
     assert (x == 1000).all()

@@ -369,10 +369,9 @@ class _Problem:
         kinds = {"x": self.dtype, "c": self.compute, "b": "uint8", "i": "int64"}
         kernel = compiler.compile_kernel(function, (*(kinds[w] + "*" for w in words), "int64*"), names, self.compute)
         parts = _shares(costs)
-        stride = threads.part_space(spaces[-1] * self.item)
         rows = [(*part, *self.sizes, *(s for each in strides for s in each), *spaces) for part in parts]
-        offsets = [(0,) * (len(words) - 1) + (index * stride,) for index in range(len(parts))]
-        return threads.prepare(kernel, rows, offsets, workspace=stride * len(parts), release_lock=sum(costs) > 1 << 20)
+        return threads.prepare(kernel, rows, [(0,) * (len(words) - 1)] * len(parts), workspace=spaces[-1] * self.item,
+                               release_lock=sum(costs) > 1 << 20)
 
 
 def _bits(value):

@@ -251,14 +251,14 @@ def topk(x, values, indices, workspace, walk):
 def _plan(function, dtype, outer, R, inner, k, words, tail):
     kernel = typed(function, dtype, ("element*", "element*", "int64*", "uint64*", "int64*"), key=key_of(dtype)[0])
     size = itemsize(dtype)
-    scratch = scratch_bytes(R, inner, words, size)
     parts = split_rows(outer, R, inner, GRAIN)
     rows = [(count, R, inner, columns, *tail) for count, columns, *_ in parts]
     offsets = []
-    for part, (_, _, row, column) in enumerate(parts):
+    for *_, row, column in parts:
         out = row * k * inner + column
-        offsets.append(((row * R * inner + column) * size, out * size, out * 8, part * scratch))
-    return prepare_parts(kernel, rows, offsets, outer * R * inner, worth_releasing=5_000, workspace=scratch * len(parts))
+        offsets.append(((row * R * inner + column) * size, out * size, out * 8))
+    return prepare_parts(kernel, rows, offsets, outer * R * inner, worth_releasing=5_000,
+                         workspace=scratch_bytes(R, inner, words, size))
 
 
 def plan_topk(dtype: str, outer: int, R: int, inner: int, k: int, descending: bool = True):

@@ -31,7 +31,6 @@ from .product import (
     finish,
     float_scalar,
     prepare,
-    round_up,
     space,
 )
 
@@ -78,12 +77,13 @@ def plan(problem, plan_gemm):
     ends = [problem.k * share // count for share in range(count + 1)]
     shares = [plan_gemm(problem.m, problem.n, end - start, problem.dtype, problem.a, problem.b, (problem.n, 1), max_parts=1)
               for start, end in zip(ends, ends[1:])]
-    inner = round_up(max(share.workspace for share in shares), 64)
     a, b, c = problem.a[1] * problem.item, problem.b[0] * problem.item, problem.m * problem.n * problem.item
-    offsets = [[start * a, start * b, i * c, 0, i * inner] for i, start in enumerate(ends[:-1])]
+    offsets = [[start * a, start * b, i * c, 0] for i, start in enumerate(ends[:-1])]
     first = threads.prepare(compile_kernel(multiply_share, ("int64",) * 5 + ("int64*",)),
-                            [[share.entry.address, share.walk] for share in shares], offsets)
-    spaces = space(max(problem.m, problem.n) if problem.bias else 0, count * problem.m * problem.n, count * inner // problem.item)
+                            [[share.entry.address, share.walk] for share in shares], offsets,
+                            workspace=max(share.workspace for share in shares))
+    spaces = space(max(problem.m, problem.n) if problem.bias else 0, count * problem.m * problem.n,
+                   -(-first.workspace // problem.item))
     whole = (0, 1), (0, problem.m), (0, problem.n)
     last = prepare(compile_for(multiply_by_shares, problem), problem, [whole], (first.entry.address, first.walk, count, 0, 0),
                    (0, spaces[2], spaces[1]), spaces[3])

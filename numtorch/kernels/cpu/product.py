@@ -129,14 +129,14 @@ class Problem:
         return [last - first, *self.batch_strides, bottom - top, right - left, self.k, *self.a, *self.b, *self.c, self.swap,
                 flags, *self.alpha, *self.beta, self.bias_stride, *blocks, *spaces]
 
-    def offsets(self, part, workspace):
-        """What a part adds to the five addresses, in bytes."""
+    def offsets(self, part):
+        """What a part adds to the four addresses before the workspace's, in bytes."""
         (first, _), (top, _), (left, _) = part
         a = (first * self.batch_strides[0] + top * self.a[0]) * self.item
         b = (first * self.batch_strides[1] + left * self.b[1]) * self.item
         c = (first * self.batch_strides[2] + top * self.c[0] + left * self.c[1]) * self.item
         bias = {"column": left, "row": top}.get(self.bias, 0) * self.bias_stride * self.item
-        return [b, a, c, bias, workspace] if self.swap else [a, b, c, bias, workspace]
+        return [b, a, c, bias] if self.swap else [a, b, c, bias]
 
 
 def _share(count, parts, unit):
@@ -195,11 +195,10 @@ def split(problem, rows_unit, columns_unit, serial_work=SERIAL_WORK, costs=(PACK
 
 def prepare(kernel, problem, parts, blocks, spaces, size):
     """`spaces` are the offsets into a part's workspace and `size` its length, both in elements of the compute type."""
-    stride = threads.part_space(size * np.dtype(problem.compute).itemsize)
     rows = [problem.row(part, blocks, spaces) for part in parts]
-    offsets = [problem.offsets(part, index * stride) for index, part in enumerate(parts)]
     work = problem.batch * problem.m * problem.n * max(problem.k, 1)
-    return threads.prepare(kernel, rows, offsets, workspace=stride * len(parts), release_lock=work > 1 << 20)
+    return threads.prepare(kernel, rows, [problem.offsets(part) for part in parts],
+                           workspace=size * np.dtype(problem.compute).itemsize, release_lock=work > 1 << 20)
 
 
 def tile_pitch(tile):

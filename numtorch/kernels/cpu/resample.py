@@ -144,9 +144,9 @@ def plan_resample(dtype, planes, sizes, maps) -> Resampling:
     parts = min(threads.get_num_threads(), planes) if work > SPLIT_WORK else 1
     edges = [planes * part // parts for part in range(parts + 1)]
     size, own = LAYOUTS[dtype][0], np.dtype(LAYOUTS[dtype][1]["T"]).itemsize
-    room = -(-(sizes[2] + extents[2]) * own // 64) * 64
     steps = (math.prod(sizes) * size, math.prod(extents) * size)
     rows = [(end - begin, *sizes, *extents, *taps) for begin, end in pairwise(edges)]
-    offsets = [(begin * steps[0], begin * steps[1], 0, 0, part * room) for part, begin in enumerate(edges[:-1])]
-    plan.prepared = threads.prepare(_kernel(dtype), rows, offsets, workspace=room * parts, release_lock=work > SPLIT_WORK)
+    offsets = [(begin * steps[0], begin * steps[1], 0, 0) for begin in edges[:-1]]
+    plan.prepared = threads.prepare(_kernel(dtype), rows, offsets, workspace=(sizes[2] + extents[2]) * own,
+                                    release_lock=work > SPLIT_WORK)
     return plan

@@ -229,7 +229,7 @@ def split_rows(outer, R, inner, grain):
 
 def scratch_bytes(R, inner, words, size):
     """What one part needs: 64-bit words for each element of a row, and a tile where rows are columns."""
-    return -(-(8 * words + (TILE * R * size if inner > 1 else 0)) // 64) * 64
+    return 8 * words + (TILE * R * size if inner > 1 else 0)
 
 
 def plan_sort(dtype: str, outer: int, R: int, inner: int, descending: bool = False):
@@ -245,9 +245,9 @@ def plan_sort(dtype: str, outer: int, R: int, inner: int, descending: bool = Fal
     function, digits = key_of(dtype)
     kernel = typed(sort, dtype, ("element*", "element*", "int64*", "uint64*", "int64*"), key=function)
     size, mask = itemsize(dtype), complement(digits, descending)
-    scratch = scratch_bytes(R, inner, 3 * R, size)
     parts = split_rows(outer, R, inner, GRAIN)
     rows = [(count, R, inner, columns, mask) for count, columns, *_ in parts]
     starts = [row * R * inner + column for *_, row, column in parts]
-    offsets = [(start * size, start * size, start * 8, part * scratch) for part, start in enumerate(starts)]
-    return prepare_parts(kernel, rows, offsets, outer * R * inner, worth_releasing=3_000, workspace=scratch * len(parts))
+    offsets = [(start * size, start * size, start * 8) for start in starts]
+    return prepare_parts(kernel, rows, offsets, outer * R * inner, worth_releasing=3_000,
+                         workspace=scratch_bytes(R, inner, 3 * R, size))

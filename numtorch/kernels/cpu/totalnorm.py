@@ -109,7 +109,8 @@ def plan_total_norm(dtype: str, numels, order: float):
     names: dict = dict(W=element_type(dtype).type, norm_term=terms, norm_join=joined, norm_root=root,
                  NORM_FIRST=inf if order == -inf else 0.0)
     first = prepare_parts(typed(part_norm, dtype, ("int64*", "float64*", "float64*", "int64*"), **names), rows,
-                          [(0, 0, 8 * part) for part in range(len(rows))], sum(numels), workspace=8 * len(rows))
+                          [(0, 0, 8 * part) for part in range(len(rows))], sum(numels))
+    first.workspace = 8 * len(rows)
     return first, prepare_parts(typed(whole_norm, dtype, ("float64*", "float64*", "element*", "int64*"), **names), [(len(rows),)],
                                 None, 1)
 
