@@ -319,6 +319,14 @@ def test_checkpoint_without_gradients(torch):
         checkpoint(lambda x: x * 2, torch.ones(2), use_reentrant=True)
 
 
+def test_a_reentrant_checkpoint_gives_no_chosen_gradients(torch):
+    """They would be written to the parameters inside."""
+    x = leaf(torch, 1, 2)
+    out = checkpoint_module(torch).checkpoint(lambda x: x * 2, x, use_reentrant=True).sum()
+    with pytest.raises(RuntimeError, match="incompatible with"):
+        torch.autograd.grad(out, x)
+
+
 def test_checkpoint_notices_another_second_run():
     module = checkpoint_module(numtorch)
     runs = []

@@ -239,6 +239,29 @@ def test_a_hook_on_several_gradients(torch, mode, wanted):
     assert len(calls) == 2 * wanted
 
 
+def test_a_hook_on_several_gradients_of_which_some_are_reached(torch):
+    """It is called at the end of such a backward, and nothing of that is left for the next; one inside another has its own."""
+    x, y, calls = leaf(torch, 2), leaf(torch, 3), []
+    torch.autograd.graph.register_multi_grad_hook([x, y], lambda grads: calls.append([g is not None for g in grads]))
+    (x * 2).backward()
+    (x * y).backward()
+    inner = x * 2
+    handle = y.register_hook(lambda grad: inner.backward())
+    (x * y).backward()
+    handle.remove()
+    assert calls[:2] == [[True, False], [True, True]] and sorted(calls[2:]) == [[True, False], [True, True]]
+
+
+def test_recording_stays_off_in_inference_mode(torch):
+    x = leaf(torch, 2)
+    with torch.inference_mode():
+        with torch.enable_grad():
+            assert not (x * 2).requires_grad
+        with torch.inference_mode(False):
+            assert (x * 2).requires_grad
+    assert (x * 2).requires_grad
+
+
 def test_places_in_the_graph_and_versions(torch):
     x = leaf(torch, 2, 3)
     y = x * 2

@@ -297,6 +297,15 @@ def test_lists_and_dicts():
                                "  (1): Parameter containing: [torch.float32 of size 2]\n)")
 
 
+def test_what_is_replaced_keeps_its_place():
+    """Order is what a Sequential runs by, and what optimisers and states number parameters by."""
+    net = nn.Sequential(nn.Linear(1, 2), nn.ReLU())
+    net[0] = nn.Linear(3, 4)
+    net[0].weight = nn.Parameter(torch.zeros(4, 3))
+    assert [type(m).__name__ for m in net] == ["Linear", "ReLU"] and list(net.state_dict()) == ["0.weight", "0.bias"]
+    assert net(torch.ones(2, 3)).shape == (2, 4) and list(nn.ParameterDict({"b": torch.ones(1), "a": torch.ones(1)})) == ["a", "b"]
+
+
 def test_linear_with_a_vector():
     x, w = leaf(values(2, 3)), leaf(values(3))
     out = nn.functional.linear(x, w, torch.tensor(1.0, dtype=torch.float64))

@@ -171,7 +171,8 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
         node, grad = _start(roots, grads, shared, pending, waiting, create_graph)
     roots = grads = None
     state = modes.__dict__                               # this thread's; as a dict it costs a third of attribute access
-    before = state["grad"], state["recording"]
+    before = state["grad"], state["recording"], state["walk"]
+    state["walk"] = wanted
     state["grad"], state["recording"] = create_graph, RARE if create_graph and (modes.saved_hooks or modes.anomaly) \
         else int(create_graph)
     checking = state["anomaly"] == "nan"
@@ -250,8 +251,11 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
             here = outgoing = out = None
             if node is None and waiting:
                 grad, node = waiting.pop(), waiting.pop()
+        if state["walk"] is not wanted:
+            for last in state["walk"][1:]:
+                last()
     finally:
-        state["grad"], state["recording"] = before
+        state["grad"], state["recording"], state["walk"] = before
     return found
 
 

@@ -163,21 +163,32 @@ class disable_saved_tensors_hooks:
 
 
 class _Gathered:
-    """The gradients of several tensors as they come in one backward."""
+    """The gradients of several tensors as they come in one backward: given away when they are all there, or at its end."""
 
     def __init__(self, count, function) -> None:
-        self.function, self.lock, self.count = function, threading.Lock(), count
-        self.grads = [None] * count
-        self.come = 0
+        self.function, self.grads, self.missing = function, [None] * count, count
+
+    @staticmethod
+    def of_this_backward(count, function):
+        """The one that waits at the end of the backward that runs, and whether it is new."""
+        if type(modes.walk) is not list:
+            modes.walk = [modes.walk]
+        for each in modes.walk[1:]:
+            if each.function is function:
+                return each, False
+        modes.walk.append(_Gathered(count, function))
+        return modes.walk[-1], True
 
     def take(self, position, grad):
-        with self.lock:
-            self.grads[position] = grad
-            self.come += 1
-            if self.come < self.count:
-                return
-            grads, self.grads, self.come = self.grads, [None] * self.count, 0
-        self.function(grads)
+        self.grads[position] = grad
+        self.missing -= 1
+        if not self.missing:
+            self()
+
+    def __call__(self):
+        grads, self.grads = self.grads, None
+        if grads is not None:
+            self.function(grads)
 
 
 class _Handles(RemovableHandle):
@@ -194,7 +205,8 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all") -> RemovableHand
 
     Args:
         tensors: they require grad.
-        fn: `fn(grads)`, called when the gradients of all of them have come; with mode "any" `fn(grad)`, once a backward.
+        fn: `fn(grads)`, called when the gradients of all of them have come, and at the end of a backward that reached only some,
+            with None for the others; with mode "any" `fn(grad)`, once a backward.
         mode: "all" or "any".
 
     Returns:
@@ -213,11 +225,16 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all") -> RemovableHand
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     tensors = tuple(tensors)
-    gathered = _Gathered(len(tensors), fn if mode == "all" else lambda grads: None)
+
+    def give(grads):
+        """A function of this registration's own: `fn` may be registered twice."""
+        if mode == "all":
+            fn(grads)
 
     def hook_of(position):
         def hook(grad):
-            if mode == "any" and gathered.come == 0:
+            gathered, first = _Gathered.of_this_backward(len(tensors), give)
+            if first and mode == "any":
                 fn(grad)
             gathered.take(position, grad)
         return hook

@@ -30,10 +30,11 @@ class _Modes(threading.local):
         self.saved_hooks = ()                            # (pack, unpack) pairs, the innermost last
         self.no_hooks = None                             # why there may be none
         self.recording = PLAIN
+        self.walk = None                                 # the nodes a backward wants, or a list of them and calls at its end
 
     def switch(self, grad):
-        """Turn recording on or off."""
-        self.grad = grad
+        """Turn recording on or off; in inference mode it stays off, as in PyTorch."""
+        self.grad = grad = grad and not self.inference
         self.recording = OFF if not grad else RARE if self.saved_hooks or self.anomaly else PLAIN
 
 
@@ -195,6 +196,7 @@ class inference_mode(_Switch):
         self._enter(not self.mode)
         self._before.append(before)
         self._set(bool(self.mode))
+        modes.switch(not self.mode)
         return self
 
     def __exit__(self, *exception: Any) -> None:

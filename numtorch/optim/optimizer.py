@@ -306,11 +306,10 @@ class Optimizer:
         self.__dict__.update(state)
 
     def __repr__(self):
-        lines = [f"{type(self).__name__} ("]
-        for number, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {number}")
-            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key not in ("params", "param_names")]
-        return "\n".join(lines) + "\n)"
+        groups = ["\n".join([f"Parameter Group {number}"] + [f"    {key}: {group[key]}" for key in sorted(group)
+                                                            if key not in ("params", "param_names")])
+                  for number, group in enumerate(self.param_groups)]
+        return f"{type(self).__name__} (\n" + "\n\n".join(groups) + "\n)"
 
 
 def _adopted(name, value, parameter):

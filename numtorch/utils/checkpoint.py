@@ -11,7 +11,7 @@ import warnings
 
 from ..autograd.api import backward as run_backward
 from ..autograd.function import Function
-from ..autograd.modes import enable_grad, is_grad_enabled, no_grad, saved_tensors_hooks
+from ..autograd.modes import enable_grad, is_grad_enabled, modes, no_grad, saved_tensors_hooks
 from ..ops.generator import get_rng_state, set_rng_state
 from ..tensor import Tensor
 
@@ -53,6 +53,7 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state: bool = T
 
     Raises:
         CheckpointError: in backward, when the second run saved something else.
+        RuntimeError: the gradients of chosen tensors are asked for, in the re-entrant form.
         ValueError: options that the re-entrant form lacks, or an unknown `determinism_check`.
 
     Example:
@@ -150,6 +151,10 @@ class _Reentrant(Function):
 
     @staticmethod
     def backward(ctx, *grads):
+        if (modes.walk[0] if type(modes.walk) is list else modes.walk) is not None:
+            raise RuntimeError("When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an "
+                               "`inputs` parameter to .backward(). To resolve this error, you can either set "
+                               "use_reentrant=False, or call .backward() without passing the `inputs` argument.")
         args = list(ctx.args)
         for position, tensor in zip(ctx.where, ctx.saved_tensors):
             inner = tensor.detach()

@@ -83,7 +83,7 @@ class Module(Members, Conversion, Hooks, State):
         if isinstance(value, Parameter):
             if parameters is None:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
-            self._forget(name)
+            self._forget(name, parameters)
             self.register_parameter(name, value)
             return
         if parameters is not None and name in parameters:
@@ -95,7 +95,7 @@ class Module(Members, Conversion, Hooks, State):
         if isinstance(value, Module):
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
-            self._forget(name)
+            self._forget(name, modules)
             modules[name] = value
             return
         if modules is not None and name in modules:
@@ -107,7 +107,7 @@ class Module(Members, Conversion, Hooks, State):
         if isinstance(value, Buffer):
             if buffers is None:
                 raise AttributeError("cannot assign buffer before Module.__init__() call")
-            self._forget(name)
+            self._forget(name, buffers)
             self.register_buffer(name, value, value.persistent)
         elif buffers is not None and name in buffers:
             if value is not None and not isinstance(value, Tensor):
@@ -117,10 +117,11 @@ class Module(Members, Conversion, Hooks, State):
         else:
             object.__setattr__(self, name, value)
 
-    def _forget(self, name):
-        """Take a name out of every table, before it gets another meaning."""
+    def _forget(self, name, kept):
+        """Take a name out of every table but the one it is assigned in, where it keeps its place in the order."""
         for table in (self.__dict__, self._parameters, self._buffers, self._modules):
-            table.pop(name, None)
+            if table is not kept:
+                table.pop(name, None)
         self._non_persistent_buffers_set.discard(name)
 
     def __getattr__(self, name):

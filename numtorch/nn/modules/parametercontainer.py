@@ -1,6 +1,7 @@
 """Lists and dicts of parameters."""
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -173,9 +174,13 @@ class ParameterDict(_ParameterRepr):
         """Add parameters, in place of those of the same names.
 
         Args:
-            parameters: a dict, or pairs of names and values.
+            parameters: an OrderedDict, another ParameterDict, or pairs of names and values; those of a plain dict come in the order
+                of their names, as in PyTorch.
         """
-        for key, value in parameters.items() if hasattr(parameters, "items") else parameters:
+        if hasattr(parameters, "items"):
+            ordered = isinstance(parameters, (OrderedDict, ParameterDict))
+            parameters = parameters.items() if ordered else sorted(parameters.items())
+        for key, value in parameters:
             self[key] = value
 
     def clear(self):
@@ -231,7 +236,9 @@ class ParameterDict(_ParameterRepr):
         return reversed(self._keys)
 
     def __or__(self, other):
-        return type(self)({**dict(self.items()), **dict(other.items())})
+        joined = self.copy()
+        joined.update(other)
+        return joined
 
     def __ior__(self, other):
         self.update(other)
