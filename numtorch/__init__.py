@@ -22,7 +22,7 @@ from .kernels.threads import get_num_threads, set_num_threads
 from .ops.activation import (elu, gelu, hardsigmoid, hardswish, hardtanh, leaky_relu, logsigmoid, mish, relu, selu, sigmoid, silu,
                              softplus, softsign, threshold)
 from .ops.arithmetic import (abs, addcdiv, addcmul, floor_divide, fmod, lerp, mul, neg, reciprocal, remainder, sgn, sign, square)
-from .ops.bounds import fmax, fmin, maximum, minimum
+from .ops.bounds import clamp_max, clamp_min, fmax, fmin, maximum, minimum
 from .ops.comparison import (bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, eq, ge, gt,
                              isfinite, isinf, isnan, le, logical_and, logical_not, logical_or, logical_xor, lt, ne, signbit)
 from .ops.addmm import addbmm, addmm, addmv, addr, baddbmm
@@ -36,9 +36,9 @@ from .ops.creation import (as_tensor, asarray, empty, empty_like, empty_strided,
                            scalar_tensor, tensor, zeros, zeros_like)
 from .ops.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, copysign, cos, cosh, digamma, erf, erfc, erfinv, exp,
                              exp2, expm1, lgamma, log, log1p, log2, log10, polygamma, rsqrt, sin, sinh, sqrt, tan, tanh)
-from .ops.rounding import ceil, floor, frac, trunc
+from .ops.rounding import ceil, floor, frac, round, trunc
 from .ops.differences import gradient
-from .ops.distances import cdist, pdist
+from .ops.distances import cdist, dist, pdist
 from .ops.distributions import binomial, poisson
 from .ops.dropout import alpha_dropout, dropout, feature_alpha_dropout, feature_dropout
 from .ops.einsum import einsum, tensordot
@@ -46,7 +46,7 @@ from .ops.embedding import embedding, embedding_bag, embedding_renorm_
 from .ops.factorise import old_cholesky as cholesky
 from .ops.factorise import old_qr as qr
 from .ops.factorise import old_svd as svd
-from .ops.floats import frexp, nextafter, unravel_index
+from .ops.floats import frexp, nextafter
 from .ops.fourier import istft, stft
 from .ops.gather import index_add, index_copy, index_fill, index_select, put, take
 from .ops.index import index_put
@@ -68,8 +68,8 @@ from .ops.op import result_type
 from .ops.complexparts import angle, complex, imag, polar, real, view_as_complex, view_as_real
 from .ops.operators import add, clamp, conj, conj_physical, div, masked_fill, positive, sub, where
 from .ops.distinct import bincount, histc, histogram, histogramdd, isin, mode, unique, unique_consecutive
-from .ops.numbers import (clamp_max, clamp_min, deg2rad, float_power, gcd, heaviside, hypot, isneginf, isposinf, isreal, lcm, ldexp,
-                          logaddexp, logaddexp2, logit, nan_to_num, rad2deg, round, rsub, sinc, xlogy)
+from .ops.numbers import (deg2rad, gcd, heaviside, hypot, isneginf, isposinf, isreal, lcm, ldexp, logaddexp, logaddexp2, logit,
+                          nan_to_num, rad2deg, rsub, sinc, xlogy)
 from .ops.legacy import (BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor,
                          LongTensor, ShortTensor, is_storage, set_default_tensor_type, typename)
 from .ops.norm import group_norm, layer_norm, rms_norm
@@ -78,14 +78,14 @@ from .ops.windows import bartlett_window, blackman_window, hamming_window, hann_
 from .ops.order import (argsort, bucketize, kthvalue, median, msort, nanmedian, nanquantile, quantile, searchsorted, sort, topk)
 from .ops.scan import cummax, cummin, cumprod, cumsum, cumulative_trapezoid, diff, logcumsumexp, trapezoid, trapz
 from .ops.pointwise import pointwise
-from .ops.power import pow
+from .ops.power import float_power, pow
 from .ops.query import (allclose, broadcast_shapes, broadcast_tensors, equal, is_complex, is_floating_point, is_neg, is_nonzero,
                         is_same_size, is_tensor, isclose,
                         numel)
 from .ops.generator import Generator, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .ops.random import (bernoulli, multinomial, normal, rand, rand_like, randint, randint_like, randn, randn_like, randperm)
 from .ops.rnn import gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell
-from .ops.extremes import argmax, argmin, max, min
+from .ops.extremes import argmax, argmin, max, min, unravel_index
 from .ops.reduce import (all, amax, amin, aminmax, any, count_nonzero, mean, nanmean, nansum, norm, prod, std, std_mean, sum, var,
                          var_mean)
 from .ops.regions import adaptive_avg_pool1d, adaptive_max_pool1d, max_pool3d
@@ -95,7 +95,8 @@ from .ops.parts import (chunk, dsplit, hsplit, split, split_with_sizes, tensor_s
 from .ops.replace import as_strided_scatter, diagonal_scatter, select_scatter, slice_scatter
 from .ops.slicing import as_strided, diagonal, narrow, narrow_copy, select, unfold
 from .ops.special import i0, igamma, igammac, mvlgamma
-from .ops.statistics import corrcoef, cov, dist, renorm
+from .ops.statistics import corrcoef, cov
+from .ops.unitnorm import renorm
 from .ops.view import (broadcast_to, expand, flatten, movedim, permute, ravel, reshape, squeeze, swapaxes, swapdims, t, transpose,
                        unflatten, unsqueeze)
 from .ops.window import avg_pool1d, max_pool1d, max_pool2d

@@ -1,7 +1,7 @@
 """`torch.special`: this file holds its names. What they compute is in ops/."""
 from .ops.activation import sigmoid as expit
 from .ops.elementary import digamma, erf, erfc, erfinv, exp2, expm1, lgamma, log1p, polygamma, zeta
-from .ops.numbers import logit, round, sinc, xlogy
+from .ops.numbers import logit, sinc, xlogy
 from .ops.polynomials import (
     chebyshev_polynomial_t,
     chebyshev_polynomial_u,
@@ -16,6 +16,7 @@ from .ops.polynomials import (
     shifted_chebyshev_polynomial_v,
     shifted_chebyshev_polynomial_w,
 )
+from .ops.rounding import round
 from .ops.softmax import log_softmax, logsumexp, softmax
 from .ops.special import entr, erfcx, i0, i0e, i1, i1e, igamma, igammac, log_ndtr, mvlgamma, ndtr, ndtri, xlog1py
 

@@ -1,7 +1,9 @@
 """The larger and the smaller of two numbers, and numbers held between bounds, elementwise."""
 from __future__ import annotations
 
+from ..tensor import Tensor
 from .arithmetic import REAL_NUMBERS, UNORDERED, where
+from .op import method
 from .pointwise import pointwise
 
 
@@ -109,3 +111,41 @@ def clamp_high(x, high):
 @clamp_high.derivative
 def _(grad, x, high):
     return where(x <= high, grad, 0), where(x > high, grad, 0)
+
+
+@method
+def clamp_min(input, min, *, out=None) -> Tensor:
+    """Elements, but at least `min`; NaN stays.
+
+    Args:
+        input: (*), real.
+        min: number or tensor, broadcast with `input`.
+        out: a tensor to write the result into.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([-2., 0.5]).clamp_min(0)
+        tensor([0.0000, 0.5000])
+    """
+    return clamp_low(input, min, out=out)
+
+
+@method
+def clamp_max(input, max, *, out=None) -> Tensor:
+    """Elements, but at most `max`; NaN stays.
+
+    Args:
+        input: (*), real.
+        max: number or tensor, broadcast with `input`.
+        out: a tensor to write the result into.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([-2., 0.5]).clamp_max(0)
+        tensor([-2.,  0.])
+    """
+    return clamp_high(input, max, out=out)
+
+
+method(clamp_low.op.inplace, "clamp_min_")
+method(clamp_high.op.inplace, "clamp_max_")

@@ -1,4 +1,4 @@
-"""Convolution over one, two and three dimensions, its transpose, and constant padding.
+"""Convolution over one, two and three dimensions, and its transpose.
 
 A convolution, its gradient for the input and its gradient for the weight are three ops, each linear in both arguments, so the
 derivatives of each are the two others and gradients of any order need no more code.

@@ -1,4 +1,4 @@
-"""Distances of all pairs of points."""
+"""Distances: of two tensors, and of all pairs of points."""
 from __future__ import annotations
 
 from math import prod
@@ -11,7 +11,7 @@ from .backends import kernels
 from .contract import matmul
 from .copy import contiguous
 from .join import cat
-from .op import new_plan_table
+from .op import method, new_plan_table
 from .operators import where
 from .reduce import norm
 from .triangle import triu_indices
@@ -136,3 +136,19 @@ def pdist(input, p: float = 2.0) -> Tensor:
         return cat([norm(input[i + 1:] - input[i], p, -1) for i in range(count - 1)])
     first, second = triu_indices(count, count, 1).unbind()
     return norm(input.index_select(0, first) - input.index_select(0, second), p, -1)
+
+
+@method
+def dist(input, other, p: float = 2) -> Tensor:
+    """The p-norm of the difference of two tensors.
+
+    Args:
+        input, other: of shapes that broadcast.
+        p: any number, as for `norm`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([3., 4.]).dist(torch.tensor([0., 0.]))
+        tensor(5.)
+    """
+    return norm(input - other, p)

@@ -1,11 +1,12 @@
-"""Largest and smallest elements with their places: argmax and argmin, and max and min along a dimension."""
+"""Largest and smallest elements with their places: argmax, argmin, max and min along a dimension; and places as coordinates."""
 from __future__ import annotations
 
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import int64
-from ..layout import Layout, wrap_dim
+from ..layout import Layout, as_shape, wrap_dim
 from ..tensor import Tensor, empty
 from . import bounds
+from .arithmetic import floor_divide, remainder
 from .backends import kernels
 from .op import method, new_plan_table, registry
 from .pair import pair
@@ -175,3 +176,37 @@ def min(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return _max_or_min("min", MIN, bounds.minimum, input, dim, keepdim, out)
+
+
+def unravel_index(indices, shape) -> tuple[Tensor, ...]:
+    """The places in a tensor of a shape that flat places stand for.
+
+    Args:
+        indices: (*), integers: places in row-major order.
+        shape: the shape they are places of.
+
+    Returns:
+        A tensor (*) of indices for each dimension of `shape`, as a tuple.
+
+    Raises:
+        ValueError: a flat place beyond the shape.
+        TypeError: indices that are no integers.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.unravel_index(torch.tensor([5, 3]), (2, 3))
+        (tensor([1, 1]), tensor([2, 0]))
+    """
+    shape = as_shape((shape,), "unravel_index")
+    if indices.layout.dtype.category != 1:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.layout.dtype}")
+    count = 1
+    for n in shape:
+        count *= n
+    if indices.layout.numel and (indices.min().item() < 0 or indices.max().item() >= count):
+        raise ValueError(f"'indices' must be in [0, {count}) for shape {tuple(shape)}")
+    found = []
+    for n in reversed(shape):
+        found.append(remainder(indices, n))
+        indices = floor_divide(indices, n)
+    return tuple(reversed(found))

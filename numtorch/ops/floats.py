@@ -1,4 +1,4 @@
-"""Floating-point numbers as mantissa and exponent, and the number next to another; places in a tensor from flat ones."""
+"""Floating-point numbers as mantissa and exponent, and the number next to another."""
 from __future__ import annotations
 
 from collections import namedtuple
@@ -10,10 +10,9 @@ from ..dtypes import int32
 from ..kernels.binding import ScalarBody
 from ..kernels.intrinsics import bits_of, fabs, float_of, select
 from ..kernels.vectormath.elementary import ByPrecision, Int
-from ..layout import Layout, as_shape, broadcast_shapes, broadcast_strides, shared_strides
+from ..layout import Layout, broadcast_shapes, broadcast_strides, shared_strides
 from ..scalars import number
 from ..tensor import Tensor, empty
-from .arithmetic import floor_divide, remainder
 from .backends import kernels
 from .copy import to_device
 from .numbers import ldexp
@@ -162,37 +161,3 @@ def nextafter(input, other, *, out=None) -> Tensor:
     if prepared is not None:
         prepared.call(input.address, other.address, infinity.address, sign.address, result.address, prepared.walk)
     return result if out is None else into(out, result)
-
-
-def unravel_index(indices, shape) -> tuple[Tensor, ...]:
-    """The places in a tensor of a shape that flat places stand for.
-
-    Args:
-        indices: (*), integers: places in row-major order.
-        shape: the shape they are places of.
-
-    Returns:
-        A tensor (*) of indices for each dimension of `shape`, as a tuple.
-
-    Raises:
-        ValueError: a flat place beyond the shape.
-        TypeError: indices that are no integers.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.unravel_index(torch.tensor([5, 3]), (2, 3))
-        (tensor([1, 1]), tensor([2, 0]))
-    """
-    shape = as_shape((shape,), "unravel_index")
-    if indices.layout.dtype.category != 1:
-        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.layout.dtype}")
-    count = 1
-    for n in shape:
-        count *= n
-    if indices.layout.numel and (indices.min().item() < 0 or indices.max().item() >= count):
-        raise ValueError(f"'indices' must be in [0, {count}) for shape {tuple(shape)}")
-    found = []
-    for n in reversed(shape):
-        found.append(remainder(indices, n))
-        indices = floor_divide(indices, n)
-    return tuple(reversed(found))

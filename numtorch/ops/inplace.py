@@ -1,4 +1,5 @@
-"""Methods of functions that were made without: in-place forms of what is no record (computed, and copied back), and others."""
+"""Methods of functions that were made without: in-place forms of what is no record (computed, and copied back), others, and
+in-place methods under their other names."""
 from __future__ import annotations
 
 from ..tensor import Tensor
@@ -6,8 +7,9 @@ from .activation import hardshrink
 from .assign import written_back
 from .elementary import polygamma
 from .floats import nextafter
-from .numbers import float_power, logit, nan_to_num
+from .numbers import logit, nan_to_num
 from .op import method
+from .power import float_power
 from .solve import cholesky_inverse, cholesky_solve, triangular_solve
 from .special import igamma, igammac, mvlgamma
 
@@ -44,3 +46,9 @@ polygamma_ = _copied_back(lambda x, n: polygamma(n, x), "polygamma", "1., 2.", "
 
 for _function in (cholesky_inverse, cholesky_solve, hardshrink, triangular_solve):
     method(_function)
+
+for _alias, _name in {"multiply_": "mul_", "divide_": "div_", "true_divide_": "div_", "subtract_": "sub_", "negative_": "neg_",
+                      "absolute_": "abs_", "greater_": "gt_", "greater_equal_": "ge_", "less_": "lt_", "less_equal_": "le_",
+                      "not_equal_": "ne_", "arccos_": "acos_", "arcsin_": "asin_", "arctan_": "atan_", "arctan2_": "atan2_",
+                      "arcsinh_": "asinh_", "arccosh_": "acosh_", "arctanh_": "atanh_"}.items():
+    method(getattr(Tensor, _name), _alias)

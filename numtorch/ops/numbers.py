@@ -1,22 +1,17 @@
-"""More elementwise records of real numbers: logarithms of sums, angles' units, parts of numbers, and integers' divisors."""
+"""Elementwise records of real numbers: logarithms of sums and odds, units of angles, what is infinite, integers' divisors."""
 from __future__ import annotations
-
-import builtins
 
 from ..dtypes import finfo
 from ..kernels import vectormath
 from ..tensor import Tensor
 from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, UNORDERED, conj, where
-from .assign import copy_
 from .bounds import clamp_high, clamp_low, maximum
 from .copy import contiguous
 from .elementary import LN2, PI, cos, exp, exp2, log, log1p, sin, sqrt
-from .op import as_operand, method, registry, result_dtype
+from .op import as_operand, method, registry
 from .operators import sub
 from .pointwise import pointwise
-from .power import pow
 from .resize import into
-from .rounding import round_to_even
 
 floor_ = vectormath.floor
 
@@ -338,115 +333,6 @@ def common_multiple(x, y):
     return -found if found < 0 else found
 
 
-@method
-def float_power(input, exponent, *, out=None) -> Tensor:
-    """input to the power exponent, elementwise, computed in float64 (complex numbers in complex128).
-
-    Args:
-        input, exponent: tensors or numbers, broadcast with each other, of any dtype.
-        out: a tensor to write the result into.
-
-    Raises:
-        RuntimeError: shapes that do not broadcast.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.float_power(torch.tensor([2, 3]), -1)
-        tensor([0.5000, 0.3333], dtype=torch.float64)
-    """
-    operands = [as_operand("float_power", value) for value in (input, exponent)]
-    kind = result_dtype([o.layout for o in operands])
-    kind = "complex128" if kind.is_complex else "float64"
-    by_name = type(operands[0].layout.dtype).by_name[kind]
-    base, power = [o.to(by_name) if not o.layout.weak or i == 0 else o for i, o in enumerate(operands)]
-    return pow(base, power, out=out)
-
-
-def round(input, *, decimals: int = 0, out=None) -> Tensor:
-    """The nearest integer, ties to even, elementwise; or the nearest number of so many decimals.
-
-    Args:
-        input: (*); integers or floats.
-        decimals: how many digits after the point are kept; negative: rounded to tens, hundreds, ...
-        out: a tensor to write the result into.
-
-    Raises:
-        NotImplementedError: bools or complex numbers; integers with `decimals`.
-
-    Example:
-        >>> import numtorch as torch
-        >>> x = torch.tensor([2.5, 1.255, 127.])
-        >>> torch.round(x), torch.round(x, decimals=1), torch.round(x, decimals=-1)
-        (tensor([  2.,   1., 127.]), tensor([  2.5000,   1.3000, 127.0000]), tensor([  0.,   0., 130.]))
-    """
-    if not decimals:
-        return round_to_even(input, out=out)
-    if not input.layout.dtype.is_floating_point:
-        raise NotImplementedError(f'"round_vml_cpu" not implemented for \'{input.layout.dtype.title}\' with decimals')
-    scale = 10.0 ** builtins.abs(decimals)
-    found = round_to_even(input * scale) / scale if decimals > 0 else round_to_even(input / scale) * scale
-    return into(out, found)
-
-
-round.op, round.scalar = round_to_even.op, round_to_even.scalar          # in a formula it means the record
-Tensor.round = round
-
-
-def _round_(self, *, decimals: int = 0) -> Tensor:
-    """In-place form of `round`: writes the result into this tensor and returns it.
-
-    Args:
-        decimals: how many digits after the point are kept; negative: rounded to tens, hundreds, ...
-
-    Raises:
-        NotImplementedError: as of `round`.
-        RuntimeError: the tensor is a leaf that requires a gradient.
-    """
-    return copy_(self, round(self, decimals=decimals)) if decimals else round_to_even.op.inplace(self)
-
-
-Tensor.round_ = _round_
-
-
-# ---------------------------------------------------------------- other names
-@method
-def clamp_min(input, min, *, out=None) -> Tensor:
-    """Elements, but at least `min`; NaN stays.
-
-    Args:
-        input: (*), real.
-        min: number or tensor, broadcast with `input`.
-        out: a tensor to write the result into.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.tensor([-2., 0.5]).clamp_min(0)
-        tensor([0.0000, 0.5000])
-    """
-    return clamp_low(input, min, out=out)
-
-
-@method
-def clamp_max(input, max, *, out=None) -> Tensor:
-    """Elements, but at most `max`; NaN stays.
-
-    Args:
-        input: (*), real.
-        max: number or tensor, broadcast with `input`.
-        out: a tensor to write the result into.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.tensor([-2., 0.5]).clamp_max(0)
-        tensor([-2.,  0.])
-    """
-    return clamp_high(input, max, out=out)
-
-
-method(clamp_low.op.inplace, "clamp_min_")
-method(clamp_high.op.inplace, "clamp_max_")
-
-
 def rsub(input, other, *, alpha=1) -> Tensor:
     """other - alpha * input, elementwise.
 
@@ -464,11 +350,3 @@ def rsub(input, other, *, alpha=1) -> Tensor:
         tensor([9., 8.])
     """
     return sub(as_operand("rsub", other), input, alpha=alpha)
-
-
-for _alias, _name in {"multiply_": "mul_", "divide_": "div_", "true_divide_": "div_", "subtract_": "sub_", "negative_": "neg_",
-                      "absolute_": "abs_", "greater_": "gt_", "greater_equal_": "ge_", "less_": "lt_", "less_equal_": "le_",
-                      "not_equal_": "ne_", "arccos_": "acos_", "arcsin_": "asin_", "arctan_": "atan_", "arctan2_": "atan2_",
-                      "arcsinh_": "asinh_", "arccosh_": "acosh_", "arctanh_": "atanh_"}.items():
-    if hasattr(Tensor, _name) and not hasattr(Tensor, _alias):
-        method(getattr(Tensor, _name), _alias)

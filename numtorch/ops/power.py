@@ -6,6 +6,7 @@ from ..tensor import Tensor
 from .arithmetic import NOT_BOOL, conj, positive, reciprocal, square, where
 from .elementary import log, rsqrt, sqrt
 from .expression import define_operators
+from .op import as_operand, method, result_dtype
 from .pointwise import pointwise
 
 pow_ = vectormath.pow
@@ -91,3 +92,27 @@ def pow(input, exponent, *, out=None) -> Tensor:
 
 
 define_operators({"pow": pow_of.op})
+
+
+@method
+def float_power(input, exponent, *, out=None) -> Tensor:
+    """input to the power exponent, elementwise, computed in float64 (complex numbers in complex128).
+
+    Args:
+        input, exponent: tensors or numbers, broadcast with each other, of any dtype.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: shapes that do not broadcast.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.float_power(torch.tensor([2, 3]), -1)
+        tensor([0.5000, 0.3333], dtype=torch.float64)
+    """
+    operands = [as_operand("float_power", value) for value in (input, exponent)]
+    kind = result_dtype([o.layout for o in operands])
+    kind = "complex128" if kind.is_complex else "float64"
+    by_name = type(operands[0].layout.dtype).by_name[kind]
+    base, power = [o.to(by_name) if not o.layout.weak or i == 0 else o for i, o in enumerate(operands)]
+    return pow(base, power, out=out)

@@ -1,10 +1,13 @@
-"""Records of rounding: down, up, towards zero, to the nearest, and what is cut off."""
+"""Rounding: down, up, towards zero, to the nearest, and what is cut off."""
 from __future__ import annotations
 
 from ..kernels import vectormath
+from ..tensor import Tensor
 from .arithmetic import FLOATS, REAL_NUMBERS
+from .assign import copy_
 from .op import method
 from .pointwise import pointwise
+from .resize import into
 
 
 def _rounding(name, doc):
@@ -68,3 +71,49 @@ def _(grad):
 
 method(trunc, "fix")
 method(trunc.op.inplace, "fix_")
+
+
+def round(input, *, decimals: int = 0, out=None) -> Tensor:
+    """The nearest integer, ties to even, elementwise; or the nearest number of so many decimals.
+
+    Args:
+        input: (*); integers or floats.
+        decimals: how many digits after the point are kept; negative: rounded to tens, hundreds, ...
+        out: a tensor to write the result into.
+
+    Raises:
+        NotImplementedError: bools or complex numbers; integers with `decimals`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([2.5, 1.255, 127.])
+        >>> torch.round(x), torch.round(x, decimals=1), torch.round(x, decimals=-1)
+        (tensor([  2.,   1., 127.]), tensor([  2.5000,   1.3000, 127.0000]), tensor([  0.,   0., 130.]))
+    """
+    if not decimals:
+        return round_to_even(input, out=out)
+    if not input.layout.dtype.is_floating_point:
+        raise NotImplementedError(f'"round_vml_cpu" not implemented for \'{input.layout.dtype.title}\' with decimals')
+    scale = 10.0 ** abs(decimals)
+    found = round_to_even(input * scale) / scale if decimals > 0 else round_to_even(input / scale) * scale
+    return into(out, found)
+
+
+round.op, round.scalar = round_to_even.op, round_to_even.scalar          # in a formula it means the record
+Tensor.round = round
+
+
+def _round_(self, *, decimals: int = 0) -> Tensor:
+    """In-place form of `round`: writes the result into this tensor and returns it.
+
+    Args:
+        decimals: how many digits after the point are kept; negative: rounded to tens, hundreds, ...
+
+    Raises:
+        NotImplementedError: as of `round`.
+        RuntimeError: the tensor is a leaf that requires a gradient.
+    """
+    return copy_(self, round(self, decimals=decimals)) if decimals else round_to_even.op.inplace(self)
+
+
+Tensor.round_ = _round_

@@ -1,14 +1,11 @@
-"""Covariances, correlations, distances, and slices held to a norm."""
+"""Covariances and correlations."""
 from __future__ import annotations
 
 from ..dtypes import get_default_dtype
-from ..layout import wrap_dim
 from ..tensor import Tensor
 from . import arithmetic, bounds, comparison, elementary, reduce
-from .assign import written_back
 from .copy import to_dtype
 from .op import method
-from .resize import into
 from .slicing import diagonal
 from .view import reshape, transpose, unsqueeze
 
@@ -100,67 +97,3 @@ def corrcoef(input) -> Tensor:
         return matrix / matrix
     deviation = elementary.sqrt(diagonal(matrix))
     return bounds.maximum(bounds.minimum(matrix / unsqueeze(deviation, 1) / unsqueeze(deviation, 0), 1), -1)
-
-
-@method
-def dist(input, other, p: float = 2) -> Tensor:
-    """The p-norm of the difference of two tensors.
-
-    Args:
-        input, other: of shapes that broadcast.
-        p: any number, as for `norm`.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.tensor([3., 4.]).dist(torch.tensor([0., 0.]))
-        tensor(5.)
-    """
-    return reduce.norm(input - other, p)
-
-
-@method
-def renorm(input, p, dim, maxnorm, *, out=None) -> Tensor:
-    """The tensor with those slices of a dimension whose p-norm is above `maxnorm` scaled down to it.
-
-    Args:
-        input: at least two dimensions, floating point or complex.
-        p: above 0.
-        dim: the dimension whose slices are held.
-        maxnorm: the largest norm a slice keeps, 0 or more.
-        out: a tensor to write the result to.
-
-    Raises:
-        RuntimeError: a p or a `maxnorm` out of range, or fewer than two dimensions.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.tensor([[3., 4.], [0., 1.]]).renorm(2, 0, 1.0)
-        tensor([[0.6000, 0.8000],
-                [0.0000, 1.0000]])
-    """
-    if p <= 0:
-        raise RuntimeError("renorm: non-positive-norm not supported")
-    if maxnorm < 0:
-        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
-    if input.layout.ndim < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.layout.ndim} dimensions")
-    dim = wrap_dim(dim, input.layout.ndim)
-    size = reduce.norm(input, p, tuple(d for d in range(input.layout.ndim) if d != dim), True)
-    result = input * arithmetic.where(comparison.gt(size, maxnorm), maxnorm / (size + 1e-7), 1)
-    return into(out, result)
-
-
-@method
-def renorm_(self, p, dim, maxnorm) -> Tensor:
-    """Scale those slices of a dimension of this tensor whose p-norm is above `maxnorm` down to it.
-
-    Args:
-        p, dim, maxnorm: as for `renorm`.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.tensor([[3., 4.], [0., 1.]]).renorm_(2, 0, 1.0)
-        tensor([[0.6000, 0.8000],
-                [0.0000, 1.0000]])
-    """
-    return written_back(self, renorm, p, dim, maxnorm)

@@ -1,4 +1,5 @@
-"""Vectors divided by their length along a dimension: a kernel forward and a kernel backward; other norms than 2 as a formula."""
+"""Vectors divided by their length along a dimension: a kernel forward and a kernel backward; other norms than 2 as a formula.
+Slices held to a norm."""
 from __future__ import annotations
 
 import math
@@ -8,13 +9,16 @@ from ..devices import cpu
 from ..dtypes import dtype as named
 from ..layout import Layout, wrap_dim
 from ..tensor import Tensor, empty
-from .arithmetic import div
+from .arithmetic import div, where
+from .assign import written_back
 from .backends import kernels
 from .bounds import clamp_low
+from .comparison import gt
 from .copy import contiguous
-from .op import new_plan_table
+from .op import method, new_plan_table
 from .reduce import norm
 from .reduction import SUM
+from .resize import into
 
 _plans = new_plan_table()
 
@@ -86,3 +90,51 @@ def _composed_gradient(grad, unit, length, plan):
     """(grad - unit * sum(grad * unit)) / length; the sum counts where the length is not held at eps."""
     along = SUM.run(grad * unit, plan.axis, True) * (length.detach() > plan.eps)
     return div(grad - unit * along, length)
+
+
+@method
+def renorm(input, p, dim, maxnorm, *, out=None) -> Tensor:
+    """The tensor with those slices of a dimension whose p-norm is above `maxnorm` scaled down to it.
+
+    Args:
+        input: at least two dimensions, floating point or complex.
+        p: above 0.
+        dim: the dimension whose slices are held.
+        maxnorm: the largest norm a slice keeps, 0 or more.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: a p or a `maxnorm` out of range, or fewer than two dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[3., 4.], [0., 1.]]).renorm(2, 0, 1.0)
+        tensor([[0.6000, 0.8000],
+                [0.0000, 1.0000]])
+    """
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if input.layout.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.layout.ndim} dimensions")
+    dim = wrap_dim(dim, input.layout.ndim)
+    size = norm(input, p, tuple(d for d in range(input.layout.ndim) if d != dim), True)
+    result = input * where(gt(size, maxnorm), maxnorm / (size + 1e-7), 1)
+    return into(out, result)
+
+
+@method
+def renorm_(self, p, dim, maxnorm) -> Tensor:
+    """Scale those slices of a dimension of this tensor whose p-norm is above `maxnorm` down to it.
+
+    Args:
+        p, dim, maxnorm: as for `renorm`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[3., 4.], [0., 1.]]).renorm_(2, 0, 1.0)
+        tensor([[0.6000, 0.8000],
+                [0.0000, 1.0000]])
+    """
+    return written_back(self, renorm, p, dim, maxnorm)
