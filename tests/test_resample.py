@@ -99,6 +99,8 @@ def test_infinity_stays_where_it_is():
     x.requires_grad_()
     F.interpolate(x, size=2).backward(torch.tensor([[[math.inf, 1.0]]]))
     assert x.grad.tolist() == [[[math.inf, 0.0, 1.0, 0.0]]]
+    y = torch.tensor([[[math.inf, 1.0, 1.0, 1.0, 1.0]]])                       # regions of 2, 3 and 2
+    assert F.adaptive_avg_pool1d(y, 3).tolist() == [[[math.inf, 1.0, 1.0]]]
 
 
 def test_threads_agree():
