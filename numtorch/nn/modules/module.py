@@ -4,6 +4,7 @@ What it finds below itself is in members.py, moving and casting in conversion.py
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...tensor import Tensor
@@ -58,16 +59,19 @@ class Module(Members, Conversion, Hooks, State):
         own["_parameters"], own["_buffers"], own["_modules"] = {}, {}, {}
         own["_non_persistent_buffers_set"] = set()
 
-    def forward(self, *args):
-        """What calling the module computes. Subclasses define it, with whatever arguments they want.
+    if TYPE_CHECKING:
+        forward: Callable[..., Any]                      # subclasses take what they want
+    else:
+        def forward(self, *args):
+            """What calling the module computes. Subclasses define it, with whatever arguments they want.
 
-        Args:
-            args: those of the call.
+            Args:
+                args: those of the call.
 
-        Raises:
-            NotImplementedError: a module that does not define it.
-        """
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+            Raises:
+                NotImplementedError: a module that does not define it.
+            """
+            raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._hooks is None and not (_before or _after or _behind):
