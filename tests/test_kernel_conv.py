@@ -202,9 +202,11 @@ def test_gradients_are_adjoint(dtype, case):
         <= TOLERANCE[dtype] * scale * 2
 
 
+@pytest.mark.parametrize("form", [convlanes.DEEP, convlanes.ROWS, convlanes.ROWS_APART])
 @pytest.mark.parametrize("dtype, case", TABLE)
-def test_features_as_lanes(dtype, case):
-    """Of every shape, also those that others compute faster."""
+def test_features_as_lanes(dtype, case, form, monkeypatch):
+    """Of every shape, also those that others compute faster, in each form."""
+    monkeypatch.setattr(convlanes, "_form", lambda dtype, sums: form)
     x, w, g, b = operands(case, dtype, 7)
     shape, out, grad_x = convimage.geometry(*sizes(case)), Guarded(dtype, g.shape), Guarded(dtype, x.shape)
     if not shape.multiply_adds:

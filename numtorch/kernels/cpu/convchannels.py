@@ -19,7 +19,7 @@ from numpy import float32, inf, int64
 from .. import threads
 from ..intrinsics import as_pointer, local_array, offset
 from .convimage import aligned, clear, copy_vector, edges, index_table, kernel_for, micro, tile_names
-from .convlanes import store_turned
+from .convlaneloops import store_turned
 from .tile import transpose_tile
 
 T = float32                                              # these are bound by `tile_names`

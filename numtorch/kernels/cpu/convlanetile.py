@@ -1,6 +1,6 @@
-"""The LLVM vector IR of `convlanes.py`: sums for a few places with features as lanes, and their way back to planes.
+"""The LLVM vector IR of `convlaneloops.py`: sums for a few places with features as lanes, and their way back to planes.
 
-The Python twins are in `convlanes.py`. Imported only when a kernel must be compiled.
+The Python twins are in `convlaneloops.py`. Imported only when a kernel must be compiled.
 """
 from __future__ import annotations
 
@@ -26,18 +26,21 @@ class _Places:
         self.b, self.run, self.runs, self.vectors = builder, run, runs, vectors
         self.v = _Vectors(builder, element, width)
         (self.parts, self.part_step, self.depth, image, starts, stride, self.offsets, self.right, self.first, self.first_row,
-         self.lowest, self.out, self.out_row, self.result, self.plane, self.span) = operands
+         self.lowest, self.out, self.out_row, rows, self.result, self.plane, self.span) = operands
         b, size = builder, self.v.bytes
         self.bases = [b.ptrtoint(b.gep(image, [b.load(b.gep(starts, [_index(r)]))]), I64) for r in range(runs)]
+        self.rows = [b.load(b.gep(rows, [_index(r)])) for r in range(runs)]
         one = b.mul(stride, _index(size))
         self.strides = {n: _opaque(b, b.mul(one, _index(n))) for n in {_ADDRESSES[i][0] for i in range(run)}}
 
     def emit(self):
         b, v = self.b, self.v
-        first, row = [], self.first
-        for _ in range(self.runs * self.run):
-            first += [v.load(b.gep(row, [_index(j * v.width)])) for j in range(self.vectors)]
-            row = b.gep(row, [self.first_row])
+        first = []
+        for number in self.rows:
+            row = b.gep(self.first, [b.mul(number, self.first_row)])
+            for _ in range(self.run):
+                first += [v.load(b.gep(row, [_index(j * v.width)])) for j in range(self.vectors)]
+                row = b.gep(row, [self.first_row])
         entry, there, done = b.block, b.append_basic_block("parts"), b.append_basic_block("places")
         b.cbranch(b.icmp_signed(">", self.parts, _index(0)), there, done)
         b.position_at_end(there)
@@ -62,7 +65,8 @@ class _Places:
             value = b.select(b.fcmp_ordered("<", value, floor), v.zero, value)       # NaN passes through
             place, j = divmod(i, self.vectors)
             if j == 0:
-                to = b.gep(self.out, [b.mul(self.out_row, _index(place))])
+                r, within = divmod(place, self.run)
+                to = b.gep(self.out, [b.mul(self.out_row, b.add(self.rows[r], _index(within)))])
             v.store(value, b.gep(to, [_index(j * v.width)]))
 
     def _depth(self, first, start):
@@ -133,26 +137,26 @@ class _SlidingPlaces(_Places):
 
 @intrinsic(prefer_literal=True)
 def multiply_sliding(typing_context, longest, runs, width, run, parts, part_step, groups, image, starts, offsets, right, first,
-                     lowest, out, out_row):
+                     lowest, out, out_row, rows):
     tallest, number, lanes = [t.literal_value for t in (longest, runs, width)]
 
     def codegen(context, builder, signature, values):
         element = context.get_value_type(out.dtype)
-        run, parts, part_step, groups, image, starts, offsets, right, first, lowest, to, to_row = values[3:]
+        run, parts, part_step, groups, image, starts, offsets, right, first, lowest, to, to_row, numbers = values[3:]
         operands = [parts, part_step, groups, image, starts, _index(1), offsets, right, first, _index(0), lowest, to, to_row,
-                    None, None, None]
+                    numbers, None, None, None]
         _for_each_height(builder, run, tallest,
                          lambda height: _SlidingPlaces(builder, element, lanes, height, number, 1, operands).emit())
         return context.get_dummy_value()
 
     integer = types.int64
     return types.void(longest, runs, width, integer, integer, integer, integer, image, starts, offsets, right, first, out.dtype,
-                      out, integer), codegen
+                      out, integer, rows), codegen
 
 
 @intrinsic(prefer_literal=True)
 def multiply_places(typing_context, longest, runs, vectors, width, run, parts, part_step, depth, image, starts, stride, offsets,
-                    right, first, first_row, lowest, out, out_row, result, plane, span):
+                    right, first, first_row, lowest, out, out_row, rows, result, plane, span):
     tallest, number, columns, lanes = [t.literal_value for t in (longest, runs, vectors, width)]
 
     def codegen(context, builder, signature, values):
@@ -163,7 +167,7 @@ def multiply_places(typing_context, longest, runs, vectors, width, run, parts, p
 
     integer = types.int64
     return types.void(longest, runs, vectors, width, integer, integer, integer, integer, image, starts, integer, offsets, right,
-                      first, integer, out.dtype, out, integer, result, integer, integer), codegen
+                      first, integer, out.dtype, out, integer, rows, result, integer, integer), codegen
 
 
 @intrinsic(prefer_literal=True)

@@ -35,7 +35,7 @@ from .convimage import (
     sequence,
     tile_names,
 )
-from .convlanes import multiply_places
+from .convlaneloops import multiply_places
 from .convpanel import block_start
 from .tile import ACCUMULATE, multiply_tile, transpose_tile
 
@@ -73,9 +73,11 @@ def _turn_gradient(grad, places, rows, first, count, lanes, panel):
 def _add_products(image, depth, first, count, panel, lanes, totals, walk):
     """totals[r * run + i, lane] += sum over places of image * panel, for runs r of taps in a row of the kernel; of `count` places
     of plane `depth` from `first`, those where the taps are inside."""
-    starts, run, step, end_run = local_array(int64, 4), walk[T_RUN], walk[T_STEP], walk[T_END_RUN]
+    starts, rows, run, step, end_run = local_array(int64, 4), local_array(int64, 4), walk[T_RUN], walk[T_STEP], walk[T_END_RUN]
     row_starts, places = as_pointer(walk[T_STARTS], walk), offset(as_pointer(walk[T_OFFSETS], walk), depth * walk[T_PLANE])
     r = walk[T_FIRST_RUN]
+    for i in range(4):
+        rows[i] = i * run
     while r < end_run:
         taken = int64(2)
         if lanes == WIDTH or (run <= SHORT_RUN and end_run - r > 2):
@@ -94,13 +96,13 @@ def _add_products(image, depth, first, count, panel, lanes, totals, walk):
             continue
         if lanes == WIDTH:
             multiply_places(PLACES_A_RUN, 4, 1, WIDTH, run, int64(1), int64(0), here, image, starts, step, offsets, right, to,
-                            lanes, T(-inf), to, lanes, to, int64(0), int64(0))
+                            lanes, T(-inf), to, lanes, rows, to, int64(0), int64(0))
         elif taken == 4:
             multiply_places(SHORT_RUN, 4, 2, WIDTH, run, int64(1), int64(0), here, image, starts, step, offsets, right, to,
-                            lanes, T(-inf), to, lanes, to, int64(0), int64(0))
+                            lanes, T(-inf), to, lanes, rows, to, int64(0), int64(0))
         else:
             multiply_places(PLACES_A_RUN, 2, 2, WIDTH, run, int64(1), int64(0), here, image, starts, step, offsets, right, to,
-                            lanes, T(-inf), to, lanes, to, int64(0), int64(0))
+                            lanes, T(-inf), to, lanes, rows, to, int64(0), int64(0))
 
 
 def weight_totals(grad_out, x, workspace, walk):
