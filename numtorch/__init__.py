@@ -29,6 +29,7 @@ from .ops.addmm import addbmm, addmm, addmv, addr, baddbmm
 from .ops.contract import (bmm, chain_matmul, dot, matmul, mm, mv, outer)
 from .ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from .ops.assign import fill
+from .ops.bessel import i0
 from .ops.copy import clone
 from .ops.detach import detach
 from .ops.counting import arange, linspace, logspace, range_inclusive as range
@@ -94,7 +95,7 @@ from .ops.parts import (chunk, dsplit, hsplit, split, split_with_sizes, tensor_s
                         unsafe_split_with_sizes, vsplit)
 from .ops.replace import as_strided_scatter, diagonal_scatter, select_scatter, slice_scatter
 from .ops.slicing import as_strided, diagonal, narrow, narrow_copy, select, unfold
-from .ops.special import i0, igamma, igammac, mvlgamma
+from .ops.special import igamma, igammac, mvlgamma
 from .ops.statistics import corrcoef, cov
 from .ops.unitnorm import renorm
 from .ops.view import (broadcast_to, expand, flatten, movedim, permute, ravel, reshape, squeeze, swapaxes, swapdims, t, transpose,

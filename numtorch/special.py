@@ -1,5 +1,20 @@
 """`torch.special`: this file holds its names. What they compute is in ops/."""
 from .ops.activation import sigmoid as expit
+from .ops.bessel import (
+    bessel_j0,
+    bessel_j1,
+    bessel_y0,
+    bessel_y1,
+    i0,
+    i0e,
+    i1,
+    i1e,
+    modified_bessel_k0,
+    modified_bessel_k1,
+    scaled_modified_bessel_k0,
+    scaled_modified_bessel_k1,
+    spherical_bessel_j0,
+)
 from .ops.elementary import digamma, erf, erfc, erfinv, exp2, expm1, lgamma, log1p, polygamma, zeta
 from .ops.numbers import logit, sinc, xlogy
 from .ops.polynomials import (
@@ -18,16 +33,18 @@ from .ops.polynomials import (
 )
 from .ops.rounding import round
 from .ops.softmax import log_softmax, logsumexp, softmax
-from .ops.special import entr, erfcx, i0, i0e, i1, i1e, igamma, igammac, log_ndtr, mvlgamma, ndtr, ndtri, xlog1py
+from .ops.special import entr, erfcx, igamma, igammac, log_ndtr, mvlgamma, ndtr, ndtri, xlog1py
 
 gammaln, psi, gammainc, gammaincc, multigammaln = lgamma, digamma, igamma, igammac, mvlgamma
 modified_bessel_i0, modified_bessel_i1 = i0, i1
 
 __all__ = [
-    "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma", "entr",
-    "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln", "hermite_polynomial_h",
-    "hermite_polynomial_he", "i0", "i0e", "i1", "i1e", "laguerre_polynomial_l", "legendre_polynomial_p", "log1p", "log_ndtr",
-    "log_softmax", "logit", "logsumexp", "modified_bessel_i0", "modified_bessel_i1", "multigammaln", "ndtr", "ndtri",
-    "polygamma", "psi", "round", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u",
-    "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "sinc", "softmax", "xlog1py", "xlogy", "zeta",
+    "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t", "chebyshev_polynomial_u",
+    "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit",
+    "expm1", "gammainc", "gammaincc", "gammaln", "hermite_polynomial_h", "hermite_polynomial_he", "i0", "i0e", "i1", "i1e",
+    "laguerre_polynomial_l", "legendre_polynomial_p", "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp",
+    "modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1", "multigammaln", "ndtr", "ndtri",
+    "polygamma", "psi", "round", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "shifted_chebyshev_polynomial_t",
+    "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "sinc", "softmax",
+    "spherical_bessel_j0", "xlog1py", "xlogy", "zeta",
 ]

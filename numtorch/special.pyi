@@ -10,6 +10,14 @@ from numtorch.types import Dims as _Dims
 from numtorch.types import Operand as _Operand
 from numtorch.types import Scalar as _Scalar
 
+def bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The Bessel function of the first kind of order 0, elementwise: the solution of input f'' + f' = -input f with f(0) = 1; within 4 ulp,"""
+def bessel_j1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The Bessel function of the first kind of order 1, elementwise: less the derivative of `bessel_j0`; as accurate."""
+def bessel_y0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The Bessel function of the second kind of order 0, elementwise: -inf at 0, NaN below; as accurate as `bessel_j0`."""
+def bessel_y1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The Bessel function of the second kind of order 1, elementwise: -inf at 0, NaN below; as accurate as `bessel_j0`."""
 def chebyshev_polynomial_t(input: Tensor, n: _Any, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev's polynomial of the first kind of degree n, elementwise: cos(n acos(input)) for |input| <= 1."""
 def chebyshev_polynomial_u(input: Tensor, n: _Any, *, out: Tensor | None = None) -> Tensor:
@@ -72,6 +80,10 @@ def modified_bessel_i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of order 0, elementwise: the solution of input f'' + f' = input f with f(0) = 1; within 10 ulp."""
 def modified_bessel_i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of order 1, elementwise: the derivative of `i0`; within 10 ulp."""
+def modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The modified Bessel function of the second kind of order 0, elementwise: inf at 0, NaN below; within 8 ulp."""
+def modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The modified Bessel function of the second kind of order 1, elementwise: inf at 0, NaN below; within 8 ulp."""
 def multigammaln(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p, elementwise."""
 def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -84,6 +96,10 @@ def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Derivative of lgamma, gamma'(input) / gamma(input), elementwise; within 5 ulp above 0."""
 def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
     """The nearest integer, ties to even, elementwise; or the nearest number of so many decimals."""
+def scaled_modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """exp(input) times `modified_bessel_k0`, elementwise, which does not vanish for large input."""
+def scaled_modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """exp(input) times `modified_bessel_k1`, elementwise, which does not vanish for large input."""
 def shifted_chebyshev_polynomial_t(input: Tensor, n: _Any, *, out: Tensor | None = None) -> Tensor:
     """`chebyshev_polynomial_t` of 2 * input - 1, orthogonal on [0, 1]."""
 def shifted_chebyshev_polynomial_u(input: Tensor, n: _Any, *, out: Tensor | None = None) -> Tensor:
@@ -96,6 +112,8 @@ def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(pi input) / (pi input), and 1 for 0, elementwise."""
 def softmax(input: Tensor, dim: _Dims, dtype: _dtype | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension, computed from x - max(x)."""
+def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The spherical Bessel function of order 0, elementwise: sin(input) / input, 1 at 0."""
 def xlog1py(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """input * log1p(other), elementwise, and 0 where input is 0 and other is a number."""
 def xlogy(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:

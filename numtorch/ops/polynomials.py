@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ..tensor import Tensor
 from .arithmetic import UNORDERED
+from .part import Part
 from .pointwise import pointwise
-from .special import Part
 
 
 @Part

@@ -1,134 +1,21 @@
-"""Records of `torch.special`: Bessel functions, incomplete gamma functions, the normal distribution's functions.
+"""Records of `torch.special`: incomplete gamma functions, the normal distribution's functions.
 
-Sums and continued fractions: Abramowitz and Stegun, "Handbook of mathematical functions", 6.5, 7.1 and 9.6-9.7.
+Sums and continued fractions: Abramowitz and Stegun, "Handbook of mathematical functions", 6.5 and 7.1.
 """
 from __future__ import annotations
 
 import math
 
 from ..autograd.graph import recording
-from ..kernels.binding import ScalarBody
 from ..tensor import Tensor
 from .arithmetic import FLOATS, UNORDERED, where
 from .elementary import PI, erfc, exp, lgamma, log, log1p, sqrt
 from .op import method, result_type
+from .part import Part
 from .pointwise import pointwise
 from .resize import into
 
 SQRT2, SQRT_PI, SQRT_2PI = math.sqrt(2), math.sqrt(PI), math.sqrt(2 * PI)
-
-
-class Part:
-    """A function of scalars that formulas call, with loops that a formula may not have; its literals take the compute type too."""
-
-    def __init__(self, function):
-        self.function = function
-
-    def scalar(self, compute):
-        return ScalarBody(self.function, compute)
-
-
-# ---------------------------------------------------------------- modified Bessel functions
-@Part
-def bessel_series(x, order):
-    """The sum of (x / 2)^(2 k + order) / (k! (k + order)!), whose terms are all positive; for x below 20."""
-    half = x * 0.5
-    term = half if order == 1 else half * 0 + 1
-    total = term
-    k = 1
-    while k < 100:
-        term = term * half * half / (k * (k + order))
-        total = total + term
-        k += 1
-        if term < total * 1e-17 or x > 20:
-            break
-    return total
-
-
-@Part
-def bessel_tail(x, order):
-    """sqrt(2 pi x) exp(-x) times the function, for x from 20 on, where 25 terms of the asymptotic series leave 1e-17."""
-    u = where(x < 20, x * 0 + 1, 1 / (8 * x)) * 1
-    term = u * 0 + 1
-    total = term
-    k = 1
-    while k < 25:
-        term = term * u * ((2 * k - 1) * (2 * k - 1) - 4 * order) / k
-        total = total + term
-        k += 1
-        if x < 20:
-            break
-    return total
-
-
-@pointwise(kind="float", cost=60, refuses=UNORDERED)
-def i0e(x):
-    """exp(-|x|) times the modified Bessel function of order 0, elementwise, which does not overflow.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.special.i0e(torch.tensor([0., 1., 100.]))
-        tensor([1.0000, 0.4658, 0.0399])
-    """
-    return where(abs(x) < 20, bessel_series(abs(x), 0) * exp(-abs(x)), bessel_tail(abs(x), 0) / sqrt(2 * PI * abs(x)))
-
-
-@pointwise(kind="float", cost=60, refuses=UNORDERED)
-def i1e(x):
-    """exp(-|x|) times the modified Bessel function of order 1, elementwise, which does not overflow.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.special.i1e(torch.tensor([0., 1., 100.]))
-        tensor([0.0000, 0.2079, 0.0397])
-    """
-    size = where(abs(x) < 20, bessel_series(abs(x), 1) * exp(-abs(x)), bessel_tail(abs(x), 1) / sqrt(2 * PI * abs(x)))
-    return where(x < 0, -size, size)
-
-
-@pointwise(kind="float", cost=60, refuses=UNORDERED)
-def i0(x):
-    """The modified Bessel function of order 0, elementwise: the solution of x f'' + f' = x f with f(0) = 1; within 10 ulp.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.special.i0(torch.tensor([0., 1., -2.]))
-        tensor([1.0000, 1.2661, 2.2796])
-    """
-    return where(abs(x) < 20, bessel_series(abs(x), 0), bessel_tail(abs(x), 0) / sqrt(2 * PI * abs(x)) * exp(abs(x)))
-
-
-@pointwise(kind="float", cost=60, refuses=UNORDERED)
-def i1(x):
-    """The modified Bessel function of order 1, elementwise: the derivative of `i0`; within 10 ulp.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.special.i1(torch.tensor([0., 1., -2.]))
-        tensor([ 0.0000,  0.5652, -1.5906])
-    """
-    size = where(abs(x) < 20, bessel_series(abs(x), 1), bessel_tail(abs(x), 1) / sqrt(2 * PI * abs(x)) * exp(abs(x)))
-    return where(x < 0, -size, size)
-
-
-@i0.derivative
-def _(grad, x):
-    return grad * i1(x)
-
-
-@i1.derivative
-def _(grad, x, out):
-    return grad * where(x == 0, 0.5, i0(x) - out / where(x == 0, 1, x))
-
-
-@i0e.derivative
-def _(grad, x, out):
-    return grad * (i1e(x) - where(x < 0, -out, out))
-
-
-@i1e.derivative
-def _(grad, x, out):
-    return grad * where(x == 0, 0.5, i0e(x) - out * (where(x < 0, -1, 1) + 1 / where(x == 0, 1, x)))
 
 
 # ---------------------------------------------------------------- incomplete gamma functions

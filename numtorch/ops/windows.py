@@ -12,10 +12,10 @@ from ..dtypes import float64, get_default_dtype
 from ..tensor import Tensor
 from .arithmetic import abs as absolute
 from .arithmetic import add, mul, sub
+from .bessel import i0
 from .counting import arange
 from .creation import full, ones
 from .elementary import cos, sqrt
-from .special import i0
 
 
 def _angles(name, window_length, periodic, dtype, device):
