@@ -78,7 +78,7 @@ from .product import (
     split,
     tile_pitch,
 )
-from .tile import ACCUMULATE, ASK_ROWS, COLUMN_BIAS, RELU, ROW_BIAS, SCALE, host_tile, multiply_tile, tile_height
+from .tile import ACCUMULATE, ASK_ROWS, COLUMN_BIAS, RELU, ROW_BIAS, SCALE, ask_line, host_tile, multiply_tile, tile_height
 
 T = float32                                              # bound by compile_kernel, like the names below
 MR, NV, W, NR, MASKED, LEFT = 14, 2, 16, 32, 1, 16
@@ -120,11 +120,14 @@ def _block_flags(flags, start, thick, depth):
 
 
 # ---------------------------------------------------------------- blocks
-def _multiply_block(packing, tallest, rows, columns, depth, left, left_row, left_column, packed_left, right, right_row,
-                    packed_from, packed_right, out, out_row, alpha, beta, bias, flags, sums):
+def _multiply_block(packing, tallest, rows, columns, depth, left, left_row, left_column, packed_left, coming, coming_rows,
+                    coming_depth, right, right_row, packed_from, packed_right, out, out_row, alpha, beta, bias, flags, sums):
     """A block of rows of A times a block of columns of B, tile by tile: down the panels, or along the rows. The columns before
-    `packed_from` are read where B lies."""
+    `packed_from` are read where B lies. `coming` is what of A will be packed next: each tile asks for some steps of its depth (four
+    tenths of what packing it took: 2048^3 of float32 with A transposed 52.4 ms instead of 53.0)."""
     left_packed, along_rows = packing & (PACK_LEFT | PACK_TILES), packing & ALONG_ROWS
+    tiles = (columns + (NR - 1)) // NR * ((rows + (MR - 1)) // MR)
+    asked, each = int64(0), (coming_depth + tiles - 1) // tiles
     i, j, tile = int64(0), int64(0), int64(0)
     height = tile_height(rows, tallest)
     while i < rows and j < columns:
@@ -140,6 +143,10 @@ def _multiply_block(packing, tallest, rows, columns, depth, left, left_row, left
         next_height = height if next_i == i else tile_height(rows - next_i, tallest)
         if BY_TILES and packing & PACK_TILES and j == 0:
             pack_left(offset(left, i * left_row), left_row, left_column, height, depth, packed_left)
+        for k in range(asked, min(asked + each, coming_depth)):
+            for r in range(0, coming_rows + (W - 1), W):
+                ask_line(offset(coming, k * left_column + r))
+        asked += each
         this_left = packed_left if packing & PACK_TILES else offset(left, tile * LEFT * depth if left_packed else i * left_row)
         in_place = j < packed_from
         _tile(height, depth, this_left, int64(1) if left_packed else left_row, int64(LEFT) if left_packed else left_column,
@@ -159,6 +166,7 @@ def _blocked(a, b, c, bias, workspace, walk):
     packed_right = offset(workspace, walk[RIGHT_SPACE])
     sums = offset(workspace, walk[SUM_SPACE])
     packing = walk[PACKING]
+    asks = packing & PACK_LEFT and a_row == 1
     for index in range(walk[BATCH]):
         this_left = offset(left, index * walk[A_BATCH])
         this_right = offset(right, index * walk[B_BATCH])
@@ -181,8 +189,13 @@ def _blocked(a, b, c, bias, workspace, walk):
                     if packing & PACK_LEFT:
                         pack_rows(left_block, a_row, a_column, high, thick, packed_left)
                         left_block = packed_left
+                    next_ic, next_pc = ic + high, pc
+                    if next_ic >= rows:
+                        next_ic, next_pc = int64(0), pc + thick
                     this_bias = offset(workspace, ic if flags & ROW_BIAS else jc)
                     _multiply_block(packing, walk[TALLEST], high, width, thick, left_block, a_row, a_column, packed_left,
+                                    offset(this_left, next_ic * a_row + next_pc * a_column),
+                                    min(rows - next_ic, walk[ROW_BLOCK]), min(depth - next_pc, thick) if asks else int64(0),
                                     right_block, b_row, packed_from, packed_right, offset(out, ic * c_row + jc), c_row, alpha,
                                     block_beta, this_bias, block_flags, sums)
                 pc += max(thick, int64(1))
@@ -221,9 +234,10 @@ def _staged(a, b, c, bias, workspace, walk):
                                packed_left)
                     packed_from = int64(0) if walk[PACKING] & PACK_RIGHT else whole
                     _multiply_block(walk[PACKING], walk[TALLEST], high, whole, steps, packed_left,
-                                    int64(1) if turned else left_pitch, high if turned else int64(1), packed_left, packed_right,
-                                    right_pitch, packed_from, packed_right, offset(sums, ic * pitch), pitch, T(1), T(1), workspace,
-                                    int64(ACCUMULATE if pc > 0 else 0), sums)
+                                    int64(1) if turned else left_pitch, high if turned else int64(1), packed_left, packed_left,
+                                    int64(0), int64(0), packed_right, right_pitch, packed_from, packed_right,
+                                    offset(sums, ic * pitch), pitch, T(1), T(1), workspace, int64(ACCUMULATE if pc > 0 else 0),
+                                    sums)
                 pc += max(thick, int64(1))
             this_bias = offset(workspace, jc if flags & COLUMN_BIAS else 0)
             finish(sums, pitch, offset(out, jc * walk[C_COLUMN]), c_row, walk[C_COLUMN], rows, width, alpha, beta, this_bias,

@@ -28,6 +28,13 @@ def _no_unrolling(module):
     return loop
 
 
+def _prefetch(builder, pointer, write, level=1):
+    byte = ir.IntType(8).as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [byte, I32, I32, I32])
+    prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(prefetch, [builder.bitcast(pointer, byte), *(ir.Constant(I32, x) for x in (write, 4 - level, 1))])
+
+
 class _Vectors:
     """Loads, stores and arithmetic on <width x element> at a builder, of floats or of integers, which wrap around."""
 
@@ -127,11 +134,6 @@ class _Tile:
         """The row of A and C behind row i of the tile: an odd height repeats its last row, and stores it twice."""
         return _index(i) if i < self.rows - 1 else self.last
 
-    def _prefetch(self, pointer, write):
-        byte = ir.IntType(8).as_pointer()
-        prefetch = self.v.declare("llvm.prefetch.p0", ir.VoidType(), [byte, I32, I32, I32])
-        self.b.call(prefetch, [self.b.bitcast(pointer, byte), *(ir.Constant(I32, x) for x in (write, 3, 1))])
-
     def _opaque(self, value):
         """The same value, about which LLVM knows nothing: it would turn the rows' addresses into one chain of additions,
         as long as the multiply-adds it feeds (157 instead of 172 GF/s)."""
@@ -186,11 +188,11 @@ class _Tile:
         bases, (right, out, coming), sums, remaining = phis[:groups], phis[groups:groups + 3], phis[groups + 3:-1], phis[-1]
         row = [v.load(b.gep(right, [_index(j * self.width)])) for j in range(self.vectors)]
         for j in range(self.vectors):
-            self._prefetch(b.gep(right, [b.add(self.ahead, _index(j * self.width))]), 0)
+            _prefetch(b, b.gep(right, [b.add(self.ahead, _index(j * self.width))]), 0)
             if last:
-                self._prefetch(b.gep(out, [_index(j * self.width)]), 1)
+                _prefetch(b, b.gep(out, [_index(j * self.width)]), 1)
         if self.asks:                                    # a line a step: 14 rows of float32 are 7/8 of one, of float64 two
-            self._prefetch(coming, 0)
+            _prefetch(b, coming, 0)
             coming = b.gep(coming, [_index(self.width)])
         new = []
         for i in range(self.rows):
@@ -325,6 +327,15 @@ def copy_row(typing_context, vectors, width, masked, source, present, out):
         return context.get_dummy_value()
 
     return types.void(vectors, width, masked, source, types.int64, source), codegen
+
+
+@intrinsic
+def ask_line(typing_context, where):
+    def codegen(context, builder, signature, values):
+        _prefetch(builder, values[0], 0, level=2)
+        return context.get_dummy_value()
+
+    return types.void(where), codegen
 
 
 # ---------------------------------------------------------------- transposes

@@ -111,6 +111,10 @@ def _copy_row(vectors, width, masked, source, present, out):
         out[j] = source[j] if j < present else 0
 
 
+def _ask_line(where):
+    """Have the cache line of `where`, which need not exist, fetched into the second-level cache."""
+
+
 def _micro(twin, name):
     twin.__name__ = name
     return Intrinsic(twin, module="numtorch.kernels.cpu.microkernel")
@@ -119,3 +123,4 @@ def _micro(twin, name):
 multiply_tile = _micro(_multiply_tile, "multiply_tile")
 transpose_tile = _micro(_transpose_tile, "transpose_tile")
 copy_row = _micro(_copy_row, "copy_row")
+ask_line = _micro(_ask_line, "ask_line")
