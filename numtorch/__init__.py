@@ -50,11 +50,13 @@ from .ops.factorise import old_svd as svd
 from .ops.floats import frexp, nextafter
 from .ops.fourier import istft, stft
 from .ops.gather import index_add, index_copy, index_fill, index_select, put, take
+from .ops.householder import geqrf, orgqr, ormqr
 from .ops.index import index_put
 from .ops.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, column_stack, dstack, hstack, meshgrid, stack,
                        vstack)
 from .ops.rearrange import (channel_shuffle, flip, fliplr, flipud, pixel_shuffle, pixel_unshuffle, repeat_interleave, roll, rot90,
                             tile)
+from .ops.lowrank import pca_lowrank, svd_lowrank
 from .ops.triangle import block_diag, diag, diag_embed, diagflat, trace, tril, tril_indices, triu, triu_indices
 from .ops.matrices import matrix_exp, matrix_power
 from .ops.solve import cholesky_inverse, cholesky_solve, inverse, logdet, pinverse, triangular_solve

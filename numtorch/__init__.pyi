@@ -18,6 +18,7 @@ from numtorch import special as special
 from numtorch import utils as utils
 from numtorch.attached import AminMax as _AminMax
 from numtorch.attached import Frexp as _Frexp
+from numtorch.attached import Geqrf as _Geqrf
 from numtorch.attached import Histogram as _Histogram
 from numtorch.attached import OldQR as _OldQR
 from numtorch.attached import OldSVD as _OldSVD
@@ -511,6 +512,8 @@ def ge(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """input >= other, elementwise; no comparison with NaN holds."""
 def gelu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input * Phi(input), with Phi the normal distribution function (Hendrycks and Gimpel 2016)."""
+def geqrf(input: Tensor, *, out: _Any = None) -> _Geqrf:
+    """The QR factorisation as LAPACK leaves it: R, and below it the reflections whose product is Q."""
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The products of every element of one vector with every element of another, as a matrix."""
 def get_default_device() -> _device:
@@ -887,10 +890,16 @@ def ones(*shape: _Dims, size: _Dims | None = None, dtype: _dtype | None = None, 
     """A tensor of ones."""
 def ones_like(input: Tensor, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
     """Ones, with the shape, dtype, device and dense strides of another tensor."""
+def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """`torch.linalg.householder_product` under its older name."""
+def ormqr(input: Tensor, tau: _Any, other: _Operand, left: _bool = True, transpose: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The square matrix Q, a product of Householder reflections, times another, without Q being written."""
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The products of every element of one vector with every element of another, as a matrix."""
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension."""
+def pca_lowrank(A: Tensor, q: _Operand | None = None, center: _bool = True, niter: _int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    """The principal components of rows: `svd_lowrank` of A less the mean of its rows."""
 def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
     """The p-norms of the differences of every two rows of a matrix."""
 def permute(input: Tensor, *order: _Dims, dims: _Dims | None = None) -> Tensor:
@@ -1109,6 +1118,8 @@ def sum(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis
     """The sum of all elements, or along dimensions. Its gradient is the result's, expanded."""
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: _Any = None) -> _OldSVD:
     """U, S and V (not its adjoint, as `torch.linalg.svd` gives)."""
+def svd_lowrank(A: Tensor, q: _Operand = 6, niter: _Any = 2, M: _Any = None) -> tuple[Tensor, Tensor, Tensor]:
+    """U, S and V with A about U diag(S) V^H, of a rank that is much below A's extents."""
 def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
     """Two dimensions swapped: `transpose` with NumPy's names."""
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:

@@ -532,6 +532,8 @@ class Attached:
         """In-place form of `ge`: writes the result into this tensor and returns it."""
     def geometric_(self, p: _Scalar, *, generator: _Generator | None = None) -> Tensor:
         """Fill with the number of trials up to the first success, from 1 on; returns this tensor."""
+    def geqrf(self, *, out: _Any = None) -> Geqrf:
+        """The QR factorisation as LAPACK leaves it: R, and below it the reflections whose product is Q."""
     def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The products of every element of one vector with every element of another, as a matrix."""
     @property
@@ -972,6 +974,10 @@ class Attached:
         """In-place form of `ne`: writes the result into this tensor and returns it."""
     def numpy(self, *, force: _bool = False) -> _ndarray[_Any, _Any]:
         """A NumPy array over the same memory."""
+    def orgqr(self, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """`torch.linalg.householder_product` under its older name."""
+    def ormqr(self, tau: _Any, other: _Operand, left: _bool = True, transpose: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """The square matrix Q, a product of Householder reflections, times another, without Q being written."""
     def outer(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The products of every element of one vector with every element of another, as a matrix."""
     @property
@@ -1307,6 +1313,10 @@ class FactorsEx(_NamedTuple):
 class Frexp(_NamedTuple):
     mantissa: Tensor
     exponent: Tensor
+
+class Geqrf(_NamedTuple):
+    a: Tensor
+    tau: Tensor
 
 class Histogram(_NamedTuple):
     hist: Tensor

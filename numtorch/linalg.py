@@ -1,6 +1,7 @@
 """`torch.linalg`: this file holds its names. What they compute is in ops/factorise.py, solve.py, lu.py and matrices.py."""
 from .ops.contract import matmul
 from .ops.factorise import cholesky, cholesky_ex, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
+from .ops.householder import householder_product
 from .ops.lapack import LinAlgError
 from .ops.lu import inv_ex, lu, lu_factor, lu_factor_ex, lu_solve, solve_ex
 from .ops.matrices import (
@@ -22,7 +23,8 @@ from .ops.matrices import linalg_norm as norm
 from .ops.solve import det, inv, lstsq, pinv, slogdet, solve, solve_triangular
 
 __all__ = [
-    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
+    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
+    "householder_product", "inv",
     "inv_ex", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power",
     "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals",
     "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",

@@ -43,6 +43,8 @@ def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues of square matrices."""
 def eigvalsh(A: Tensor, UPLO: _str = 'L', *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues of symmetric or Hermitian matrices, rising."""
+def householder_product(A: Tensor, tau: _Any, *, out: Tensor | None = None) -> Tensor:
+    """The first columns of a product of Householder reflections: Q of what `geqrf` gives."""
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverses of square matrices."""
 def inv_ex(A: Tensor, *, check_errors: _bool = False, out: _Any = None) -> _InverseEx:

@@ -97,6 +97,8 @@ ROWS = {
     "det": row(lambda x: x.det(), S), "slogdet": row(lambda x: x.slogdet()[1], S),
     "logdet": row(lambda x: (x @ x.mT).logdet(), S), "inverse": row(lambda x: x.inverse(), S),
     "pinverse": row(lambda x: x.pinverse(), M), "qr": row(lambda x: x.qr(), S), "svd": row(lambda x: x.svd()[1], M),
+    "orgqr": row(lambda x, t: a.orgqr(x, t), S, (2,)), "ormqr": row(lambda x, t, y: a.ormqr(x, t, y), S, V, (3, 2)),
+    "svd_lowrank": row(lambda x: a.svd_lowrank(x, 2)[1], M), "pca_lowrank": row(lambda x: a.pca_lowrank(x, 1)[1], M),
     "cholesky": row(lambda x: (x @ x.mT + EYE).cholesky(), S),
     "cholesky_inverse": row(lambda x: a.cholesky_inverse(x.tril() + EYE), S),
     "cholesky_solve": row(lambda x, y: a.cholesky_solve(y, x.tril() + EYE), S, (3, 2)),
@@ -283,7 +285,7 @@ WITHOUT_GRADIENT = frozenset("""
     make one_hot legacy_reduction paired_loss reduced reduced_terms wrap_dim
     backward bool byte char cuda int long short data_ptr dim element_size get_device is_conj is_contiguous is_inference is_signed item ndimension nelement new_empty
     new_full new_ones new_tensor new_zeros numpy register_hook register_post_accumulate_grad_hook retain_grad size storage_offset stride tolist
-    untyped_storage
+    untyped_storage geqrf
 """.split())
 # What random ones keep is drawn anew by each call: the tests of dropout compare with the mask. Casts to fewer digits are `to`'s row.
 UNTRIED = frozenset("""
