@@ -1,7 +1,7 @@
 """The LLVM vector IR that convolution needs beside the matrix micro-kernel of `microkernel.py`.
 
-The Python twins are in `convimage.py`, `convwindow.py`, `convchannels.py`, `convcolumns.py` and `convwinograd.py`. Imported only
-when a kernel must be compiled.
+The Python twins are in `convimage.py`, `convwindow.py`, `convchannels.py`, `convcolumns.py`, `convunfold.py` and `convwinograd.py`.
+Imported only when a kernel must be compiled.
 """
 from __future__ import annotations
 
@@ -55,6 +55,24 @@ def scatter_pairs(typing_context, width, source, out, count):
             v.store(spread, b.gep(out, [_index(start)]), b.and_(evens, v.first(present, start)))
         return context.get_dummy_value()
     return types.void(width, source, out, types.int64), codegen
+
+
+@intrinsic(prefer_literal=True)
+def merge_pairs(typing_context, width, even, odd, start, out, count):
+    lanes = width.literal_value
+
+    def codegen(context, builder, signature, values):
+        b, (_, even, odd, start, out, count) = builder, values
+        v = _Vectors(b, context.get_value_type(signature.args[4].dtype), lanes)
+        mask, shift = v.first(count, 0), v.splat(start)
+        evens, odds = (b.fadd(v.load(source, mask), shift) for source in (even, odd))
+        doubled = b.mul(count, _index(2))
+        for first in (0, lanes):
+            picks = [(first + lane) // 2 + lane % 2 * lanes for lane in range(lanes)]
+            both = b.shuffle_vector(evens, odds, ir.Constant(ir.VectorType(I32, lanes), picks))
+            v.store(both, b.gep(out, [_index(first)]), v.first(doubled, first))
+        return context.get_dummy_value()
+    return types.void(width, even, odd, out.dtype, out, types.int64), codegen
 
 
 def _for_each_height(builder, value, tallest, emit):

@@ -19,8 +19,8 @@ from .. import threads
 from ..intrinsics import as_pointer, local_array, offset
 from .convaxes import gradient_axis
 from .convcolumns import sum_pieces
-from .convimage import aligned, index_table, scatter_run, sequence, strided_run
-from .convproduct import FEW_PLACES, PLACES, copy_in_parts, gather_planes, gradient_product, planes, scatter_planes
+from .convimage import aligned, index_table, micro, scatter_run, sequence, strided_run
+from .convproduct import FEW_PLACES, PLACES, copy_in_parts, cuts_patches, gather_planes, gradient_product, planes, scatter_planes
 from .gemm import plan_gemm
 from .tile import copy_row
 from .window import end_inside, first_inside
@@ -32,6 +32,7 @@ BLOCK_BYTES = 1 << 20                                    # of a copied block, in
 ALL_LANES = -1                                           # of a piece
 MOST_TAPS = 1024                                         # that may meet in a place of the input
 FEW_CHANNELS = 4
+LEAST_FEATURES = 4                                       # whose product pays for the copy of patches
 MARGIN = 32                                              # elements around scratch memory that whole vectors may reach
 
 # The descriptor: the units first..end, images of a block, the pitch of its rows; then for each of three dimensions the sizes, the
@@ -148,6 +149,44 @@ def fold_taps(sums, bias, x, walk):
                     scatter_run(run, to, step, count)
 
 
+def _merge_pairs(width, even, odd, start, out, count):
+    """out[2 * i] = start + even[i] and out[2 * i + 1] = start + odd[i] for i < count, at most `width` (a literal)."""
+    for i in range(min(count, width)):
+        out[2 * i], out[2 * i + 1] = start + even[i], start + odd[i]
+
+
+merge_pairs = micro(_merge_pairs, "merge_pairs")
+
+
+def merge_taps(sums, bias, x, walk):
+    """As `fold_taps` for patches two columns wide, of which no two meet: each place of the input takes what its tap has. For planes
+    first..end of (image, channel, plane)."""
+    deep, down, wide = offset(walk, DIM), offset(walk, DIM + DIM_WORDS), offset(walk, DIM + 2 * DIM_WORDS)
+    planes, lines, columns = deep[OUT_END] - deep[OUT_FIRST], down[OUT_END] - down[OUT_FIRST], wide[OUT_END] - wide[OUT_FIRST]
+    x_planes, pitch = deep[X_END] - deep[X_FIRST], walk[PITCH]
+    for unit in range(walk[FIRST], walk[END]):
+        z, rest = deep[X_FIRST] + unit % x_planes, unit // x_planes
+        image, channel = rest // walk[CHANNELS], rest % walk[CHANNELS]
+        plane, tap = z // deep[STRIDE] - deep[OUT_FIRST], channel * walk[TAPS] + z % deep[STRIDE] * down[KERNEL] * 2
+        source = offset(sums, tap * pitch + (image * planes + plane) * lines * columns)
+        out = offset(x, (rest * deep[SIZE] + z) * down[SIZE] * wide[SIZE])
+        shift, row, tap_y = bias[channel] if walk[HAS_BIAS] != 0 else T(0), int64(0), int64(0)
+        for y in range(down[X_FIRST], down[X_END]):
+            line, end = offset(out, y * wide[SIZE]), wide[X_FIRST]
+            if plane < planes and row < lines:
+                even = offset(source, tap_y * 2 * pitch + row * columns)
+                odd, to = offset(even, pitch), offset(line, end)
+                for i in range(0, columns, WIDTH):
+                    merge_pairs(WIDTH, offset(even, i), offset(odd, i), shift, offset(to, 2 * i), columns - i)
+                end += 2 * columns
+            for i in range(end, wide[X_END]):
+                line[i] = shift
+            tap_y += 1
+            if tap_y == down[STRIDE]:
+                tap_y = int64(0)
+                row += 1
+
+
 # ---------------------------------------------------------------- planning
 class _Block(NamedTuple):
     """Images first_image.. (so many), and which places of the output along each dimension."""
@@ -183,6 +222,12 @@ def suits(shape):
     return shape.groups == 1 and shape.taps <= MOST_TAPS
 
 
+def cuts_pairs(shape):
+    """Whether the kernel cuts the input into patches two columns wide, which need not be added up: 256 x 32 x 32 by 2 x 2 from 512
+    went at 98 GF/s as features in lanes and goes at 150, 16 x 32 x 64 x 64 by 2 x 2 x 2 from 32 at 45 and 80."""
+    return cuts_patches(shape) and shape.kernel[2] == 2
+
+
 def pays_forward(dtype, shape):
     """Of strides, whose other forms read or copy lines for little: 512 x 799 by 512 x 2 in steps of 2 went at 112 GF/s and goes at
     154, by 3 in float64 at 40 and 68; kernels of 2 x 2 as large as their stride at 100 and 118. Of planes only float64 gains."""
@@ -201,6 +246,8 @@ def pays_input_grad(shape):
     if not suits(shape):
         return False
     places = shape.images * shape.places
+    if cuts_pairs(shape):
+        return shape.features >= LEAST_FEATURES
     if shape.channels <= FEW_CHANNELS:
         return shape.features >= 16 and places >= 32
     far = shape.stride[2] > 2 or shape.out[0] == shape.out[1] == 1       # of planes in steps of 2, features as lanes gain from 196
@@ -269,13 +316,17 @@ class _Unfolded:
     def fold(self, block, bias):
         def make():
             reached = [_reached(self.shape, block, axis) for axis in range(3)]
+            planes, lines = (end - first for first, end, _ in reached[:2])
+            units = block.images * self.shape.channels * planes
+            if cuts_pairs(self.shape):
+                return copy_in_parts(merge_taps, self.dtype, units, self.depth * block.count, 3,
+                                     self.descriptor(block, reached, bias=bias))
             axis = gradient_axis(*(getattr(self.shape, name)[2] for name in ("size", "kernel", "stride", "padding", "dilation",
                                                                              "out")))
             entries = index_table([(tap, source + axis.shifts[first + i]) for first, count, source in axis.classes
                                    for i, tap in enumerate(axis.taps[first:first + count])] or [(0, 0)])
             classes = index_table([*(first for first, _, _ in axis.classes), len(axis.taps)])
-            lines = block.images * self.shape.channels * math.prod(end - first for first, end, _ in reached[:2])
-            prepared = copy_in_parts(fold_taps, self.dtype, lines, self.depth * block.count, 3,
+            prepared = copy_in_parts(fold_taps, self.dtype, units * lines, self.depth * block.count, 3,
                                      self.descriptor(block, reached, (entries.ctypes.data, classes.ctypes.data), bias))
             return threads.Prepared(prepared.call, prepared.walk, 0, (prepared, entries, classes))
         return self.once(("fold", *block[1:]), make), "{sums}, bias, {grad_x}"
