@@ -121,7 +121,7 @@ arccos, arcsin, arctan, arctan2, arcsinh, arccosh, arctanh, fix, clip = acos, as
 moveaxis, ger, concat, concatenate, row_stack = movedim, outer, cat, cat, vstack
 inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141592653589793, 2.718281828459045, None
 
-_SUBMODULES = ("nn", "optim", "data", "utils", "cuda", "linalg", "fft", "special", "random")
+_SUBMODULES = ("nn", "optim", "data", "utils", "cuda", "linalg", "fft", "special", "random", "serialization")
 
 
 # Functions of nn.functional that PyTorch also has here, and in-place forms that it has as functions: found when asked for.
@@ -133,6 +133,7 @@ _IN_PLACE = frozenset("""abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsi
     expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_
     rad2deg_ reciprocal_ relu_ resize_as_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_
 """.split())
+_FILES = frozenset(("load", "save"))                       # of serialization.py
 _METHODS = frozenset("adjoint get_device is_conj is_inference is_signed resolve_conj resolve_neg".split())
 
 
@@ -141,6 +142,8 @@ def __getattr__(name):
         return _importlib.import_module(f"{__name__}.{name}")
     if name in _FUNCTIONAL:
         return getattr(_importlib.import_module(f"{__name__}.nn.functional"), name)
+    if name in _FILES:
+        return getattr(_importlib.import_module(f"{__name__}.serialization"), name)
     if name in _IN_PLACE or name in _METHODS:
         return getattr(Tensor, name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

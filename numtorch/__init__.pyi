@@ -14,6 +14,7 @@ from numtorch import linalg as linalg
 from numtorch import nn as nn
 from numtorch import optim as optim
 from numtorch import random as random
+from numtorch import serialization as serialization
 from numtorch import special as special
 from numtorch import utils as utils
 from numtorch.attached import AminMax as _AminMax
@@ -49,6 +50,7 @@ from numtorch.ops.pair import Pair as _Pair
 from numtorch.tensor import Tensor as Tensor
 from numtorch.types import Device as _Device
 from numtorch.types import Dims as _Dims
+from numtorch.types import FileLike as _FileLike
 from numtorch.types import Operand as _Operand
 from numtorch.types import Scalar as _Scalar
 from numtorch.types import TensorOrTensors as _TensorOrTensors
@@ -685,6 +687,8 @@ def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of |gamma(input)|, elementwise: infinite at 0 and the integers below; within 3 ulp above 0."""
 def linspace(start: _Scalar, end: _Operand, steps: _Scalar, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
     """`steps` values from `start` to `end`, both included, evenly spaced."""
+def load(f: _FileLike, map_location: _Any = None, pickle_module: _Any = None, *, weights_only: _bool | None = None, mmap: _bool | None = None, **pickle_load_args: _Any) -> _Any:
+    """Read what `save` wrote, here or in PyTorch (from 1.6 on)."""
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Natural logarithm, elementwise: minus infinity of 0, NaN below."""
 def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1016,6 +1020,8 @@ def rsqrt_(input: Tensor) -> Tensor:
     """In-place form of `rsqrt`: writes the result into this tensor and returns it."""
 def rsub(input: Tensor, other: _Operand, *, alpha: _Operand = 1) -> Tensor:
     """other - alpha * input, elementwise."""
+def save(obj: _Any, f: _FileLike, pickle_module: _Any = None, pickle_protocol: _int = 2, _use_new_zipfile_serialization: _bool = True) -> None:
+    """Write an object with tensors in it to a file, which PyTorch reads too."""
 def scalar_tensor(s: _Any, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A 0-dim tensor holding a number."""
 def scatter(self: Tensor, dim: _Dims, index: Tensor, src: _Operand | None = None, value: _Operand | None = None, *, reduce: _bool | _str | None = None, out: Tensor | None = None) -> Tensor:

@@ -1,7 +1,9 @@
 """What arguments are, for annotations: `torch.types.Number`, `Device` and so on. Stubs are written in these words (stubs.py)."""
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from typing import IO
 
 from .devices import device
 from .tensor import Tensor
@@ -12,5 +14,6 @@ Operand = Tensor | Scalar
 Device = device | str | int | None
 Dims = int | Sequence[int]
 TensorOrTensors = Tensor | Sequence[Tensor]
+FileLike = str | os.PathLike[str] | IO[bytes]
 
-__all__ = ["Device", "Dims", "Number", "Operand", "Scalar", "TensorOrTensors"]
+__all__ = ["Device", "Dims", "FileLike", "Number", "Operand", "Scalar", "TensorOrTensors"]

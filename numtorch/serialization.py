@@ -1,0 +1,434 @@
+"""Files of tensors: `torch.save` and `torch.load`, in the format of PyTorch's, so that each library reads the other's files.
+
+A file is a zip archive without compression: `data.pkl` holds the pickled object, where a tensor is a storage's number, its place in
+it, sizes and strides; `data/<number>` holds a storage's bytes, once for all tensors that share it. Tensors are pickled under the
+names of the functions that PyTorch builds them with, which `_MEANINGS` gives back. A list says what may be called while loading,
+unless `weights_only=False` trusts the file.
+"""
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import struct
+import zipfile
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .arrays import raw_array
+from .devices import cpu, device
+from .dtypes import dtype
+from .layout import Layout, Size
+from .nn.modules.state import StateDict
+from .nn.parameter import Buffer, Parameter
+from .tensor import Tensor, alias, lasting, wrap
+
+if TYPE_CHECKING:
+    from .types import FileLike
+
+DEFAULT_PROTOCOL = 2
+_UINT8 = dtype.by_name["uint8"]
+
+
+class _Named:
+    """Something of PyTorch's, pickled by its name."""
+
+    __slots__ = ("module", "name")
+
+    def __init__(self, module, name) -> None:
+        self.module, self.name = module, name
+
+    def __call__(self):
+        """Pickle asks for functions; this one is only named."""
+
+
+_V2, _V3 = _Named("torch._utils", "_rebuild_tensor_v2"), _Named("torch._utils", "_rebuild_tensor_v3")
+_PARAMETER = _Named("torch._utils", "_rebuild_parameter")
+_PARAMETER_WITH_STATE = _Named("torch._utils", "_rebuild_parameter_with_state")
+_OF_A_KIND = _Named("torch._tensor", "_rebuild_from_type_v2")
+_UNTYPED = _Named("torch.storage", "UntypedStorage")
+_SIZE, _DEVICE, _TENSOR = _Named("torch", "Size"), _Named("torch", "device"), _Named("torch", "Tensor")
+_DTYPES = {kind: _Named("torch", name) for name, kind in dtype.by_name.items()}
+_STORAGES = {kind: _Named("torch", f"{kind.title}Storage") for name, kind in dtype.by_name.items()
+             if name not in ("uint16", "uint32", "uint64")}
+
+
+# ---------------------------------------------------------------- saving
+class _Stored:
+    """A storage and what its elements are, on their way into a file."""
+
+    __slots__ = ("storage", "kind")
+
+    def __init__(self, storage, kind) -> None:
+        self.storage, self.kind = storage, kind
+
+    def numel(self):
+        """How many elements; bytes where PyTorch has no storage of the kind."""
+        return self.storage.nbytes // (self.kind.itemsize if self.kind in _STORAGES else 1)
+
+    def content(self):
+        whole = Layout.of(self.kind, (self.storage.nbytes // self.kind.itemsize,), None, self.storage.device)
+        return memoryview(raw_array(wrap(self.storage, self.storage.address, whole).cpu())).cast("B")
+
+
+class _Saver(pickle._Pickler):                           # the one in Python, whose globals can be named otherwise
+    dispatch = dict(pickle._Pickler.dispatch)
+
+    def __init__(self, file, protocol) -> None:
+        super().__init__(file, protocol=protocol)
+        self.stored = {}                                 # what is stored under each number, by its memory
+
+    def persistent_id(self, obj):
+        if type(obj) is not _Stored:
+            return None
+        storage, kind = obj.storage, obj.kind
+        place = (storage.address, storage.device) if storage.nbytes else kind
+        number, before = self.stored.setdefault(place, (len(self.stored), obj))
+        if before.kind is not kind:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        location = "cpu" if storage.device is cpu else f"{storage.device.type}:{storage.device.index or 0}"
+        return "storage", _STORAGES.get(kind, _UNTYPED), str(number), location, before.numel()
+
+    def reducer_override(self, obj):
+        if isinstance(obj, Tensor):
+            return _reduced_tensor(obj)
+        if isinstance(obj, Size):
+            return _SIZE, (tuple(obj),)
+        if isinstance(obj, device):
+            return _DEVICE, (obj.type,) if obj.index is None else (obj.type, obj.index)
+        if type(obj) is StateDict:
+            return OrderedDict, (), dict(vars(obj)), None, iter(obj.items())
+        return NotImplemented
+
+    def save_named(self, obj):
+        self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
+        self.memoize(obj)
+
+    def save_dtype(self, obj):
+        self.save(_DTYPES[obj])
+
+    dispatch[_Named], dispatch[dtype] = save_named, save_dtype
+
+
+def _reduced_tensor(tensor):
+    state = {k: v for k, v in vars(tensor).items() if not k.startswith("_")}
+    if isinstance(tensor, Parameter):
+        args = tensor.detach(), tensor.requires_grad, OrderedDict()
+        return (_PARAMETER_WITH_STATE, (*args, state)) if state else (_PARAMETER, args)
+    kind = type(tensor)
+    if kind is Buffer:
+        kind, state = Tensor, {k: v for k, v in state.items() if k != "persistent"}
+    held = tensor.detach()
+    if any(step < 0 for step in held.layout.strides):    # PyTorch has none
+        held = held.contiguous()
+    layout, storage = held.layout, held.storage
+    offset = (held.address - storage.address) // layout.dtype.itemsize if layout.numel else 0
+    args = _Stored(storage, layout.dtype), offset, tuple(layout.shape), tuple(layout.strides), tensor.requires_grad, OrderedDict()
+    build = _V2 if layout.dtype in _STORAGES else _V3
+    if build is _V3:
+        args = *args, layout.dtype
+    if kind is Tensor and not state:
+        return build, args
+    return _OF_A_KIND, (build, _TENSOR if kind is Tensor else kind, args, state)
+
+
+def save(obj: Any, f: FileLike, pickle_module: Any = None, pickle_protocol: int = DEFAULT_PROTOCOL,
+         _use_new_zipfile_serialization: bool = True) -> None:
+    """Write an object with tensors in it to a file, which PyTorch reads too.
+
+    Tensors that share memory share it when loaded, and all of a tensor's memory is written, also what a view of it does not show:
+    `clone()` what is part of something large.
+
+    Args:
+        obj: what to write, such as a `state_dict()` or a dict of several; modules are pickled, by their class's name.
+        f: a path, or a file open for writing bytes.
+        pickle_module: taken for PyTorch's sake: None or `pickle`.
+        pickle_protocol: of the part that is pickled.
+
+    Raises:
+        TypeError: `f` is no path and cannot be written to.
+        RuntimeError: tensors of several dtypes share memory, or the format of before PyTorch 1.6 is asked for.
+
+    Example:
+        >>> import io
+        >>> import numtorch as torch
+        >>> layer, file = torch.nn.Linear(2, 1), io.BytesIO()
+        >>> torch.save({"model": layer.state_dict(), "epoch": 3}, file)
+        >>> checkpoint = torch.load(io.BytesIO(file.getvalue()))
+        >>> checkpoint["epoch"], layer.load_state_dict(checkpoint["model"])
+        (3, <All keys matched successfully>)
+    """
+    if pickle_module not in (None, pickle):
+        raise RuntimeError("save: expected pickle_module to be None or pickle")
+    if not _use_new_zipfile_serialization:
+        raise RuntimeError("save: only the zip format is written, which PyTorch reads from 1.6 on")
+    if isinstance(f, (str, os.PathLike)):
+        name = os.path.splitext(os.path.basename(os.fspath(f)))[0]
+    elif hasattr(f, "write"):
+        name = "archive"
+    else:
+        raise TypeError(f"expected 'f' to be string, path, or a file-like object with a 'write' attribute, got {type(f).__name__}")
+    pickled = io.BytesIO()
+    saver = _Saver(pickled, pickle_protocol)
+    saver.dump(obj)
+    with zipfile.ZipFile(f, "w") as archive:             # opened when pickling has succeeded
+        def add(entry, content):
+            info = zipfile.ZipInfo(f"{name}/{entry}")
+            start = archive.fp.tell() + 30 + len(info.filename.encode()) + 4      # type: ignore[union-attr]
+            info.extra = b"FB" + struct.pack("<H", -start % 64) + bytes(-start % 64)   # bytes begin at multiples of 64
+            archive.writestr(info, content)
+
+        add("data.pkl", pickled.getbuffer())
+        add("byteorder", b"little")
+        for number, stored in saver.stored.values():
+            add(f"data/{number}", stored.content())
+        add("version", b"3\n")
+
+
+# ---------------------------------------------------------------- loading
+def _rebuild_tensor(base, offset, size, stride, requires_grad, hooks, metadata=None):
+    out = base.as_strided(size, stride, offset)
+    return out.requires_grad_() if requires_grad else out
+
+
+def _rebuild_tensor_of(base, offset, size, stride, requires_grad, hooks, kind, metadata=None):
+    return _rebuild_tensor(base.view(kind), offset, size, stride, requires_grad, hooks)
+
+
+def _rebuild_parameter(data, requires_grad, hooks, state=None):
+    out = Parameter(data, requires_grad)
+    vars(out).update({k: v for k, v in (state or {}).items() if not k.startswith("_")})
+    return out
+
+
+def _rebuild_of_a_kind(build, kind, args, state):
+    if build not in (_rebuild_tensor, _rebuild_tensor_of) or not (isinstance(kind, type) and issubclass(kind, Tensor)):
+        raise pickle.UnpicklingError("load: the file describes a tensor of an unknown kind")
+    out = build(*args)
+    if kind is not Tensor:
+        out = alias(out, kind)
+    state = state if isinstance(state, dict) else state[0] if state else None      # or a pair, the second of slots
+    vars(out).update({k: v for k, v in (state or {}).items() if not k.startswith("_")})
+    return out
+
+
+_MEANINGS: dict[tuple[str, str], Any] = {
+    ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor, ("torch._utils", "_rebuild_tensor_v3"): _rebuild_tensor_of,
+    ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
+    ("torch._utils", "_rebuild_parameter_with_state"): _rebuild_parameter,
+    ("torch._tensor", "_rebuild_from_type_v2"): _rebuild_of_a_kind, ("torch", "Tensor"): Tensor,
+    ("torch.nn.parameter", "Parameter"): Parameter, ("torch", "Size"): Size, ("torch", "device"): device,
+    **{("torch", name): kind for name, kind in dtype.by_name.items()},
+    **{(each.module, each.name): kind for kind, each in _STORAGES.items()},
+    ("torch.storage", "UntypedStorage"): _UINT8, ("torch", "UntypedStorage"): _UINT8,
+}
+_HARMLESS = {("collections", "OrderedDict"): OrderedDict, ("builtins", "set"): set, ("builtins", "frozenset"): frozenset,
+             ("builtins", "complex"): complex, ("builtins", "bytearray"): bytearray}
+_allowed: list = []                                      # what users added
+
+
+def _import_name(item):
+    return (item[1].rpartition(".")[0], item[1].rpartition(".")[2]) if isinstance(item, tuple) else \
+        (item.__module__, item.__qualname__)
+
+
+def add_safe_globals(safe_globals: Sequence) -> None:
+    """Let files that `load` reads with `weights_only=True` use these classes and functions too.
+
+    Args:
+        safe_globals: classes or functions; or pairs of one and the full name that the file gives it.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.serialization.add_safe_globals([torch.Generator])
+        >>> torch.Generator in torch.serialization.get_safe_globals()
+        True
+        >>> torch.serialization.clear_safe_globals()
+    """
+    _allowed.extend(safe_globals)
+
+
+def get_safe_globals() -> list:
+    """What `add_safe_globals` has added.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.serialization.get_safe_globals()
+        []
+    """
+    return list(_allowed)
+
+
+def clear_safe_globals() -> None:
+    """Take back what `add_safe_globals` has added.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.serialization.clear_safe_globals()
+        >>> torch.serialization.get_safe_globals()
+        []
+    """
+    _allowed.clear()
+
+
+class safe_globals:
+    """Inside, files may use these too, as after `add_safe_globals`.
+
+    Args:
+        safe_globals: classes or functions; or pairs of one and the full name that the file gives it.
+
+    Example:
+        >>> import numtorch as torch
+        >>> with torch.serialization.safe_globals([torch.Generator]):
+        ...     len(torch.serialization.get_safe_globals())
+        1
+    """
+
+    def __init__(self, safe_globals: Sequence) -> None:
+        self.added = list(safe_globals)
+
+    def __enter__(self):
+        self.before = list(_allowed)
+        add_safe_globals(self.added)
+
+    def __exit__(self, *exception):
+        _allowed[:] = self.before
+
+
+class _Loader(pickle._Unpickler):                        # the one in Python, where setting attributes can be watched
+    dispatch = dict(pickle._Unpickler.dispatch)
+
+    def __init__(self, file, storage_of, weights_only, **options) -> None:
+        super().__init__(file, **options)
+        self.storage_of, self.weights_only = storage_of, weights_only
+        self.found = {(_import_name(item)): item[0] if isinstance(item, tuple) else item for item in _allowed}
+
+    def find_class(self, module, name):
+        if module in ("__builtin__", "builtins"):        # protocol 2 writes Python 2's name
+            module = "builtins"
+        where = module, name
+        if where in _MEANINGS:
+            return _MEANINGS[where]
+        if not self.weights_only:
+            return super().find_class(module, name)
+        if where in _HARMLESS:
+            return _HARMLESS[where]
+        if where == ("_codecs", "encode"):               # how protocol 2 writes bytes
+            return _encode
+        if where in self.found:
+            return self.found[where]
+        raise pickle.UnpicklingError(
+            f"Weights only load failed: the file asks for {module}.{name}, which is not an allowed global by default. If you trust "
+            f"it, allow it with `torch.serialization.add_safe_globals([{name}])`, or load with `weights_only=False`, which runs "
+            f"whatever code the file says: do that with files from a source you trust only.")
+
+    def persistent_load(self, pid):
+        return self.storage_of(pid)
+
+    def load_build(self):
+        holder = self.stack[-2]
+        if self.weights_only and type(holder) not in (OrderedDict, *self.found.values()):
+            raise pickle.UnpicklingError(f"Weights only load failed: the file sets attributes of a {type(holder).__name__}")
+        pickle._Unpickler.load_build(self)
+
+    dispatch[pickle.BUILD[0]] = load_build
+
+
+def _encode(text, encoding):
+    """`codecs.encode` for the one encoding that bytes are written in."""
+    if encoding != "latin1":
+        raise pickle.UnpicklingError(f"Weights only load failed: bytes in the encoding {encoding!r}")
+    return text.encode("latin1")
+
+
+def _target(location, map_location):
+    """The device that a storage saved on one goes to."""
+    if isinstance(map_location, dict):
+        location = map_location.get(location, location)
+    elif callable(map_location) and not isinstance(map_location, device):
+        location = "cpu"
+    elif map_location is not None:
+        location = str(map_location)
+    return location
+
+
+def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None,
+         mmap: bool | None = None, **pickle_load_args) -> Any:
+    """Read what `save` wrote, here or in PyTorch (from 1.6 on).
+
+    Args:
+        f: a path, or a file open for reading bytes.
+        map_location: where tensors go: a device or its name, a dict from names saved to such, or a function of a storage and its
+            name (whose storage stays where it is read, on the CPU). Where they were saved from when None.
+        pickle_module: taken for PyTorch's sake: None or `pickle`.
+        weights_only: whether only tensors, numbers, strings, containers and what `serialization.add_safe_globals` allows may come.
+            False runs whatever the file says: for files from a source you trust. True when None.
+        mmap: taken for PyTorch's sake: the bytes are read.
+        pickle_load_args: for the unpickler, such as `encoding`.
+
+    Raises:
+        pickle.UnpicklingError: the file asks for what `weights_only` does not allow.
+        RuntimeError: not a file of this format, a damaged one, or tensors of a device that is not there.
+
+    Example:
+        >>> import io
+        >>> import numtorch as torch
+        >>> file = io.BytesIO()
+        >>> torch.save([torch.arange(3), "abc"], file)
+        >>> torch.load(io.BytesIO(file.getvalue()), map_location="cpu")
+        [tensor([0, 1, 2]), 'abc']
+    """
+    if pickle_module not in (None, pickle):
+        raise RuntimeError("load: expected pickle_module to be None or pickle")
+    if not isinstance(f, (str, os.PathLike)) and not (hasattr(f, "read") and hasattr(f, "seek")):
+        raise AttributeError(f"load: expected 'f' to be a path or a file that can be read and searched, got {type(f).__name__}")
+    try:
+        archive = zipfile.ZipFile(f)
+    except zipfile.BadZipFile as error:
+        raise RuntimeError("load: the file is damaged, or not of the zip format that save writes and PyTorch from 1.6 on: "
+                           f"{error}") from None
+    with archive:
+        found = [entry for entry in archive.namelist() if entry.endswith("/data.pkl")]
+        if not found:
+            raise RuntimeError("load: the archive has no data.pkl, so it was not written by save")
+        prefix = found[0].removesuffix("data.pkl")
+        if f"{prefix}byteorder" in archive.namelist() and archive.read(f"{prefix}byteorder") != b"little":
+            raise RuntimeError("load: the file's numbers are big-endian")
+        bases: dict = {}
+
+        def storage_of(pid):
+            kind, key, location, numel = pid[1:5]
+            if key not in bases:
+                bases[key] = _read_storage(archive, f"{prefix}data/{key}", kind, location, numel, map_location)
+            return bases[key]
+
+        options = {"encoding": "utf-8", **pickle_load_args}
+        with archive.open(f"{prefix}data.pkl") as pickled:
+            return _Loader(io.BytesIO(pickled.read()), storage_of, weights_only is not False, **options).load()
+
+
+def _read_storage(archive, entry, kind, location, numel, map_location):
+    """A storage of the archive as a tensor of one dimension."""
+    if not isinstance(kind, dtype) or not isinstance(numel, int):
+        raise pickle.UnpicklingError("load: the file names a storage of an unknown type")
+    target = _target(location, map_location)
+    if not target.startswith(("cpu", "cuda")):
+        raise RuntimeError(f"don't know how to restore data location of a storage (tagged with {target}): name a device with "
+                           f"map_location")
+    try:
+        size = archive.getinfo(entry).file_size
+        if size != numel * kind.itemsize:
+            raise RuntimeError(f"load: {entry} has {size} bytes, and its {numel} elements of {kind} take {numel * kind.itemsize}")
+        base = lasting(Layout.of(kind, (numel,)))
+        with archive.open(entry) as content:
+            content.readinto(memoryview(raw_array(base)).cast("B"))      # compares the checksum at the end
+    except (KeyError, zipfile.BadZipFile) as error:
+        raise RuntimeError(f"load: the file is damaged: {error}") from None
+    if target.startswith("cpu"):
+        return base
+    try:
+        return base.to(target)
+    except (RuntimeError, AssertionError) as error:
+        raise RuntimeError(f"Attempting to deserialize object on a CUDA device, which is not there. On a machine without one, use "
+                           f"torch.load with map_location=torch.device('cpu'). {error}") from error

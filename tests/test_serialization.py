@@ -1,0 +1,143 @@
+"""Files of tensors: what is saved comes back, here and in PyTorch, and a file cannot do what it was not allowed."""
+from __future__ import annotations
+
+import io
+import pickle
+import struct
+import zipfile
+
+import pytest
+
+import numtorch as torch
+from numtorch import nn
+
+try:
+    import torch as peer
+except ImportError:
+    peer = None
+
+PAIRS = [pytest.param(torch, torch, id="ours")] + ([pytest.param(torch, peer, id="to PyTorch"),
+                                                   pytest.param(peer, torch, id="from PyTorch")] if peer else [])
+
+
+FLOATS = torch.ones(2)
+
+
+def through(obj, writer=torch, reader=torch, **options):
+    file = io.BytesIO()
+    writer.save(obj, file)
+    return reader.load(io.BytesIO(file.getvalue()), **options)
+
+
+@pytest.mark.parametrize("writer, reader", PAIRS)
+@pytest.mark.parametrize("name", sorted(torch.dtype.by_name))
+def test_every_dtype_and_what_shares_memory(writer, reader, name):
+    x = writer.tensor([1, 0, 1, 1, 0, 1]).to(getattr(writer, name)).view(2, 3)
+    found = through({"whole": x, "turned": x.t(), "part": x[1, 1:], "empty": x[:0], "kind": x.dtype}, writer, reader)
+    assert str(found["whole"].dtype) == f"torch.{name}" == str(found["kind"]) and found["whole"].tolist() == x.tolist()
+    assert found["turned"].stride() == (1, 3) and found["turned"].data_ptr() == found["whole"].data_ptr()
+    assert found["part"].tolist() == x[1, 1:].tolist() and found["empty"].shape == (0, 3)
+
+
+@pytest.mark.parametrize("writer, reader", PAIRS)
+def test_a_checkpoint(writer, reader):
+    def made(library):
+        net = library.nn.Linear(2, 2)
+        return net, library.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+
+    net, optimizer = made(writer)
+    net.weight.grad, net.bias.grad = writer.ones(2, 2), writer.ones(2)
+    optimizer.step()
+    rest = {"epoch": 3, "best": 0.5, "none": None, "shape": net.weight.shape, "device": writer.device("cpu"), "bytes": b"a\xff",
+            "set": {1, 2}, "pair": (1, "a"), "parameter": net.weight}
+    found = through({"model": net.state_dict(), "optimizer": optimizer.state_dict(), **rest}, writer, reader, map_location="cpu")
+    twin, its = made(reader)
+    twin.load_state_dict(found["model"])
+    its.load_state_dict(found["optimizer"])
+    assert twin.weight.tolist() == net.weight.tolist() and found["model"]._metadata[""] == {"version": 1}
+    assert its.state_dict()["state"][0]["momentum_buffer"].tolist() == [[1, 1], [1, 1]]
+    assert isinstance(found["parameter"], reader.nn.Parameter) and found["parameter"].requires_grad
+    assert found["device"] == reader.device("cpu") and found["bytes"] == b"a\xff" and found["shape"] == (2, 2)
+    assert [found[k] for k in ("epoch", "best", "none", "set", "pair")] == [3, 0.5, None, {1, 2}, (1, "a")]
+
+
+def test_modules_and_files(tmp_path):
+    net = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+    path = tmp_path / "net.pt"
+    torch.save(net, path)
+    twin = torch.load(path, weights_only=False)
+    assert repr(twin) == repr(net) and twin[0].weight.tolist() == net[0].weight.tolist()
+    with pytest.raises(pickle.UnpicklingError, match="Sequential, which is not an allowed"):
+        torch.load(str(path))
+    with torch.serialization.safe_globals([nn.Sequential, nn.Linear, nn.ReLU]):
+        assert repr(torch.load(path)) == repr(net)
+
+
+def test_requires_grad_attributes_and_strides():
+    x = torch.ones(2, requires_grad=True)
+    x.note = "kept"
+    leaf, result, flipped = through([x, x.view(1, 2), torch.arange(3).flip(0)])
+    assert leaf.requires_grad and leaf.note == "kept" and result.is_leaf and result.requires_grad and flipped.tolist() == [2, 1, 0]
+
+
+@pytest.mark.parametrize("map_location", ["cpu", torch.device("cpu"), {"cuda:0": "cpu"}, lambda storage, name: storage])
+def test_where_tensors_go(map_location):
+    assert through(torch.ones(2), map_location=map_location).device.type == "cpu"
+
+
+class Harmful:
+    def __reduce__(self):
+        return print, ("run",)
+
+
+def forged(pickled, size=8):
+    """A file whose pickle is given, with a storage of as many bytes."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a/data.pkl", pickled)
+        archive.writestr("a/data/0", bytes(size))
+    return io.BytesIO(file.getvalue())
+
+
+# _rebuild_tensor_v2(storage of %b elements, offset %b, (%b,), (1,), False, ())
+REBUILD = (b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000"
+           b"X\x03\x00\x00\x00cpu%btQ%b%b\x85K\x01\x85\x89)tR.")
+BAD_FILES = [
+    ("nothing", lambda: io.BytesIO(b"not a zip"), RuntimeError, "not of the zip format"),
+    ("no pickle", lambda: io.BytesIO(b"PK\x05\x06" + bytes(18)), RuntimeError, "no data.pkl"),
+    ("code", lambda: forged(pickle.dumps(Harmful(), 2)), pickle.UnpicklingError, "not an allowed global"),
+    ("attributes", lambda: forged(b"\x80\x02ctorch\nfloat32\n}X\x08\x00\x00\x00itemsizeK\x01sb."), pickle.UnpicklingError,
+     "sets attributes"),
+    ("outside", lambda: forged(REBUILD % (b"K\x02", b"K\x01", b"K\x02")), RuntimeError, "out of bounds"),
+    ("too long", lambda: forged(REBUILD % (b"K\x09", b"K\x00", b"K\x02")), RuntimeError, "has 8 bytes"),
+    ("elsewhere", lambda: forged((REBUILD % (b"K\x02", b"K\x00", b"K\x02")).replace(b"cpu", b"mps")), RuntimeError, "tagged with mps"),
+]
+
+
+@pytest.mark.parametrize("make, kind, message", [pytest.param(*row[1:], id=row[0]) for row in BAD_FILES])
+def test_bad_files(make, kind, message, capsys):
+    with pytest.raises(kind, match=message):
+        torch.load(make())
+    assert capsys.readouterr().out == ""
+
+
+def test_the_forged_file_is_right_where_its_numbers_are():
+    assert torch.load(forged(REBUILD % (b"K\x02", b"K\x00", b"K\x02"))).tolist() == [0, 0]
+
+
+def test_a_damaged_storage():
+    file = io.BytesIO()
+    torch.save(torch.full((2,), 1.5), file)
+    whole = bytearray(file.getvalue())
+    whole[whole.index(struct.pack("<2f", 1.5, 1.5))] ^= 1
+    with pytest.raises(RuntimeError, match="damaged"):
+        torch.load(io.BytesIO(whole))
+
+
+@pytest.mark.parametrize("call, kind", [
+    (lambda: torch.save(1, 3), TypeError), (lambda: torch.load(3), AttributeError), (lambda: torch.load("/no/such"), FileNotFoundError),
+    (lambda: torch.save(1, io.BytesIO(), _use_new_zipfile_serialization=False), RuntimeError),
+    (lambda: torch.save([FLOATS, FLOATS.view(torch.int32)], io.BytesIO()), RuntimeError)])
+def test_what_cannot_be_saved_or_loaded(call, kind):
+    with pytest.raises(kind):
+        call()
