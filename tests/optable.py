@@ -124,6 +124,18 @@ def error(reference, **numbers):
     return Row(lambda x, y, **n: reference(np.abs(x - y), **n), (between(-0.5, 0.5), away_from([0], -3, 3, gap=2.6)), "f", numbers,
                tolerance=32, untried="biu")
 
+
+def gamma_front(a, x):
+    return x ** a * np.exp(-x) / special.gamma(a)
+
+
+def gamma_share(a, x, front, upper):
+    """The function that is smaller by half or so times what `front` is of the right one; none where that is not positive."""
+    below = x < a + 1
+    part = np.where(below, special.gammainc(a, x), special.gammaincc(a, x)) * np.maximum(front, 0) / gamma_front(a, x)
+    return np.where((upper > 0) == below, 1 - part, part)
+
+
 ROWS = {
     # arithmetic
     "where": Row(np.where, (truth, REAL, REAL), "biufc"),
@@ -197,10 +209,10 @@ ROWS = {
     "log_ndtr": unary(special.log_ndtr, tolerance=64), "ndtri": unary(special.ndtri, between(0.005, 0.995), kinds="f", tolerance=256,
                                                                       untried="biu"),
     "entr": unary(special.entr, POSITIVE, kinds="biuf", tolerance=64), "xlog1py": binary(special.xlog1py, SIGNED, POSITIVE, tolerance=16),
-    "gamma_share": Row(lambda a, x, upper: np.where(upper > 0, special.gammaincc(a, x), special.gammainc(a, x)),
-                       (POSITIVE, between(0.2, 8), REAL), "f", tolerance=2000, untried="biu"),
-    "gamma_share_of": Row(lambda x, a, upper: np.where(upper > 0, special.gammaincc(a, x), special.gammainc(a, x)),
-                          (between(0.2, 8), POSITIVE, REAL), "f", tolerance=2000, constants=(1, 2), untried="biu"),
+    "gamma_front": binary(gamma_front, POSITIVE, between(0.2, 8), kinds="f", tolerance=256, gradient=False, untried="biu"),
+    "gamma_share": Row(gamma_share, (POSITIVE, between(0.2, 8), UNIT, REAL), "f", tolerance=2000, gradient=False, untried="biu"),
+    "gamma_share_of": Row(lambda x, a, front, upper: gamma_share(a, x, front, upper), (between(0.2, 8), POSITIVE, UNIT, REAL), "f",
+                          tolerance=2000, gradient=False, untried="biu"),
     "gegenbauer": Row(lambda x, n, a: special.eval_gegenbauer(n, a, x), (UNIT, degree, between(0.4, 2)), "f", tolerance=256, constants=(1, 2), untried="biu"),
     "laguerre": Row(lambda x, n, a: special.eval_genlaguerre(n, a, x), (REAL, degree, between(0.4, 2)), "f", tolerance=256, constants=(1, 2), untried="biu"),
     "chebyshev_polynomial_t": Row(lambda x, n: special.eval_chebyt(n, x), (UNIT, degree), "f", tolerance=256, constants=(1,), untried="biu"),

@@ -298,6 +298,12 @@ def test_special_functions_far_out():
     for name, wanted in (("igamma", special.gammainc), ("igammac", special.gammaincc)):
         found = getattr(torch, name)(torch.tensor(a), torch.tensor(b)).numpy()
         assert np.allclose(found, wanted(a, b), rtol=1e-11, atol=1e-300)
+    exponents = np.array([900.0, 11_000, 11_000, 1e6, 1e6, 3e7])
+    bounds = exponents + np.array([2.0, -1.5, 0.001, 3.0, -4.0, 2.0]) * np.sqrt(exponents)
+    for name, wanted in (("igamma", special.gammainc), ("igammac", special.gammaincc)):        # by steps, and by the uniform expansion
+        for dtype, near in ((torch.float64, 1e-11), (torch.float32, 2e-3)):
+            a, b = torch.tensor(exponents, dtype=dtype), torch.tensor(bounds, dtype=dtype)
+            assert np.allclose(getattr(torch, name)(a, b).numpy(), wanted(a.double().numpy(), b.double().numpy()), rtol=near)
     assert np.allclose(torch.mvlgamma(torch.tensor([4.0, 7.5]).double(), 3).numpy(), [special.multigammaln(v, 3) for v in (4, 7.5)])
     with pytest.raises(NotImplementedError, match="igamma: input"):
         torch.igamma(torch.ones(1, requires_grad=True), torch.ones(1))

@@ -151,6 +151,11 @@ SPECIAL = [
     ("lgamma", "loggamma", 4, [(0, 3), (0.999, 1.001), (1.999, 2.001), (3, 12), (12, 1e4), (-12, 0)]),
     ("digamma", "digamma", 5.5, [(0, 3), (1.46, 1.463), (3, 12), (12, 1e4)]),
     ("digamma", "digamma", 6, [(-12, 0)]),
+    ("erfcx", lambda mpmath, x: mpmath.exp(x * x) * mpmath.erfc(x), 4, [(0, 4), (4, 300), (-5, 0)]),
+    ("i0", lambda mpmath, x: mpmath.besseli(0, x), 6, [(-9, 9), (10, 88)]),
+    ("i0e", lambda mpmath, x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)), 5, [(-9, 9), (10, 300)]),
+    ("i1", lambda mpmath, x: mpmath.besseli(1, x), 6, [(-9, 9), (10, 88)]),
+    ("i1e", lambda mpmath, x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)), 5, [(-9, 9), (10, 300)]),
 ]
 
 
@@ -177,11 +182,12 @@ def test_logarithms_of_powers_of_ten(dtype, least, most):
 def test_special_functions(name, reference, bound, ranges, dtype):
     mpmath = pytest.importorskip("mpmath")
     rng = np.random.default_rng(7)
+    function = getattr(mpmath, reference) if isinstance(reference, str) else lambda x: reference(mpmath, x)
     with mpmath.workprec(120):
         for low, high in ranges:
             x = rng.uniform(low, high, 250).astype(dtype)
             x = x[np.abs(x) < 1] if name == "erfinv" else x
-            values = [mpmath.re(getattr(mpmath, reference)(mpmath.mpf(float(v)))) for v in x]
+            values = [mpmath.re(function(mpmath.mpf(float(v)))) for v in x]
             got = apply(name, x)
             expected = np.array([np.longdouble(mpmath.nstr(v, 25)) for v in values])
             errors = errors_in_ulps(got, expected)
@@ -230,6 +236,11 @@ def test_special_values_of_two_arguments(name, reference, bound, dtype):
     ("erfinv", [0.0, -0.0, 1.0, -1.0, 2.0, math.nan], [0.0, -0.0, math.inf, -math.inf, math.nan, math.nan]),
     ("lgamma", [0.0, -1.0, -2.0, 1.0, 2.0, math.inf, -math.inf, math.nan],
      [math.inf, math.inf, math.inf, 0.0, 0.0, math.inf, math.inf, math.nan]),
+    ("erfcx", [0.0, -math.inf, math.inf, math.nan], [1.0, math.inf, 0.0, math.nan]),
+    ("i0", [0.0, math.inf, -math.inf, math.nan], [1.0, math.inf, math.inf, math.nan]),
+    ("i0e", [0.0, math.inf, -math.inf, math.nan], [1.0, 0.0, 0.0, math.nan]),
+    ("i1", [0.0, -0.0, math.inf, -math.inf, math.nan], [0.0, -0.0, math.inf, -math.inf, math.nan]),
+    ("i1e", [0.0, -0.0, math.inf, -math.inf, math.nan], [0.0, -0.0, 0.0, -0.0, math.nan]),
     ("digamma", [0.0, -0.0, -1.0, -2.0, math.inf, math.nan],
      [-math.inf, math.inf, math.nan, math.nan, math.inf, math.nan]),
 ])

@@ -129,8 +129,24 @@ def cubic_atanh(z):
 
 
 def scaled_erfc(t):
-    x = 4 * (1 + t) / (1 - t)
-    return (x + 4) * mp.exp(x * x) * mp.erfc(x)
+    x = 4 * (1 + t) / (1 - t) if t < 1 else mp.inf
+    if x < 60:
+        return (x + 4) * mp.exp(x * x) * mp.erfc(x)
+    return mp.nsum(lambda k: mp.fac2(2 * k - 1) / (-2 * x * x) ** k, [0, 30]) * (1 + 4 / x) / mp.sqrt(mp.pi)
+
+
+def bessel(order):
+    """The modified Bessel function over x**order, of x**2."""
+    return series(lambda z: mp.besseli(order, mp.sqrt(z)) / mp.sqrt(z) ** order, mp.mpf(1) / (1 + order))
+
+
+def bessel_far(order):
+    """exp(8 - x) sqrt(x) times the function, of 1 / x."""
+    return series(lambda u: mp.exp(8 - 1 / u) * mp.besseli(order, 1 / u) / mp.sqrt(u), mp.exp(8) / mp.sqrt(2 * mp.pi))
+
+
+def relative(f):
+    return lambda x: 1 / f(x)
 
 
 def erfinv_ratio(w):
@@ -223,8 +239,9 @@ FITS = {
     # erfc(x) = exp(-x ERF_TAIL(x)), 0.9 <= x <= 4 or 6: beyond, erf rounds to 1
     "ERF_TAIL": (lambda x: -mp.log(mp.erfc(x)) / x, lambda x: x * mp.erfc(x), mp.mpf("0.9"), (4, 6), 9, 21),
     # (x + 4) exp(x**2) erfc(x) = ERFC(t), t = (x - 4) / (x + 4), 0 <= x (Shepherd and Laframboise, Math.
-    # Comp. 36, 1981)
-    "ERFC": (scaled_erfc, lambda t: 1 / scaled_erfc(t), -1, (0.45, 0.75), 11, 23),
+    # Comp. 36, 1981); to where erfc is 0, and for erfcx without end
+    "ERFC": (scaled_erfc, relative(scaled_erfc), -1, (0.45, 0.75), 11, 23),
+    "ERFCX": (scaled_erfc, relative(scaled_erfc), -1, 1, 12, 24),
     # x exp(x**2) erfc(x) = 1 / sqrt(pi) + ERFC_FAR(z) z, z = 1 / x**2, from where ERFC_PIECES end to where erfc is 0
     "ERFC_FAR": (lambda z: (mp.exp(1 / z) * mp.erfc(1 / mp.sqrt(z)) / mp.sqrt(z) - 1 / mp.sqrt(mp.pi)) / z, lambda z: z * 2,
                 (1 / mp.mpf("10.5") ** 2, 1 / mp.mpf("27.5") ** 2), (1 / mp.mpf("3.93") ** 2, 1 / mp.mpf("3.39") ** 2), 5, 16),
@@ -241,6 +258,11 @@ FITS = {
     "LGAMMA": (series(lambda y: mp.loggamma(2 + y) / y, 1 - mp.euler), one, -0.5, 0.5, 9, 19),
     # lgamma(x) = (x - 1/2) (log(x) - 1) + (log(2 pi) - 1) / 2 + STIRLING(1 / x**2) / x, x >= 8
     "STIRLING": (series(stirling_rest, mp.mpf(1) / 12), lambda z: z, 0, mp.mpf(1) / 64, 2, 6),
+    # I_n(x) = x**n I<n>(x**2) to x = 8, I_n(x) = exp(x - 8) I<n>_FAR(1 / x) / sqrt(x) from there
+    "I0": (bessel(0), relative(bessel(0)), 0, 64, 10, 16),
+    "I0_FAR": (bessel_far(0), relative(bessel_far(0)), 0, 1 / mp.mpf(8), 6, 22),
+    "I1": (bessel(1), relative(bessel(1)), 0, 64, 10, 16),
+    "I1_FAR": (bessel_far(1), relative(bessel_far(1)), 0, 1 / mp.mpf(8), 6, 22),
     # digamma(3/2 + y) = (3/2 + y - its zero) * DIGAMMA_NEAR(y), |y| <= 1/2
     "DIGAMMA_NEAR": (lambda y: mp.digamma(y + 1.5) / (y + 1.5 - DIGAMMA_ZERO), one, -0.5, 0.5, 10, 21),
     # digamma(x) = log(x) - 1 / (2 x) - DIGAMMA(1 / x**2) / x**2, x >= 7

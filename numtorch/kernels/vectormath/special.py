@@ -1,4 +1,4 @@
-"""Special functions: erf, erfc, erfinv, lgamma, digamma. tools/minimax.py says what each polynomial approximates."""
+"""Special functions: erf, erfc, erfcx, erfinv, lgamma, digamma. tools/minimax.py says what each polynomial approximates."""
 from __future__ import annotations
 
 import math
@@ -40,6 +40,7 @@ def _erf(x):
     return copysign(select(a < 0.91, small, 1.0 - scale(1.0 + p, n)), x)
 
 
+LARGEST = constant(3.4028234663852886e38, 1.7976931348623157e308)
 ERFC_ZERO = constant(10.5, 27.5)                         # beyond, erfc is zero
 ERFC_ONE = constant(2.0 ** -26, 2.0 ** -55)              # below, erfc rounds to 1
 
@@ -72,6 +73,21 @@ def _erfc_far(x):
     e = tabled_exp_two_floats(-square, -fma(b, b, -square))
     y = fma(e, low, e * q)                               # a product e * low may be denormal, which takes 150 cycles
     return select(x < 0.0, 2.0 - y, y)
+
+
+erfcx_polynomial = polynomial("erfcx_polynomial", c.ERFCX32, c.ERFCX64)
+exp_of_square = ByMachine(exp_two_floats, tabled_exp_two_floats)
+
+
+def _erfcx(x):
+    """exp(x**2) erfc(x): what erfc has beside its exponential; below 0 by 2 exp(x**2) - erfcx(-x)."""
+    a = fabs(x)
+    b = select(a > LARGEST, LARGEST, a)
+    w = 1.0 / (b + 4.0)
+    y = select(a > LARGEST, 0.0, select(a < ERFC_ONE, 1.0, erfcx_polynomial(fma(b, w + w, -1.0)) * w))
+    square = x * x
+    e = exp_of_square(square, fma(x, x, -square))
+    return select(x < 0.0, fma(2.0, e, -y), y)
 
 
 erfinv_polynomial = polynomial("erfinv_polynomial", c.ERFINV32, c.ERFINV64)
@@ -109,7 +125,6 @@ stirling_polynomial = polynomial("stirling_polynomial", c.STIRLING32, c.STIRLING
 digamma_polynomial = polynomial("digamma_polynomial", c.DIGAMMA32, c.DIGAMMA64)
 STIRLING_CONSTANT = constant((math.log(2 * math.pi) - 1) / 2)
 PI = constant(math.pi)
-LARGEST = constant(3.4028234663852886e38, 1.7976931348623157e308)
 
 
 def _lgamma_positive(a):
@@ -200,6 +215,7 @@ def _by_scipy(name):
 erf = Elementary("erf", _by_scipy("erf"), ByMachine(both(_erf), tabled.erf))
 erfc = Elementary("erfc", _by_scipy("erfc"),
                   ByMachine(both(_erfc), tabled.erfc_by(both(_erfc_far))))
+erfcx = Elementary("erfcx", _by_scipy("erfcx"), _erfcx)
 portable_erfinv = both(_erfinv)
 erfinv = Elementary("erfinv", _by_scipy("erfinv"),
                     ByMachine(portable_erfinv, ByPrecision(tabled.erfinv32, tabled.erfinv64_by(portable_erfinv.float64))))
