@@ -152,6 +152,13 @@ def test_data_far_from_zero_keep_their_variance():
         np.testing.assert_allclose(values(call(torch.from_numpy(x), None, None)), reference(exact), 0, 2e-3, err_msg=name)
 
 
+def test_blocks_with_means_of_their_own_are_one_row():
+    x = np.arange(9000, dtype=np.float32).reshape(1, 3, 3000) % 8191
+    expected = ((x - x.mean(dtype=float)) / x.std(dtype=float)).reshape(9000)
+    for out in (F.layer_norm(torch.from_numpy(x), (3, 3000)), F.group_norm(torch.from_numpy(x), 1)):
+        np.testing.assert_allclose(values(out).reshape(9000), expected, 0, 1e-5)
+
+
 def test_running_statistics():
     rng = np.random.default_rng(6)
     for shape in [(5, 3), (4, 3, 7), (4, 3, 30, 30)]:
