@@ -7,6 +7,7 @@ from ..ops import activation
 from ..ops.bounds import clamp_both
 from ..ops.creation import empty_like
 from ..ops.elementary import tanh
+from ..ops.op import layout_of
 from ..ops.view import reshape
 from ..tensor import Tensor
 from ..tensor import view_of as _view_of
@@ -210,7 +211,7 @@ def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool =
     """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    if input.layout.dtype.category == 1:                 # PyTorch keeps integers
+    if layout_of("hardtanh", input).dtype.category == 1:                 # PyTorch keeps integers
         return _form(clamp_both, inplace)(input, int(min_val), int(max_val))
     return _form(activation.hardtanh, inplace)(input, min_val, max_val)
 
@@ -382,12 +383,13 @@ def prelu(input, weight) -> Tensor:
         >>> torch.nn.functional.prelu(torch.tensor([[-1., -1.]]), torch.tensor([0.25, 0.5]))
         tensor([[-0.2500, -0.5000]])
     """
-    if weight.layout.ndim > 1:
+    layout = layout_of("prelu", input)
+    if layout_of("prelu", weight, "weight", 2).ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.layout.ndim}")
     if weight.layout.numel == 1:
         weight = reshape(weight, ())
     else:
-        channels = input.layout.shape[1] if input.layout.ndim > 1 else 1
+        channels = layout.shape[1] if layout.ndim > 1 else 1
         if weight.layout.numel != channels:
             raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = "
                                f"{weight.layout.numel} and "
@@ -416,7 +418,7 @@ def glu(input, dim: int = -1) -> Tensor:
         >>> torch.nn.functional.glu(torch.tensor([1., 2., 0., 200.]))
         tensor([0.5000, 2.0000])
     """
-    if input.layout.ndim == 0:
+    if layout_of("glu", input).ndim == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     dim = wrap_dim(dim, input.layout.ndim)
     extent = input.layout.shape[dim]

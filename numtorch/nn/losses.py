@@ -8,6 +8,7 @@ from ..ops.arithmetic import div, mul
 from ..ops.bounds import clamp_low
 from ..ops.creation import full_like
 from ..ops.loss import legacy_reduction, paired_loss, reduced, reduced_terms
+from ..ops.op import layout_of
 from ..tensor import Tensor
 
 
@@ -272,8 +273,9 @@ def kl_div(input, target, size_average=None, reduce=None, reduction: str = "mean
     """
     terms = loss.log_divergence_terms if log_target else loss.divergence_terms
     reduction = legacy_reduction(size_average, reduce, reduction)
+    layout, _ = layout_of("kl_div", input), layout_of("kl_div", target, "target", 2)
     if reduction == "batchmean":
-        return div(reduced_terms(terms, input, target, "sum"), input.layout.shape[0])
+        return div(reduced_terms(terms, input, target, "sum"), layout.shape[0])
     if reduction == "mean":
         warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides "
                       "only by "
@@ -328,6 +330,7 @@ def poisson_nll_loss(input, target, log_input: bool = True, full: bool = False, 
         >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0., 1.]), torch.tensor([1., 3.]), reduction="none")
         tensor([ 1.0000, -0.2817])
     """
+    layout_of("poisson_nll_loss", input)
     terms = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (target * 6.283185307179586).log()
@@ -337,6 +340,7 @@ def poisson_nll_loss(input, target, log_input: bool = True, full: bool = False, 
 
 def _variances(input, var):
     """The variances as a tensor that goes with the input: of its shape, or with the last extent 1."""
+    layout_of("gaussian_nll_loss", input)
     var = full_like(input.detach(), var) if not isinstance(var, Tensor) else var
     if (var < 0).any().item():
         raise ValueError("var has negative entry/entries")

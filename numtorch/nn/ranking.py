@@ -7,7 +7,7 @@ from ..ops.bounds import clamp_low
 from ..ops.comparison import eq
 from ..ops.copy import to_dtype
 from ..ops.loss import legacy_reduction, reduced
-from ..ops.op import result_type
+from ..ops.op import layout_of, result_type
 from ..ops.query import broadcast_tensors
 from ..tensor import Tensor
 
@@ -31,7 +31,7 @@ def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8) -> Tensor:
         >>> torch.nn.functional.cosine_similarity(torch.tensor([[3., 4.]]), torch.tensor([[4., 3.]]))
         tensor([0.9600])
     """
-    if x1.layout.dtype is not x2.layout.dtype:
+    if layout_of("cosine_similarity", x1, "x1").dtype is not layout_of("cosine_similarity", x2, "x2", 2).dtype:
         kind = result_type(x1, x2)
         x1, x2 = to_dtype(x1, kind), to_dtype(x2, kind)
     if not x1.layout.dtype.is_floating_point:
@@ -65,7 +65,8 @@ def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool =
 def _check_triplet(anchor, positive, negative, margin):
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    dims = [x.layout.ndim for x in (anchor, positive, negative)]
+    named = enumerate(dict(anchor=anchor, positive=positive, negative=negative).items(), 1)
+    dims = [layout_of("triplet_margin_loss", x, name, place).ndim for place, (name, x) in named]
     if len(set(dims)) > 1:
         raise RuntimeError(f"The anchor, positive, and negative tensors are expected to have the same number of dimensions, but "
                            f"got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D inputs")
@@ -117,7 +118,8 @@ def margin_ranking_loss(input1, input2, target, margin: float = 0, size_average=
         >>> torch.nn.functional.margin_ranking_loss(torch.tensor([1., 2.]), torch.tensor([3., 0.]), torch.ones(2), reduction="none")
         tensor([2., 0.])
     """
-    if not input1.layout.ndim == input2.layout.ndim == target.layout.ndim:
+    named = enumerate(dict(input1=input1, input2=input2, target=target).items(), 1)
+    if len({layout_of("margin_ranking_loss", x, name, place).ndim for place, (name, x) in named}) > 1:
         raise RuntimeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
                            f"{input1.layout.size}, input2: {input2.layout.size}, target: {target.layout.size} ")
     return reduced(clamp_low(mul(target, input2 - input1) + margin, 0), legacy_reduction(size_average, reduce, reduction))
@@ -147,9 +149,9 @@ def cosine_embedding_loss(input1, input2, target, margin: float = 0, size_averag
         >>> torch.nn.functional.cosine_embedding_loss(x, y, torch.tensor([-1, 1]), reduction="none")
         tensor([0.9600, 1.0000])
     """
-    if target.layout.ndim > 1:
+    if layout_of("cosine_embedding_loss", target, "target", 3).ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if not input1.layout.ndim == input2.layout.ndim == target.layout.ndim + 1:
+    if not layout_of("cosine_embedding_loss", input1, "input1").ndim == input2.layout.ndim == target.layout.ndim + 1:
         raise RuntimeError(f"{target.layout.ndim}D target tensor expects {target.layout.ndim + 1}D input tensors, but found inputs "
                            f"with sizes {list(input1.layout.shape)} and {list(input2.layout.shape)}.")
     similarity = cosine_similarity(input1, input2, dim=-1)

@@ -11,7 +11,7 @@ from ..autograd.writes import mark_written
 from ..scalars import NUMBERS, number
 from ..tensor import Tensor, empty
 from .generate import ALLOCATION, allocation, make
-from .op import Plan, apply_formula, as_operand, common_device, is_formula, registry
+from .op import Plan, apply_formula, as_operand, common_device, is_formula, not_a_tensor, registry
 from .tape import recipe_for, record, record_call
 from .writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
 
@@ -87,7 +87,7 @@ def _first_call(op, args, out):
     if is_formula(args):
         return apply_formula(op, tuple(a.item() if isinstance(a, Tensor) and a.layout.weak else a for a in args))
     if len(op.operands) == 1 and not isinstance(args[0], Tensor):
-        raise TypeError(f"{op.name}(): argument '{op.public[0]}' (position 1) must be Tensor, not {type(args[0]).__name__}")
+        raise not_a_tensor(op.name, args[0], op.public[0])
     tensors = _operands(op, args)
     if out is not None:
         return call_into(op, tensors, out)

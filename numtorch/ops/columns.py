@@ -5,6 +5,7 @@ from ..autograd.graph import GraphNode, recording
 from ..layout import Layout
 from ..tensor import Tensor, view_of
 from .assign import filled
+from .op import layout_of
 from .pad import pad
 from .slicing import narrow
 from .view import reshape, squeeze, unsqueeze
@@ -50,7 +51,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
     """
     kernel, dilation, padding, stride = _options("unfold", kernel_size, dilation, padding, stride)
     (kh, kw), (dh, dw), (ph, pw), (sh, sw) = kernel, dilation, padding, stride
-    if input.layout.ndim not in (3, 4):
+    if layout_of("unfold", input).ndim not in (3, 4):
         raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
                            f"input, but got: {list(input.layout.shape)} (unfold)")
     x = pad(input, (pw, pw, ph, ph)) if ph or pw else input
@@ -89,7 +90,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) -> Te
     """
     options = kernel, dilation, padding, stride = _options("fold", kernel_size, dilation, padding, stride)
     size = pair(output_size, "fold: output_size")
-    if input.layout.ndim not in (2, 3):
+    if layout_of("fold", input).ndim not in (2, 3):
         raise RuntimeError(f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
                            f"dimensions for input, but got: {list(input.layout.shape)} (fold)")
     taps = kernel[0] * kernel[1]

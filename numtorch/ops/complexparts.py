@@ -9,7 +9,7 @@ from .arithmetic import where
 from .assign import copy_
 from .copy import plan_copy
 from .elementary import PI, atan2
-from .op import as_operand, method, new_plan_table, register, registry
+from .op import as_operand, layout_of, method, new_plan_table, register, registry
 from .pointwise import pointwise
 from .resize import into
 from .slicing import select
@@ -74,7 +74,7 @@ def view_as_complex(input) -> Tensor:
         >>> torch.view_as_complex(torch.tensor([[1., 2.], [3., 4.]]))
         tensor([1.+2.j, 3.+4.j])
     """
-    layout = input.layout
+    layout = layout_of("view_as_complex", input)
     if layout.dtype.name not in ("float32", "float64"):
         raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar "
                            f"type: {layout.dtype.title}")
@@ -122,7 +122,7 @@ def real(input) -> Tensor:
         >>> z
         tensor([1.+2.j, 5.+3.j])
     """
-    return _part(input, 0) if input.layout.dtype.is_complex else input
+    return _part(input, 0) if layout_of("real", input).dtype.is_complex else input
 
 
 def imag(input) -> Tensor:
@@ -190,7 +190,8 @@ def complex(real, imag, *, out=None) -> Tensor:
         >>> torch.complex(torch.tensor([1.]), torch.tensor([2.]))
         tensor([1.+2.j])
     """
-    plan = _joinings.get((real.layout, imag.layout)) or _plan_joining(real.layout, imag.layout)
+    layouts = layout_of("complex", real, "real"), layout_of("complex", imag, "imag", 2)
+    plan = _joinings.get(layouts) or _plan_joining(*layouts)
     layout, copies, itemsize = plan
     made = empty(layout)
     if layout.numel:
@@ -221,7 +222,7 @@ def polar(abs, angle, *, out=None) -> Tensor:
         >>> torch.polar(torch.tensor([2.]), torch.tensor([torch.pi / 3]))
         tensor([1.0000+1.7321j])
     """
-    if (abs.layout, angle.layout) not in _joinings:
+    if (layout_of("polar", abs, "abs"), layout_of("polar", angle, "angle", 2)) not in _joinings:
         _plan_joining(abs.layout, angle.layout)          # which refuses other dtypes
     return complex(abs * angle.cos(), abs * angle.sin(), out=out)
 

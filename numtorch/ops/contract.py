@@ -11,7 +11,7 @@ from ..tensor import Tensor
 from . import arithmetic
 from .backends import kernels
 from .generate import ALLOCATION, allocation, make
-from .op import method, new_plan_table, register, registry
+from .op import layout_of, method, new_plan_table, not_a_tensor, register, registry
 from .total import total
 from .view import expand, reshape, transpose, unsqueeze
 
@@ -64,13 +64,17 @@ def check_operands(name, a, b):
                            f"{_c_name(b.layout.dtype)} ({name})")
 
 
+_SECOND = {"mm": "mat2", "bmm": "mat2", "mv": "vec", "dot": "tensor", "linear": "weight"}
+
+
 def operand_layouts(name, x, y):
     """The operands' layouts. Raises TypeError for what is no tensor."""
     try:
         return x.layout, y.layout
     except AttributeError:
-        wrong = x if not isinstance(x, Tensor) else y
-        raise TypeError(f"{name}(): expected Tensors, got {type(wrong).__name__}") from None
+        if not isinstance(x, Tensor):
+            raise not_a_tensor(name, x) from None
+        raise not_a_tensor(name, y, _SECOND.get(name, "other"), 2) from None
 
 
 def _c_name(dtype):
@@ -229,8 +233,10 @@ def matmul(input, other, *, out=None) -> Tensor:
 
 
 def _matmul(x, y):
+    if not isinstance(x, Tensor):
+        raise not_a_tensor("matmul", x)
     if not isinstance(y, Tensor):
-        raise TypeError(f"matmul: expected a Tensor, got {type(y).__name__}")
+        raise not_a_tensor("matmul", y, "other", 2)
     m, n = x.layout.ndim, y.layout.ndim
     if m == 2 and n == 2:
         return mm(x, y)
@@ -351,9 +357,9 @@ def dot(input, other, *, out=None) -> Tensor:
         >>> torch.tensor([1., 2.]).dot(torch.tensor([1., 10.]))
         tensor(21.)
     """
-    layout = input.layout
+    layout = layout_of("dot", input)
     plain = layout.ndim == 1 and layout.contiguous and layout.dtype.name in ("float32", "float64")
-    if not plain or layout is not other.layout or out is not None:
+    if not plain or layout is not layout_of("dot", other, "tensor", 2) or out is not None:
         return _planned("dot", _vectors, _plan_dot, _dot_vjp, input, other, out)
     if not recording(input, other):
         return total(arithmetic.mul, input, other, mean=False)       # half the time of a product of a row and a column

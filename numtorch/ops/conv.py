@@ -11,7 +11,7 @@ from ..layout import Layout, contiguous_format, format_of, formatted
 from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import contiguous, copy_elements
-from .op import new_plan_table, register
+from .op import layout_of, new_plan_table, register
 from .pad import pad
 from .reduction import SUM
 from .view import squeeze
@@ -227,7 +227,7 @@ def _padding(name, padding, input, weight, stride, dilation, dims):
 
 
 def _convolution(name, dims, input, weight, bias, stride, padding, dilation, groups):
-    if weight.layout.ndim != dims + 2:
+    if layout_of(name, weight, "weight", 2).ndim != dims + 2:
         raise RuntimeError(f"{name}: expected a weight of {dims + 2} dimensions, got {list(weight.layout.shape)}")
     x, unbatched = batched(name, input, dims)
     stride, dilation = pair(stride, name + ": stride", dims), pair(dilation, name + ": dilation", dims)
@@ -346,7 +346,7 @@ def _check_transposed(name, x, w, bias, window, output_padding):
 
 
 def _transposed(name, dims, input, weight, bias, stride, padding, output_padding, groups, dilation):
-    if weight.layout.ndim != dims + 2:
+    if layout_of(name, weight, "weight", 2).ndim != dims + 2:
         raise RuntimeError(f"{name}: expected a weight of {dims + 2} dimensions, got {list(weight.layout.shape)}")
     x, unbatched = batched(name, input, dims)
     stride, padding = pair(stride, name + ": stride", dims), pair(padding, name + ": padding", dims)

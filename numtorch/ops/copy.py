@@ -9,7 +9,7 @@ from ..layout import Layout, broadcast_strides, contiguous_format, formatted, li
 from ..tensor import Tensor, empty
 from .backends import kernels
 from .generate import ALLOCATION, allocation, make
-from .op import Plan, method, new_plan_table, register, registry
+from .op import Plan, layout_of, method, new_plan_table, register, registry
 
 
 def _identity(x):
@@ -140,7 +140,7 @@ def clone(input, *, memory_format=None) -> Tensor:
         tensor([1., 2.])
     """
     if memory_format is None or memory_format == "preserve_format":
-        return copied(input, input.layout.dtype, "clone")
+        return copied(input, layout_of("clone", input).dtype, "clone")
     return copied(input, memory_format, "clone")
 
 

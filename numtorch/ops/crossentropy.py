@@ -17,7 +17,7 @@ from .arithmetic import add, div, mul, sub, where
 from .backends import kernels
 from .copy import contiguous, to_dtype
 from .loss import check_reduction
-from .op import new_plan_table, register
+from .op import layout_of, new_plan_table, register
 from .reduction import SUM
 from .softmax import log_softmax, softmax
 from .view import movedim, reshape
@@ -209,7 +209,7 @@ def cross_entropy(input, target, weight=None, ignore_index: int = -100, reductio
         IndexError: a class out of range.
         RuntimeError, ValueError: shapes, dtypes or options that do not fit.
     """
-    layout, wanted = input.layout, target.layout
+    layout, wanted = layout_of("cross_entropy", input), layout_of("cross_entropy", target, "target", 2)
     key = (layout, wanted, None if weight is None else weight.layout, ignore_index, reduction, label_smoothing)
     plan = _plans.get(key)
     if plan is None:
@@ -252,8 +252,9 @@ def nll_loss(input, target, weight=None, ignore_index: int = -100, reduction: st
         IndexError: a class out of range.
         RuntimeError, ValueError: shapes, dtypes or options that do not fit.
     """
-    layout = input.layout
-    key = ("likelihood", layout, target.layout, None if weight is None else weight.layout, ignore_index, reduction)
+    layout = layout_of("nll_loss", input)
+    wanted = layout_of("nll_loss", target, "target", 2)
+    key = ("likelihood", layout, wanted, None if weight is None else weight.layout, ignore_index, reduction)
     plan = _plans.get(key)
     if plan is None:
         check_reduction(reduction)

@@ -25,7 +25,7 @@ from .creation import full, tensor, zeros
 from .elementary import exp
 from .join import cat, stack
 from .loss import check_reduction
-from .op import new_plan_table
+from .op import layout_of, new_plan_table
 from .reduce import mean, sum
 from .scatter import gather
 from .softmax import logsumexp
@@ -56,7 +56,7 @@ def _lengths(name, given, batch, highest=None):
 
 def _labels(targets, lengths, classes):
     """Labels in one row, and where those of each sequence start in it."""
-    shape, total, longest = targets.layout.shape, sum_of(lengths), max(lengths, default=0)
+    shape, total, longest = layout_of("ctc_loss", targets, "targets", 2).shape, sum_of(lengths), max(lengths, default=0)
     if len(shape) not in (1, 2):
         raise RuntimeError(f"Expected 1 to 2 dimensions, but got {len(shape)}-dimensional tensor for {_TARGETS}")
     extent = total if len(shape) == 1 else len(lengths)
@@ -183,7 +183,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank: int = 0, 
         tensor(0.2877)
     """
     check_reduction(reduction)
-    single = log_probs.layout.ndim == 2
+    single = layout_of("ctc_loss", log_probs, "log_probs").ndim == 2
     x = unsqueeze(log_probs, 1) if single else log_probs
     if x.layout.ndim != 3:
         raise RuntimeError(f"Expected 3-dimensional tensor, but got {log_probs.layout.ndim}-dimensional tensor for argument #1 "

@@ -5,6 +5,7 @@ from ..layout import wrap_dims
 from ..tensor import Tensor
 from .copy import to_dtype
 from .join import cat
+from .op import layout_of
 from .slicing import narrow
 from .view import reshape
 
@@ -62,7 +63,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order: int = 1) -> tuple:
     """
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
-    dims = wrap_dims(tuple(dim) if isinstance(dim, (list, tuple)) else dim, input.layout.ndim)
+    dims = wrap_dims(tuple(dim) if isinstance(dim, (list, tuple)) else dim, layout_of("gradient", input).ndim)
     if isinstance(spacing, (list, tuple)):
         given = list(spacing)
         if len(given) != len(dims):

@@ -11,7 +11,7 @@ from .backends import kernels
 from .contract import matmul
 from .copy import contiguous
 from .join import cat
-from .op import method, new_plan_table
+from .op import layout_of, method, new_plan_table
 from .operators import where
 from .reduce import norm
 from .triangle import triu_indices
@@ -44,7 +44,7 @@ def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necess
                 [5.]])
     """
     for position, x in enumerate((x1, x2), 1):
-        if x.layout.ndim < 2:
+        if layout_of("cdist", x, f"x{position}", position).ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, X{position} got: {x.layout.ndim}D")
         if not x.layout.dtype.is_floating_point:
             raise RuntimeError(f"cdist only supports floating-point dtypes, X{position} got: {x.layout.dtype.title}")
@@ -123,7 +123,7 @@ def pdist(input, p: float = 2.0) -> Tensor:
         >>> torch.pdist(torch.tensor([[0., 0.], [3., 4.], [0., 1.]]))
         tensor([5.0000, 1.0000, 4.2426])
     """
-    if input.layout.ndim != 2:
+    if layout_of("pdist", input).ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.layout.ndim}D")
     if not input.layout.dtype.is_floating_point:
         raise RuntimeError(f"pdist only supports floating-point dtypes, got: {input.layout.dtype.title}")

@@ -18,7 +18,7 @@ from .gather import index_values
 from .indexed import run_counting, run_measuring
 from .join import cat
 from .mask import nonzero
-from .op import method, new_plan_table
+from .op import layout_of, method, new_plan_table
 from .order import searchsorted, sort
 from .pair import Pair, pair
 from .resize import into, into_all
@@ -125,6 +125,7 @@ def unique(input, sorted: bool = True, return_inverse: bool = False, return_coun
         >>> torch.tensor([3, 1, 3]).unique(return_counts=True)
         (tensor([1, 3]), tensor([1, 2]))
     """
+    layout_of("unique", input)
     x = input.detach()
     if dim is None:
         if x.layout.dtype.is_complex:
@@ -188,7 +189,7 @@ def mode(input, dim: int = -1, keepdim: bool = False, *, out=None) -> Pair:
         >>> values, indices
         (tensor(3), tensor(2))
     """
-    dim = wrap_dim(dim, input.layout.ndim)
+    dim = wrap_dim(dim, layout_of("mode", input).ndim)
     if input.layout.ndim and not input.layout.shape[dim]:
         raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
     moved = movedim(input.detach(), dim, -1) if input.layout.ndim else reshape(input.detach(), 1)
@@ -237,7 +238,7 @@ def bincount(input, weights=None, minlength: int = 0) -> Tensor:
         >>> torch.tensor([1, 3, 1]).bincount()
         tensor([0, 2, 0, 1])
     """
-    if input.layout.ndim != 1 or input.layout.dtype.category > 1:
+    if layout_of("bincount", input).ndim != 1 or input.layout.dtype.category > 1:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
@@ -297,7 +298,7 @@ def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None) -
         >>> torch.tensor([1., 2., 1.]).histc(bins=4, min=0, max=3)
         tensor([0., 2., 1., 0.])
     """
-    if input.layout.dtype.category != 2:
+    if layout_of("histc", input).dtype.category != 2:
         raise NotImplementedError(f'"histogram_cpu" not implemented for \'{input.layout.dtype.title}\': expected floating point')
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")

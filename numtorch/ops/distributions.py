@@ -9,7 +9,7 @@ from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import contiguous, to_device, to_dtype
 from .generator import claim
-from .op import new_plan_table
+from .op import layout_of, new_plan_table
 from .random import _state
 from .view import expand
 
@@ -63,7 +63,7 @@ def poisson(input, generator=None) -> Tensor:
         >>> torch.poisson(torch.zeros(3))
         tensor([0., 0., 0.])
     """
-    layout = input.layout
+    layout = layout_of("poisson", input)
     if not layout.dtype.is_floating_point:
         raise NotImplementedError(f'"poisson_cpu" not implemented for \'{layout.dtype.title}\'')
     out, status = _draw("poisson", (_operand(input, layout.shape),), generator)

@@ -13,7 +13,7 @@ from .assign import copy_
 from .backends import kernels
 from .copy import contiguous
 from .generator import default_generator
-from .op import new_plan_table
+from .op import layout_of, new_plan_table
 from .pointwise import pointwise
 from .random import keep_mask
 
@@ -78,7 +78,7 @@ def _vjp(node, grad):
 def _check(name, input, p):
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p} ({name})")
-    if not input.layout.dtype.is_floating_point:
+    if not layout_of(name, input).dtype.is_floating_point:
         raise RuntimeError(f"{name}: expected a floating point input, got {input.layout.dtype}")
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 import functools
 import math
 
+from ..layout import wrap_dim
 from ..tensor import Tensor
 from . import reduce
 from .arithmetic import mul
 from .contract import bmm, dot, mm
+from .op import layout_of
 from .resize import into
 from .view import expand, permute, reshape, transpose
 
@@ -38,11 +40,14 @@ def tensordot(a, b, dims=2, *, out=None) -> Tensor:
 
 
 def _tensordot(a, b, dims):
+    places = [layout_of("tensordot", t, name, place).ndim for place, (name, t) in enumerate((("a", a), ("b", b)), 1)]
     if isinstance(dims, int):
-        first = list(range(a.layout.ndim - dims, a.layout.ndim))
-        second = list(range(dims))
-    else:
-        first, second = ([d % t.layout.ndim for d in ds] for t, ds in zip((a, b), dims))
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        dims = range(places[0] - dims, places[0]), range(dims)
+    elif not (isinstance(dims, (tuple, list)) and len(dims) == 2 and all(isinstance(ds, (tuple, list)) for ds in dims)):
+        raise RuntimeError(f"tensordot expects dims to be int or a pair of lists of ints, but got dims={dims}")
+    first, second = ([wrap_dim(d, ndim) for d in ds] for ndim, ds in zip(places, dims))
     kept_a = [d for d in range(a.layout.ndim) if d not in first]
     kept_b = [d for d in range(b.layout.ndim) if d not in second]
     sizes = [a.layout.shape[d] for d in first]

@@ -16,7 +16,7 @@ from .counting import arange
 from .distinct import bincount, unique
 from .gather import index_add, index_plan, index_values, out_of_self, put_values, spread
 from .indexed import check_index, run_indexed, run_marking, run_through
-from .op import new_plan_table, register
+from .op import layout_of, new_plan_table, register
 from .order import searchsorted
 from .scatter import scatter_reduce
 from .view import expand, reshape, unsqueeze
@@ -154,7 +154,7 @@ def lookup(input, weight, padding_idx=None, max_norm=None, norm_type: float = 2.
         tensor([[5., 6.],
                 [1., 2.]])
     """
-    padding = _padding(weight.layout.shape[0], padding_idx)
+    padding = _padding(layout_of("embedding", weight, "weight", 2).shape[0], padding_idx)
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
     return embedding(weight, input, padding, scale_grad_by_freq, sparse)
@@ -162,7 +162,7 @@ def lookup(input, weight, padding_idx=None, max_norm=None, norm_type: float = 2.
 
 # ---------------------------------------------------------------- one vector a bag of indices
 def _check_bags(input, offsets):
-    if input.layout.ndim == 2:
+    if layout_of("embedding_bag", input).ndim == 2:
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
                              "sequences. However, found offsets of type <class 'numtorch.Tensor'>")
@@ -276,7 +276,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
     if per_sample_weights is not None and per_sample_weights.layout.shape != input.layout.shape:
         raise ValueError(f"embedding_bag: If per_sample_weights ({list(per_sample_weights.layout.shape)}) is not None, then it "
                          f"must have the same shape as the input ({list(input.layout.shape)})")
-    padding = _padding(weight.layout.shape[0], padding_idx)
+    padding = _padding(layout_of("embedding_bag", weight, "weight", 2).shape[0], padding_idx)
     _dense_only("embedding_bag", sparse)
     _check_bags(input, offsets)
     if mode != "max" and per_sample_weights is None and padding < 0 and max_norm is None and not scale_grad_by_freq \
@@ -328,7 +328,7 @@ def one_hot(tensor, num_classes: int = -1) -> Tensor:
         tensor([[0, 0, 1],
                 [1, 0, 0]])
     """
-    if tensor.layout.dtype is not int64:
+    if layout_of("one_hot", tensor, "tensor").dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if not tensor.layout.numel and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")

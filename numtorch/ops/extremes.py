@@ -8,7 +8,7 @@ from ..tensor import Tensor, empty
 from . import bounds
 from .arithmetic import floor_divide, remainder
 from .backends import kernels
-from .op import method, new_plan_table, registry
+from .op import layout_of, method, new_plan_table, registry
 from .pair import pair
 from .reduce import numpy_names
 from .reduction import MAX, MIN
@@ -45,7 +45,7 @@ def _arg_plan(kind, layout, dim, keepdim):
 
 
 def _arg(kind, x, dim, keepdim):
-    prepared, final = _arg_plan(kind, x.layout, dim, keepdim)
+    prepared, final = _arg_plan(kind, layout_of(kind, x), dim, keepdim)
     out = empty(Layout.of(int64, final, None, x.layout.device))
     if prepared is not None:
         prepared.call(x.address, out.address, prepared.walk)
@@ -99,7 +99,7 @@ def argmin(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
 
 
 def _extreme_along(kind, x, dim, keepdim):
-    prepared, final = _arg_plan(kind, x.layout, dim, keepdim)
+    prepared, final = _arg_plan(kind, layout_of(kind, x), dim, keepdim)
     values = empty(Layout.of(x.layout.dtype, final, None, x.layout.device))
     indices = empty(Layout.of(int64, final, None, x.layout.device))
     if prepared is not None:

@@ -28,7 +28,7 @@ from .indexed import (
     run_indexed,
     same_dtype,
 )
-from .op import as_operand, method, new_plan_table, registry
+from .op import as_operand, layout_of, method, new_plan_table, registry
 from .view import reshape, unsqueeze, view
 
 
@@ -277,7 +277,7 @@ def index_select(input, dim, index, *, out=None) -> Tensor:
     except (KeyError, AttributeError, TypeError):
         pass
     vector = _vector("index_select", check_index("index_select", index))
-    dims = (wrap_dim(dim, input.layout.ndim),)
+    dims = (wrap_dim(dim, layout_of("index_select", input).ndim),)
     if input.layout.ndim and vector is index:
         _along.keep((input.layout, dim, index.layout), dims)
     result = index_values(at_least_1d(input), dims, (vector,), False, _not_selected)
@@ -401,7 +401,7 @@ def take(input, index, *, out=None) -> Tensor:
         tensor([1, 6])
     """
     check_index("take", index)
-    flat = input if input.layout.ndim == 1 else reshape(input, -1)
+    flat = input if layout_of("take", input).ndim == 1 else reshape(input, -1)
     return finish(out, index_values(flat, (0,), (index,), True, _beyond_flattened))
 
 

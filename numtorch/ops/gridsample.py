@@ -22,7 +22,7 @@ from .copy import contiguous, to_dtype
 from .counting import arange
 from .creation import ones
 from .join import cat
-from .op import new_plan_table
+from .op import layout_of, new_plan_table
 from .operators import clamp, where
 from .rounding import floor
 from .rounding import round_to_even as nearest_integer
@@ -162,7 +162,7 @@ def grid_sample(input, grid, mode: str = "bilinear", padding_mode: str = "zeros"
     if padding_mode not in ("zeros", "border", "reflection"):
         raise ValueError(f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
                          f"'{padding_mode}'")
-    shape, points = input.layout.shape, grid.layout.shape
+    shape, points = layout_of("grid_sample", input).shape, layout_of("grid_sample", grid, "grid", 2).shape
     dims = len(shape) - 2
     if dims not in (2, 3) or len(points) != len(shape) or points[-1] != dims or points[0] != shape[0]:
         raise RuntimeError(f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions and batch size and a "
@@ -238,7 +238,7 @@ def affine_grid(theta, size, align_corners=None) -> Tensor:
     if dims not in (2, 3):
         raise NotImplementedError(f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got "
                                   f"size {list(size)}.")
-    if theta.layout.shape != (size[0], dims, dims + 1):
+    if layout_of("affine_grid", theta, "theta").shape != (size[0], dims, dims + 1):
         raise ValueError(f"Expected a batch of {dims}D affine matrices of shape {size[0]}x{dims}x{dims + 1} for size {list(size)}. "
                          f"Got {tuple(theta.layout.shape)}.")
     if min(size) <= 0:

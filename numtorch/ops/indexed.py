@@ -14,7 +14,7 @@ from ..dtypes import int32, int64
 from ..tensor import Tensor
 from .backends import kernels
 from .copy import clone, contiguous
-from .op import method, new_plan_table, register
+from .op import layout_of, method, new_plan_table, register
 from .resize import into
 from .view import unsqueeze
 from .writing import check_inplace_allowed, overlap_partly, rebase_history
@@ -169,7 +169,7 @@ def check_index(name, index, wanted=(int64, int32)):
 
 
 def same_dtype(name, self, source):
-    if self.layout.dtype is not source.layout.dtype:
+    if layout_of(name, self).dtype is not layout_of(name, source, "source", 4).dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype, got {self.layout.dtype.name} and "
                            f"{source.layout.dtype.name}")
 

@@ -12,7 +12,7 @@ from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import plan_copy, to_dtype
 from .indexed import MOST_ADDRESSES, table_of
-from .op import new_plan_table, register
+from .op import layout_of, new_plan_table, register
 from .resize import into
 from .slicing import narrow, select
 from .view import expand, reshape, unsqueeze
@@ -238,7 +238,7 @@ def atleast_1d(*tensors):
         >>> torch.atleast_1d(torch.tensor(1.))
         tensor([1.])
     """
-    return _each(lambda x: x if x.layout.ndim else reshape(x, 1), tensors)
+    return _each(lambda x: x if layout_of("atleast_1d", x, "tensors").ndim else reshape(x, 1), tensors)
 
 
 def atleast_2d(*tensors):
@@ -255,7 +255,7 @@ def atleast_2d(*tensors):
         >>> torch.atleast_2d(torch.tensor([1., 2.]))
         tensor([[1., 2.]])
     """
-    return _each(lambda x: x if x.layout.ndim > 1 else reshape(x, 1, -1), tensors)
+    return _each(lambda x: x if layout_of("atleast_2d", x, "tensors").ndim > 1 else reshape(x, 1, -1), tensors)
 
 
 def atleast_3d(*tensors):
@@ -272,7 +272,7 @@ def atleast_3d(*tensors):
         >>> torch.atleast_3d(torch.zeros(2, 3)).shape
         torch.Size([2, 3, 1])
     """
-    return _each(lambda x: x if x.layout.ndim > 2 else unsqueeze(atleast_2d(x), -1), tensors)
+    return _each(lambda x: x if layout_of("atleast_3d", x, "tensors").ndim > 2 else unsqueeze(atleast_2d(x), -1), tensors)
 
 
 def _each(function, tensors):
@@ -309,7 +309,7 @@ def hstack(tensors, *, out=None) -> Tensor:
         tensor([[1, 3],
                 [2, 4]])
     """
-    tensors = tuple([x if x.layout.ndim else reshape(x, 1) for x in tensors])
+    tensors = tuple([x if layout_of("hstack", x, "tensors").ndim else reshape(x, 1) for x in tensors])
     _not_empty("hstack", tensors)
     return cat(tensors, 0 if tensors and tensors[0].layout.ndim == 1 else 1, out=out)
 
@@ -382,7 +382,7 @@ def column_stack(tensors, *, out=None) -> Tensor:
     _not_empty("column_stack", tensors)
     if alike:
         return stack(tensors, 1, out=out)
-    return cat([x if x.layout.ndim > 1 else reshape(x, -1, 1) for x in tensors], 1, out=out)
+    return cat([x if layout_of("column_stack", x, "tensors").ndim > 1 else reshape(x, -1, 1) for x in tensors], 1, out=out)
 
 
 # ---------------------------------------------------------------- grids
@@ -413,7 +413,7 @@ def meshgrid(*tensors, indexing=None) -> tuple[Tensor, ...]:
         indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    if len({each.layout.dtype for each in tensors}) > 1:
+    if len({layout_of("meshgrid", each, "tensors").dtype for each in tensors}) > 1:
         raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
     for each in tensors:
         if each.layout.ndim > 1:

@@ -11,6 +11,7 @@ from .activation import sigmoid
 from .arithmetic import UNORDERED, abs, mul, sgn, sign, sub, where
 from .bounds import clamp_low
 from .elementary import exp, log, log1p
+from .op import layout_of, not_a_tensor
 from .pointwise import pointwise
 from .reduction import MEAN, SUM
 from .total import total
@@ -171,7 +172,7 @@ def binary_cross_entropy(input, target, weight=None, reduction: str = "mean") ->
         ValueError: shapes differ.
         RuntimeError: an element of the input or of the target is outside [0, 1].
     """
-    if input.layout.shape != target.layout.shape:
+    if layout_of("binary_cross_entropy", input).shape != layout_of("binary_cross_entropy", target, "target", 2).shape:
         raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
                          f"Please ensure they have the same size.")
     if input.layout.numel and (input.min().item() < 0 or input.max().item() > 1):
@@ -183,7 +184,8 @@ def binary_cross_entropy(input, target, weight=None, reduction: str = "mean") ->
 
 def binary_cross_entropy_with_logits(input, target, weight=None, reduction: str = "mean", pos_weight=None) -> Tensor:
     """Binary cross entropy of sigmoid(input); `pos_weight` multiplies the terms of positive targets."""
-    if input.layout.shape != target.layout.shape:
+    name = "binary_cross_entropy_with_logits"
+    if layout_of(name, input).shape != layout_of(name, target, "target", 2).shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     if pos_weight is None:
         return reduced_terms(logistic_terms, input, target, reduction, weight)
@@ -205,7 +207,12 @@ def broadcast_pair(name, input, target):
 
 def paired_loss(name, function, input, target, reduction: str, weight=None, option=None) -> Tensor:
     """`reduced_terms` of two operands that should have one shape."""
-    if input.layout.shape != target.layout.shape:
+    try:
+        differ = input.layout.shape != target.layout.shape
+    except AttributeError:
+        layout_of(name, input)
+        raise not_a_tensor(name, target, "target", 2) from None
+    if differ:
         input, target = broadcast_pair(name, input, target)
     return reduced_terms(function, input, target, reduction, weight, option)
 

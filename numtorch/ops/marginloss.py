@@ -8,11 +8,13 @@ from .comparison import eq
 from .counting import arange
 from .loss import legacy_reduction, reduced
 from .mask import replace_where
+from .op import layout_of
 from .scatter import gather
 
 
 def _classes(name, input, target):
-    if input.layout.ndim not in (1, 2) or not input.layout.numel:
+    layout_of(name, target, "target", 2)
+    if layout_of(name, input).ndim not in (1, 2) or not input.layout.numel:
         raise RuntimeError(f"{name}: Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
                            f"{list(input.layout.shape)}")
     single = input.layout.ndim == 1

@@ -12,7 +12,7 @@ from .assign import copy_, filled
 from .backends import kernels
 from .copy import contiguous
 from .indexed import apart, begin_write, end_write, finish, out_of_place, run_counting
-from .op import method, new_plan_table, register
+from .op import layout_of, method, new_plan_table, register
 from .pointwise import pointwise
 from .slicing import narrow
 from .view import expand, reshape, view
@@ -33,7 +33,7 @@ def _count_true(mask):
 
 
 def _as_mask(x):
-    layout = x.layout
+    layout = layout_of("nonzero", x)
     return x if layout.dtype is bool_ and layout.contiguous else contiguous(x if x.layout.dtype is bool_ else comparison.ne(x, 0))
 
 
@@ -121,7 +121,8 @@ method(nonzero_static)
 
 
 def _both(name, input, mask):
-    if mask.layout.dtype is not bool_:
+    layout_of(name, input)
+    if layout_of(name, mask, "mask", 2).dtype is not bool_:
         raise RuntimeError(f"{name}: expected BoolTensor for mask, got {mask.layout.dtype.name}")
     return _as_mask(mask)
 

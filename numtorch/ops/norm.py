@@ -18,7 +18,7 @@ from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import contiguous, in_format, to_dtype
 from .normformula import Form, composed, composed_gradients
-from .op import common_device, new_plan_table
+from .op import common_device, layout_of, new_plan_table
 from .reduce import mean, var
 from .view import reshape
 
@@ -163,17 +163,18 @@ def _row_plan(name, layout, shape, vectors, eps, centred):
 
 
 def _row_norm(name, input, shape, weight, bias, eps, centred):
-    key = (name, input.layout, shape, None if weight is None else weight.layout, None if bias is None else bias.layout, eps)
+    layout = layout_of(name, input)
+    key = (name, layout, shape, None if weight is None else weight.layout, None if bias is None else bias.layout, eps)
     try:
         plan = _plans[key]
     except (KeyError, TypeError):
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        key = (name, input.layout, shape, *key[3:])
+        key = (name, layout, shape, *key[3:])
         plan = _plans.get(key, key)
         if plan is key:
-            plan = _plans.keep(key, _row_plan(name, input.layout, shape, key[3:5], eps, centred))
+            plan = _plans.keep(key, _row_plan(name, layout, shape, key[3:5], eps, centred))
     if plan is None:
-        return to_dtype(_row_norm(name, to_dtype(input, float32), shape, weight, bias, eps, centred), input.layout.dtype)
+        return to_dtype(_row_norm(name, to_dtype(input, float32), shape, weight, bias, eps, centred), layout.dtype)
     return _run(plan, name, input, weight, bias)
 
 
@@ -221,7 +222,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
         tensor([[0.2000, 1.4000]])
     """
     if eps is None:
-        eps = 2.0 ** -52 if input.layout.dtype is float64 else 2.0 ** -23
+        eps = 2.0 ** -52 if layout_of("rms_norm", input).dtype is float64 else 2.0 ** -23
     return _row_norm("rms_norm", input, normalized_shape, weight, None, eps, False)
 
 
@@ -291,7 +292,7 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
         >>> torch.nn.functional.group_norm(torch.tensor([[0., 2., 3., 1.]]), 2)
         tensor([[-1.0000,  1.0000,  1.0000, -1.0000]])
     """
-    shape = input.layout.shape
+    shape = layout_of("group_norm", input).shape
     if len(shape) > 1 and num_groups > 0 and shape[0] * shape[1] // num_groups * math.prod(shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size "
                          f"{[shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]}")
@@ -330,7 +331,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    shape = input.layout.shape
+    shape = layout_of("instance_norm", input).shape
     if math.prod(shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     if running_mean is not None:
@@ -404,7 +405,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         tensor([[0., 1.],
                 [2., 5.]])
     """
-    key = (input.layout, _layouts(weight, bias, running_mean, running_var), training, momentum, eps)
+    key = (layout_of("batch_norm", input), _layouts(weight, bias, running_mean, running_var), training, momentum, eps)
     plan = _plans.get(key, key)
     if plan is key:
         plan = _plans.keep(key, _batch_plan(input.layout, key[1], training, momentum, eps))

@@ -8,7 +8,7 @@ from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, UNORDERED, conj, where
 from .bounds import clamp_high, clamp_low, maximum
 from .copy import contiguous
 from .elementary import LN2, PI, cos, exp, exp2, log, log1p, sin, sqrt
-from .op import as_operand, method, registry
+from .op import as_operand, layout_of, method, registry
 from .operators import sub
 from .pointwise import pointwise
 from .resize import into
@@ -225,7 +225,7 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor
         >>> torch.nan_to_num(torch.tensor([torch.nan, torch.inf, -torch.inf, 1.]), posinf=9.)
         tensor([ 0.0000e+00,  9.0000e+00, -3.4028e+38,  1.0000e+00])
     """
-    kind = input.layout.dtype
+    kind = layout_of("nan_to_num", input).dtype
     if kind.is_complex:
         parts = nan_to_num(registry["view_as_real"].function(input), nan, posinf, neginf)
         return into(out, registry["view_as_complex"].function(contiguous(parts)))

@@ -156,6 +156,18 @@ def as_operand(name, value) -> Tensor:
     return found
 
 
+def not_a_tensor(name, value, argument="input", position=1) -> TypeError:
+    """What to raise where an argument should be a tensor."""
+    return TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
+
+
+def layout_of(name, value, argument="input", position=1):
+    """The layout of an argument that has to be a tensor. Raises TypeError where it is none."""
+    if not isinstance(value, Tensor):
+        raise not_a_tensor(name, value, argument, position)
+    return value.layout
+
+
 def is_formula(args) -> bool:
     """Whether an op is being called on a formula's symbols rather than on tensors."""
     return any(isinstance(a, Expression) for a in args)

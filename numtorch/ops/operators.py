@@ -6,7 +6,7 @@ from ..dtypes import bool_
 from ..tensor import Tensor
 from . import arithmetic, assign, bounds, comparison, copy, creation, join, power, reduce, writing
 from .mask import replace_where
-from .op import as_operand, method, registry, result_type
+from .op import as_operand, layout_of, method, registry, result_type
 from .resize import into
 
 
@@ -269,11 +269,11 @@ def masked_fill(input, mask, value) -> Tensor:
         tensor([1., 0.])
     """
     _check_mask("masked_fill", mask, value)
-    return copy.to_dtype(replace_where(input, mask, value), input.layout.dtype)
+    return copy.to_dtype(replace_where(input, mask, value), layout_of("masked_fill", input).dtype)
 
 
 def _check_mask(name, mask, value):
-    if mask.layout.dtype is not bool_:
+    if layout_of(name, mask, "mask", 2).dtype is not bool_:
         raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.layout.dtype}")
     if isinstance(value, Tensor) and value.layout.ndim:
         raise RuntimeError(f"{name} only supports a 0-dimensional value tensor, but got tensor with {value.layout.ndim} "

@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import float32, float64, int32, int64, uint8
-from ..layout import Layout, wrap_dim
+from ..layout import Layout, ints, wrap_dim
 from ..tensor import Tensor, empty
 from . import arithmetic, bounds, comparison, reduce, rounding
 from .assign import filled
 from .backends import kernels
 from .copy import contiguous, to_dtype
 from .creation import as_tensor
-from .op import method, new_plan_table, result_dtype
+from .op import layout_of, method, new_plan_table, result_dtype
 from .pair import Pair, pair
 from .resize import into
 from .scatter import gather, value_selecting_backward
@@ -82,10 +82,11 @@ def _into(out, pair):
     return pair if out is None else type(pair)(*[into(o, r) for o, r in zip(out, pair)])
 
 
-def _size(x, dim):
+def _size(name, x, dim):
     """A dimension made positive, and its extent; a 0-dim tensor has one of extent 1."""
-    dim = wrap_dim(dim, x.layout.ndim)
-    return dim, x.layout.shape[dim] if x.layout.ndim else 1
+    layout = layout_of(name, x)
+    dim = wrap_dim(dim, layout.ndim)
+    return dim, layout.shape[dim] if layout.ndim else 1
 
 
 @method
@@ -108,7 +109,7 @@ def sort(input, dim: int = -1, descending: bool = False, stable: bool = False, *
         >>> values, indices
         (tensor([1, 2, 3]), tensor([1, 2, 0]))
     """
-    dim, size = _size(input, dim if axis is None else axis)
+    dim, size = _size("sort", input, dim if axis is None else axis)
     return _into(out, _ordered("sort", "sort", "sort", input, dim, size, True, bool(descending)))
 
 
@@ -127,6 +128,7 @@ def argsort(input, dim: int = -1, descending: bool = False, stable: bool = False
         >>> torch.tensor([3, 1, 2]).argsort(descending=True)
         tensor([0, 2, 1])
     """
+    layout_of("argsort", input)
     return sort(input.detach(), dim, descending, axis=axis).indices
 
 
@@ -169,8 +171,8 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
         >>> values, indices
         (tensor([9., 5.]), tensor([1, 2]))
     """
-    dim, size = _size(input, dim)
-    k = int(k)
+    dim, size = _size("topk", input, dim)
+    k, = ints((k,))
     if not 0 <= k <= size:
         raise RuntimeError("selected index k out of range")
     k = k if input.layout.ndim else 1                    # of a tensor without dimensions there is always one
@@ -197,19 +199,20 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None) -
         >>> values, indices
         (tensor(5.), tensor(2))
     """
-    dim, size = _size(input, dim)
+    dim, size = _size("kthvalue", input, dim)
+    k, = ints((k,))
     if not 1 <= k <= size:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
-    return _into(out, _ordered("kthvalue", "choose", "kth", input, dim, 1, bool(keepdim), int(k) - 1))
+    return _into(out, _ordered("kthvalue", "choose", "kth", input, dim, 1, bool(keepdim), k - 1))
 
 
 def _median(name, input, dim, keepdim, skip_nan, out):
     if dim is None:
-        if not input.layout.numel:
+        if not layout_of(name, input).numel:
             return filled(Layout.of(input.layout.dtype, (), None, input.layout.device), float("nan"))
         flat = input if input.layout.ndim == 1 else reshape(input, -1)
         return _ordered(name, "choose", "median", flat, 0, 1, False, skip_nan).values
-    dim, size = _size(input, dim)
+    dim, size = _size(name, input, dim)
     if not size:
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
     return _into(out, _ordered(name, "choose", "median", input, dim, 1, bool(keepdim), skip_nan))
@@ -259,7 +262,7 @@ _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def _probabilities(name, input, q):
-    if input.layout.dtype not in (float32, float64):
+    if layout_of(name, input).dtype not in (float32, float64):
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
@@ -411,7 +414,7 @@ def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool
                                "True")
         right = side == "right"
     x = input if isinstance(input, Tensor) else as_tensor(input)
-    if not sorted_sequence.layout.ndim:
+    if not layout_of("searchsorted", sorted_sequence, "sorted_sequence").ndim:
         raise RuntimeError("torch.searchsorted(): sorted_sequence should have at least 1 dimension, but got a 0-dim tensor")
     if sorter is not None:
         if sorter.layout.shape != sorted_sequence.layout.shape:
@@ -444,7 +447,7 @@ def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False
         >>> torch.bucketize(torch.tensor([0, 3, 6]), torch.tensor([1, 3, 5]))
         tensor([0, 1, 3])
     """
-    if boundaries.layout.ndim != 1:
+    if layout_of("bucketize", boundaries, "boundaries", 2).ndim != 1:
         raise RuntimeError(f"torch.bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.layout.ndim})")
     x = input if isinstance(input, Tensor) else as_tensor(input)
     result = _search("bucketize", boundaries, x, bool(out_int32), bool(right))

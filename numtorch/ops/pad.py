@@ -6,7 +6,7 @@ from ..layout import Layout, format_of, formatted, ints
 from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import contiguous, to_dtype
-from .op import as_operand, new_plan_table
+from .op import as_operand, new_plan_table, not_a_tensor
 
 _plans = new_plan_table()
 MODES = ("constant", "reflect", "replicate", "circular")
@@ -119,6 +119,8 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
         >>> torch.nn.functional.pad(torch.tensor([1, 2, 3]), (2, 1), "reflect")
         tensor([3, 2, 1, 2, 3, 2])
     """
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("pad", input)
     layout = input.layout
     value = NOTHING if value is None else to_dtype(as_operand("pad", value), layout.dtype)
     try:

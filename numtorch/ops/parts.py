@@ -11,7 +11,7 @@ from ..layout import wrap_dim
 from ..tensor import Tensor
 from .assign import filled
 from .join import cat, stack
-from .op import method
+from .op import layout_of, method
 from .slicing import slice_view
 from .viewing import make_view, make_views, separate
 
@@ -83,7 +83,7 @@ def split(tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
         >>> torch.arange(5).split([1, 4])
         (tensor([0]), tensor([1, 2, 3, 4]))
     """
-    if not tensor.layout.ndim:
+    if not layout_of("split", tensor, "tensor").ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     x = tensor if tensor.node is None else separate(tensor)
     dim = wrap_dim(dim, x.layout.ndim)
@@ -125,7 +125,7 @@ def chunk(input, chunks, dim: int = 0) -> tuple[Tensor, ...]:
     """
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    if not input.layout.ndim:
+    if not layout_of("chunk", input).ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     x = input if input.node is None else separate(input)
     dim = wrap_dim(dim, x.layout.ndim)
@@ -156,7 +156,7 @@ def tensor_split(input, indices_or_sections, dim: int = 0) -> tuple[Tensor, ...]
         >>> torch.arange(5).tensor_split((1, 3))
         (tensor([0]), tensor([1, 2]), tensor([3, 4]))
     """
-    dim = wrap_dim(dim, input.layout.ndim)
+    dim = wrap_dim(dim, layout_of("tensor_split", input).ndim)
     extent = input.layout.shape[dim]
     if isinstance(indices_or_sections, int) or (isinstance(indices_or_sections, Tensor) and not indices_or_sections.layout.ndim):
         n = indices_or_sections if isinstance(indices_or_sections, int) else int(indices_or_sections.item())
@@ -177,7 +177,7 @@ def _split_along(name, least, dim):
     shape = [2 if d == dim else 4 for d in range(3)]
 
     def function(input, indices_or_sections) -> tuple[Tensor, ...]:
-        if input.layout.ndim < least:
+        if layout_of(name, input).ndim < least:
             raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension{'s' if least > 1 else ''}, but got "
                                f"a tensor with {input.layout.ndim} dimensions!")
         along = 0 if name == "hsplit" and input.layout.ndim == 1 else dim

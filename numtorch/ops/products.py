@@ -17,7 +17,7 @@ from .counting import arange
 from .einsum import tensordot
 from .gather import index_select
 from .join import stack
-from .op import common_device, method, new_plan_table, result_dtype
+from .op import common_device, layout_of, method, new_plan_table, result_dtype
 from .power import pow
 from .resize import into
 from .triangle import triu_indices
@@ -86,7 +86,7 @@ def cross(input, other, dim=None, *, out=None) -> Tensor:
         >>> torch.tensor([1., 0., 0.]).cross(torch.tensor([0., 1., 0.]))
         tensor([0., 0., 1.])
     """
-    if input.layout.ndim != other.layout.ndim:
+    if layout_of("cross", input).ndim != layout_of("cross", other, "other", 2).ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     found = _cross_plans.get((input.layout, other.layout, dim)) or _plan_cross(input.layout, other.layout, dim)
     result = _cross(input, other, found)
@@ -186,8 +186,9 @@ def kron(input, other, *, out=None) -> Tensor:
         >>> torch.tensor([[1, 2]]).kron(torch.tensor([[1, 10]]))
         tensor([[ 1, 10,  2, 20]])
     """
+    layouts = layout_of("kron", input), layout_of("kron", other, "other", 2)
     if not recording(input, other):
-        layout, prepared = _kron_plans.get((input.layout, other.layout)) or _plan_kron(input.layout, other.layout)
+        layout, prepared = _kron_plans.get(layouts) or _plan_kron(*layouts)
         result = empty(layout)
         if prepared is not None:
             prepared.call(input.address, other.address, result.address, prepared.walk)
@@ -220,7 +221,7 @@ def vander(x, N=None, increasing: bool = False) -> Tensor:
         tensor([[4, 2, 1],
                 [9, 3, 1]])
     """
-    if x.layout.ndim != 1:
+    if layout_of("vander", x).ndim != 1:
         raise RuntimeError(f"x must be a one-dimensional tensor (vander: got {x.layout.ndim} dimensions)")
     count = x.layout.shape[0] if N is None else N
     if count < 0:
@@ -248,7 +249,7 @@ def combinations(input, r: int = 2, with_replacement: bool = False) -> Tensor:
         >>> torch.combinations(torch.tensor([1, 2, 3])).tolist()
         [[1, 2], [1, 3], [2, 3]]
     """
-    if input.layout.ndim != 1:
+    if layout_of("combinations", input).ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.layout.shape)} (combinations)")
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r} (combinations)")

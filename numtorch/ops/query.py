@@ -8,7 +8,7 @@ from ..tensor import Tensor
 from . import comparison, reduce, view
 from .backends import kernels
 from .indexed import run_comparing
-from .op import method, new_plan_table
+from .op import layout_of, method, new_plan_table, not_a_tensor
 
 
 def broadcast_shapes(*shapes) -> Size:
@@ -118,6 +118,10 @@ def equal(input, other) -> bool:
         >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2])), torch.equal(torch.tensor([1]), torch.tensor([1, 1]))
         (True, False)
     """
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("equal", input)
+    if not isinstance(other, Tensor):
+        raise not_a_tensor("equal", other, "other", 2)
     layout = input.layout
     if layout is other.layout and layout.contiguous and layout.numel and layout.device is cpu:
         plan = _comparisons.get(layout)
@@ -168,7 +172,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> Tensor:
         >>> torch.isclose(torch.tensor([1., 1000.]), torch.tensor([1.1, 1000.001]))
         tensor([False,  True])
     """
-    if input.layout.dtype is not other.layout.dtype:
+    if layout_of("isclose", input).dtype is not layout_of("isclose", other, "other", 2).dtype:
         raise RuntimeError(f"{input.layout.dtype.title} did not match {other.layout.dtype.title}")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
         if not tolerance >= 0:

@@ -20,7 +20,7 @@ from .complexparts import view_as_complex
 from .copy import contiguous, copy_elements, to_device, to_dtype
 from .creation import checked_shape, finish_made, like_layout
 from .generator import claim
-from .op import method, new_plan_table, register
+from .op import layout_of, method, new_plan_table, register
 from .order import topk
 from .resize import into
 
@@ -311,8 +311,8 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
         result = empty_tensor(input.layout.dense())
         fill(result, "bernoulli", (probability(p),), generator)
         return into(out, result)
+    kind = layout_of("bernoulli", input).dtype
     probabilities = contiguous(input if input.node is None else input.detach())
-    kind = probabilities.layout.dtype
     if not kind.is_floating_point:
         raise RuntimeError(f"bernoulli: expected floating-point probabilities, got {kind}")
     if kind not in (float32, float64):
@@ -351,7 +351,7 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
         >>> torch.multinomial(torch.tensor([0., 3., 0.]), 4, replacement=True)
         tensor([1, 1, 1, 1])
     """
-    if input.layout.ndim not in (1, 2):
+    if layout_of("multinomial", input).ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if not input.layout.dtype.is_floating_point:
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.layout.dtype.name}")

@@ -12,7 +12,7 @@ from .backends import kernels
 from .copy import clone, contiguous, plan_copy
 from .gather import index_values
 from .indexed import run_counting
-from .op import method, new_plan_table
+from .op import layout_of, method, new_plan_table
 from .reduce import sum
 from .view import reshape, transpose
 
@@ -114,7 +114,7 @@ def tile(input, *repeats, dims=None) -> Tensor:
                 [3, 4, 3, 4]])
     """
     dims = as_shape(repeats if dims is None else (dims,), "tile")
-    return repeat(input, *(1,) * (input.layout.ndim - len(dims)), *dims)
+    return repeat(input, *(1,) * (layout_of("tile", input).ndim - len(dims)), *dims)
 
 
 @method
@@ -145,7 +145,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None) -> Ten
     if dim is None:
         input, dim = reshape(input, -1), 0
     if type(repeats) is int:
-        key = ("repeat_interleave", input.layout, repeats, dim)
+        key = ("repeat_interleave", layout_of("repeat_interleave", input), repeats, dim)
         move = _moves.get(key)
         if move is not None:
             return _moved(input, move)
@@ -207,7 +207,7 @@ def flip(input, *along, dims=None) -> Tensor:
         return _moved(input, _moves["flip", input.layout, dims])
     except (KeyError, TypeError, AttributeError):
         pass
-    return _moved(input, _plan_flip(input.layout, dims))
+    return _moved(input, _plan_flip(layout_of("flip", input), dims))
 
 
 def _plan_flip(layout, dims):
@@ -289,7 +289,7 @@ def rot90(input, k: int = 1, dims=(0, 1)) -> Tensor:
         tensor([[2, 4],
                 [1, 3]])
     """
-    if input.layout.ndim < 2:
+    if layout_of("rot90", input).ndim < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.layout.ndim}")
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
@@ -323,7 +323,7 @@ def roll(input, shifts, dims=None) -> Tensor:
         tensor([3, 0, 1, 2])
     """
     if type(shifts) is int and (dims is None or type(dims) is int):
-        move = _moves.get(("roll", input.layout, shifts, dims))
+        move = _moves.get(("roll", layout_of("roll", input), shifts, dims))
         if move is not None:
             return _moved(input, move)
     shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
@@ -361,7 +361,7 @@ def _roll_vjp(node, grad):
 # ---------------------------------------------------------------- channels and pixels
 def _dealt(name, input, factor, wide_of, vjp):
     """The copy of a tensor seen in more dimensions and in another order of them: `wide_of` says which, and the result's shape."""
-    key = (name, input.layout, factor)
+    key = (name, layout_of(name, input), factor)
     move = _moves.get(key)
     if move is None:
         wide, order, shape = wide_of(input.layout.shape, factor)

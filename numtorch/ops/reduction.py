@@ -8,13 +8,13 @@ from ..autograd.graph import GraphNode, Node
 from ..autograd.modes import PLAIN, modes
 from ..dtypes import bool_, int64, uint8
 from ..layout import Layout, wrap_dims
-from ..tensor import Tensor, bare, empty, view_of
+from ..tensor import bare, empty, view_of
 from ..viewalgebra import expand as expand_layout
 from ..viewalgebra import try_view
 from . import arithmetic, comparison
 from .backends import kernels
 from .copy import to_dtype
-from .op import Op, PlanTable, new_plan_table, nothing_to_do, registry
+from .op import Op, PlanTable, layout_of, new_plan_table, nothing_to_do, registry
 from .power import pow
 from .view import expand, reshape
 
@@ -95,13 +95,6 @@ class ReduceOp(Op):
             if self.saves_result:
                 node.save_results([out])
         return out
-
-
-def layout_of(name, x):
-    """The layout of a tensor. Raises TypeError for anything else."""
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
-    return x.layout
 
 
 # ---------------------------------------------------------------- gradients

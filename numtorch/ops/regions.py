@@ -13,6 +13,7 @@ from .activation import relu
 from .arithmetic import abs as absolute
 from .arithmetic import mul, sign
 from .backends import kernels
+from .op import layout_of
 from .power import pow as power
 from .resample import apply, region_maps, window_maps
 from .window import (
@@ -96,11 +97,13 @@ def _plan_adaptive_mean(layout, name, dims, output_size):
 
 
 def _adaptive_max(input, output_size, return_indices, dims):
-    return maxima(input, planned(_plan_adaptive_max, input.layout, f"adaptive_max_pool{dims}d", dims, output_size), return_indices)
+    name = f"adaptive_max_pool{dims}d"
+    return maxima(input, planned(_plan_adaptive_max, layout_of(name, input), name, dims, output_size), return_indices)
 
 
 def _adaptive_average(input, output_size, dims):
-    return _averages(input, planned(_plan_adaptive_mean, input.layout, f"adaptive_avg_pool{dims}d", dims, output_size))
+    name = f"adaptive_avg_pool{dims}d"
+    return _averages(input, planned(_plan_adaptive_mean, layout_of(name, input), name, dims, output_size))
 
 
 def _averages(input, plan):

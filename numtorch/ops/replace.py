@@ -4,14 +4,14 @@ from __future__ import annotations
 from ..tensor import Tensor
 from .assign import copy_
 from .copy import clone
-from .op import method
+from .op import layout_of, method
 from .slicing import as_strided, diagonal, select, slice_view
 
 
 def _replaced(name, input, src, view, *arguments):
     out = clone(input, memory_format="contiguous_format")
     part = view(out, *arguments)
-    if part.layout.shape != src.layout.shape:
+    if part.layout.shape != layout_of(f"{name}_scatter", src, "src", 2).shape:
         raise RuntimeError(f"expected src to have a size equal to the {name} of self. src size = {list(src.layout.shape)}, {name} "
                            f"size = {list(part.layout.shape)}")
     copy_(part, src)

@@ -16,7 +16,7 @@ from ..tensor import Tensor, empty
 from .assign import filled
 from .backends import kernels
 from .copy import contiguous
-from .op import new_plan_table
+from .op import layout_of, new_plan_table
 
 _plans = new_plan_table()
 
@@ -278,7 +278,7 @@ def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", alig
         if align_corners is not None:
             raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
                              "trilinear")
-    dims = input.layout.ndim - 2
+    dims = layout_of("interpolate", input).ndim - 2
     if antialias and (mode not in _FILTERS or dims != 2):
         raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
     if dims not in _MODES[mode]:

@@ -9,7 +9,7 @@ from ..tensor import Tensor, empty
 from .arithmetic import add, div, mul, sub
 from .backends import kernels
 from .copy import contiguous, to_dtype
-from .op import new_plan_table
+from .op import layout_of, new_plan_table
 from .pad import pad
 from .power import pow
 from .slicing import narrow
@@ -54,7 +54,7 @@ def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.7
         >>> torch.nn.functional.local_response_norm(torch.ones(1, 3, 1), 2, alpha=2.0, beta=1.0).flatten()
         tensor([0.5000, 0.3333, 0.3333])
     """
-    layout = input.layout
+    layout = layout_of("local_response_norm", input)
     plan = _plans.get((layout, size, alpha, beta, k))
     if plan is None:
         plan = _plans.keep((layout, size, alpha, beta, k), _Plan(layout, size, alpha, beta, k))

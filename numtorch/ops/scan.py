@@ -11,7 +11,7 @@ from .backends import kernels
 from .copy import contiguous, copy_elements, to_dtype
 from .indexed import into_fresh
 from .join import cat
-from .op import method, new_plan_table
+from .op import layout_of, method, new_plan_table
 from .order import around
 from .pair import Pair, pair
 from .reduce import sum
@@ -82,9 +82,10 @@ def _constant(x, value):
 def _accumulated(kind, input, dim, dtype, out):
     if dim is None:
         raise TypeError(f"{kind}() missing the argument 'dim'")
+    layout = layout_of(kind, input)
     if dtype is None and isinstance(out, Tensor):
         dtype = out.layout.dtype                         # they are computed in it, as in PyTorch
-    wanted = as_dtype(dtype) if dtype is not None else int64 if input.layout.dtype.category < 2 else input.layout.dtype
+    wanted = as_dtype(dtype) if dtype is not None else int64 if layout.dtype.category < 2 else layout.dtype
     result = _scan(kind, to_dtype(input, wanted), dim)
     return into(out, result)
 
@@ -173,7 +174,7 @@ def logcumsumexp(input, dim, *, out=None) -> Tensor:
         >>> torch.tensor([1000., 1000., 1000.]).logcumsumexp(0)
         tensor([1000.0000, 1000.6932, 1001.0986])
     """
-    if input.layout.dtype.category < 2:
+    if layout_of("logcumsumexp", input).dtype.category < 2:
         raise NotImplementedError(f'"logcumsumexp" not implemented for \'{input.layout.dtype.title}\': expected floating point')
     result = _scan("logcumsumexp", input, dim)
     return into(out, result)
@@ -202,7 +203,7 @@ _PAIRS = {name: pair(name) for name in ("cummax", "cummin")}
 
 
 def _running_extreme(kind, input, dim, out):
-    if input.layout.dtype.is_complex:
+    if layout_of(kind, input).dtype.is_complex:
         raise NotImplementedError(f'"{kind}" not implemented for \'{input.layout.dtype.title}\': complex numbers have no order')
     dim = wrap_dim(dim, input.layout.ndim)
     x = contiguous(input)
@@ -283,7 +284,7 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=Non
         >>> x.diff(), x.diff(n=2)
         (tensor([2, 3, 4]), tensor([1, 1]))
     """
-    if not input.layout.ndim:
+    if not layout_of("diff", input).ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
@@ -330,7 +331,7 @@ def trapezoid(y, x=None, *, dx: float = 1, dim: int = -1) -> Tensor:
         >>> torch.trapezoid(y), torch.trapezoid(y, torch.tensor([0., 1., 3.]))
         (tensor(4.), tensor(6.5000))
     """
-    if not y.layout.shape[dim]:
+    if not layout_of("trapezoid", y, "y").shape[dim]:
         return sum(y, dim)
     size = y.layout.shape[dim]
     if x is None and size > 1:                           # one pass over all but the ends

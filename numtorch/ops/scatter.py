@@ -25,7 +25,7 @@ from .indexed import (
     run_indexed,
     same_dtype,
 )
-from .op import as_operand, method, new_plan_table, register
+from .op import as_operand, layout_of, method, new_plan_table, register
 from .reduce import aminmax
 from .slicing import narrow
 from .view import expand, reshape, unsqueeze
@@ -71,7 +71,7 @@ def _plan_of(name, layout, dim, index):
 
 # ---------------------------------------------------------------- gather
 def _plan_gather(input, dim, index):
-    layout = input.layout
+    layout = layout_of("gather", input)
     plan = _plan_of("gather", layout, dim, index)
     plan.out = Layout.of(layout.dtype, index.layout.shape, None, layout.device)
     if index.layout.numel:
@@ -293,6 +293,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self: bool = True,
         tensor([1., 2., 8.])
     """
     _check_reduction(reduce)
+    layout_of("scatter_reduce", input), layout_of("scatter_reduce", src, "src", 4)
     result = _reduced_into(clone(input.detach()), dim, index, src.detach(), reduce, include_self)
     if recording(input, src) and result.layout.dtype.category >= 2:
         dim = wrap_dim(dim, input.layout.ndim)
@@ -468,9 +469,10 @@ def take_along_dim(input, indices, dim=None, *, out=None) -> Tensor:
         tensor([[1, 3],
                 [2, 4]])
     """
+    layouts = layout_of("take_along_dim", input), layout_of("take_along_dim", indices, "indices", 2)
     if dim is None:
         return take_along_dim(reshape(input, -1), reshape(indices, -1), 0, out=out)
-    if input.layout.ndim != indices.layout.ndim:
+    if layouts[0].ndim != layouts[1].ndim:
         raise RuntimeError(f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
                            f"{input.layout.ndim} dimensions for input, and {indices.layout.ndim} dimensions for indices")
     dim = wrap_dim(dim, input.layout.ndim)

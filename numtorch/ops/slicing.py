@@ -7,7 +7,7 @@ from .. import viewalgebra as algebra
 from ..layout import as_shape
 from ..tensor import Tensor
 from .copy import clone
-from .op import method, register, registry
+from .op import method, not_a_tensor, register, registry
 from .viewing import make_view, separate
 
 
@@ -30,6 +30,8 @@ def select(input, dim, index) -> Tensor:
         >>> torch.tensor([[1, 2], [3, 4]]).select(1, 0)
         tensor([1, 3])
     """
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("select", input)
     x = input if input.node is None else separate(input)
     return make_view(x, algebra.select(x.layout, dim, as_index(index)), "select")
 
@@ -81,6 +83,8 @@ def narrow(input, dim, start, length) -> Tensor:
         tensor([2, 3, 4])
     """
     start = start.item() if isinstance(start, Tensor) else start
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("narrow", input)
     x = input if input.node is None else separate(input)
     return make_view(x, algebra.narrow(x.layout, dim, start, length), "narrow")
 
@@ -140,6 +144,8 @@ def diagonal(input, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
         >>> x.diagonal(), x.diagonal(1)
         (tensor([0, 4, 8]), tensor([1, 5]))
     """
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("diagonal", input)
     x = input if input.node is None else separate(input)
     return make_view(x, algebra.diagonal(x.layout, offset, dim1, dim2), "diagonal")
 

@@ -11,7 +11,7 @@ from .arithmetic import mul, sub
 from .backends import kernels
 from .copy import contiguous, to_dtype
 from .elementary import exp, log
-from .op import method, new_plan_table, register, registry
+from .op import layout_of, method, new_plan_table, not_a_tensor, register, registry
 from .reduction import MAX, SUM
 from .view import permute, reshape, squeeze
 
@@ -41,6 +41,8 @@ def _plan(kind, layout, dim):
 
 
 def _run(kind, x, dim, vjp):
+    if not isinstance(x, Tensor):
+        raise not_a_tensor(kind, x)
     layout, prepared = _plan(kind, x.layout, dim)
     out = empty(layout)
     if prepared is not None:
@@ -200,7 +202,7 @@ def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
         tensor(1000.6932)
     """
     dim = dim if type(dim) is int else tuple(dim)
-    plan = _sum_plans.get((input.layout, dim, keepdim))
+    plan = _sum_plans.get((layout_of("logsumexp", input), dim, keepdim))
     if plan is None:
         if input.layout.dtype.category < 2:
             input = to_dtype(input, get_default_dtype())

@@ -5,7 +5,7 @@ from ..dtypes import get_default_dtype
 from ..tensor import Tensor
 from . import arithmetic, bounds, comparison, elementary, reduce
 from .copy import to_dtype
-from .op import method
+from .op import layout_of, method
 from .slicing import diagonal
 from .view import reshape, transpose, unsqueeze
 
@@ -44,7 +44,7 @@ def cov(input, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
         tensor([[ 1., -1.],
                 [-1.,  1.]])
     """
-    if input.layout.ndim > 2:
+    if layout_of("cov", input).ndim > 2:
         raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.layout.ndim} "
                            f"dimensions")
     x = to_dtype(input, get_default_dtype()) if input.layout.dtype.category < 2 else input
@@ -89,7 +89,7 @@ def corrcoef(input) -> Tensor:
         tensor([[ 1., -1.],
                 [-1.,  1.]])
     """
-    if input.layout.ndim > 2:
+    if layout_of("corrcoef", input).ndim > 2:
         raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with "
                            f"{input.layout.ndim} dimensions")
     matrix = cov(input)

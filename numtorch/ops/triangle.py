@@ -15,7 +15,7 @@ from .backends import kernels
 from .copy import clone, contiguous, copy_elements
 from .indexed import begin_write, end_write
 from .join import _tensors_of
-from .op import method, new_plan_table
+from .op import layout_of, method, new_plan_table
 from .reduce import sum
 from .reduction import SUM
 from .resize import into
@@ -39,7 +39,7 @@ def _plan_triangle(key, name, layout, diagonal, upper):
 
 
 def _triangle(name, x, diagonal, upper):
-    key = (name, x.layout, diagonal)
+    key = (name, layout_of(name, x), diagonal)
     found = _plans.get(key)
     if found is None:
         found = _plan_triangle(key, name, x.layout, int(diagonal), upper)
@@ -229,7 +229,7 @@ def diag_embed(input, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor
                 [0, 0, 2],
                 [0, 0, 0]])
     """
-    key = ("diag_embed", input.layout, offset, dim1, dim2)
+    key = ("diag_embed", layout_of("diag_embed", input), offset, dim1, dim2)
     base, region, start = _plans.get(key) or _plan_diagonal(key, input.layout, offset, dim1, dim2)
     out = filled(base, 0)
     copy_elements(input, view_of(out, region, start))
@@ -260,7 +260,7 @@ def diag(input, diagonal: int = 0, *, out=None) -> Tensor:
         tensor([[1, 0],
                 [0, 2]])
     """
-    if input.layout.ndim == 1:
+    if layout_of("diag", input).ndim == 1:
         return into(out, diag_embed(input, diagonal))
     if input.layout.ndim == 2:
         return into(out, clone(input.diagonal(diagonal)))
@@ -299,7 +299,7 @@ def trace(input) -> Tensor:
         >>> torch.tensor([[1, 2], [3, 4]]).trace()
         tensor(5)
     """
-    if input.layout.ndim != 2:
+    if layout_of("trace", input).ndim != 2:
         raise RuntimeError("trace: expected a matrix")
     if input.node is None:
         return SUM.run(view_of(input, *algebra.diagonal(input.layout, 0, 0, 1)))

@@ -15,7 +15,7 @@ from .backends import kernels
 from .bounds import clamp_low
 from .comparison import gt
 from .copy import contiguous
-from .op import method, new_plan_table
+from .op import layout_of, method, new_plan_table
 from .reduce import norm
 from .reduction import SUM
 from .resize import into
@@ -58,7 +58,7 @@ def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out=None)
         >>> torch.nn.functional.normalize(torch.tensor([[3., 4.]]))
         tensor([[0.6000, 0.8000]])
     """
-    layout = input.layout
+    layout = layout_of("normalize", input)
     fused = p == 2 and out is None and type(dim) is int and layout.numel and layout.ndim
     if not fused or not layout.dtype.is_floating_point or layout.device is not cpu:
         return div(input, clamp_low(norm(input, p, dim, keepdim=True), eps), out=out)
@@ -116,7 +116,7 @@ def renorm(input, p, dim, maxnorm, *, out=None) -> Tensor:
         raise RuntimeError("renorm: non-positive-norm not supported")
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
-    if input.layout.ndim < 2:
+    if layout_of("renorm", input).ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.layout.ndim} dimensions")
     dim = wrap_dim(dim, input.layout.ndim)
     size = norm(input, p, tuple(d for d in range(input.layout.ndim) if d != dim), True)

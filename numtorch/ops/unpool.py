@@ -7,6 +7,7 @@ from ..dtypes import int64
 from ..layout import Layout
 from ..tensor import Tensor
 from .assign import filled
+from .op import layout_of
 from .scatter import scatter
 from .view import reshape
 from .window import pair
@@ -14,7 +15,8 @@ from .window import pair
 
 def _max_unpool(input, indices, kernel_size, stride, padding, output_size, dims):
     name = f"max_unpool{dims}d"
-    if indices.layout.dtype is not int64:
+    layout_of(name, input)
+    if layout_of(name, indices, "indices", 2).dtype is not int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.layout.dtype} ({name})")
     if indices.layout.shape != input.layout.shape or input.layout.ndim not in (dims + 1, dims + 2):
         raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(input.layout.shape)}) but got "

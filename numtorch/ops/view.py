@@ -9,7 +9,7 @@ from ..dtypes import dtype as dtype_class
 from ..layout import as_shape, wrap_dim
 from ..tensor import Tensor, view_of
 from .copy import contiguous
-from .op import method, register, registry
+from .op import layout_of, method, not_a_tensor, register, registry
 from .viewing import make_view
 
 
@@ -34,6 +34,8 @@ def permute(input, *order, dims=None) -> Tensor:
         >>> torch.zeros(2, 3, 4).permute(2, 0, 1).shape
         torch.Size([4, 2, 3])
     """
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("permute", input)
     dims = as_shape(order if dims is None else (dims,), "permute")
     return make_view(input, algebra.permute(input.layout, dims), "permute", _permute_vjp, dims)
 
@@ -65,6 +67,8 @@ def transpose(input, dim0, dim1) -> Tensor:
         >>> torch.zeros(2, 3, 4).transpose(0, 2).shape
         torch.Size([4, 3, 2])
     """
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("transpose", input)
     return make_view(input, algebra.transpose(input.layout, dim0, dim1), "transpose", _transpose_vjp, (dim0, dim1))
 
 
@@ -178,7 +182,7 @@ def movedim(input, source, destination) -> Tensor:
     """
     if type(source) is not int or type(destination) is not int:
         source, destination = [d if isinstance(d, int) else tuple(d) for d in (source, destination)]
-    order = algebra.moved_order(input.layout, source, destination)
+    order = algebra.moved_order(layout_of("movedim", input), source, destination)
     return make_view(input, algebra.permute(input.layout, order), "permute", _permute_vjp, order)
 
 
@@ -207,7 +211,8 @@ def expand(input, *sizes, size=None) -> Tensor:
                 [2, 2, 2]])
     """
     sizes = as_shape(sizes if size is None else (size,), "expand")
-    return make_view(input, algebra.expand(input.layout, sizes), "expand", _expand_vjp, input.layout.shape)
+    layout = layout_of("expand", input)
+    return make_view(input, algebra.expand(layout, sizes), "expand", _expand_vjp, layout.shape)
 
 
 def _expand_vjp(node, grad):
@@ -312,6 +317,8 @@ def reshape(input, *extents, shape=None) -> Tensor:
         tensor([[0, 1, 2],
                 [3, 4, 5]])
     """
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("reshape", input)
     shape = extents if shape is None else as_shape((shape,), "reshape")
     for n in shape:
         if type(n) is not int:
@@ -377,7 +384,7 @@ def flatten(input, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         >>> torch.zeros(2, 3, 4).flatten(1).shape
         torch.Size([2, 12])
     """
-    ndim = input.layout.ndim
+    ndim = layout_of("flatten", input).ndim
     if ndim == 0:
         wrap_dim(start_dim, 0), wrap_dim(end_dim, 0)
         return reshape(input, 1)
@@ -416,7 +423,8 @@ def unflatten(input, dim, sizes) -> Tensor:
         >>> torch.zeros(2, 6).unflatten(1, (3, -1)).shape
         torch.Size([2, 3, 2])
     """
-    return make_view(input, algebra.unflatten(input.layout, dim, tuple(sizes)), "view", reshape_vjp, input.layout.shape)
+    layout = layout_of("unflatten", input)
+    return make_view(input, algebra.unflatten(layout, dim, tuple(sizes)), "view", reshape_vjp, layout.shape)
 
 
 @method
@@ -455,6 +463,8 @@ def squeeze(input, dim=None) -> Tensor:
         (torch.Size([3]), torch.Size([3, 1]))
     """
     dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("squeeze", input)
     return make_view(input, algebra.squeeze(input.layout, dims), "squeeze", reshape_vjp, input.layout.shape)
 
 
@@ -478,4 +488,6 @@ def unsqueeze(input, dim) -> Tensor:
         >>> x.unsqueeze(0).shape, x.unsqueeze(-1).shape
         (torch.Size([1, 3]), torch.Size([3, 1]))
     """
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("unsqueeze", input)
     return make_view(input, algebra.unsqueeze(input.layout, dim), "unsqueeze", reshape_vjp, input.layout.shape)

@@ -15,7 +15,7 @@ from .assign import filled
 from .backends import kernels
 from .copy import contiguous, in_format
 from .extremes import max as maximum
-from .op import new_plan_table
+from .op import layout_of, new_plan_table
 from .reduce import amax, mean
 from .view import reshape, unsqueeze
 
@@ -47,7 +47,7 @@ def dense(x, order=contiguous_format):
 
 def batched(name, input, dims):
     """The input with a batch dimension, and whether it came without one. Raises RuntimeError for other dimensions."""
-    ndim = input.layout.ndim
+    ndim = layout_of(name, input).ndim
     if ndim == dims + 2:
         return input, False
     if ndim == dims + 1:
@@ -234,7 +234,7 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
                  [13., 15.]]]), tensor([[[ 5,  7],
                  [13, 15]]]))
     """
-    plan = planned(plan_max, input.layout, "max_pool2d", 2, kernel_size, stride, padding, dilation, ceil_mode)
+    plan = planned(plan_max, layout_of("max_pool2d", input), "max_pool2d", 2, kernel_size, stride, padding, dilation, ceil_mode)
     return maxima(input, plan, return_indices)
 
 
@@ -360,8 +360,8 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
         tensor([[[ 2.5000,  4.5000],
                  [10.5000, 12.5000]]])
     """
-    return means(input, planned(plan_mean, input.layout, "avg_pool2d", 2, kernel_size, stride, padding, ceil_mode,
-                                count_include_pad, divisor_override))
+    return means(input, planned(plan_mean, layout_of("avg_pool2d", input), "avg_pool2d", 2, kernel_size, stride, padding,
+                                ceil_mode, count_include_pad, divisor_override))
 
 
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:

@@ -1,0 +1,54 @@
+"""What is no tensor is refused where one is expected, by PyTorch's exception, which names the function, the argument and what came."""
+import pytest
+
+import numtorch as torch
+import numtorch.nn.functional as F
+
+X = torch.ones(2, 2)
+I = torch.zeros(2, 2, dtype=torch.int64)
+
+# Each is called with a list in place of its first tensor.
+FIRST = {
+    "add": (X,), "exp": (), "sum": (0,), "mean": (), "var": (), "norm": (), "amax": (0,), "argmax": (), "max": (0,), "median": (0,), "mode": (), "logsumexp": (0,), "cumsum": (0,),
+    "cumprod": (0,), "cummax": (0,), "logcumsumexp": (0,), "diff": (), "trapezoid": (), "sort": (), "argsort": (), "topk": (1,), "kthvalue": (1,), "quantile": (0.5,), "unique": (),
+    "bincount": (), "histc": (), "searchsorted": (X,), "matmul": (X,), "mm": (X,), "bmm": (X,), "mv": (X,), "dot": (X,), "kron": (X,), "cross": (X,), "cdist": (X,), "tensordot": (X, 1), "combinations": (),
+    "vander": (), "reshape": ((2, 2),), "permute": ((1, 0),), "transpose": (0, 1), "squeeze": (), "unsqueeze": (0,), "flatten": (), "unflatten": (0, (1, 2)), "movedim": (0, 1),
+    "broadcast_to": ((2, 2),), "flip": (0,), "roll": (1,), "rot90": (), "tile": (2,), "repeat_interleave": (2,), "split": (1,), "chunk": (2,), "tensor_split": (2,), "hsplit": (2,),
+    "select": (0, 0), "narrow": (0, 0, 1), "diagonal": (), "diag": (), "diag_embed": (), "tril": (), "trace": (), "gather": (0, I), "index_select": (0, I[0]), "take": (I,),
+    "take_along_dim": (I, 0), "masked_select": (X,), "masked_fill": (X > 0, 1), "nonzero": (), "softmax": (0,), "bernoulli": (), "poisson": (), "multinomial": (1,), "clone": (),
+    "isclose": (X,), "equal": (X,), "nan_to_num": (), "renorm": (2, 0, 1.0), "cartesian_prod": (X,), "real": (), "view_as_complex": (), "complex": (X,), "polar": (X,), "gradient": (),
+    "F.linear": (X,), "F.conv1d": (X[None],), "F.conv2d": (X[None, None],), "F.max_pool2d": (2,), "F.avg_pool2d": (2,), "F.adaptive_avg_pool2d": (1,), "F.adaptive_max_pool1d": (1,),
+    "F.batch_norm": (None, None), "F.layer_norm": ((2,),), "F.rms_norm": ((2,),), "F.group_norm": (1,), "F.instance_norm": (), "F.local_response_norm": (2,), "F.normalize": (),
+    "F.cross_entropy": (X,), "F.nll_loss": (X,), "F.mse_loss": (X,), "F.l1_loss": (X,), "F.binary_cross_entropy": (X,), "F.binary_cross_entropy_with_logits": (X,), "F.kl_div": (X,),
+    "F.cosine_similarity": (X,), "F.triplet_margin_loss": (X, X), "F.multi_margin_loss": (X,), "F.dropout": (), "F.relu": (), "F.glu": (), "F.prelu": (X,), "F.hardtanh": (),
+    "F.pad": ((1, 1),), "F.interpolate": (2,), "F.grid_sample": (X,), "F.unfold": (2,), "F.fold": (2, 2), "F.pixel_shuffle": (2,), "F.one_hot": (), "F.embedding_bag": (X,),
+}
+# ... and each of these in place of its second one.
+SECOND = ["matmul", "mm", "mv", "F.linear", "dot", "kron", "cross", "cdist", "isclose", "equal", "take_along_dim", "masked_select", "complex", "polar", "F.mse_loss", "F.cross_entropy", "F.nll_loss",
+          "F.binary_cross_entropy", "F.kl_div", "F.cosine_similarity", "F.conv2d", "F.prelu", "F.embedding", "F.grid_sample"]
+
+
+def function(name):
+    return getattr(F if name.startswith("F.") else torch, name.removeprefix("F."))
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_what_is_no_tensor(name):
+    with pytest.raises(TypeError, match=r"must be Tensor, not list|Tensor or a number, not list"):
+        function(name)([1.0, 2.0], *FIRST[name])
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_what_is_no_second_tensor(name):
+    with pytest.raises(TypeError, match=r"\(position 2\) must be Tensor, not list"):
+        function(name)(X, [1.0, 2.0])
+
+
+@pytest.mark.parametrize("call, kind, words", [
+    (lambda: torch.topk(X, 1.5), TypeError, "integer"), (lambda: torch.kthvalue(X, 1.5), TypeError, "integer"),
+    (lambda: torch.tensordot(X, X, -1), RuntimeError, "dims >= 0"), (lambda: torch.tensordot(X, X, 1.5), RuntimeError, "a pair of lists"),
+    (lambda: torch.tensordot(X, X, ([2], [0])), IndexError, "out of range"),
+])
+def test_numbers_and_dimensions(call, kind, words):
+    with pytest.raises(kind, match=words):
+        call()
