@@ -242,7 +242,7 @@ def pays_forward(dtype, shape):
 def pays_input_grad(shape):
     """Of few channels, for which tiles have few rows: 3 x 224 x 224 by 3 x 3 from 64 went at 47 GF/s and goes at 113, 16000 by 10
     from 512 in steps of 5 at 8 and 94. Of strides also where a weight that other forms turn over serves few places: 256 x 14 x 14
-    by 3 x 3 from 512 in float64 at 27 and 53, 256 x 8 x 8 by 4 x 4 from 512 at 16 and 39."""
+    by 3 x 3 from 512 in float64 at 27 and 53, 256 x 8 x 8 by 4 x 4 from 512 at 16 and 39; 80 x 32 by 7 from 512 at 66 and 120."""
     if not suits(shape):
         return False
     places = shape.images * shape.places
@@ -250,7 +250,10 @@ def pays_input_grad(shape):
         return shape.features >= LEAST_FEATURES
     if shape.channels <= FEW_CHANNELS:
         return shape.features >= 16 and places >= 32
-    far = shape.stride[2] > 2 or shape.out[0] == shape.out[1] == 1       # of planes in steps of 2, features as lanes gain from 196
+    flat = shape.out[0] == shape.out[1] == 1
+    if flat and shape.stride[2] == 1:
+        return shape.features >= 128 and places <= 100
+    far = shape.stride[2] > 2 or flat                    # of planes in steps of 2, features as lanes gain from 196
     return shape.stride[2] > 1 and shape.features >= 256 and places <= (1000 if far else 64) and (
         shape.stride[2] > 2 or shape.taps < 16 or places <= 16)
 

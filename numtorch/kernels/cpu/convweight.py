@@ -153,6 +153,9 @@ def add_totals(totals, grad_weight, walk):
                 out[row * depth + k] = total
 
 
+_AXIS = "size", "kernel", "stride", "padding", "dilation", "out"
+
+
 def _inside(size, kernel, stride, padding, dilation, out):
     """For each tap, the first place of the output where it is inside, and the first after that where it is not."""
     firsts = [max(-((tap * dilation - padding) // stride), 0) for tap in range(kernel)]
@@ -175,8 +178,7 @@ def _plain_image(dtype, shape):
     plane, row = (np.arange(k) * d for k, d in zip(shape.kernel[:2], shape.dilation))
     starts = index_table(plane[:, None, None, None] * image.depth_step + row[:, None, None] * image.row_step
                          + np.arange(channels)[:, None] * image.channel_step + np.arange(pieces) * run * shape.dilation[2])
-    depths, rows = (_inside(*(getattr(shape, name)[axis] for name in ("size", "kernel", "stride", "padding", "dilation", "out")))
-                    for axis in (0, 1))
+    depths, rows = (_inside(*(getattr(shape, name)[axis] for name in _AXIS)) for axis in (0, 1))
     inside = index_table([(*depth, row[0] * shape.out[2], row[1] * shape.out[2]) for depth in depths for row in rows
                           for _ in range(channels * pieces)])
     places = index_table(np.arange(shape.out[0])[:, None, None] * step[0] * image.depth_step
@@ -202,7 +204,9 @@ def speed_of_totals(dtype, shape):
     image = 0.25 if features * shape.channels * shape.taps * size > WEIGHT_BYTES else 0.05
     depth = shape.channels // shape.groups * shape.taps
     added = 4 if size * depth % 4096 == 0 and width > 8 else 0.9
-    spent = 2 * sums / parts * (1 / full + 0.22 / (2 * depth)) + (image * shape.images / parts + added) * size / 4
+    inside = math.prod(sum(end - first for first, end in _inside(*(getattr(shape, name)[axis] for name in _AXIS)))
+                       / (shape.kernel[axis] * shape.out[axis]) for axis in (0, 1))      # lines of padding are not multiplied
+    spent = 2 * sums / parts * (inside / full + 0.22 / (2 * depth)) + (image * shape.images / parts + added) * size / 4
     return 2 * sums / spent * features / (-(-features // width) * width) * shape.kernel[2] / (pieces * run)
 
 
