@@ -121,7 +121,7 @@ arccos, arcsin, arctan, arctan2, arcsinh, arccosh, arctanh, fix, clip = acos, as
 moveaxis, ger, concat, concatenate, row_stack = movedim, outer, cat, cat, vstack
 inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141592653589793, 2.718281828459045, None
 
-_SUBMODULES = ("nn", "optim", "data", "utils", "cuda", "linalg", "fft", "special", "random", "serialization")
+_SUBMODULES = ("backends", "nn", "optim", "data", "utils", "cuda", "linalg", "fft", "special", "random", "serialization")
 
 
 # Functions of nn.functional that PyTorch also has here, and in-place forms that it has as functions: found when asked for.
@@ -134,6 +134,8 @@ _IN_PLACE = frozenset("""abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsi
     rad2deg_ reciprocal_ relu_ resize_as_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_
 """.split())
 _FILES = frozenset(("load", "save"))                       # of serialization.py
+_SWITCHES = frozenset("""are_deterministic_algorithms_enabled get_float32_matmul_precision
+    is_deterministic_algorithms_warn_only_enabled set_float32_matmul_precision use_deterministic_algorithms""".split())
 _METHODS = frozenset("adjoint get_device is_conj is_inference is_signed resolve_conj resolve_neg".split())
 
 
@@ -144,6 +146,8 @@ def __getattr__(name):
         return getattr(_importlib.import_module(f"{__name__}.nn.functional"), name)
     if name in _FILES:
         return getattr(_importlib.import_module(f"{__name__}.serialization"), name)
+    if name in _SWITCHES:
+        return getattr(_importlib.import_module(f"{__name__}.backends"), name)
     if name in _IN_PLACE or name in _METHODS:
         return getattr(Tensor, name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

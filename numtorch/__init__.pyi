@@ -7,6 +7,7 @@ from numpy import ndarray as _ndarray
 from numtorch.dtypes import dtype as _dtype
 from numtorch.tensor import Tensor as Tensor
 from numtorch import autograd as autograd
+from numtorch import backends as backends
 from numtorch import cuda as cuda
 from numtorch import data as data
 from numtorch import fft as fft
@@ -151,6 +152,8 @@ def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse hyperbolic tangent, log((1 + input) / (1 - input)) / 2, elementwise: NaN outside [-1, 1]."""
 def arctanh_(input: Tensor) -> Tensor:
     """In-place form of `atanh`: writes the result into this tensor and returns it."""
+def are_deterministic_algorithms_enabled() -> _bool:
+    """Whether `use_deterministic_algorithms` asked for them."""
 def argmax(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """The index of the first largest element, of all (row-major) or along a dimension. NaN counts as largest."""
 def argmin(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
@@ -524,6 +527,8 @@ def get_default_dtype() -> _dtype:
     """The dtype that floating-point literals become; float32 unless `set_default_dtype` changed it."""
 def get_device(self: Tensor) -> _int:
     """The CUDA device's index; -1 on the CPU."""
+def get_float32_matmul_precision() -> _str:
+    """What `set_float32_matmul_precision` was given."""
 def get_num_threads() -> _int:
     """How many threads a large enough operation is split over: $NUMTORCH_NUM_THREADS, $OMP_NUM_THREADS, or all processors."""
 def get_rng_state() -> Tensor:
@@ -617,6 +622,8 @@ def is_complex(input: Tensor) -> _bool:
     """Whether a tensor's dtype is complex."""
 def is_conj(input: Tensor) -> _bool:
     """False: conjugates are computed when they are asked for."""
+def is_deterministic_algorithms_warn_only_enabled() -> _bool:
+    """Whether `use_deterministic_algorithms` was called with `warn_only`."""
 def is_floating_point(input: Tensor) -> _bool:
     """Whether a tensor's dtype is floating point; complex is not."""
 def is_grad_enabled() -> _bool:
@@ -1050,6 +1057,8 @@ def set_default_dtype(d: _Any) -> None:
     """Make a dtype that which floating-point literals become, and integers in operations that need floating point."""
 def set_default_tensor_type(t: _Any) -> None:
     """Make the dtype of a tensor type the default dtype."""
+def set_float32_matmul_precision(precision: _str) -> None:
+    """Say how precise products of float32 must be; they have float32's precision whatever it is."""
 def set_num_threads(count: _int) -> None:
     """Split large operations over `count` threads from now on."""
 def set_printoptions(precision: _Any = None, threshold: _Scalar | None = None, edgeitems: _Any = None, linewidth: _Any = None, profile: _str | None = None, sci_mode: _Any = None) -> None:
@@ -1216,6 +1225,8 @@ def unsafe_split_with_sizes(tensor: Tensor, split_sizes: _Sequence[_int], dim: _
     """`split_with_sizes` whose parts are no views to the tape: they may be written to, the tensor may not."""
 def unsqueeze(input: Tensor, dim: _Dims) -> Tensor:
     """With a new dimension of extent 1 before `dim`."""
+def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None:
+    """Ask for the same results in every run; they are in any case, with as many threads."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """Vandermonde's matrix: a row for each element of a vector, with its powers N-1 to 0."""
 def var(input: Tensor, dim: _Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, correction: _Scalar | None = None, out: Tensor | None = None) -> Tensor:

@@ -14,8 +14,8 @@ from ..kernels.cuda.environment import Unavailable
 from ..kernels.cuda.runtime import runtime
 from ..ops.op import register
 
-__all__ = ["current_device", "device", "device_count", "get_device_capability", "get_device_name", "init", "is_available",
-           "is_initialized", "set_device", "synchronize"]
+__all__ = ["current_device", "device", "device_count", "empty_cache", "get_device_capability", "get_device_name", "init",
+           "is_available", "is_initialized", "manual_seed", "manual_seed_all", "set_device", "synchronize"]
 
 
 class _Current(threading.local):
@@ -135,6 +135,31 @@ def init() -> None:
 def is_initialized() -> bool:
     """Whether CUDA has been started."""
     return runtime.cache_info().currsize > 0
+
+
+def manual_seed(seed: int) -> None:
+    """Taken for PyTorch's sake, with or without CUDA: random numbers are drawn on the CPU, from what `torch.manual_seed` seeds.
+
+    Args:
+        seed: changes nothing.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.cuda.manual_seed(0)
+    """
+    int(seed)
+
+
+manual_seed_all = manual_seed
+
+
+def empty_cache() -> None:
+    """Taken for PyTorch's sake: a device's memory goes back to the driver's pool as soon as nothing refers to it.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.cuda.empty_cache()
+    """
 
 
 # ---------------------------------------------------------------- for the floors below
