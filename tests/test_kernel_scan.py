@@ -40,3 +40,22 @@ def test_sums_of_rows_of_every_length(dtype):
         np.testing.assert_allclose(raw[32:-32].reshape(6, n), np.cumsum(x, 1, np.float64 if dtype == "float32" else None), 1e-6)
         plan.call(x.ctypes.data, x.ctypes.data, plan.walk)
         np.testing.assert_array_equal(x.reshape(-1), raw[32:-32])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("times", [False, True])
+def test_recurrences(dtype, times):
+    rng = np.random.default_rng(2)
+    for shape in [(1, 1, 1), (4, 37, 1), (3, 5, 7), (1, 9, 700), (40, 600, 1)]:
+        c, x, products = rng.uniform(-1, 1, (3, *shape)).astype(dtype)
+        for reverse in (False, True):
+            raw = np.full(x.size + 64, 7, dtype)
+            plan = scan.plan_recurrence(dtype, *shape, reverse, times)
+            plan.call(c.ctypes.data, x.ctypes.data, products.ctypes.data, raw.ctypes.data + 32 * raw.itemsize, plan.walk)
+            assert (raw[:32] == 7).all() and (raw[-32:] == 7).all()
+            expected = c.astype(np.result_type(dtype, np.float64))
+            for r in range(shape[1] - 2, -1, -1) if reverse else range(1, shape[1]):
+                expected[:, r] += x[:, r + 1] * expected[:, r + 1] if reverse else x[:, r] * expected[:, r - 1]
+            if times:
+                expected[:, 1:] *= products[:, :-1]
+            np.testing.assert_allclose(raw[32:-32].reshape(shape), expected, 1e-5, 1e-5)

@@ -5,7 +5,7 @@ from test_order import RNG, SHAPES, sample
 
 import numtorch
 from numtorch import dtypes
-from numtorch.autograd import gradcheck
+from numtorch.autograd import gradcheck, gradgradcheck
 from numtorch.exchange import make as tensor
 from numtorch.ops import index, operators, reduce, scan  # noqa: F401  (they attach methods to tensors)
 from numtorch.ops.creation import ones
@@ -65,6 +65,14 @@ def test_complex_log_sums():
     assert gradcheck(lambda x: x.logcumsumexp(1), (x,), fast_mode=True)
     far = numtorch.logcumsumexp(numtorch.tensor([complex(-np.inf, 0), 800 + 1j, 800 + 1j]), 0)     # neither NaN nor infinite
     assert far[0].isinf() and abs(far[2].item() - (800 + np.log(2) + 1j)) < 1e-4
+
+
+@pytest.mark.parametrize("zeros", [[], [2], [0, 5], [4, 5]])
+def test_gradients_of_products_with_zeros(zeros):
+    x = tensor(RNG.uniform(0.5, 1.5, (7, 2)))
+    x[zeros, 1] = 0.0
+    x.requires_grad_()
+    assert gradcheck(lambda x: x.cumprod(0), (x,)) and gradgradcheck(lambda x: x.cumprod(0), (x,))
 
 
 def test_neighbours():

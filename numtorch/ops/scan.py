@@ -60,19 +60,48 @@ def _cumsum_vjp(node, grad):
 
 
 def _cumprod_vjp(node, grad):
-    """d out[j] / d x[i] = out[j] / x[i] for j >= i. At the first 0 of a row it is the product of the others, behind it 0."""
+    """d out[j] / d x[i] is the product before i times that of what stands between i and j: of the latter a recurrence makes the sum
+    over j, weighted by grad[j]."""
     x, = node.tensors()
     out, = node.result_tensors()
     dim, _ = node.constants
-    conj = arithmetic.conj_physical if x.layout.dtype.is_complex else lambda t: t
-    is_zero = comparison.eq(x, 0)
-    zeros_so_far = _scan("cumsum", to_dtype(is_zero, int64), dim)
-    first = comparison.logical_and(is_zero, comparison.eq(zeros_so_far, 1))
-    others = arithmetic.where(first, _constant(x, 1), x)
-    safe = arithmetic.where(is_zero, _constant(x, 1), x)
-    before = _scan("cumsum", grad * conj(out), dim, True) / conj(safe)
-    at = _scan("cumsum", grad * conj(_scan("cumprod", others, dim)), dim, True)
-    return (arithmetic.where(first, at, arithmetic.where(comparison.eq(zeros_so_far, 0), before, _constant(x, 0))),)
+    if not x.layout.ndim or not x.layout.numel:
+        return (grad,)
+    if x.layout.dtype.is_complex:
+        x, out = arithmetic.conj_physical(x), arithmetic.conj_physical(out)
+    if recording(grad, x, out):
+        return (_recurrence(grad, x, dim, True) * _moved_on(out, dim, 1),)
+    return (_recurrence(grad, x, dim, True, out),)
+
+
+def _recurrence(c, x, dim, reverse, products=None):
+    """s[i] = c[i] + x[i] s[i - 1], or if `reverse` c[i] + x[i + 1] s[i + 1]; times products[i - 1] if given, without gradients."""
+    c, x, times = contiguous(c), contiguous(x), products is not None
+    products = contiguous(products) if times else x
+    out = empty(x.layout)
+    prepared = _prepared("recurrence", x.layout, dim, reverse, times)
+    prepared.call(c.address, x.address, products.address, out.address, prepared.walk)
+    if not times and recording(c, x):
+        out.node = GraphNode("recurrence", (c.node, x.node), (x,), _recurrence_vjp, (dim, reverse))
+        out.node.save_results([out])
+    return out
+
+
+def _recurrence_vjp(node, grad):
+    x, = node.tensors()
+    out, = node.result_tensors()
+    dim, reverse = node.constants
+    if x.layout.dtype.is_complex:
+        x, out = arithmetic.conj_physical(x), arithmetic.conj_physical(out)
+    back = _recurrence(grad, x, dim, not reverse)
+    return back, _moved_on(back, dim, 0) * out if reverse else back * _moved_on(out, dim, 0)
+
+
+def _moved_on(x, dim, first):
+    """Each element one place further along a dimension; at the first one a number."""
+    shape = x.layout.shape
+    start = filled(Layout.of(x.layout.dtype, (*shape[:dim], 1, *shape[dim + 1:]), None, x.layout.device), first)
+    return cat([start, narrow(x, dim, 0, shape[dim] - 1)], dim)
 
 
 def _constant(x, value):
