@@ -47,8 +47,19 @@ def test_what_is_no_second_tensor(name):
 @pytest.mark.parametrize("call, kind, words", [
     (lambda: torch.topk(X, 1.5), TypeError, "integer"), (lambda: torch.kthvalue(X, 1.5), TypeError, "integer"),
     (lambda: torch.tensordot(X, X, -1), RuntimeError, "dims >= 0"), (lambda: torch.tensordot(X, X, 1.5), RuntimeError, "a pair of lists"),
-    (lambda: torch.tensordot(X, X, ([2], [0])), IndexError, "out of range"),
+    (lambda: torch.tensordot(X, X, ([2], [0])), IndexError, "out of range"), (lambda: torch.tensordot(X, X, 3), RuntimeError, "dims=3 for 2 and 2"),
+    (lambda: torch.chunk(X, 1.5), TypeError, "integer"), (lambda: torch.rot90(X, 1.5), TypeError, "integer"), (lambda: torch.histc(X, 1.5), TypeError, "integer"),
+    (lambda: F.embedding(I, X[0]), RuntimeError, "'weight' must be 2-D"), (lambda: F.max_pool2d(I[None], 1), NotImplementedError, "'Long'"),
+    (lambda: F.batch_norm(I, None, None, training=True), NotImplementedError, "'Long'"), (lambda: F.cross_entropy(I, I[0]), NotImplementedError, "floating point scores"),
+    (lambda: X.index_add(0, I[0], torch.ones(2, 3)), RuntimeError, "same slice shapes"), (lambda: X.index_copy(0, I[0], torch.ones(2, 3)), RuntimeError, "same slice shapes"),
+    (lambda: X.index_copy(0, I[0], torch.ones(3, 2)), IndexError, "same slice shapes"), (lambda: torch.kthvalue(X + 0j, 1), NotImplementedError, "complex"),
 ])
-def test_numbers_and_dimensions(call, kind, words):
-    with pytest.raises(kind, match=words):
+def test_numbers_dimensions_and_dtypes(call, kind, words):
+    with pytest.raises(kind, match=words) as error:
         call()
+    assert error.type is kind
+
+
+def test_places_among_another_dtype():
+    assert torch.searchsorted(torch.tensor([1, 2, 3]), torch.tensor([2.5, 3.0])).tolist() == [2, 2]
+    assert torch.bucketize(torch.tensor([2, 3]), torch.tensor([1.0, 2.5, 3.0])).tolist() == [1, 2]

@@ -64,3 +64,11 @@ def test_what_is_outside_is_not_read():
     image[..., 1:, 1:] = 1
     out = F.grid_sample(image, torch.tensor([[[[1., 1.], [9., 9.], [float("nan"), 0.], [float("inf"), 0.]]]]), align_corners=True)
     assert out.flatten().tolist() == [1, 0, 0, 0]
+
+
+def test_nothing_moves_at_the_border():
+    """A position on the last pixel has no slope, as one behind it: PyTorch's choice where the two sides differ."""
+    image = torch.tensor([[[[1.0, 2.0, 4.0]]]], dtype=torch.float64)
+    grid = torch.tensor([[[[-1.0, 0.0], [-0.5, 0.0], [0.5, 0.0], [1.0, 0.0]]]], dtype=torch.float64, requires_grad=True)
+    F.grid_sample(image, grid, "bilinear", "border", True).sum().backward()
+    assert grid.grad[0, 0, :, 0].tolist() == [0.0, 1.0, 2.0, 0.0]

@@ -176,6 +176,8 @@ def test_distances():
         assert np.allclose(torch.cdist(torch.tensor(x), torch.tensor(y), p).numpy(), wanted)
         pairs = np.linalg.norm(y[0][:, None] - y[0], p, -1)[np.triu_indices(6, 1)]
         assert np.allclose(torch.pdist(torch.tensor(y[0]), p).numpy(), pairs)
+    many = rng.standard_normal((2100, 3))                # more than the kernel sums at a time
+    assert np.allclose(torch.cdist(torch.tensor(many[:2]), torch.tensor(many), 1).numpy(), abs(many[:2, None] - many).sum(-1))
     with pytest.raises(ValueError, match="not a valid value for compute_mode"):
         torch.cdist(torch.ones(2, 3), torch.ones(2, 3), compute_mode="by hand")
     with pytest.raises(RuntimeError, match="same number of columns"):

@@ -208,7 +208,7 @@ ERRORS = [
     (lambda: F.layer_norm(torch.ones(3, 4), ()), RuntimeError, "at least 1-dimensional"),
     (lambda: F.layer_norm(torch.ones(3, 4), (4,), torch.ones(3)), RuntimeError, "Expected weight to be of same shape"),
     (lambda: F.layer_norm(torch.ones(3, 4), (4,), torch.ones(4, dtype=torch.float64)), RuntimeError, "expected scalar type Float"),
-    (lambda: F.layer_norm(torch.ones(3, 4).long(), (4,)), RuntimeError, "floating point"),
+    (lambda: F.layer_norm(torch.ones(3, 4).long(), (4,)), RuntimeError, "floating-point"),
     (lambda: F.rms_norm(torch.ones(3, 4), [3]), RuntimeError, "normalized_shape"),
     (lambda: F.group_norm(torch.ones(2, 5, 3), 2), RuntimeError, "divisible by num_groups"),
     (lambda: F.group_norm(torch.ones(2), 1), RuntimeError, "at least 2 dimensions"),

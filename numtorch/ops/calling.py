@@ -91,7 +91,7 @@ def _first_call(op, args, out):
     tensors = _operands(op, args)
     if out is not None:
         return call_into(op, tensors, out)
-    return _run(op, find_plan(op, tensors), tensors)
+    return _run(find_plan(op, tensors), tensors)
 
 
 def find_plan(op, tensors):
@@ -101,7 +101,7 @@ def find_plan(op, tensors):
     return plan if plan is not None else op.plans.keep(key, op.make_plan(layouts))
 
 
-def _run(op, plan, tensors):
+def _run(plan, tensors):
     out = empty(plan.out)
     plan.call(*[t.address for t in tensors], out.address, plan.walk)
     out.node = record_call(plan, tensors, out)
@@ -140,7 +140,7 @@ def call_into(op, args, out):
     check_writable(op.name, out.layout, plan.out.dtype, plan.out.shape)
     if any(overlap_partly(t, out) for t in tensors) or plan.out is not out.layout \
             or any(t.storage is out.storage for t in tensors):
-        registry["copy_"].function(out, _run(op, plan, tensors))
+        registry["copy_"].function(out, _run(plan, tensors))
         return out
     mark_written(out.storage, op.name)
     plan.call(*[t.address for t in tensors], out.address, plan.walk)

@@ -28,7 +28,7 @@ def _check_scores(name, shape, kind, weight):
     if not shape:
         raise ValueError(f"{name}: Expected 1 or more dimensions (got 0)")
     if not kind.is_floating_point:
-        raise RuntimeError(f"{name}: expected floating point scores, got {kind}")
+        raise NotImplementedError(f"{name}: expected floating point scores, got {kind}")
     classes = shape[0] if len(shape) == 1 else shape[1]
     if weight is not None and weight.shape != (classes,):
         raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor "

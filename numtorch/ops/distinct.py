@@ -6,7 +6,7 @@ from math import prod
 
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import bool_, float32, float64, int64
-from ..layout import Layout, wrap_dim
+from ..layout import Layout, ints, wrap_dim
 from ..tensor import Tensor, empty
 from . import arithmetic, comparison, reduce
 from .assign import filled
@@ -300,6 +300,7 @@ def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None) -
     """
     if layout_of("histc", input).dtype.category != 2:
         raise NotImplementedError(f'"histogram_cpu" not implemented for \'{input.layout.dtype.title}\': expected floating point')
+    bins, = ints((bins,))
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
     x = contiguous(input.detach())

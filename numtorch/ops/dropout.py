@@ -79,7 +79,7 @@ def _check(name, input, p):
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p} ({name})")
     if not layout_of(name, input).dtype.is_floating_point:
-        raise RuntimeError(f"{name}: expected a floating point input, got {input.layout.dtype}")
+        raise NotImplementedError(f"{name}: expected a floating point input, got {input.layout.dtype}")
 
 
 def _finish(input, out, inplace):
@@ -100,7 +100,7 @@ def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False)
 
     Raises:
         ValueError: p is outside [0, 1].
-        RuntimeError: another dtype.
+        NotImplementedError: another dtype.
 
     Example:
         >>> import numtorch as torch
@@ -128,7 +128,7 @@ def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool =
 
     Raises:
         ValueError: p is outside [0, 1].
-        RuntimeError: another dtype.
+        NotImplementedError: another dtype.
 
     Example:
         >>> import numtorch as torch
@@ -166,7 +166,8 @@ def feature_dropout(input, p: float = 0.5, training: bool = True, inplace: bool 
 
     Raises:
         ValueError: p is outside [0, 1].
-        RuntimeError: another dtype, or fewer than two dimensions.
+        NotImplementedError: another dtype.
+        RuntimeError: fewer than two dimensions.
 
     Example:
         >>> import numtorch as torch
@@ -197,7 +198,8 @@ def feature_alpha_dropout(input, p: float = 0.5, training: bool = False, inplace
 
     Raises:
         ValueError: p is outside [0, 1].
-        RuntimeError: another dtype, or fewer than two dimensions.
+        NotImplementedError: another dtype.
+        RuntimeError: fewer than two dimensions.
 
     Example:
         >>> import numtorch as torch

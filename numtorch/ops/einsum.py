@@ -44,6 +44,8 @@ def _tensordot(a, b, dims):
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(places):
+            raise RuntimeError(f"tensordot expects dims <= ndim_a and ndim_b, but got dims={dims} for {places[0]} and {places[1]}")
         dims = range(places[0] - dims, places[0]), range(dims)
     elif not (isinstance(dims, (tuple, list)) and len(dims) == 2 and all(isinstance(ds, (tuple, list)) for ds in dims)):
         raise RuntimeError(f"tensordot expects dims to be int or a pair of lists of ints, but got dims={dims}")

@@ -154,7 +154,9 @@ def lookup(input, weight, padding_idx=None, max_norm=None, norm_type: float = 2.
         tensor([[5., 6.],
                 [1., 2.]])
     """
-    padding = _padding(layout_of("embedding", weight, "weight", 2).shape[0], padding_idx)
+    if layout_of("embedding", weight, "weight", 2).ndim != 2:
+        raise RuntimeError(f"'weight' must be 2-D, got {weight.layout.ndim}-D")
+    padding = _padding(weight.layout.shape[0], padding_idx)
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
     return embedding(weight, input, padding, scale_grad_by_freq, sparse)

@@ -301,8 +301,10 @@ def _index_write(name, self, dim, index, source, accumulate):
         same_dtype(name, self, source)
         wanted = (self.layout.shape[:dims[0]] + vector.layout.shape + self.layout.shape[dims[0] + 1:]) if self.layout.ndim else ()
         if source.layout.ndim and source.layout.shape != wanted:
-            raise IndexError(f"{name}(): Source/destination tensor must have same slice shapes. Expected source of shape "
-                             f"{list(wanted)}, got {list(source.layout.shape)}")
+            slices = [shape[:dims[0]] + shape[dims[0] + 1:] for shape in (source.layout.shape, wanted)]
+            kind = IndexError if name == "index_copy" and slices[0] == slices[1] else RuntimeError       # PyTorch's
+            raise kind(f"{name}(): Source/destination tensor must have same slice shapes. Expected source of shape {list(wanted)}, "
+                       f"got {list(source.layout.shape)}")
     if self.layout.ndim:
         if key is not None and vector is index:
             _along.keep(key, dims)

@@ -119,7 +119,7 @@ def _with_merge(plan, prepared, parts, by_weight, by_bias):
 def _check_dtypes(name, layout, vectors):
     """Whether the input must be widened to its weights' dtype. Raises for dtypes that do not go together."""
     if not layout.dtype.is_floating_point:
-        raise RuntimeError(f"{name}: expected a floating point input, got {layout.dtype}")
+        raise NotImplementedError(f"\"{name}\" not implemented for '{layout.dtype.title}': expected a floating-point dtype")
     found = {v.dtype for v in vectors if v is not None}
     if not found or found == {layout.dtype}:
         return False

@@ -192,7 +192,7 @@ def common_device(name, layouts):
 
 
 # ---------------------------------------------------------------- names on Tensor
-def method(function, name=None, *, inplace=None):
+def method(function, name=None):
     """Attach a function to Tensor as a method of its own name. Never replaces what is there: one name, one meaning."""
     name = name or function.__name__
     if name in Tensor.__dict__:

@@ -42,7 +42,8 @@ class _OrderPlan:
 def _plan(name, family, kind, layout, dim, keep, keepdim, arguments):
     """`keep` elements along a dimension; a single one drops the dimension unless `keepdim`."""
     if layout.dtype.is_complex:
-        raise RuntimeError(f"{name}: Sort does not support complex dtypes on CPU")
+        kind = RuntimeError if name in ("sort", "topk") else NotImplementedError         # PyTorch's
+        raise kind(f"{name}: Sort does not support complex dtypes on CPU")
     shape = layout.shape[:dim] + ((keep,) if keepdim else ()) + layout.shape[dim + 1:]
     final = shape if layout.ndim else ()
     plan = _OrderPlan()
@@ -365,9 +366,6 @@ def _plan_search(edges, x, right, out_int32):
 
 def _search(name, edges, x, out_int32, right):
     if edges.layout.dtype is not x.layout.dtype:
-        if not x.layout.weak and x.layout.ndim:
-            raise RuntimeError(f"torch.{name}(): boundary tensor and input value tensor should have same dtype, but got boundary "
-                               f"tensor dtype {edges.layout.dtype.title} and input value tensor dtype {x.layout.dtype.title}")
         common = result_dtype([edges.layout, x.layout])
         edges, x = to_dtype(edges, common), to_dtype(x, common)
     if edges.layout.dtype.is_complex:
@@ -440,7 +438,7 @@ def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False
         out: a tensor to write the result to.
 
     Raises:
-        RuntimeError: boundaries of more than one dimension, or of another dtype.
+        RuntimeError: boundaries of more than one dimension.
 
     Example:
         >>> import numtorch as torch

@@ -7,7 +7,7 @@ from itertools import accumulate
 from .. import viewalgebra as algebra
 from ..autograd.graph import GraphNode, Output
 from ..autograd.modes import modes
-from ..layout import wrap_dim
+from ..layout import ints, wrap_dim
 from ..tensor import Tensor
 from .assign import filled
 from .join import cat, stack
@@ -127,6 +127,7 @@ def chunk(input, chunks, dim: int = 0) -> tuple[Tensor, ...]:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     if not layout_of("chunk", input).ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    chunks, = ints((chunks,))
     x = input if input.node is None else separate(input)
     dim = wrap_dim(dim, x.layout.ndim)
     places = algebra.cut(x.layout, dim, max(1, -(-x.layout.shape[dim] // chunks)))

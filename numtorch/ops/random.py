@@ -314,7 +314,7 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
     kind = layout_of("bernoulli", input).dtype
     probabilities = contiguous(input if input.node is None else input.detach())
     if not kind.is_floating_point:
-        raise RuntimeError(f"bernoulli: expected floating-point probabilities, got {kind}")
+        raise NotImplementedError(f"bernoulli: expected floating-point probabilities, got {kind}")
     if kind not in (float32, float64):
         probabilities = to_dtype(probabilities, float32)
     plan = plan_fill(input.layout.dense(), "bernoulli_each", (), "float32", (probabilities.layout.dtype.kernel,))

@@ -264,8 +264,8 @@ def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", alig
 
     Raises:
         ValueError: options that do not go together.
-        NotImplementedError: a mode that the input's dimensions do not have.
-        RuntimeError: an extent of 0, or another dtype.
+        NotImplementedError: a mode that the input's dimensions do not have, or another dtype.
+        RuntimeError: an extent of 0.
 
     Example:
         >>> import numtorch as torch
@@ -285,7 +285,7 @@ def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", alig
         raise NotImplementedError(f"Got {input.layout.ndim}D input, but {mode} mode needs "
                                   f"{' or '.join(f'{d + 2}D' for d in _MODES[mode])} input")
     if not input.layout.dtype.is_floating_point:
-        raise RuntimeError(f"interpolate: expected a floating-point dtype, got {input.layout.dtype}")
+        raise NotImplementedError(f"interpolate: expected a floating-point dtype, got {input.layout.dtype}")
     if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     sizes, factors = _output_sizes(input, size, scale_factor, recompute_scale_factor, dims)

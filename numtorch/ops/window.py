@@ -72,7 +72,7 @@ def extents(name, layout, dims):
         raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got input of size: "
                            f"{list(layout.shape)}")
     if not layout.dtype.is_floating_point:
-        raise RuntimeError(f'"{name}" not implemented for \'{layout.dtype.name.capitalize()}\': expected a floating-point dtype')
+        raise NotImplementedError(f'"{name}" not implemented for \'{layout.dtype.title}\': expected a floating-point dtype')
     return layout.shape[:-dims], layout.shape[-dims:]
 
 
@@ -225,7 +225,8 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         W likewise; or a pair of that and int64 places in the flattened plane.
 
     Raises:
-        RuntimeError: options or extents that do not fit, or another dtype.
+        RuntimeError: options or extents that do not fit.
+        NotImplementedError: another dtype.
 
     Example:
         >>> import numtorch as torch
@@ -253,7 +254,8 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         and int64 places in the flattened row.
 
     Raises:
-        RuntimeError: options or extents that do not fit, or another dtype.
+        RuntimeError: options or extents that do not fit.
+        NotImplementedError: another dtype.
 
     Example:
         >>> import numtorch as torch
@@ -352,7 +354,8 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
         (N, C, H_out, W_out) or (C, H_out, W_out), with H_out = (H + 2 padding - kernel_size) // stride + 1, and W likewise.
 
     Raises:
-        RuntimeError: options or extents that do not fit, or another dtype.
+        RuntimeError: options or extents that do not fit.
+        NotImplementedError: another dtype.
 
     Example:
         >>> import numtorch as torch
@@ -378,7 +381,8 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
         (N, C, L_out) or (C, L_out), with L_out = (L + 2 padding - kernel_size) // stride + 1.
 
     Raises:
-        RuntimeError: options or extents that do not fit, or another dtype.
+        RuntimeError: options or extents that do not fit.
+        NotImplementedError: another dtype.
 
     Example:
         >>> import numtorch as torch
