@@ -171,6 +171,11 @@ def close(got, expected, dtype, terms):
     np.testing.assert_allclose(got, expected, rtol=TOLERANCE[dtype], atol=scale)
 
 
+def channels_last(values):
+    """The elements of (N, C, *sizes) in the order of (N, *sizes, C)."""
+    return np.moveaxis(values, 1, -1).ravel()
+
+
 TABLE = [(dtype, case) for dtype in DTYPES for case in CASES]
 
 
@@ -207,18 +212,21 @@ def test_gradients_are_adjoint(dtype, case):
 @pytest.mark.parametrize("form", [convlanes.DEEP, convlanes.ROWS, convlanes.ROWS_APART])
 @pytest.mark.parametrize("dtype, case", TABLE)
 def test_features_as_lanes(dtype, case, form, monkeypatch):
-    """Of every shape, also those that others compute faster, in each form."""
+    """Of every shape, also those that others compute faster, in each form and order of elements."""
     monkeypatch.setattr(convlanes, "_form", lambda dtype, sums: form)
     x, w, g, b = operands(case, dtype, 7)
     shape, out, grad_x = convimage.geometry(*sizes(case)), Guarded(dtype, g.shape), Guarded(dtype, x.shape)
     if not shape.multiply_adds:
         return
-    run(convlanes.plan_forward(dtype, shape, True, True), x.address, w.address, b.address, out.address)
     exact = reference(x.numpy(), w.numpy(), *case[2:]) + b.numpy().reshape(-1, *[1] * (len(x.shape) - 2))
-    close(out.numpy(), np.maximum(exact, 0), dtype, np.prod(w.shape[1:]))
-    if shape.stride[2] <= 2:
-        run(convlanes.plan_input_grad(dtype, shape), g.address, w.address, 0, grad_x.address)
-        close(grad_x.numpy(), input_and_weight_gradients(x.numpy(), w.numpy(), g.numpy(), *case[2:])[0], dtype, w.count // w.shape[1])
+    exact_x = input_and_weight_gradients(x.numpy(), w.numpy(), g.numpy(), *case[2:])[0]
+    for last in (False, True)[:1 + (shape.groups == 1)]:
+        first_x, first_g = (Guarded(dtype, a.shape, channels_last(a.numpy())) if last else a for a in (x, g))
+        run(convlanes.plan_forward(dtype, shape, True, True, last), first_x.address, w.address, b.address, out.address)
+        close(out.numpy().ravel(), (channels_last if last else np.ravel)(np.maximum(exact, 0)), dtype, np.prod(w.shape[1:]))
+        if shape.stride[2] <= 2:
+            run(convlanes.plan_input_grad(dtype, shape, False, last), first_g.address, w.address, 0, grad_x.address)
+            close(grad_x.numpy().ravel(), (channels_last if last else np.ravel)(exact_x), dtype, w.count // w.shape[1])
 
 
 @pytest.mark.skipif(torch is None, reason="compares with PyTorch")

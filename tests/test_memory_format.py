@@ -19,10 +19,12 @@ def values(*shape):
 # title, (library, functional, x, weight) -> result, shapes of x and of the weight; of one image, threads share the channels
 CASES = [
     ("conv2d", lambda t, f, x, w: f.conv2d(x, w, padding=1), (2, 4, 6, 5), (6, 4, 3, 3)),
+    ("conv2d, strided", lambda t, f, x, w: f.conv2d(x, w, stride=2, padding=1), (2, 13, 6, 5), (20, 13, 3, 3)),
     ("conv2d by a single element", lambda t, f, x, w: f.conv2d(x, w), (2, 4, 6, 5), (6, 4, 1, 1)),
     ("depthwise", lambda t, f, x, w: f.conv2d(x, w, padding=1, groups=20), (2, 20, 6, 5), (20, 1, 3, 3)),
     ("depthwise, strided", lambda t, f, x, w: f.conv2d(x, w, stride=2, padding=1, groups=20), (2, 20, 6, 5), (20, 1, 3, 3)),
     ("conv_transpose2d", lambda t, f, x, w: f.conv_transpose2d(x, w, stride=2), (2, 4, 6, 5), (4, 6, 2, 2)),
+    ("conv_transpose2d, strided", lambda t, f, x, w: f.conv_transpose2d(x, w, stride=2, padding=1), (2, 13, 6, 5), (13, 20, 3, 3)),
     ("conv3d", lambda t, f, x, w: f.conv3d(x, w), (2, 4, 5, 4, 5), (6, 4, 3, 3, 3)),
     ("max_pool2d", lambda t, f, x, w: f.max_pool2d(x, 3, 2, 1), (2, 4, 6, 5), None),
     ("places of max_pool2d", lambda t, f, x, w: f.max_pool2d(x, 2, return_indices=True)[1], (2, 4, 6, 5), None),

@@ -104,7 +104,8 @@ class _Plan:
         if memory_format is not None:
             self.result = formatted(self.result, memory_format)
             by_input, by_weight = planner.endswith("input_grad"), planner.endswith("weight_grad")
-            if self.result.numel and module.takes_channels_last(*arguments[:6], by_input):
+            gradient = "input" if by_input else "weight" if by_weight else None
+            if self.result.numel and module.takes_channels_last(compute.kernel, *arguments[:6], gradient):
                 options["channels_last"] = True
                 self.orders = (memory_format, memory_format if by_weight else contiguous_format)
             if not self.widened and (self.result.contiguous or (options and not by_weight)):

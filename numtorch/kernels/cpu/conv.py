@@ -47,11 +47,10 @@ PATCH_SPEED = 128                                        # of their product, in 
 BLOCK_FEATURES = 14                                      # and channels as lanes pay from here
 
 
-def takes_channels_last(x_shape, w_shape, stride, padding, dilation, groups, gradient=False) -> bool:
-    """Whether the planners take images whose channels are last as they lie; `gradient`: that for the input."""
+def takes_channels_last(dtype, x_shape, w_shape, stride, padding, dilation, groups, gradient=None) -> bool:
+    """Whether the planners take images whose channels are last as they lie; `gradient`: that for the `"input"` or `"weight"`."""
     shape = geometry(x_shape, w_shape, stride, padding, dilation, groups)
-    return shape.multiply_adds > 0 and (convlast.is_product(shape) or (
-        convchannels.pays_last(shape) and (not gradient or shape.stride == (1, 1, 1))))
+    return shape.multiply_adds > 0 and convlast.suits(dtype, shape, gradient)
 
 
 def _is_copied_product(dtype, shape, turned):

@@ -77,7 +77,7 @@ KERNEL_ROWS, CLASSES, RUN, STEP, HAS_BIAS, RELU_FLAG, OUT_DEPTHS, OUT_ROWS, OUT_
 X_ROW, X_DEPTH, X_CHANNEL, ROW_STEP, DEPTH_STEP, CHANNEL_STEP, IMAGE_STEP = range(20, 27)
 SLAB_TABLE, LINE_TABLE, OFFSETS, W_ORDER, W_ROW, W_BASE, W_BASES, W_RUN, W_GROUP, W_LIMIT = range(27, 37)
 PACKED_GROUP, PACK_INSIDE, LEFT_SPACE, SCRATCH, BLOCKS, KIND_TABLE, KINDS, SLIDING = range(37, 45)
-ROW_PLACES, SUMS_SPACE, CHUNK, ROWS_TOGETHER = range(45, 49)
+ROW_PLACES, SUMS_SPACE, CHUNK, ROWS_TOGETHER, LAST = range(45, 50)
 
 # A slab's words: its planes, rows and columns of places, each the first and how many; the source's that they see; how many zeros
 # are before a row, and how long it is with zeros.
@@ -132,12 +132,14 @@ def pack_lanes(weight, packed, walk):
 
 # ---------------------------------------------------------------- places
 def _copy_slab(x, image, slab, walk):
-    """Copy what a slab's places see of each channel of an image: rows with their padding, no lines of padding."""
-    before, count, length = slab[S_BEFORE], slab[S_X_COLUMNS], slab[S_LENGTH]
-    for channel in range(walk[CHANNELS]):
+    """Copy what a slab's places see of each channel of an image: rows with their padding, no lines of padding. Where channels are
+    last, a row is of all of them."""
+    each, channels = (walk[CHANNELS], int64(1)) if walk[LAST] != 0 else (int64(1), walk[CHANNELS])
+    before, count, length = slab[S_BEFORE] * each, slab[S_X_COLUMNS] * each, slab[S_LENGTH] * each
+    for channel in range(channels):
         for z in range(slab[S_X_DEPTHS]):
             plane = channel * walk[X_CHANNEL] + (z + slab[S_X_DEPTH]) * walk[X_DEPTH]
-            source = offset(x, plane + slab[S_X_ROW] * walk[X_ROW] + slab[S_X_COLUMN])
+            source = offset(x, plane + slab[S_X_ROW] * walk[X_ROW] + slab[S_X_COLUMN] * each)
             to = offset(image, channel * walk[CHANNEL_STEP] + z * walk[DEPTH_STEP])
             for y in range(slab[S_X_ROWS]):
                 line, there = offset(source, y * walk[X_ROW]), offset(to, y * walk[ROW_STEP])
@@ -156,9 +158,8 @@ def _lanes_row(images, columns, lanes, image, source, plane, line, weight, bias,
     """All places of one row of a slab in all images, for one block of features. Classes of columns take turns in a tile."""
     starts, targets, limits = local_array(int64, 4), local_array(int64, 8), local_array(int64, 8)
     there, rows, tile, offsets = local_array(int64, 4), local_array(int64, 4), local_array(T, 1024), as_pointer(walk[OFFSETS], walk)
-    run, step, out_plane, classes = walk[RUN], walk[STEP], walk[OUT_PLANE], walk[CLASSES]
-    kinds = as_pointer(walk[KIND_TABLE], walk)
-    out_step = walk[GROUPS] * walk[FEATURES] * out_plane
+    run, step, classes, kinds = walk[RUN], walk[STEP], walk[CLASSES], as_pointer(walk[KIND_TABLE], walk)
+    out_step, place_step, feature_step = _out_steps(walk)
     in_row = (columns + run - 1) // run
     runs, number, i = int64(4 if lanes == WIDTH else 2), int64(0), int64(0)
     total = images * in_row
@@ -178,7 +179,10 @@ def _lanes_row(images, columns, lanes, image, source, plane, line, weight, bias,
                     i = int64(0)
                     number += 1
         done += runs
-        span = targets[runs * classes - 1] - targets[0] + run - 1
+        span, result = targets[runs * classes - 1] - targets[0] + run - 1, offset(out, targets[0] * place_step)
+        plane_step = feature_step
+        if walk[LAST] != 0:                              # a line of each place, and then its second
+            span, plane_step = int64(WIDTH), place_step
         for c in range(classes):
             kind = offset(kinds, c * C_WORDS)
             tap_row = walk[CHANNELS] * kind[C_TAPS]
@@ -197,18 +201,32 @@ def _lanes_row(images, columns, lanes, image, source, plane, line, weight, bias,
             elif lanes == WIDTH:
                 multiply_places(PLACES_A_RUN, 4, 1, WIDTH, run, parts, tap_plane, terms, image, there, step, offset(offsets, k),
                                 offset(weight, k * WIDTH), bias, int64(0), lowest, offset(tile, c * WIDTH), classes * WIDTH, rows,
-                                offset(out, targets[0]), out_plane, span)
+                                result, plane_step, span)
             else:
                 multiply_places(PLACES_A_RUN, 2, 2, WIDTH, run, parts, tap_plane, terms, image, there, step, offset(offsets, k),
                                 offset(weight, k * LANES), bias, int64(0), lowest, offset(tile, c * LANES), classes * LANES, rows,
-                                offset(out, targets[0]), out_plane, span)
-        _store_runs(tile, runs * classes, run, lanes, features, out, out_plane, targets, limits)
+                                result, plane_step, span)
+        _store_runs(tile, runs * classes, run, lanes, features, out, targets, limits, walk)
 
 
-def _store_runs(tile, runs, run, lanes, features, out, out_plane, targets, limits):
-    """Turn runs of places, of one block of features, into its planes."""
+def _out_steps(walk):
+    """How far apart the places of neighbouring images are in the output, counted in places; and how far places and features."""
+    if walk[LAST] != 0:
+        return walk[OUT_PLANE], walk[FEATURES], int64(1)
+    return walk[GROUPS] * walk[FEATURES] * walk[OUT_PLANE], int64(1), walk[OUT_PLANE]
+
+
+def _store_runs(tile, runs, run, lanes, features, out, targets, limits, walk):
+    """Bring runs of places, of one block of features, to the output: turned into its planes, or as they are where channels are
+    last."""
+    out_plane, present = walk[OUT_PLANE], min(features, lanes)
+    if walk[LAST] != 0:
+        for r in range(runs):
+            for i in range(min(run, limits[r] - targets[r])):
+                copy_run(offset(tile, (r * run + i) * lanes), offset(out, (targets[r] + i) * walk[FEATURES]), present)
+        return
     for first in range(0, runs, RUNS_TURNED):
-        for lane in range(0, min(features, lanes), WIDTH):
+        for lane in range(0, present, WIDTH):
             if lanes == WIDTH:
                 store_turned(WIDTH, RUNS_TURNED, WIDTH, offset(tile, first * run * WIDTH), run, features, out, out_plane,
                              offset(targets, first), offset(limits, first))
@@ -222,8 +240,8 @@ def _lanes_rows(images, z, first_row, end_row, lanes, image, slab, weight, bias,
     in the first-level cache; added up in `sums`. Of each kind of taps only for the places of a row that find one inside."""
     starts, rows, targets, limits = (local_array(int64, 4), local_array(int64, 4), local_array(int64, 4), local_array(int64, 4))
     own_rows, offsets, kinds = local_array(int64, 64), as_pointer(walk[OFFSETS], walk), as_pointer(walk[KIND_TABLE], walk)
-    step, out_plane, classes, row_places = walk[STEP], walk[OUT_PLANE], walk[CLASSES], walk[ROW_PLACES]
-    out_step, pitch, columns, channels = walk[GROUPS] * walk[FEATURES] * out_plane, classes * lanes, slab[S_COLUMNS], walk[CHANNELS]
+    step, out_step, classes, row_places = walk[STEP], _out_steps(walk)[0], walk[CLASSES], walk[ROW_PLACES]
+    pitch, columns, channels = classes * lanes, slab[S_COLUMNS], walk[CHANNELS]
     plane = offset(as_pointer(walk[LINE_TABLE], walk), z * L_WORDS)
     lines = offset(as_pointer(walk[LINE_TABLE], walk), walk[OUT_DEPTHS] * L_WORDS)
     source = (plane[L_SOURCE] - slab[S_X_DEPTH]) * walk[DEPTH_STEP] - slab[S_X_ROW] * walk[ROW_STEP]
@@ -287,7 +305,9 @@ def _lanes_rows(images, z, first_row, end_row, lanes, image, slab, weight, bias,
                 for r in range(RUNS_TURNED):
                     targets[r] = number * out_step + target + y * walk[OUT_COLUMNS] + place + r * run
                     limits[r] = number * out_step + end
-                _store_runs(tile, int64(RUNS_TURNED), run, lanes, features, out, out_plane, targets, limits)
+                    if walk[LAST] != 0:                  # and not more than the row
+                        limits[r] = min(limits[r], targets[r] - r * run + min(columns * classes - place, int64(WIDTH)))
+                _store_runs(tile, int64(RUNS_TURNED), run, lanes, features, out, targets, limits, walk)
 
 
 def convolve_lanes(x, weight, bias, out, workspace, walk):
@@ -318,7 +338,8 @@ def convolve_lanes(x, weight, bias, out, workspace, walk):
                 _pack_lanes(weight, group * walk[W_GROUP] + block * LANES * walk[W_ROW], number, lanes, walk, left)
             for f in range(LANES):
                 start[f] = bias[group * features + block * LANES + f] if walk[HAS_BIAS] != 0 and f < number else T(0)
-            to = offset(out, ((first * groups + group) * features + block * LANES) * walk[OUT_PLANE])
+            to = offset(out, first * groups * features * walk[OUT_PLANE]
+                        + (group * features + block * LANES) * _out_steps(walk)[2])
             for z in range(slab[S_DEPTH], slab[S_DEPTH] + slab[S_DEPTHS]):
                 plane = offset(depths, z * L_WORDS)
                 if walk[ROW_PLACES] != 0:

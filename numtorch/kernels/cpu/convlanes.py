@@ -182,8 +182,8 @@ def speed(dtype, sums, multiply_adds):
     return 165 * multiply_adds / max(sums.groups * vectors * width * _cost(dtype, sums, _form(dtype, sums)), 1)
 
 
-def _plan(dtype, sums, multiply_adds, bias, relu, arguments):
-    """Launches that pack the weight, then multiply."""
+def _plan(dtype, sums, multiply_adds, bias, relu, arguments, last=False):
+    """Launches that pack the weight, then multiply. `last`: of one group of images whose channels are, as the results' are then."""
     names, size = tile_names(dtype), np.dtype(dtype).itemsize
     lanes, width = names["LANES"], names["WIDTH"]
     groups, channels, features, depth = sums.groups, sums.channels, sums.features, sums.depth
@@ -207,6 +207,7 @@ def _plan(dtype, sums, multiply_adds, bias, relu, arguments):
             number += 1
     slabs, most = _slabs(sums, axis, number)
     channel_step, row_step, depth_step, image_step = _steps(most, channels, width, size)
+    each, channel_step = (channels, 1) if last else (1, channel_step)                # elements from column to column
 
     form = _form(dtype, sums)
     # k counts kind of columns, plane, row, channel and column of the kernel
@@ -215,9 +216,9 @@ def _plan(dtype, sums, multiply_adds, bias, relu, arguments):
     lowest = min((start for _, taps, start in columns.classes if taps), default=0)
     for first, taps, number_of_class, start, low, high in kinds:
         own = slice(first, first + taps)
-        kind_words.append((sum(map(len, offsets)), taps, start - lowest if taps else 0, number_of_class, low, high))
+        kind_words.append((sum(map(len, offsets)), taps, (start - lowest) * each if taps else 0, number_of_class, low, high))
         shifts = (np.array(planes.shifts)[:, None, None, None] * depth_step + np.array(rows.shifts)[:, None, None] * row_step
-                  + np.arange(channels)[:, None] * channel_step + np.array(columns.shifts[own], np.int64)).ravel()
+                  + np.arange(channels)[:, None] * channel_step + np.array(columns.shifts[own], np.int64) * each).ravel()
         k = (kind_words[-1][0] + np.arange(len(shifts))).reshape(len(planes.taps), len(rows.taps), channels, taps)
         order[:, np.array(planes.taps)[:, None, None], np.array(rows.taps)[:, None], np.array(columns.taps[own], np.int64)] = \
             k.transpose(2, 0, 1, 3)
@@ -231,7 +232,7 @@ def _plan(dtype, sums, multiply_adds, bias, relu, arguments):
         parts = min(parts, units)
         cuts = [(*cut, 0, blocks) for cut in pairwise(edges(units, parts))]
     packed = 0 if inside else aligned(blocks * lanes * depth)
-    left = aligned(side * image_step + row_step + 2 * width + names["PLACES_A_RUN"] * columns.step)      # places beyond a row
+    left = aligned(side * image_step + row_step + 2 * width + names["PLACES_A_RUN"] * columns.step * each)   # places beyond a row
     sums_at = left + (aligned(lanes * depth) if inside else 0)
     row_places = 0 if form == DEEP else sums.columns + names["PLACES_A_RUN"]         # some beyond a row are computed
     row = side * row_places * len(columns.classes) * lanes
@@ -242,13 +243,13 @@ def _plan(dtype, sums, multiply_adds, bias, relu, arguments):
     # neighbouring weights of a feature: all of them, or those of a channel
     run_of_weights = (0, 1, depth) if channel_stride == taps else (channel_stride, channels, taps)
     descriptors = [(first, end, first_block, end_block, groups, sums.images, side, number, features, channels, len(rows.taps),
-                    len(columns.classes), run, columns.step, int(bias), int(relu), planes.out, rows.out, columns.out,
-                    planes.out * rows.out * columns.out, columns.size, rows.size * columns.size,
+                    len(columns.classes), run, columns.step * each, int(bias), int(relu), planes.out, rows.out, columns.out,
+                    planes.out * rows.out * columns.out, columns.size * each, rows.size * columns.size * each,
                     planes.size * rows.size * columns.size, row_step, depth_step, channel_step, image_step, slabs.ctypes.data,
                     lines.ctypes.data, offsets.ctypes.data, order.ctypes.data, row_stride, *run_of_weights, group_stride,
                     groups * group_stride, packed, int(inside), left, packed * groups + part * scratch, blocks,
-                    kind_table.ctypes.data, len(kinds), int(_slides(sums) and form == DEEP), row_places, sums_at,
-                    _chunk(sums, kinds), rows_together)
+                    kind_table.ctypes.data, len(kinds), int(_slides(sums) and form == DEEP and not last), row_places, sums_at,
+                    _chunk(sums, kinds), rows_together, int(last))
                    for part, (first, end, first_block, end_block) in enumerate(cuts)]
     keep = (slabs, lines, offsets, order, kind_table)
     multiply = threads.prepare(kernel_for(convolve_lanes, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
@@ -262,12 +263,12 @@ def _plan(dtype, sums, multiply_adds, bias, relu, arguments):
     return sequence(arguments[0], [(pack, arguments[1]), (multiply, arguments[2])], workspace, keep)
 
 
-def plan_forward(dtype, shape, bias, relu):
+def plan_forward(dtype, shape, bias, relu, last=False):
     arguments = "x, weight, bias, out, workspace"
-    return _plan(dtype, forward_sums(shape), shape.multiply_adds, bias, relu, (arguments, "weight, workspace", arguments))
+    return _plan(dtype, forward_sums(shape), shape.multiply_adds, bias, relu, (arguments, "weight, workspace", arguments), last)
 
 
-def plan_input_grad(dtype, shape, bias=False):
+def plan_input_grad(dtype, shape, bias=False, last=False):
     """Of a stride of at most 2 along the columns."""
     arguments = "grad_out, weight, bias, grad_x, workspace"
-    return _plan(dtype, gradient_sums(shape), shape.multiply_adds, bias, False, (arguments, "weight, workspace", arguments))
+    return _plan(dtype, gradient_sums(shape), shape.multiply_adds, bias, False, (arguments, "weight, workspace", arguments), last)
