@@ -59,7 +59,8 @@ from .ops.rearrange import (channel_shuffle, flip, fliplr, flipud, pixel_shuffle
 from .ops.lowrank import pca_lowrank, svd_lowrank
 from .ops.triangle import block_diag, diag, diag_embed, diagflat, trace, tril, tril_indices, triu, triu_indices
 from .ops.matrices import matrix_exp, matrix_power
-from .ops.solve import cholesky_inverse, cholesky_solve, inverse, logdet, pinverse, triangular_solve
+from .ops.triangular import cholesky_inverse, cholesky_solve, triangular_solve
+from .ops.solve import inverse, logdet, pinverse
 from .ops.solve import old_det as det
 from .ops.solve import old_slogdet as slogdet
 from .ops.lu import lu_unpack

@@ -20,7 +20,8 @@ from .ops.matrices import (
     vector_norm,
 )
 from .ops.matrices import linalg_norm as norm
-from .ops.solve import det, inv, lstsq, pinv, slogdet, solve, solve_triangular
+from .ops.solve import det, inv, lstsq, pinv, slogdet, solve
+from .ops.triangular import solve_triangular
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",

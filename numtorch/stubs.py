@@ -214,8 +214,9 @@ def files() -> dict:
     attached.lines.append("class Attached:")
     for name, value in sorted(vars(Tensor).items()):
         function = value.fget if isinstance(value, property) else value
-        if not inspect.isfunction(function) or function.__module__ == Tensor.__module__ or name in _OF_OBJECT \
-                or (name[0] == "_" != name[1]):
+        module = str(getattr(function, "__module__", None))
+        if not inspect.isfunction(function) or name in _OF_OBJECT or name[0] == "_" != name[1] \
+                or module == Tensor.__module__ or not module.startswith("numtorch."):        # a user's record, or Tensor's own
             continue
         if isinstance(value, property):
             attached.property(value, name)

@@ -22,6 +22,7 @@ from .operators import where
 from .resize import into, into_all
 from .solve import solve
 from .triangle import diag_embed
+from .triangular import solve_triangular
 
 CholeskyEx = namedtuple("linalg_cholesky_ex", "L info")
 QR = namedtuple("linalg_qr", "Q R")
@@ -135,7 +136,8 @@ def _cholesky_vjp(node, grad):
     lower, = node.result_tensors()
     inner = (lower.mH @ grad).tril()
     inner = inner - diag_embed(inner.diagonal(0, -2, -1)) * 0.5
-    found = solve(lower.mH, solve(lower.mH, inner.mH).mH)          # L^-H inner L^-1
+    found = solve_triangular(lower.mH, inner, upper=True)
+    found = solve_triangular(lower, found, upper=False, left=False)           # L^-H inner L^-1
     return ((found + found.mH) * 0.5,)
 
 
@@ -194,7 +196,7 @@ def _square_qr(q, r, by_q, by_r):
     inner = (by_r @ r.mH - q.mH @ by_q).triu()
     diagonal = real(inner.diagonal(0, -2, -1))
     inner = inner + inner.mH - diag_embed(diagonal)
-    return solve(r, (by_q + q @ inner).mH).mH
+    return solve_triangular(r.mH, by_q + q @ inner, upper=False, left=False)
 
 
 # ---------------------------------------------------------------- singular values

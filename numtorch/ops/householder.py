@@ -16,8 +16,8 @@ from . import lapack
 from .creation import eye
 from .op import method
 from .resize import into, into_all
-from .solve import solve_triangular
 from .triangle import diag_embed, tril, triu
+from .triangular import solve_triangular
 
 Geqrf = namedtuple("geqrf", ["a", "tau"])
 

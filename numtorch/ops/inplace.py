@@ -10,8 +10,8 @@ from .floats import nextafter
 from .numbers import logit, nan_to_num
 from .op import method
 from .power import float_power
-from .solve import cholesky_inverse, cholesky_solve, triangular_solve
 from .special import igamma, igammac, mvlgamma
+from .triangular import cholesky_inverse, cholesky_solve, triangular_solve
 
 
 def _copied_back(function, name, given, arguments, found):

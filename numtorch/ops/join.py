@@ -152,11 +152,12 @@ def _stack_vjp(node, grad):
 
 def _cut(node, grad, view):
     plan = node.constants
-    return [_typed(view(grad, *piece), kind) if piece is not None and node.needs(position) else None
+    return [cast_gradient(view(grad, *piece), kind) if piece is not None and node.needs(position) else None
             for position, (piece, kind) in enumerate(zip(plan.pieces, plan.dtypes))]
 
 
-def _typed(grad, kind):
+def cast_gradient(grad, kind):
+    """A gradient in the dtype of what it is of."""
     if grad.layout.dtype.is_complex and not kind.is_complex:
         grad = grad.real
     return to_dtype(grad, kind)

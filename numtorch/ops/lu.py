@@ -12,14 +12,16 @@ from ..tensor import Tensor, empty
 from . import lapack
 from .backends import kernels
 from .copy import clone, contiguous, to_dtype
-from .creation import eye, tensor, zeros
+from .creation import eye, zeros
 from .join import cat
 from .op import method, new_plan_table
 from .operators import where
 from .resize import into, into_all
 from .scatter import gather
-from .solve import inv, solve, solve_triangular
+from .slicing import narrow
+from .solve import inv, solve
 from .triangle import tril, triu
+from .triangular import solve_triangular
 from .view import expand, reshape
 
 LU = namedtuple("linalg_lu", "P L U")
@@ -76,27 +78,21 @@ def _vjp(node, grad):
     return (_exchanged(out, pivots, back=True),)
 
 
-def _orders(pivots, m):
-    """The row of A that each row of L U is, for each matrix."""
-    found = []
-    for exchanged in reshape(pivots, (-1, pivots.layout.shape[-1])).tolist():
-        order = list(range(m))
-        for i, p in enumerate(exchanged):
-            order[i], order[p - 1] = order[p - 1], order[i]
-        found.append(order)
-    return found
-
-
 def _exchanged(x, pivots, back=False):
     """x with its rows in the order that the factors have (P^H x), or `back` in that of A (P x)."""
     if not pivots.layout.numel or not x.layout.numel:
         return x
-    m = x.layout.shape[-2]
-    orders = _orders(pivots, m)
-    if back:
-        orders = [[o for _, o in sorted(zip(order, range(m)))] for order in orders]
-    index = reshape(tensor(orders), (*pivots.layout.shape[:-1], m, 1))
-    return gather(x, -2, expand(index, x.layout.shape))
+    m, pivots = x.layout.shape[-2], contiguous(pivots)
+    key = pivots.layout, m, back
+    plan = _plans.get(key)
+    if plan is None:
+        *batch, exchanges = pivots.layout.shape
+        prepared = kernels(pivots.layout.device, "lu").plan_order(pivots.layout.dtype.kernel, prod(batch), m, exchanges, back)
+        plan = _plans.keep(key, (prepared, Layout.of(int64, (*batch, m, 1))))
+    prepared, layout = plan
+    order = empty(layout)
+    prepared.call(pivots.address, order.address, prepared.walk)
+    return gather(x, -2, expand(order, x.layout.shape))
 
 
 def lu_factor(A, *, pivot: bool = True, out=None) -> Factors:
@@ -241,13 +237,15 @@ def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool 
     """
     *batch, m, n = LU_data.layout.shape
     k, dtype = min(m, n), LU_data.layout.dtype
-    nothing = zeros(0, dtype=dtype)
-    p = lower = upper = nothing
     if unpack_data:
-        lower = tril(LU_data[..., :, :k], -1) + eye(m, k, dtype=dtype)
-        upper = triu(LU_data[..., :k, :])
+        lower = tril(LU_data if n == k else narrow(LU_data, -1, 0, k), -1) + eye(m, k, dtype=dtype)
+        upper = triu(LU_data if m == k else narrow(LU_data, -2, 0, k))
+    else:
+        lower = upper = zeros(0, dtype=dtype)
     if unpack_pivots:
         p = _exchanged(expand(eye(m, dtype=dtype), (*batch, m, m)), LU_pivots, back=True)
+    else:
+        p = zeros(0, dtype=dtype)
     return into_all(out, Unpacked(p, lower, upper))
 
 
@@ -303,7 +301,7 @@ def lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False, out=Non
         raise RuntimeError(f"linalg.lu_solve: Incompatible shapes of A and B for the equation AX = B ({n}x{n} and "
                            f"{'x'.join(map(str, B.layout.shape[-2:]))})")
     if adjoint:
-        inner = solve_triangular(triu(LU).mH, B, upper=False)
+        inner = solve_triangular(LU.mH, B, upper=False)
         return into(out, _exchanged(solve_triangular(LU.mH, inner, upper=True, unitriangular=True), pivots, back=True))
     inner = solve_triangular(LU, _exchanged(B, pivots), upper=False, unitriangular=True)
     return into(out, solve_triangular(LU, inner, upper=True))

@@ -1,6 +1,7 @@
 """Norms, powers, ranks and products of matrices."""
 from __future__ import annotations
 
+import functools
 import math
 
 from ..dtypes import as_dtype
@@ -270,12 +271,13 @@ def multi_dot(tensors, *, out=None) -> Tensor:
     for i, t in enumerate(tensors):
         if t.layout.ndim != 2:
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {t.layout.ndim}D")
-    result = _ordered(tensors, *_orders([t.layout.shape[0] for t in tensors] + [tensors[-1].layout.shape[1]]))
+    result = _ordered(tensors, *_orders((*[t.layout.shape[0] for t in tensors], tensors[-1].layout.shape[1])))
     if row:
         result = result.squeeze(0)
     return into(out, result.squeeze(-1) if column else result)
 
 
+@functools.lru_cache(maxsize=256)
 def _orders(sizes):
     """Where to split each run of factors (Cormen et al., "Introduction to Algorithms", 15.2)."""
     count = len(sizes) - 1

@@ -21,10 +21,9 @@ from .resize import into, into_all
 
 Slogdet = namedtuple("linalg_slogdet", "sign logabsdet")
 Lstsq = namedtuple("linalg_lstsq", "solution residuals rank singular_values")
-TriangularSolve = namedtuple("triangular_solve", "solution cloned_coefficient")
 
 
-def _fits(x, shape):
+def fitting(x, shape):
     """A gradient summed to the shape that was broadcast."""
     return x if x.layout.shape == shape else x.sum_to_size(*shape)
 
@@ -76,36 +75,8 @@ def solve(A, B, *, left: bool = True, out=None) -> Tensor:
 def _solve_vjp(node, grad):
     (a,), (x,) = node.tensors(), node.result_tensors()
     by_b = solve(a.mH, grad)
-    return (_fits(-(by_b @ x.mH), node.constants[0]) if node.needs(0) else None,
-            _fits(by_b, node.constants[1]) if node.needs(1) else None)
-
-
-def solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangular: bool = False, out=None) -> Tensor:
-    """The X with A X = B (or X A = B), of the triangle of A that `upper` names.
-
-    Args:
-        A: (*, n, n), of which the other triangle is not read.
-        B: (*, n, k).
-        upper: the upper triangle, else the lower one.
-        left: whether A stands on the left.
-        unitriangular: whether A's diagonal is to be taken for ones.
-        out: a tensor to write the result to.
-
-    Raises:
-        LinAlgError: an element of the diagonal is 0.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.linalg.solve_triangular(torch.tensor([[2., 1.], [0., 4.]]), torch.tensor([[4.], [8.]]), upper=True)
-        tensor([[1.],
-                [2.]])
-    """
-    lapack.matrices("solve_triangular", A, square=True)
-    triangle = A.triu() if upper else A.tril()
-    if unitriangular:
-        triangle = triangle - triangle.diagonal(0, -2, -1).diag_embed() + (triangle.detach() * 0).diagonal(0, -2, -1).add(
-            1).diag_embed()
-    return into(out, solve(triangle, B) if left else solve(triangle.mT, B.mT).mT)
+    return (fitting(-(by_b @ x.mH), node.constants[0]) if node.needs(0) else None,
+            fitting(by_b, node.constants[1]) if node.needs(1) else None)
 
 
 def inv(A, *, out=None) -> Tensor:
@@ -247,14 +218,18 @@ def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False, out=No
                 [0.0000, 0.0000]])
     """
     lapack.matrices("pinv", A, square=hermitian)
-    rtol = rcond if rtol is None else rtol
-    u, s, vh = lapack.svd("pinv", A, False)
+    return into(out, _pinv("pinv", A, atol, rcond if rtol is None else rtol)[0])
+
+
+def _pinv(name, A, atol, rtol):
+    """The inverse, the singular values, and which of them count."""
+    u, s, vh = lapack.svd(name, A, False)
     keep = s > tolerance(A, s, atol, rtol)
-    result = (vh.mH * where(keep, 1 / where(keep, s, 1.0), 0.0).unsqueeze(-2)) @ u.mH
+    result = (vh.mH * where(keep, 1 / s, 0.0).unsqueeze(-2)) @ u.mH
     if recording(A):
         node = result.node = GraphNode("linalg_pinv", (A.node,), (A,), _pinv_vjp)
         node.save_results([result])
-    return into(out, result)
+    return result, s, keep
 
 
 def tolerance(A, s, atol, rtol):
@@ -262,7 +237,9 @@ def tolerance(A, s, atol, rtol):
     if rtol is None:
         above = atol is not None and bool((atol > 0).any() if isinstance(atol, Tensor) else atol > 0)
         rtol = 0.0 if above else max(A.layout.shape[-2:]) * finfo(s.layout.dtype).eps
-    largest = s[..., :1] if s.layout.shape[-1] else s.new_zeros((*s.layout.shape[:-1], 1))
+    largest = s.narrow(-1, 0, 1) if s.layout.shape[-1] else s.new_zeros((*s.layout.shape[:-1], 1))
+    if atol is None and not isinstance(rtol, Tensor):
+        return largest * rtol
     atol, rtol = (0.0 if t is None else t.unsqueeze(-1) if isinstance(t, Tensor) else t for t in (atol, rtol))
     relative = rtol * largest
     return where(relative < atol, atol, relative)
@@ -301,9 +278,8 @@ def lstsq(A, B, rcond=None, *, driver=None) -> Lstsq:
     """
     lapack.matrices("lstsq", A)
     rows, columns = A.layout.shape[-2:]
-    solution = pinv(A, rcond) @ B
-    _, s, _ = lapack.svd("lstsq", A, False)
-    rank = (s > tolerance(A, s, None, rcond)).sum(-1)
+    inverse, s, keep = _pinv("lstsq", A, None, rcond)
+    solution, rank = inverse @ B, keep.sum(-1)
     kind = A.layout.dtype
     residuals = kind.to_real()
     if rows > columns and (rank == columns).all():
@@ -383,67 +359,3 @@ def pinverse(input, rcond: float = 1e-15) -> Tensor:
                 [0.0000, 0.0000]])
     """
     return pinv(input, rcond)
-
-
-def cholesky_solve(input, input2, upper: bool = False, *, out=None) -> Tensor:
-    """The X with A X = B, given A's Cholesky factor.
-
-    Args:
-        input: B, (*, n, k).
-        input2: the factor L, (*, n, n), whose lower triangle is read.
-        upper: whether it is the upper factor, L^H, whose upper triangle is read.
-        out: a tensor to write the result to.
-
-    Example:
-        >>> import numtorch as torch
-        >>> A = torch.tensor([[4., 2.], [2., 5.]])
-        >>> torch.cholesky_solve(torch.tensor([[8.], [12.]]), torch.linalg.cholesky(A))
-        tensor([[1.],
-                [2.]])
-    """
-    lower = input2.triu().mH if upper else input2.tril()
-    return into(out, solve(lower.mH, solve(lower, input)))
-
-
-def cholesky_inverse(input, upper: bool = False, *, out=None) -> Tensor:
-    """The inverse of A, given its Cholesky factor.
-
-    Args:
-        input: the factor L, (*, n, n), whose lower triangle is read.
-        upper: whether it is the upper factor, L^H, whose upper triangle is read.
-        out: a tensor to write the result to.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.cholesky_inverse(torch.tensor([[2., 0.], [0., 4.]]))
-        tensor([[0.2500, 0.0000],
-                [0.0000, 0.0625]])
-    """
-    lower = input.triu().mH if upper else input.tril()
-    return into(out, inv(lower @ lower.mH))
-
-
-def triangular_solve(input, A, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *,
-                     out=None) -> TriangularSolve:
-    """`torch.linalg.solve_triangular` under its older name, as (solution, cloned_coefficient), the latter a copy of A.
-
-    Args:
-        input: B, (*, n, k).
-        A: (*, n, n).
-        upper: the upper triangle, else the lower one.
-        transpose: A^T X = B instead.
-        unitriangular: whether A's diagonal is to be taken for ones.
-        out: a pair of tensors to write the results to.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.triangular_solve(torch.tensor([[4.], [8.]]), torch.tensor([[2., 1.], [0., 4.]])).solution
-        tensor([[1.],
-                [2.]])
-    """
-    if transpose:
-        A, upper = A.mT, not upper
-    found = solve_triangular(A, input, upper=upper, unitriangular=unitriangular)
-    return into_all(out, TriangularSolve(found, A.clone()))
-
-

@@ -14,13 +14,13 @@ from .assign import copy_, filled
 from .backends import kernels
 from .copy import clone, contiguous, copy_elements
 from .indexed import begin_write, end_write
-from .join import _tensors_of
+from .join import _tensors_of, cast_gradient
 from .op import layout_of, method, new_plan_table
 from .reduce import sum
 from .reduction import SUM
 from .resize import into
+from .slicing import as_strided
 from .slicing import diagonal as diagonal_view
-from .slicing import narrow
 from .view import reshape
 
 _plans = new_plan_table()
@@ -362,19 +362,37 @@ def block_diag(*tensors) -> Tensor:
                 [0, 0, 3],
                 [0, 0, 4]])
     """
-    blocks = [reshape(t, (1,) * (2 - t.layout.ndim) + t.layout.shape) for t in _tensors_of("block_diag", list(tensors))]
+    blocks = _tensors_of("block_diag", tensors)
     if not blocks:
         return make([[]])
-    kind = blocks[0].layout.dtype
-    for block in blocks:
-        if block.layout.ndim > 2:
-            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Got {block.layout.ndim}")
-        kind = promote_types(kind, block.layout.dtype)
-    sizes = [b.layout.shape for b in blocks]
-    shape = (builtins.sum(h for h, _ in sizes), builtins.sum(w for _, w in sizes))
-    out = filled(Layout.of(kind, shape, None, blocks[0].layout.device), 0)
-    row = column = 0
-    for block, (height, width) in zip(blocks, sizes):
-        copy_(narrow(narrow(out, 0, row, height), 1, column, width), block)
-        row, column = row + height, column + width
+    key = tuple([b.layout for b in blocks])
+    layout, places = _plans.get(key) or _plans.keep(key, _plan_blocks(key))
+    out = filled(layout, 0)
+    for block, (within, offset) in zip(blocks, places):
+        copy_elements(block, view_of(out, within, offset))
+    if recording(*blocks) and layout.dtype.category >= 2:
+        out.node = GraphNode("block_diag", tuple([b.node for b in blocks]), (), _block_diag_vjp, (key, places))
     return out
+
+
+def _plan_blocks(layouts):
+    """The result's layout, and of each block its layout in the result and where it begins."""
+    kind, sizes = layouts[0].dtype, []
+    for layout in layouts:
+        if layout.ndim > 2:
+            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Got {layout.ndim}")
+        kind = promote_types(kind, layout.dtype)
+        sizes.append((1,) * (2 - layout.ndim) + layout.shape)
+    shape = (builtins.sum(h for h, _ in sizes), builtins.sum(w for _, w in sizes))
+    out, places, row, column = Layout.of(kind, shape, None, layouts[0].device), [], 0, 0
+    for layout, (height, width) in zip(layouts, sizes):
+        strides = (shape[1], 1)[2 - layout.ndim:]
+        places.append((Layout.of(kind, layout.shape, strides, layout.device), row * shape[1] + column))
+        row, column = row + height, column + width
+    return out, places
+
+
+def _block_diag_vjp(node, grad):
+    grad = contiguous(grad)
+    return [cast_gradient(as_strided(grad, within.shape, within.strides, offset), given.dtype) if node.needs(position) else None
+            for position, (given, (within, offset)) in enumerate(zip(*node.constants))]

@@ -87,6 +87,27 @@ def factor(a, pivots, walk):
                         subtract(offset(x, i * n + stop), offset(x, k * n + stop), x[i * n + k], n - stop)
 
 
+# walk: matrices, rows, exchanges, back
+def order(pivots, found, walk):
+    m, least = walk[1], walk[2]
+    for matrix in range(walk[0]):
+        chosen, rows = offset(pivots, matrix * least), offset(found, matrix * m)
+        for i in range(m):
+            rows[i] = i
+        for step in range(least):
+            i = least - 1 - step if walk[3] else step
+            other = chosen[i] - 1
+            kept = rows[i]
+            rows[i] = rows[other]
+            rows[other] = kept
+
+
+def plan_order(dtype: str, matrices: int, rows: int, exchanges: int, back: bool):
+    """Which row each comes from when rows are exchanged one after another, or exchanged back. Addresses: pivots (matrices,
+    exchanges), rows counted from 1, and the result, (matrices, rows) int64."""
+    return prepare_parts(typed(order, dtype, ("element*", "int64*", "int64*")), [(matrices, rows, exchanges, back)], [(0, 0)], 0)
+
+
 def plan_factor(dtype: str, matrices: int, rows: int, columns: int):
     """L and U of contiguous (matrices, rows, columns) in place of them. Addresses: a, pivots (matrices, min(rows, columns)) int64,
     the rows (from 1) that each row was exchanged with. A column without a pivot is left as it is."""
