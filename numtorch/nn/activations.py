@@ -6,7 +6,6 @@ from ..layout import wrap_dim
 from ..ops import activation
 from ..ops.bounds import clamp_both
 from ..ops.creation import empty_like
-from ..ops.elementary import tanh
 from ..ops.op import layout_of
 from ..ops.view import reshape
 from ..tensor import Tensor
@@ -362,7 +361,7 @@ def tanhshrink(input) -> Tensor:
         >>> torch.nn.functional.tanhshrink(torch.tensor([-1., 0., 2.]))
         tensor([-0.2384,  0.0000,  1.0360])
     """
-    return input - tanh(input)
+    return activation.tanhshrink(input)
 
 
 def prelu(input, weight) -> Tensor:

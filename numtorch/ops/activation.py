@@ -355,6 +355,17 @@ def _(grad, x, lambd):
     return where((x >= -lambd) & (x <= lambd), 0, grad)
 
 
+@pointwise(kind="float", cost=7, methods=False)
+def tanhshrink(x):
+    """x - tanh(x), elementwise."""
+    return x - tanh(x)
+
+
+@tanhshrink.derivative
+def _(grad, x):
+    return grad * conj(tanh(x) * tanh(x))
+
+
 @pointwise(methods=False, refuses=FLOATS)
 def hardshrink(x, *, lambd=0.5):
     """x, and 0 where |x| is at most lambd.
