@@ -351,11 +351,12 @@ def _wide_blocking(problem, tile):
             return _Blocking(PACK_RIGHT, (1024 if rows <= 16 else 4096) // item, 1, tile.columns)
     elif rows <= 70 and problem.n <= 2 * tile.columns:   # all of C is in registers, or nearly
         return _Blocking(ALONG_ROWS, 4096 // item, 5, _ALL)
-    elif right_bytes > _STREAMED_BYTES and (rows <= 70 or (rows <= 128 and problem.a[1] == 1 and problem.k * problem.n < 900_000)):
-        # B is used a few times: thin slices, so that it is read in order and C stays in the cache (128x784x512 took 1.12 of MKL's
-        # time in panels of B, and takes 1.06, 96x784x384 1.17 and 1.04; 128x1000x1000 is faster in panels)
-        columns = max(1 << 19 if rows <= 70 else 1 << 18, tile.columns * rows * item) // (rows * item)
-        return _Blocking(ALONG_ROWS, 32 if rows <= 28 else 256 // item, 1, columns // tile.columns * tile.columns)
+    elif right_bytes > _STREAMED_BYTES and (rows <= 70 or (rows <= 128 and problem.a[1] == 1 and
+                                                           problem.k * problem.n < (900_000 if item == 4 else 3_000_000))):
+        # B is used a few times: slices, so that it is read in order and C stays in the cache (128x784x512 took 1.12 of MKL's time
+        # in panels of B, and takes 1.06, 96x784x384 1.17 and 1.04; 128x1000x1000 is faster in panels). Slices of float64 32 deep
+        # went over C twice as often: 128x1024x512 took 1.28 of MKL's time on two threads and takes 1.00.
+        return _Blocking(ALONG_ROWS, 64, 1, max(1024, round_up((1 << 19) // (rows * item), tile.columns)))
     reach = problem.k * (tile.rows * item + 3 * 64)      # the lines of a tile of A that lies across the depth, and of a panel of B
     apart = abs(problem.a[1]) * item >= 3072             # each column of A in another page: 1000x64x1000 in 825 µs and not 932
     columns = 64 if reach > 80_000 else 8 * tile.columns # that a packed tile must serve: 512x2048x128 took 3.2 ms in place, 1.95 so
