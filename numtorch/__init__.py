@@ -78,7 +78,7 @@ from .ops.legacy import (BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, Dou
                          LongTensor, ShortTensor, is_storage, set_default_tensor_type, typename)
 from .ops.norm import group_norm, layer_norm, rms_norm
 from .ops.products import combinations, cross, inner, kron, vander, vdot
-from .ops.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
+from .ops.windowfunctions import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
 from .ops.order import (argsort, bucketize, kthvalue, median, msort, nanmedian, nanquantile, quantile, searchsorted, sort, topk)
 from .ops.scan import cummax, cummin, cumprod, cumsum, cumulative_trapezoid, diff, logcumsumexp, trapezoid, trapz
 from .ops.pointwise import pointwise
@@ -94,7 +94,7 @@ from .ops.reduce import (all, amax, amin, aminmax, any, count_nonzero, mean, nan
                          var_mean)
 from .ops.regions import adaptive_avg_pool1d, adaptive_max_pool1d, max_pool3d
 from .ops.scatter import gather, index_reduce, scatter, scatter_add, scatter_reduce, take_along_dim
-from .ops.parts import (chunk, dsplit, hsplit, split, split_with_sizes, tensor_split, unbind, unsafe_chunk, unsafe_split,
+from .ops.split import (chunk, dsplit, hsplit, split, split_with_sizes, tensor_split, unbind, unsafe_chunk, unsafe_split,
                         unsafe_split_with_sizes, vsplit)
 from .ops.replace import as_strided_scatter, diagonal_scatter, select_scatter, slice_scatter
 from .ops.slicing import as_strided, diagonal, narrow, narrow_copy, select, unfold

@@ -34,7 +34,7 @@ from .indexpattern import (
 )
 from .mask import masked_scatter_, nonzero, replace_where, select_true
 from .op import method, register
-from .parts import unbind
+from .split import unbind
 from .view import reshape, reshape_vjp, unsqueeze
 from .viewing import make_view, separate
 

@@ -23,9 +23,9 @@ from .join import cat
 from .linear import linear
 from .op import new_plan_table, register
 from .operators import masked_fill
-from .parts import chunk, split
 from .reduce import mean
 from .softmax import softmax
+from .split import chunk, split
 from .view import expand, permute, reshape, squeeze, transpose, unsqueeze
 
 _plans = new_plan_table()

@@ -23,6 +23,7 @@ from .sort import (
     key_range,
     make_keys,
     order_of,
+    rank,
     scratch_bytes,
     split_rows,
 )
@@ -41,14 +42,7 @@ DIGIT = 11
 def kth_by_rank(keys, n, k):
     """The position of the key with k before it."""
     for i in range(n):
-        here = keys[i]
-        before = int64(0)
-        for j in range(i):
-            before += int64(keys[j] <= here)
-        behind = offset(keys, i + 1)
-        for j in range(n - 1 - i):
-            before += int64(behind[j] < here)
-        if before == k:
+        if rank(keys, i, n) == k:
             return int64(i)
     return int64(0)
 

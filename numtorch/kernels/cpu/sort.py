@@ -83,16 +83,21 @@ def key_range(keys, n):
     return least, bits
 
 
+def rank(keys, i, n):
+    """How many of n keys are before the one at i; equal ones by position."""
+    here = keys[i]
+    before = int64(0)
+    for j in range(i):
+        before += int64(keys[j] <= here)
+    behind = offset(keys, i + 1)
+    for j in range(n - 1 - i):
+        before += int64(behind[j] < here)
+    return before
+
+
 def rank_sort(keys, order, n):
     for i in range(n):
-        moving = keys[i]
-        place = int64(0)
-        for j in range(i):
-            place += int64(keys[j] <= moving)
-        behind = offset(keys, i + 1)
-        for j in range(n - 1 - i):
-            place += int64(behind[j] < moving)
-        order[place] = uint64(i)
+        order[rank(keys, i, n)] = uint64(i)
 
 
 def radix_sort(words, other, counts, n, digits):

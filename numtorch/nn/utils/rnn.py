@@ -14,10 +14,10 @@ from ...ops.gather import index_copy, index_select
 from ...ops.join import stack
 from ...ops.mask import nonzero
 from ...ops.order import sort
-from ...ops.parts import unbind
 from ...ops.reduce import sum as total
 from ...ops.scatter import scatter
 from ...ops.slicing import narrow
+from ...ops.split import unbind
 from ...ops.view import reshape, transpose, unsqueeze
 from ...tensor import Tensor
 
