@@ -55,6 +55,17 @@ def test_logcumsumexp(shape, dim, kind):
     assert special[:4] == [-np.inf, 1, np.inf, np.inf] and np.isnan(special[4:]).all()
 
 
+def test_log_sums_of_long_rows():
+    """Blocks of near elements, of far ones, and what is no number in the middle of them."""
+    x = RNG.normal(size=(6, 700)) * [[1], [3], [40], [1], [1], [1]]
+    x[3, 200], x[4, 130], x[5, [0, 300]] = np.inf, np.nan, -np.inf
+    for rows, turned in ((x, tensor(x)), (x.astype(np.float32), tensor(x.astype(np.float32)))):
+        with np.errstate(invalid="ignore"):
+            expected = np.logaddexp.accumulate(rows, 1, np.float64)
+        expected[3, 200:] = np.inf
+        np.testing.assert_allclose(turned.logcumsumexp(1).numpy(), expected, 20 * np.finfo(rows.dtype).eps, 20 * np.finfo(rows.dtype).eps)
+
+
 def test_complex_log_sums():
     rng = np.random.default_rng(3)
     z = rng.standard_normal((3, 6)) + 1j * rng.standard_normal((3, 6))
