@@ -3,6 +3,7 @@ from .ops.contract import matmul
 from .ops.factorise import cholesky, cholesky_ex, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from .ops.householder import householder_product
 from .ops.lapack import LinAlgError
+from .ops.ldl import ldl_factor, ldl_factor_ex, ldl_solve
 from .ops.lu import inv_ex, lu, lu_factor, lu_factor_ex, lu_solve, solve_ex
 from .ops.matrices import (
     cond,
@@ -25,8 +26,8 @@ from .ops.triangular import solve_triangular
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
-    "householder_product", "inv",
-    "inv_ex", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power",
-    "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals",
-    "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
+    "householder_product", "inv", "inv_ex", "ldl_factor", "ldl_factor_ex", "ldl_solve", "lstsq", "lu", "lu_factor",
+    "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm",
+    "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander",
+    "vecdot", "vector_norm",
 ]

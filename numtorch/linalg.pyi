@@ -49,6 +49,12 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverses of square matrices."""
 def inv_ex(A: Tensor, *, check_errors: _bool = False, out: _Any = None) -> _InverseEx:
     """The inverses of square matrices and, for each, whether there is one."""
+def ldl_factor(A: Tensor, *, hermitian: _bool = False, out: _Any = None) -> _Factors:
+    """L and D of A = P L D L^T P^T in one tensor, and the rows that were exchanged, by Bunch and Kaufman: A may be indefinite."""
+def ldl_factor_ex(A: Tensor, *, hermitian: _bool = False, check_errors: _bool = False, out: _Any = None) -> _FactorsEx:
+    """`ldl_factor` that does not raise: `info` says where it would have."""
+def ldl_solve(LD: _Any, pivots: Tensor, B: Tensor, *, hermitian: _bool = False, out: Tensor | None = None) -> Tensor:
+    """The X with A X = B, from what `ldl_factor` gives of A."""
 def lstsq(A: Tensor, B: Tensor, rcond: _Scalar | None = None, *, driver: _str | None = None) -> _Lstsq:
     """The X that makes the norm of A X - B least, and of those the least, by the singular values of A."""
 def lu(A: Tensor, *, pivot: _bool = True, out: _Any = None) -> _LU:
