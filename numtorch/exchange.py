@@ -180,8 +180,7 @@ def make(data, dtype=None, device=None, requires_grad: bool = False, pin_memory:
 
     Raises:
         ValueError: sequences of uneven lengths.
-        TypeError: something that is not a number in `data`.
-        RuntimeError: a number that the dtype cannot hold.
+        RuntimeError: something that is not a number in `data`, or a number that the dtype cannot hold.
 
     Example:
         >>> import numtorch as torch
@@ -309,7 +308,7 @@ def _as_array(data):
             flat = [type(v).__name__ for v in array.ravel() if not isinstance(v, (int, float, complex, bool))]
             if not flat:
                 raise RuntimeError("Overflow when unpacking long long")
-            raise TypeError(f"tensor: expected numbers or sequences of them, got {flat[0]}")
+            raise RuntimeError(f"Could not infer dtype of {flat[0]}: tensor expected numbers or sequences of them")
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     if natural is None:
         if array.dtype.kind == "u":

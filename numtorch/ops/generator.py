@@ -8,7 +8,7 @@ import threading
 import numpy as np
 
 from ..arrays import raw_array
-from ..devices import cpu
+from ..devices import device as as_device
 from ..exchange import make
 from ..kernels.forks import survive_fork
 from ..tensor import Tensor
@@ -18,7 +18,10 @@ class Generator:
     """A stream of random numbers. Draws move it on; threads may share it.
 
     Args:
-        device: taken for PyTorch's sake; streams are the CPU's.
+        device: what `.device` says; streams are the host's, and the same for every device.
+
+    Raises:
+        RuntimeError: there is no such device.
 
     Example:
         >>> import numtorch as torch
@@ -28,7 +31,7 @@ class Generator:
     """
 
     def __init__(self, device="cpu") -> None:
-        self.device = cpu
+        self.device = as_device(device)
         self._lock = threading.Lock()
         self._seed, self._offset = 67280421310721, 0     # PyTorch's default seed
 

@@ -183,7 +183,7 @@ def clip_grad_norm_(parameters, max_norm: float, norm_type: float = 2.0, error_i
         >>> p.grad
         tensor([0.6000, 0.8000])
     """
-    norm_type = float(norm_type)
+    norm_type, max_norm = float(norm_type), float(max_norm)
     tables, rest = _tables(_gradients(parameters), norm_type)
     total = _norm_of_all(tables, rest, norm_type, error_if_nonfinite)
     _scale_all(tables, rest, max_norm, total)
