@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from numtorch.kernels import threads
-from numtorch.kernels.cpu import conv, convimage, convlanes
+from numtorch.kernels.cpu import conv, convchannels, convimage, convlanes
 from numtorch.kernels.cpu.convimage import edges_of_panels
 
 try:
@@ -227,6 +227,29 @@ def test_features_as_lanes(dtype, case, form, monkeypatch):
         if shape.stride[2] <= 2:
             run(convlanes.plan_input_grad(dtype, shape, False, last), first_g.address, w.address, 0, grad_x.address)
             close(grad_x.numpy().ravel(), (channels_last if last else np.ravel)(exact_x), dtype, w.count // w.shape[1])
+
+
+@pytest.mark.parametrize("dtype, case", [row for row in TABLE if 8 <= row[1][0][1] == row[1][1][0] == row[1][-1]])
+@pytest.mark.parametrize("count", [1, 2])
+def test_depthwise_channels_last(dtype, case, count, monkeypatch):
+    """As a whole and in bands of a line."""
+    if not conv.takes_channels_last(dtype, *sizes(case)):
+        return
+    monkeypatch.setattr(convchannels, "BAND_BYTES", convchannels.BAND_BYTES if count == 1 else 1)
+    monkeypatch.setattr(convchannels, "SPLIT_WORK", 0)
+    monkeypatch.setattr(threads, "get_num_threads", lambda: count)
+    x, w, g, b = operands(case, dtype, 8)
+    exact_x, exact_w = input_and_weight_gradients(x.numpy(), w.numpy(), g.numpy(), *case[2:])
+    exact = np.maximum(reference(x.numpy(), w.numpy(), *case[2:]) + b.numpy().reshape(-1, *[1] * (len(x.shape) - 2)), 0)
+    out, grad_x, grad_w = (Guarded(dtype, a.shape) for a in (g, x, w))
+    x, g = (Guarded(dtype, a.shape, channels_last(a.numpy())) for a in (x, g))
+    run(conv.plan_convolution(dtype, *sizes(case), True, "relu", channels_last=True), x.address, w.address, b.address, out.address)
+    close(out.numpy().ravel(), channels_last(exact), dtype, np.prod(w.shape[1:]))
+    run(conv.plan_convolution_weight_grad(dtype, *sizes(case), channels_last=True), g.address, x.address, grad_w.address)
+    close(grad_w.numpy(), exact_w, dtype, g.count // g.shape[1])
+    if conv.takes_channels_last(dtype, *sizes(case), "input"):
+        run(conv.plan_convolution_input_grad(dtype, *sizes(case), channels_last=True), g.address, w.address, 0, grad_x.address)
+        close(grad_x.numpy().ravel(), channels_last(exact_x), dtype, w.count // w.shape[1])
 
 
 @pytest.mark.skipif(torch is None, reason="compares with PyTorch")

@@ -4,7 +4,7 @@ The planes of as many channels as a vector has lanes are turned over, so that a 
 a row then stay in registers, and each tap multiplies them by its own weights; taps in padding above and below are not multiplied.
 The gradient for the weight is the same with the roles of taps and places exchanged. Turning planes there and back takes as long as
 some 15 taps do, and so it pays for small planes only: 7 x 7 places filled 7 lanes of 16. Images whose channels are last lie so
-already, and are only copied.
+already, and are only copied, a band of lines at a time.
 
 float32 and float64, one and two dimensions. The planners here take a `Geometry`; `conv.py` chooses.
 """
@@ -18,7 +18,7 @@ from numpy import float32, inf, int64
 
 from .. import threads
 from ..intrinsics import as_pointer, local_array, offset
-from .convimage import aligned, clear, copy_vector, edges, index_table, kernel_for, micro, tile_names
+from .convimage import aligned, clear, copy_run, copy_vector, edges, index_table, kernel_for, micro, tile_names
 from .convlaneloops import store_turned
 from .tile import transpose_tile
 
@@ -28,11 +28,12 @@ RUN = 7                                                  # places, or taps, that
 
 LEAST_CHANNELS, MOST_PLACES, MOST_PLACES_LAST = 8, 4096, 1 << 14
 SHORT_LINE, LONG_KERNEL, LARGE_KERNEL = 12, 15, 25       # places of a row, taps of one, and of a kernel of several rows
+BAND_BYTES = 256 << 10                                   # of lines of images whose channels are last, in the second-level cache
 SPLIT_WORK = 100_000                                     # multiply-adds above which two threads win, some 20 µs
 
 
-def _multiply_channels(longest, width, run, distance, depth, image, offsets, weights, first, first_row, lowest, out):
-    """out[r * width + i] = rectify(first[r * first_row + i] + sum over k of image[offsets[k] + r * distance + i] *
+def _multiply_channels(longest, width, run, distance, depth, image, offsets, weights, first, first_row, lowest, out, out_row):
+    """out[r * out_row + i] = rectify(first[r * first_row + i] + sum over k of image[offsets[k] + r * distance + i] *
     weights[k * width + i]) for r < run and i < width; what is below `lowest` becomes 0.
 
     longest and width are literals; run is at most `longest`, depth at least 1.
@@ -42,7 +43,7 @@ def _multiply_channels(longest, width, run, distance, depth, image, offsets, wei
             total = first[r * first_row + i]
             for k in range(depth):
                 total += image[offsets[k] + r * distance + i] * weights[k * width + i]
-            out[r * width + i] = type(total)(0) if total < lowest else total
+            out[r * out_row + i] = type(total)(0) if total < lowest else total
 
 
 multiply_channels = micro(_multiply_channels, "multiply_channels")
@@ -139,25 +140,71 @@ def correlate_channels(x, weight, bias, out, workspace, walk):
             start[lane] = bias[channel + lane] if walk[HAS_BIAS] != 0 and lane < present else T(0)
         for number in range(images):
             at = number * channels + channel
-            _turn_image(offset(x, _start_of(number, channel, plane, walk)), plane, present, (images * channels - at) * plane, flat,
-                        image, walk)
+            _turn_image(offset(x, at * plane), plane, present, (images * channels - at) * plane, flat, image, walk)
             for y in range(walk[OUT_LINES]):
                 line = offset(lines, y * 3)
                 weights, own = offset(packed, line[0] * WIDTH), offset(offsets, line[0])
-                held = int64(0) if walk[LAST] != 0 else y        # a line at a time goes where its places are last
                 for column in range(0, columns, RUN):
-                    run, to = min(columns - column, int64(RUN)), offset(sums, (held * columns + column) * WIDTH)
+                    run, to = min(columns - column, int64(RUN)), offset(sums, (y * columns + column) * WIDTH)
                     if line[1] > 0:
                         multiply_channels(RUN, WIDTH, run, step, line[1], offset(image, line[2] + column * step), own, weights,
-                                          start, int64(0), lowest, to)
+                                          start, int64(0), lowest, to, int64(WIDTH))
                     else:
                         for i in range(run * WIDTH):
                             value = start[i % WIDTH]
                             to[i] = lowest if value < lowest else value      # NaN stays
-                if walk[LAST] != 0:
-                    _take_back(sums, present, columns, offset(out, (number * places + y * columns) * channels + channel), channels)
-            if walk[LAST] == 0:
-                _turn_back(sums, present, places, offset(out, at * places))
+            _turn_back(sums, present, places, offset(out, at * places))
+
+
+# The descriptor of images whose channels are last.
+B_FIRST, B_END, B_BANDS, B_LINES, B_CHANNELS, B_PLACE, B_X_LINES, B_X_LINE, B_PITCH, B_BEFORE, B_OUT_LINES, B_OUT_LINE = range(12)
+B_STEP, B_TAPS, B_LINE_TABLE, B_OFFSETS, B_BAND_TABLE, B_PACKED, B_SCRATCH, B_SIZE, B_HAS_BIAS, B_RELU = range(12, 22)
+
+
+def correlate_last(x, weight, bias, out, workspace, walk):
+    """Bands first..end of so many lines of places, of all images. Of each band the table has the source's first line that its
+    places see, and how many; of each line its first tap, how many, and where its places start."""
+    channels, taps, columns, lines = walk[B_CHANNELS], walk[B_TAPS], walk[B_OUT_LINE], as_pointer(walk[B_LINE_TABLE], walk)
+    offsets, bands = as_pointer(walk[B_OFFSETS], walk), as_pointer(walk[B_BAND_TABLE], walk)
+    place, step, image = walk[B_PLACE], walk[B_STEP], offset(workspace, walk[B_SCRATCH])
+    packed, tile = offset(image, walk[B_PACKED]), local_array(T, 512)
+    lowest, pitch = T(0) if walk[B_RELU] != 0 else T(-inf), walk[B_PITCH] * place
+    clear(image, walk[B_SIZE])
+    for channel in range(0, channels, WIDTH):
+        present, weights = min(channels - channel, int64(WIDTH)), offset(packed, channel * (taps + WIDTH))
+        _turn(offset(weight, channel * taps), taps, present, taps, (channels - channel) * taps, weights)
+        for lane in range(WIDTH):                        # behind the taps, what is added to
+            weights[taps * WIDTH + lane] = bias[channel + lane] if walk[B_HAS_BIAS] != 0 and lane < present else T(0)
+    for unit in range(walk[B_FIRST], walk[B_END]):
+        number, band = unit // walk[B_BANDS], unit % walk[B_BANDS]
+        first, count = bands[band * 2], bands[band * 2 + 1]
+        for y in range(count):
+            source = offset(x, (number * walk[B_X_LINES] + first + y) * walk[B_X_LINE] * channels)
+            to = offset(image, y * pitch + walk[B_BEFORE] * place)
+            if place == channels:
+                copy_run(source, to, walk[B_X_LINE] * channels)
+            else:
+                for i in range(walk[B_X_LINE]):
+                    copy_run(offset(source, i * channels), offset(to, i * place), channels)
+        for y in range(band * walk[B_LINES], min((band + 1) * walk[B_LINES], walk[B_OUT_LINES])):
+            line = offset(lines, y * 3)
+            for column in range(0, columns, RUN):        # and then all channels: lines of the output that follow one another
+                run, own = min(columns - column, int64(RUN)), offset(image, line[2] + column * step - first * pitch)
+                to = offset(out, ((number * walk[B_OUT_LINES] + y) * columns + column) * channels)
+                for channel in range(0, channels, WIDTH):
+                    weights, present = offset(packed, channel * (taps + WIDTH)), min(channels - channel, int64(WIDTH))
+                    start, there, there_row = offset(weights, taps * WIDTH), offset(to, channel), channels
+                    if present < WIDTH:
+                        there, there_row = tile, int64(WIDTH)
+                    if line[1] > 0:
+                        multiply_channels(RUN, WIDTH, run, step, line[1], offset(own, channel), offset(offsets, line[0]),
+                                          offset(weights, line[0] * WIDTH), start, int64(0), lowest, there, there_row)
+                    else:
+                        for i in range(run * WIDTH):
+                            value = start[i % WIDTH]
+                            there[i // WIDTH * there_row + i % WIDTH] = lowest if value < lowest else value      # NaN stays
+                    if present < WIDTH:
+                        _take_back(tile, present, run, offset(to, channel), channels)
 
 
 def channels_weight(grad_out, x, grad_weight, workspace, walk):
@@ -190,7 +237,7 @@ def channels_weight(grad_out, x, grad_weight, workspace, walk):
                         to = offset(totals, (y * columns + column) * WIDTH)
                         multiply_channels(RUN, WIDTH, min(columns - column, int64(RUN)), step, line[1],
                                           offset(image, line[2] + column * step), offset(offsets, line[0]),
-                                          offset(turned, line[0] * WIDTH), to, int64(WIDTH), T(-inf), to)
+                                          offset(turned, line[0] * WIDTH), to, int64(WIDTH), T(-inf), to, int64(WIDTH))
         _turn_back(totals, present, taps, offset(grad_weight, channel * taps))
 
 
@@ -262,15 +309,44 @@ def _plan(dtype, kernel, shape, axes, outer, inner, step, lines, offsets, others
 
 
 def _plan_correlation(dtype, shape, axes, bias, relu, last):
-    lines = []
+    if last:
+        axes.width *= -(-shape.channels // axes.width)   # all channels of a place lie side by side
+    lines, seen = [], []
     for y in range(axes.out[0]):
         line = axes.stride[0] * y + axes.start[0]
         first, count = _inside(line, axes.turn[0], axes.kernel[0], axes.source[0])
         lines.append((first * axes.kernel[1], count * axes.kernel[1], axes.place(line, axes.start[1])))
+        seen.append([line + axes.turn[0] * k for k in range(first, first + count)])
     offsets = [(axes.turn[0] * k * axes.pitch + axes.turn[1] * j) * axes.width for k in range(axes.kernel[0])
                for j in range(axes.kernel[1])]
+    if last:
+        return _plan_bands(dtype, shape, axes, index_table(lines), seen, index_table(offsets), bias, relu)
     return _plan(dtype, correlate_channels, shape, axes, *axes.out, axes.stride[1], lines, offsets, shape.taps,
-                 (int(bias), int(relu), int(last)), shape.multiply_adds)
+                 (int(bias), int(relu), 0), shape.multiply_adds)
+
+
+def _plan_bands(dtype, shape, axes, lines, seen, offsets, bias, relu):
+    """Threads share the bands of lines of all images. `seen`: which lines of the source each line of places finds."""
+    size, width, parts = np.dtype(dtype).itemsize, tile_names(dtype)["WIDTH"], 1
+    if shape.multiply_adds > SPLIT_WORK:
+        parts = threads.get_num_threads()
+    line = axes.pitch * axes.width
+    high = max(1, min(axes.out[0], BAND_BYTES // (line * size * axes.stride[0]),
+                      -(-axes.out[0] * shape.images // parts)))
+    bands = []
+    for first in range(0, axes.out[0], high):
+        found = [at for line in seen[first:first + high] for at in line]
+        bands.append((min(found), max(found) + 1 - min(found)) if found else (0, 0))
+    space = aligned(max(count for _, count in bands) * line + width)
+    packed = aligned(axes.width * (shape.taps + width))
+    units, table = shape.images * len(bands), index_table(bands)
+    parts = min(parts, units)
+    rows = [(first, end, len(bands), high, shape.channels, axes.width, *axes.source, axes.pitch, axes.before, *axes.out,
+             axes.stride[1] * axes.width, shape.taps, lines.ctypes.data, offsets.ctypes.data, table.ctypes.data, space,
+             part * (space + packed), space, int(bias), int(relu))
+            for part, (first, end) in enumerate(pairwise(edges(units, parts)))]
+    prepared = threads.prepare(kernel_for(correlate_last, dtype), rows, [(0,) * 5] * parts, release_lock=parts > 1)
+    return threads.Prepared(prepared.call, prepared.walk, parts * (space + packed) * size, (prepared, lines, offsets, table))
 
 
 def plan_forward(dtype, shape, bias, relu, last=False):

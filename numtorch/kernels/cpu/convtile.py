@@ -223,7 +223,7 @@ def multiply_pairs(typing_context, most, lines, width, image, distance, depth, o
 
 
 def _emit_channels(b, v, run, operands):
-    distance, depth, image, offsets, weights, first, first_row, lowest, out = operands
+    distance, depth, image, offsets, weights, first, first_row, lowest, out, out_row = operands
     bases = [b.gep(image, [b.mul(distance, _index(r))]) for r in range(run)]
     starts = [v.load(b.gep(first, [b.mul(first_row, _index(r))])) for r in range(run)]
     k, before, loop, done = _loop(b, depth, "channels")
@@ -237,11 +237,12 @@ def _emit_channels(b, v, run, operands):
     floor = v.splat(lowest)
     for r, value in enumerate(new):
         value = b.select(b.fcmp_ordered("<", value, floor), v.zero, value)       # NaN passes through
-        v.store(value, b.gep(out, [_index(r * v.width)]))
+        v.store(value, b.gep(out, [b.mul(out_row, _index(r))]))
 
 
 @intrinsic(prefer_literal=True)
-def multiply_channels(typing_context, longest, width, run, distance, depth, image, offsets, weights, first, first_row, lowest, out):
+def multiply_channels(typing_context, longest, width, run, distance, depth, image, offsets, weights, first, first_row, lowest, out,
+                      out_row):
     tallest, lanes = longest.literal_value, width.literal_value
 
     def codegen(context, builder, signature, values):
@@ -250,7 +251,8 @@ def multiply_channels(typing_context, longest, width, run, distance, depth, imag
         return context.get_dummy_value()
 
     integer = types.int64
-    return types.void(longest, width, integer, integer, integer, image, offsets, weights, first, integer, out.dtype, out), codegen
+    return types.void(longest, width, integer, integer, integer, image, offsets, weights, first, integer, out.dtype, out,
+                      integer), codegen
 
 
 def _emit_dots(b, v, taps, operands):
