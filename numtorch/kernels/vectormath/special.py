@@ -20,7 +20,7 @@ from .elementary import (
     scale,
 )
 from .exponential import exp_parts, log
-from .power import exp_two_floats, tabled_exp_two_floats
+from .power import exp_two_floats, tabled_exp_closely
 from .trigonometric import cos_of, quadrant, sin_of
 
 erf_polynomial = polynomial("erf_polynomial", c.ERF32, c.ERF64)
@@ -57,6 +57,7 @@ def _erfc(x):
 
 
 ROOT_OF_PI = constant(1 / math.sqrt(math.pi))
+ROOT_OF_PI_LOW = constant(-2.9317691711098796e-08, 7.66772980658294e-18)      # what its rounding lacks
 erfc_far_polynomial = polynomial("erfc_far_polynomial", c.ERFC_FAR32, c.ERFC_FAR64)
 
 
@@ -66,17 +67,19 @@ def _erfc_far(x):
     b = select(a > ERFC_ZERO, ERFC_ZERO, a)
     w = 1.0 / b
     z = w * w
-    h = fma(erfc_far_polynomial(z), z, ROOT_OF_PI)
+    p = erfc_far_polynomial(z)
+    h = fma(p, z, ROOT_OF_PI)
+    h_low = fma(p, z, ROOT_OF_PI - h) + ROOT_OF_PI_LOW
     q = h * w
-    low = fma(h, w, -q) + h * (fma(-w, b, 1.0) * w)
+    low = fma(h, w, -q) + fma(h, fma(-w, b, 1.0), h_low) * w
     square = b * b
-    e = tabled_exp_two_floats(-square, -fma(b, b, -square))
-    y = fma(e, low, e * q)                               # a product e * low may be denormal, which takes 150 cycles
+    e = tabled_exp_closely(-square, -fma(b, b, -square))
+    y = fma(e, q, e * low)
     return select(x < 0.0, 2.0 - y, y)
 
 
 erfcx_polynomial = polynomial("erfcx_polynomial", c.ERFCX32, c.ERFCX64)
-exp_of_square = ByMachine(exp_two_floats, tabled_exp_two_floats)
+exp_of_square = ByMachine(exp_two_floats, tabled_exp_closely)
 
 
 def _erfcx(x):
