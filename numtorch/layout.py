@@ -247,9 +247,13 @@ def wrap_dims(dims, ndim: int) -> tuple:
     return wrapped
 
 
-def ints(values) -> tuple:
-    """Numbers as Python ints. Raises TypeError for what is not an integer."""
-    return tuple([n if type(n) is int else int(as_index(n)) for n in values])
+def ints(values, name="shape") -> tuple:
+    """Numbers as Python ints. Raises TypeError, in the name of what they are for, where one is not an integer."""
+    try:
+        return tuple([n if type(n) is int else int(as_index(n)) for n in values])
+    except TypeError:
+        wrong = next((n for n in values if not hasattr(n, "__index__")), values) if hasattr(values, "__iter__") else values
+        raise TypeError(f"{name}: expected integers, got {type(wrong).__name__} ({wrong!r})") from None
 
 
 def as_shape(args, name="shape") -> tuple:
@@ -262,11 +266,7 @@ def as_shape(args, name="shape") -> tuple:
                 break
         else:
             return args
-    try:
-        return tuple([n if type(n) is int else n.__index__() for n in args])
-    except AttributeError:
-        wrong = next(n for n in args if not hasattr(n, "__index__"))
-        raise TypeError(f"{name}: expected integers, got {type(wrong).__name__} ({wrong!r})") from None
+    return ints(args, name)
 
 
 def broadcast_shapes(*shapes) -> tuple:

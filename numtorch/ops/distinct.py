@@ -300,7 +300,7 @@ def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None) -
     """
     if layout_of("histc", input).dtype.category != 2:
         raise NotImplementedError(f'"histogram_cpu" not implemented for \'{input.layout.dtype.title}\': expected floating point')
-    bins, = ints((bins,))
+    bins, = ints((bins,), "histc: bins")
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
     x = contiguous(input.detach())

@@ -173,7 +173,7 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
         (tensor([9., 5.]), tensor([1, 2]))
     """
     dim, size = _size("topk", input, dim)
-    k, = ints((k,))
+    k, = ints((k,), "topk: k")
     if not 0 <= k <= size:
         raise RuntimeError("selected index k out of range")
     k = k if input.layout.ndim else 1                    # of a tensor without dimensions there is always one
@@ -201,7 +201,7 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None) -
         (tensor(5.), tensor(2))
     """
     dim, size = _size("kthvalue", input, dim)
-    k, = ints((k,))
+    k, = ints((k,), "kthvalue: k")
     if not 1 <= k <= size:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
     return _into(out, _ordered("kthvalue", "choose", "kth", input, dim, 1, bool(keepdim), k - 1))

@@ -128,6 +128,6 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
     except (KeyError, TypeError):                        # TypeError: a list
         if mode not in MODES:
             raise NotImplementedError(f"Unrecognised padding mode {mode}") from None
-        pad = ints(pad)
+        pad = ints(pad, "pad")
         plan = _plans.get((layout, pad, mode)) or _plans.keep((layout, pad, mode), _Plan(layout, pad, mode))
     return _padded(input, plan, value)

@@ -296,7 +296,7 @@ def rot90(input, k: int = 1, dims=(0, 1)) -> Tensor:
     a, b = (wrap_dim(d, input.layout.ndim) for d in dims)
     if a == b:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    k = ints((k,))[0] % 4
+    k = ints((k,), "rot90: k")[0] % 4
     if k == 0:
         return clone(input)
     if k == 2:

@@ -2,15 +2,14 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from operator import index as as_index
 
 from ..dtypes import as_dtype
-from ..layout import as_shape, wrap_dims
+from ..layout import as_shape, ints, wrap_dims
 from ..tensor import Tensor
 from . import arithmetic, comparison, elementary
 from .copy import to_dtype
-from .op import method, register, registry
-from .reduction import ALL, ANY, COUNT, MAX, MEAN, MIN, NANSUM, NORM, PROD, SUM, VAR, layout_of
+from .op import layout_of, method, register, registry
+from .reduction import ALL, ANY, COUNT, MAX, MEAN, MIN, NANSUM, NORM, PROD, SUM, VAR
 from .resize import into
 from .slicing import narrow
 from .view import reshape
@@ -24,7 +23,7 @@ def _dims(dim):
     """A dim argument as something hashable: None, an int, or a tuple."""
     if dim is None or type(dim) is int:
         return dim
-    return tuple(dim) if hasattr(dim, "__iter__") else as_index(dim)
+    return tuple(dim) if hasattr(dim, "__iter__") else ints((dim,), "dim")[0]
 
 
 def numpy_names(dim, keepdim, axis, keepdims):

@@ -127,7 +127,7 @@ def chunk(input, chunks, dim: int = 0) -> tuple[Tensor, ...]:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     if not layout_of("chunk", input).ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    chunks, = ints((chunks,))
+    chunks, = ints((chunks,), "chunk: chunks")
     x = input if input.node is None else separate(input)
     dim = wrap_dim(dim, x.layout.ndim)
     places = algebra.cut(x.layout, dim, max(1, -(-x.layout.shape[dim] // chunks)))

@@ -30,9 +30,9 @@ def pair(value, name: str, length: int = 2) -> tuple:
         return (value,) * length
     if not hasattr(value, "__iter__"):
         if hasattr(value, "__index__"):
-            return ints((value,)) * length
+            return ints((value,), name) * length
         raise TypeError(f"{name}: expected an int or a tuple of ints, got {type(value).__name__}")
-    values = ints(value)
+    values = ints(value, name)
     if len(values) == 1:
         return values * length
     if len(values) != length:
