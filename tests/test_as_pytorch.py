@@ -1,6 +1,7 @@
 """What PyTorch refuses and how it words it, and what it gives in corners: each row is run here, and in PyTorch where it is installed."""
 import warnings
 
+import numpy as np
 import pytest
 
 import numtorch
@@ -22,7 +23,21 @@ def _refilled(t):
     return leaf.grad
 
 
+def _gradient(t, function, *values, order=1):
+    x = t.tensor(values, requires_grad=True)
+    out = function(x).sum()
+    for _ in range(order):
+        out = t.autograd.grad(out, x, create_graph=True)[0]
+        found, out = out, out.sum()
+    return found
+
+
 VALUES = {
+    "ties_for_the_median": (lambda t: _gradient(t, lambda x: x.median(), 3.0, 1.0, 3.0, 5.0, 0.0, 3.0, 9.0), [1 / 3, 0, 1 / 3, 0, 0, 1 / 3, 0]),
+    "angle_of_the_origin": (lambda t: _gradient(t, lambda x: t.atan2(x, x), 0.0, 2.0), [0.0, 0.0]),
+    "power_0_bends_nowhere": (lambda t: _gradient(t, lambda x: x ** 0 + x ** 2, 0.0, 2.0, order=2), [2.0, 2.0]),
+    "hardswish_at_its_corners": (lambda t: _gradient(t, t.nn.functional.hardswish, -3.0, 3.0), [0.0, 1.0]),
+    "arange_of_numpy_numbers": (lambda t: [t.arange(np.int64(3)).dtype == t.int64, t.arange(np.float32(3)).dtype == t.float32], [True, True]),
     "fills_that_fit": (lambda t: t.full((2,), -1, dtype=t.uint8), [255, 255]),
     "infinite_half": (lambda t: t.full((1,), INF, dtype=t.float16), [INF]),
     "largest_half": (lambda t: t.zeros(1, dtype=t.float16).fill_(65504.0), [65504.0]),

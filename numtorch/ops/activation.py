@@ -299,7 +299,7 @@ def hardswish(x):
 
 @hardswish.derivative
 def _(grad, x):
-    return where(x < -3, 0, where(x > 3, grad, grad * (x / 3 + 0.5)))
+    return where(x <= -3, 0, where(x >= 3, grad, grad * (x / 3 + 0.5)))
 
 
 @pointwise(kind="float", methods=False, refuses=UNORDERED)

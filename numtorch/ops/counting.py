@@ -35,7 +35,7 @@ def _count(layout, start, end, step, half):
 
 
 def _plain(value):
-    return value.item() if isinstance(value, Tensor) else value
+    return value.item() if hasattr(value, "item") else value   # tensors and NumPy's numbers
 
 
 def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,

@@ -465,7 +465,8 @@ def atan2(y, x):
 
 @atan2.derivative
 def _(grad, y, x):
-    return grad * x / (x * x + y * y), -grad * y / (x * x + y * y)
+    apart = where((x == 0) & (y == 0), 1, x * x + y * y)   # at the origin, which has no angle, PyTorch's gradients are 0
+    return grad * x / apart, -grad * y / apart
 
 
 @pointwise(kind="float", scalars=vectormath.copysign, refuses=UNORDERED)

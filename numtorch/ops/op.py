@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import inspect
 
+import numpy as np
+
 from ..devices import cpu, on_default_device_change
 from ..dtypes import dtype, get_default_dtype, on_default_dtype_change, promote_types
+from ..exchange import make
 from ..kernels.threads import on_thread_count_change
 from ..scalars import number
 from ..storage import ring_for
@@ -147,11 +150,13 @@ def result_type(*tensors) -> dtype:
 
 # ---------------------------------------------------------------- operands
 def as_operand(name, value) -> Tensor:
-    """An argument of an op as a tensor. Raises TypeError for what is neither a tensor nor a number."""
+    """An argument of an op as a tensor: tensors, numbers, and copies of NumPy's arrays. Raises TypeError for anything else."""
     if isinstance(value, Tensor):
         return value
     found = number(value)
     if found is None:
+        if isinstance(value, np.ndarray):
+            return make(value)
         raise TypeError(f"{name}(): expected a Tensor or a number, not {type(value).__name__}")
     return found
 

@@ -10,6 +10,7 @@ from .assign import filled
 from .backends import kernels
 from .copy import contiguous, to_dtype
 from .creation import as_tensor
+from .detach import detach
 from .op import layout_of, method, new_plan_table, result_dtype
 from .pair import Pair, pair
 from .resize import into
@@ -207,12 +208,22 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None) -
     return _into(out, _ordered("kthvalue", "choose", "kth", input, dim, 1, bool(keepdim), k - 1))
 
 
+def _median_vjp(node, grad):
+    """Elements that tie for the median of all share its gradient, as in PyTorch."""
+    (x,), (out,) = node.tensors(), node.result_tensors()
+    same = comparison.logical_or(comparison.eq(x, out), comparison.logical_and(comparison.isnan(x), comparison.isnan(out)))
+    return (same * (grad / reduce.sum(same)),)
+
+
 def _median(name, input, dim, keepdim, skip_nan, out):
     if dim is None:
         if not layout_of(name, input).numel:
             return filled(Layout.of(input.layout.dtype, (), None, input.layout.device), float("nan"))
-        flat = input if input.layout.ndim == 1 else reshape(input, -1)
-        return _ordered(name, "choose", "median", flat, 0, 1, False, skip_nan).values
+        out = _ordered(name, "choose", "median", reshape(detach(input), -1), 0, 1, False, skip_nan).values
+        if input.node is not None and recording(input):
+            out.node = GraphNode(name, (input.node,), (input,), _median_vjp)
+            out.node.save_results([out])
+        return out
     dim, size = _size(name, input, dim)
     if not size:
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
