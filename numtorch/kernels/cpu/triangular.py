@@ -1,7 +1,8 @@
 """Triangular systems by substitution, in place of the right-hand sides and a row of them at a time.
 
 Each row takes away the ones found before it, eight at a time, so that it is read and written once for eight multiplications of each
-element; large systems are halved around products instead (ops/triangular.py).
+element; large systems are halved around products instead (ops/triangular.py). A single right-hand side goes along the rows of the
+matrix, as dot products, or down its columns, whichever lie side by side.
 """
 from __future__ import annotations
 
@@ -24,11 +25,57 @@ def subtract_found(row, x, a, n, stride, column):
         row[j] -= (f0 * x[j] + f1 * x1[j]) + (f2 * x2[j] + f3 * x3[j]) + (f4 * x4[j] + f5 * x5[j]) + (f6 * x6[j] + f7 * x7[j])
 
 
+def dot(a, x, n):
+    """The sum of n products, in eight parts that are one vector."""
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = T(0)
+    j = 0
+    while j + 8 <= n:
+        s0 += a[j] * x[j]
+        s1 += a[j + 1] * x[j + 1]
+        s2 += a[j + 2] * x[j + 2]
+        s3 += a[j + 3] * x[j + 3]
+        s4 += a[j + 4] * x[j + 4]
+        s5 += a[j + 5] * x[j + 5]
+        s6 += a[j + 6] * x[j + 6]
+        s7 += a[j + 7] * x[j + 7]
+        j += 8
+    total = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+    while j < n:
+        total += a[j] * x[j]
+        j += 1
+    return total
+
+
+def substitute_one(m, x, n, row, column, upper, unit):
+    """A single right-hand side."""
+    for step in range(n):
+        i, first, stop = step, 0, step
+        if upper:
+            i, first, stop = n - 1 - step, n - step, n
+        value = x[i]
+        if row != 1:
+            along = offset(m, i * row + first * column)
+            if column == 1:
+                value -= dot(along, offset(x, first), stop - first)
+            else:
+                for j in range(stop - first):
+                    value -= along[j * column] * x[first + j]
+        if not unit:
+            value = value / m[i * row + i * column]
+        x[i] = value
+        if row == 1:                                     # from those that are still to be found
+            first, stop = (0, i) if upper else (i + 1, n)
+            subtract(offset(x, first), offset(m, first + i * column), value, stop - first)
+
+
 # walk: matrices, rows, right-hand sides; strides of matrices, rows and columns of a, of matrices and rows of x; upper, unit
 def substitute(a, x, walk):
     n, k, row, column, stride = walk[1], walk[2], walk[4], walk[5], walk[7]
     for matrix in range(walk[0]):
         m, found = offset(a, matrix * walk[3]), offset(x, matrix * walk[6])
+        if k == 1 and stride == 1:
+            substitute_one(m, found, n, row, column, walk[8], walk[9])
+            continue
         for step in range(n):
             i, first, stop = step, 0, step
             if walk[8]:
