@@ -278,7 +278,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
     if per_sample_weights is not None and per_sample_weights.layout.shape != input.layout.shape:
         raise ValueError(f"embedding_bag: If per_sample_weights ({list(per_sample_weights.layout.shape)}) is not None, then it "
                          f"must have the same shape as the input ({list(input.layout.shape)})")
-    padding = _padding(layout_of("embedding_bag", weight, "weight", 2).shape[0], padding_idx)
+    if layout_of("embedding_bag", weight, "weight", 2).ndim != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.layout.ndim}")
+    padding = _padding(weight.layout.shape[0], padding_idx)
     _dense_only("embedding_bag", sparse)
     _check_bags(input, offsets)
     if mode != "max" and per_sample_weights is None and padding < 0 and max_norm is None and not scale_grad_by_freq \

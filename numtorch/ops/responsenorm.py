@@ -23,11 +23,11 @@ class _Plan:
     def __init__(self, layout, size, alpha, beta, k):
         shape = layout.shape
         if len(shape) < 3:
-            raise ValueError(f"Expected 3D or higher dimensionality                          input (got {len(shape)} dimensions)")
+            raise ValueError(f"Expected 3D or higher dimensionality input (got {len(shape)} dimensions)")
         if not layout.dtype.is_floating_point:
             raise NotImplementedError(f"local_response_norm: expected a floating point input, got {layout.dtype}")
         if size < 1:
-            raise NotImplementedError(f"local_response_norm: expected a window of at least one channel, got size={size}")
+            raise RuntimeError(f"local_response_norm: expected a window of at least one channel, got size={size}")
         self.out, self.size, self.alpha, self.beta, self.k = layout.dense(), size, alpha, beta, k
         module = kernels(layout.device, "responsenorm")
         settings = (layout.dtype.compute, shape[0], shape[1], math.prod(shape[2:]), size, alpha, beta, k)

@@ -408,8 +408,8 @@ def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True
     dim = wrap_dim(dim, input.layout.ndim)
     shape = [index.layout.numel if d == dim else 1 for d in range(source.layout.ndim)]
     if index.layout.numel != (source.layout.shape[dim] if source.layout.ndim else 1):
-        raise IndexError(f"index_reduce(): Number of indices ({index.layout.numel}) should be equal to source.size(dim): "
-                         f"({list(source.layout.shape)}), for dim: {dim}")
+        raise RuntimeError(f"index_reduce(): Number of indices ({index.layout.numel}) should be equal to source.size(dim): "
+                           f"({list(source.layout.shape)}), for dim: {dim}")
     if include_self and reduce != "mean" and not recording(input, source) and index.layout.ndim and input.layout.ndim \
             and source.layout.shape == input.layout.shape[:dim] + index.layout.shape + input.layout.shape[dim + 1:]:
         result = clone(input.detach())

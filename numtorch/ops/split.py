@@ -157,7 +157,9 @@ def tensor_split(input, indices_or_sections, dim: int = 0) -> tuple[Tensor, ...]
         >>> torch.arange(5).tensor_split((1, 3))
         (tensor([0]), tensor([1, 2]), tensor([3, 4]))
     """
-    dim = wrap_dim(dim, layout_of("tensor_split", input).ndim)
+    if not layout_of("tensor_split", input).ndim:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    dim = wrap_dim(dim, input.layout.ndim)
     extent = input.layout.shape[dim]
     if isinstance(indices_or_sections, int) or (isinstance(indices_or_sections, Tensor) and not indices_or_sections.layout.ndim):
         n = indices_or_sections if isinstance(indices_or_sections, int) else int(indices_or_sections.item())

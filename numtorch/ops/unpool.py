@@ -26,6 +26,8 @@ def _max_unpool(input, indices, kernel_size, stride, padding, output_size, dims)
     extents = input.layout.shape[-dims:]
     usual = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(extents, stride, padding, kernel)]
     sizes = tuple(usual)
+    if min(sizes) < 0:
+        raise ValueError(f"{name}: expected windows that leave no negative extents, but got {list(sizes)}")
     if output_size is not None:
         sizes = tuple(output_size)[-dims:]
         if len(tuple(output_size)) not in (dims, input.layout.ndim):
