@@ -177,7 +177,7 @@ erf = _elementary("erf", """Error function, 2 / sqrt(pi) times the integral of e
         >>> torch.erf(torch.tensor([-1., 0., 0.5, 3.]))
         tensor([-0.8427,  0.0000,  0.5205,  1.0000])
     """, 8, refuses=UNORDERED)
-erfc = _elementary("erfc", """1 - erf(x), elementwise, without the cancellation for large x; within 4 ulp, 2 with AVX-512.
+erfc = _elementary("erfc", """1 - erf(x), elementwise, without the cancellation for large x; within 5 ulp, 2 with AVX-512.
 
     Example:
         >>> import numtorch as torch
