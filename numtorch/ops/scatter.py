@@ -390,8 +390,8 @@ def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True
         out: a tensor to write the result to.
 
     Raises:
-        RuntimeError: another `reduce`, or another dtype.
-        IndexError: an index out of bounds, or shapes that do not fit.
+        RuntimeError: another `reduce`, another dtype, or shapes that do not fit.
+        IndexError: an index out of bounds, or more than one dimension of them.
 
     Example:
         >>> import numtorch as torch
