@@ -91,6 +91,8 @@ ERRORS = [
     (lambda torch: leaf(torch, 1, 2).sum().backward(torch.ones(1)), "Mismatch in shape"),
     (lambda torch: torch.autograd.grad(leaf(torch, 1, 2) * 2, leaf(torch, 1), torch.ones(1)), "Mismatch in shape"),
     (lambda torch: (leaf(torch, 1, 2) * 2).sum().backward(inputs=[]), "argument to `backward()` cannot be empty"),
+    (lambda torch: torch.autograd.grad((leaf(torch, 1, 2) * 2).sum(), []), "argument to `grad()` cannot be empty"),
+    (lambda torch: torch.autograd.grad([], leaf(torch, 1, 2)), "not have been used in the graph"),
     (lambda torch: (leaf(torch, 1, 2) * 2).sum().backward(inputs=[torch.ones(2)]), "requires_grad=False"),
     (backward_twice, "Trying to backward through the graph a second time"),
     (grad_after_backward, "Trying to backward through the graph a second time"),

@@ -444,3 +444,17 @@ def test_what_is_overwritten_is_saved_before(torch, name):
         (found * found).sum().backward()
         gradients.append(x.grad.tolist())
     close(np.array(gradients[0]), np.array(gradients[1]))
+
+
+def test_kept_gradients_follow_what_is_written_through_views(torch):
+    """`.grad` is the gradient of what a tensor holds now, whichever of base and views was written."""
+    x = leaf(torch, 1, 2, 3)
+    y = x * 2
+    written, beside = y[:2], y[1:]
+    for each in (y, written, beside):
+        each.retain_grad()
+    written.mul_(5)
+    assert y.retains_grad and written.retains_grad and beside.retains_grad
+    (y.sum() + (beside * beside).sum() + (written * 3).sum()).backward()
+    assert y.grad.tolist() == [4.0, 44.0, 13.0] and written.grad.tolist() == [3.0, 3.0] and beside.grad.tolist() == [40.0, 12.0]
+    assert x.grad.tolist() == [40.0, 440.0, 26.0]

@@ -127,7 +127,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
         A gradient for each input.
 
     Raises:
-        RuntimeError: an input requires no grad, or was not used.
+        RuntimeError: an input requires no grad, or was not used; there are no inputs.
         ValueError: `materialize_grads` with `allow_unused=False`.
 
     Example:
@@ -143,6 +143,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
                          "allow_unused=False.")
+    if not inputs:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     for tensor in inputs:
         if tensor.node is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad")

@@ -163,6 +163,8 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
     found, pending, waiting = {}, {}, []                 # waiting: nodes that can run, each followed by its gradient
     if wanted is None and len(roots) == 1:
         node, grad = roots[0], grads[0]
+    elif not roots:
+        return found
     else:
         if wanted is None:
             shared = _shared_nodes(roots)

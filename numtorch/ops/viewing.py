@@ -17,7 +17,7 @@ from .assign import filled
 from .backends import kernels
 from .copy import clone, contiguous, copy_elements
 from .op import new_plan_table, register, registry
-from .writing import live_views
+from .writing import live_views, move
 
 
 # ---------------------------------------------------------------- with their place in the graph
@@ -180,7 +180,7 @@ class CopySlices(Node):
 def write_through_view(base: Tensor, view: Tensor, node: Node) -> None:
     """Make `node`, the in-place write to `view`, part of the history of the base and of all its views."""
     offset = (view.address - base.address) // base.layout.dtype.itemsize
-    base.node = CopySlices(base.node, node, base.layout, view.layout, offset)
+    move(base, CopySlices(base.node, node, base.layout, view.layout, offset))
     for each in live_views(base):
         refresh_view(base, each)
 
@@ -190,12 +190,12 @@ def refresh_view(base: Tensor, view: Tensor) -> None:
     """Put a view behind its base's new history."""
     offset = (view.address - base.address) // base.layout.dtype.itemsize
     if view.__dict__.get("_origin") == "function":
-        view.node = GraphNode("as_strided", (base.node,), (), _refuse)
-        return
-    if view.layout.dtype is not base.layout.dtype:
-        view.node = GraphNode("as_strided", (base.node,), (), _refuse_parts)
-        return
-    view.node = GraphNode("as_strided", (base.node,), (), _region_vjp, (base.layout, view.layout, offset))
+        vjp, constants = _refuse, None
+    elif view.layout.dtype is not base.layout.dtype:
+        vjp, constants = _refuse_parts, None
+    else:
+        vjp, constants = _region_vjp, (base.layout, view.layout, offset)
+    move(view, GraphNode("as_strided", (base.node,), (), vjp, constants))
 
 
 def _refuse(node, grad):

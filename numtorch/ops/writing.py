@@ -70,17 +70,23 @@ def check_inplace_allowed(target, name):
 
 def rebase_history(target, node):
     """Make `node` the origin of a tensor that was written in place, and of what shares its memory."""
-    base, retains = target._base, target.retains_grad
-    if retains:                                          # .grad is to be the gradient of what the tensor holds now
-        target.node.extras.retained = None
+    base = target._base
     if base is None:
-        target.node = node
+        move(target, node)
         for view in live_views(target):
             registry["refresh_view"].function(target, view)
     else:
         registry["write_through_view"].function(base, target, node)
+
+
+def move(tensor, node):
+    """Give a tensor that was written, itself or through a view, its new origin."""
+    retains = tensor.retains_grad
+    if retains:                                          # .grad is to be the gradient of what the tensor holds now
+        tensor.node.extras.retained = None
+    tensor.node = node
     if retains:
-        target.retain_grad()
+        tensor.retain_grad()
 
 
 def live_views(tensor) -> list:
