@@ -48,6 +48,7 @@ def test_what_is_no_second_tensor(name):
     (lambda: torch.topk(X, 1.5), TypeError, "topk: k: expected integers, got float"), (lambda: F.max_pool2d(X[None], "a"), TypeError, "max_pool2d: kernel_size: expected integers, got str"), (lambda: torch.kthvalue(X, 1.5), TypeError, "integer"),
     (lambda: torch.tensordot(X, X, -1), RuntimeError, "dims >= 0"), (lambda: torch.tensordot(X, X, 1.5), RuntimeError, "a pair of lists"),
     (lambda: torch.tensordot(X, X, ([2], [0])), IndexError, "out of range"), (lambda: torch.tensordot(X, X, 3), RuntimeError, "dims=3 for 2 and 2"),
+    (lambda: F.batch_norm(X, X[0], None, training=True), ValueError, "neither be None"), (lambda: F.batch_norm(X, None, None, training=True, eps=0), ValueError, "must be positive"),
     (lambda: torch.tensor_split(X[0, 0], 2), RuntimeError, "at least a 1-dimensional"), (lambda: F.embedding_bag(I, X[0, 0]), ValueError, "2D Tensor"),
     (lambda: F.local_response_norm(X[None], 0), RuntimeError, "size=0"), (lambda: F.max_unpool2d(X[None], I[None], -1), ValueError, "negative extents"),
     (lambda: torch.tensor([1, None]), RuntimeError, "Could not infer dtype of NoneType"), (lambda: torch.Generator("nowhere"), RuntimeError, "nowhere"),

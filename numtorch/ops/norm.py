@@ -352,6 +352,10 @@ def _batch_plan(layout, vectors, training, share, eps):
         if vector is not None and vector.numel != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {vector.numel}")
     running = vectors[2] is not None and vectors[3] is not None
+    if training and (vectors[2] is None) != (vectors[3] is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+    if eps < 0 or (training and eps == 0):
+        raise ValueError(f"batch_norm eps must be {'positive during training' if training else 'non-negative'}, but got {eps}")
     if not training and not running:
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
     count = layout.numel // max(channels, 1)
@@ -392,7 +396,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         The input's shape and dtype.
 
     Raises:
-        ValueError: a channel of a single value in training.
+        ValueError: a channel of a single value in training; one of the two statistics without the other; an `eps` below 0, or of 0
+            in training.
         RuntimeError: vectors of another length than C, or no statistics when not training.
 
     Example:
