@@ -175,7 +175,7 @@ def plan_convolution_input_grad(dtype, x_shape, w_shape, stride, padding, dilati
         return _plan_fill(dtype, shape.images, shape.channels, math.prod(shape.size), bias, False,
                           "grad_out, weight, bias, out, workspace")
     if convunfold.pays_input_grad(shape):
-        return convunfold.plan_input_grad(dtype, shape, bias)
+        return (convcolumns if convcolumns.pays_for_few(dtype, shape) else convunfold).plan_input_grad(dtype, shape, bias)
     if shape.stride == (1, 1, 1) and convchannels.pays(shape, shape.size):
         return convchannels.plan_input_grad(dtype, shape, bias)
     lines, columns = (-(-n // s) for n, s in zip(shape.size[1:], shape.stride[1:]))
