@@ -7,11 +7,11 @@ from itertools import accumulate
 from .. import viewalgebra as algebra
 from ..autograd.graph import GraphNode, Output
 from ..autograd.modes import modes
-from ..layout import ints, wrap_dim
-from ..tensor import Tensor
-from .assign import filled
+from ..layout import Layout, ints, wrap_dim
+from ..tensor import Tensor, kept, view_of
+from .copy import copy_elements, to_device
 from .join import cat, stack
-from .op import layout_of, method
+from .op import as_operand, layout_of, method, new_plan_table
 from .slicing import slice_view
 from .viewing import make_view, make_views, separate
 
@@ -32,8 +32,20 @@ def _parts(x, title, join, dim, views) -> tuple:
 def _parts_vjp(node, grads):
     join, dim, layouts = node.constants
     grads = [grads] if isinstance(grads, Tensor) else grads
-    zeros = {layout: filled(layout.dense(), 0) for grad, layout in zip(grads, layouts) if grad is None}
-    return (join([zeros[layout] if grad is None else grad for grad, layout in zip(grads, layouts)], dim),)
+    return (join([_nothing(layout) if grad is None else grad for grad, layout in zip(grads, layouts)], dim),)
+
+
+_zeros = new_plan_table()
+
+
+def _nothing(layout):
+    """Zeros of a layout's shape, all of them one element: the gradient of a part that nothing was made of."""
+    found = _zeros.get(layout)
+    if found is None:
+        zero = kept(Layout.of(layout.dtype, (), (), layout.device))
+        copy_elements(to_device(as_operand("split", 0), layout.device), zero)
+        found = _zeros.keep(layout, view_of(zero, Layout.of(layout.dtype, layout.shape, (0,) * layout.ndim, layout.device), 0))
+    return found
 
 
 @method

@@ -12,11 +12,11 @@ from ..autograd.graph import GraphNode, Leaf, Node, recording
 from ..autograd.modes import modes
 from ..kernels.binding import ScalarBody
 from ..layout import Layout
-from ..tensor import Tensor, bare, lasting, view_of
+from ..tensor import Tensor, bare, empty, lasting, view_of
 from .assign import filled
 from .backends import kernels
-from .copy import clone, contiguous, copy_elements
-from .op import new_plan_table, register, registry
+from .copy import clone, contiguous, copy_elements, plan_copy, to_device
+from .op import as_operand, new_plan_table, register, registry
 from .writing import live_views, move
 
 
@@ -108,19 +108,38 @@ def add_into(region: Tensor, grad: Tensor):
     prepared.call(region.address, grad.address, prepared.walk)
 
 
+class _Placing:
+    """What `place` does for one layout of gradients and one view: the layouts it makes and the kernels that write them."""
+
+    __slots__ = ("out", "region", "start", "zero", "fill", "write")
+
+    def __init__(self, grad, base, layout, offset):
+        dtype, device = grad.dtype, base.device
+        self.out = Layout.of(dtype, base.shape, base.strides, device)
+        self.region = Layout.of(dtype, layout.shape, layout.strides, device)
+        self.start, self.zero = offset * dtype.itemsize, to_device(as_operand("place", 0), device)
+        self.fill = plan_copy(self.zero.layout, self.out)
+        self.write = None if layout.overlaps_itself() else plan_copy(grad, self.region)
+
+
+_placings = new_plan_table()
+
+
 @register
 def place(grad: Tensor, base: Layout, layout: Layout, offset: int) -> Tensor:
     """Zeros of the base's shape with `grad` added where the view `(layout, offset)` of the base lies."""
-    out = lasting(Layout.of(grad.layout.dtype, base.shape, base.strides, base.device))
-    copy_elements(filled(Layout.of(grad.layout.dtype, (), (), base.device), 0), out)
-    region = view_of(out, Layout.of(grad.layout.dtype, layout.shape, layout.strides, base.device), offset)
-    if layout.overlaps_itself():
-        add_into(region, grad)
-    else:
-        copy_elements(grad, region)
+    key = (grad.layout, base, layout, offset)
+    plan = _placings.get(key) or _placings.keep(key, _Placing(*key))
+    out = empty(plan.out) if plan.out.contiguous else lasting(plan.out)
+    if plan.fill is not None:
+        plan.fill.call(plan.zero.address, out.address, plan.fill.walk)
+    if plan.write is not None:
+        plan.write.call(grad.address, out.address + plan.start, plan.write.walk)
+    elif layout.numel:
+        add_into(view_of(out, plan.region, offset), grad)
     if recording(grad):
         out.node = GraphNode("place", (grad.node,), (), _place_vjp, (base, layout, offset))
-    return contiguous(out) if not out.layout.contiguous else out
+    return out if out.layout.contiguous else contiguous(out)
 
 
 def _place_vjp(node, grad):
