@@ -432,7 +432,7 @@ def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def erf_(input: Tensor) -> Tensor:
     """In-place form of `erf`: writes the result into this tensor and returns it."""
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """1 - erf(input), elementwise, without the cancellation for large input; within 4 ulp, 2 with AVX-512."""
+    """1 - erf(input), elementwise, without the cancellation for large input; within 5 ulp, 2 with AVX-512."""
 def erfc_(input: Tensor) -> Tensor:
     """In-place form of `erfc`: writes the result into this tensor and returns it."""
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:

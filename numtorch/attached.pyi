@@ -447,7 +447,7 @@ class Attached:
     def erf_(self) -> Tensor:
         """In-place form of `erf`: writes the result into this tensor and returns it."""
     def erfc(self, *, out: Tensor | None = None) -> Tensor:
-        """1 - erf(input), elementwise, without the cancellation for large input; within 4 ulp, 2 with AVX-512."""
+        """1 - erf(input), elementwise, without the cancellation for large input; within 5 ulp, 2 with AVX-512."""
     def erfc_(self) -> Tensor:
         """In-place form of `erfc`: writes the result into this tensor and returns it."""
     def erfinv(self, *, out: Tensor | None = None) -> Tensor:

@@ -33,7 +33,7 @@ def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to input, elementwise."""
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """1 - erf(input), elementwise, without the cancellation for large input; within 4 ulp, 2 with AVX-512."""
+    """1 - erf(input), elementwise, without the cancellation for large input; within 5 ulp, 2 with AVX-512."""
 def erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(input**2) erfc(input), elementwise, which does not vanish for large input; within 5 ulp."""
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
