@@ -56,6 +56,7 @@ from .ops.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, 
                        vstack)
 from .ops.rearrange import (channel_shuffle, flip, fliplr, flipud, pixel_shuffle, pixel_unshuffle, repeat_interleave, roll, rot90,
                             tile)
+from .ops.lobpcg import lobpcg
 from .ops.lowrank import pca_lowrank, svd_lowrank
 from .ops.triangle import block_diag, diag, diag_embed, diagflat, trace, tril, tril_indices, triu, triu_indices
 from .ops.matrices import matrix_exp, matrix_power

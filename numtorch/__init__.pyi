@@ -696,6 +696,8 @@ def linspace(start: _Scalar, end: _Operand, steps: _Scalar, *, dtype: _dtype | N
     """`steps` values from `start` to `end`, both included, evenly spaced."""
 def load(f: _FileLike, map_location: _Any = None, pickle_module: _Any = None, *, weights_only: _bool | None = None, mmap: _bool | None = None, **pickle_load_args: _Any) -> _Any:
     """Read what `save` wrote, here or in PyTorch (from 1.6 on)."""
+def lobpcg(A: Tensor, k: _int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: _int | None = None, iK: Tensor | None = None, niter: _int | None = None, tol: _Scalar | None = None, largest: _Any = None, method: _Any = None, tracker: _Any = None, ortho_iparams: _Any = None, ortho_fparams: _Any = None, ortho_bparams: _Any = None) -> tuple[Tensor, Tensor]:
+    """The k largest (or smallest) eigenvalues and their vectors of symmetric A, or of A x = e B x, by LOBPCG."""
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Natural logarithm, elementwise: minus infinity of 0, NaN below."""
 def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -909,7 +911,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The products of every element of one vector with every element of another, as a matrix."""
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension."""
-def pca_lowrank(A: Tensor, q: _Operand | None = None, center: _bool = True, niter: _int = 2) -> tuple[Tensor, Tensor, Tensor]:
+def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """The principal components of rows: `svd_lowrank` of A less the mean of its rows."""
 def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
     """The p-norms of the differences of every two rows of a matrix."""
@@ -1133,7 +1135,7 @@ def sum(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis
     """The sum of all elements, or along dimensions. Its gradient is the result's, expanded."""
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: _Any = None) -> _OldSVD:
     """U, S and V (not its adjoint, as `torch.linalg.svd` gives)."""
-def svd_lowrank(A: Tensor, q: _Operand = 6, niter: _Any = 2, M: _Any = None) -> tuple[Tensor, Tensor, Tensor]:
+def svd_lowrank(A: Tensor, q: _int = 6, niter: _int = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V with A about U diag(S) V^H, of a rank that is much below A's extents."""
 def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
     """Two dimensions swapped: `transpose` with NumPy's names."""

@@ -38,8 +38,9 @@ MEANS = {
         multi_head_attention_forward.out_proj_bias""".split(), "Tensor | None"),
     "view.shape": "Dims | dtype", "__contains__.element": "Operand", "movedim.source": "Dims", "moveaxis.source": "Dims",
     "select.index": "int | Tensor", "select_scatter.index": "int | Tensor", "narrow.start": "int | Tensor",
-    "narrow_copy.start": "int | Tensor",
-    "unflatten.dim": "int | str", "eye.n": "int", "diff.n": "int", "polygamma.n": "int", "norm.p": "Scalar | str",
+    "narrow_copy.start": "int | Tensor", "unflatten.dim": "int | str", "norm.p": "Scalar | str",
+    **dict.fromkeys("""eye.n diff.n polygamma.n lobpcg.n lobpcg.k lobpcg.niter svd_lowrank.q svd_lowrank.niter
+        pca_lowrank.q""".split(), "int"), "lobpcg.X": "Tensor", "lobpcg.iK": "Tensor", "svd_lowrank.M": "Tensor",
 }
 
 # Results that depend on a flag: what comes without it, and with it.

@@ -98,6 +98,7 @@ ROWS = {
     "logdet": row(lambda x: (x @ x.mT).logdet(), S), "inverse": row(lambda x: (x.inverse(), a.linalg.solve(x, EYE)), S),
     "pinverse": row(lambda x: x.pinverse(), M), "qr": row(lambda x: x.qr(), S), "svd": row(lambda x: x.svd()[1], M),
     "orgqr": row(lambda x, t: a.orgqr(x, t), S, (2,)), "ormqr": row(lambda x, t, y: a.ormqr(x, t, y), S, V, (3, 2)),
+    "lobpcg": row(lambda x: a.lobpcg(x @ x.mT, 1, X=a.ones(3, 1).double(), tol=1e-13)[0], S),
     "svd_lowrank": row(lambda x: a.svd_lowrank(x, 2)[1], M), "pca_lowrank": row(lambda x: a.pca_lowrank(x, 1)[1], M),
     "cholesky": row(lambda x: (x @ x.mT + EYE).cholesky(), S),
     "cholesky_inverse": row(lambda x: a.cholesky_inverse(x.tril() + EYE), S),
