@@ -11,6 +11,7 @@ from numtorch import backends as backends
 from numtorch import cuda as cuda
 from numtorch import data as data
 from numtorch import fft as fft
+from numtorch import func as func
 from numtorch import linalg as linalg
 from numtorch import nn as nn
 from numtorch import optim as optim

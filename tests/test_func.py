@@ -1,0 +1,70 @@
+"""Modules as functions of their parameters, beside PyTorch where it is installed."""
+from __future__ import annotations
+
+import pytest
+
+import numtorch
+
+try:
+    import torch as peer
+except ImportError:
+    peer = None
+
+LIBRARIES = [numtorch] + ([peer] if peer else [])
+
+
+@pytest.fixture(params=LIBRARIES, ids=lambda t: t.__name__)
+def torch(request):
+    return request.param
+
+
+def tied(torch):
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False))
+    net[1].weight = net[0].weight
+    return net
+
+
+def test_a_step_is_differentiated(torch):
+    """Gradients go through the replaced parameters to those before the step, and the module keeps its own."""
+    net, x = torch.nn.Linear(2, 1), torch.ones(3, 2)
+    torch.nn.init.ones_(net.weight)
+    torch.nn.init.zeros_(net.bias)
+    own = dict(net.named_parameters())
+    grads = torch.autograd.grad((net(x) ** 2).mean(), list(own.values()), create_graph=True)
+    after = {name: p - 0.1 * g for (name, p), g in zip(own.items(), grads)}
+    out = torch.func.functional_call(net, after, (x,))
+    out.sum().backward()
+    assert out.tolist()[0] == pytest.approx([0.8]) and net.weight is own["weight"] and net(x).tolist()[0] == [2.0]
+    assert net.weight.grad.tolist()[0] == pytest.approx([1.2, 1.2])
+
+
+def test_buffers_names_and_arguments(torch):
+    net, mean = torch.nn.BatchNorm1d(1), torch.zeros(1)
+    given = {"running_mean": mean, "running_var": torch.ones(1)}, {"num_batches_tracked": torch.tensor(0)}
+    torch.func.functional_call(net, given, kwargs={"input": torch.tensor([[2.0], [4.0]])})
+    assert mean.tolist() == pytest.approx([0.3]) and net.running_mean.tolist() == [0.0]
+    double = {"0.weight": 2 * torch.eye(2)}
+    call = torch.func.functional_call
+    assert call(tied(torch), double, torch.ones(2)).tolist() == [4.0, 4.0]
+    net = tied(torch)
+    torch.nn.init.eye_(net[0].weight)
+    assert call(net, double, torch.ones(2), tie_weights=False).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("given, error", [({"0.weight": 1.0}, TypeError), (3, ValueError)])
+def test_what_is_no_dict_of_tensors(torch, given, error):
+    with pytest.raises(error):
+        torch.func.functional_call(tied(torch), given, torch.ones(2))
+
+
+def test_different_values_of_one_parameter_and_strictness(torch):
+    net, eye = tied(torch), torch.eye(2)
+    with pytest.raises(ValueError, match="functional_call got multiple values for keys"):
+        torch.func.functional_call(net, {"0.weight": eye, "1.weight": 2 * eye}, torch.ones(2))
+    with pytest.raises(ValueError, match="appeared in multiple dictionaries"):
+        torch.func.functional_call(net, ({"0.weight": eye}, {"0.weight": eye}), torch.ones(2))
+    with pytest.raises(RuntimeError):
+        torch.func.functional_call(net, {"0.weight": eye, "other": eye}, torch.ones(2), strict=True)
+    with pytest.raises((TypeError, RuntimeError)):
+        torch.func.functional_call(net, {"0.weight": eye}, ("text",))
+    assert net[0].weight is net[1].weight
