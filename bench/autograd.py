@@ -33,6 +33,16 @@ def _fan(width):
     return setup
 
 
+def _parts(torch, x):
+    """A tensor used in slices and chunks, whose gradients go back to their places."""
+    x.requires_grad_()
+
+    def run():
+        first, second, third, fourth = x.chunk(4, 1)
+        return torch.autograd.grad((first * second + third * fourth).sum() + x[:, 3].sum(), x)
+    return run
+
+
 def _backward_only(torch, x):
     model = multilayer_perceptron(torch, 32, 32, 32, 32, 1, activation="Tanh")
     with torch.no_grad():
@@ -116,6 +126,7 @@ CASES = [
     _case("100 tanh in a row, 10 floats", _chain(100, lambda torch, y: torch.tanh(y)), (normal(10),), 0.45),
     _case("10 tanh in a row, 2²⁰ floats", _chain(10, lambda torch, y: torch.tanh(y)), (normal(1 << 20),), 1.0),
     _case("one tensor used 50 times, 10 floats", _fan(50), (normal(10),), 0.45),
+    _case("chunks and a column of a tensor, 8×512 floats", _parts, (normal(8, 512),), 1.0),
     _case("backward alone, MLP 16×32→32→32→1", _backward_only, (normal(16, 32),)),
     _case("second derivative of tanh(x) x, 1000 floats", _second_derivative, (normal(1000),)),
     _case("Hessian times vector, 16×32", _hessian_vector_product, (normal(16, 32), normal(16, 32))),

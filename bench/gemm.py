@@ -16,11 +16,11 @@ def _square(size, order, dtypes=BOTH):
                 dtypes=dtypes, flops=2.0 * size ** 3, numpy=NUMPY[order], tolerance=1e-3, group="square")
 
 
-def _product(rows, columns, depth, order=""):
+def _product(rows, columns, depth, order="", **more):
     a = (depth, rows) if "A" in order else (rows, depth)
     b = (columns, depth) if "B" in order else (depth, columns)
     return Case(f"{rows}×{columns}×{depth}{order}", (normal(*a), normal(*b)), ORDERS[order], flops=2.0 * rows * columns * depth,
-                numpy=NUMPY[order], tolerance=1e-3, group="skinny")
+                numpy=NUMPY[order], tolerance=1e-3, group="skinny", **more)
 
 
 def _fused(name, shapes, flops, expression, **more):
@@ -35,7 +35,8 @@ CASES = [
     *[_square(size, order) for size in (32, 64, 128, 256, 512, 1024, 2048) for order in ORDERS],
 
     _product(64, 128, 784), _product(64, 128, 784, ", B transposed"),
-    _product(128, 784, 64, ", A transposed"),
+    _product(128, 784, 64, ", A transposed"), _product(512, 128, 8, ", A transposed"), _product(784, 128, 16, ", A transposed"),
+    _product(64, 1000, 1000, dtypes=BOTH), _product(128, 512, 1024, dtypes=BOTH),
     _product(4, 4096, 1024), _product(4096, 4, 1024), _product(256, 4, 1024), _product(8, 512, 512, ", B transposed"),
     _product(16, 16, 65536), _product(4096, 4096, 16), _product(1000, 1000, 16), _product(65536, 64, 64),
     _product(1000, 1001, 997),
