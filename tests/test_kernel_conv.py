@@ -209,24 +209,25 @@ def test_gradients_are_adjoint(dtype, case):
         <= TOLERANCE[dtype] * scale * 2
 
 
-@pytest.mark.parametrize("form", [convlanes.DEEP, convlanes.ROWS, convlanes.ROWS_APART])
 @pytest.mark.parametrize("dtype, case", TABLE)
-def test_features_as_lanes(dtype, case, form, monkeypatch):
+def test_features_as_lanes(dtype, case, monkeypatch):
     """Of every shape, also those that others compute faster, in each form and order of elements."""
-    monkeypatch.setattr(convlanes, "_form", lambda dtype, sums: form)
     x, w, g, b = operands(case, dtype, 7)
     shape, out, grad_x = convimage.geometry(*sizes(case)), Guarded(dtype, g.shape), Guarded(dtype, x.shape)
     if not shape.multiply_adds:
         return
-    exact = reference(x.numpy(), w.numpy(), *case[2:]) + b.numpy().reshape(-1, *[1] * (len(x.shape) - 2))
+    exact = np.maximum(reference(x.numpy(), w.numpy(), *case[2:]) + b.numpy().reshape(-1, *[1] * (len(x.shape) - 2)), 0)
     exact_x = input_and_weight_gradients(x.numpy(), w.numpy(), g.numpy(), *case[2:])[0]
     for last in (False, True)[:1 + (shape.groups == 1)]:
-        first_x, first_g = (Guarded(dtype, a.shape, channels_last(a.numpy())) if last else a for a in (x, g))
-        run(convlanes.plan_forward(dtype, shape, True, True, last), first_x.address, w.address, b.address, out.address)
-        close(out.numpy().ravel(), (channels_last if last else np.ravel)(np.maximum(exact, 0)), dtype, np.prod(w.shape[1:]))
-        if shape.stride[2] <= 2:
-            run(convlanes.plan_input_grad(dtype, shape, False, last), first_g.address, w.address, 0, grad_x.address)
-            close(grad_x.numpy().ravel(), (channels_last if last else np.ravel)(exact_x), dtype, w.count // w.shape[1])
+        order = channels_last if last else np.ravel
+        first_x, first_g = (Guarded(dtype, a.shape, order(a.numpy())) for a in (x, g))
+        for form in (convlanes.DEEP, convlanes.ROWS, convlanes.ROWS_APART):
+            monkeypatch.setattr(convlanes, "_form", lambda dtype, sums, form=form: form)
+            run(convlanes.plan_forward(dtype, shape, True, True, last), first_x.address, w.address, b.address, out.address)
+            close(out.numpy().ravel(), order(exact), dtype, np.prod(w.shape[1:]))
+            if shape.stride[2] <= 2:
+                run(convlanes.plan_input_grad(dtype, shape, False, last), first_g.address, w.address, 0, grad_x.address)
+                close(grad_x.numpy().ravel(), order(exact_x), dtype, w.count // w.shape[1])
 
 
 @pytest.mark.parametrize("dtype, case", [row for row in TABLE if 8 <= row[1][0][1] == row[1][1][0] == row[1][-1]
