@@ -10,8 +10,9 @@ from ..dtypes import int32, int64
 from ..layout import Layout
 from ..tensor import Tensor, empty
 from . import lapack
+from .assign import filled
 from .backends import kernels
-from .copy import clone, contiguous, to_dtype
+from .copy import clone, contiguous
 from .creation import eye, zeros
 from .join import cat
 from .op import method, new_plan_table
@@ -40,18 +41,20 @@ def _factored(name, a, pivot):
         raise RuntimeError(f"linalg.{name}: LU without pivoting is not implemented on the CPU")
     layout = a.layout
     *batch, m, n = layout.shape
-    lu, pivots = clone(contiguous(a.detach())), empty(Layout.of(int64, (*batch, min(m, n))))
+    lu, pivots = clone(contiguous(a.detach())), empty(Layout.of(int32, (*batch, min(m, n))))
+    info = empty(Layout.of(int32, tuple(batch)))
     plan = _plans.get(layout)
     if plan is None:
         plan = _plans.keep(layout, kernels(layout.device, "lu").plan_factor(layout.dtype.kernel, prod(batch), m, n))
     if layout.numel:
-        plan.call(lu.address, pivots.address, plan.walk)
-    pivots = to_dtype(pivots, int32)
+        plan.call(lu.address, pivots.address, info.address, plan.walk)
+    else:
+        info = filled(info.layout, 0)
     if recording(a):
         node = GraphNode("linalg_lu_factor", (a.node,), (pivots,), _vjp, (m, n))
         lu.node = node
         node.save_results([lu])
-    return lu, pivots
+    return lu, pivots, info
 
 
 def _vjp(node, grad):
@@ -145,11 +148,7 @@ def lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False, out=None)
         >>> torch.linalg.lu_factor_ex(torch.tensor([[1., 2.], [2., 4.]])).info
         tensor(2, dtype=torch.int32)
     """
-    lu, pivots = _factored("lu_factor", A, pivot)
-    zero = (lu.detach().diagonal(0, -2, -1) == 0)
-    info = zeros(lu.layout.shape[:-2], dtype=int32)
-    if zero.layout.numel:
-        info = to_dtype((zero.to(int32).argmax(-1) + 1) * zero.any(-1), int32)
+    lu, pivots, info = _factored("lu_factor", A, pivot)
     if check_errors and bool((info > 0).any()):
         raise lapack.LinAlgError("linalg.lu_factor_ex: a pivot is zero.")
     return into_all(out, FactorsEx(lu, pivots, info))
@@ -266,7 +265,7 @@ def lu(A, *, pivot: bool = True, out=None) -> LU:
         tensor([[4., 4.],
                 [0., 1.]])
     """
-    return into_all(out, LU(*lu_unpack(*_factored("lu", A, pivot))))
+    return into_all(out, LU(*lu_unpack(*_factored("lu", A, pivot)[:2])))
 
 
 def lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False, out=None) -> Tensor:

@@ -50,11 +50,12 @@ def subtract_eight(row, x, f, n, stride):
 
 
 # walk: matrices, rows, columns
-def factor(a, pivots, walk):
+def factor(a, pivots, info, walk):
     m, n = walk[1], walk[2]
     least = min(m, n)
     for matrix in range(walk[0]):
         x, chosen = offset(a, matrix * m * n), offset(pivots, matrix * least)
+        info[matrix] = 0
         for first in range(0, least, BLOCK):
             stop = min(first + BLOCK, least)
             for k in range(first, stop):
@@ -68,6 +69,8 @@ def factor(a, pivots, walk):
                     swap_rows(x, k, place, n, n)
                 pivot = x[k * n + k]
                 if pivot == T(0):
+                    if info[matrix] == 0:
+                        info[matrix] = k + 1
                     continue
                 above = offset(x, k * n + k + 1)
                 for i in range(k + 1, m):
@@ -109,11 +112,12 @@ def plan_order(dtype: str, matrices: int, rows: int, exchanges: int, back: bool)
 
 
 def plan_factor(dtype: str, matrices: int, rows: int, columns: int):
-    """L and U of contiguous (matrices, rows, columns) in place of them. Addresses: a, pivots (matrices, min(rows, columns)) int64,
-    the rows (from 1) that each row was exchanged with. A column without a pivot is left as it is."""
-    kernel = typed(factor, dtype, ("element*", "int64*", "int64*"),
+    """L and U of contiguous (matrices, rows, columns) in place of them. Addresses: a; pivots (matrices, min(rows, columns)) int32,
+    the rows (from 1) that each row was exchanged with; info (matrices) int32, the first pivot that is 0, from 1. A column without a
+    pivot is left as it is."""
+    kernel = typed(factor, dtype, ("element*", "int32*", "int32*", "int64*"),
                    size=magnitude_of_parts if dtype.startswith("complex") else magnitude)
     work, least = matrices * rows * columns * min(rows, columns), min(rows, columns)
     parts = shares(matrices, work, GRAIN)
-    offsets = [(start * rows * columns * itemsize(dtype), start * least * 8) for start, _ in parts]
+    offsets = [(start * rows * columns * itemsize(dtype), start * least * 4, start * 4) for start, _ in parts]
     return prepare_parts(kernel, [(stop - start, rows, columns) for start, stop in parts], offsets, work)
