@@ -8,6 +8,7 @@ from ..devices import cpu
 from ..exchange import copy_of, from_numpy
 from ..tensor import Tensor
 from .copy import contiguous
+from .op import not_a_tensor
 
 
 class LinAlgError(RuntimeError):
@@ -31,7 +32,7 @@ def matrices(name, x, square=False):
         RuntimeError: another dtype, fewer than two dimensions, or (where `square`) two extents that differ.
     """
     if not isinstance(x, Tensor):
-        raise TypeError(f"linalg_{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+        raise not_a_tensor(f"linalg_{name}", x)
     layout = x.layout
     if layout.ndim < 2:
         raise RuntimeError(f"linalg.{name}: The input tensor A must have at least 2 dimensions.")
@@ -42,6 +43,15 @@ def matrices(name, x, square=False):
         raise RuntimeError(f"linalg.{name}: Expected a floating point or complex tensor as input. Got {layout.dtype.title}")
     if layout.device is not cpu:
         raise NotImplementedError(f"linalg.{name} runs on the CPU; move the tensor with .cpu()")
+
+
+def right_hand_side(name, A, B):
+    """Check that B is a tensor of A's dtype. Raises TypeError and RuntimeError."""
+    if not isinstance(B, Tensor):
+        raise not_a_tensor(f"linalg_{name}", B, "B", 2)
+    if B.layout.dtype is not A.layout.dtype:
+        raise RuntimeError(f"linalg.{name}: Expected A and B to have the same dtype, but found A of type {A.layout.dtype.title} "
+                           f"and B of type {B.layout.dtype.title} instead")
 
 
 def array(x):

@@ -51,11 +51,7 @@ def solve(A, B, *, left: bool = True, out=None) -> Tensor:
         tensor([1.0000, 0.5000])
     """
     lapack.matrices("solve", A, square=True)
-    if not isinstance(B, Tensor):
-        raise TypeError(f"linalg_solve(): argument 'B' (position 2) must be Tensor, not {type(B).__name__}")
-    if B.layout.dtype is not A.layout.dtype:
-        raise RuntimeError(f"linalg.solve: Expected A and B to have the same dtype, but found A of type {A.layout.dtype.title} and "
-                           f"B of type {B.layout.dtype.title} instead")
+    lapack.right_hand_side("solve", A, B)
     vector = B.layout.ndim == 1 or B.layout.shape == A.layout.shape[:-1]
     if vector:
         return into(out, solve(A, B.unsqueeze(-1)).squeeze(-1) if left else solve(A.mT, B.unsqueeze(-1)).squeeze(-1))

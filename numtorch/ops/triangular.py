@@ -49,11 +49,7 @@ def solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangular: boo
                 [2.]])
     """
     lapack.matrices("solve_triangular", A, square=True)
-    if not isinstance(B, Tensor):
-        raise TypeError(f"linalg_solve_triangular(): argument 'B' (position 2) must be Tensor, not {type(B).__name__}")
-    if B.layout.dtype is not A.layout.dtype:
-        raise RuntimeError(f"linalg.solve_triangular: Expected A and B to have the same dtype, but found A of type "
-                           f"{A.layout.dtype.title} and B of type {B.layout.dtype.title} instead")
+    lapack.right_hand_side("solve_triangular", A, B)
     if B.layout.ndim < 2 or B.layout.shape[-2 if left else -1] != A.layout.shape[-1]:
         raise RuntimeError(f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B "
                            f"({A.layout.shape[-2]}x{A.layout.shape[-1]} and {'x'.join(map(str, B.layout.shape[-2:]))})")
