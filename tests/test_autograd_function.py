@@ -104,6 +104,13 @@ def test_needs_input_grad(torch):
     assert x.grad is None
 
 
+def test_no_gradient_for_an_input_that_has_one_from_elsewhere(torch):
+    x = leaf(torch, 2, 3)
+    y = x * 2
+    function(torch, lambda ctx, a, b: a + b, lambda ctx, grad: (None, grad))(y, y * 3).sum().backward()
+    close(x.grad, (6, 6))
+
+
 def test_forward_runs_unrecorded_and_backward_as_asked(torch):
     seen = []
 

@@ -49,12 +49,12 @@ def _leading_nodes(roots, wanted):
     Where every path ends at a wanted node, as with the gradients of all parameters, everything leads: that is found out in the
     walk that counts, and the first two are None.
     """
-    seen, shared, all_lead = set(roots), {}, True
+    seen, shared = set(roots), {}
     stack = list(seen)
     add = seen.add
     while stack:
         node = stack.pop()
-        end = True
+        end = node not in wanted
         for edge in node.edges:
             if edge is None:
                 continue
@@ -63,11 +63,11 @@ def _leading_nodes(roots, wanted):
                 shared[edge] = shared.get(edge, 0) + 1
             else:
                 add(edge)
-                stack.append(edge)
-        if end and node not in wanted:
-            all_lead = False
-            break
-    return (None, None, shared) if all_lead else _some_leading(roots, wanted)
+                if edge.edges or edge not in wanted:     # a wanted leaf needs no look of its own
+                    stack.append(edge)
+        if end:
+            return _some_leading(roots, wanted)
+    return None, None, shared
 
 
 def _some_leading(roots, wanted):
@@ -208,7 +208,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                     outgoing = _after(node, grad, outgoing)
                 if not retain_graph:
                     node.saved = None
-            here, index = node, node.index if kind is Output else 0
+            here, source = node, node if kind is Output else None
             node = grad = None                           # so that `owned` sees what is really shared
             for edge, out in zip(edges, outgoing):
                 if edge is None or (leading is not None and edge not in leading):
@@ -230,26 +230,41 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                     shared = _shared_nodes((here,))
                     if node in shared:
                         shared[node] -= 1
-                        pending[node] = grad
+                        if grad is not None:
+                            pending[node] = grad
                         node = grad = None
-                more = shared.get(edge, 0) if shared else 0
-                if kind is Output and edge.outputs > 1:
-                    _deliver_part(pending, edge, index, out)
-                    out = pending.pop(edge) if not more else None
-                    if out is not None and not any(part is not None for part in out):
-                        out = None
-                elif edge in pending:
-                    held = pending.pop(edge)
-                    out = held if out is None else _sum(held, out, create_graph)
-                    held = None
-                if more:
-                    shared[edge] = more - 1
-                    if out is not None:
-                        pending[edge] = out
-                else:
+                while True:
+                    more = shared.get(edge, 0) if shared else 0
+                    if source is not None and edge.outputs > 1:
+                        _deliver_part(pending, edge, source.index, out)
+                        out = pending.pop(edge) if not more else None
+                        if out is not None and not any(part is not None for part in out):
+                            out = None
+                    elif edge in pending:
+                        held = pending.pop(edge)
+                        out = held if out is None else _sum(held, out, create_graph)
+                        held = None
+                    if more:
+                        shared[edge] = more - 1
+                        if out is not None:
+                            pending[edge] = out
+                        break
+                    if edge.extras is None:              # what would only pass a gradient on or keep it takes no turn of its own
+                        kind = type(edge)
+                        if kind is Output and shared is not None and (wanted is None or edge not in wanted):
+                            onwards = edge.edges[0]
+                            if leading is not None and onwards not in leading:
+                                break
+                            source, edge = edge, onwards
+                            continue
+                        if kind is Leaf and not accumulating:
+                            if out is not None:
+                                found[edge] = out
+                            break
                     if node is not None:
                         waiting += node, grad
                     node, grad = edge, out               # the next to run: in a chain nothing is ever put aside
+                    break
             here = outgoing = out = None
             if node is None and waiting:
                 grad, node = waiting.pop(), waiting.pop()
