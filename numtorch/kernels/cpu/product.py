@@ -151,15 +151,6 @@ def _share(count, parts, unit):
 SERIAL_WORK = 250_000
 
 
-def _stays(problem, work):
-    """Whether a product's operands, in the caches of the thread that made them, would take longer to reach another than it saves:
-    8x512x128 in a loop of its own took 13 µs on one thread and 11 on two, but a cell of a recurrent network made of such products
-    150 µs and 187. What is written counts half: 512x16x128, the gradient of such a weight, takes 15.6 µs and 10.4; that of eight
-    rows, 512x8x128, would take 10.3 and 7.4 alone, but the cell forward and backward 125 and 135."""
-    moved = problem.item * (problem.m * problem.k + problem.k * problem.n + problem.m * problem.n // 2)
-    return problem.batch == 1 and problem.m > 1 and problem.n > 1 and moved <= 1 << 20 and work < 4 * moved
-
-
 # What a part spends on each of its rows of A and columns of B, in rows of C: a tall A that both parts read took 280 µs instead of
 # 200, 256x64x256 with B transposed 32 by rows and 29 by columns.
 IN_PLACE, PACKED, TURNED = 2, 8, 20
@@ -173,7 +164,7 @@ def split(problem, rows_unit, columns_unit, serial_work=SERIAL_WORK, costs=(PACK
     whole = [(0, problem.batch)], [(0, problem.m)], [(0, problem.n)]
     count = problem.max_parts or threads.get_num_threads()
     work = problem.batch * problem.m * problem.n * max(problem.k, 1) * max(1, np.dtype(problem.compute).itemsize // 4)
-    if count == 1 or work < serial_work or _stays(problem, work):
+    if count == 1 or work < serial_work:
         return [tuple(side[0] for side in whole)]
     if problem.batch >= 4 * count or problem.batch % count == 0:
         return [(batch, (0, problem.m), (0, problem.n)) for batch in _share(problem.batch, count, 1)]
