@@ -239,6 +239,14 @@ def test_a_bound_name_that_means_something_else_to_a_helper_is_refused():
         collide({"LANES": np.float32}, {"LANES": 16})
 
 
+@pytest.mark.parametrize("line", ["out[0] = walk[COLUMNS]", "walk[COLUMNS] = 0", "out[0] = walk[COLUMNS + 2]", "walk[COLUMNS] += 1"])
+def test_a_bound_name_that_is_a_place_in_a_descriptor_is_refused(line):
+    """The kernel's own COLUMNS, where its descriptor has the columns, would be the number bound to the same name elsewhere."""
+    kernel = in_file("kernel", f"def kernel(out, walk):\n    {line}\n", COLUMNS=1)
+    with pytest.raises(NameError, match=r"'COLUMNS' to 8, which kernel.kernel has for a place .+x\[COLUMNS\]"):
+        compile_kernel(kernel, ("int64*", "int64*"), {"COLUMNS": 8})
+
+
 def test_a_bound_name_that_means_the_same_reaches_helpers():
     out = np.zeros(2, np.int64)
     for helper, kernel in (({"LANES": 16}, {"LANES": 16}), ({}, {"LANES": 8}), ({"LANES": 8}, {})):

@@ -81,6 +81,8 @@ def test_damaged_entry_counts_as_missing(here, damage):
         blob[100] ^= 4
         open(path, "wb").write({"flip a bit": blob, "cut short": blob[:50], "empty": b"", "not ours": b"x" * 700}[damage])
     assert store.load(KEYS[0]) is None
+    store.save(KEYS[1], b"good")
+    assert store.pack() == 1, "nothing that is damaged may be packed"
     if damage != "a directory":
         assert store.save(KEYS[0], b"again") and store.load(KEYS[0]) == b"again"
 

@@ -6,10 +6,12 @@ gives the literals of formulas the compute type: Numba would promote `1 / (1 + x
 speed (18.7 against 8.0 us for x*2+1 over 100k elements).
 
 Since a name reaches every helper, it must mean one thing in all their files. Two that did not (a count of lanes, 16 in one
-file and 8 in another) left half of every random draw at zero; `Names` refuses that.
+file and 8 in another) left half of every random draw at zero; `Names` refuses that. Nor may a number be bound to a name that says
+where something stands in a descriptor: `walk[COLUMNS]` would read another place.
 """
 from __future__ import annotations
 
+import dis
 import hashlib
 import os
 import re
@@ -63,7 +65,6 @@ def _with_typed_literals(code, compute, literals):
     constants = list(code.co_consts)
     patched = bytearray(code.co_code)
     if literals == "all" and sys.version_info >= (3, 14):        # 3.14 keeps small ints in the instruction itself
-        import dis
         load = dis.opmap["LOAD_CONST"]
         for instruction in dis.get_instructions(code):
             if instruction.opname == "LOAD_SMALL_INT":
@@ -98,6 +99,30 @@ class Names(dict):
         if before is not own and (type(before) is not type(own) or isinstance(own, pytypes.FunctionType) or before != own):
             raise NameError(f"a kernel binds the name '{name}', which is {before!r} in {first} and {own!r} in {where}: bound, it "
                             f"would replace both. Rename one of them")
+
+
+def _subscripts(code):
+    """The global names that alone, or with a literal added, are a subscript: those of places in a descriptor."""
+    pending, found, between = None, set(), ("LOAD_CONST", "LOAD_SMALL_INT", "BINARY_ADD", "COPY", "DUP_TOP_TWO")
+    for instruction in dis.get_instructions(code):
+        what = instruction.opname
+        if what == "LOAD_GLOBAL":
+            pending = instruction.argval
+        elif what in ("BINARY_SUBSCR", "STORE_SUBSCR") or (what == "BINARY_OP" and instruction.argrepr == "[]"):
+            if pending is not None:
+                found.add(pending)
+            pending = None
+        elif what not in between and (what != "BINARY_OP" or instruction.argrepr != "+"):
+            pending = None
+    return found
+
+
+def _check_places(function, names):
+    """Raise NameError where a number is bound to the name of a place in a descriptor."""
+    numbers = [name for name in function.__code__.co_names if type(names.get(name)) in (int, bool)]
+    for name in sorted(_subscripts(function.__code__).intersection(numbers)):
+        raise NameError(f"a kernel binds the name '{name}' to {names[name]!r}, which {function.__module__}.{function.__name__} "
+                        f"has for a place in a descriptor (x[{name}]). Rename one of them")
 
 
 def _references(function, names):
@@ -164,6 +189,7 @@ HOST = Target()
 
 def bind(function, names, compute, literals=None, target=HOST):
     """`function` as Numba (or, without the JIT, Python) shall see it: a new function over transformed globals."""
+    _check_places(function, names)
     found, cells = _references(function, names)
 
     def transform(value):
