@@ -58,7 +58,8 @@ def train(name, model, training, test, epochs):
             schedule.step()
             bar.set_postfix(loss=f"{np.mean(losses[-len(loader):]):.3f}", accuracy=f"{accuracy(model, *test):.1%}")
     reached = accuracy(model, *test)
-    print(f"{name}: {reached:.2%} of {len(test[1])} test digits right after {epochs} epochs, {time.perf_counter() - start:.1f} s")
+    print(f"{name}: {reached:.2%} of {len(test[1])} test digits right after {epochs} epochs, {time.perf_counter() - start:.1f} s",
+          flush=True)
     return losses, reached
 
 

@@ -146,5 +146,9 @@ def warm(only=None) -> int:
         print("\r\033[K", end="", file=sys.stderr)
     packed = store.pack()
     print(f"compiled {compiler.statistics.compiled} and loaded {compiler.statistics.loaded} kernels in "
-          f"{time.perf_counter() - start:.1f} s; {packed} are packed in {store.directory()}")
-    return 0 if packed else 1
+          f"{time.perf_counter() - start:.1f} s", end="; ")
+    if not packed:
+        print(f"none are kept, since {store.directory()} cannot be written")
+        return 1
+    print(f"{packed} packed in {store.directory()}")
+    return 0

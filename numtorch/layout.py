@@ -57,6 +57,9 @@ class Size(tuple[int, ...]):
         return Size(tuple(self) + tuple(other))
 
 
+_COUNTABLE = 1 << 63
+
+
 class Layout:
     """How a tensor's elements lie in memory. Make one with `Layout.of`, which interns it.
 
@@ -76,13 +79,25 @@ class Layout:
 
     @staticmethod
     def of(dtype: dtype, shape: tuple, strides: tuple | None = None, device: device = cpu, weak: bool = False) -> Layout:
-        """The one layout with these properties; row-major when no strides are given."""
-        if strides is None:
+        """The one layout with these properties; row-major when no strides are given.
+
+        Raises:
+            RuntimeError: kernels could not count the elements, or without strides the bytes, in 64 bits.
+        """
+        dense = strides is None
+        if dense:
             strides = contiguous_strides(shape)
         key = (dtype, shape, strides, device, weak)
         found = Layout._interned.get(key)
         if found is None:
             shape, strides = ints(shape), ints(strides)  # kernels believe them: a float would be an address
+            numel = math.prod(shape)
+            if dense and numel * dtype.itemsize >= _COUNTABLE:
+                raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+            if numel >= _COUNTABLE:
+                raise RuntimeError(f"numel: integer multiplication overflow, of sizes={list(shape)}")
+            if max(strides, default=0) >= _COUNTABLE:
+                raise RuntimeError(f"Stride calculation overflowed, of sizes={list(shape)}")
             key = (dtype, shape, strides, device, weak)
             with Layout._lock:
                 found = Layout._interned.get(key)
@@ -90,8 +105,8 @@ class Layout:
                     found = object.__new__(Layout)
                     found.dtype, found.shape, found.strides, found.device, found.weak = key
                     found.size = Size(shape)
-                    found.ndim, found.numel = len(shape), math.prod(shape)
-                    found.nbytes = found.numel * dtype.itemsize
+                    found.ndim, found.numel = len(shape), numel
+                    found.nbytes = numel * dtype.itemsize
                     found.contiguous = _is_contiguous(shape, strides)
                     found.views, found.ring = {}, None
                     Layout._interned[key] = found

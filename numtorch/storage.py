@@ -84,7 +84,11 @@ def address_of(array) -> int:
 
 def _new_block(nbytes):
     """An aligned block: its owner and its address."""
-    array = np.empty(nbytes + ALIGNMENT, np.uint8)
+    try:
+        array = np.empty(nbytes + ALIGNMENT, np.uint8)
+    except (MemoryError, ValueError):                    # more than there is, or than NumPy counts
+        raise RuntimeError(f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes. Error code 12 "
+                           f"(Cannot allocate memory)") from None
     address = address_of(array)
     return array, address + (-address) % ALIGNMENT
 
@@ -199,11 +203,18 @@ class _HostAllocator:
         try:
             owner, address = found.pop()
         except IndexError:
-            owner, address = _new_block(size)
+            owner, address = self._fresh_block(size)
         storage = _new_large(_LargeStorage)
         storage.address, storage.nbytes, storage.owner, storage.device = address, nbytes, owner, cpu
         storage.version, storage.writer, storage.pooled, storage.met, storage.bin = 0, None, False, 0, found
         return storage
+
+    def _fresh_block(self, size):
+        try:
+            return _new_block(size)
+        except RuntimeError:                             # what lies unused in bins may be what is missing
+            self.empty()
+            return _new_block(size)
 
     def _new_bin(self, size):
         if len(self.bins) >= 4096:                       # dynamic shapes must not grow the table

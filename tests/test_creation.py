@@ -199,3 +199,25 @@ def test_asarray_shares_copies_and_records():
     assert torch.asarray([1.0], requires_grad=True).requires_grad and torch.scalar_tensor(2, requires_grad=True).requires_grad
     x.requires_grad_()
     assert not torch.asarray(x, copy=True, requires_grad=True).is_leaf
+
+
+HUGE = 1 << 62
+
+
+@pytest.mark.parametrize("make, message", [
+    (lambda: torch.empty(HUGE), "Storage size calculation overflowed with sizes=.4611686018427387904."),
+    (lambda: torch.zeros(1 << 32, 1 << 32), "Storage size calculation overflowed"),
+    (lambda: torch.empty(0, HUGE, HUGE), "Stride calculation overflowed"),
+    (lambda: torch.empty(1).expand(HUGE, HUGE), "numel: integer multiplication overflow"),
+    (lambda: torch.empty(1).expand(HUGE).contiguous(), "Storage size calculation overflowed"),
+    (lambda: torch.empty(1 << 50, dtype=torch.uint8), "can't allocate memory: you tried to allocate 1125899906842624 bytes"),
+    (lambda: torch.empty(3).resize_(HUGE), "Storage size calculation overflowed"),
+    (lambda: torch.arange(0, 1, 1e-300), "Storage size calculation overflowed"),
+    (lambda: torch.tensor([1, 2]).repeat_interleave(torch.tensor([HUGE, HUGE])), "Storage size calculation overflowed"),
+    (lambda: torch.tensor([1, 2, 3, 4]).repeat_interleave(torch.tensor([HUGE] * 4)), "Storage size calculation overflowed"),
+    (lambda: torch.ones(2, 2).tril(1 << 70), "does not fit 64 bits"),
+], ids=range(11))
+def test_more_than_can_be_counted_or_had_raises_what_pytorch_raises(make, message):
+    """Four counts of 2^62 add up to 0: the positions were written behind the end of nothing."""
+    with pytest.raises(RuntimeError, match=message):
+        make()

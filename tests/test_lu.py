@@ -72,11 +72,19 @@ def test_singular():
         torch.linalg.lu_factor(a)
 
 
+def pivots(*rows):
+    return torch.tensor(rows, dtype=torch.int32)
+
+
 @pytest.mark.parametrize("call, message", [
     (lambda: torch.linalg.lu(torch.ones(3)), "must have at least 2 dimensions"),
     (lambda: torch.linalg.lu(torch.ones(2, 2, dtype=torch.int64)), "Expected a floating point or complex tensor"),
     (lambda: torch.linalg.lu_factor(torch.eye(2), pivot=False), "LU without pivoting is not implemented on the CPU"),
     (lambda: torch.linalg.lu_solve(torch.eye(2), torch.tensor([1, 2]), torch.ones(2, 1)), "Expected pivots to be a Tensor of torch.int32"),
+    (lambda: torch.linalg.lu_solve(torch.eye(2), pivots(0, 1), torch.ones(2, 1)), "pivots .* must be between 1 and LU.size\\(-2\\) = 2"),
+    (lambda: torch.lu_unpack(torch.eye(2), pivots(2, 3)), "pivots .* must be between 1 and LU.size\\(-2\\) = 2"),
+    (lambda: torch.lu_unpack(torch.eye(2), pivots(1, 2, 2)), "expected pivots .* no more than the 2 rows, got \\[3\\]"),
+    (lambda: torch.lu_unpack(torch.eye(2), torch.tensor([1, 2])), "expected pivots .* of torch.int64"),
     (lambda: torch.linalg.lu_solve(*torch.linalg.lu_factor(torch.eye(2)), torch.ones(3, 1)), "Incompatible shapes of A and B"),
     (lambda: torch.linalg.lu_solve(*torch.linalg.lu_factor(torch.eye(2)), torch.ones(2, 1).double()), "the same dtype"),
 ])

@@ -90,6 +90,15 @@ def test_floors_import_downwards_only():
     assert not wrong, "\n".join(["a floor imports from one above it:", *wrong])
 
 
+def test_the_page_draws_these_floors():
+    """Every module at the top of the package stands on the page, from the top floor down."""
+    drawing = (PACKAGE.parent / "docs" / "architecture.md").read_text().split("```")[1].split()
+    there = {module.split(".")[1] for module in MODULES if "." in module}
+    assert not there - set(drawing), there - set(drawing)
+    floors = [floor_of(f"numtorch.{name}") for name in drawing if name in there]
+    assert floors == sorted(floors, reverse=True)
+
+
 def cycles(edges):
     """Strongly connected groups of more than one module (Tarjan 1972)."""
     graph = {}

@@ -15,6 +15,7 @@ import numtorch as torch
 from numtorch.kernels import compiler, threads
 from numtorch.kernels.compiler import compile_kernel
 from numtorch.kernels.intrinsics import atomic_add, atomic_load, offset, pause
+from numtorch.ops.op import new_plan_table
 
 jit_only = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing runs in threads")
 can_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
@@ -145,6 +146,13 @@ def test_set_num_threads_refuses(value, error):
     with pytest.raises(error, match="set_num_threads"):
         torch.set_num_threads(value)
     assert torch.get_num_threads() == before
+
+
+def test_plans_are_made_again_for_another_number_of_threads():
+    table, before = new_plan_table(), torch.get_num_threads()
+    table.keep("a split in two", "for two threads")
+    torch.set_num_threads(before)
+    assert not table
 
 
 @pytest.mark.parametrize("environment, expected", [({"NUMTORCH_NUM_THREADS": "3"}, 3), ({"OMP_NUM_THREADS": "5"}, 5),

@@ -143,6 +143,7 @@ def _loose() -> list[str]:
 def pack() -> int:
     """Gather every loose kernel (and what older packs hold) into one pack. Returns how many kernels it holds."""
     global _opened
+    _opened = None                                       # another process may have packed since
     entries, old = {}, _packs().packs
     for each in old:
         for key in each.index:

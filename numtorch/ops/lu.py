@@ -14,6 +14,7 @@ from .assign import filled
 from .backends import kernels
 from .copy import clone, contiguous
 from .creation import eye, zeros
+from .indexed import run_finding
 from .join import cat
 from .op import method, new_plan_table
 from .operators import where
@@ -89,12 +90,17 @@ def _exchanged(x, pivots, back=False):
     key = pivots.layout, m, back
     plan = _plans.get(key)
     if plan is None:
+        if pivots.layout.dtype is not int32 or not 0 < pivots.layout.ndim < x.layout.ndim or pivots.layout.shape[-1] > m:
+            raise RuntimeError(f"expected pivots (*, n) of torch.int32, as torch.linalg.lu_factor gives them, no more than the {m} "
+                               f"rows, got {list(pivots.layout.shape)} of {pivots.layout.dtype}")
         *batch, exchanges = pivots.layout.shape
         prepared = kernels(pivots.layout.device, "lu").plan_order(pivots.layout.dtype.kernel, prod(batch), m, exchanges, back)
         plan = _plans.keep(key, (prepared, Layout.of(int64, (*batch, m, 1))))
     prepared, layout = plan
     order = empty(layout)
-    prepared.call(pivots.address, order.address, prepared.walk)
+    if run_finding(prepared, 1, pivots, order):
+        raise RuntimeError(f"pivots passed to lu_unpack and lu_solve must be between 1 and LU.size(-2) = {m} inclusive. Did you "
+                           f"properly pass the result of lu_factor?")
     return gather(x, -2, expand(order, x.layout.shape))
 
 
@@ -278,7 +284,7 @@ def lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False, out=Non
         out: a tensor to write the result to.
 
     Raises:
-        RuntimeError: pivots that are not int32, shapes that do not fit, or dtypes that differ.
+        RuntimeError: pivots that are not int32 or count no row, shapes that do not fit, or dtypes that differ.
 
     Example:
         >>> import numtorch as torch

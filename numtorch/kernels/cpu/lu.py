@@ -5,7 +5,7 @@ getrf, in Golub and Van Loan, "Matrix computations", 3.2): a row is read and wri
 """
 from __future__ import annotations
 
-from numpy import float64
+from numpy import float64, int64
 
 from ..intrinsics import offset
 from .elements import itemsize, prepare_parts, shares, typed
@@ -91,7 +91,7 @@ def factor(a, pivots, info, walk):
 
 
 # walk: matrices, rows, exchanges, back
-def order(pivots, found, walk):
+def order(pivots, found, status, walk):
     m, least = walk[1], walk[2]
     for matrix in range(walk[0]):
         chosen, rows = offset(pivots, matrix * least), offset(found, matrix * m)
@@ -99,7 +99,10 @@ def order(pivots, found, walk):
             rows[i] = i
         for step in range(least):
             i = least - 1 - step if walk[3] else step
-            other = chosen[i] - 1
+            other = int64(chosen[i]) - 1
+            if other < 0 or other >= m:
+                status[0] = 1
+                return
             kept = rows[i]
             rows[i] = rows[other]
             rows[other] = kept
@@ -107,8 +110,10 @@ def order(pivots, found, walk):
 
 def plan_order(dtype: str, matrices: int, rows: int, exchanges: int, back: bool):
     """Which row each comes from when rows are exchanged one after another, or exchanged back. Addresses: pivots (matrices,
-    exchanges), rows counted from 1, and the result, (matrices, rows) int64."""
-    return prepare_parts(typed(order, dtype, ("element*", "int64*", "int64*")), [(matrices, rows, exchanges, back)], [(0, 0)], 0)
+    exchanges), rows counted from 1; the result, (matrices, rows) int64; status, 1 where there is no such row. At most `rows`
+    exchanges."""
+    kernel = typed(order, dtype, ("element*", "int64*", "int64*", "int64*"))
+    return prepare_parts(kernel, [(matrices, rows, exchanges, back)], [(0, 0, 0)], 0)
 
 
 def plan_factor(dtype: str, matrices: int, rows: int, columns: int):

@@ -109,11 +109,11 @@ def one_hot(classes, out, status, walk):
 
 
 def total_of(counts, total, walk):
-    """The sum of counts; -1 where one is negative."""
+    """The sum of counts, at most 2^60: more would come round to a size that is there. -1 where one is negative."""
     found = negative = int64(0)
     for i in range(walk[0]):
-        found += int64(counts[i])
-        negative += int64(counts[i] < 0)
+        found = min(found + min(int64(counts[i]), int64(1 << 60)), int64(1 << 60))
+        negative += int64(int64(counts[i]) < 0)
     total[0] = found if negative == 0 else int64(-1)
 
 
