@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from numtorch.kernels import threads
-from numtorch.kernels.cpu import conv, convchannels, convimage, convlanes
+from numtorch.kernels.cpu import conv, convdepthlast, convimage, convlanes
 from numtorch.kernels.cpu.convimage import edges_of_panels
 
 try:
@@ -97,6 +97,8 @@ CASES = [
     ((1, 33, 9, 15), (33, 3, 3), (2, 2), (1, 1), (1, 1), 33),
     ((2, 16, 5, 3), (16, 3, 3), (1, 1), (4, 3), (2, 1), 16),                             # taps that are nowhere inside
     ((1, 20, 50), (20, 17), (1,), (8,), (1,), 20),
+    ((2, 18, 11, 13), (18, 5, 5), (2, 3), (2, 1), (1, 2), 18),                           # channels last: columns of six kinds,
+    ((1, 17, 5, 7), (17, 1, 1), (2, 2), (1, 0), (1, 1), 17),                             # and places without a tap
     ((1, 9, 16, 20), (9, 5, 5), (1, 1), (0, 1), (1, 2), 9),
     ((1, 8, 9, 9, 9), (8, 3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), 8),
     ((1, 40, 6, 7), (40, 3, 3), (1, 2), (1, 1), (1, 1), 2),
@@ -237,8 +239,8 @@ def test_depthwise_and_products_channels_last(dtype, case, count, monkeypatch):
     """As a whole and in bands of a line."""
     if not conv.takes_channels_last(dtype, *sizes(case)):
         return
-    monkeypatch.setattr(convchannels, "BAND_BYTES", convchannels.BAND_BYTES if count == 1 else 1)
-    monkeypatch.setattr(convchannels, "SPLIT_WORK", 0)
+    monkeypatch.setattr(convdepthlast, "BAND_BYTES", convdepthlast.BAND_BYTES if count == 1 else 1)
+    monkeypatch.setattr(convdepthlast, "SPLIT_WORK", 0)
     monkeypatch.setattr(threads, "get_num_threads", lambda: count)
     x, w, g, b = operands(case, dtype, 8)
     exact_x, exact_w = input_and_weight_gradients(x.numpy(), w.numpy(), g.numpy(), *case[2:])

@@ -4,7 +4,7 @@ The planes of as many channels as a vector has lanes are turned over, so that a 
 a row then stay in registers, and each tap multiplies them by its own weights; taps in padding above and below are not multiplied.
 The gradient for the weight is the same with the roles of taps and places exchanged. Turning planes there and back takes as long as
 some 15 taps do, and so it pays for small planes only: 7 x 7 places filled 7 lanes of 16. Images whose channels are last lie so
-already, and are only copied, a band of lines at a time.
+already (`convdepthlast.py`).
 
 float32 and float64, one and two dimensions. The planners here take a `Geometry`; `conv.py` chooses.
 """
@@ -18,7 +18,7 @@ from numpy import float32, inf, int64
 
 from .. import threads
 from ..intrinsics import as_pointer, local_array, offset
-from .convimage import aligned, clear, copy_run, copy_vector, edges, index_table, kernel_for, micro, tile_names
+from .convimage import aligned, clear, copy_vector, edges, index_table, kernel_for, micro, tile_names
 from .convlaneloops import store_turned
 from .tile import transpose_tile
 
@@ -26,9 +26,8 @@ T = float32                                              # these are bound by `t
 WIDTH = 16
 RUN = 7                                                  # places, or taps, that stay in registers
 
-LEAST_CHANNELS, MOST_PLACES, MOST_PLACES_LAST = 8, 4096, 1 << 14
+LEAST_CHANNELS, MOST_PLACES = 8, 4096
 SHORT_LINE, LONG_KERNEL, LARGE_KERNEL = 12, 15, 25       # places of a row, taps of one, and of a kernel of several rows
-BAND_BYTES = 256 << 10                                   # of lines of images whose channels are last, in the second-level cache
 SPLIT_WORK = 100_000                                     # multiply-adds above which two threads win, some 20 µs
 
 
@@ -50,10 +49,10 @@ multiply_channels = micro(_multiply_channels, "multiply_channels")
 
 # The descriptor.
 FIRST, END, IMAGES, CHANNELS, X_LINES, X_LINE, PITCH, BEFORE, OUT_LINES, OUT_LINE, STEP = range(11)
-LINE_TABLE, OFFSETS, IMAGE_SPACE, FLAT_SPACE, SUMS_SPACE, PACKED_SPACE, SCRATCH, OTHERS, HAS_BIAS, RELU_FLAG, LAST = range(11, 22)
+LINE_TABLE, OFFSETS, IMAGE_SPACE, FLAT_SPACE, SUMS_SPACE, PACKED_SPACE, SCRATCH, OTHERS, HAS_BIAS, RELU_FLAG = range(11, 21)
 
 
-def _turn(source, pitch, present, count, limit, out):
+def turn(source, pitch, present, count, limit, out):
     """out[p * WIDTH + lane] = source[lane * pitch + p] for p < count, and more; lanes that are absent repeat lane 0. `limit`
     elements may be read."""
     p = int64(0)
@@ -69,7 +68,7 @@ def _turn(source, pitch, present, count, limit, out):
             p += 1
 
 
-def _turn_back(source, present, count, out):
+def turn_back(source, present, count, out):
     """out[lane * count + p] = source[p * WIDTH + lane] for p < count."""
     targets, ends = local_array(int64, 4), local_array(int64, 4)
     ends[0] = count
@@ -78,44 +77,10 @@ def _turn_back(source, present, count, out):
         store_turned(WIDTH, 1, WIDTH, offset(source, p * WIDTH), min(count - p, WIDTH), present, out, count, targets, ends)
 
 
-def _take(source, step, present, count, out):
-    """out[p * WIDTH + lane] = source[p * step + lane] for p < count and those lanes that are present."""
-    if present == WIDTH:
-        for p in range(count):
-            copy_vector(WIDTH, offset(source, p * step), offset(out, p * WIDTH))
-    else:
-        for p in range(count):
-            for lane in range(present):
-                out[p * WIDTH + lane] = source[p * step + lane]
-
-
-def _take_back(source, present, count, out, step):
-    """out[p * step + lane] = source[p * WIDTH + lane]."""
-    if present == WIDTH:
-        for p in range(count):
-            copy_vector(WIDTH, offset(source, p * WIDTH), offset(out, p * step))
-    else:
-        for p in range(count):
-            for lane in range(present):
-                out[p * step + lane] = source[p * WIDTH + lane]
-
-
-def _start_of(number, channel, places, walk):
-    """Where the places of an image's channels start."""
-    if walk[LAST] != 0:
-        return number * walk[CHANNELS] * places + channel
-    return (number * walk[CHANNELS] + channel) * places
-
-
 def _turn_image(x, plane, present, limit, flat, image, walk):
     """The channels' planes, turned over, into the interior of the padded image."""
     columns, pitch = walk[X_LINE], walk[PITCH]
-    if walk[LAST] != 0:
-        for y in range(walk[X_LINES]):
-            _take(offset(x, y * columns * walk[CHANNELS]), walk[CHANNELS], present, columns,
-                  offset(image, (y * pitch + walk[BEFORE]) * WIDTH))
-        return
-    _turn(x, plane, present, plane, limit, flat)
+    turn(x, plane, present, plane, limit, flat)
     for y in range(walk[X_LINES]):
         line, to = offset(flat, y * columns * WIDTH), offset(image, (y * pitch + walk[BEFORE]) * WIDTH)
         for i in range(columns):
@@ -135,7 +100,7 @@ def correlate_channels(x, weight, bias, out, workspace, walk):
     for block in range(walk[FIRST], walk[END]):
         channel = block * WIDTH
         present = min(channels - channel, int64(WIDTH))
-        _turn(offset(weight, channel * taps), taps, present, taps, (channels - channel) * taps, packed)
+        turn(offset(weight, channel * taps), taps, present, taps, (channels - channel) * taps, packed)
         for lane in range(WIDTH):
             start[lane] = bias[channel + lane] if walk[HAS_BIAS] != 0 and lane < present else T(0)
         for number in range(images):
@@ -153,58 +118,7 @@ def correlate_channels(x, weight, bias, out, workspace, walk):
                         for i in range(run * WIDTH):
                             value = start[i % WIDTH]
                             to[i] = lowest if value < lowest else value      # NaN stays
-            _turn_back(sums, present, places, offset(out, at * places))
-
-
-# The descriptor of images whose channels are last.
-B_FIRST, B_END, B_BANDS, B_LINES, B_CHANNELS, B_PLACE, B_X_LINES, B_X_LINE, B_PITCH, B_BEFORE, B_OUT_LINES, B_OUT_LINE = range(12)
-B_STEP, B_TAPS, B_LINE_TABLE, B_OFFSETS, B_BAND_TABLE, B_PACKED, B_SCRATCH, B_SIZE, B_HAS_BIAS, B_RELU = range(12, 22)
-
-
-def correlate_last(x, weight, bias, out, workspace, walk):
-    """Bands first..end of so many lines of places, of all images. Of each band the table has the source's first line that its
-    places see, and how many; of each line its first tap, how many, and where its places start."""
-    channels, taps, columns, lines = walk[B_CHANNELS], walk[B_TAPS], walk[B_OUT_LINE], as_pointer(walk[B_LINE_TABLE], walk)
-    offsets, bands = as_pointer(walk[B_OFFSETS], walk), as_pointer(walk[B_BAND_TABLE], walk)
-    place, step, image = walk[B_PLACE], walk[B_STEP], offset(workspace, walk[B_SCRATCH])
-    packed, tile = offset(image, walk[B_PACKED]), local_array(T, 512)
-    lowest, pitch = T(0) if walk[B_RELU] != 0 else T(-inf), walk[B_PITCH] * place
-    clear(image, walk[B_SIZE])
-    for channel in range(0, channels, WIDTH):
-        present, weights = min(channels - channel, int64(WIDTH)), offset(packed, channel * (taps + WIDTH))
-        _turn(offset(weight, channel * taps), taps, present, taps, (channels - channel) * taps, weights)
-        for lane in range(WIDTH):                        # behind the taps, what is added to
-            weights[taps * WIDTH + lane] = bias[channel + lane] if walk[B_HAS_BIAS] != 0 and lane < present else T(0)
-    for unit in range(walk[B_FIRST], walk[B_END]):
-        number, band = unit // walk[B_BANDS], unit % walk[B_BANDS]
-        first, count = bands[band * 2], bands[band * 2 + 1]
-        for y in range(count):
-            source = offset(x, (number * walk[B_X_LINES] + first + y) * walk[B_X_LINE] * channels)
-            to = offset(image, y * pitch + walk[B_BEFORE] * place)
-            if place == channels:
-                copy_run(source, to, walk[B_X_LINE] * channels)
-            else:
-                for i in range(walk[B_X_LINE]):
-                    copy_run(offset(source, i * channels), offset(to, i * place), channels)
-        for y in range(band * walk[B_LINES], min((band + 1) * walk[B_LINES], walk[B_OUT_LINES])):
-            line = offset(lines, y * 3)
-            for column in range(0, columns, RUN):        # and then all channels: lines of the output that follow one another
-                run, own = min(columns - column, int64(RUN)), offset(image, line[2] + column * step - first * pitch)
-                to = offset(out, ((number * walk[B_OUT_LINES] + y) * columns + column) * channels)
-                for channel in range(0, channels, WIDTH):
-                    weights, present = offset(packed, channel * (taps + WIDTH)), min(channels - channel, int64(WIDTH))
-                    start, there, there_row = offset(weights, taps * WIDTH), offset(to, channel), channels
-                    if present < WIDTH:
-                        there, there_row = tile, int64(WIDTH)
-                    if line[1] > 0:
-                        multiply_channels(RUN, WIDTH, run, step, line[1], offset(own, channel), offset(offsets, line[0]),
-                                          offset(weights, line[0] * WIDTH), start, int64(0), lowest, there, there_row)
-                    else:
-                        for i in range(run * WIDTH):
-                            value = start[i % WIDTH]
-                            there[i // WIDTH * there_row + i % WIDTH] = lowest if value < lowest else value      # NaN stays
-                    if present < WIDTH:
-                        _take_back(tile, present, run, offset(to, channel), channels)
+            turn_back(sums, present, places, offset(out, at * places))
 
 
 def channels_weight(grad_out, x, grad_weight, workspace, walk):
@@ -223,13 +137,8 @@ def channels_weight(grad_out, x, grad_weight, workspace, walk):
         clear(totals, taps * WIDTH)
         for number in range(images):
             at = number * channels + channel
-            _turn_image(offset(x, _start_of(number, channel, plane, walk)), plane, present, (images * channels - at) * plane, flat,
-                        image, walk)
-            grads = offset(grad_out, _start_of(number, channel, places, walk))
-            if walk[LAST] != 0:
-                _take(grads, channels, present, places, turned)
-            else:
-                _turn(grads, places, present, places, (images * channels - at) * places, turned)
+            _turn_image(offset(x, at * plane), plane, present, (images * channels - at) * plane, flat, image, walk)
+            turn(offset(grad_out, at * places), places, present, places, (images * channels - at) * places, turned)
             for y in range(walk[OUT_LINES]):
                 line = offset(lines, y * 3)
                 if line[1] > 0:
@@ -238,14 +147,14 @@ def channels_weight(grad_out, x, grad_weight, workspace, walk):
                         multiply_channels(RUN, WIDTH, min(columns - column, int64(RUN)), step, line[1],
                                           offset(image, line[2] + column * step), offset(offsets, line[0]),
                                           offset(turned, line[0] * WIDTH), to, int64(WIDTH), T(-inf), to, int64(WIDTH))
-        _turn_back(totals, present, taps, offset(grad_weight, channel * taps))
+        turn_back(totals, present, taps, offset(grad_weight, channel * taps))
 
 
 # ---------------------------------------------------------------- planning
-def suits(shape, most=MOST_PLACES):
+def suits(shape):
     """Whether every channel has one feature, of planes and not of volumes, that fit the second-level cache turned over."""
     return shape.groups == shape.channels == shape.features >= LEAST_CHANNELS and shape.size[0] == shape.kernel[0] == 1 \
-        and not shape.padding[0] and max(math.prod(shape.size), shape.places) <= most
+        and not shape.padding[0] and max(math.prod(shape.size), shape.places) <= MOST_PLACES
 
 
 def pays(shape, out):
@@ -265,11 +174,6 @@ def _inside(first, step, count, size):
     """For which i in 0..count `first + step * i` is in 0..size: the first, and how many."""
     inside = [i for i in range(count) if 0 <= first + step * i < size]
     return (inside[0], len(inside)) if inside else (0, 0)
-
-
-def pays_last(shape):
-    """The same where channels are last: always, but for the gradient for the input of a stride, which is not here."""
-    return suits(shape, MOST_PLACES_LAST)
 
 
 class _Axes:
@@ -308,62 +212,32 @@ def _plan(dtype, kernel, shape, axes, outer, inner, step, lines, offsets, others
     return threads.Prepared(prepared.call, prepared.walk, parts * starts[4] * size, (prepared, lines, offsets))
 
 
-def _plan_correlation(dtype, shape, axes, bias, relu, last):
-    if last:
-        axes.width *= -(-shape.channels // axes.width)   # all channels of a place lie side by side
-    lines, seen = [], []
+def _plan_correlation(dtype, shape, axes, bias, relu):
+    lines = []
     for y in range(axes.out[0]):
         line = axes.stride[0] * y + axes.start[0]
         first, count = _inside(line, axes.turn[0], axes.kernel[0], axes.source[0])
         lines.append((first * axes.kernel[1], count * axes.kernel[1], axes.place(line, axes.start[1])))
-        seen.append([line + axes.turn[0] * k for k in range(first, first + count)])
     offsets = [(axes.turn[0] * k * axes.pitch + axes.turn[1] * j) * axes.width for k in range(axes.kernel[0])
                for j in range(axes.kernel[1])]
-    if last:
-        return _plan_bands(dtype, shape, axes, index_table(lines), seen, index_table(offsets), bias, relu)
     return _plan(dtype, correlate_channels, shape, axes, *axes.out, axes.stride[1], lines, offsets, shape.taps,
-                 (int(bias), int(relu), 0), shape.multiply_adds)
+                 (int(bias), int(relu)), shape.multiply_adds)
 
 
-def _plan_bands(dtype, shape, axes, lines, seen, offsets, bias, relu):
-    """Threads share the bands of lines of all images. `seen`: which lines of the source each line of places finds."""
-    size, width, parts = np.dtype(dtype).itemsize, tile_names(dtype)["WIDTH"], 1
-    if shape.multiply_adds > SPLIT_WORK:
-        parts = threads.get_num_threads()
-    line = axes.pitch * axes.width
-    high = max(1, min(axes.out[0], BAND_BYTES // (line * size * axes.stride[0]),
-                      -(-axes.out[0] * shape.images // parts)))
-    bands = []
-    for first in range(0, axes.out[0], high):
-        found = [at for line in seen[first:first + high] for at in line]
-        bands.append((min(found), max(found) + 1 - min(found)) if found else (0, 0))
-    space = aligned(max(count for _, count in bands) * line + width)
-    packed = aligned(axes.width * (shape.taps + width))
-    units, table = shape.images * len(bands), index_table(bands)
-    parts = min(parts, units)
-    rows = [(first, end, len(bands), high, shape.channels, axes.width, *axes.source, axes.pitch, axes.before, *axes.out,
-             axes.stride[1] * axes.width, shape.taps, lines.ctypes.data, offsets.ctypes.data, table.ctypes.data, space,
-             part * (space + packed), space, int(bias), int(relu))
-            for part, (first, end) in enumerate(pairwise(edges(units, parts)))]
-    prepared = threads.prepare(kernel_for(correlate_last, dtype), rows, [(0,) * 5] * parts, release_lock=parts > 1)
-    return threads.Prepared(prepared.call, prepared.walk, parts * (space + packed) * size, (prepared, lines, offsets, table))
-
-
-def plan_forward(dtype, shape, bias, relu, last=False):
-    """`last`: of images whose channels are."""
+def plan_forward(dtype, shape, bias, relu):
     axes = _Axes(dtype, shape.size[1:], shape.out[1:], shape.kernel[1:], shape.stride[1:], [-p for p in shape.padding[1:]],
                  shape.dilation[1:])
-    return _plan_correlation(dtype, shape, axes, bias, relu, last)
+    return _plan_correlation(dtype, shape, axes, bias, relu)
 
 
-def plan_input_grad(dtype, shape, bias=False, last=False):
+def plan_input_grad(dtype, shape, bias=False):
     """Of a stride of 1."""
     axes = _Axes(dtype, shape.out[1:], shape.size[1:], shape.kernel[1:], (1, 1), shape.padding[1:],
                  [-d for d in shape.dilation[1:]])
-    return _plan_correlation(dtype, shape, axes, bias, False, last)
+    return _plan_correlation(dtype, shape, axes, bias, False)
 
 
-def plan_weight_grad(dtype, shape, last=False):
+def plan_weight_grad(dtype, shape):
     axes = _Axes(dtype, shape.size[1:], shape.out[1:], shape.kernel[1:], shape.stride[1:], [-p for p in shape.padding[1:]],
                  shape.dilation[1:])
     lines = []
@@ -374,4 +248,4 @@ def plan_weight_grad(dtype, shape, last=False):
     offsets = [(axes.stride[0] * y * axes.pitch + axes.stride[1] * x) * axes.width for y in range(axes.out[0])
                for x in range(axes.out[1])]
     return _plan(dtype, channels_weight, shape, axes, *axes.kernel, axes.turn[1], lines, offsets, shape.places,
-                 (0, 0, int(last)), shape.multiply_adds)
+                 (0, 0), shape.multiply_adds)

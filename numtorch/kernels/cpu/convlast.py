@@ -1,6 +1,6 @@
 """Convolutions of images whose channels are last, as they lie: a kernel of one element is one product over the places of all
-images, which are copied together where there are strides; depthwise ones have channels as lanes (`convchannels.py`) without turning
-planes over, and others features (`convlanes.py`).
+images, which are copied together where there are strides; depthwise ones have channels as lanes (`convdepthlast.py`), and
+others features (`convlanes.py`).
 
 float32 and float64. The planners here take a `Geometry`; `conv.py` chooses. Weights are row-major.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..intrinsics import offset
-from . import convchannels, convlanes, convwinograd
+from . import convdepthlast, convlanes, convwinograd
 from .convimage import copy_run, sequence
 from .convproduct import copy_in_parts, cuts_places
 from .gemm import plan_gemm
@@ -47,8 +47,8 @@ def _gathering(dtype, shape):
 
 def suits(dtype, shape, gradient):
     """Whether the planners here take it: what Winograd's method computes (`convwinograd.py`) is faster by way of copies."""
-    if is_product(shape) or convchannels.pays_last(shape):
-        return is_product(shape) or gradient != "input" or shape.stride == (1, 1, 1)
+    if is_product(shape) or convdepthlast.suits(dtype, shape):
+        return True
     if gradient != "input" and cuts_places(shape):
         return True
     results = shape.channels if gradient else shape.features
@@ -58,7 +58,8 @@ def suits(dtype, shape, gradient):
 
 def plan_forward(dtype, shape, bias, relu):
     if not cuts_places(shape):
-        return (convlanes if shape.groups == 1 else convchannels).plan_forward(dtype, shape, bias, relu, True)
+        return convlanes.plan_forward(dtype, shape, bias, relu, True) if shape.groups == 1 else \
+            convdepthlast.plan_forward(dtype, shape, bias, relu)
     C, O = shape.channels, shape.features
     product = plan_gemm(shape.images * shape.places, O, C, dtype, (C, 1), (1, C), (O, 1), bias="column" if bias else None,
                         activation="relu" if relu else None)
@@ -71,7 +72,8 @@ def plan_forward(dtype, shape, bias, relu):
 
 def plan_input_grad(dtype, shape, bias=False):
     if not is_product(shape):
-        return (convlanes if shape.groups == 1 else convchannels).plan_input_grad(dtype, shape, bias, True)
+        return convlanes.plan_input_grad(dtype, shape, bias, True) if shape.groups == 1 else \
+            convdepthlast.plan_input_grad(dtype, shape, bias)
     C, O = shape.channels, shape.features
     product = plan_gemm(shape.images * shape.places, C, O, dtype, (O, 1), (C, 1), (C, 1), bias="column" if bias else None)
     return sequence("grad_out, weight, bias, grad_x, workspace", [(product, "grad_out, weight, grad_x, bias, workspace")],
@@ -80,7 +82,7 @@ def plan_input_grad(dtype, shape, bias=False):
 
 def plan_weight_grad(dtype, shape):
     if not cuts_places(shape):
-        return convchannels.plan_weight_grad(dtype, shape, True)
+        return convdepthlast.plan_weight_grad(dtype, shape)
     C, O = shape.channels, shape.features
     product = plan_gemm(O, C, shape.images * shape.places, dtype, (1, O), (C, 1), (C, 1))
     if is_product(shape):

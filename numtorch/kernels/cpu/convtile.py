@@ -1,6 +1,7 @@
 """The LLVM vector IR that convolution needs beside the matrix micro-kernel of `microkernel.py`.
 
-The Python twins are in `convimage.py`, `convwindow.py`, `convchannels.py`, `convcolumns.py`, `convunfold.py` and `convwinograd.py`.
+The Python twins are in `convimage.py`, `convwindow.py`, `convchannels.py`, `convdepthlast.py`, `convcolumns.py`, `convunfold.py`
+and `convwinograd.py`.
 Imported only when a kernel must be compiled.
 """
 from __future__ import annotations
@@ -253,6 +254,36 @@ def multiply_channels(typing_context, longest, width, run, distance, depth, imag
     integer = types.int64
     return types.void(longest, width, integer, integer, integer, image, offsets, weights, first, integer, out.dtype, out,
                       integer), codegen
+
+
+def _emit_taps(b, v, taps, operands):
+    places, image, offsets, step, factors, factors_row, sums = operands
+    bases = [b.gep(image, [b.load(b.gep(offsets, [_index(t)]))]) for t in range(taps)]
+    ends = [b.gep(sums, [_index(t * v.width)]) for t in range(taps)]
+    first = [v.load(end) for end in ends]
+    k, before, loop, done = _loop(b, places, "taps")
+    totals = [b.phi(v.type) for _ in range(taps)]
+    at, factor = b.mul(k, step), v.load(b.gep(factors, [b.mul(k, factors_row)]))
+    new = [v.fma(factor, v.load(b.gep(base, [at])), old) for base, old in zip(bases, totals)]
+    for start, old, value in zip(first, totals, new):
+        old.add_incoming(start, before)
+        old.add_incoming(value, loop)
+    _next(b, k, places, loop, done)
+    for end, value in zip(ends, new):
+        v.store(value, end)
+
+
+@intrinsic(prefer_literal=True)
+def multiply_taps(typing_context, longest, width, taps, places, image, offsets, step, factors, factors_row, sums):
+    tallest, lanes = longest.literal_value, width.literal_value
+
+    def codegen(context, builder, signature, values):
+        v = _Vectors(builder, context.get_value_type(sums.dtype), lanes)
+        _for_each_height(builder, values[2], tallest, lambda height: _emit_taps(builder, v, height, values[3:]))
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(longest, width, integer, integer, image, offsets, integer, factors, integer, sums), codegen
 
 
 def _emit_dots(b, v, taps, operands):
