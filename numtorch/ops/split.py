@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 from .. import viewalgebra as algebra
-from ..autograd.graph import GraphNode, Output
+from ..autograd.graph import GraphNode, attach_outputs
 from ..autograd.modes import modes
 from ..layout import Layout, ints, wrap_dim
 from ..tensor import Tensor, kept, view_of
@@ -22,17 +22,16 @@ def _parts(x, title, join, dim, views) -> tuple:
         return tuple(make_views(x, views))
     if not modes.grad or x.layout.dtype.category < 2:
         return tuple([make_view(x, found, title) for found in views])
+    node = GraphNode(title, (x.node,), (), _parts_vjp, (join, dim, views), len(views))
     views = make_views(x, views)
-    node = GraphNode(title, (x.node,), (), _parts_vjp, (join, dim, [v.layout for v in views]), outputs=len(views))
-    for position, each in enumerate(views):
-        each.node = Output(node, position)
+    attach_outputs(node, views)
     return tuple(views)
 
 
 def _parts_vjp(node, grads):
-    join, dim, layouts = node.constants
+    join, dim, places = node.constants
     grads = [grads] if isinstance(grads, Tensor) else grads
-    return (join([_nothing(layout) if grad is None else grad for grad, layout in zip(grads, layouts)], dim),)
+    return (join([_nothing(layout) if grad is None else grad for grad, (layout, _) in zip(grads, places)], dim),)
 
 
 _zeros = new_plan_table()
@@ -139,7 +138,8 @@ def chunk(input, chunks, dim: int = 0) -> tuple[Tensor, ...]:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     if not layout_of("chunk", input).ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    chunks, = ints((chunks,), "chunk: chunks")
+    if type(chunks) is not int:
+        chunks, = ints((chunks,), "chunk: chunks")
     x = input if input.node is None else separate(input)
     dim = wrap_dim(dim, x.layout.ndim)
     places = algebra.cut(x.layout, dim, max(1, -(-x.layout.shape[dim] // chunks)))
