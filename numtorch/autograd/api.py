@@ -92,7 +92,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph: bool =
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         for tensor in inputs:
             _retain_grad(tensor)                         # one that is not a leaf keeps its gradient too
-    wanted = None if inputs is None else frozenset(t.node for t in inputs)
+    wanted = None if inputs is None else {t.node for t in inputs}
     retain = create_graph if retain_graph is None else retain_graph
     nodes = _roots(tensors)
     grads = _root_gradients(tensors, grads)
@@ -151,7 +151,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph: bo
     grads = _as_tuple(grad_outputs, "grad") if grad_outputs is not None else None
     retain = create_graph if retain_graph is None else retain_graph
     nodes = _roots(outputs)
-    found = run_backward(nodes, _root_gradients(outputs, grads), retain, create_graph, frozenset(t.node for t in inputs),
+    found = run_backward(nodes, _root_gradients(outputs, grads), retain, create_graph, {t.node for t in inputs},
                          accumulating=False)
     result = []
     for tensor in inputs:

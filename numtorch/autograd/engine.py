@@ -25,53 +25,28 @@ class _Arithmetic:
 arithmetic = _Arithmetic()
 
 
-def _shared_nodes(roots):
-    """The nodes that get more than one gradient, with how many more than one."""
-    seen, shared = set(roots), {}
-    stack = list(seen)
-    add = seen.add
-    while stack:
-        for node in stack.pop().edges:
-            if node is None:
-                continue
-            if node in seen:
-                shared[node] = shared.get(node, 0) + 1
-            else:
-                add(node)
-                if node.edges:
-                    stack.append(node)
-    return shared
-
-
-def _leading_nodes(roots, wanted):
-    """The nodes on paths to a wanted node, those among them where all paths end, and which of them get more than one gradient.
-
-    Where every path ends at a wanted node, as with the gradients of all parameters, everything leads: that is found out in the
-    walk that counts, and the first two are None.
-    """
-    seen, shared = set(roots), {}
-    stack = list(seen)
-    add = seen.add
-    while stack:
-        node = stack.pop()
-        end = node not in wanted
+def _awaited(roots, wanted=None):
+    """How many gradients more than one each node waits for; None where some path ends elsewhere than at a wanted node."""
+    more = dict.fromkeys(roots, 0)
+    nodes = list(more)
+    add = nodes.append
+    for node in nodes:                                   # the list grows meanwhile
         for edge in node.edges:
             if edge is None:
                 continue
-            end = False
-            if edge in seen:
-                shared[edge] = shared.get(edge, 0) + 1
+            if edge in more:
+                more[edge] += 1
             else:
-                add(edge)
-                if edge.edges or edge not in wanted:     # a wanted leaf needs no look of its own
-                    stack.append(edge)
-        if end:
-            return _some_leading(roots, wanted)
-    return None, None, shared
+                more[edge] = 0
+                if edge.edges:
+                    add(edge)
+                elif wanted is not None and edge not in wanted:
+                    return None
+    return more
 
 
 def _some_leading(roots, wanted):
-    """`_leading_nodes` where some paths end elsewhere."""
+    """The nodes on paths to a wanted node, those among them where all paths end, and what `_awaited` gives for them."""
     leads, order, seen = {}, [], set(roots)
     stack = [(node, iter(node.edges)) for node in dict.fromkeys(roots)]
     while stack:                                         # post-order: a node's edges are decided before it
@@ -126,7 +101,7 @@ def _start(roots, grads, shared, pending, waiting, create_graph):
     for node, grad in zip(roots, grads):
         given[node] = grad if node not in given else _sum(given.pop(node), grad, create_graph)
     for node, grad in given.items():
-        if node in shared:
+        if shared.get(node):
             shared[node] -= 1                            # its own gradient has come
             pending[node] = grad
         else:
@@ -167,9 +142,11 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
         return found
     else:
         if wanted is None:
-            shared = _shared_nodes(roots)
-        else:
-            leading, ends, shared = _leading_nodes(roots, wanted)
+            shared = _awaited(roots)
+        else:                                            # mostly the gradients of all parameters, to which everything leads
+            shared = _awaited(roots, wanted)
+            if shared is None:
+                leading, ends, shared = _some_leading(roots, wanted)
         node, grad = _start(roots, grads, shared, pending, waiting, create_graph)
     roots = grads = None
     state = modes.__dict__                               # this thread's; as a dict it costs a third of attribute access
@@ -227,8 +204,8 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                     held = None
                     continue
                 if shared is None and node is not None:  # the second way on from here
-                    shared = _shared_nodes((here,))
-                    if node in shared:
+                    shared = _awaited((here,))
+                    if shared[node]:
                         shared[node] -= 1
                         if grad is not None:
                             pending[node] = grad
