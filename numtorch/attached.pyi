@@ -89,8 +89,8 @@ class Attached:
         """input shifted left by other bits, elementwise: input * 2**other."""
     def __lt__(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
         """input < other, elementwise; no comparison with NaN holds."""
-    def __matmul__(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """The matrix product, with NumPy's rules: vectors are rows or columns, and batch dimensions broadcast."""
+    def __matmul__(self, other: _Operand) -> Tensor:
+        """`self @ other`. What is no tensor is asked for its own @: an array's gives the tensor of NumPy's product, as in PyTorch."""
     def __mod__(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
         """input - other * floor(input / other), elementwise: the remainder with the sign of the divisor, as Python's %."""
     def __mul__(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:

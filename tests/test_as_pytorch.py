@@ -67,6 +67,9 @@ VALUES = {
                                             t.prod(t.tensor([300.0, 300.0], dtype=t.float16), 0, out=t.empty(())).item()], [2, 1.00048828125, 90000.0]),
     "frequencies": (lambda t: [t.fft.fftfreq(0).tolist(), t.fft.rfftfreq(5, out=t.empty(0, dtype=t.float64)).tolist()], [[], [0.0, 0.2, 0.4]]),
     "power_0_of_infinity": (lambda t: t.matrix_power(t.tensor([[1.0, INF], [2.0, NAN]]), 0), [[1.0, 0.0], [0.0, 1.0]]),
+    "quotients_rounded_down": (lambda t: t.tensor([1.0, 1.0, -1.0, 6.0, 5.0, 0.0, -7.0, INF, 1.0], dtype=t.float64) // t.tensor([0.1, -INF, INF, 0.1, 0.2, 3.0, 2.0, 2.0, 0.0], dtype=t.float64),
+                               pytest.approx([9.0, -1.0, -1.0, 59.0, 24.0, 0.0, -4.0, NAN, INF], nan_ok=True)),
+    "times_an_array": (lambda t: [type(t.ones(2, 2) @ np.ones(2)) is t.Tensor, (t.ones(2, 2) @ np.ones(2)).dtype == t.float64, t.ones(2, 2).__matmul__(3) is NotImplemented], [True, True, True]),
     "set_submodule": (lambda t: str(_with_submodule(t)), "Sequential(\n  (0): ReLU()\n)"),
 }
 
@@ -139,6 +142,11 @@ ERRORS = {
     "no_generator": (lambda t: t.rand(2, generator=5), TypeError, ""),
     "integer_data": (lambda t: setattr(t.ones(2, requires_grad=True), "data", t.ones(2).long()), RuntimeError, "data set to a tensor that requires gradients must be floating point or complex dtype"),
     "slopes_of_one": (lambda t: t.gradient(t.ones(1)), RuntimeError, "each dimension size to be at least edge_order+1"),
+    "array_times_a_tensor": (lambda t: np.ones((2, 2)) @ t.ones(2, 2), TypeError, "unsupported operand type(s) for @: 'numpy.ndarray' and 'Tensor'"),
+    "gradient_times_an_array": (lambda t: t.ones(2, 2, requires_grad=True) @ np.ones(2), RuntimeError, "Can't call numpy() on Tensor that requires grad"),
+    "solve_for_a_number": (lambda t: t.linalg.solve(t.eye(2), t.tensor(1.0)), RuntimeError, "The input tensor B must have at least 2 dimensions"),
+    "cholesky_of_nan": (lambda t: t.linalg.cholesky(t.tensor([[1.0, NAN], [NAN, 1.0]])), RuntimeError, "not positive-definite"),
+    "odds_of_nan": (lambda t: t.nn.functional.binary_cross_entropy(t.tensor([NAN]), t.ones(1)), RuntimeError, "all elements of input should be between 0 and 1"),
     "gain": (lambda t: t.nn.init.calculate_gain("leaky_relu", "a"), ValueError, "negative_slope a not a valid number"),
     "assigned": (lambda t: setattr(t.nn.Linear(1, 1), "weight", t.ones(1, 1)), TypeError, "cannot assign 'torch.FloatTensor' as parameter 'weight'"),
 }

@@ -6,6 +6,7 @@ from ..ops.arithmetic import div, mul
 from ..ops.bounds import clamp_low
 from ..ops.comparison import eq
 from ..ops.copy import to_dtype
+from ..ops.elementary import sqrt
 from ..ops.loss import legacy_reduction, reduced
 from ..ops.op import layout_of, result_type
 from ..ops.query import broadcast_tensors
@@ -125,6 +126,12 @@ def margin_ranking_loss(input1, input2, target, margin: float = 0, size_average=
     return reduced(clamp_low(mul(target, input2 - input1) + margin, 0), legacy_reduction(size_average, reduce, reduction))
 
 
+def _cosine(x1, x2):
+    """The cosine as the loss has it: 1e-12 is added to the squares of both lengths, so that a zero vector has a finite slope."""
+    lengths = mul(reduce.sum(mul(x1, x1), -1) + 1e-12, reduce.sum(mul(x2, x2), -1) + 1e-12)
+    return div(reduce.sum(mul(x1, x2), -1), sqrt(lengths))
+
+
 def cosine_embedding_loss(input1, input2, target, margin: float = 0, size_average=None, reduce=None,
                           reduction: str = "mean") -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1, with the cosine of input1 and input2.
@@ -154,7 +161,7 @@ def cosine_embedding_loss(input1, input2, target, margin: float = 0, size_averag
     if not layout_of("cosine_embedding_loss", input1, "input1").ndim == input2.layout.ndim == target.layout.ndim + 1:
         raise RuntimeError(f"{target.layout.ndim}D target tensor expects {target.layout.ndim + 1}D input tensors, but found inputs "
                            f"with sizes {list(input1.layout.shape)} and {list(input2.layout.shape)}.")
-    similarity = cosine_similarity(input1, input2, dim=-1)
+    similarity = _cosine(input1, input2)
     terms = mul(to_dtype(eq(target, 1), input1.layout.dtype), 1 - similarity)
     terms = terms + mul(to_dtype(eq(target, -1), input1.layout.dtype), clamp_low(similarity - margin, 0))
     return reduced(terms, legacy_reduction(size_average, reduce, reduction))

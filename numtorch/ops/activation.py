@@ -78,7 +78,7 @@ def prelu(x, weight):
 
 @prelu.derivative
 def _(grad, x, weight):
-    return where(x > 0, grad, grad * weight), where(x > 0, 0, grad * x)
+    return grad * where(x > 0, 1, weight), grad * where(x > 0, 0, x)
 
 
 @pointwise(kind="float", cost=6, methods=False, refuses=FLOATS)
@@ -98,7 +98,7 @@ def elu(x, *, alpha=1.0):
 
 @elu.derivative
 def _(grad, x, alpha):
-    return where(x > 0, grad, grad * alpha * exp(x))
+    return where(x > 0, grad, grad * alpha * exp(where(x < 0, x, 0)))      # nothing that overflows, and no bend at 0, as in PyTorch
 
 
 @pointwise(kind="float", cost=6, methods=False, refuses=FLOATS)
@@ -113,7 +113,7 @@ def celu(x, *, alpha=1.0):
 
 @celu.derivative
 def _(grad, x, alpha):
-    return where(x > 0, grad, grad * exp(x / alpha))
+    return where(x > 0, grad, grad * exp(where(x < 0, x, 0) / alpha))
 
 
 @pointwise(kind="float", cost=6, methods=False, refuses=FLOATS)
@@ -132,7 +132,7 @@ def selu(x):
 
 @selu.derivative
 def _(grad, x):
-    return grad * SELU_SCALE * where(x > 0, 1, SELU_ALPHA * exp(x))
+    return grad * SELU_SCALE * where(x > 0, 1, SELU_ALPHA * exp(where(x < 0, x, 0)))
 
 
 @pointwise(kind="float", cost=10, methods=False, refuses=FLOATS)
@@ -265,7 +265,7 @@ def hardtanh(x, *, min_val=-1.0, max_val=1.0):
 
 @hardtanh.derivative
 def _(grad, x, min_val, max_val):
-    return where((x > min_val) & (x < max_val), grad, 0)
+    return where((x <= min_val) | (x >= max_val), 0, grad)
 
 
 @pointwise(kind="float", methods=False, refuses=FLOATS)
@@ -299,7 +299,7 @@ def hardswish(x):
 
 @hardswish.derivative
 def _(grad, x):
-    return where(x <= -3, 0, where(x >= 3, grad, grad * (x / 3 + 0.5)))
+    return grad * where(x <= -3, 0, where(x >= 3, 1, x / 3 + 0.5))
 
 
 @pointwise(kind="float", methods=False, refuses=UNORDERED)

@@ -223,15 +223,19 @@ def floor_divide(x, y):
 
 @floor_divide.overload("float")
 def _(x, y):
-    return floor_(x / y)
+    part = fmod_(x, y)                                   # x / y rounded first would make 1 // 0.1 ten: it is nine, as in Python
+    whole = (x - part) / y
+    whole = where((part != 0) & ((part < 0) != (y < 0)), whole - 1, whole)
+    down = floor_(whole)
+    return where(y == 0, x / y, where(whole == 0, copysign_(0, x / y), where(whole - down > 0.5, down + 1, down)))
 
 
-floor_, trunc_ = vectormath.floor, vectormath.trunc
+floor_, trunc_, copysign_ = vectormath.floor, vectormath.trunc, vectormath.copysign
 
 
 @floor_divide.derivative
 def _(grad):
-    return grad * 0, grad * 0
+    return 0, 0
 
 
 @pointwise(methods=False, refuses=REAL_NUMBERS, divisor="y")
@@ -247,7 +251,7 @@ def _(x, y):
 
 @trunc_divide.derivative
 def _(grad):
-    return grad * 0, grad * 0
+    return 0, 0
 
 
 @pointwise(cost=2, refuses=REAL_NUMBERS, divisor="y")
@@ -347,7 +351,7 @@ def _(x):
 
 @sign.derivative
 def _(grad):
-    return grad * 0
+    return 0
 
 
 @pointwise
@@ -375,7 +379,7 @@ def _(x):
 
 @sgn.derivative
 def _(grad, x, out):
-    return where(x == 0, 0, (grad - out * real_part(grad * conj(out))) / abs(x))
+    return where(x == 0, 0, (grad - out * real_part(grad * conj(out))) / abs(where(x == 0, 1, x)))
 
 
 @pointwise(refuses=FLOATS_AND_COMPLEX)

@@ -249,6 +249,9 @@ def i1(x):
     """
 
 
+TINY = 1e-30                                             # whose reciprocal is finite, in float32 too
+
+
 @i0.derivative
 def _(grad, x):
     return grad * i1(x)
@@ -256,17 +259,17 @@ def _(grad, x):
 
 @i1.derivative
 def _(grad, x, out):
-    return grad * where(x == 0, 0.5, i0(x) - out / where(x == 0, 1, x))
+    return grad * where(abs(x) < TINY, 0.5, i0(x) - out / where(abs(x) < TINY, 1, x))
 
 
 @i0e.derivative
 def _(grad, x, out):
-    return grad * (i1e(x) - where(x < 0, -out, out))
+    return grad * (i1e(x) - where(x == 0, 0, where(x < 0, -out, out)))
 
 
 @i1e.derivative
 def _(grad, x, out):
-    return grad * where(x == 0, 0.5, i0e(x) - out * (where(x < 0, -1, 1) + 1 / where(x == 0, 1, x)))
+    return grad * where(abs(x) < TINY, 0.5, i0e(x) - out * (where(x < 0, -1, 1) + 1 / where(abs(x) < TINY, 1, x)))
 
 
 # ---------------------------------------------------------------- K

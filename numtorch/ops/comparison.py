@@ -31,6 +31,12 @@ def ne(x, y):
     return x != y
 
 
+@pointwise(kind="comparison", methods=False)
+def coincides(x, y):
+    """Whether x == y or both are NaN, elementwise."""
+    return (x == y) | ((x != x) & (y != y))
+
+
 @pointwise(kind="comparison", refuses=UNORDERED)
 def lt(x, y):
     """x < y, elementwise; no comparison with NaN holds.

@@ -463,8 +463,13 @@ def chain_matmul(*matrices, out=None) -> Tensor:
     return result if out is None else registry["into"].function(out, result)
 
 
-def _rmatmul(self, other) -> Tensor:
-    return matmul(other, self)
+def _product(self, other) -> Tensor:
+    """`self @ other`. What is no tensor is asked for its own @: an array's gives the tensor of NumPy's product, as in PyTorch."""
+    return _matmul(self, other) if isinstance(other, Tensor) else NotImplemented
 
 
-Tensor.__matmul__, Tensor.__rmatmul__ = matmul, _rmatmul
+def _reflected_product(self, other) -> Tensor:
+    return _matmul(other, self) if isinstance(other, Tensor) else NotImplemented
+
+
+Tensor.__matmul__, Tensor.__rmatmul__ = _product, _reflected_product

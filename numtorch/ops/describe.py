@@ -116,8 +116,6 @@ def _written(expression, names, level=0):
     if id(expression) in names:
         return names[id(expression)]
     name, args = expression.op.name, expression.args
-    if name == "mul" and type(args[1]) is int and args[1] == 0:
-        return "0"                                       # `grad * 0`, zeros of its shape
     if name == "neg":
         text, binds = "-" + _written(args[0], names, 7), 6
     elif name in _INFIX:

@@ -481,4 +481,4 @@ def copysign(x, y):
 
 @copysign.derivative
 def _(grad, x, out):
-    return grad * copysign(1, out) * copysign(1, x), grad * 0
+    return where(x == 0, 0, grad * copysign(1, out) * copysign(1, x)), 0

@@ -56,6 +56,15 @@ def _gaps(values):
 
 
 # ---------------------------------------------------------------- Cholesky
+def _cholesky(array):
+    """NumPy's factor, which it gives of NaN too."""
+    factor = lapack.run("cholesky", np.linalg.cholesky, array)
+    if np.isnan(np.diagonal(factor, 0, -2, -1)).any():
+        raise lapack.LinAlgError("linalg.cholesky: The factorization could not be completed because the input is not "
+                                 "positive-definite.")
+    return factor
+
+
 def cholesky(A, *, upper: bool = False, out=None) -> Tensor:
     """The lower triangular L with A = L L^H, of Hermitian positive-definite matrices.
 
@@ -77,7 +86,7 @@ def cholesky(A, *, upper: bool = False, out=None) -> Tensor:
     source = lapack.array(A)
     if upper:
         source = np.conj(np.swapaxes(source, -1, -2))
-    result, = lapack.tensors([lapack.run("cholesky", np.linalg.cholesky, source)], A.layout.dtype)
+    result, = lapack.tensors([_cholesky(source)], A.layout.dtype)
     result, = _record("linalg_cholesky", A, [result], _cholesky_vjp)
     return into(out, result.mH if upper else result)
 
@@ -119,8 +128,8 @@ def _first_minor(matrix):
     """The order of the first leading minor that is not positive definite, by halving; 0 where all are."""
     def factorises(order):
         try:
-            np.linalg.cholesky(matrix[:order, :order])
-        except np.linalg.LinAlgError:
+            _cholesky(matrix[:order, :order])
+        except lapack.LinAlgError:
             return False
         return True
     if factorises(len(matrix)):

@@ -46,9 +46,11 @@ def matrices(name, x, square=False):
 
 
 def right_hand_side(name, A, B):
-    """Check that B is a tensor of A's dtype. Raises TypeError and RuntimeError."""
+    """Check that B is a tensor of A's dtype with dimensions. Raises TypeError and RuntimeError."""
     if not isinstance(B, Tensor):
         raise not_a_tensor(f"linalg_{name}", B, "B", 2)
+    if not B.layout.ndim:
+        raise RuntimeError(f"linalg.{name}: The input tensor B must have at least 2 dimensions.")
     if B.layout.dtype is not A.layout.dtype:
         raise RuntimeError(f"linalg.{name}: Expected A and B to have the same dtype, but found A of type {A.layout.dtype.title} "
                            f"and B of type {B.layout.dtype.title} instead")

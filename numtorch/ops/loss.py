@@ -51,7 +51,7 @@ def smooth_absolute_error(x, y, *, beta=1.0):
 
 @smooth_absolute_error.derivative
 def _(grad, x, y, beta):
-    slope = grad * where(abs(x - y) < beta, (x - y) / beta, sign(x - y))
+    slope = grad * where(abs(x - y) >= beta, sign(x - y), (x - y) / beta)       # NaN goes the second way, and stays
     return slope, -slope
 
 
@@ -63,7 +63,7 @@ def huber_error(x, y, *, delta=1.0):
 
 @huber_error.derivative
 def _(grad, x, y, delta):
-    slope = grad * where(abs(x - y) < delta, x - y, delta * sign(x - y))
+    slope = grad * where(abs(x - y) >= delta, delta * sign(x - y), x - y)
     return slope, -slope
 
 
@@ -75,8 +75,19 @@ def binary_cross_entropy_terms(p, y):
 
 @binary_cross_entropy_terms.derivative
 def _(grad, p, y):
-    spread = p * (1 - p)
-    return grad * (p - y) / where(spread > 1e-12, spread, 1e-12), grad * (clamp_low(log1p(-p), -100) - clamp_low(log(p), -100))
+    return grad * binary_cross_entropy_slope(p, y), grad * (log1p(-p) - log(p))
+
+
+@pointwise(kind="float", cost=4, methods=False, refuses=UNORDERED)
+def binary_cross_entropy_slope(p, y):
+    """(p - y) / (p (1 - p)), with the divisor held above 1e-12, which keeps the slope of certain and wrong ones finite."""
+    return (p - y) / where(p * (1 - p) > 1e-12, p * (1 - p), 1e-12)
+
+
+@binary_cross_entropy_slope.derivative
+def _(grad, p, y):
+    spread = (p + 1e-12) * (1 - p + 1e-12)               # PyTorch's double backward: held apart from 0, not clamped
+    return (grad * (p * p - 2 * p * y + y) / (spread * spread), -grad / where(p * (1 - p) > 1e-12, p * (1 - p), 1e-12))
 
 
 @pointwise(kind="float", cost=12, methods=False, refuses=UNORDERED)
@@ -175,9 +186,9 @@ def binary_cross_entropy(input, target, weight=None, reduction: str = "mean") ->
     if layout_of("binary_cross_entropy", input).shape != layout_of("binary_cross_entropy", target, "target", 2).shape:
         raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
                          f"Please ensure they have the same size.")
-    if input.layout.numel and (input.min().item() < 0 or input.max().item() > 1):
+    if input.layout.numel and not (input.min().item() >= 0 and input.max().item() <= 1):      # NaN is outside, too
         raise RuntimeError("all elements of input should be between 0 and 1")
-    if target.layout.numel and (target.min().item() < 0 or target.max().item() > 1):
+    if target.layout.numel and not (target.min().item() >= 0 and target.max().item() <= 1):
         raise RuntimeError("all elements of target should be between 0 and 1")
     return reduced_terms(binary_cross_entropy_terms, input, target, reduction, weight)
 

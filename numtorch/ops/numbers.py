@@ -1,10 +1,12 @@
 """Elementwise records of real numbers: logarithms of sums and odds, units of angles, what is infinite, integers' divisors."""
 from __future__ import annotations
 
+import math
+
 from ..dtypes import finfo
 from ..kernels import vectormath
 from ..tensor import Tensor
-from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, UNORDERED, conj, where
+from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, UNORDERED, abs, conj, where
 from .bounds import clamp_high, clamp_low, maximum
 from .copy import contiguous
 from .elementary import LN2, PI, cos, exp, exp2, log, log1p, sin, sqrt
@@ -14,6 +16,7 @@ from .pointwise import pointwise
 from .resize import into
 
 floor_ = vectormath.floor
+NAN = math.nan
 
 
 # ---------------------------------------------------------------- logarithms
@@ -75,7 +78,7 @@ def xlogy(x, y):
 
 @xlogy.derivative
 def _(grad, x, y):
-    return grad * where(x == 0, 0, log(y)), grad * x / y
+    return grad * log(where((x == 0) & (y <= 0), 1, y)), grad * x / y
 
 
 @pointwise(kind="float", cost=8, refuses=UNORDERED, methods=False)
@@ -86,7 +89,7 @@ def logit_of(x):
 
 @logit_of.derivative
 def _(grad, x):
-    return grad / (x * (1 - x))
+    return grad / where(x * (1 - x) < 0, NAN, x * (1 - x))
 
 
 @method
@@ -177,8 +180,11 @@ def sinc(x):
 
 @sinc.derivative
 def _(grad, x):
-    angle = PI * where(x == 0, 1, x)
-    return grad * conj(where(x == 0, 0, (cos(angle) * angle - sin(angle)) / (angle * where(x == 0, 1, x))))
+    near = abs(x) < abs(x - x + 0.25)                    # there the two terms cancel. A bare 0.25 would be complex, like x
+    small, angle = PI * where(near, x, 0), PI * where(near, 1, x)
+    s = small * small
+    series = -small / 3 * (1 - s / 10 * (1 - s / 28 * (1 - s / 54 * (1 - s / 88 * (1 - s / 130 * (1 - s / 180))))))
+    return grad * conj(PI * where(near, series, (cos(angle) * angle - sin(angle)) / (angle * angle)))
 
 
 # ---------------------------------------------------------------- steps and replacements
@@ -196,7 +202,7 @@ def heaviside(x, values):
 
 @heaviside.derivative
 def _(grad):
-    return grad * 0, grad * 0
+    return 0, 0
 
 
 @pointwise(methods=False, refuses={"bool": "", "integer": "", "complex": ""})

@@ -41,7 +41,7 @@ def _(grad, x, exponent, out):
     lower = where(exponent == 0, 1, exponent - 1)        # not -1: the second derivative at x = 0 would be 0 * inf
     by_base = where(exponent == 0, 0, grad * conj(exponent * pow_of(x, lower)))
     at_zero = (x == 0) & ((out == 0) | (exponent == 0))  # it is >= 0 there, without an order that complex numbers lack
-    by_exponent = where(at_zero, 0, grad * conj(out * log(x)))
+    by_exponent = grad * conj(out * log(where(at_zero, 1, x)))
     return by_base, by_exponent
 
 

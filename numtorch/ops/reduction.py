@@ -163,12 +163,27 @@ def _prod_vjp(node, grad):
     x, = node.tensors()
     plan = node.constants[1]
     is_zero = comparison.eq(x, 0)
+    if modes.grad and x.node is not None and is_zero.any():
+        return (_typed(node, _spread(node, grad) * arithmetic.conj(_others(x, plan.axes))),)
     others = arithmetic.where(is_zero, 1, x)
     product = reshape(prod_all(others, plan.axes), plan.kept_shape)
     zeros = reshape(count_zeros(x, plan.axes), plan.kept_shape)
     by_division = product / others
     alone = arithmetic.where(comparison.logical_and(is_zero, comparison.eq(zeros, 1)), product, 0)
     return (_typed(node, _spread(node, grad) * arithmetic.conj(arithmetic.where(comparison.eq(zeros, 0), by_division, alone))),)
+
+
+def _others(x, axes):
+    """The product of all the others, from running products of both sides: their gradients know what a 0 hides."""
+    order = [d for d in range(x.layout.ndim) if d not in axes] + list(axes)
+    moved = x.permute(order)
+    rows = moved.reshape(*moved.layout.shape[:x.layout.ndim - len(axes)], -1)
+    count, one = rows.layout.shape[-1], rows.new_ones((*rows.layout.shape[:-1], 1))
+    before = rows.narrow(-1, 0, count - 1).cumprod(-1)
+    behind = rows.narrow(-1, 1, count - 1).flip(-1).cumprod(-1).flip(-1)
+    cat = registry["cat"].function
+    found = cat([one, before], -1) * cat([behind, one], -1)
+    return found.reshape(moved.layout.shape).permute([order.index(d) for d in range(x.layout.ndim)])
 
 
 def prod_all(x, axes):
@@ -180,11 +195,11 @@ def count_zeros(x, axes):
 
 
 def _extreme_vjp(node, grad):
-    """Shared evenly among the elements that reach the extreme."""
+    """Shared evenly among the elements that reach the extreme, or that are NaN where it is."""
     x, = node.tensors()
     result, = node.result_tensors()
     layout, plan, _ = node.constants
-    hits = to_dtype(comparison.eq(x, reshape(result, plan.kept_shape).detach()), layout.dtype)
+    hits = to_dtype(comparison.coincides(x, reshape(result, plan.kept_shape).detach()), layout.dtype)
     share = hits / reshape(SUM.run(hits, plan.axes), plan.kept_shape)
     return (_spread(node, grad) * share,)
 

@@ -12,7 +12,7 @@ from ..tensor import Tensor
 from . import lapack
 from .complexparts import complex as complex_of
 from .complexparts import imag
-from .creation import eye
+from .creation import eye, zeros_like
 from .elementary import log
 from .op import method
 from .operators import where
@@ -132,11 +132,41 @@ def _det_vjp(node, grad):
     (a,), (value,) = node.tensors(), node.result_tensors()
     if bool((value.detach() != 0).all()):
         return ((grad * value.conj()).unsqueeze(-1).unsqueeze(-1) * inv(a).mH,)
-    u, s, vh = lapack.svd("det", a)                       # the cofactors, which exist where no inverse does
+    return (grad.unsqueeze(-1).unsqueeze(-1) * _cofactors(a),)
+
+
+def _cofactors(a):
+    """The conjugates of the gradient of det, which exist where no inverse does: by singular values and vectors."""
+    u, s, vh = lapack.svd("det", a)
     n = s.layout.shape[-1]
     others = where(eye(n, dtype=bool_), 1.0, s.unsqueeze(-2)).prod(-1)
-    cofactors = (u * others.unsqueeze(-2)) @ vh
-    return ((grad * det(u) * det(vh)).unsqueeze(-1).unsqueeze(-1) * cofactors,)
+    result = (det(u) * det(vh)).unsqueeze(-1).unsqueeze(-1) * ((u * others.unsqueeze(-2)) @ vh)
+    if recording(a):
+        result.node = GraphNode("linalg_cofactors", (a.node,), (a,), _cofactors_vjp, (u, s, vh))
+    return result
+
+
+def _cofactors_vjp(node, grad):
+    """det's second derivative at U S V^H, in the basis of the singular vectors: with P[i, j] the product of all singular values but
+    i and j, that of diagonal elements i and j is P[i, j], that of elements [i, j] and [j, i] is -P[i, j]; all others are 0."""
+    u, s, vh = node.constants
+    n = s.layout.shape[-1]
+    one = eye(n, dtype=bool_)
+    pairs = where(one, 0.0, where(one.unsqueeze(-2) | one.unsqueeze(-3), 1.0, s.unsqueeze(-2).unsqueeze(-2)).prod(-1))
+    inner = u.mH @ grad @ vh.mH
+    diagonal = pairs.to(inner.dtype) @ inner.diagonal(0, -2, -1).unsqueeze(-1)
+    found = where(one, diagonal, -pairs * inner.mT).conj()
+    result = (det(u) * det(vh)).unsqueeze(-1).unsqueeze(-1) * (u @ found @ vh)
+    a, = node.tensors()
+    if recording(a):                                     # which is constant as far as the tape knows
+        end = zeros_like(result)
+        end.node = GraphNode("linalg_cofactors", (a.node,), (), _no_further)
+        result = result + end
+    return (result,)
+
+
+def _no_further(node, grad):
+    raise NotImplementedError("linalg.det: derivatives of singular matrices are there up to the second")
 
 
 def slogdet(A, *, out=None) -> Slogdet:

@@ -129,7 +129,8 @@ class PointwiseNode(Node):
             values[op.parameters[index]] = tensor
         if recipe.saves_out:
             values["out"] = rebuild_result(self.saved[-1], self)
-        return self._arrange([g if isinstance(g, Tensor) else grad * 0 + g for g in evaluate(recipe.expressions, values)])
+        return self._arrange([g if isinstance(g, Tensor) else grad.new_full(grad.layout.shape, g)
+                              for g in evaluate(recipe.expressions, values)])
 
 
 def _fit(grad, shape, dtype):

@@ -1,0 +1,97 @@
+"""First and second derivatives where formulas change or lose their digits: zeros, ties, bounds, saturation, infinities and NaN.
+
+Each row is run here, and in PyTorch where it is installed.
+"""
+import numpy as np
+import pytest
+
+import numtorch
+
+try:
+    import torch as pytorch
+except ImportError:
+    pytorch = None
+
+BOTH = [numtorch] + ([pytorch] if pytorch is not None else [])
+INF, NAN = float("inf"), float("nan")
+
+
+def both(function, *points, first, second=None, only=BOTH):
+    """A function of the library and a tensor, where its sum is differentiated, and what that gives once and twice."""
+    return function, points, first, second, only
+
+
+ROWS = {
+    # bends and bounds
+    "elu": both(lambda t, x: t.nn.functional.elu(x), 0.0, 800.0, -1.0, first=[1, 1, np.exp(-1)], second=[0, 0, np.exp(-1)]),
+    "celu": both(lambda t, x: t.nn.functional.celu(x, 0.5), 0.0, 800.0, -1.0, first=[1, 1, np.exp(-2)], second=[0, 0, 2 * np.exp(-2)]),
+    "selu": both(lambda t, x: t.nn.functional.selu(x), 0.0, 800.0, first=[1.7580993408473766, 1.0507009873554805], second=[0, 0]),
+    "hardtanh": both(lambda t, x: t.nn.functional.hardtanh(x), -1.0, 0.5, 1.0, NAN, first=[0, 1, 0, 1]),
+    "hardswish": both(lambda t, x: t.nn.functional.hardswish(x), 2.0, 4.0, INF, first=[7 / 6, 1, 1], second=[1 / 3, 0, 0]),
+    "huber_loss": both(lambda t, x: t.nn.functional.huber_loss(x, t.zeros_like(x), reduction="sum"), 0.5, 1.0, NAN, first=[0.5, 1, NAN]),
+    "smooth_l1_loss": both(lambda t, x: t.nn.functional.smooth_l1_loss(x, t.zeros_like(x), reduction="sum"), 0.5, 1.0, NAN, first=[0.5, 1, NAN]),
+    # zeros
+    "prod": both(lambda t, x: x.prod(), 2.0, 0.0, 3.0, first=[0, 6, 0], second=[3, 5, 2]),
+    "prod_of_two_zeros": both(lambda t, x: x.reshape(2, 2).prod(1), 0.0, 0.0, 3.0, 0.0, first=[0, 0, 0, 3], second=[1, 1, 1, 1]),
+    "cumprod": both(lambda t, x: x.cumprod(0), 0.0, 0.0, 3.0, first=[1, 0, 0], second=[4, 4, 0]),
+    "det_of_rank_2": both(lambda t, x: t.det(x.reshape(3, 3)), 1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, first=[0, 0, 0, 0, 0, 0, 0, 0, 2], second=[2, 0, -2, 0, 1, -1, -2, -1, 3]),
+    "det_of_rank_0": both(lambda t, x: t.det(x.reshape(2, 2)), 0.0, 0.0, 0.0, 0.0, first=[0, 0, 0, 0], second=[1, -1, -1, 1], only=BOTH[:1]),
+    "lp_pool1d": both(lambda t, x: t.nn.functional.lp_pool1d(x[None], 2, 2), 0.0, 0.0, 3.0, 4.0, first=[0, 0, 0.6, 0.8]),
+    "cosine_embedding_loss": both(lambda t, x: t.nn.functional.cosine_embedding_loss(x[None], t.ones_like(x)[None], t.ones(1)), 0.0, 0.0, first=[-1e6 / 2 ** 0.5] * 2),
+    "xlogy": both(lambda t, x: t.xlogy(x, t.full_like(x, 3)), 0.0, 1.0, first=[np.log(3)] * 2),
+    "xlogy_of_0_and_0": both(lambda t, x: t.xlogy(x, x), 0.0, first=[NAN]),
+    "xlog1py": both(lambda t, x: t.special.xlog1py(x, t.full_like(x, 2)), 0.0, 1.0, first=[np.log(3)] * 2),
+    "copysign": both(lambda t, x: t.copysign(x, -t.ones_like(x)), 0.0, 2.0, -2.0, first=[0, -1, 1]),
+    "i0e": both(lambda t, x: t.special.i0e(x), 0.0, first=[0], second=[0.5]),
+    "i1e": both(lambda t, x: t.special.i1e(x), 0.0, 1e-310, first=[0.5, 0.5]),
+    "sinc": both(lambda t, x: t.sinc(x), 0.0, 1e-9, 0.2, 0.25, 1.5, first=[0, -np.pi ** 2 * 1e-9 / 3, -0.6323614470684581, -0.7728381398822342, 0.14147106052612918],
+                 second=[-np.pi ** 2 / 3, -np.pi ** 2 / 3, -2.9092946817677033, -2.703060757258859, 1.90576702169169], only=BOTH[:1]),
+    "pow": both(lambda t, x: t.pow(x, t.ones_like(x)), 0.0, 2.0, first=[1, 1], second=[0, 0]),
+    # steps pass nothing on, whatever comes
+    "sign": both(lambda t, x: t.sqrt(t.sign(x)), 0.0, first=[0]),
+    "floor": both(lambda t, x: t.sqrt(t.floor(x)) + x, 0.5, first=[1]),
+    # saturation, infinities, NaN
+    "binary_cross_entropy": both(lambda t, x: t.nn.functional.binary_cross_entropy(x, t.tensor([0.0, 1.0, 1.0, 0.0], dtype=t.float64), reduction="sum"), 0.0, 1.0, 0.0, 1.0,
+                                 first=[0, 0, -1e12, 1e12], second=[0, 0, 1e24, 1e24]),
+    "log_ndtr": both(lambda t, x: t.special.log_ndtr(x), 0.0, 100.0, first=[(2 / np.pi) ** 0.5, 0], second=[-2 / np.pi, 0]),
+    "logit": both(lambda t, x: t.logit(x), 0.5, 0.25, -1.0, first=[4, 16 / 3, NAN]),
+    "max": both(lambda t, x: x.max() + x.max(0)[0], NAN, 1.0, NAN, first=[1.5, 0, 0.5]),
+    "remainder": both(lambda t, x: t.remainder(t.full_like(x, 1), x), 0.1, -INF, first=[-9, 1]),
+}
+
+
+def slope(t, values, x):
+    """The gradient of a sum, with its graph; zeros where there is none."""
+    found, = t.autograd.grad(values.sum(), x, create_graph=True, allow_unused=True) if values.requires_grad else (None,)
+    return t.zeros_like(x) if found is None else found
+
+
+@pytest.mark.parametrize("t", BOTH, ids=lambda t: t.__name__)
+@pytest.mark.parametrize("name", ROWS)
+def test_derivatives(name, t):
+    function, points, first, second, only = ROWS[name]
+    if t not in only:
+        pytest.skip("PyTorch's are not numbers there")
+    x = t.tensor(points, dtype=t.float64, requires_grad=True)
+    once = slope(t, function(t, x), x)
+    np.testing.assert_allclose(once.detach().numpy(), first, rtol=1e-8, atol=1e-12)
+    if second is not None:
+        np.testing.assert_allclose(slope(t, once, x).detach().numpy(), second, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("t", BOTH, ids=lambda t: t.__name__)
+def test_checks_of_what_has_no_gradient(t):
+    """A function that is flat passes, and one that hides its slope does not; other outputs do not stand in the way of one that has it."""
+    x = t.tensor([0.3, 1.6], dtype=t.float64, requires_grad=True)
+    for check in (t.autograd.gradcheck, t.autograd.gradgradcheck):
+        assert check(t.floor, (x,)) and check(lambda x: (x.detach().floor(), x * x), (x,))
+    with pytest.raises(RuntimeError, match="expected to be zero"):
+        t.autograd.gradcheck(lambda x: x.detach() * 2, (x,))
+
+
+def test_third_derivatives_of_a_singular_det_are_refused():
+    x = numtorch.zeros(2, 2, dtype=numtorch.float64, requires_grad=True)
+    once, = numtorch.autograd.grad(x.det(), x, create_graph=True)
+    twice, = numtorch.autograd.grad(once.sum(), x, create_graph=True)
+    with pytest.raises(NotImplementedError, match="up to the second"):
+        twice.sum().backward()
