@@ -1,6 +1,8 @@
 """Random numbers: repeatable whatever the threads, states that can be saved, and the distributions they claim."""
 import copy
 import pickle
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -43,6 +45,23 @@ def test_the_same_seed_gives_the_same_numbers(name):
     before = torch.get_rng_state().tolist()
     assert DRAWS[name](generator=generator).tolist() == results[0][0]
     assert torch.get_rng_state().tolist() == before                             # the default stream did not move
+
+
+class SlowWords(list):
+    def __setitem__(self, place, word):
+        time.sleep(0.01)                                 # lets the other thread run in the middle of a claim
+        super().__setitem__(place, word)
+
+
+def test_threads_share_a_stream_without_drawing_the_same_numbers():
+    generator = torch.Generator()
+    claims = [SlowWords([0, 0]) for _ in range(4)]
+    running = [threading.Thread(target=generator._claim, args=(words, 10)) for words in claims]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    assert sorted(first for _, first in claims) == [0, 10, 20, 30]
 
 
 def test_states():

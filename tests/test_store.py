@@ -91,6 +91,8 @@ def damage_pack(path, how):
     blob = bytearray(open(path, "rb").read())
     if how == "header":
         blob[4] ^= 0xFF
+    elif how == "size":
+        blob[4:12] = b"\xff" * 8
     elif how == "index":
         blob[14] = 0
     elif how == "last blob":
@@ -102,7 +104,7 @@ def damage_pack(path, how):
     open(path, "wb").write(blob)
 
 
-@pytest.mark.parametrize("how", ["header", "index", "last blob", "half", "stub"])
+@pytest.mark.parametrize("how", ["header", "size", "index", "last blob", "half", "stub"])
 def test_damaged_pack_never_gives_a_wrong_kernel(here, how):
     payloads = {key: key.encode() * 200 for key in KEYS}
     for key, payload in payloads.items():
@@ -120,6 +122,32 @@ def test_damaged_pack_never_gives_a_wrong_kernel(here, how):
     assert all(store.load(key) == payloads[key] for key in KEYS), "a damaged pack must not hide a good entry"
     assert store.pack() == len(KEYS)
     assert all(store.load(key) == payloads[key] for key in KEYS)
+
+
+def test_all_packs_are_asked(here):
+    """Two processes that pack at once leave two."""
+    packs = []
+    for key in KEYS[:2]:
+        store.save(key, key.encode())
+        store.pack()
+        pack, = (here / "packs").iterdir()
+        packs.append((pack, pack.read_bytes()))
+        store.clear()
+    for pack, blob in packs:
+        pack.write_bytes(blob)
+    store._opened = None
+    assert [store.load(key) for key in KEYS[:3]] == [KEYS[0].encode(), KEYS[1].encode(), None]
+
+
+def test_an_entry_is_there_whole_or_not_at_all(here, monkeypatch):
+    """It is written beside its place; where it cannot be moved there, nothing is left."""
+    def full(*paths):
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        assert not store.save(KEYS[0], b"code")
+    assert store.load(KEYS[0]) is None and not [n for _, _, names in os.walk(here) for n in names]
 
 
 def test_pack_deleted_by_another_process(here):
