@@ -6,6 +6,7 @@ PyTorch's behaviour.
 from __future__ import annotations
 
 import math
+import random
 import warnings
 
 import numpy as np
@@ -145,6 +146,28 @@ def test_sin_mixed_derivative(torch):
     by_x, = torch.autograd.grad((x * y).sin(), x, create_graph=True)
     by_xy, = torch.autograd.grad(by_x, y)
     close(by_xy, math.cos(2.0) - 2.0 * math.sin(2.0), rtol=1e-9)
+
+
+def linear_graph(torch, seed):
+    """A random graph of sums, with each leaf's share of its result."""
+    choose = random.Random(seed).choice
+    leaves = [torch.zeros(2, requires_grad=True) for _ in range(3)]
+    nodes = list(zip(leaves, np.eye(3, dtype=int)))
+    for _ in range(9):
+        (a, of_a), (b, of_b) = choose(nodes[-5:]), choose(nodes[-5:])
+        nodes.append(choose([(a + b, of_a + of_b), (a - b, of_a - of_b), (a.view(-1) + b, of_a + of_b), (-a, -of_a)]))
+    out, of_out = nodes[-1]
+    for a, of_a in nodes[-4:-1]:
+        out, of_out = out + a, of_out + of_a
+    return leaves, out, of_out
+
+
+def test_gradients_that_several_nodes_hold_are_not_added_to(torch):
+    """One gradient goes to both terms of a sum as it is: what comes to one of them later must not change the other's."""
+    for seed in range(30):
+        leaves, out, shares = linear_graph(torch, seed)
+        out.backward(torch.ones(2))
+        assert [values(x.grad) or [0, 0] for x in leaves] == [[share] * 2 for share in shares], seed
 
 
 # ---------------------------------------------------------------- what backward keeps

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import numtorch as torch
+from numtorch.storage import _HostAllocator
 
 DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "float32", "float64",
           "complex64",
@@ -159,6 +160,23 @@ def test_a_tensor_that_came_back_is_in_the_same_storage():
     assert y.storage is x.storage and y.storage_offset() == 1
     y.add_(1)
     assert x.tolist() == [0, 1, 1, 1] and x._version == y._version == 1
+
+
+def test_tensors_over_one_array_share_their_version():
+    array = np.ones(3, np.float32)
+    y = torch.from_numpy(array) * torch.ones(3, requires_grad=True)
+    torch.from_numpy(array).add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_what_is_freed_is_kept_up_to_a_limit():
+    host = _HostAllocator(limit=1 << 20)
+    blocks = [host.allocate(1 << 18) for _ in range(8)]
+    assert not any(host.bins.values())
+    for kept in (1, 2, 3, 4, 0):                         # the fifth would be too many
+        blocks.pop()
+        assert sum(map(len, host.bins.values())) == kept
 
 
 def test_array_protocol():
