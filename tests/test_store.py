@@ -1,7 +1,9 @@
 """The kernel store: every way a directory of machine code can go wrong, and none of them harms a result."""
 from __future__ import annotations
 
+import io
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -148,6 +150,31 @@ def test_an_entry_is_there_whole_or_not_at_all(here, monkeypatch):
         patch.setattr(os, "replace", full)
         assert not store.save(KEYS[0], b"code")
     assert store.load(KEYS[0]) is None and not [n for _, _, names in os.walk(here) for n in names]
+
+
+def test_clear_takes_what_killed_writers_left(here):
+    store.save(KEYS[0], b"code")
+    place = os.path.dirname(store._object_path(KEYS[0]))
+    open(os.path.join(place, "half.tmp"), "w").close()
+    assert store.clear() == 2 and not os.listdir(place)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("stream, seconds, kept, said", [
+    (Terminal, 1.5, True, "first use; they are kept in"), (Terminal, 1.5, False, "for this process alone, since .* cannot be written"),
+    (Terminal, 0.5, True, ""), (io.StringIO, 1.5, True, "")])
+def test_a_long_wait_is_explained_once_on_a_terminal(monkeypatch, stream, seconds, kept, said):
+    monkeypatch.setattr(sys, "stderr", stream())
+    monkeypatch.setattr(compiler, "statistics", compiler._Statistics())
+    compiler.statistics.seconds = seconds
+    for _ in range(2):
+        compiler._announce(kept)
+    lines = sys.stderr.getvalue().splitlines()
+    assert len(lines) == bool(said) and re.search(said, "".join(lines))
 
 
 def test_pack_deleted_by_another_process(here):

@@ -367,17 +367,18 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
             object_code = machine().target.emit_object(module)
             statistics.compiled += 1
             statistics.seconds += time.perf_counter() - start
-            _announce()
-            store.save(key, object_code)
+            _announce(kept=store.save(key, object_code))
         else:
             statistics.loaded += 1
         kernel = _kernels[key] = _load(function.__name__, symbol, object_code, signature)
         return kernel
 
 
-def _announce():
-    """Say once, on a terminal, that the wait is for the first compilation."""
+def _announce(kept):
+    """Say once, on a terminal, that the wait is for the first compilation, and whether there will be others."""
     if statistics.seconds > 1.0 and not statistics.announced:
         statistics.announced = True
         if sys.stderr is not None and sys.stderr.isatty():
-            print(f"numtorch: compiling kernels on first use; they are kept in {store.directory()}", file=sys.stderr)
+            print(f"numtorch: compiling kernels on first use; they are kept in {store.directory()}" if kept else
+                  f"numtorch: compiling kernels for this process alone, since {store.directory()} cannot be written; "
+                  f"$NUMTORCH_CACHE_DIR names another place", file=sys.stderr)

@@ -133,11 +133,15 @@ def _packs() -> _Packs:
     return _opened
 
 
-def _loose() -> list[str]:
+def _files(where: str, ending: str) -> list[str]:
     found = []
-    for folder, _, names in os.walk(os.path.join(directory(), "objects")):
-        found += [os.path.join(folder, n) for n in names if n.endswith(".ntk")]
+    for folder, _, names in os.walk(os.path.join(directory(), where)):
+        found += [os.path.join(folder, n) for n in names if n.endswith(ending)]
     return sorted(found)
+
+
+def _loose() -> list[str]:
+    return _files("objects", ".ntk")
 
 
 def pack() -> int:
@@ -191,10 +195,10 @@ def info() -> dict:
 
 
 def clear() -> int:
-    """Delete every stored kernel. Returns how many files went."""
+    """Delete every stored kernel, and what writers that were killed left. Returns how many files went."""
     global _opened
     gone = 0
-    for path in [*_loose(), *[p.path for p in _packs().packs]]:
+    for path in [*_loose(), *_files("packs", ".pack"), *_files("", ".tmp")]:
         try:
             os.unlink(path)
             gone += 1
