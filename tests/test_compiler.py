@@ -270,3 +270,21 @@ def test_an_intrinsics_hash_has_what_its_module_takes_from_others(monkeypatch):
     before = binding.module_hash(name)
     monkeypatch.setattr(binding, "_hashes", {"numtorch.kernels.cpu.microkernel": "changed"})
     assert binding.module_hash(name) != before
+
+
+@jit_only
+def test_kernels_may_outlive_their_module():
+    """At the end of a process modules go in any order, and CPython reads a function's definition when that dies: one that had been
+    freed, and was something else by then, ended 2 test processes of 28 by a segmentation fault."""
+    script = """
+        import gc
+        from numtorch.kernels import compiler
+        def store(x, n):
+            x[0] = n
+        call = compiler.compile_kernel(store, ("int64*", "int64")).call
+        compiler.__dict__.clear()
+        gc.collect()
+        others = [bytearray(b"\\xff" * 31) for _ in range(20000)]
+        del call
+    """
+    assert subprocess.run([sys.executable, "-c", textwrap.dedent(script)], timeout=120).returncode == 0

@@ -281,7 +281,8 @@ class _MethodDef(ctypes.Structure):
 _METH_FASTCALL = 0x0080
 _new_function = ctypes.pythonapi.PyCFunction_NewEx
 _new_function.argtypes, _new_function.restype = [ctypes.POINTER(_MethodDef), ctypes.c_void_p, ctypes.c_void_p], ctypes.py_object
-_definitions = []                                        # CPython keeps a pointer to each
+_keep_for_ever = ctypes.pythonapi.Py_IncRef
+_keep_for_ever.argtypes, _keep_for_ever.restype = [ctypes.py_object], None
 
 
 class Kernel:
@@ -314,7 +315,7 @@ def _python_kernel(function, names, compute, signature):
 def _load(name, symbol, object_code, signature):
     native, python = machine().load(object_code, symbol)
     definition = _MethodDef(name.encode(), python, _METH_FASTCALL, None)
-    _definitions.append(definition)
+    _keep_for_ever(definition)                           # CPython reads it when the function dies, which may be after this module
     return Kernel(name, _new_function(ctypes.byref(definition), None, None), native, signature)
 
 
