@@ -49,6 +49,7 @@ MASKS = {
 }
 
 
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("mask", list(MASKS))
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -198,6 +199,14 @@ def test_threads_agree(threads):
         torch.set_num_threads(before)
     for a, b in zip(*results):
         assert torch.equal(a, b)
+
+
+def test_scores_far_above_all_others():
+    """The exponentials are of differences from the largest score: of any other, those of 1000 would be infinite."""
+    value = torch.arange(7.0)[:, None]
+    for key in range(7):
+        seen = attend(torch.full((1, 1), 1000.0), torch.eye(7)[:, key:key + 1], value, scale=1.0)
+        assert seen.item() == key
 
 
 def test_nothing_to_attend_to():

@@ -6,6 +6,7 @@ PyTorch's behaviour.
 from __future__ import annotations
 
 import linecache
+import math
 import re
 import sys
 
@@ -85,6 +86,8 @@ def test_anomaly_finds_nan(torch):
         loss = (x.sqrt() * 0).sum()                      # 0 · inf
         with pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values in its 0th output"):
             loss.backward()
+        with pytest.raises(RuntimeError, match="Function 'MulBackward0' returned nan values in its 1th output"):
+            (leaf(torch, math.inf) * leaf(torch, 1) * 0).backward()
     x.grad = None
     (x.sqrt() * 0).sum().backward()
     assert np.isnan(x.grad[0].item())

@@ -96,6 +96,14 @@ def test_hooks_run_as_soon_as_the_gradient_exists(torch):
     assert order == ["hook b", "backward b", "hook a", "backward a", "hook x"]
 
 
+def test_a_nodes_hook_may_replace_what_it_passes_on(torch):
+    x, w = leaf(torch, 2), leaf(torch, 3)
+    y = x * w
+    y.grad_fn.register_hook(lambda inputs, outputs: tuple(g * 10 for g in inputs))
+    y.backward()
+    assert (values(x.grad), values(w.grad)) == (30, 20)
+
+
 def test_hooks_with_grad(torch):
     x = leaf(torch, 2, 3)
     y = x * 2

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import numtorch as torch
-from numtorch.storage import _HostAllocator
+from numtorch.storage import _foreign, _HostAllocator
 
 DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "float32", "float64",
           "complex64",
@@ -168,6 +168,13 @@ def test_tensors_over_one_array_share_their_version():
     torch.from_numpy(array).add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+def test_arrays_that_are_gone_are_forgotten():
+    arrays = [np.zeros(1) for _ in range(3000)]
+    for array in arrays:
+        torch.from_numpy(array)
+    assert len(_foreign) < 3000
 
 
 def test_what_is_freed_is_kept_up_to_a_limit():
