@@ -128,18 +128,26 @@ def sum_rows(grads, totals, walk):
     for first in range(0, n, BLOCK):
         width = min(int64(BLOCK), n - first)
         total = offset(totals, first)
-        for j in range(width):
-            block[j] = load(grads[first + j])
-        for row in range(1, walk[0]):
-            line = offset(grads, row * n + first)
-            for j in range(width):
-                block[j] += load(line[j])
         if walk[2]:
             for j in range(width):
-                total[j] += block[j]
+                block[j] = total[j]
         else:
             for j in range(width):
-                total[j] = block[j]
+                block[j] = T(0)
+        row = int64(0)
+        while row + 4 <= walk[0]:
+            a = offset(grads, row * n + first)
+            b, c, d = offset(a, n), offset(a, 2 * n), offset(a, 3 * n)
+            for j in range(width):
+                block[j] += (load(a[j]) + load(b[j])) + (load(c[j]) + load(d[j]))
+            row += 4
+        while row < walk[0]:
+            a = offset(grads, row * n + first)
+            for j in range(width):
+                block[j] += load(a[j])
+            row += 1
+        for j in range(width):
+            total[j] = block[j]
 
 
 # ---------------------------------------------------------------- RNN
