@@ -132,7 +132,7 @@ def test_gradcheck_of_several_inputs_and_outputs():
         gradcheck(lambda x, y: (x * y, wrong_cube(y)), (x, y))
     with pytest.raises(ValueError, match="at least one input tensor to require gradient"):
         gradcheck(lambda x: x, numtorch.ones(2))
-    with pytest.raises(RuntimeError, match="no output"):
+    with pytest.raises(RuntimeError, match="Numerical gradient for function expected to be zero"):
         gradcheck(lambda x: x.detach(), checked(2))
 
 

@@ -115,6 +115,21 @@ def test_deep_graphs(build):
     assert cycles() == []
 
 
+@pytest.mark.parametrize("view", [lambda x: x[1:], lambda x: x.split(1), torch.view_as_complex, lambda x: ReturnsAView.apply(x)])
+def test_a_tensor_forgets_views_that_are_gone(view):
+    """Parameters are viewed at each step of a training."""
+    x = torch.ones(4, 2, requires_grad=True)
+    for _ in range(300):
+        view(x)
+    assert len(x._views) < 100
+
+
+class ReturnsAView(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view(-1)
+
+
 def test_deep_graphs_towards_an_input():
     x = leaf(2, 3)
     y = deep_chain(x)

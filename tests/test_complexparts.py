@@ -18,6 +18,7 @@ def test_parts_are_views():
     assert x.real.tolist() == [[1, 1, 1], [1, 1, 1]] and x._version == 3
     pairs = torch.view_as_real(x.t())
     assert pairs.shape == (3, 2, 2) and torch.equal(torch.view_as_complex(pairs), x.t())
+    assert torch.view_as_real(x[1:])._base is x and x[1:].imag._base is x
 
 
 @pytest.mark.parametrize("call, message", [

@@ -44,6 +44,9 @@ class Stream(IterableDataset):
     def __iter__(self):
         return iter(range(5))
 
+    def __len__(self):
+        return 5
+
 
 def test_pytorchs_names():
     from numtorch.utils import data as there
@@ -150,7 +153,8 @@ def test_collate():
     assert isinstance(default_convert({"a": [np.ones(2)]})["a"][0], torch.Tensor)
 
 
-@pytest.mark.parametrize("make", [lambda x, y: TensorDataset(x, y), lambda x, y: Subset(TensorDataset(x, y), list(range(7))),
+@pytest.mark.parametrize("make", [lambda x, y: TensorDataset(x, y),
+                                  lambda x, y: Subset(TensorDataset(x.flip(0), y.flip(0)), list(range(6, -1, -1))),
                                   lambda x, y: list(zip(x, y))])
 def test_loader(make):
     x, y = torch.arange(14.0).reshape(7, 2), torch.arange(7)
@@ -170,6 +174,9 @@ def test_loader_shuffles_anew():
 def test_loader_variants():
     assert [b.tolist() for b in DataLoader(Stream(), batch_size=2)] == [[0, 1], [2, 3], [4]]
     assert list(DataLoader(Stream(), batch_size=None)) == [0, 1, 2, 3, 4]
+    for options in (dict(batch_size=2), dict(batch_size=2, drop_last=True), dict(batch_size=None)):
+        loader = DataLoader(Stream(), **options)
+        assert len(loader) == len(list(loader))
     assert list(DataLoader(Squares(), batch_size=None)) == [0, 1, 4, 9, 16]
     assert list(DataLoader(Squares(), batch_sampler=[[4, 0]], collate_fn=sum)) == [16]
     assert [b.tolist() for b in DataLoader(Squares(), batch_size=2, sampler=[3, 1])] == [[9, 1]]

@@ -138,3 +138,22 @@ def test_a_bad_index_leaves_what_was_there(count):
         with pytest.raises((IndexError, RuntimeError), match=r"index 9 is out of|index out of range"):
             write()
         assert not x.any()
+
+
+WALKS = {                                                # by how the kernel goes through the indices
+    "shared by all rows": lambda x, i: x[:, i], "shared, written": lambda x, i: x.scatter(1, i.expand(3, 3), 1.0),
+    "of each row": lambda x, i: x.gather(1, numtorch.stack([i, i, i])),
+    "with a step": lambda x, i: x.gather(1, numtorch.stack([i, i, i], 1).t()),
+    "with a step, written": lambda x, i: x.scatter(1, numtorch.stack([i, i, i], 1).t(), 1.0),
+    "of a vector, with a step": lambda x, i: x[0].gather(0, numtorch.stack([i, i], 1)[:, 0]),
+    "of rows": lambda x, i: x.t()[i],
+}
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_a_bad_index_is_found_wherever_it_stands(name):
+    for place in range(3):
+        index = [1, 0, 2]
+        index[place] = 9
+        with pytest.raises((IndexError, RuntimeError), match="index 9 is out of bounds"):
+            WALKS[name](numtorch.arange(12.0).reshape(3, 4), numtorch.tensor(index))

@@ -157,18 +157,18 @@ def test_load_errors_say_everything():
     state = net.state_dict()
     state["inner.0.weight"] = torch.zeros(2, 2)
     del state["scale"]
-    state["other"] = torch.zeros(1)
+    state["other"], state["outer.weight"], state["inner.0.scale"] = [torch.zeros(1)] * 3
     with pytest.raises(RuntimeError) as error:
         net.load_state_dict(state)
     assert str(error.value) == (
         'Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: "scale". \n\tUnexpected key(s) in state_dict: '
-        '"other". '
+        '"other", "outer.weight", "inner.0.scale". '
         "\n\tsize mismatch for inner.0.weight: copying a param with shape torch.Size([2, 2]) from checkpoint, the shape in "
         "current model "
         "is torch.Size([4, 3]).")
     del state["inner.0.weight"]
     found = net.load_state_dict(state, strict=False)
-    assert found.missing_keys == ["scale", "inner.0.weight"] and found.unexpected_keys == ["other"]
+    assert found.missing_keys == ["scale", "inner.0.weight"] and found.unexpected_keys == ["other", "outer.weight", "inner.0.scale"]
     with pytest.raises(TypeError, match="dict-like"):
         net.load_state_dict(3)
 
@@ -178,6 +178,9 @@ def test_assign_takes_the_tensors_themselves():
     state = {k: torch.zeros_like(v) for k, v in net.state_dict().items()}
     net.load_state_dict(state, assign=True)
     assert net.weight.data_ptr() == state["weight"].data_ptr() and net.weight.requires_grad
+    net.bias.requires_grad_(False)
+    net.load_state_dict(state, assign=True)
+    assert net.weight.requires_grad and not net.bias.requires_grad
 
 
 def test_extra_state_and_hooks():
@@ -191,9 +194,10 @@ def test_extra_state_and_hooks():
     net, seen = nn.Sequential(Extra()), []
     net.register_load_state_dict_post_hook(lambda module, keys: seen.append(keys))
     net[0].register_load_state_dict_pre_hook(lambda module, state, *rest: seen.append(sorted(state)))
+    net[0].register_load_state_dict_post_hook(lambda module, keys: seen.append("child"))
     assert list(net.state_dict()) == ["0._extra_state"]
     net.load_state_dict(net.state_dict())
-    assert net[0].epoch == 3 and seen == [["0._extra_state"], ([], [])]
+    assert net[0].epoch == 3 and seen == [["0._extra_state"], "child", ([], [])]
 
 
 # ---------------------------------------------------------------- hooks

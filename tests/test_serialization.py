@@ -71,6 +71,12 @@ def test_modules_and_files(tmp_path):
         torch.load(str(path))
     with torch.serialization.safe_globals([nn.Sequential, nn.Linear, nn.ReLU]):
         assert repr(torch.load(path)) == repr(net)
+    assert torch.serialization.get_safe_globals() == []
+    content = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:               # PyTorch maps files into memory: bytes of tensors begin at multiples of 64
+        for entry in archive.infolist():
+            name, extra = struct.unpack_from("<HH", content, entry.header_offset + 26)
+            assert (entry.header_offset + 30 + name + extra) % 64 == 0
 
 
 def test_requires_grad_attributes_and_strides():

@@ -378,7 +378,10 @@ def note_view(source, view, origin=None) -> None:
     """Let writes to a tensor or to this view of it be noticed by the other. `origin` says why the view's own history is not that of
     a view op, if it is not."""
     view._base = base = source if source._base is None else source._base
-    base.__dict__.setdefault("_views", []).append(weakref.ref(view))
+    views = base.__dict__.setdefault("_views", [])
+    if len(views) >= 32 and not len(views) & (len(views) - 1):             # at powers of two, drop the dead
+        views[:] = [v for v in views if v() is not None]
+    views.append(weakref.ref(view))
     if origin is not None:
         view._origin = origin
 
