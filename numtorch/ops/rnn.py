@@ -199,25 +199,26 @@ def _network(kind, rows, sizes, states, params, has_biases, num_layers, dropout,
         _check_network(kind, rows.layout, sizes[0], [None if s is None else s.layout for s in states], weights, directions)
         _remember(key)
     ends, cell_ends = [], []
+    alone = num_layers * directions == 1
     for layer in range(num_layers):
         outputs = []
         for direction in range(directions):
             index = layer * directions + direction
             out, end, cell_end = run_layer(kind, rows, sizes, direction == 1, None if hidden is None else select(hidden, 0, index),
-                                           None if cell is None else select(cell, 0, index), *weights[index])
+                                           None if cell is None else select(cell, 0, index), *weights[index], alone=alone)
             outputs.append(out)
             ends.append(end)
             cell_ends.append(cell_end)
         rows = cat(outputs, 1) if directions == 2 else outputs[0]
         if dropout and train and layer + 1 < num_layers:
             rows = drop(rows, dropout, True)
-    together = _stack_of_one if len(ends) == 1 and len(sizes) > 1 else stack       # the end of a single step is the output itself
+    together = _stack_of_one if alone and len(sizes) > 1 else stack      # the end of a single step is the output itself
     return rows, together(ends), together(cell_ends) if kind == "lstm" else None
 
 
 def _stack_of_one(tensors):
     """The one tensor of a list as a stack of one, without a copy."""
-    return unsqueeze(tensors[0], 0)
+    return tensors[0] if tensors[0].layout.ndim == 3 else unsqueeze(tensors[0], 0)
 
 
 def _check_network(kind, rows, batch, states, weights, directions):

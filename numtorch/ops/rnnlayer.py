@@ -16,13 +16,13 @@ from ..autograd.modes import modes
 from ..devices import cpu
 from ..dtypes import float32, uint8
 from ..layout import Layout
-from ..tensor import empty, wrap
+from ..tensor import empty, view_of, wrap
 from . import creation
 from .activation import relu, sigmoid
 from .arithmetic import mul, sub
 from .backends import kernels
 from .contract import Product
-from .copy import clone, contiguous, plan_copy
+from .copy import contiguous, plan_copy
 from .elementary import tanh
 from .gather import index_select
 from .join import cat
@@ -37,7 +37,7 @@ GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 _plans = new_plan_table()
 
 
-def run_layer(kind, x, sizes, reverse, before, cell_before, w_ih, w_hh, b_ih=None, b_hh=None, w_hr=None):
+def run_layer(kind, x, sizes, reverse, before, cell_before, w_ih, w_hh, b_ih=None, b_hh=None, w_hr=None, *, alone=False):
     """Run a layer.
 
     Args:
@@ -49,6 +49,7 @@ def run_layer(kind, x, sizes, reverse, before, cell_before, w_ih, w_hh, b_ih=Non
         cell_before: (sizes[0], hidden_size), LSTM only, else None; None for zeros where `before` is.
         w_ih, w_hh, b_ih, b_hh: (gates * hidden_size, input_size), (gates * hidden_size, out_size) and two of (gates * hidden_size).
         w_hr: LSTM's projection, (out_size, hidden_size).
+        alone: whether no other layer's final states stand beside these, which then may come as (1, sizes[0], *).
 
     Returns:
         Hidden states (rows, out_size), the final hidden state and the LSTM's final cell state (else None).
@@ -76,7 +77,9 @@ def run_layer(kind, x, sizes, reverse, before, cell_before, w_ih, w_hh, b_ih=Non
     if plan.single:
         outputs = (hidden,) if cell is None else (hidden, cell)
     else:
-        outputs = (hidden, plan.last(hidden, 0)) if cell is None else (hidden, plan.last(hidden, 0), plan.last(cell, 1))
+        ends = plan.ends if alone else plan.several_ends
+        outputs = (hidden, plan.last(hidden, ends[0])) if cell is None else (hidden, plan.last(hidden, ends[0]),
+                                                                             plan.last(cell, ends[1]))
     if recorded:
         saved = inputs + (_apart(hidden), gates, None if cell is None else _apart(cell), raw, kept)
         node = GraphNode(kind, tuple([None if t is None else t.node for t in inputs]), saved, _layer_vjp, plan, len(outputs))
@@ -107,6 +110,11 @@ def _zero_state(layout, *shape):
 def _apart(tensor):
     """The memory of a result without the tensor, which would lead from its node to itself."""
     return wrap(tensor.storage, tensor.address, tensor.layout)
+
+
+def _from_row(x, row):
+    """x from a row on, for a kernel that knows how many rows there are."""
+    return view_of(x, x.layout, row * x.layout.shape[1]) if row else x
 
 
 class _Scratch:
@@ -145,7 +153,9 @@ class _Layer:
         self.zeros = _zero_state(x, self.batch, self.width) if kind == "gru" and from_zeros else None
         self.state, self.cell_state = layout(self.batch, self.out_size), layout(self.batch, self.hidden_size)
         first = 0 if reverse else (self.rows - self.batch) * dtype.itemsize
-        self.ends = [(first * each.shape[1], plan_copy(each, each)) for each in (self.state, self.cell_state)]
+        self.several_ends = [(each, first * each.shape[1], plan_copy(each, each)) for each in (self.state, self.cell_state)]
+        self.ends = [(layout(1, *each.shape), start, copy) for each, start, copy in self.several_ends]
+        self.no_gradient = [_zero_state(x, *each.shape) for each in (self.state, self.cell_state)]
         # the sums' bias: GRU adds the hidden one to the hidden product alone
         self.two_biases = kind != "gru" and b_ih is not None and b_hh is not None
         bias = b_ih if b_ih is not None or kind == "gru" else b_hh
@@ -198,11 +208,11 @@ class _Layer:
                   _address(scratch), _address(self.zeros), x.address, _address(input_weight), _address(bias), plan.walk)
         return hidden, None if self.gates is None else gates, cell, raw, kept
 
-    def last(self, states, which):
-        """The hidden (0) or cell (1) states that sequences end with."""
+    def last(self, states, end):
+        """The hidden or cell states that sequences end with; `end` is of `ends` or `several_ends`."""
         if self.uniform:
-            out = empty((self.state, self.cell_state)[which])
-            start, copy = self.ends[which]
+            layout, start, copy = end
+            out = empty(layout)
             copy.call(states.address + start, out.address, copy.walk)
             return out
         if self.index is None:
@@ -212,11 +222,12 @@ class _Layer:
             self.index = creation.tensor(rows)
         return index_select(_apart(states), 0, self.index)
 
-    def zeros_of(self, which):
-        """New zeros for the gradient of a hidden (0) or cell (1) state."""
-        wanted, (_, copy) = (self.state, self.cell_state)[which], self.ends[which]
-        out = empty(wanted)
-        copy.call(_zero_state(wanted, *wanted.shape).address, out.address, copy.walk)
+    def gradient_of_end(self, grad, which):
+        """The gradient of the final hidden (0) or cell (1) states as memory that the loop may write to; zeros where it is None."""
+        layout, zeros, copy = self.several_ends[which][0], self.no_gradient[which], self.several_ends[which][2]
+        source = zeros if grad is None else contiguous(grad)
+        out = empty(layout)
+        copy.call(source.address, out.address, copy.walk)
         return out
 
     def _pieces(self):
@@ -245,8 +256,8 @@ class _Layer:
         if self.single:
             return product.run((grads, before))
         states = hidden if self.uniform else self.states_before(before, hidden)
-        return product.run(*[(narrow(grads, 0, at, count), before if row is None else narrow(states, 0, row, count))
-                             for count, at, row in self.pieces])
+        return product.run(*[(_from_row(grads, at), before if row is None else _from_row(states, row))
+                             for _, at, row in self.pieces])
 
     def backward(self, has, to_before, wanted):
         """The kernels for those gradients that come and are wanted."""
@@ -378,16 +389,15 @@ def _layer_vjp(node, grads):
         grad_out = contiguous(grad_out)
     to_before = for_before or for_cell or not plan.single
     if not plan.single:
-        later = clone(contiguous(later)) if later is not None else plan.zeros_of(0)
-        has_later = True
+        later, has_later = plan.gradient_of_end(later, 0), True
     else:
         later, has_later = empty(plan.state) if to_before else None, False
     has_cell = later_cell is not None or (cell is not None and not plan.single)
     if cell is not None and (to_before or has_cell):
-        if later_cell is not None:
-            later_cell = clone(contiguous(later_cell)) if to_before else contiguous(later_cell)
+        if later_cell is not None and not to_before:     # only read
+            later_cell = contiguous(later_cell)
         else:
-            later_cell = plan.zeros_of(1) if has_cell else empty(plan.cell_state)
+            later_cell = plan.gradient_of_end(later_cell, 1) if has_cell else empty(plan.cell_state)
     kernels_of = plan.backward((has_later, has_cell, grad_out is not None), for_before or for_cell,
                                (for_x, for_input, for_hidden, for_projection, for_b_ih, for_b_hh))
     loop = kernels_of.loop
@@ -417,7 +427,7 @@ def _formula_vjp(node, grads):
     x, before, cell_before, *weights = inputs
     hidden, last, cell = formula(plan.kind, x, plan.sizes, plan.reverse, before, cell_before, *weights)
     outputs = [o for o in ((hidden, cell) if plan.single else (hidden, last, cell)) if o is not None]
-    pairs = [(out, grad) for out, grad in zip(outputs, grads) if grad is not None]
+    pairs = [(out, view_as(grad, out)) for out, grad in zip(outputs, grads) if grad is not None]
     wanted = [t for t, edge in zip(inputs, node.edges) if edge is not None]
     found = iter(gradients([out for out, _ in pairs], wanted, [grad for _, grad in pairs], create_graph=True, allow_unused=True))
     return tuple([None if edge is None else next(found) for edge in node.edges])
