@@ -370,3 +370,12 @@ def test_messages(attempt, error, message):
 def test_refused_as_in_pytorch(attempt, message):
     with pytest.raises(RuntimeError, match=message):
         attempt()
+
+
+@pytest.mark.parametrize("read, written", [(slice(0, 3), slice(2, 5)), (slice(2, 5), slice(0, 3))])
+def test_one_element_in_common_is_noticed(read, written):
+    x, wanted = torch.arange(5.0), np.arange(5.0)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        x[written].add_(x[read])
+    wanted[written] = wanted[read].copy()
+    assert x[written].copy_(x[read]).tolist() == wanted[written].tolist()
