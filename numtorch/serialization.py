@@ -385,7 +385,7 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
         raise AttributeError(f"load: expected 'f' to be a path or a file that can be read and searched, got {type(f).__name__}")
     try:
         archive = zipfile.ZipFile(f)
-    except zipfile.BadZipFile as error:
+    except _DAMAGE as error:
         raise RuntimeError("load: the file is damaged, or not of the zip format that save writes and PyTorch from 1.6 on: "
                            f"{error}") from None
     with archive:
@@ -393,7 +393,7 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
         if not found:
             raise RuntimeError("load: the archive has no data.pkl, so it was not written by save")
         prefix = found[0].removesuffix("data.pkl")
-        if f"{prefix}byteorder" in archive.namelist() and archive.read(f"{prefix}byteorder") != b"little":
+        if f"{prefix}byteorder" in archive.namelist() and _content(archive, f"{prefix}byteorder") != b"little":
             raise RuntimeError("load: the file's numbers are big-endian")
         bases: dict = {}
 
@@ -404,8 +404,18 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
             return bases[key]
 
         options = {"encoding": "utf-8", **pickle_load_args}
-        with archive.open(f"{prefix}data.pkl") as pickled:
-            return _Loader(io.BytesIO(pickled.read()), storage_of, weights_only is not False, **options).load()
+        pickled = io.BytesIO(_content(archive, f"{prefix}data.pkl"))
+        return _Loader(pickled, storage_of, weights_only is not False, **options).load()
+
+
+_DAMAGE = (zipfile.BadZipFile, KeyError, EOFError, ValueError, NotImplementedError)      # what zipfile raises for it
+
+
+def _content(archive, entry):
+    try:
+        return archive.read(entry)
+    except _DAMAGE as error:
+        raise RuntimeError(f"load: the file is damaged: {str(error) or 'it ends early'}") from None
 
 
 def _read_storage(archive, entry, kind, location, numel, map_location):
@@ -423,8 +433,8 @@ def _read_storage(archive, entry, kind, location, numel, map_location):
         base = lasting(Layout.of(kind, (numel,)))
         with archive.open(entry) as content:
             content.readinto(memoryview(raw_array(base)).cast("B"))      # compares the checksum at the end
-    except (KeyError, zipfile.BadZipFile) as error:
-        raise RuntimeError(f"load: the file is damaged: {error}") from None
+    except _DAMAGE as error:
+        raise RuntimeError(f"load: the file is damaged: {str(error) or 'it ends early'}") from None
     if target.startswith("cpu"):
         return base
     try:

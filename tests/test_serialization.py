@@ -131,11 +131,12 @@ def test_the_forged_file_is_right_where_its_numbers_are():
     assert torch.load(forged(REBUILD % (b"K\x02", b"K\x00", b"K\x02"))).tolist() == [0, 0]
 
 
-def test_a_damaged_storage():
+@pytest.mark.parametrize("place", [struct.pack("<2f", 1.5, 1.5), b"_rebuild_tensor", b"little"])
+def test_a_damaged_file(place):
     file = io.BytesIO()
     torch.save(torch.full((2,), 1.5), file)
     whole = bytearray(file.getvalue())
-    whole[whole.index(struct.pack("<2f", 1.5, 1.5))] ^= 1
+    whole[whole.index(place)] ^= 1
     with pytest.raises(RuntimeError, match="damaged"):
         torch.load(io.BytesIO(whole))
 
