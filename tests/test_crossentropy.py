@@ -148,6 +148,9 @@ ERRORS = [
     (lambda: F.cross_entropy(torch.zeros(2, 3), torch.tensor([0, 1]), torch.ones(3, dtype=torch.float64)), RuntimeError,
      "expected scalar type Float but found Double"),
     (lambda: F.nll_loss(torch.zeros(2, 3, 2), torch.tensor([[0, 1], [3, 0]])), IndexError, "Target 3 is out of bounds"),
+    (lambda: F.nll_loss(torch.zeros(2, 3), torch.tensor([3, 0])), IndexError, "Target 3 is out of bounds"),
+    (lambda: F.cross_entropy(torch.zeros(2, 3), torch.tensor([-1, 0])), IndexError, "Target -1 is out of bounds"),
+    (lambda: F.cross_entropy(torch.zeros(2, 3, 2), torch.tensor([[3, 0], [0, 0]])), IndexError, "Target 3 is out of bounds"),
     (lambda: F.cross_entropy(torch.zeros(2, 3, 2), torch.tensor([[0, 1], [2, -7]])), IndexError, "Target -7 is out of bounds"),
 ]
 
