@@ -9,6 +9,8 @@ import os
 import shutil
 import tempfile
 
+import pytest
+
 _cold = None
 
 
@@ -29,3 +31,15 @@ def pytest_unconfigure(config):
 def pytest_report_header(config):
     where = os.environ.get("NUMTORCH_CACHE_DIR") or "the user's cache directory"
     return f"kernel store: {where}{' (cold)' if _cold else ''}"
+
+
+@pytest.fixture(params=["numtorch", "pytorch"])
+def torch(request):
+    """The module that a test's body takes: the same body runs on PyTorch when that is installed, which shows that what it expects is
+    PyTorch's behaviour."""
+    if request.param == "pytorch":
+        yield pytest.importorskip("torch")
+    else:
+        import numtorch
+        yield numtorch
+        numtorch.set_grad_enabled(True)                  # so that one failure is not followed by others

@@ -1,8 +1,4 @@
-"""Anomaly mode: which lines its errors name, which gradients it refuses, how it is switched.
-
-Bodies take the module they test: the same ones run on PyTorch when it is installed, which shows that what they expect is
-PyTorch's behaviour.
-"""
+"""Anomaly mode: which lines its errors name, which gradients it refuses, how it is switched."""
 from __future__ import annotations
 
 import linecache
@@ -12,19 +8,11 @@ import sys
 
 import numpy as np
 import pytest
+from tape import leaf
 
 import numtorch
 
 ENABLED = "Anomaly Detection has been enabled"
-
-
-@pytest.fixture(params=["numtorch", "pytorch"])
-def torch(request):
-    return numtorch if request.param == "numtorch" else pytest.importorskip("torch")
-
-
-def leaf(torch, *values, dtype=None):
-    return torch.tensor([float(v) for v in values] if len(values) > 1 else float(values[0]), dtype=dtype, requires_grad=True)
 
 
 def test_anomaly_shows_both_source_lines():

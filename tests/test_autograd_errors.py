@@ -1,24 +1,12 @@
-"""What backward, grad and the flags of the tape refuse, in which words.
-
-Bodies take the module they test: the same ones run on PyTorch when it is installed, which shows that what they expect is
-PyTorch's behaviour.
-"""
+"""What backward, grad and the flags of the tape refuse, in which words."""
 from __future__ import annotations
 
 import re
 
 import pytest
+from tape import leaf
 
 import numtorch
-
-
-@pytest.fixture(params=["numtorch", "pytorch"])
-def torch(request):
-    return numtorch if request.param == "numtorch" else pytest.importorskip("torch")
-
-
-def leaf(torch, *values, dtype=None):
-    return torch.tensor([float(v) for v in values] if len(values) > 1 else float(values[0]), dtype=dtype, requires_grad=True)
 
 
 def backward_twice(torch):

@@ -1,8 +1,4 @@
-"""Gradient checks, autograd.functional and checkpointing.
-
-Bodies take the module they test: the same ones run on PyTorch when it is installed, which shows that what they expect is
-PyTorch's behaviour.
-"""
+"""Gradient checks, autograd.functional and checkpointing."""
 from __future__ import annotations
 
 import importlib
@@ -10,32 +6,9 @@ import re
 
 import numpy as np
 import pytest
+from tape import close, leaf, values
 
 import numtorch
-
-
-@pytest.fixture(params=["numtorch", "pytorch"])
-def torch(request):
-    return numtorch if request.param == "numtorch" else pytest.importorskip("torch")
-
-
-@pytest.fixture(autouse=True)
-def recording_is_on_afterwards():
-    """So that one failure is not followed by others."""
-    yield
-    numtorch.set_grad_enabled(True)
-
-
-def leaf(torch, *values, dtype=None):
-    return torch.tensor([float(v) for v in values] if len(values) > 1 else float(values[0]), dtype=dtype, requires_grad=True)
-
-
-def values(tensor):
-    return None if tensor is None else tensor.tolist()
-
-
-def close(got, wanted, **tolerance):
-    np.testing.assert_allclose(np.array(values(got)), wanted, **{"rtol": 1e-5, "atol": 1e-6, **tolerance})
 
 
 # ---------------------------------------------------------------- gradient checks

@@ -1,30 +1,13 @@
-"""In-place operations under the tape: gradients through them and through views, and the writes that are refused.
-
-Bodies take the module they test: the same ones run on PyTorch when it is installed, which shows that what they expect is
-PyTorch's behaviour.
-"""
+"""In-place operations under the tape: gradients through them and through views, and the writes that are refused."""
 from __future__ import annotations
 
 import re
 
 import numpy as np
 import pytest
+from tape import close, leaf
 
 import numtorch
-
-
-@pytest.fixture(params=["numtorch", "pytorch"])
-def torch(request):
-    return numtorch if request.param == "numtorch" else pytest.importorskip("torch")
-
-
-def leaf(torch, *values, dtype=None):
-    return torch.tensor([float(v) for v in values] if len(values) > 1 else float(values[0]), dtype=dtype, requires_grad=True)
-
-
-def close(got, wanted, **tolerance):
-    np.testing.assert_allclose(np.array(got.tolist()), wanted, **{"rtol": 1e-5, "atol": 1e-6, **tolerance})
-
 
 # ---------------------------------------------------------------- in place on a result
 # (what is done to y = x * 1 for x = (2, -3) in place, the values of y then, the gradient of (y * weights).sum() by x)

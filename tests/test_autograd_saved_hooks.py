@@ -1,29 +1,13 @@
-"""Hooks on saved tensors: what is packed and unpacked, and when; gradients that went through them.
-
-Bodies take the module they test: the same ones run on PyTorch when it is installed, which shows that what they expect is
-PyTorch's behaviour.
-"""
+"""Hooks on saved tensors: what is packed and unpacked, and when; gradients that went through them."""
 from __future__ import annotations
 
 import re
 
 import numpy as np
 import pytest
+from tape import close, leaf
 
 import numtorch
-
-
-@pytest.fixture(params=["numtorch", "pytorch"])
-def torch(request):
-    return numtorch if request.param == "numtorch" else pytest.importorskip("torch")
-
-
-def leaf(torch, *values, dtype=None):
-    return torch.tensor([float(v) for v in values] if len(values) > 1 else float(values[0]), dtype=dtype, requires_grad=True)
-
-
-def close(got, wanted, **tolerance):
-    np.testing.assert_allclose(np.array(got.tolist()), wanted, **{"rtol": 1e-5, "atol": 1e-6, **tolerance})
 
 
 def through_numpy(torch, seen=None):

@@ -3,20 +3,6 @@ from __future__ import annotations
 
 import pytest
 
-import numtorch
-
-try:
-    import torch as peer
-except ImportError:
-    peer = None
-
-LIBRARIES = [numtorch] + ([peer] if peer else [])
-
-
-@pytest.fixture(params=LIBRARIES, ids=lambda t: t.__name__)
-def torch(request):
-    return request.param
-
 
 def tied(torch):
     net = torch.nn.Sequential(torch.nn.Linear(2, 2, bias=False), torch.nn.Linear(2, 2, bias=False))
