@@ -29,7 +29,8 @@ SECOND = ["matmul", "mm", "mv", "F.linear", "dot", "kron", "cross", "cdist", "is
 
 
 def function(name):
-    return getattr(F if name.startswith("F.") else torch, name.removeprefix("F."))
+    *module, name = name.split(".")
+    return getattr({"": torch, "F": F, "fft": torch.fft, "linalg": torch.linalg, "Tensor": torch.Tensor}["".join(module)], name)
 
 
 @pytest.mark.parametrize("name", FIRST)
@@ -42,6 +43,34 @@ def test_what_is_no_tensor(name):
 def test_what_is_no_second_tensor(name):
     with pytest.raises(TypeError, match=r"\(position 2\) must be Tensor, not list"):
         function(name)(X, [1.0, 2.0])
+
+
+# Optional tensors, and those at other places: the list stands where the None does.
+OTHERS = [
+    ("F.linear", "bias", (X, X)), ("F.conv1d", "bias", (X, X[None])), ("F.conv2d", "bias", (X[None, None], X[None, None])), ("F.conv_transpose2d", "bias", (X[None, None], X[None, None])),
+    ("F.layer_norm", "weight", (X, (2,))), ("F.rms_norm", "weight", (X, (2,))), ("F.group_norm", "bias", (X, 1)), ("F.instance_norm", "weight", (X[None],)), ("F.instance_norm", "running_mean", (X[None],)),
+    ("F.batch_norm", "running_var", (X, X[0])), ("F.batch_norm", "weight", (X, None, None)), ("F.cross_entropy", "weight", (X, I[0])), ("F.nll_loss", "weight", (X, I[0])), ("F.mse_loss", "weight", (X, X)),
+    ("F.embedding_bag", "per_sample_weights", (I, X, None, None, 2.0, False, "sum")), ("F.scaled_dot_product_attention", "attn_mask", (X, X, X)), ("F.fractional_max_pool2d", "_random_samples", (X[None], 1, 1)),
+    ("bincount", "weights", (I[0],)), ("histogram", "weight", (X, 2)), ("cov", "fweights", (X,)), ("searchsorted", "sorter", (X, X)), ("trapezoid", "x", (X,)), ("index_add", "source", (X, 0, I[0])),
+    ("index_copy", "source", (X, 0, I[0])), ("masked_scatter", "source", (X, X > 0)), ("inner", "other", (X,)), ("Tensor.view_as", "other", (X,)), ("Tensor.type_as", "other", (X,)), ("stft", "window", (X, 2)),
+    ("linalg.solve_ex", "B", (X,)), ("linalg.lu_solve", "pivots", (X,)), ("cholesky_solve", "input2", (X,)), ("ormqr", "other", (X, X[0])), ("linalg.tensorsolve", "B", (X,)), ("gru_cell", "w_hh", (X, X, X)),
+]
+MORE = ["zeros_like", "rand_like", "view_as_real", "conj_physical", "lu_unpack", "as_strided_scatter", "diagonal_scatter", "cholesky_inverse", "max_pool1d", "broadcast_tensors", "istft", "F.avg_pool3d",
+        "F.softmin", "F.gumbel_softmax", "fft.fftshift", "fft.hfft", "linalg.matrix_norm", "linalg.vander", "linalg.eigvals", "linalg.svdvals", "linalg.tensorinv", "linalg.vecdot"]
+
+
+@pytest.mark.parametrize("name, argument, given", OTHERS, ids=[f"{name}-{argument}" for name, argument, _ in OTHERS])
+def test_what_is_no_tensor_elsewhere(name, argument, given):
+    more = {"B": X} if name.endswith("lu_solve") else {}
+    with pytest.raises(TypeError, match="must be Tensor, not list"):
+        function(name)(*given, **{argument: [1.0, 2.0]}, **more)
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_what_is_no_first_tensor(name):
+    more = {"as_strided_scatter": (X[0], (2,), (1,)), "diagonal_scatter": (X[0],), "lu_unpack": (I[0],), "max_pool1d": (1,), "F.avg_pool3d": (1,), "istft": (2,), "linalg.tensorinv": (1,), "linalg.vecdot": (X,)}
+    with pytest.raises(TypeError, match="must be Tensor, not list"):
+        function(name)([1.0, 2.0], *more.get(name, ()))
 
 
 @pytest.mark.parametrize("call, kind, words", [

@@ -21,7 +21,7 @@ def _weighted(name, terms, input, target, reduction, weight):
 
 
 def _check_weight(input, weight):
-    if weight.layout.shape != input.layout.shape:
+    if layout_of("weighted loss", weight, "weight", 3).shape != layout_of("weighted loss", input).shape:
         raise ValueError("Weights and input must have the same size.")
 
 

@@ -158,7 +158,9 @@ def cosine_embedding_loss(input1, input2, target, margin: float = 0, size_averag
     """
     if layout_of("cosine_embedding_loss", target, "target", 3).ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if not layout_of("cosine_embedding_loss", input1, "input1").ndim == input2.layout.ndim == target.layout.ndim + 1:
+    first = layout_of("cosine_embedding_loss", input1, "input1")
+    second = layout_of("cosine_embedding_loss", input2, "input2", 2)
+    if not first.ndim == second.ndim == target.layout.ndim + 1:
         raise RuntimeError(f"{target.layout.ndim}D target tensor expects {target.layout.ndim + 1}D input tensors, but found inputs "
                            f"with sizes {list(input1.layout.shape)} and {list(input2.layout.shape)}.")
     similarity = _cosine(input1, input2)

@@ -8,6 +8,7 @@ from ..ops import softmax as softmax_ops
 from ..ops.arithmetic import div, mul
 from ..ops.comparison import eq
 from ..ops.copy import to_dtype
+from ..ops.op import layout_of
 from ..ops.random import rand
 from ..tensor import Tensor
 
@@ -41,7 +42,7 @@ def softmax(input, dim=None, _stacklevel: int = 3, dtype=None) -> Tensor:
         >>> torch.nn.functional.softmax(torch.tensor([0., 0.]), 0)
         tensor([0.5000, 0.5000])
     """
-    return softmax_ops.softmax(input, _default_dim("softmax", dim, input.layout.ndim), dtype)
+    return softmax_ops.softmax(input, _default_dim("softmax", dim, layout_of("softmax", input).ndim), dtype)
 
 
 def log_softmax(input, dim=None, _stacklevel: int = 3, dtype=None) -> Tensor:
@@ -58,7 +59,7 @@ def log_softmax(input, dim=None, _stacklevel: int = 3, dtype=None) -> Tensor:
         >>> torch.nn.functional.log_softmax(torch.tensor([0., 200.]), 0)
         tensor([-200.,    0.])
     """
-    return softmax_ops.log_softmax(input, _default_dim("log_softmax", dim, input.layout.ndim), dtype)
+    return softmax_ops.log_softmax(input, _default_dim("log_softmax", dim, layout_of("log_softmax", input).ndim), dtype)
 
 
 def softmin(input, dim=None, _stacklevel: int = 3, dtype=None) -> Tensor:
@@ -75,7 +76,7 @@ def softmin(input, dim=None, _stacklevel: int = 3, dtype=None) -> Tensor:
         >>> torch.nn.functional.softmin(torch.tensor([0., 200.]), 0)
         tensor([1., 0.])
     """
-    return softmax_ops.softmin(input, _default_dim("softmin", dim, input.layout.ndim), dtype)
+    return softmax_ops.softmin(input, _default_dim("softmin", dim, layout_of("softmin", input).ndim), dtype)
 
 
 def gumbel_softmax(logits, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
@@ -96,7 +97,8 @@ def gumbel_softmax(logits, tau: float = 1, hard: bool = False, eps: float = 1e-1
         >>> torch.nn.functional.gumbel_softmax(torch.tensor([0., 200.]), hard=True)
         tensor([0., 1.])
     """
-    noise = mul(rand(logits.layout.shape, dtype=logits.layout.dtype).clamp(min=1e-30).log().mul(-1).log(), -1)
+    layout = layout_of("gumbel_softmax", logits, "logits")
+    noise = mul(rand(layout.shape, dtype=layout.dtype).clamp(min=1e-30).log().mul(-1).log(), -1)
     soft = softmax_ops.softmax(div(logits + noise, tau), dim)
     if not hard:
         return soft

@@ -20,7 +20,7 @@ from .copy import contiguous
 from .creation import ones
 from .dropout import dropout
 from .generator import default_generator
-from .op import new_plan_table
+from .op import layout_of, new_plan_table
 from .operators import masked_fill
 from .rearrange import repeat_interleave
 from .reduce import sum as total
@@ -50,7 +50,7 @@ def _check(query, key, value, mask, dropout_p):
     if q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
         raise RuntimeError(f"scaled_dot_product_attention: expected query (..., L, E), key (..., S, E) and value (..., S, Ev), "
                            f"but got {list(q.shape)}, {list(k.shape)} and {list(v.shape)}")
-    if mask is not None and mask.layout.dtype not in (bool_, q.dtype):
+    if mask is not None and layout_of("scaled_dot_product_attention", mask, "attn_mask", 4).dtype not in (bool_, q.dtype):
         raise RuntimeError(f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
                            f"{mask.layout.dtype} and  query.dtype: {q.dtype} instead.")
     if not 0.0 <= dropout_p <= 1.0:

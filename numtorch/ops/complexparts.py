@@ -46,7 +46,7 @@ def view_as_real(input) -> Tensor:
         >>> torch.view_as_real(torch.tensor([1 + 2j]))
         tensor([[1., 2.]])
     """
-    layout = input.layout
+    layout = layout_of("view_as_real", input)
     if not layout.dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     pairs = layout.views.get("pairs")

@@ -56,6 +56,8 @@ _plans = new_plan_table()
 
 
 def check_operands(name, a, b):
+    if not isinstance(b, Tensor):
+        raise not_a_tensor(name, b, "bias", 3)           # operands have had their layouts read
     if a.layout.device is not b.layout.device:
         raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {a.layout.device} and "
                            f"{b.layout.device}! (when checking arguments for {name})")

@@ -11,7 +11,7 @@ from ..layout import Layout, contiguous_format, format_of, formatted
 from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import contiguous, copy_elements
-from .op import layout_of, new_plan_table, register
+from .op import layout_of, new_plan_table, no_tensor_among, register
 from .pad import pad
 from .reduction import SUM
 from .view import squeeze
@@ -142,7 +142,10 @@ class _Plan:
 
 def _convolve(x, w, bias, window):
     """The convolution op, of (N, C, *sizes) with (O, C / groups, *kernel)."""
-    key = (x.layout, w.layout, None if bias is None else bias.layout, window)
+    try:
+        key = (x.layout, w.layout, None if bias is None else bias.layout, window)
+    except AttributeError:
+        raise no_tensor_among("convolution", input=x, weight=w, bias=bias) from None
     plan = _plans.get(key)
     if plan is None:
         layout = x.layout
@@ -354,7 +357,7 @@ def _transposed(name, dims, input, weight, bias, stride, padding, output_padding
     dilation, output_padding = pair(dilation, name + ": dilation", dims), pair(output_padding, name + ": output_padding", dims)
     window = Window((stride, padding, dilation, groups))
     layout, w = x.layout, weight.layout
-    _check_transposed(name, layout, w, None if bias is None else bias.layout, window, output_padding)
+    _check_transposed(name, layout, w, None if bias is None else layout_of(name, bias, "bias", 3), window, output_padding)
     sizes = [(n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, s, p, d, k, o in
              zip(layout.shape[2:], stride, padding, dilation, w.shape[2:], output_padding)]
     if min(sizes) < 1:

@@ -8,7 +8,7 @@ from ..layout import memory_format as memory_format_class
 from ..tensor import Tensor
 from .backends import placed
 from .copy import clone, contiguous, copied, to_device, to_dtype
-from .op import method
+from .op import layout_of, method
 
 
 @method
@@ -118,7 +118,7 @@ def type_as(self, other) -> Tensor:
         >>> torch.tensor([1.7]).type_as(torch.tensor([1]))
         tensor([1])
     """
-    have, wanted = self.layout, other.layout
+    have, wanted = self.layout, layout_of("type_as", other, "other")
     return to_dtype(self, wanted.dtype) if have.device is wanted.device else self.to(other)
 
 

@@ -141,6 +141,7 @@ def clone(input, *, memory_format=None) -> Tensor:
     """
     if memory_format is None or memory_format == "preserve_format":
         return copied(input, layout_of("clone", input).dtype, "clone")
+    layout_of("clone", input)
     return copied(input, memory_format, "clone")
 
 

@@ -13,7 +13,7 @@ from ..viewalgebra import diagonal
 from .assign import ONE, ZERO, filled, filled_from
 from .backends import placed
 from .copy import clone, copy_elements, to_device, to_dtype
-from .op import method, new_plan_table, register
+from .op import layout_of, method, new_plan_table, register
 from .resize import into
 
 
@@ -175,7 +175,7 @@ _likes = new_plan_table()
 
 def like_layout(input, dtype, device, memory_format=None):
     """The layout of a tensor like another: its shape and dense strides, and its dtype and device unless others are given."""
-    source = input.layout
+    source = layout_of("empty_like", input)
     found = _likes.get((source, dtype))
     if found is None:
         kept = source.strides if source.non_overlapping_and_dense() else None

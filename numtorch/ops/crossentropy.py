@@ -210,7 +210,8 @@ def cross_entropy(input, target, weight=None, ignore_index: int = -100, reductio
         RuntimeError, ValueError: shapes, dtypes or options that do not fit.
     """
     layout, wanted = layout_of("cross_entropy", input), layout_of("cross_entropy", target, "target", 2)
-    key = (layout, wanted, None if weight is None else weight.layout, ignore_index, reduction, label_smoothing)
+    weights = None if weight is None else layout_of("cross_entropy", weight, "weight", 3)
+    key = (layout, wanted, weights, ignore_index, reduction, label_smoothing)
     plan = _plans.get(key)
     if plan is None:
         if wanted.dtype.category >= 2 and layout.ndim > 2 and wanted.shape == layout.shape:
@@ -254,7 +255,8 @@ def nll_loss(input, target, weight=None, ignore_index: int = -100, reduction: st
     """
     layout = layout_of("nll_loss", input)
     wanted = layout_of("nll_loss", target, "target", 2)
-    key = ("likelihood", layout, wanted, None if weight is None else weight.layout, ignore_index, reduction)
+    weights = None if weight is None else layout_of("nll_loss", weight, "weight", 3)
+    key = ("likelihood", layout, wanted, weights, ignore_index, reduction)
     plan = _plans.get(key)
     if plan is None:
         check_reduction(reduction)

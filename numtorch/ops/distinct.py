@@ -242,7 +242,7 @@ def bincount(input, weights=None, minlength: int = 0) -> Tensor:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
-    if weights is not None and weights.layout.shape != input.layout.shape:
+    if weights is not None and layout_of("bincount", weights, "weights", 2).shape != input.layout.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
     places = contiguous(input)
     kind = int64 if weights is None else float32 if weights.layout.dtype is float32 else float64
@@ -336,7 +336,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density: bool = False
         >>> hist, edges
         (tensor([0., 3.]), tensor([0., 1., 2.]))
     """
-    if input.layout.dtype not in (float32, float64):
+    if layout_of("histogram", input).dtype not in (float32, float64):
         raise NotImplementedError(f'"histogram_cpu" not implemented for \'{input.layout.dtype.title}\': expected float32 or '
                                   f'float64')
     x = contiguous(reshape(input.detach(), -1))
@@ -368,6 +368,8 @@ def _places(x, edges):
 
 def _counted(places, inside, number, kind, weight):
     """How many elements are in each of so many bins, or the sum of their weights."""
+    if weight is not None:
+        layout_of("histogram", weight, "weight", 4)
     weights = arithmetic.where(inside, 1 if weight is None else reshape(weight.detach(), -1), 0)
     return bincount(arithmetic.where(inside, places, 0), to_dtype(weights, kind), number)
 
@@ -394,7 +396,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density: bool = False) 
         >>> torch.histogramdd(points, bins=[3, 3]).hist.sum()
         tensor(4.)
     """
-    if input.layout.dtype not in (float32, float64):
+    if layout_of("histogramdd", input).dtype not in (float32, float64):
         raise NotImplementedError(f'"histogramdd" not implemented for \'{input.layout.dtype.title}\': expected float32 or float64')
     if input.layout.ndim < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions, but got "

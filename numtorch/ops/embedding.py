@@ -275,7 +275,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for "
                                   f"mode='sum' (got mode='{mode}').")
-    if per_sample_weights is not None and per_sample_weights.layout.shape != input.layout.shape:
+    given = None if per_sample_weights is None else layout_of("embedding_bag", per_sample_weights, "per_sample_weights", 8)
+    if given is not None and given.shape != input.layout.shape:
         raise ValueError(f"embedding_bag: If per_sample_weights ({list(per_sample_weights.layout.shape)}) is not None, then it "
                          f"must have the same shape as the input ({list(input.layout.shape)})")
     if layout_of("embedding_bag", weight, "weight", 2).ndim != 2:

@@ -278,9 +278,9 @@ def svdvals(A, *, driver=None, out=None) -> Tensor:
         >>> torch.linalg.svdvals(torch.tensor([[0., 2.], [1., 0.]]))
         tensor([2., 1.])
     """
+    lapack.matrices("svdvals", A)
     if recording(A):
         return into(out, svd(A, False).S)
-    lapack.matrices("svd", A)
     values = lapack.run("svd", np.linalg.svd, lapack.array(A), False, False)
     return into(out, lapack.tensors([values], A.layout.dtype.to_real())[0])
 
@@ -347,9 +347,9 @@ def eigvalsh(A, UPLO: str = "L", *, out=None) -> Tensor:
         >>> torch.linalg.eigvalsh(torch.tensor([[2., 1.], [1., 2.]]))
         tensor([1., 3.])
     """
+    _triangle(A, UPLO)
     if recording(A):
         return into(out, eigh(A, UPLO).eigenvalues)
-    _triangle(A, UPLO)
     values = lapack.run("eigh", np.linalg.eigvalsh, lapack.array(A), UPLO.upper())
     return into(out, lapack.tensors([values], A.layout.dtype.to_real())[0])
 
@@ -403,9 +403,9 @@ def eigvals(A, *, out=None) -> Tensor:
         >>> torch.linalg.eigvals(torch.tensor([[2., 0.], [0., 3.]]))
         tensor([2.+0.j, 3.+0.j])
     """
+    lapack.matrices("eigvals", A, square=True)
     if recording(A):
         return into(out, eig(A).eigenvalues)
-    lapack.matrices("eig", A, square=True)
     found = lapack.run("eig", np.linalg.eigvals, lapack.array(A))
     return into(out, lapack.tensors([found], A.layout.dtype.to_complex())[0])
 

@@ -20,7 +20,7 @@ from .complexparts import real, view_as_complex, view_as_real
 from .copy import to_dtype
 from .counting import arange
 from .creation import ones
-from .op import method, new_plan_table
+from .op import layout_of, method, new_plan_table
 from .pad import pad
 from .rearrange import roll
 from .resize import into
@@ -259,6 +259,11 @@ def _family(prefix, doc, transform, kind, result, example):
 
 _SAME = "Complex, of the input's shape or the sizes asked for"
 _HALF = "Complex, with n // 2 + 1 of the n points of the last dimension"
+def _conjugate(name, x):
+    layout_of(name, x)
+    return x.conj()
+
+
 _TWICE = "Real, with 2 (m - 1) points of the m in the last dimension where no size is asked for"
 _WAVE, _SPECTRUM = "1., 2., 3., 4.", "10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j"
 
@@ -272,7 +277,7 @@ irfft, irfft2, irfftn = _family("irfft", "real numbers whose half spectrum is gi
                                 ("10., -2.+2.j, -2.", "1., 2., 3., 4."))
 hfft, hfft2, hfftn = _family(
     "hfft", "real spectrum of numbers whose second half is the conjugate of the first",
-    lambda name, x, s, dim, norm: _c2r(name, x.conj(), s, dim, _OTHER[_norm_of(name, norm)]), "complex", _TWICE,
+    lambda name, x, s, dim, norm: _c2r(name, _conjugate(name, x), s, dim, _OTHER[_norm_of(name, norm)]), "complex", _TWICE,
     ("1., 2.+1.j, 3.", " 8.,  0.,  0., -4."))
 ihfft, ihfft2, ihfftn = _family(
     "ihfft", "half of the numbers whose spectrum is real",
@@ -335,7 +340,7 @@ def _frequencies(name, places, length, dtype, out):
 
 
 def _shifts(input, dim, sign):
-    ndim = input.layout.ndim
+    ndim = layout_of("fft_fftshift" if sign > 0 else "fft_ifftshift", input).ndim
     dims = range(ndim) if dim is None else [wrap_dim(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim)]
     halves = [input.layout.shape[d] // 2 for d in dims]
     return roll(input, tuple(h if sign > 0 else input.layout.shape[d] - h for h, d in zip(halves, dims)), tuple(dims))
@@ -379,7 +384,7 @@ def _window(name, window, n_fft, win_length, kind, device):
         raise RuntimeError(f"{name}: expected 0 < win_length <= n_fft, but got win_length={length}")
     if window is None:
         window = ones(length, dtype=kind, device=device)
-    elif window.layout.ndim != 1 or window.layout.shape[0] != length:
+    elif layout_of(name, window, "window", 5).ndim != 1 or window.layout.shape[0] != length:
         raise RuntimeError(f"{name}: expected a 1D window tensor of size equal to win_length={length}, but got window with size "
                            f"{list(window.layout.shape)}")
     left = (n_fft - length) // 2
@@ -417,7 +422,7 @@ def stft(input, n_fft: int, hop_length=None, win_length=None, window=None, cente
     x = _input("stft", input)
     kind = x.layout.dtype
     if return_complex is None:
-        if not kind.is_complex and (window is None or not window.layout.dtype.is_complex):
+        if not kind.is_complex and (window is None or not layout_of("stft", window, "window", 5).dtype.is_complex):
             raise RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further require that "
                                "return_complex=True in a future PyTorch release.")
         return_complex = True
@@ -474,7 +479,7 @@ def istft(input, n_fft: int, hop_length=None, win_length=None, window=None, cent
         >>> torch.istft(torch.stft(x, 4, return_complex=True), 4)
         tensor([1., 2., 3., 4.])
     """
-    x = input if input.layout.dtype.is_complex else view_as_complex(input.contiguous())
+    x = input if layout_of("istft", input).dtype.is_complex else view_as_complex(input.contiguous())
     single = x.layout.ndim == 2
     x = x.unsqueeze(0) if single else x
     hop = n_fft // 4 if hop_length is None else hop_length

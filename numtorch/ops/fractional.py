@@ -10,6 +10,7 @@ from .copy import to_dtype
 from .counting import arange
 from .extremes import argmax
 from .join import cat
+from .op import layout_of
 from .random import rand
 from .rounding import trunc
 from .scatter import gather
@@ -20,7 +21,7 @@ def _sizes(name, dims, input, kernel_size, output_size, output_ratio):
     """The kernel's and the result's extents, checked against the input's."""
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-    if input.layout.ndim not in (dims + 1, dims + 2):
+    if layout_of(name, input).ndim not in (dims + 1, dims + 2):
         raise RuntimeError(f"{name}: Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(input.layout.shape)}")
     extents = input.layout.shape[-dims:]
     kernel = (kernel_size,) * dims if isinstance(kernel_size, int) else tuple(kernel_size)
@@ -56,7 +57,7 @@ def fractional_max_pool(name, dims, input, kernel_size, output_size, output_rati
     batch, channels = x.layout.shape[:2]
     if samples is None:
         samples = rand(batch, channels, dims, dtype=x.layout.dtype, device=x.layout.device)
-    elif samples.layout.shape != (batch, channels, dims):
+    elif layout_of(name, samples, "_random_samples", 6).shape != (batch, channels, dims):
         raise RuntimeError(f"{name}: expected _random_samples of shape {[batch, channels, dims]}, got {list(samples.layout.shape)}")
     places, order = None, range(dims) if dims == 3 else (1, 0)       # PyTorch's samples of planes have the width's first
     for d, (extent, size, count) in enumerate(zip(extents, kernel, counts)):

@@ -28,7 +28,7 @@ from .indexed import (
     run_indexed,
     same_dtype,
 )
-from .op import as_operand, layout_of, method, new_plan_table, registry
+from .op import as_operand, layout_of, method, new_plan_table, not_a_tensor, registry
 from .view import reshape, unsqueeze, view
 
 
@@ -125,6 +125,8 @@ def _plan_put(layout, dims, indices, source, reduce, wrap):
 
 
 def _put_key(x, dims, indices, source, reduce, wrap):
+    if not isinstance(source, Tensor):
+        raise not_a_tensor(f"index_{reduce or 'copy'}", source, "source", 3)
     if len(indices) == 1:
         return x.layout, dims, source.layout, reduce, wrap, indices[0].layout
     return x.layout, dims, source.layout, reduce, wrap, *[i.layout for i in indices]

@@ -14,7 +14,7 @@ from ..autograd.graph import recording
 from ..tensor import Tensor
 from . import lapack
 from .creation import eye
-from .op import method
+from .op import layout_of, method
 from .resize import into, into_all
 from .triangle import diag_embed, tril, triu
 from .triangular import solve_triangular
@@ -158,7 +158,7 @@ def ormqr(input, tau, other, left: bool = True, transpose: bool = False, *, out=
         True
     """
     _check("ormqr", input, tau)
-    if other.layout.ndim < 2:
+    if layout_of("ormqr", other, "other", 3).ndim < 2:
         raise RuntimeError("torch.ormqr: other must have at least 2 dimensions.")
     m, side = input.layout.shape[-2], -2 if left else -1
     if other.layout.shape[side] != m:

@@ -16,6 +16,7 @@ from . import lapack
 from .creation import eye
 from .factorise import eigh
 from .join import cat, stack
+from .op import layout_of
 from .random import randn
 from .reduce import norm
 from .solve import solve
@@ -63,7 +64,7 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
         raise NotImplementedError("lobpcg: the derivative is implemented for A without B only")
     *batch, m, _ = A.layout.shape
     if X is not None:
-        n = X.layout.shape[-1]
+        n = layout_of("lobpcg", X, "X", 4).shape[-1]
     k = (1 if X is None else n) if k is None else k
     n = k if n is None else n
     if m < 3 * n:

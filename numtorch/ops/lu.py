@@ -16,7 +16,7 @@ from .copy import clone, contiguous
 from .creation import eye, zeros
 from .indexed import run_finding
 from .join import cat
-from .op import method, new_plan_table
+from .op import layout_of, method, new_plan_table
 from .operators import where
 from .resize import into, into_all
 from .scatter import gather
@@ -84,7 +84,7 @@ def _vjp(node, grad):
 
 def _exchanged(x, pivots, back=False):
     """x with its rows in the order that the factors have (P^H x), or `back` in that of A (P x)."""
-    if not pivots.layout.numel or not x.layout.numel:
+    if not layout_of("lu_unpack", pivots, "LU_pivots", 2).numel or not x.layout.numel:
         return x
     m, pivots = x.layout.shape[-2], contiguous(pivots)
     key = pivots.layout, m, back
@@ -202,7 +202,7 @@ def solve_ex(A, B, *, left: bool = True, check_errors: bool = False, out=None) -
         tensor([1.0000, 0.5000])
     """
     lapack.matrices("solve_ex", A, square=True)
-    vector = B.layout.ndim == 1 or B.layout.shape == A.layout.shape[:-1]
+    vector = layout_of("linalg_solve_ex", B, "B", 2).ndim == 1 or B.layout.shape == A.layout.shape[:-1]
     return into_all(out, SolveEx(*_with_info("solve_ex", lambda a: solve(a, B, left=left), A, check_errors, 1 if vector else 2)))
 
 
@@ -240,7 +240,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool 
         tensor([[1.0000, 0.0000],
                 [0.2500, 1.0000]])
     """
-    *batch, m, n = LU_data.layout.shape
+    *batch, m, n = layout_of("lu_unpack", LU_data, "LU_data").shape
     k, dtype = min(m, n), LU_data.layout.dtype
     if unpack_data:
         lower = tril(LU_data if n == k else narrow(LU_data, -1, 0, k), -1) + eye(m, k, dtype=dtype)
@@ -294,9 +294,9 @@ def lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False, out=Non
                 [0.5000]])
     """
     lapack.matrices("lu_solve", LU, square=True)
-    if pivots.layout.dtype is not int32:
+    if layout_of("linalg_lu_solve", pivots, "pivots", 2).dtype is not int32:
         raise RuntimeError(f"linalg.lu_solve: Expected pivots to be a Tensor of torch.int32. Got {pivots.layout.dtype.title}")
-    if B.layout.dtype is not LU.layout.dtype:
+    if layout_of("linalg_lu_solve", B, "B", 3).dtype is not LU.layout.dtype:
         raise RuntimeError(f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type "
                            f"{LU.layout.dtype.title} and B of type {B.layout.dtype.title} instead")
     if not left:                                         # X A = B is A^H X^H = B^H

@@ -185,7 +185,7 @@ def masked_scatter_(self, mask, source) -> Tensor:
         tensor([1., 0., 2.])
     """
     mask = _both("masked_scatter_", self, mask)
-    if source.layout.dtype is not self.layout.dtype:
+    if layout_of("masked_scatter_", source, "source", 2).dtype is not self.layout.dtype:
         raise RuntimeError(f"masked_scatter_: expected self and source to have same dtypes but got {self.layout.dtype.name} and "
                            f"{source.layout.dtype.name}")
     if mask.layout.shape != self.layout.shape:

@@ -12,7 +12,7 @@ from .contract import chain_matmul, matmul
 from .copy import clone, to_dtype
 from .creation import eye
 from .factorise import eigvalsh, svdvals
-from .op import method, register
+from .op import layout_of, method, register
 from .products import cross as old_cross
 from .reduce import amax, amin, norm, sum
 from .resize import into
@@ -71,7 +71,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=None
         >>> torch.linalg.matrix_norm(A), torch.linalg.matrix_norm(A, 1)
         (tensor(5.), tensor(4.))
     """
-    if A.layout.ndim < 2:
+    if layout_of("linalg_matrix_norm", A, "A").ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     dim = (dim,) if isinstance(dim, int) else tuple(dim)
     if len(dim) != 2:
@@ -263,6 +263,8 @@ def multi_dot(tensors, *, out=None) -> Tensor:
     tensors = list(tensors)
     if len(tensors) < 2:
         raise RuntimeError("multi_dot(): expected at least 2 tensors but got " + str(len(tensors)))
+    for tensor in tensors:
+        layout_of("linalg_multi_dot", tensor, "tensors")
     row, column = tensors[0].layout.ndim == 1, tensors[-1].layout.ndim == 1
     if row:
         tensors[0] = tensors[0].unsqueeze(0)
@@ -312,6 +314,7 @@ def vecdot(x, y, *, dim: int = -1, out=None) -> Tensor:
         >>> torch.linalg.vecdot(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 10.]))
         tensor([21., 43.])
     """
+    layout_of("linalg_vecdot", x, "x")
     return into(out, sum(x.conj() * y, dim))
 
 
@@ -372,7 +375,7 @@ def vander(x, *, N=None) -> Tensor:
         tensor([[1., 2., 4.],
                 [1., 3., 9.]])
     """
-    if x.layout.ndim == 0:
+    if layout_of("linalg_vander", x, "x").ndim == 0:
         raise RuntimeError("Expected a non-scalar tensor, but got 0 dimensions (linalg.vander)")
     count = x.layout.shape[-1] if N is None else N
     if N is not None and N <= 1:
@@ -402,7 +405,7 @@ def tensorinv(A, ind: int = 2, *, out=None) -> Tensor:
     """
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
-    first, last = A.layout.shape[:ind], A.layout.shape[ind:]
+    first, last = layout_of("linalg_tensorinv", A, "A").shape[:ind], A.layout.shape[ind:]
     if math.prod(first) != math.prod(last):
         raise RuntimeError(f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
                            f"{math.prod(last)} != {math.prod(first)}")
@@ -428,6 +431,8 @@ def tensorsolve(A, B, dims=None, *, out=None) -> Tensor:
         >>> torch.linalg.tensorsolve(A, torch.tensor([[2., 4.], [6., 8.]]))
         tensor([1., 2., 3., 4.])
     """
+    layout_of("linalg_tensorsolve", A, "A")
+    layout_of("linalg_tensorsolve", B, "B", 2)
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(A.layout.ndim - len(dims), A.layout.ndim)))
     shape = A.layout.shape[B.layout.ndim:]

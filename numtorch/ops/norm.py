@@ -18,7 +18,7 @@ from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import contiguous, in_format, to_dtype
 from .normformula import Form, composed, composed_gradients
-from .op import common_device, layout_of, new_plan_table
+from .op import common_device, layout_of, new_plan_table, no_tensor_among
 from .reduce import mean, var
 from .view import reshape
 
@@ -130,7 +130,10 @@ def _check_dtypes(name, layout, vectors):
 
 
 def _layouts(*tensors):
-    return tuple([None if t is None else t.layout for t in tensors])
+    try:
+        return tuple([None if t is None else t.layout for t in tensors])
+    except AttributeError:
+        raise no_tensor_among("batch_norm", **dict(zip(("weight", "bias", "running_mean", "running_var"), tensors))) from None
 
 
 # ---------------------------------------------------------------- rows: layer norm, RMS norm
@@ -164,7 +167,10 @@ def _row_plan(name, layout, shape, vectors, eps, centred):
 
 def _row_norm(name, input, shape, weight, bias, eps, centred):
     layout = layout_of(name, input)
-    key = (name, layout, shape, None if weight is None else weight.layout, None if bias is None else bias.layout, eps)
+    try:
+        key = (name, layout, shape, None if weight is None else weight.layout, None if bias is None else bias.layout, eps)
+    except AttributeError:
+        raise no_tensor_among(name, input=input, weight=weight, bias=bias) from None
     try:
         plan = _plans[key]
     except (KeyError, TypeError):
@@ -262,7 +268,10 @@ def _group_plan(name, layout, groups, vectors, eps):
 
 
 def _group_norm(name, input, groups, weight, bias, eps):
-    key = (name, input.layout, groups, None if weight is None else weight.layout, None if bias is None else bias.layout, eps)
+    try:
+        key = (name, input.layout, groups, None if weight is None else weight.layout, None if bias is None else bias.layout, eps)
+    except AttributeError:
+        raise no_tensor_among(name, input=input, weight=weight, bias=bias) from None
     plan = _plans.get(key, key)
     if plan is key:
         plan = _plans.keep(key, _group_plan(name, input.layout, groups, key[3:5], eps))
@@ -300,6 +309,7 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
 
 
 def _blend(running, value, share):
+    layout_of("instance_norm", running, "running_mean", 2)
     running.copy_(running * (1 - share) + value.reshape(running.layout.shape) * share)
 
 

@@ -166,6 +166,13 @@ def not_a_tensor(name, value, argument="input", position=1) -> TypeError:
     return TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
 
 
+def no_tensor_among(name, **arguments) -> TypeError:
+    """What to raise where one of several arguments, named in order, is no tensor: for the first that is not None either."""
+    wrong = [(key, place) for place, key in enumerate(arguments, 1) if not isinstance(arguments[key], Tensor)]
+    argument, position = next(((k, p) for k, p in wrong if arguments[k] is not None), wrong[0])
+    return not_a_tensor(name, arguments[argument], argument, position)
+
+
 def layout_of(name, value, argument="input", position=1):
     """The layout of an argument that has to be a tensor. Raises TypeError where it is none."""
     if not isinstance(value, Tensor):

@@ -392,7 +392,7 @@ def conj_physical(input, *, out=None) -> Tensor:
         >>> torch.conj_physical(torch.tensor([1 + 2j]))
         tensor([1.-2.j])
     """
-    if input.layout.dtype.is_complex:
+    if layout_of("conj_physical", input).dtype.is_complex:
         return arithmetic.conj_physical(input, out=out)
     return into(out, input)
 

@@ -426,7 +426,7 @@ def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool
     if not layout_of("searchsorted", sorted_sequence, "sorted_sequence").ndim:
         raise RuntimeError("torch.searchsorted(): sorted_sequence should have at least 1 dimension, but got a 0-dim tensor")
     if sorter is not None:
-        if sorter.layout.shape != sorted_sequence.layout.shape:
+        if layout_of("searchsorted", sorter, "sorter").shape != sorted_sequence.layout.shape:
             raise RuntimeError("torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
                                f"{list(sorted_sequence.layout.shape)} and got sorter tensor {list(sorter.layout.shape)}")
         sorted_sequence = gather(sorted_sequence.detach(), -1, sorter)

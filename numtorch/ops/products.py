@@ -40,7 +40,7 @@ def inner(input, other, *, out=None) -> Tensor:
         >>> torch.tensor([[1., 2.], [3., 4.]]).inner(torch.tensor([1., 10.]))
         tensor([21., 43.])
     """
-    x, y = input.layout.shape, other.layout.shape
+    x, y = layout_of("inner", input).shape, layout_of("inner", other, "other", 2).shape
     if not x or not y:
         return into(out, mul(input, other))
     if x[-1] != y[-1]:

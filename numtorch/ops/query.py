@@ -44,7 +44,7 @@ def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
                 [1, 2]]), tensor([[3, 3],
                 [4, 4]]))
     """
-    shape = shape_of_all(*[x.layout.shape for x in tensors])
+    shape = shape_of_all(*[layout_of("broadcast_tensors", x, "tensors").shape for x in tensors])
     return tuple([view.expand(x, *shape) for x in tensors])
 
 

@@ -421,7 +421,7 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, re
         >>> torch.rand_like(torch.tensor([[1., 2.], [3., 4.]])).shape
         torch.Size([2, 2])
     """
-    own = input.layout
+    own = layout_of("rand_like", input)
     made = rand(own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
     if memory_format is not None or not own.contiguous:
         made = _as_input(made, input, memory_format)

@@ -280,7 +280,8 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         >>> torch.nn.functional.max_pool3d(torch.arange(8.).view(1, 2, 2, 2), 2, return_indices=True)
         (tensor([[[[7.]]]]), tensor([[[[7]]]]))
     """
-    return maxima(input, planned(_plan_max3d, input.layout, kernel_size, stride, padding, dilation, ceil_mode), return_indices)
+    layout = layout_of("max_pool3d", input)
+    return maxima(input, planned(_plan_max3d, layout, kernel_size, stride, padding, dilation, ceil_mode), return_indices)
 
 
 def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
@@ -309,7 +310,8 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
     """
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    maps = planned(_plan_mean3d, input.layout, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override is None)
+    layout = layout_of("avg_pool3d", input)
+    maps = planned(_plan_mean3d, layout, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override is None)
     out = apply(input, maps)
     return out if divisor_override is None else out / divisor_override
 

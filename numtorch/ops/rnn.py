@@ -12,7 +12,7 @@ from ..tensor import Tensor, empty
 from .copy import contiguous, plan_copy
 from .dropout import dropout as drop
 from .join import cat, stack
-from .op import new_plan_table
+from .op import layout_of, new_plan_table, no_tensor_among
 from .rnnlayer import GATES, run_layer
 from .slicing import select
 from .view import transpose, unsqueeze
@@ -71,8 +71,11 @@ def _remember(key):
 
 
 def _run_cell(kind, x, hidden, cell, w_ih, w_hh, b_ih, b_hh):
-    key = (kind, x.layout, None if hidden is None else hidden.layout, None if cell is None else cell.layout, w_ih.layout,
-           w_hh.layout, None if b_ih is None else b_ih.layout, None if b_hh is None else b_hh.layout)
+    try:
+        key = (kind, x.layout, None if hidden is None else hidden.layout, None if cell is None else cell.layout, w_ih.layout,
+               w_hh.layout, None if b_ih is None else b_ih.layout, None if b_hh is None else b_hh.layout)
+    except AttributeError:
+        raise no_tensor_among(kind + "_cell", input=x, hx=hidden, cx=cell, w_ih=w_ih, w_hh=w_hh, b_ih=b_ih, b_hh=b_hh) from None
     if key not in _checked:
         _check_cell(*key)
         _remember(key)
@@ -193,6 +196,8 @@ def _network(kind, rows, sizes, states, params, has_biases, num_layers, dropout,
     """All layers over rows of all steps: outputs (rows, directions * out_size), final hidden and (LSTM) cell states stacked."""
     directions = 2 if bidirectional else 1
     hidden, cell = states
+    if not all(isinstance(t, Tensor) for t in (*params, *[s for s in states if s is not None])):
+        raise no_tensor_among(kind, input=rows, hx=hidden, cx=cell, **{f"params[{i}]": p for i, p in enumerate(params)})
     weights = _parameters_of(kind, params, has_biases, num_layers, directions)
     key = (kind, directions, sizes[0], rows.layout, *[None if s is None else s.layout for s in states], *[w.layout for w in params])
     if key not in _checked:
@@ -240,7 +245,7 @@ def _check_network(kind, rows, batch, states, weights, directions):
 
 
 def _padded(kind, input, states, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
-    if input.layout.ndim != 3:
+    if layout_of(kind, input).ndim != 3:
         raise RuntimeError(f"{kind}: expected a 3D input, got {input.layout.ndim}D")
     length, batch = input.layout.shape[1::-1] if batch_first else input.layout.shape[:2]
     if length == 0:

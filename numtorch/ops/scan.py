@@ -329,12 +329,12 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=Non
 
 def _areas(name, y, x, dx, dim):
     """The area between each pair of neighbours."""
-    dim = wrap_dim(dim, y.layout.ndim)
+    dim = wrap_dim(dim, layout_of(name, y, "y").ndim)
     size = y.layout.shape[dim]
     heights = narrow(y, dim, min(1, size), max(0, size - 1)) + narrow(y, dim, 0, max(0, size - 1))
     if x is None:
         return heights * (dx / 2.0)
-    if x.layout.ndim == 1:
+    if layout_of(name, x, "x", 2).ndim == 1:
         if x.layout.shape[0] != size:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point, got {x.layout.shape[0]} and {size}")
         x = reshape(x, *[size if d == dim else 1 for d in range(y.layout.ndim)])

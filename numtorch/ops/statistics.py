@@ -11,7 +11,7 @@ from .view import reshape, transpose, unsqueeze
 
 
 def _weights(name, weights, count):
-    if weights.layout.ndim > 1:
+    if layout_of("cov", weights, name).ndim > 1:
         raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.layout.ndim} "
                            f"dimensions")
     if weights.layout.numel != count:

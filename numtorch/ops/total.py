@@ -15,7 +15,7 @@ from ..storage import ring_for, take
 from ..tensor import Tensor, empty, kept
 from .backends import kernels
 from .expression import evaluate
-from .op import new_plan_table
+from .op import new_plan_table, no_tensor_among
 from .reduction import MEAN, SUM
 from .view import expand
 
@@ -123,7 +123,10 @@ def total(function, x: Tensor, y: Tensor, option=None, *, mean: bool) -> Tensor:
         option: the op's number, where it has one.
         mean: the mean, rather than the sum.
     """
-    key = function, mean, x.layout, y.layout, option
+    try:
+        key = function, mean, x.layout, y.layout, option
+    except AttributeError:
+        raise no_tensor_among(function.op.name, input=x, target=y) from None
     plan = _plans.get(key)
     if plan is None:
         plan = _plans.keep(key, _TotalPlan(function.op, mean, x.layout, y.layout, option))

@@ -14,7 +14,7 @@ from . import lapack
 from .backends import kernels
 from .copy import clone, contiguous
 from .creation import eye
-from .op import new_plan_table
+from .op import layout_of, new_plan_table
 from .resize import into, into_all
 from .solve import fitting
 from .triangle import tril, triu
@@ -132,6 +132,7 @@ def cholesky_solve(input, input2, upper: bool = False, *, out=None) -> Tensor:
         tensor([[1.],
                 [2.]])
     """
+    layout_of("cholesky_solve", input2, "input2", 2)
     lower, above = (input2.mH, input2) if upper else (input2, input2.mH)
     return into(out, solve_triangular(above, solve_triangular(lower, input, upper=False), upper=True))
 
@@ -150,6 +151,7 @@ def cholesky_inverse(input, upper: bool = False, *, out=None) -> Tensor:
         tensor([[0.2500, 0.0000],
                 [0.0000, 0.0625]])
     """
+    layout_of("cholesky_inverse", input)
     lower = input.mH if upper else input
     found = solve_triangular(lower, eye(input.layout.shape[-1], dtype=input.layout.dtype), upper=False)
     return into(out, found.mH @ found)

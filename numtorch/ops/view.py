@@ -232,7 +232,7 @@ def expand_as(self, other) -> Tensor:
         tensor([[1, 1, 1],
                 [2, 2, 2]])
     """
-    return expand(self, *other.layout.shape)
+    return expand(self, *layout_of("expand_as", other, "other").shape)
 
 
 @method
@@ -348,7 +348,7 @@ def view_as(self, other) -> Tensor:
         tensor([[0, 1],
                 [2, 3]])
     """
-    return view(self, *other.layout.shape)
+    return view(self, *layout_of("view_as", other, "other").shape)
 
 
 @method
@@ -364,7 +364,7 @@ def reshape_as(self, other) -> Tensor:
         tensor([[0, 1],
                 [2, 3]])
     """
-    return reshape(self, *other.layout.shape)
+    return reshape(self, *layout_of("reshape_as", other, "other").shape)
 
 
 @method

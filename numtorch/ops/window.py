@@ -262,7 +262,7 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         >>> torch.nn.functional.max_pool1d(torch.tensor([[1., 3., 2., 4.]]), 2, return_indices=True)
         (tensor([[3., 4.]]), tensor([[1, 3]]))
     """
-    plan = planned(plan_max, input.layout, "max_pool1d", 1, kernel_size, stride, padding, dilation, ceil_mode)
+    plan = planned(plan_max, layout_of("max_pool1d", input), "max_pool1d", 1, kernel_size, stride, padding, dilation, ceil_mode)
     return maxima(input, plan, return_indices)
 
 
@@ -389,5 +389,6 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
         >>> torch.nn.functional.avg_pool1d(torch.tensor([[1., 3., 2., 4.]]), 2)
         tensor([[2., 3.]])
     """
-    return means(input, planned(plan_mean, input.layout, "avg_pool1d", 1, kernel_size, stride, padding, ceil_mode,
+    layout = layout_of("avg_pool1d", input)
+    return means(input, planned(plan_mean, layout, "avg_pool1d", 1, kernel_size, stride, padding, ceil_mode,
                                 count_include_pad, None))
