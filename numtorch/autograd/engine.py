@@ -147,7 +147,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
             shared = _awaited(roots, wanted)
             if shared is None:
                 leading, ends, shared = _some_leading(roots, wanted)
-        node, grad = _start(roots, grads, shared, pending, waiting, create_graph)
+        node, grad = (roots[0], grads[0]) if len(roots) == 1 else _start(roots, grads, shared, pending, waiting, create_graph)
     roots = grads = None
     state = modes.__dict__                               # this thread's; as a dict it costs a third of attribute access
     before = state["grad"], state["recording"], state["walk"]
