@@ -9,12 +9,16 @@ Sequences of a batch do not depend on one another, so threads share the sequence
 fork and join a layer instead of two a step.
 
 What the products leave to win: an LSTM of 128 units and inputs over 32 sequences of 64 steps takes 1.61 GFLOP forward and backward,
-4.7 ms at the 341 GFLOP/s that two threads of this machine reach in large products, and its gates 0.4 ms more; PyTorch needs 7.9.
-So 0.6 of its time is below what would be left if every product, also those of 16 rows in a step, ran at that pace and nothing else
-took any time. Where it goes: forward 1.9 ms; backward's loop 1.25, of which the products 0.78; the products over all steps 0.8 for
-the inputs' gradient and 0.95 for each weight's, 0.73 at the peak. A weight's product goes at 149 GFLOP/s on one thread and not the
-163 of its first 256 rows alone, since 4 MB of gradients come back from the third level; both weights in one product gained 3 in 100
-of it.
+4.6 ms at the 350 GFLOP/s that two threads of this machine reach in large products, and its gates 0.4 ms more; PyTorch needs 8.1.
+So 0.6 of its time is below what would be left if every product ran at that pace and nothing else took any time. It takes 6.2, by
+cycle counts in the kernels: forward 1.8, of which the steps' products 1.52, at that pace, and the gates 0.23; backward's loop 1.15,
+of which the products 0.8 and the gates 0.3, a third of that waiting for what forward left in the third level; the inputs' gradient
+0.75, at the pace, and the weights' 0.95 and 0.88, 0.79 at the pace, for 4 MB of gradients that come back from the third level; and
+0.5 for sequences and weights laid out anew and for Python, whose 90 µs become 200 where the products have emptied the caches.
+
+Tried and left: asking for the next step's gates inside the product (what the gates win the product loses), register tiles of 8 x 3
+and 4 x 6 vectors (16 rows 0.97 as fast, 4 rows 0.9), a sigmoid and a tanh side by side in one loop (a vector of units takes 90
+cycles so, and 75 with a loop for each), both weights in one product (3 in 100 of it).
 """
 from __future__ import annotations
 
