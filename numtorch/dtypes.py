@@ -119,10 +119,11 @@ def from_numpy(numpy_dtype) -> dtype:
 
 
 def as_dtype(value) -> dtype:
-    """`value` as a dtype: one of ours, or Python's `float`, `int`, `bool`, `complex` as PyTorch reads them."""
+    """`value` as a dtype: one of ours, or Python's `float` and `complex` (of 64-bit numbers, whatever the default dtype), `int`,
+    `bool`."""
     if isinstance(value, dtype):
         return value
-    found = {bool: bool_, int: int64, float: get_default_dtype(), complex: get_default_dtype().to_complex()}.get(value)
+    found = {bool: bool_, int: int64, float: float64, complex: complex128}.get(value)
     if found is None:
         raise TypeError(f"dtype must be a torch.dtype, not {type(value).__name__} ({value!r})")
     return found

@@ -183,6 +183,14 @@ def test_dropout_keeps_the_mean_and_is_drawn_from_the_stream():
     assert attend(x, x, x, dropout_p=1.0).abs().max().item() == 0
 
 
+def test_backward_drops_what_forward_dropped():
+    def dropped(*qkv):
+        torch.manual_seed(0)
+        return attend(*qkv, dropout_p=0.5)
+
+    assert gradcheck(dropped, [torch.randn(2, 3, 5, 2, dtype=torch.float64, requires_grad=True) for _ in range(3)])
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_threads_agree(threads):
     torch.manual_seed(0)

@@ -70,7 +70,7 @@ def test_what_is_no_dtype():
         torch.from_numpy(np.array(["text"]))
     with pytest.raises(TypeError, match="only supported types"):
         torch.from_numpy(np.array([object()]))
-    assert as_dtype(float) is torch.float32 and as_dtype(int) is torch.int64 and as_dtype(bool) is torch.bool
+    assert as_dtype(float) is torch.float64 and as_dtype(int) is torch.int64 and as_dtype(bool) is torch.bool
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64", "complex64"])

@@ -140,6 +140,8 @@ def test_shapes_dtypes_and_likes():
 
 
 @pytest.mark.parametrize("attempt, error, message", [
+    (lambda: torch.rand(3, dtype=5), TypeError, "dtype must be a torch.dtype, not int"),
+    (lambda: torch.randn_like(torch.ones(2), dtype="float32"), TypeError, "dtype must be a torch.dtype, not str"),
     (lambda: torch.rand(3, dtype=torch.int64), RuntimeError, "not implemented"), (lambda: torch.randint(5, 5, (2,)), RuntimeError,
     "'from' to be less than 'to'"),
     (lambda: torch.randperm(-1), RuntimeError, "non-negative"), (lambda: torch.normal(0.0, -1.0, (2,)), RuntimeError, "std"),

@@ -134,8 +134,8 @@ def rand(*shape, size=None, generator=None, dtype=None, layout=None, device=None
         True
     """
     size = shape if size is None else (size,)
-    if dtype is not None and dtype.is_complex:
-        return _parts(rand, size, dtype, None, generator, device, requires_grad, out)
+    if dtype is not None and as_dtype(dtype).is_complex:
+        return _parts(rand, size, as_dtype(dtype), None, generator, device, requires_grad, out)
     _float_only(dtype, "rand")
     return _drawn(size, "uniform", (0.0, 1.0), dtype, device, generator, requires_grad, "rand", into=out)
 
@@ -159,8 +159,8 @@ def randn(*shape, size=None, generator=None, dtype=None, layout=None, device=Non
         (True, True)
     """
     size = shape if size is None else (size,)
-    if dtype is not None and dtype.is_complex:
-        return _parts(randn, size, dtype, math.sqrt(0.5), generator, device, requires_grad, out)
+    if dtype is not None and as_dtype(dtype).is_complex:
+        return _parts(randn, size, as_dtype(dtype), math.sqrt(0.5), generator, device, requires_grad, out)
     _float_only(dtype, "randn")
     return _drawn(size, "normal", (0.0, 1.0), dtype, device, generator, requires_grad, "randn", into=out)
 
