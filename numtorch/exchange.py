@@ -339,7 +339,10 @@ def _common_dtype(data):
         for kind in map(_common_dtype, data):
             found = kind if found is None else dtypes.promote_types(found, kind)
         return found or dtypes.get_default_dtype()
-    return dtypes.as_dtype(next((kind for kind in (bool, int, float, complex) if isinstance(data, kind)), float))
+    if isinstance(data, int):                            # a bool is one
+        return dtypes.bool_ if isinstance(data, bool) else int64
+    default = dtypes.get_default_dtype()
+    return default.to_complex() if isinstance(data, complex) else default
 
 
 def _untensor(data):
