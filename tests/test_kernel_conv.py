@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from numtorch.kernels import threads
-from numtorch.kernels.cpu import conv, convdepthlast, convimage, convlanes
+from numtorch.kernels.cpu import conv, convdepthlast, convimage, convlanes, convlast
 from numtorch.kernels.cpu.convimage import edges_of_panels
 
 try:
@@ -256,6 +256,21 @@ def test_depthwise_and_products_channels_last(dtype, case, count, monkeypatch):
     if conv.takes_channels_last(dtype, *sizes(case), "input"):
         run(conv.plan_convolution_input_grad(dtype, *sizes(case), channels_last=True), g.address, w.address, 0, grad_x.address)
         close(grad_x.numpy().ravel(), channels_last(exact_x), dtype, w.count // w.shape[1])
+
+
+@pytest.mark.parametrize("dtype, case", [row for row in TABLE if row[1][-1] == 1 and row[1][0][0]])
+def test_weight_gradient_channels_last(dtype, case, monkeypatch):
+    """As one block of lines and in blocks of one, of two threads."""
+    x, w, g, _ = operands(case, dtype, 9)
+    exact = input_and_weight_gradients(x.numpy(), w.numpy(), g.numpy(), *case[2:])[1]
+    x, g = (Guarded(dtype, a.shape, channels_last(a.numpy())) for a in (x, g))
+    monkeypatch.setattr(convlast, "SPLIT_ELEMENTS", 0)
+    monkeypatch.setattr(threads, "get_num_threads", lambda: 2)
+    for most in (convlast.BLOCK_BYTES, 1):
+        monkeypatch.setattr(convlast, "BLOCK_BYTES", most)
+        grad_w = Guarded(dtype, w.shape)
+        run(convlast.plan_weight_grad(dtype, convimage.geometry(*sizes(case))), g.address, x.address, grad_w.address)
+        close(grad_w.numpy(), exact, dtype, g.count // g.shape[1])
 
 
 @pytest.mark.skipif(torch is None, reason="compares with PyTorch")
