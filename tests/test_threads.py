@@ -93,7 +93,7 @@ def test_workers_help():
 
 
 @jit_only
-@pytest.mark.parametrize("rest", [0, 2e-5, 2e-4, 5e-3], ids=["at once", "spinning", "falling asleep", "asleep"])
+@pytest.mark.parametrize("rest", [0, 2e-5, 6e-4, 5e-3], ids=["at once", "looking", "falling asleep", "asleep"])
 def test_workers_are_woken(rest):
     kernel = compile_kernel(count, ("int64*", "int64*"))
     rows, offsets = parts_of(4096, 3)
@@ -103,6 +103,18 @@ def test_workers_are_woken(rest):
         prepared.call(x.ctypes.data, prepared.walk)
         assert (x == repeat + 1).all()
         time.sleep(rest)
+
+
+@jit_only
+def test_workers_fall_asleep():
+    kernel = compile_kernel(count, ("int64*", "int64*"))
+    prepared = threads.prepare(kernel, *parts_of(4096, 3))
+    x = np.zeros(4096, np.int64)
+    prepared.call(x.ctypes.data, prepared.walk)
+    time.sleep(0.05)
+    before = time.process_time()
+    time.sleep(0.2)
+    assert time.process_time() - before < 0.1            # a worker that looked all the time would have taken 0.2
 
 
 @jit_only
