@@ -70,6 +70,8 @@ VALUES = {
     "quotients_rounded_down": (lambda t: t.tensor([1.0, 1.0, -1.0, 6.0, 5.0, 0.0, -7.0, INF, 1.0], dtype=t.float64) // t.tensor([0.1, -INF, INF, 0.1, 0.2, 3.0, 2.0, 2.0, 0.0], dtype=t.float64),
                                pytest.approx([9.0, -1.0, -1.0, 59.0, 24.0, 0.0, -4.0, NAN, INF], nan_ok=True)),
     "times_an_array": (lambda t: [type(t.ones(2, 2) @ np.ones(2)) is t.Tensor, (t.ones(2, 2) @ np.ones(2)).dtype == t.float64, t.ones(2, 2).__matmul__(3) is NotImplemented], [True, True, True]),
+    "one_element_for_all": (lambda t: t.tensordot(t.ones(2, 3), t.full((1, 2), 2.0), 1), [[6.0, 6.0], [6.0, 6.0]]),
+    "nothing_to_broadcast": (lambda t: [(lambda x: t.broadcast_tensors(x, x)[0] is x or t.broadcast_tensors(x, x)[0].is_leaf)(t.ones(2, requires_grad=True))], [True]),
     "set_submodule": (lambda t: str(_with_submodule(t)), "Sequential(\n  (0): ReLU()\n)"),
 }
 
@@ -147,6 +149,7 @@ ERRORS = {
     "solve_for_a_number": (lambda t: t.linalg.solve(t.eye(2), t.tensor(1.0)), RuntimeError, "The input tensor B must have at least 2 dimensions"),
     "cholesky_of_nan": (lambda t: t.linalg.cholesky(t.tensor([[1.0, NAN], [NAN, 1.0]])), RuntimeError, "not positive-definite"),
     "odds_of_nan": (lambda t: t.nn.functional.binary_cross_entropy(t.tensor([NAN]), t.ones(1)), RuntimeError, "all elements of input should be between 0 and 1"),
+    "leaf_onto_itself": (lambda t: (lambda x: x.copy_(x))(t.ones(2, requires_grad=True)), RuntimeError, "a leaf Variable that requires grad is being used in an in-place operation"),
     "gain": (lambda t: t.nn.init.calculate_gain("leaky_relu", "a"), ValueError, "negative_slope a not a valid number"),
     "assigned": (lambda t: setattr(t.nn.Linear(1, 1), "weight", t.ones(1, 1)), TypeError, "cannot assign 'torch.FloatTensor' as parameter 'weight'"),
 }

@@ -79,6 +79,43 @@ def test_derivatives(name, t):
         np.testing.assert_allclose(slope(t, once, x).detach().numpy(), second, rtol=1e-8, atol=1e-12)
 
 
+# What a step leaves to be written, though it has been recorded: PyTorch saves nothing there that a backward would miss.
+WRITTEN = {
+    "div": lambda t, x, y: x / y, "div_": lambda t, x, y: (x * 1).div_(y), "logaddexp": lambda t, x, y: t.logaddexp(x, y), "logaddexp2": lambda t, x, y: t.logaddexp2(x, y),
+}
+
+
+@pytest.mark.parametrize("t", BOTH, ids=lambda t: t.__name__)
+@pytest.mark.parametrize("name", WRITTEN)
+def test_results_that_may_be_written(name, t):
+    x, y = (t.tensor(v, dtype=t.float64, requires_grad=True) for v in ([1.0, 2.0], [4.0, 1.0]))
+    expected = t.autograd.grad(WRITTEN[name](t, x, y).sum(), (x, y))
+    out = WRITTEN[name](t, x, y)
+    out += 1
+    assert [g.tolist() for g in t.autograd.grad(out.sum(), (x, y))] == [g.tolist() for g in expected]
+
+
+INFINITE = {"maximum": lambda t, x: t.maximum(x, t.zeros_like(x)), "minimum": lambda t, x: t.minimum(x, t.zeros_like(x)), "max": lambda t, x: x.max()}
+
+
+@pytest.mark.parametrize("t", BOTH, ids=lambda t: t.__name__)
+@pytest.mark.parametrize("name", INFINITE)
+def test_infinite_gradients_stay_where_they_go(name, t):
+    x = t.tensor([1.0, -1.0], dtype=t.float64, requires_grad=True)
+    out = INFINITE[name](t, x)
+    out.backward(t.full_like(out, INF))
+    assert sorted(x.grad.tolist()) == [0.0, INF]
+
+
+def test_sources_in_the_memory_that_is_written():
+    """A source is read as it was before, however its elements lie: the copy that is made of it lies otherwise than it did."""
+    t = numtorch
+    for write in (lambda x, s: x.index_put_((t.tensor([0, 0]),), s, accumulate=True), lambda x, s: x.index_add_(0, t.tensor([0, 0]), s.expand(2, 3, 2)),
+                  lambda x, s: x.scatter_add_(0, t.zeros(2, 3, 1, dtype=t.int64), s), lambda x, s: x.index_copy_(0, t.tensor([1, 0]), s.expand(2, 3, 2))):
+        shared, alone = t.arange(12.0).reshape(2, 3, 2), t.arange(12.0).reshape(2, 3, 2)
+        assert t.equal(write(shared, shared.narrow(-1, 0, 1)), write(alone, alone.narrow(-1, 0, 1).clone()))
+
+
 @pytest.mark.parametrize("t", BOTH, ids=lambda t: t.__name__)
 def test_checks_of_what_has_no_gradient(t):
     """A function that is flat passes, and one that hides its slope does not; other outputs do not stand in the way of one that has it."""

@@ -142,8 +142,8 @@ def div(x, y):
 
 
 @div.derivative
-def _(grad, y, out):
-    return grad / conj(y), -grad * conj(out) / conj(y)
+def _(grad, x, y):
+    return grad / conj(y), -grad * conj(x / y) / conj(y)     # not by the result, which may be written after, as in PyTorch
 
 
 @pointwise(refuses={"bool": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "

@@ -64,6 +64,8 @@ _writings = new_plan_table()                             # copies into tensors w
 def _write(self, source):
     """`copy_` with every check that PyTorch makes."""
     if source is self:
+        if modes.grad and self.node is not None:
+            check_inplace_allowed(self, "copy")
         return self
     target = self.layout
     if source.layout.shape != target.shape:

@@ -21,8 +21,8 @@ def maximum(x, y):
 
 @maximum.derivative
 def _(grad, x, y):
-    tie = where(x == y, 0.5, 0)
-    return grad * where(x > y, 1, tie), grad * where(x < y, 1, tie)
+    half = where(x == y, grad * 0.5, 0)
+    return where(x > y, grad, half), where(x < y, grad, half)
 
 
 @pointwise(refuses={"complex": "minimum not implemented for complex tensors."})
@@ -39,8 +39,8 @@ def minimum(x, y):
 
 @minimum.derivative
 def _(grad, x, y):
-    tie = where(x == y, 0.5, 0)
-    return grad * where(x < y, 1, tie), grad * where(x > y, 1, tie)
+    half = where(x == y, grad * 0.5, 0)
+    return where(x < y, grad, half), where(x > y, grad, half)
 
 
 @pointwise(refuses={"complex": "fmax not implemented for complex tensors."})

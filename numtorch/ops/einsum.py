@@ -52,6 +52,11 @@ def _tensordot(a, b, dims):
     first, second = ([wrap_dim(d, ndim) for d in ds] for ndim, ds in zip(places, dims))
     kept_a = [d for d in range(a.layout.ndim) if d not in first]
     kept_b = [d for d in range(b.layout.ndim) if d not in second]
+    for d, e in zip(first, second):                      # one element stands for all of the other's, as in PyTorch
+        if a.layout.shape[d] == 1 != b.layout.shape[e]:
+            b = b.sum(e, keepdim=True)
+        elif b.layout.shape[e] == 1 != a.layout.shape[d]:
+            a = a.sum(d, keepdim=True)
     sizes = [a.layout.shape[d] for d in first]
     if sizes != [b.layout.shape[d] for d in second]:
         raise RuntimeError(f"contracted dimensions need to match, but first has sizes {sizes} in dims {first} and second has "

@@ -171,20 +171,19 @@ def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool
     Raises:
         RuntimeError: `source` does not broadcast to the indexed shape, or has another dtype.
     """
-    reduce = "add" if accumulate else None
-    found = _put_plans.get(_put_key(x, dims, indices, source, reduce, wrap))
-    if found is None:
-        source = _fitted(x, dims, indices, source)
-        found = _put_plan(x, dims, indices, source, reduce, wrap)
-    storage = x.storage
-    plain = x.node is None and source.node is None and x.layout.contiguous and not storage.inference
-    graph = False if plain else begin_write(name, x, source)
-    if source.storage is storage:
+    reduce, storage = "add" if accumulate else None, x.storage
+    if isinstance(source, Tensor) and source.storage is storage:     # before it is planned: a copy may lie differently
         source = apart(source, x)
     for each in indices:
         if each.storage is storage:
             indices = [apart(i, x) for i in indices]
             break
+    found = _put_plans.get(_put_key(x, dims, indices, source, reduce, wrap))
+    if found is None:
+        source = _fitted(x, dims, indices, source)
+        found = _put_plan(x, dims, indices, source, reduce, wrap)
+    plain = x.node is None and source.node is None and x.layout.contiguous and not storage.inference
+    graph = False if plain else begin_write(name, x, source)
     _run_put(found, x, indices, source, complaint)
     if plain:
         mark_written(storage, name + "_")

@@ -6,6 +6,7 @@ import math
 from ..dtypes import finfo
 from ..kernels import vectormath
 from ..tensor import Tensor
+from .activation import sigmoid
 from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, UNORDERED, abs, conj, where
 from .bounds import clamp_high, clamp_low, maximum
 from .copy import contiguous
@@ -33,9 +34,9 @@ def logaddexp(x, y):
 
 
 @logaddexp.derivative
-def _(grad, x, out):
-    share = conj(exp(where(x == out, 0, x - out)))
-    return grad * share, grad * (1 - share)
+def _(grad, x, y):
+    apart = where(x == y, 0, x - y)
+    return grad * conj(sigmoid(apart)), grad * conj(sigmoid(-apart))
 
 
 @logaddexp.overload("complex")
@@ -59,9 +60,9 @@ def logaddexp2(x, y):
 
 
 @logaddexp2.derivative
-def _(grad, x, out):
-    share = exp(where(x == out, 0, x - out) * LN2)
-    return grad * share, grad * (1 - share)
+def _(grad, x, y):
+    apart = where(x == y, 0, x - y) * LN2
+    return grad * sigmoid(apart), grad * sigmoid(-apart)
 
 
 @pointwise(kind="float", cost=8, refuses=UNORDERED)

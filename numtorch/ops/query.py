@@ -45,7 +45,7 @@ def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
                 [4, 4]]))
     """
     shape = shape_of_all(*[layout_of("broadcast_tensors", x, "tensors").shape for x in tensors])
-    return tuple([view.expand(x, *shape) for x in tensors])
+    return tuple([x if x.layout.shape == shape else view.expand(x, *shape) for x in tensors])
 
 
 def is_tensor(obj) -> bool:

@@ -199,9 +199,9 @@ def _extreme_vjp(node, grad):
     x, = node.tensors()
     result, = node.result_tensors()
     layout, plan, _ = node.constants
-    hits = to_dtype(comparison.coincides(x, reshape(result, plan.kept_shape).detach()), layout.dtype)
-    share = hits / reshape(SUM.run(hits, plan.axes), plan.kept_shape)
-    return (_spread(node, grad) * share,)
+    hits = comparison.coincides(x, reshape(result, plan.kept_shape).detach())
+    share = reshape(grad, plan.kept_shape) / reshape(SUM.run(to_dtype(hits, layout.dtype), plan.axes), plan.kept_shape)
+    return (arithmetic.where(hits, share, 0),)           # not a product with the hits: infinite gradients would be NaN elsewhere
 
 
 def _var_vjp(node, grad):

@@ -196,10 +196,12 @@ def _network(kind, rows, sizes, states, params, has_biases, num_layers, dropout,
     """All layers over rows of all steps: outputs (rows, directions * out_size), final hidden and (LSTM) cell states stacked."""
     directions = 2 if bidirectional else 1
     hidden, cell = states
-    if not all(isinstance(t, Tensor) for t in (*params, *[s for s in states if s is not None])):
-        raise no_tensor_among(kind, input=rows, hx=hidden, cx=cell, **{f"params[{i}]": p for i, p in enumerate(params)})
-    weights = _parameters_of(kind, params, has_biases, num_layers, directions)
-    key = (kind, directions, sizes[0], rows.layout, *[None if s is None else s.layout for s in states], *[w.layout for w in params])
+    try:
+        weights = _parameters_of(kind, params, has_biases, num_layers, directions)
+        key = (kind, directions, sizes[0], rows.layout, *[None if s is None else s.layout for s in states],
+               *[w.layout for w in params])
+    except AttributeError:
+        raise no_tensor_among(kind, input=rows, hx=hidden, cx=cell, **{f"params[{i}]": p for i, p in enumerate(params)}) from None
     if key not in _checked:
         _check_network(kind, rows.layout, sizes[0], [None if s is None else s.layout for s in states], weights, directions)
         _remember(key)

@@ -142,17 +142,17 @@ def _scatter_(name, self, dim, index, source, how):
     """self[index[i][j]][j] = source[i][j], or combined with it, for dim 0."""
     if not isinstance(source, Tensor) or source.layout.weak:
         source = to_dtype(as_operand(name, source), self.layout.dtype)
+    storage = self.storage
+    if source.storage is storage or (isinstance(index, Tensor) and index.storage is storage):
+        index, source = apart(index, self), apart(source, self)      # before it is planned: a copy may lie differently
     try:
         plan = _scatter_plans[name, self.layout, dim, index.layout, source.layout, how]
     except (KeyError, AttributeError):
         plan = _plan_scatter(name, self, dim, index, source, how)
     if plan.prepared is None:
         return self
-    storage = self.storage
     plain = self.node is None and source.node is None and self.layout.contiguous and not storage.inference
     graph = False if plain else begin_write(name, self, source)
-    if index.storage is storage or source.storage is storage:
-        index, source = apart(index, self), apart(source, self)
     look_first(self, (index,), plan.bounds, index.layout.numel, _misplaced)
     run_indexed(plan.prepared, self, (index,), source, plan.bounds, _misplaced)
     if plain:
