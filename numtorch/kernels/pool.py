@@ -6,12 +6,12 @@ that comes late finds it changed and cannot take a part of the wrong job; and a 
 not begun, only for parts already being worked on. The launcher takes the first part, workers the last: what a part touched is
 then in the cache of the thread that gets it next time.
 
-A worker that finds nothing to do looks again for half a millisecond, because the next call of a model mostly follows within that:
-100 µs after the last one a 128 x 128 product takes 18 µs, and 41 where its worker must be woken. Meanwhile it offers its processor
-every microsecond to whoever has work for it: two processes of two threads on two cores took 84 µs in turns for 30 µs of work on
-one thread and such a product while their workers did not, and take 58. Then it sleeps in `read` until a launcher writes. What it
-reads is Linux's eventfd, or a pipe: a write to a pipe tells the scheduler that the writer is about to sleep, and it put the worker
-on the launcher's processor, where the two took turns for as long as they ran (512 x 512 products in twice the time).
+A worker that finds nothing to do looks again for 200 µs, because the next call of a model mostly follows within that: 100 µs after
+the last one a 128 x 128 product takes 18 µs, and 40 where its worker must be woken. It does not offer its processor to others
+meanwhile: beside a thread of NumPy's BLAS, which looks for work and does, it was not let run again for milliseconds, and
+1000 x 1000 x 16 took 250 µs instead of 125. Then it sleeps in `read` until a launcher writes. What it reads is Linux's eventfd, or
+a pipe: a write to a pipe tells the scheduler that the writer is about to sleep, and it put the worker on the launcher's processor,
+where the two took turns for as long as they ran (512 x 512 products in twice the time).
 
 Why not TBB or OpenMP (whose parallel-for Numba's extension modules offer): TBB's workers fall asleep at once, and waking
 them took 10 µs of a 128 x 128 product's 26; OpenMP's wait for one another at the end of every loop, so that two processes of two
@@ -52,7 +52,7 @@ WORDS = 64
 MASK_BYTES = 128                                         # of a set of processors
 MAX_PARTS = (1 << 16) - 1
 SPIN_SECONDS = 50e-6
-LOOKS = 8                                                # times as often a worker looks before it sleeps
+LOOKS = 4                                                # times as often a worker looks before it sleeps
 
 
 def run_part(call, part):
@@ -120,10 +120,7 @@ def work(state):
             spins = 0
         elif spins < LOOKS * state[SPINS]:
             spins += 1
-            if spins % 16:
-                pause()
-            else:                                        # whoever else has work for this processor goes first
-                call_c(state[YIELD], 0, 0, 0)
+            pause()
         else:
             sleep(state)
             move_away(state)
