@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -288,3 +289,25 @@ def test_kernels_may_outlive_their_module():
         del call
     """
     assert subprocess.run([sys.executable, "-c", textwrap.dedent(script)], timeout=120).returncode == 0
+
+
+@jit_only
+def test_an_interrupt_waits_until_a_kernel_is_compiled(monkeypatch):
+    """In the middle of Numba it would leave a process that cannot compile any more."""
+    def store_seven(x):
+        x[0] = 7
+
+    def save(key, code):
+        signal.raise_signal(signal.SIGINT)
+        saved.append(key)
+        return True
+
+    saved, handler = [], signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(compiler.store, "load", lambda key: None)
+    monkeypatch.setattr(compiler.store, "save", save)
+    with pytest.raises(KeyboardInterrupt):
+        compile_kernel(store_seven, ("int64*",))
+    assert len(saved) == 1 and signal.getsignal(signal.SIGINT) is handler
+    out = np.zeros(1, np.int64)
+    compile_kernel(store_seven, ("int64*",)).call(out.ctypes.data)
+    assert len(saved) == 1 and out[0] == 7, "what was compiled meanwhile is kept"

@@ -19,6 +19,7 @@ import contextlib
 import ctypes
 import hashlib
 import re
+import signal
 import sys
 import threading
 import time
@@ -362,17 +363,36 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
             return kernel
         symbol = "k" + key[:40]
         object_code = store.load(key)
-        if object_code is None:
-            start = time.perf_counter()
-            module = _compile(function, names, compute, signature, symbol, nogil, fastmath, interleave)
-            object_code = machine().target.emit_object(module)
-            statistics.compiled += 1
-            statistics.seconds += time.perf_counter() - start
-            _announce(kept=store.save(key, object_code))
-        else:
-            statistics.loaded += 1
-        kernel = _kernels[key] = _load(function.__name__, symbol, object_code, signature)
+        with contextlib.nullcontext() if object_code else _uninterrupted():
+            if object_code is None:
+                start = time.perf_counter()
+                module = _compile(function, names, compute, signature, symbol, nogil, fastmath, interleave)
+                object_code = machine().target.emit_object(module)
+                statistics.compiled += 1
+                statistics.seconds += time.perf_counter() - start
+                _announce(kept=store.save(key, object_code))
+            else:
+                statistics.loaded += 1
+            kernel = _kernels[key] = _load(function.__name__, symbol, object_code, signature)
         return kernel
+
+
+@contextlib.contextmanager
+def _uninterrupted():
+    """Inside, Ctrl-C waits. Numba does not survive it: of what it was loading then, the rest is gone, and whatever the process
+    compiles later ends in "generator raised StopIteration"."""
+    handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
+    if not callable(handler):                            # other threads get no interrupts, and may not say who does
+        yield
+        return
+    noted: list = []
+    signal.signal(signal.SIGINT, lambda *interrupt: noted.append(interrupt))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if noted:
+        handler(*noted[0])
 
 
 def _announce(kept):
