@@ -274,6 +274,7 @@ ROWS = {
     "isreal": unary(np.isreal, kinds="biufc"), "ldexp": binary(lambda x, y: x * np.exp2(y), REAL, between(0, 3), kinds="biufc", tolerance=16),
     "gcd": binary(np.gcd, between(-30, 30), kinds="iu"), "lcm": binary(np.lcm, between(-11, 11), kinds="iu"),
     # comparisons, logic, bits
+    "linked": binary(lambda x, y: x, kinds="iuf", untried="bc"),
     "coincides": binary(lambda x, y: (x == y) | ((x != x) & (y != y)), kinds="biufc"),
     "eq": binary(np.equal, kinds="biufc"), "ne": binary(np.not_equal, kinds="biufc"),
     "lt": binary(np.less), "le": binary(np.less_equal), "gt": binary(np.greater), "ge": binary(np.greater_equal),

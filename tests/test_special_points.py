@@ -95,6 +95,17 @@ def test_results_that_may_be_written(name, t):
     assert [g.tolist() for g in t.autograd.grad(out.sum(), (x, y))] == [g.tolist() for g in expected]
 
 
+@pytest.mark.parametrize("t", BOTH, ids=lambda t: t.__name__)
+@pytest.mark.parametrize("name", ["relu", "leaky_relu", "hardtanh", "relu6", "threshold", "softshrink", "hardshrink", "prelu"])
+def test_second_derivatives_of_straight_pieces_are_0(name, t):
+    """... and not missing: a network of them can be differentiated twice by its input."""
+    more = {"threshold": (0.2, 0.0), "prelu": (t.full((1,), 0.25, dtype=t.float64),)}.get(name, ())
+    x = t.tensor([0.3, -1.7], dtype=t.float64, requires_grad=True)
+    once, = t.autograd.grad(getattr(t.nn.functional, name)(x, *more).sum(), x, create_graph=True)
+    twice, = t.autograd.grad(once.sum(), x)
+    assert twice.tolist() == [0.0, 0.0]
+
+
 INFINITE = {"maximum": lambda t, x: t.maximum(x, t.zeros_like(x)), "minimum": lambda t, x: t.minimum(x, t.zeros_like(x)), "max": lambda t, x: x.max()}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 
 from ..kernels import vectormath
-from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, REAL_NUMBERS, UNORDERED, conj, where
+from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, REAL_NUMBERS, UNORDERED, conj, linked, where
 from .elementary import erf, exp, expm1, log1p, tanh
 from .pointwise import pointwise
 
@@ -26,7 +26,7 @@ def relu(x):
 
 @relu.derivative
 def _(grad, out):
-    return where(out <= 0, 0, grad)
+    return linked(where(out <= 0, 0, grad), out)         # second derivatives are 0, not missing; likewise below
 
 
 @pointwise(kind="float", cost=6, scalars=vectormath.sigmoid)
@@ -67,7 +67,7 @@ def leaky_relu(x, *, negative_slope=0.01):
 
 @leaky_relu.derivative
 def _(grad, x, negative_slope):
-    return where(x > 0, grad, grad * negative_slope)
+    return linked(where(x > 0, grad, grad * negative_slope), x)
 
 
 @pointwise(methods=False, refuses=FLOATS)
@@ -78,7 +78,7 @@ def prelu(x, weight):
 
 @prelu.derivative
 def _(grad, x, weight):
-    return grad * where(x > 0, 1, weight), grad * where(x > 0, 0, x)
+    return linked(grad * where(x > 0, 1, weight), x), grad * where(x > 0, 0, x)
 
 
 @pointwise(kind="float", cost=6, methods=False, refuses=FLOATS)
@@ -265,7 +265,7 @@ def hardtanh(x, *, min_val=-1.0, max_val=1.0):
 
 @hardtanh.derivative
 def _(grad, x, min_val, max_val):
-    return where((x <= min_val) | (x >= max_val), 0, grad)
+    return linked(where((x <= min_val) | (x >= max_val), 0, grad), x)
 
 
 @pointwise(kind="float", methods=False, refuses=FLOATS)
@@ -337,7 +337,7 @@ def threshold(x, *, threshold, value):
 
 @threshold.derivative
 def _(grad, x, threshold):
-    return where(x <= threshold, 0, grad)
+    return linked(where(x <= threshold, 0, grad), x)
 
 
 @pointwise(methods=False, refuses=FLOATS)
@@ -352,7 +352,7 @@ def softshrink(x, *, lambd=0.5):
 
 @softshrink.derivative
 def _(grad, x, lambd):
-    return where((x >= -lambd) & (x <= lambd), 0, grad)
+    return linked(where((x >= -lambd) & (x <= lambd), 0, grad), x)
 
 
 @pointwise(kind="float", cost=7, methods=False)
@@ -383,4 +383,4 @@ def hardshrink(x, *, lambd=0.5):
 
 @hardshrink.derivative
 def _(grad, x, lambd):
-    return where((x >= -lambd) & (x <= lambd), 0, grad)
+    return linked(where((x >= -lambd) & (x <= lambd), 0, grad), x)

@@ -164,6 +164,17 @@ def _(grad):
     return -grad
 
 
+@pointwise(methods=False)
+def linked(x, y):
+    """x, whose gradient goes to y too, and is 0 there: what was chosen by y depends on it, if only by steps."""
+    return x
+
+
+@linked.derivative
+def _(grad):
+    return grad, 0
+
+
 @pointwise(methods=False, refuses={"bool": "The `+` operator, on a bool tensor is not supported."})
 def positive(x):
     """+x, elementwise."""

@@ -116,6 +116,8 @@ def _written(expression, names, level=0):
     if id(expression) in names:
         return names[id(expression)]
     name, args = expression.op.name, expression.args
+    if name == "linked":                                 # which says something to the tape alone
+        return _written(args[0], names, level)
     if name == "neg":
         text, binds = "-" + _written(args[0], names, 7), 6
     elif name in _INFIX:

@@ -79,7 +79,7 @@ def xlogy(x, y):
 
 @xlogy.derivative
 def _(grad, x, y):
-    return grad * log(where((x == 0) & (y <= 0), 1, y)), grad * x / y
+    return xlogy(grad, where((x == 0) & (y <= 0), 1, y)), grad * x / y
 
 
 @pointwise(kind="float", cost=8, refuses=UNORDERED, methods=False)

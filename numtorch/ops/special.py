@@ -342,4 +342,4 @@ def xlog1py(x, y):
 
 @xlog1py.derivative
 def _(grad, x, y):
-    return grad * log1p(where((x == 0) & (y <= -1), 0, y)), grad * x / (y + 1)
+    return xlog1py(grad, where((x == 0) & (y <= -1), 0, y)), grad * x / (y + 1)
