@@ -355,8 +355,11 @@ def _wide_blocking(problem, tile):
                                                            problem.k * problem.n < (900_000 if item == 4 else 3_000_000))):
         # B is used a few times: slices, so that it is read in order and C stays in the cache (128x784x512 took 1.12 of MKL's time
         # in panels of B, and takes 1.06, 96x784x384 1.17 and 1.04; 128x1000x1000 is faster in panels). Slices of float64 32 deep
-        # went over C twice as often: 128x1024x512 took 1.28 of MKL's time on two threads and takes 1.00.
-        return _Blocking(ALONG_ROWS, 64, 1, max(1024, round_up((1 << 19) // (rows * item), tile.columns)))
+        # went over C twice as often: 128x1024x512 took 1.28 of MKL's time on two threads and takes 1.00. Of float32, many rows go
+        # over C in slices 192 deep in 0.90 to 0.97 of the time (128x784x512 346 -> 315 us, 128x512x1024 440 -> 421); a few rows do
+        # not, and float64 takes 1.05 of it.
+        depth = 192 if item == 4 and rows > 70 else 64
+        return _Blocking(ALONG_ROWS, depth, 1, max(1024, round_up((1 << 19) // (rows * item), tile.columns)))
     reach = problem.k * (tile.rows * item + 3 * 64)      # the lines of a tile of A that lies across the depth, and of a panel of B
     apart = abs(problem.a[1]) * item >= 3072             # each column of A in another page: 1000x64x1000 in 825 µs and not 932
     columns = 64 if reach > 80_000 else 8 * tile.columns # that a packed tile must serve: 512x2048x128 took 3.2 ms in place, 1.95 so
