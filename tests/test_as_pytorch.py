@@ -150,6 +150,9 @@ ERRORS = {
     "cholesky_of_nan": (lambda t: t.linalg.cholesky(t.tensor([[1.0, NAN], [NAN, 1.0]])), RuntimeError, "not positive-definite"),
     "odds_of_nan": (lambda t: t.nn.functional.binary_cross_entropy(t.tensor([NAN]), t.ones(1)), RuntimeError, "all elements of input should be between 0 and 1"),
     "leaf_onto_itself": (lambda t: (lambda x: x.copy_(x))(t.ones(2, requires_grad=True)), RuntimeError, "a leaf Variable that requires grad is being used in an in-place operation"),
+    "roll_of_a_number": (lambda t: t.tensor(1.0).roll(1, 0), IndexError, "Dimension specified as 0 but tensor has no dimensions"),
+    "put_of_two": (lambda t: t.ones(3).put_(t.tensor([0]), t.ones(2)), IndexError, "Expected source and index to have the same number of elements"),
+    "copied_slice_of_another_rank": (lambda t: t.ones(3, 2).index_copy_(0, t.tensor([0]), t.ones(2)), IndexError, "their dimensionality must match"),
     "gain": (lambda t: t.nn.init.calculate_gain("leaky_relu", "a"), ValueError, "negative_slope a not a valid number"),
     "assigned": (lambda t: setattr(t.nn.Linear(1, 1), "weight", t.ones(1, 1)), TypeError, "cannot assign 'torch.FloatTensor' as parameter 'weight'"),
 }

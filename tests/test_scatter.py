@@ -94,7 +94,7 @@ ERRORS = [
     (lambda: ones(3).index_reduce(0, tensor([0]), ones(1), "sum"), RuntimeError, "one of prod, mean, amax, or amin"),
     (lambda: ones(3).index_reduce(0, tensor([0, 1]), ones(1), "prod"), RuntimeError, "should be equal to source.size"),
     (lambda: ones(3).index_reduce(0, tensor([3]), ones(1), "prod"), IndexError, "index out of range in self"),
-    (lambda: ones(3).put(tensor([0, 1]), ones(1)), RuntimeError, "same number of elements"),
+    (lambda: ones(3).put(tensor([0, 1]), ones(1)), IndexError, "same number of elements"),
     (lambda: ones(3).put(tensor([5]), ones(1)), IndexError, "out of range: tried to access index 5"),
     (lambda: zeros(2, 3).scatter_(0, KEY, ones(1, 3)), RuntimeError, "no larger than src"),
     (lambda: zeros(2, 3).scatter_(0, KEY, zeros(2, 3, dtype=dtypes.float64)), RuntimeError, "self.dtype to be equal to src.dtype"),

@@ -298,6 +298,9 @@ def _index_write(name, self, dim, index, source, accumulate):
         return put_values(self, dims, (index,), source, accumulate, name, *checks)
     vector = _vector(name, check_index(name, index))
     dims = (wrap_dim(dim, self.layout.ndim),)
+    if name == "index_copy" and layout_of(name, source, "source", 3).ndim and self.layout.ndim not in (0, source.layout.ndim):
+        raise IndexError(f"index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+                         f"dimensionality ({source.layout.ndim}), destination dimensionality ({self.layout.ndim})")
     if isinstance(source, Tensor) and not source.layout.weak:
         same_dtype(name, self, source)
         wanted = (self.layout.shape[:dims[0]] + vector.layout.shape + self.layout.shape[dims[0] + 1:]) if self.layout.ndim else ()
@@ -418,8 +421,8 @@ def put_(self, index, source, accumulate: bool = False) -> Tensor:
         accumulate: whether to add; else of equal indices the last wins.
 
     Raises:
-        RuntimeError: as many elements as indices were expected, or another dtype.
-        IndexError: an index out of bounds.
+        RuntimeError: another dtype.
+        IndexError: an index out of bounds, or not as many elements as indices.
 
     Example:
         >>> import numtorch as torch
@@ -430,7 +433,7 @@ def put_(self, index, source, accumulate: bool = False) -> Tensor:
     check_index("put_", index)
     same_dtype("put_", self, source)
     if index.layout.numel != source.layout.numel:
-        raise RuntimeError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+        raise IndexError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
                            f"{source.layout.numel}, index.numel() = {index.layout.numel}")
     if self.layout.contiguous:
         if self.layout.ndim == index.layout.ndim == source.layout.ndim == 1:

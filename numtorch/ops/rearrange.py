@@ -316,6 +316,7 @@ def roll(input, shifts, dims=None) -> Tensor:
 
     Raises:
         RuntimeError: not one shift for each dimension.
+        IndexError: a dimension out of range.
 
     Example:
         >>> import numtorch as torch
@@ -332,6 +333,8 @@ def roll(input, shifts, dims=None) -> Tensor:
         return _roll(input if input.layout.contiguous else contiguous(input), shifts[0], None)
     if len(shifts) != len(dims) or not shifts:
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if not input.layout.ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     for shift, dim in zip(shifts, dims):
         input = _roll(input, shift, dim)
     return input
