@@ -434,7 +434,7 @@ def put_(self, index, source, accumulate: bool = False) -> Tensor:
     same_dtype("put_", self, source)
     if index.layout.numel != source.layout.numel:
         raise IndexError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-                           f"{source.layout.numel}, index.numel() = {index.layout.numel}")
+                         f"{source.layout.numel}, index.numel() = {index.layout.numel}")
     if self.layout.contiguous:
         if self.layout.ndim == index.layout.ndim == source.layout.ndim == 1:
             return put_values(self, (0,), (index,), source, accumulate, "put", True, _beyond_flattened)

@@ -256,21 +256,28 @@ def multiply_channels(typing_context, longest, width, run, distance, depth, imag
                       integer), codegen
 
 
-def _emit_taps(b, v, taps, operands):
-    places, image, offsets, step, factors, factors_row, sums = operands
+def _add_in_registers(b, v, taps, offsets, image, number, sums, step):
+    """sums[t] += the products of `number` steps, for each tap's own place of the image. `step(k)` gives a step's factor, how far it
+    is along in the image, and the mask of its lanes, if any."""
     bases = [b.gep(image, [b.load(b.gep(offsets, [_index(t)]))]) for t in range(taps)]
     ends = [b.gep(sums, [_index(t * v.width)]) for t in range(taps)]
     first = [v.load(end) for end in ends]
-    k, before, loop, done = _loop(b, places, "taps")
+    k, before, loop, done = _loop(b, number, "taps")
     totals = [b.phi(v.type) for _ in range(taps)]
-    at, factor = b.mul(k, step), v.load(b.gep(factors, [b.mul(k, factors_row)]))
-    new = [v.fma(factor, v.load(b.gep(base, [at])), old) for base, old in zip(bases, totals)]
+    factor, at, mask = step(k)
+    new = [v.fma(factor, v.load(b.gep(base, [at]), mask), old) for base, old in zip(bases, totals)]
     for start, old, value in zip(first, totals, new):
         old.add_incoming(start, before)
         old.add_incoming(value, loop)
-    _next(b, k, places, loop, done)
+    _next(b, k, number, loop, done)
     for end, value in zip(ends, new):
         v.store(value, end)
+
+
+def _emit_taps(b, v, taps, operands):
+    places, image, offsets, step, factors, factors_row, sums = operands
+    _add_in_registers(b, v, taps, offsets, image, places, sums,
+                      lambda k: (v.load(b.gep(factors, [b.mul(k, factors_row)])), b.mul(k, step), None))
 
 
 @intrinsic(prefer_literal=True)
@@ -288,21 +295,13 @@ def multiply_taps(typing_context, longest, width, taps, places, image, offsets, 
 
 def _emit_dots(b, v, taps, operands):
     segments, number, grad, image, offsets, sums = operands
-    bases = [b.gep(image, [b.load(b.gep(offsets, [_index(t)]))]) for t in range(taps)]
-    places = [b.gep(sums, [_index(t * v.width)]) for t in range(taps)]
-    first = [v.load(place) for place in places]
-    k, before, loop, done = _loop(b, number, "dots")
-    totals = [b.phi(v.type) for _ in range(taps)]
-    words = [b.load(b.gep(segments, [b.add(b.mul(k, _index(3)), _index(i))])) for i in range(3)]
-    mask = v.first(words[2], 0)
-    factor = v.load(b.gep(grad, [words[0]]), mask)
-    new = [v.fma(factor, v.load(b.gep(base, [words[1]]), mask), old) for base, old in zip(bases, totals)]
-    for start, old, value in zip(first, totals, new):
-        old.add_incoming(start, before)
-        old.add_incoming(value, loop)
-    _next(b, k, number, loop, done)
-    for place, value in zip(places, new):
-        v.store(value, place)
+
+    def step(k):
+        words = [b.load(b.gep(segments, [b.add(b.mul(k, _index(3)), _index(i))])) for i in range(3)]
+        mask = v.first(words[2], 0)
+        return v.load(b.gep(grad, [words[0]]), mask), words[1], mask
+
+    _add_in_registers(b, v, taps, offsets, image, number, sums, step)
 
 
 @intrinsic(prefer_literal=True)
