@@ -32,6 +32,12 @@ def padded(n):
     return (n + (VECTOR_LANES - 1)) & -VECTOR_LANES
 
 
+def whole(n):
+    """n down to whole vectors, which a short row in memory has read without a mask: Zen 5 does not see what loads under a mask will
+    want next. Softmax over 32768 rows of 128, all under masks, took 3.1 ms there and takes 0.7, and in the cache 118 us and 77."""
+    return n & -VECTOR_LANES
+
+
 _HALVES = {"float16": (half_to_float, float_to_half), "bfloat16": (bfloat16_to_float, float_to_bfloat16)}
 
 

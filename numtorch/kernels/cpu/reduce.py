@@ -33,7 +33,7 @@ from ..intrinsics import (
 )
 from ..threads import Prepared
 from ..vectormath import pow
-from .elements import compute_type, from_order, itemsize, order_of, padded, same
+from .elements import compute_type, from_order, itemsize, order_of, padded, same, whole
 from .moments import moments_kernels
 from .reducewalk import HEADER, nest, plan_stages, position
 
@@ -185,7 +185,9 @@ def reduce_short(x, n, exponent):
     """A short row of neighbours, in whole vectors of which the last is under a mask."""
     result = T(IDENTITY)
     count = int32(n)
-    for i in range(padded(n)):
+    for i in range(whole(n)):
+        result = T(combine(result, value(x[i], exponent)))
+    for i in range(whole(n), padded(n)):
         v = T(IDENTITY)
         if int32(i) < count:
             v = value(x[i], exponent)
@@ -201,7 +203,11 @@ def extreme_short(x, n, exponent):
     best = order_of(T(IDENTITY))
     undefined = False
     count = int32(n)
-    for i in range(padded(n)):
+    for i in range(whole(n)):
+        v = value(x[i], exponent)
+        best = winner_of(best, order_of(v))
+        undefined |= v != v
+    for i in range(whole(n), padded(n)):
         v = T(IDENTITY)
         if int32(i) < count:
             v = value(x[i], exponent)

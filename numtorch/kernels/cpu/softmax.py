@@ -18,7 +18,7 @@ from numpy import float32, int32, int64
 from ..intrinsics import fabs, fmax, local_array, offset, select
 from ..vectormath import exp, log
 from ..vectormath.elementary import both
-from .elements import from_order, itemsize, order_of, padded, prepare_parts, same, shares, typed
+from .elements import from_order, itemsize, order_of, padded, prepare_parts, same, shares, typed, whole
 
 T = float32
 load = store = same
@@ -59,7 +59,11 @@ def padded_row(x, buffer, n):
     """The row in a buffer, filled up with -inf, and its maximum."""
     largest = order_of(T(-np.inf))
     count = int32(n)
-    for i in range(padded(n)):
+    for i in range(whole(n)):
+        value = load(x[i])
+        buffer[i] = value
+        largest = max(largest, order_of(value))
+    for i in range(whole(n), padded(n)):
         value = T(-np.inf)
         if int32(i) < count:
             value = load(x[i])
@@ -96,7 +100,9 @@ def softmax_rows(x, out, walk):
         if n <= SHORT:
             shift = padded_row(a, buffer, n)
             scale = T(1) / padded_exp(buffer, n, shift)
-            for i in range(padded(n)):
+            for i in range(whole(n)):
+                b[i] = store(buffer[i] * scale)
+            for i in range(whole(n), padded(n)):
                 if int32(i) < int32(n):
                     b[i] = store(buffer[i] * scale)
         elif RECOMPUTE:
@@ -142,7 +148,9 @@ def log_softmax_rows(x, out, walk):
                 a = offset(x, (first + row) * n)
                 b = offset(out, (first + row) * n)
                 below, further = shift[row], log_total[row]
-                for i in range(padded(n)):
+                for i in range(whole(n)):
+                    b[i] = store(log_probability(load(a[i]), below, further))
+                for i in range(whole(n), padded(n)):
                     if int32(i) < int32(n):
                         b[i] = store(log_probability(load(a[i]), below, further))
         return
@@ -172,7 +180,9 @@ def softmax_grad_rows(grad, out, grad_x, walk):
 def exp_of_row(x, buffer, n, shift):
     """buffer = exp(x - shift)"""
     count = int32(n)
-    for i in range(padded(n)):
+    for i in range(whole(n)):
+        buffer[i] = exp(load(x[i]) - shift)
+    for i in range(whole(n), padded(n)):
         value = shift
         if int32(i) < count:
             value = load(x[i])
