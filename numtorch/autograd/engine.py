@@ -155,7 +155,7 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
     state["grad"], state["recording"] = create_graph, RARE if create_graph and (modes.saved_hooks or modes.anomaly) \
         else int(create_graph)
     checking = state["anomaly"] == "nan"
-    direct = accumulating and wanted is None             # leaves without hooks take each gradient as it comes
+    direct = Leaf if accumulating and wanted is None else None       # leaves without hooks take each gradient as it comes
     try:
         while node is not None:
             kind = type(node)
@@ -190,18 +190,16 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
             for edge, out in zip(edges, outgoing):
                 if edge is None or (leading is not None and edge not in leading):
                     continue                             # no gradient wanted there
-                if type(edge) is Leaf and direct and edge.extras is None and edge.post_hooks is None:
+                if type(edge) is direct and edge.extras is None and edge.post_hooks is None:
                     if out is None:
                         continue
-                    held = edge.grad
-                    if held is not None:
-                        edge.grad = arithmetic.add(held, out) if create_graph else arithmetic.add_(held, out)
+                    if edge.grad is not None:
+                        edge.grad = arithmetic.add(edge.grad, out) if create_graph else arithmetic.add_(edge.grad, out)
                     elif getrefcount(out) <= _GRADIENT and getrefcount(out.storage) <= _STORAGE + out.storage.pooled \
                             and (out.layout.contiguous if edge.order is None else out.layout is edge.order):
                         edge.grad = out
                     else:
                         edge.grad = arithmetic.clone(out, edge.order)
-                    held = None
                     continue
                 if shared is None and node is not None:  # the second way on from here
                     shared = _awaited((here,))

@@ -87,11 +87,19 @@ class TotalNode(Node):
         return restore(x, x_version, self), restore(y, y_version, self)
 
     def backward(self, grad):
-        plan = self.plan
-        x, y = self._operands()
+        plan, saved = self.plan, self.saved
         by_x, by_y = self.edges
         wanted = by_x is not None, by_y is not None
         kernel = plan.backward.get(wanted) or plan.plan_backward(wanted)
+        if saved is not None and type(saved[0]) is Tensor is type(saved[2]) and saved[0].storage.version == saved[1] \
+                and saved[2].storage.version == saved[3]:
+            x, _, y, _ = saved
+        else:
+            x, y = self._operands()
+        if plan.option is None and by_y is None:         # the usual loss: 0.4 us less than with lists
+            out = empty(plan.layout)
+            kernel.call(grad.address, plan.scale.address, x.address, y.address, out.address, kernel.walk)
+            return out, None
         words = [grad.address, plan.scale.address, x.address, y.address]
         if plan.option is not None:
             words.append(plan.option.address)

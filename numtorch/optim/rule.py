@@ -196,16 +196,17 @@ class Batch:
 class _Prepared:
     """A group's batches, and what must not have changed for them to be used again."""
 
-    __slots__ = ("known", "parameters", "state", "rule", "entries", "batches")
+    __slots__ = ("known", "state", "rule", "entries", "batches")
 
     def __init__(self, optimizer, group, rule) -> None:
-        self.parameters, self.state, self.rule = list(group["params"]), optimizer.state, rule
+        self.state, self.rule = optimizer.state, rule
         self.known, chosen, place = [], {}, 0
-        for parameter in self.parameters:
+        for parameter in group["params"]:
             grad = parameter.grad if parameter.node is None else parameter.node.grad
-            self.known.append(None if grad is None else (parameter.address, parameter.layout, grad.layout))
             if grad is None:
+                self.known.append((parameter, None, None, None))
                 continue
+            self.known.append((parameter, parameter.address, parameter.layout, grad.layout))
             fresh = optimizer.begin(parameter, group)
             state = optimizer.state[parameter] if rule.states or optimizer.counts else {}
             counts = tuple([float(state[name]) for name in optimizer.counts])
@@ -220,14 +221,14 @@ class _Prepared:
         if state is not self.state or len(state) != self.entries or rule is not self.rule:
             return False
         gradients = []
-        for parameter, known in zip(self.parameters, self.known):
+        for parameter, address, layout, grad_layout in self.known:
             node = parameter.node
             grad = node.grad if node is not None else parameter._stored_grad
             if grad is None:
-                if known is not None:
+                if layout is not None:
                     return False
                 continue
-            if known is None or grad.layout is not known[2] or parameter.address != known[0] or parameter.layout is not known[1]:
+            if grad.layout is not grad_layout or parameter.address != address or parameter.layout is not layout:
                 return False
             gradients.append(grad.address)
         for batch in self.batches:
