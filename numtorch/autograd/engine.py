@@ -208,6 +208,9 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
                         if grad is not None:
                             pending[node] = grad
                         node = grad = None
+                if shared is None and source is None:    # a chain so far
+                    node, grad = edge, out
+                    continue
                 while True:
                     more = shared.get(edge, 0) if shared else 0
                     if source is not None and edge.outputs > 1:

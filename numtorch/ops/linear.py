@@ -154,16 +154,13 @@ class LinearNode(GraphNode):
     __slots__ = ()
 
     def backward(self, grad):
-        plan, edges, saved = self.constants, self.edges, self.saved
-        if saved is None or grad.layout.dtype.is_complex or (grad.layout.ndim != 2 and not grad.layout.contiguous):
+        saved, kernels = self.saved, self.constants.gradients.get(grad.layout) or self._kernels(grad.layout)
+        if saved is None or kernels is None:
             return self.vjp(self, grad)
         (x, weight), (x_version, weight_version), _ = saved
         if (x is not None and x.storage.version != x_version) or (weight is not None and weight.storage.version != weight_version):
             return self.vjp(self, grad)                  # which says who changed what
-        by_input, by_weight, by_bias = edges
-        kernels = plan.gradients.get(grad.layout)
-        if kernels is None:
-            kernels = plan.gradients.keep(grad.layout, _Gradients(plan, grad.layout))
+        by_input, by_weight, by_bias = self.edges
         if by_input is not None:
             by_input = (kernels.by_input or kernels.for_input()).run(grad, weight)
         if by_weight is not None:
@@ -173,6 +170,12 @@ class LinearNode(GraphNode):
             by_bias = empty(bias.out)
             bias.call(grad.address, by_bias.address, bias.walk)
         return by_input, by_weight, by_bias
+
+    def _kernels(self, layout):
+        """The kernels for a layout of the gradient seen for the first time; None where it is done by ops."""
+        if layout.dtype.is_complex or (layout.ndim != 2 and not layout.contiguous):
+            return None
+        return self.constants.gradients.keep(layout, _Gradients(self.constants, layout))
 
     def differentiable_backward(self, grad):
         return self.vjp(self, grad)
