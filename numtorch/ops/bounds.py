@@ -82,7 +82,8 @@ def _(grad, x, y):
 @pointwise(methods=False, refuses=REAL_NUMBERS)
 def clamp_both(x, low, high):
     """x held between low and high; NaN stays."""
-    return minimum(maximum(x, low), high)
+    raised = where(x < low, low, x)                      # NaN stays; `maximum` and `minimum` would look for it in every element
+    return where((low != low) | (high != high), low + high, where(raised > high, high, raised))
 
 
 @clamp_both.derivative
