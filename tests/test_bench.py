@@ -366,6 +366,7 @@ def test_budgets_are_judged_and_counted():
 def test_a_missed_budget_that_the_machine_does_not_allow_is_said_to_be_one():
     rows = [made_row("bound", 1.9e-3, of_limit=0.97), made_row("slow", 1.9e-3, of_limit=0.9), made_row("fast", 1e-3, of_limit=1.0)]
     assert [report.verdict(r) for r in rows] == ["missed, at the limit", "missed", "met"]
+    assert report.verdict(made_row("by other means", 1.9e-3, of_limit=1.5)) == "missed"
     assert report.summary(rows)[0][2:5] == ["1", "2", "1"]
 
 

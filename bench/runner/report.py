@@ -19,7 +19,9 @@ def ratio(row, peer="torch"):
     return row[OURS]["min"] / row[peer]["min"] if OURS in row and peer in row else None
 
 
-AT_LIMIT = 0.95                                          # of what the machine can do: what remains is within the limits' own error
+# Of what the machine can do: within the limits' own error of it; and so far beyond it that something else is done than the limit
+# measures (products of bfloat16 in pairs, Winograd's convolution).
+AT_LIMIT, NO_LIMIT = 0.95, 1.1
 
 
 def gain(row, side=OURS):
@@ -44,7 +46,7 @@ def verdict(row) -> str:
         return ""
     if value <= row["budget"]:
         return "met"
-    return "missed, at the limit" if row.get("of_limit", 0) >= AT_LIMIT else "missed"
+    return "missed, at the limit" if AT_LIMIT <= row.get("of_limit", 0) <= NO_LIMIT else "missed"
 
 
 def label(row) -> str:
