@@ -78,7 +78,19 @@ from .product import (
     split,
     tile_pitch,
 )
-from .tile import ACCUMULATE, ASK_ROWS, COLUMN_BIAS, RELU, ROW_BIAS, SCALE, ask_line, host_tile, multiply_tile, tile_height
+from .tile import (
+    ACCUMULATE,
+    ASK_ROWS,
+    COLUMN_BIAS,
+    RELU,
+    ROW_BIAS,
+    SCALE,
+    ask_line,
+    host_tile,
+    multiply_tile,
+    second_level_bytes,
+    tile_height,
+)
 
 T = float32                                              # bound by compile_kernel, like the names below
 MR, NV, W, NR, MASKED, LEFT = 14, 2, 16, 32, 1, 16
@@ -299,7 +311,6 @@ _STREAMED_BYTES = 1 << 20                                # a B as large as this 
 _IN_PLACE_BYTES = 5 << 18                                # of a block of B that stays in the L2 cache as it lies
 _IN_PLACE_REACH = 55_000                                 # of 48 KB of first-level cache: not packing A won at 200^3, lost at 256^3
 _TURNED_BYTES = 2 << 20                                  # of a B in place whose A is packed tile by tile
-_BLOCK_BYTES = 1 << 20                                   # of packed B: half of the L2 cache
 _ASKED_BYTES = 512 << 10                                 # of all of A
 _SET_SPACING = 4096                                      # bytes between addresses of one set of the first-level cache
 
@@ -375,7 +386,9 @@ def _wide_blocking(problem, tile):
     if turned:                                           # 512x196x4096 at 139 GF/s; read as it lies, column by column, at 80
         return _Blocking(PACK_RIGHT | ALONG_ROWS | PACK_LEFT, 192 if item == 4 else 128, 7, 1024)
     depth = max(problem.k, 1) if problem.k <= 1024 else min(1024, (problem.k + 1) // 2)
-    return _Blocking(PACK_RIGHT | ALONG_ROWS, depth, 5, min(512, _BLOCK_BYTES // (depth * item)) // tile.columns * tile.columns)
+    # half of the second level: in blocks as large as a cache of 1 MB, 1024^3 took 1 to 5 % more
+    columns = max(tile.columns, min(512, second_level_bytes() // 2 // (depth * item)) // tile.columns * tile.columns)
+    return _Blocking(PACK_RIGHT | ALONG_ROWS, depth, 5, columns)
 
 
 def _narrow_blocking(problem, tile):

@@ -40,6 +40,16 @@ def host_vector() -> tuple[int, int]:
     return 16, 32 if features.get("neon") else 16
 
 
+@cache
+def second_level_bytes() -> int:
+    """Bytes of the second-level cache of a core; 2 MB where the system does not say."""
+    try:
+        with open("/sys/devices/system/cpu/cpu0/cache/index2/size") as file:
+            return int(file.read().strip().removesuffix("K")) << 10
+    except (OSError, ValueError):
+        return 2 << 20
+
+
 def host_tile(item_bytes: int) -> Tile:
     """The tile for elements of 4 or 8 bytes. `NUMTORCH_VECTOR_BYTES` narrows the vectors, for tests."""
     size, registers = host_vector()
