@@ -177,10 +177,14 @@ def formatted(layout: Layout, memory_format: str) -> Layout:
 
     Raises:
         RuntimeError: channels last of another number of dimensions.
+        TypeError: no memory format.
     """
     found = layout.views.get(("formatted", memory_format))
     if found is None:
         strides = None
+        if memory_format not in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d"):
+            raise TypeError(f"argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__} "
+                            f"({memory_format!r})")
         if memory_format in ("channels_last", "channels_last_3d"):
             ndim = 4 if memory_format == "channels_last" else 5
             if layout.ndim != ndim:

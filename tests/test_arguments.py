@@ -1,4 +1,9 @@
 """What is no tensor is refused where one is expected, by PyTorch's exception, which names the function, the argument and what came."""
+import contextlib
+import doctest
+import inspect
+import io
+
 import pytest
 
 import numtorch as torch
@@ -96,3 +101,81 @@ def test_numbers_dimensions_and_dtypes(call, kind, words):
 def test_places_among_another_dtype():
     assert torch.searchsorted(torch.tensor([1, 2, 3]), torch.tensor([2.5, 3.0])).tolist() == [2, 2]
     assert torch.bucketize(torch.tensor([2, 3]), torch.tensor([1.0, 2.5, 3.0])).tolist() == [1, 2]
+
+
+# ---------------------------------------------------------------- every tensor of every example
+SPACES = {"": torch, "F": F, "linalg": torch.linalg, "special": torch.special, "fft": torch.fft, "Tensor": torch.Tensor}
+STATEFUL = {"set_default_dtype", "set_default_device", "set_num_threads", "set_printoptions", "set_default_tensor_type", "seed", "manual_seed", "set_rng_state", "backward"}
+ANYTHING = {"is_tensor", "is_storage", "typename", "as_tensor", "asarray", "tensor", "allclose"}
+
+
+def calls_in_examples(space, name):
+    """The calls of a function in its own example, as (args, kwargs)."""
+    function, found = vars(SPACES[space]).get(name) or getattr(SPACES[space], name), []
+
+    def recorder(*args, **kwargs):
+        found.append((args, kwargs))
+        return function(*args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(Exception):
+        patch.setattr(SPACES[space], name, recorder)
+        doctest_globals: dict = {}
+        for example in doctest.DocTestParser().get_examples(function.__doc__ or ""):
+            exec(compile(example.source, "example", "exec"), doctest_globals)
+    return function, found[:3]
+
+
+def with_one_replaced(args, kwargs, first):
+    """The arguments with an object in the place of one tensor, or of one in a list of tensors, each in turn."""
+    for place, value in [*enumerate(args[first:], first), *kwargs.items()]:
+        several = isinstance(value, (list, tuple)) and bool(value) and all(isinstance(t, torch.Tensor) for t in value)
+        others = [[*value[:i], object(), *value[i + 1:]] for i in range(len(value))] if several else [object()] if isinstance(value, torch.Tensor) else []
+        for other in others:
+            yield place, [other if i == place else a for i, a in enumerate(args)], {k: other if k == place else a for k, a in kwargs.items()}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("space", SPACES)
+def test_an_object_in_the_place_of_each_tensor_of_every_example(space):
+    """Whatever is called with what is no tensor says so by a TypeError, and never by an AttributeError from inside."""
+    wrong, tried = {}, 0
+    for name in dir(SPACES[space]):
+        value = vars(SPACES[space]).get(name) or getattr(SPACES[space], name)
+        if name[0] == "_" or not inspect.isroutine(value) or name in STATEFUL | ANYTHING or str(value.__module__).startswith("numtorch.autograd"):
+            continue
+        function, calls = calls_in_examples(space, name)
+        for args, kwargs in calls:
+            for place, changed, named in with_one_replaced(args, kwargs, space == "Tensor"):
+                tried += 1
+                try:
+                    function(*[a.clone() if isinstance(a, torch.Tensor) and a.node is None else a for a in changed], **named)
+                except TypeError:
+                    continue
+                except Exception as error:
+                    wrong[f"{name} {place}"] = repr(error)
+                else:
+                    wrong[f"{name} {place}"] = "accepted"
+    assert not wrong and tried > 15
+
+
+@pytest.mark.parametrize("call, kind, words", [
+    (lambda: X.clone(memory_format="rows"), TypeError, "memory_format.*rows"), (lambda: torch.fft.fft(X, norm=2), TypeError, "'norm' must be str, not int"), (lambda: torch.fft.fft2(X, "ab"), TypeError, "s: expected integers"),
+    (lambda: torch.hann_window(3, dtype="float"), TypeError, "'dtype' must be torch.dtype, not str"), (lambda: torch.roll(X, "a"), TypeError, "shifts: expected integers"), (lambda: torch.roll(X, 1, "a"), TypeError, "dims: expected integers"),
+    (lambda: torch.repeat_interleave(X, 2.0), TypeError, "repeats: expected integers"), (lambda: torch.isin(1, 2), TypeError, "'elements'"), (lambda: torch.median(X, out=X), TypeError, "'dim'"), (lambda: F.rms_norm(X, (2,), eps="a"), TypeError, "'eps' must be float, not str"),
+    (lambda: torch.var(X, correction="a"), TypeError, "'correction' must be float"), (lambda: F.scaled_dot_product_attention(X, X, X, scale="a"), TypeError, "'scale' must be float"), (lambda: F.avg_pool2d(X[None], 1, divisor_override="a"), TypeError, "divisor_override"),
+    (lambda: X.nonzero(as_tuple=True, out=X), RuntimeError, "as_tuple"), (lambda: F.embedding_bag(I[0], X, "a"), TypeError, "'offsets'"), (lambda: torch.bucketize([1.0], X[0]), TypeError, "Tensor or a number, not list"),
+    (lambda: torch.lstm(X[None], (X[None], None), [X] * 4, True, 1, 0.0, False, False, False), TypeError, "None in it"), (lambda: torch.lstm(X[None], (X, X, X), [X] * 4, True, 1, 0.0, False, False, False), RuntimeError, "two hidden states"),
+    (lambda: torch.lstm(X[None], X, [X] * 4, True, 1, 0.0, False, False, False), TypeError, "'hx' .position 2. must be tuple of Tensors"),
+])
+def test_options_of_another_type(call, kind, words):
+    with pytest.raises(kind, match=words) as error:
+        call()
+    assert error.type is kind
+
+
+@pytest.mark.parametrize("function", [torch.median, torch.nanmedian])
+def test_the_median_of_nothing(function):
+    x = torch.empty(2, 0, requires_grad=True)
+    function(x).backward()
+    assert x.grad.shape == (2, 0) and function(x).isnan().item()
+    assert function(torch.empty(0, dtype=torch.int64)).item() == -1 << 63 and function(torch.empty(0, dtype=torch.uint8)).item() == 0

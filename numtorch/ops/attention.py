@@ -20,7 +20,7 @@ from .copy import contiguous
 from .creation import ones
 from .dropout import dropout
 from .generator import default_generator
-from .op import layout_of, new_plan_table
+from .op import check_real, layout_of, new_plan_table
 from .operators import masked_fill
 from .rearrange import repeat_interleave
 from .reduce import sum as total
@@ -156,6 +156,8 @@ def make_plan(query, key, value, mask, dropout_p, is_causal, scale=None, enable_
     _check(query, key, value, mask, dropout_p)
     q, k, v = query.layout, key.layout, value.layout
     plan = _Plan()
+    if scale is not None:
+        check_real("scaled_dot_product_attention", scale, "scale")
     plan.scale = (1.0 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0) if scale is None else float(scale)
     plan.causal, plan.dropout, plan.group, plan.prepare, plan.forward = bool(is_causal), float(dropout_p), 1, None, None
     if enable_gqa and min(q.ndim, k.ndim, v.ndim) >= 3:

@@ -142,7 +142,7 @@ def imag(input) -> Tensor:
         >>> torch.imag(torch.tensor([1 + 2j, 3j]))
         tensor([2., 3.])
     """
-    if not input.layout.dtype.is_complex:
+    if not layout_of("imag", input).dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return _part(input, 1)
 
@@ -252,6 +252,6 @@ def angle(input, *, out=None) -> Tensor:
         >>> torch.angle(torch.tensor([1 + 1j, -1j])), torch.angle(torch.tensor([-2., 3.]))
         (tensor([ 0.7854, -1.5708]), tensor([3.1416, 0.0000]))
     """
-    if not input.layout.dtype.is_complex:
+    if not layout_of("angle", input).dtype.is_complex:
         return angle_of_real(input, out=out)
     return atan2(imag(input), real(input), out=out)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..autograd.graph import Leaf
 from ..tensor import Tensor, bare, wrap
-from .op import method, register
+from .op import method, not_a_tensor, register
 
 
 @register
@@ -24,7 +24,10 @@ def detach(input) -> Tensor:
         False
     """
     out = bare()
-    out.storage, out.address, out.layout, out.node = input.storage, input.address, input.layout, None
+    try:
+        out.storage, out.address, out.layout, out.node = input.storage, input.address, input.layout, None
+    except AttributeError:
+        raise not_a_tensor("detach", input) from None
     return out
 
 

@@ -13,12 +13,12 @@ from .assign import filled
 from .backends import kernels
 from .copy import clone, contiguous, to_dtype
 from .counting import linspace
-from .creation import as_tensor, zeros
+from .creation import zeros
 from .gather import index_values
 from .indexed import run_counting, run_measuring
 from .join import cat
 from .mask import nonzero
-from .op import layout_of, method, new_plan_table
+from .op import as_operand, layout_of, method, new_plan_table, not_a_tensor
 from .order import searchsorted, sort
 from .pair import Pair, pair
 from .resize import into, into_all
@@ -155,6 +155,7 @@ def unique_consecutive(input, return_inverse: bool = False, return_counts: bool 
         >>> torch.tensor([3, 3, 1, 3]).unique_consecutive(return_counts=True)
         (tensor([3, 1, 3]), tensor([2, 1, 1]))
     """
+    layout_of("unique_consecutive", input)
     x = input.detach()
     if dim is None:
         values, inverse, counts = _distinct(contiguous(reshape(x, -1)), None, return_inverse, return_counts)
@@ -446,7 +447,9 @@ def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool =
         >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 3]))
         tensor([False,  True,  True])
     """
-    elements, tests = (t if isinstance(t, Tensor) else as_tensor(t) for t in (elements, test_elements))
+    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+        raise not_a_tensor("isin", elements, "elements")
+    elements, tests = as_operand("isin", elements), as_operand("isin", test_elements)
     if elements.layout.dtype is not tests.layout.dtype:
         kind = arithmetic.mul(elements.detach(), tests.detach().reshape(-1)[:0].sum()).layout.dtype
         elements, tests = to_dtype(elements.detach(), kind), to_dtype(tests.detach(), kind)

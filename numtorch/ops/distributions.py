@@ -95,7 +95,7 @@ def binomial(count, prob, generator=None) -> Tensor:
         >>> torch.binomial(torch.tensor([10., 4.]), torch.tensor([1., 0.]))
         tensor([10.,  0.])
     """
-    first, second = count.layout, prob.layout
+    first, second = layout_of("binomial", count, "count"), layout_of("binomial", prob, "prob", 2)
     if not first.dtype.is_floating_point:
         raise ValueError(f"binomial only supports floating-point dtypes for count, got: {first.dtype.title}")
     if first.dtype is not second.dtype:

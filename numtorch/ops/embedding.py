@@ -60,7 +60,7 @@ def embedding(weight, indices, padding_idx: int = -1, scale_grad_by_freq: bool =
 
 def _rows_of(weight, indices, padding_idx, scale_grad_by_freq, complaint):
     check_index("embedding", indices)
-    layout = weight.layout
+    layout = layout_of("embedding", weight, "weight")
     if layout.ndim != 2:
         raise RuntimeError(f"'weight' must be 2-D, got {layout.ndim}-D")
     plan = index_plan(layout, (0,), (indices,), wrap=False)
@@ -110,6 +110,7 @@ def embedding_renorm_(weight, indices, max_norm: float, norm_type: float = 2.0) 
         tensor([[0.6000, 0.8000],
                 [0.0000, 9.0000]])
     """
+    layout_of("embedding_renorm_", weight, "weight")
     rows = unique(reshape(indices, -1))
     vectors = index_values(weight, (0,), (rows,))
     size = reduce.norm(vectors, norm_type, 1, True)
@@ -173,7 +174,7 @@ def _check_bags(input, offsets):
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.layout.ndim}")
     if offsets is None:
         raise ValueError("offsets has to be a 1D Tensor but got None")
-    if offsets.layout.ndim != 1:
+    if layout_of("embedding_bag", offsets, "offsets", 3).ndim != 1:
         raise ValueError("offsets has to be a 1D Tensor")
     if offsets.layout.numel:
         first, last = offsets[0].item(), offsets[-1].item()

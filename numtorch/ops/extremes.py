@@ -119,7 +119,7 @@ def _max_or_min(kind, total, pairwise, input, dim, keepdim, out):
     if isinstance(dim, Tensor):
         return pairwise(input, dim, out=out)
     if dim is None:
-        if input.layout.numel == 0:
+        if layout_of(kind, input).numel == 0:
             raise RuntimeError(f"{kind}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
                                f"dim with the 'dim' argument.")
         return into(out, total.run(input))
@@ -198,7 +198,7 @@ def unravel_index(indices, shape) -> tuple[Tensor, ...]:
         (tensor([1, 1]), tensor([2, 0]))
     """
     shape = as_shape((shape,), "unravel_index")
-    if indices.layout.dtype.category != 1:
+    if layout_of("unravel_index", indices, "indices").dtype.category != 1:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.layout.dtype}")
     count = 1
     for n in shape:

@@ -16,7 +16,7 @@ from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import to_device
 from .numbers import ldexp
-from .op import common_device, method, new_plan_table, result_dtype
+from .op import common_device, layout_of, method, new_plan_table, result_dtype
 from .resize import into, into_all
 
 Frexp = namedtuple("frexp", ["mantissa", "exponent"])
@@ -79,7 +79,7 @@ def frexp(input, *, out=None) -> Frexp:
         >>> torch.frexp(torch.tensor([8.0, -3.0]))
         frexp(mantissa=tensor([ 0.5000, -0.7500]), exponent=tensor([4, 2], dtype=torch.int32))
     """
-    plan = _frexp_plans.get(input.layout) or _plan_frexp(input.layout)
+    plan = _frexp_plans.get(layout_of("frexp", input)) or _plan_frexp(input.layout)
     mantissa, exponent = empty(plan[0]), empty(plan[1])
     if plan[2] is not None:
         plan[2].call(input.address, mantissa.address, exponent.address, plan[2].walk)
@@ -151,10 +151,8 @@ def nextafter(input, other, *, out=None) -> Tensor:
         >>> torch.nextafter(torch.tensor([1.]), torch.tensor([2.])) - 1
         tensor([1.1921e-07])
     """
-    if not isinstance(other, Tensor):
-        raise TypeError(f"nextafter(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
-    kind, layout, (infinity, sign), prepared = (_next_plans.get((input.layout, other.layout))
-                                                or _plan_next(input.layout, other.layout))
+    pair = layout_of("nextafter", input), layout_of("nextafter", other, "other", 2)
+    kind, layout, (infinity, sign), prepared = _next_plans.get(pair) or _plan_next(*pair)
     if kind is not None:
         return nextafter(input.detach().to(kind), other.detach().to(kind), out=out)
     result = empty(layout)

@@ -13,7 +13,7 @@ from ..arrays import host_array
 from ..autograd.graph import GraphNode, recording
 from ..devices import cpu
 from ..dtypes import as_dtype, get_default_dtype
-from ..layout import Layout, wrap_dim
+from ..layout import Layout, as_shape, wrap_dim
 from ..tensor import Tensor, empty
 from . import lapack
 from .complexparts import real, view_as_complex, view_as_real
@@ -111,6 +111,8 @@ def _sized(x, dim, extent):
 def _norm_of(name, norm):
     if norm is None:
         return "backward"
+    if not isinstance(norm, str):
+        raise TypeError(f"{name}(): argument 'norm' must be str, not {type(norm).__name__}")
     if norm not in _OTHER:
         raise RuntimeError(f"Invalid normalization mode: \"{norm}\" ({name})")
     return norm
@@ -149,7 +151,7 @@ def _plan_dims(name, layout, s, dim, half):
         dims = tuple(wrap_dim(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim))
     if len(set(dims)) != len(dims):
         raise RuntimeError("FFT dims must be unique")
-    sizes = [-1] * len(dims) if s is None else list((s,) if isinstance(s, int) else s)
+    sizes = [-1] * len(dims) if s is None else list(as_shape((s,), f"{name}: s"))
     if len(sizes) != len(dims):
         raise RuntimeError(f"When given, dim and shape arguments must have the same length ({name})")
     for position, (d, n) in enumerate(zip(dims, sizes)):

@@ -11,7 +11,7 @@ from ..tensor import Tensor, empty
 from . import lapack
 from .backends import kernels
 from .copy import clone, contiguous, to_dtype
-from .op import new_plan_table
+from .op import layout_of, new_plan_table
 from .resize import into, into_all
 from .triangle import tril
 from .view import expand
@@ -109,12 +109,12 @@ def ldl_solve(LD, pivots, B, *, hermitian: bool = False, out=None) -> Tensor:
     lapack.matrices("ldl_solve", LD, square=True)
     if recording(LD):
         raise NotImplementedError("the derivative for 'linalg_ldl_solve' is not implemented for LD, only for B.")
-    if pivots.layout.shape != LD.layout.shape[:-1]:
+    if layout_of("linalg.ldl_solve", pivots, "pivots", 2).shape != LD.layout.shape[:-1]:
         raise RuntimeError(f"torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with "
                            f"shape {list(pivots.layout.shape)} instead")
     if pivots.layout.dtype.category != 1:
         raise RuntimeError(f"torch.linalg.ldl_solve: Expected pivots to be integers. Got {pivots.layout.dtype.title}")
-    if B.layout.dtype is not LD.layout.dtype:
+    if layout_of("linalg.ldl_solve", B, "B", 3).dtype is not LD.layout.dtype:
         raise RuntimeError(f"torch.linalg.ldl_solve: Expected LD and B to have the same dtype, but found LD of type "
                            f"{LD.layout.dtype.title} and B of type {B.layout.dtype.title} instead")
     n = LD.layout.shape[-1]

@@ -8,7 +8,7 @@ from ..exchange import make
 from ..storage import Storage
 from ..tensor import Tensor
 from .assign import copy_
-from .op import method
+from .op import layout_of, method
 
 
 class LegacyType(type):
@@ -161,6 +161,7 @@ def map_(self, tensor, callable) -> Tensor:
     """
     if self.layout.device is not cpu:
         raise TypeError("map_ is only implemented on CPU tensors")
+    layout_of("map_", tensor, "tensor")
     if self.node is not None or tensor.node is not None:
         raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_()")
     pairs = zip(self.reshape(-1).tolist(), tensor.expand(self.layout.shape).reshape(-1).tolist())

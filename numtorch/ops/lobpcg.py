@@ -60,6 +60,9 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
     lapack.matrices("lobpcg", A, square=True)
     if A.layout.dtype.is_complex or tracker is not None:
         raise NotImplementedError("lobpcg: there is no tracker, and complex matrices are not implemented")
+    for name, given in (("B", B), ("iK", iK)):
+        if given is not None:
+            layout_of("lobpcg", given, name)
     if recording(*[t for t in (B, iK) if t is not None]) or (B is not None and recording(A)):
         raise NotImplementedError("lobpcg: the derivative is implemented for A without B only")
     *batch, m, _ = A.layout.shape

@@ -50,6 +50,9 @@ def nonzero(input, *, as_tuple: bool = False, out=None):
     Returns:
         int64, (count, ndim); or with `as_tuple` a tuple of ndim tensors (count,).
 
+    Raises:
+        RuntimeError: both `as_tuple` and `out`.
+
     Example:
         >>> import numtorch as torch
         >>> x = torch.tensor([[1, 0], [0, 2]])
@@ -59,6 +62,8 @@ def nonzero(input, *, as_tuple: bool = False, out=None):
         >>> x[x.nonzero(as_tuple=True)]
         tensor([1, 2])
     """
+    if as_tuple and out is not None:
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     given, mask = out, _as_mask(input)
     if as_tuple and not mask.layout.ndim:
         mask = reshape(mask, 1)

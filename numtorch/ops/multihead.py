@@ -21,7 +21,7 @@ from .creation import zeros
 from .dropout import dropout
 from .join import cat
 from .linear import linear
-from .op import new_plan_table, register
+from .op import layout_of, new_plan_table, register
 from .operators import masked_fill
 from .reduce import mean
 from .softmax import softmax
@@ -144,6 +144,10 @@ def _differentiable_views(packs, heads, batch_dim):
 # ---------------------------------------------------------------- with its projections
 def _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads):
     """Whether the inputs are batched. Raises AssertionError as PyTorch does."""
+    given = dict(query=query, key=key, value=value, key_padding_mask=key_padding_mask, attn_mask=attn_mask)
+    for position, (name, tensor) in enumerate(given.items(), 1):
+        if tensor is not None or position <= 3:
+            layout_of("multi_head_attention_forward", tensor, name, position)
     ndim = query.layout.ndim
     if ndim not in (2, 3):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {ndim}-D query tensor")

@@ -18,7 +18,7 @@ from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import contiguous, in_format, to_dtype
 from .normformula import Form, composed, composed_gradients
-from .op import common_device, layout_of, new_plan_table, no_tensor_among
+from .op import check_real, common_device, layout_of, new_plan_table, no_tensor_among
 from .reduce import mean, var
 from .view import reshape
 
@@ -138,6 +138,7 @@ def _layouts(*tensors):
 
 # ---------------------------------------------------------------- rows: layer norm, RMS norm
 def _row_plan(name, layout, shape, vectors, eps, centred):
+    check_real(name, eps, "eps")
     if not shape:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
                            "normalized_shape = []")
@@ -234,6 +235,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
 
 # ---------------------------------------------------------------- groups of channels
 def _group_plan(name, layout, groups, vectors, eps):
+    check_real(name, eps, "eps")
     shape = layout.shape
     if len(shape) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
@@ -354,6 +356,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
 
 # ---------------------------------------------------------------- batch norm
 def _batch_plan(layout, vectors, training, share, eps):
+    check_real("batch_norm", eps, "eps")
     shape = layout.shape
     if len(shape) < 2:
         raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {list(shape)}")

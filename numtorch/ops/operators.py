@@ -357,7 +357,7 @@ def positive(input) -> Tensor:
         >>> torch.positive(x) is x
         True
     """
-    if input.layout.dtype.category == 0:
+    if layout_of("positive", input).dtype.category == 0:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
 
@@ -377,7 +377,7 @@ def conj(input) -> Tensor:
         >>> torch.conj(torch.tensor([1 + 2j]))
         tensor([1.-2.j])
     """
-    return arithmetic.conj_physical(input) if input.layout.dtype.is_complex else input
+    return arithmetic.conj_physical(input) if layout_of("conj", input).dtype.is_complex else input
 
 
 def conj_physical(input, *, out=None) -> Tensor:

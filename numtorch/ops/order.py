@@ -11,11 +11,11 @@ from .backends import kernels
 from .copy import contiguous, to_dtype
 from .creation import as_tensor
 from .detach import detach
-from .op import layout_of, method, new_plan_table, result_dtype
+from .op import as_operand, layout_of, method, new_plan_table, result_dtype
 from .pair import Pair, pair
 from .resize import into
 from .scatter import gather, value_selecting_backward
-from .view import movedim, reshape, squeeze
+from .view import expand, movedim, reshape, squeeze
 
 _PAIRS = {name: pair(name) for name in ("sort", "topk", "kthvalue", "median", "nanmedian")}
 
@@ -215,10 +215,19 @@ def _median_vjp(node, grad):
     return (same * (grad / reduce.sum(same)),)
 
 
+def _median_of_none_vjp(node, grad):
+    return (expand(reshape(grad, [1] * len(node.constants)), *node.constants),)
+
+
 def _median(name, input, dim, keepdim, skip_nan, out):
     if dim is None:
+        if out is not None:
+            raise TypeError(f"{name}() missing 1 required positional argument: 'dim', without which there is no 'out'")
         if not layout_of(name, input).numel:
-            return filled(Layout.of(input.layout.dtype, (), None, input.layout.device), float("nan"))
+            out = to_dtype(filled(Layout.of(float64, (), None, input.layout.device), float("nan")), input.layout.dtype)
+            if recording(input):
+                out.node = GraphNode(name, (input.node,), (), _median_of_none_vjp, input.layout.shape)
+            return out
         out = _ordered(name, "choose", "median", reshape(detach(input), -1), 0, 1, False, skip_nan).values
         if input.node is not None and recording(input):
             out.node = GraphNode(name, (input.node,), (input,), _median_vjp)
@@ -243,6 +252,7 @@ def median(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
 
     Raises:
         IndexError: the dimension is empty.
+        TypeError: an `out` without a dimension.
 
     Example:
         >>> import numtorch as torch
@@ -422,7 +432,7 @@ def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool
             raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was "
                                "True")
         right = side == "right"
-    x = input if isinstance(input, Tensor) else as_tensor(input)
+    x = as_operand("searchsorted", input)
     if not layout_of("searchsorted", sorted_sequence, "sorted_sequence").ndim:
         raise RuntimeError("torch.searchsorted(): sorted_sequence should have at least 1 dimension, but got a 0-dim tensor")
     if sorter is not None:
@@ -458,6 +468,6 @@ def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False
     """
     if layout_of("bucketize", boundaries, "boundaries", 2).ndim != 1:
         raise RuntimeError(f"torch.bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.layout.ndim})")
-    x = input if isinstance(input, Tensor) else as_tensor(input)
+    x = as_operand("bucketize", input)
     result = _search("bucketize", boundaries, x, bool(out_int32), bool(right))
     return into(out, result)

@@ -73,7 +73,7 @@ def is_floating_point(input) -> bool:
         >>> torch.is_floating_point(torch.zeros(1)), torch.is_floating_point(torch.tensor([1]))
         (True, False)
     """
-    return input.dtype.is_floating_point
+    return layout_of("is_floating_point", input).dtype.is_floating_point
 
 
 def is_complex(input) -> bool:
@@ -87,7 +87,7 @@ def is_complex(input) -> bool:
         >>> torch.is_complex(torch.tensor([1j]))
         True
     """
-    return input.dtype.is_complex
+    return layout_of("is_complex", input).dtype.is_complex
 
 
 def numel(input) -> int:
@@ -101,7 +101,7 @@ def numel(input) -> int:
         >>> torch.numel(torch.zeros(2, 3))
         6
     """
-    return input.layout.numel
+    return layout_of("numel", input).numel
 
 
 _comparisons = new_plan_table()
@@ -204,7 +204,7 @@ def is_nonzero(input) -> bool:
         >>> torch.is_nonzero(torch.tensor([0.5]))
         True
     """
-    if input.layout.numel != 1:
+    if layout_of("is_nonzero", input).numel != 1:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if not input.layout.numel else
                            "Boolean value of Tensor with more than one value is ambiguous")
     return bool(input.item())
@@ -221,7 +221,7 @@ def is_same_size(input, other) -> bool:
         >>> torch.is_same_size(torch.zeros(2, 1), torch.zeros(2))
         False
     """
-    return input.layout.shape == other.layout.shape
+    return layout_of("is_same_size", input).shape == layout_of("is_same_size", other, "other", 2).shape
 
 
 def is_set_to(self, tensor) -> bool:
@@ -236,7 +236,8 @@ def is_set_to(self, tensor) -> bool:
         >>> x.is_set_to(x.view(2)), x.is_set_to(x[:1])
         (True, False)
     """
-    return self.storage is tensor.storage and self.address == tensor.address and self.layout is tensor.layout
+    same_layout = self.layout is layout_of("is_set_to", tensor, "tensor")
+    return same_layout and self.storage is tensor.storage and self.address == tensor.address
 
 
 def is_pinned(self, device=None) -> bool:
@@ -275,6 +276,7 @@ def is_neg(input) -> bool:
         >>> torch.is_neg(torch.zeros(1))
         False
     """
+    layout_of("is_neg", input)
     return False
 
 

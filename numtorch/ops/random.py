@@ -440,7 +440,7 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
         >>> torch.randn_like(torch.tensor([[1., 2.], [3., 4.]])).shape
         torch.Size([2, 2])
     """
-    own = input.layout
+    own = layout_of("randn_like", input)
     made = randn(own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
     if memory_format is not None or not own.contiguous:
         made = _as_input(made, input, memory_format)
@@ -464,7 +464,7 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
         tensor([5., 5.])
     """
     low, high = (0, low) if high is None else (low or 0, high)
-    own = input.layout
+    own = layout_of("randint_like", input)
     made = randint(low, high, own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
     if memory_format is not None or not own.contiguous:
         made = _as_input(made, input, memory_format)

@@ -136,6 +136,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None) -> Ten
         (tensor([1, 1, 2, 2]), tensor([5, 6, 6]))
     """
     if output_size is not None:
+        output_size, = ints((output_size,), "repeat_interleave: output_size")
         found = repeat_interleave(input, repeats, dim)
         if found.layout.shape[0 if repeats is None or dim is None else dim] != output_size:
             raise RuntimeError("repeat_interleave: allocated size does not match required size")
@@ -152,7 +153,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None) -> Ten
     dim = wrap_dim(dim, input.layout.ndim)
     size = input.layout.shape[dim]
     if not isinstance(repeats, Tensor) or repeats.layout.numel == 1:
-        times = int(repeats)
+        times, = ints((repeats.item() if isinstance(repeats, Tensor) else repeats,), "repeat_interleave: repeats")
         if times < 0:
             raise RuntimeError("Repeats must be non-negative")
         counts = [times if d == dim else 1 for d in range(input.layout.ndim)]
@@ -245,7 +246,7 @@ def fliplr(input) -> Tensor:
         tensor([[2, 1],
                 [4, 3]])
     """
-    if input.layout.ndim < 2:
+    if layout_of("fliplr", input).ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, 1)
 
@@ -266,7 +267,7 @@ def flipud(input) -> Tensor:
         tensor([[3, 4],
                 [1, 2]])
     """
-    if input.layout.ndim < 1:
+    if layout_of("flipud", input).ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return flip(input, 0)
 
@@ -327,8 +328,8 @@ def roll(input, shifts, dims=None) -> Tensor:
         move = _moves.get(("roll", layout_of("roll", input), shifts, dims))
         if move is not None:
             return _moved(input, move)
-    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
-    dims = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    shifts = as_shape((shifts,), "roll: shifts")
+    dims = () if dims is None else as_shape((dims,), "roll: dims")
     if not dims and len(shifts) == 1:
         return _roll(input if input.layout.contiguous else contiguous(input), shifts[0], None)
     if len(shifts) != len(dims) or not shifts:

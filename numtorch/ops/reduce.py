@@ -8,7 +8,7 @@ from ..layout import as_shape, ints, wrap_dims
 from ..tensor import Tensor
 from . import arithmetic, comparison, elementary
 from .copy import to_dtype
-from .op import layout_of, method, register, registry
+from .op import check_real, layout_of, method, register, registry
 from .reduction import ALL, ANY, COUNT, MAX, MEAN, MIN, NANSUM, NORM, PROD, SUM, VAR
 from .resize import into
 from .slicing import narrow
@@ -309,6 +309,7 @@ def count_nonzero(input, dim=None) -> Tensor:
 
 def _correction(unbiased, correction):
     if correction is not None:
+        check_real("var", correction, "correction")
         return correction
     return 1 if unbiased is None or unbiased else 0
 

@@ -15,7 +15,7 @@ from ..layout import Layout, as_shape, formatted
 from ..storage import Storage, new_storage
 from ..tensor import Tensor, fresh
 from .assign import copy_
-from .op import method, register
+from .op import layout_of, method, register
 
 
 def _take_on(x, layout, name):
@@ -86,7 +86,7 @@ def resize_as_(self, other, *, memory_format=None) -> Tensor:
         tensor([[1],
                 [2]])
     """
-    return resize_(self, *other.layout.shape, memory_format=memory_format)
+    return resize_(self, *layout_of("resize_as_", other, "other").shape, memory_format=memory_format)
 
 
 @method

@@ -314,12 +314,24 @@ def _packed(kind, data, batch_sizes, states, params, has_biases, num_layers, dro
     return _network(kind, data, sizes, states, params, has_biases, num_layers, dropout, train, bidirectional)
 
 
+def _both(states, position):
+    """An LSTM's hidden and cell states. Raises where they are anything else: kernels read both or neither."""
+    if not isinstance(states, (tuple, list)):
+        raise TypeError(f"lstm(): argument 'hx' (position {position}) must be tuple of Tensors, not {type(states).__name__}")
+    if len(states) != 2:
+        raise RuntimeError(f"lstm expects two hidden states, but got {len(states)}")
+    hidden, cell = states
+    if hidden is None or cell is None:
+        raise TypeError(f"lstm(): argument 'hx' (position {position}) must be tuple of Tensors, but found None in it")
+    return hidden, cell
+
+
 def _run(kind, arguments):
     """Either of PyTorch's two forms: (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or
     (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) for packed sequences."""
     packed = isinstance(arguments[4], bool)              # there, `has_biases`; else the number of layers
     states = arguments[2 if packed else 1]
-    states = (states, None) if kind != "lstm" or states is None else tuple(states)
+    states = (states, None) if kind != "lstm" or states is None else _both(states, 2 + packed)
     if packed:
         return _packed(kind, arguments[0], arguments[1], states, *arguments[3:])
     return _padded(kind, arguments[0], states, *arguments[2:])

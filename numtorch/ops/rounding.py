@@ -5,7 +5,7 @@ from ..kernels import vectormath
 from ..tensor import Tensor
 from .arithmetic import FLOATS, REAL_NUMBERS
 from .assign import copy_
-from .op import method
+from .op import layout_of, method
 from .pointwise import pointwise
 from .resize import into
 
@@ -92,7 +92,7 @@ def round(input, *, decimals: int = 0, out=None) -> Tensor:
     """
     if not decimals:
         return round_to_even(input, out=out)
-    if not input.layout.dtype.is_floating_point:
+    if not layout_of("round", input).dtype.is_floating_point:
         raise NotImplementedError(f'"round_vml_cpu" not implemented for \'{input.layout.dtype.title}\' with decimals')
     scale = 10.0 ** abs(decimals)
     found = round_to_even(input * scale) / scale if decimals > 0 else round_to_even(input / scale) * scale

@@ -360,6 +360,7 @@ def scatter_reduce_(self, dim, index, src, reduce, *, include_self: bool = True)
         >>> x.scatter_reduce_(0, torch.tensor([2, 2]), torch.tensor([7., 8.]), "amax")
         tensor([1., 2., 8.])
     """
+    layout_of("scatter_reduce_", src, "src", 3)
     if recording(self, src):                             # the gradient wants what was there before
         return copy_(self, scatter_reduce(clone(self), dim, index, src, reduce, include_self=include_self))
     _check_reduction(reduce)
@@ -433,6 +434,7 @@ def index_reduce_(self, dim, index, source, reduce, *, include_self: bool = True
         >>> x.index_reduce_(0, torch.tensor([2, 2]), torch.tensor([7., 8.]), "amax")
         tensor([1., 2., 8.])
     """
+    layout_of("index_reduce_", source, "source", 3)
     before = clone(self) if recording(self, source) else self
     return copy_(self, index_reduce(before, dim, index, source, reduce, include_self=include_self))
 

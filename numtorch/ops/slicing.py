@@ -7,7 +7,7 @@ from .. import viewalgebra as algebra
 from ..layout import as_shape
 from ..tensor import Tensor
 from .copy import clone
-from .op import method, not_a_tensor, register, registry
+from .op import layout_of, method, not_a_tensor, register, registry
 from .viewing import make_view, separate
 
 
@@ -172,6 +172,7 @@ def as_strided(input, size, stride, storage_offset=None) -> Tensor:
                 [1, 2],
                 [2, 3]])
     """
+    layout_of("as_strided", input)
     own = input.storage_offset()
     start = own if storage_offset is None else storage_offset
     return make_view(input, algebra.strided_within(input.layout, as_shape((size,)), as_shape((stride,)), own, start,

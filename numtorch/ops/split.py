@@ -11,7 +11,7 @@ from ..layout import Layout, ints, wrap_dim
 from ..tensor import Tensor, kept, view_of
 from .copy import copy_elements, to_device
 from .join import cat, stack
-from .op import as_operand, layout_of, method, new_plan_table
+from .op import as_operand, layout_of, method, new_plan_table, no_tensor_among
 from .slicing import slice_view
 from .viewing import make_view, make_views, separate
 
@@ -66,7 +66,10 @@ def unbind(input, dim: int = 0) -> tuple[Tensor, ...]:
         >>> torch.tensor([[1, 2], [3, 4]]).unbind()
         (tensor([1, 2]), tensor([3, 4]))
     """
-    dim = wrap_dim(dim, input.layout.ndim)
+    try:
+        dim = wrap_dim(dim, input.layout.ndim)
+    except AttributeError:
+        raise no_tensor_among("unbind", input=input) from None
     x = input if input.node is None else separate(input)
     return _parts(x, "unbind", stack, dim, algebra.every(x.layout, dim))
 

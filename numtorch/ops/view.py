@@ -121,9 +121,13 @@ def t(input) -> Tensor:
         tensor([[1, 3],
                 [2, 4]])
     """
-    if input.layout.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but input is {input.layout.ndim}D")
-    return transpose(input, 0, 1) if input.layout.ndim == 2 else make_view(input, (input.layout, 0), "t", lambda node, g: (g,))
+    try:
+        ndim = input.layout.ndim
+    except AttributeError:
+        raise not_a_tensor("t", input) from None
+    if ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but input is {ndim}D")
+    return transpose(input, 0, 1) if ndim == 2 else make_view(input, (input.layout, 0), "t", lambda node, g: (g,))
 
 
 def _reversed_dims(self) -> Tensor:

@@ -289,6 +289,8 @@ class MeanPlan:
 
 
 def plan_mean(layout, name, dims, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    if divisor_override is not None:
+        divisor_override, = ints((divisor_override,), f"{name}: divisor_override")
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     lead, sizes = extents(name, layout, dims)

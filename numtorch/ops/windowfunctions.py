@@ -23,7 +23,9 @@ def _angles(name, window_length, periodic, dtype, device):
     if window_length < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={window_length}")
     kind = dtype or get_default_dtype()
-    if not isinstance(kind, dtype_type) or kind.category < 2:
+    if not isinstance(kind, dtype_type):
+        raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(kind).__name__}")
+    if kind.category < 2:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {kind}")
     if window_length <= 1:
         return None, ones(window_length, dtype=kind, device=device)
