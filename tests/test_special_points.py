@@ -4,6 +4,7 @@ Each row is run here, and in PyTorch where it is installed.
 """
 import numpy as np
 import pytest
+from scipy import special
 
 import numtorch
 
@@ -143,3 +144,26 @@ def test_third_derivatives_of_a_singular_det_are_refused():
     twice, = numtorch.autograd.grad(once.sum(), x, create_graph=True)
     with pytest.raises(NotImplementedError, match="up to the second"):
         twice.sum().backward()
+
+
+# ---------------------------------------------------------------- left of 0
+LEFT = np.array([-0.25, -1e-2, -3.7, -7.5, -8.125, -9.3, -20.0625, -100.5, -1000.75, -0.5])
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(numtorch.float64, 1e-13), (numtorch.float32, 2e-6)])
+@pytest.mark.parametrize("s", [2, 3, 4, 7, 12])
+def test_zeta_left_of_0(s, dtype, tolerance):
+    """As the sum of its terms, of which thousands may have a negative base; so are polygamma's, which are multiples of it."""
+    x = LEFT.astype(np.float32).astype(np.float64)
+    wanted, largest = special.zeta(float(s), x), np.abs(x - np.rint(x)) ** -float(s)
+    found = numtorch.special.zeta(numtorch.tensor(float(s), dtype=dtype), numtorch.tensor(x, dtype=dtype)).numpy()
+    assert np.all(np.abs(found - wanted) <= tolerance * s * largest)
+    scale = (-1.0) ** s * special.gamma(s)
+    slopes = numtorch.polygamma(s - 1, numtorch.tensor(x, dtype=dtype)).numpy()
+    assert np.all(np.abs(slopes - scale * wanted) <= 2 * tolerance * s * np.abs(scale * largest))
+
+
+@pytest.mark.parametrize("library", BOTH)
+def test_zeta_at_poles(library):
+    s, q = library.tensor([2.0, 2.5, 2.5, 3.0, 1.0, 0.5, 1.0, 2.0]), library.tensor([-2.0, -3.0, -3.5, 0.0, -0.5, -1.0, 2.0, -INF])
+    np.testing.assert_array_equal(library.special.zeta(s, q).numpy(), [INF, INF, NAN, INF, INF, NAN, INF, INF])

@@ -350,23 +350,38 @@ def _(grad, x):
 
 
 @pointwise(kind="float", cost=200, methods=False, differentiable=False, refuses=UNORDERED)
+def zeta_right(s, q):
+    """The Hurwitz zeta function for s > 1 and q >= 0: eight terms, and the Euler-Maclaurin formula for the others."""
+    w = q + 8
+    u = 1 / (w * w)
+    tail = s / 12 * (1 - (s + 1) * (s + 2) * u / 60 * (1 - (s + 3) * (s + 4) * u / 42 * (1 - (s + 5) * (s + 6) * u / 40 * (
+        1 - (s + 7) * (s + 8) * u * 0.025252525252525252 * (1 - (s + 9) * (s + 10) * u * 0.025311355311355311)))))
+    return (pow_(q, -s) + pow_(q + 1, -s) + pow_(q + 2, -s) + pow_(q + 3, -s) + pow_(q + 4, -s) + pow_(q + 5, -s) + pow_(q + 6, -s)
+            + pow_(q + 7, -s) + pow_(w, -s) * (w / (s - 1) + 0.5 + tail / w))
+
+
+@pointwise(kind="float", cost=600, methods=False, differentiable=False, refuses=UNORDERED)
 def zeta(s, q):
     """The Hurwitz zeta function, the sum of (q + k)**-s over k >= 0, elementwise: infinite for s = 1, NaN below.
 
-    Eight terms, and the Euler-Maclaurin formula for the rest. It has no gradient.
+    Left of 0 it is infinite at integers, and NaN for what is no integer s. Elsewhere there, the terms with a positive base are the
+    sum from that base on, and the finitely many others the difference of two such sums. It has no gradient.
 
     Example:
         >>> import numtorch as torch
         >>> torch.special.zeta(torch.tensor([2., 4.]), 1.)
         tensor([1.6449, 1.0823])
     """
-    w = q + 8                                            # eight terms, and the Euler-Maclaurin formula for the others
-    u = 1 / (w * w)
-    tail = s / 12 * (1 - (s + 1) * (s + 2) * u / 60 * (1 - (s + 3) * (s + 4) * u / 42 * (1 - (s + 5) * (s + 6) * u / 40 * (
-        1 - (s + 7) * (s + 8) * u * 0.025252525252525252 * (1 - (s + 9) * (s + 10) * u * 0.025311355311355311)))))
-    total = (pow_(q, -s) + pow_(q + 1, -s) + pow_(q + 2, -s) + pow_(q + 3, -s) + pow_(q + 4, -s) + pow_(q + 5, -s) + pow_(q + 6, -s)
-             + pow_(q + 7, -s) + pow_(w, -s) * (w / (s - 1) + 0.5 + tail / w))
-    return where(s < 1, (s - s) / (s - s), total)        # the sum does not converge there
+    left = q <= 0
+    place = q - round_(q)                                # exact, as q - floor(q) is not just below 0
+    small = where(place < 0, -place, place)
+    below, above = where(place < 0, small, 1 - small), where(place < 0, 1 - small, small)
+    sign = where(s - 2 * floor_(s / 2) == 0, 1, -1)
+    others = zeta_right(s, where(left, below, 1)) - zeta_right(s, where(left, 1 - q, 1))
+    total = zeta_right(s, where(left, above, q)) + where(left, sign * others, 0)
+    total = where(left & (s != floor_(s)), (s - s) / (s - s), total)
+    total = where(left & (q == floor_(q)), 1 / (s - s), total)
+    return where(s > 1, total, where(s == 1, 1 / (s - s), (s - s) / (s - s)))        # the sum does not converge there
 
 
 @pointwise(kind="float", cost=12, methods=False, refuses=UNORDERED)
@@ -399,7 +414,7 @@ def _(grad, x):
 
 @pointwise(kind="float", cost=200, methods=False, refuses=UNORDERED)
 def polygamma_of(x, n):
-    """The n-th derivative of digamma for n > 1 and x > 0."""
+    """The n-th derivative of digamma for n > 1."""
     return where(n - 2 * floor_(n / 2) == 0, -1, 1) * exp(lgamma(n + 1)) * zeta(n + 1, x)
 
 
@@ -415,7 +430,7 @@ def polygamma(n: int, input, *, out=None) -> Tensor:
 
     Args:
         n: the order, not negative.
-        input: (*), real; positive for n > 1.
+        input: (*), real.
         out: a tensor to write the result into.
 
     Raises:
