@@ -84,16 +84,16 @@ from .ops.order import (argsort, bucketize, kthvalue, median, msort, nanmedian, 
 from .ops.scan import cummax, cummin, cumprod, cumsum, cumulative_trapezoid, diff, logcumsumexp, trapezoid, trapz
 from .ops.pointwise import pointwise
 from .ops.power import float_power, pow
-from .ops.query import (allclose, broadcast_shapes, broadcast_tensors, equal, is_complex, is_floating_point, is_neg, is_nonzero,
-                        is_same_size, is_tensor, isclose,
-                        numel)
+from .ops.query import (_assert, allclose, broadcast_shapes, broadcast_tensors, equal, is_complex, is_floating_point, is_neg,
+                        is_nonzero, is_same_size, is_tensor, isclose, numel)
 from .ops.generator import Generator, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .ops.random import (bernoulli, multinomial, normal, rand, rand_like, randint, randint_like, randn, randn_like, randperm)
 from .ops.rnn import gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell
 from .ops.extremes import argmax, argmin, max, min, unravel_index
 from .ops.reduce import (all, amax, amin, aminmax, any, count_nonzero, mean, nanmean, nansum, norm, prod, std, std_mean, sum, var,
                          var_mean)
-from .ops.regions import adaptive_avg_pool1d, adaptive_max_pool1d, max_pool3d
+from .ops.regions import adaptive_avg_pool1d, max_pool3d
+from .ops.regions import adaptive_max_pool1d_pair as adaptive_max_pool1d
 from .ops.scatter import gather, index_reduce, scatter, scatter_add, scatter_reduce, take_along_dim
 from .ops.split import (chunk, dsplit, hsplit, split, split_with_sizes, tensor_split, unbind, unsafe_chunk, unsafe_split,
                         unsafe_split_with_sizes, vsplit)

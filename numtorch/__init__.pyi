@@ -84,13 +84,8 @@ def acosh_(input: Tensor) -> Tensor:
     """In-place form of `acosh`: writes the result into this tensor and returns it."""
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | _Sequence[_int | None]) -> Tensor:
     """The mean of each window, of windows chosen so that the result has a given size."""
-@_overload
-def adaptive_max_pool1d(input: Tensor, output_size: _int | _Sequence[_int | None], return_indices: _Literal[False] = False) -> Tensor:
-    """The largest element of each window, of windows chosen so that the result has a given size."""
-@_overload
-def adaptive_max_pool1d(input: Tensor, output_size: _int | _Sequence[_int | None], *, return_indices: _Literal[True]) -> tuple[Tensor, Tensor]: ...
-@_overload
-def adaptive_max_pool1d(input: Tensor, output_size: _int | _Sequence[_int | None], return_indices: _bool = False) -> _Any: ...
+def adaptive_max_pool1d(input: Tensor, output_size: _int | _Sequence[_int | None]) -> tuple[Tensor, Tensor]:
+    """The largest element of each window, and where in its row it is, of windows chosen so that the result has a given size."""
 def add(input: Tensor, other: _Operand, *, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:
     """input + alpha * other, elementwise."""
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Operand = 1, alpha: _Operand = 1, out: Tensor | None = None) -> Tensor:

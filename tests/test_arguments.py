@@ -179,3 +179,26 @@ def test_the_median_of_nothing(function):
     function(x).backward()
     assert x.grad.shape == (2, 0) and function(x).isnan().item()
     assert function(torch.empty(0, dtype=torch.int64)).item() == -1 << 63 and function(torch.empty(0, dtype=torch.uint8)).item() == 0
+
+
+@pytest.mark.parametrize("value", ["a", 1, 0, None])
+def test_requires_grad_is_a_bool(value):
+    x = torch.ones(2)
+    with pytest.raises(TypeError, match="must be bool"):
+        x.requires_grad_(value)
+    with pytest.raises(RuntimeError, match="must be a bool"):
+        x.requires_grad = value
+    assert not x.requires_grad
+
+
+@pytest.mark.parametrize("condition", [False, 0, torch.tensor(False), torch.tensor([0.0])])
+def test_assert(condition):
+    torch._assert(not condition, "unsaid")
+    with pytest.raises(AssertionError, match="said"):
+        torch._assert(condition, "said")
+
+
+def test_adaptive_max_pool1d_gives_places_where_it_is_no_layers():
+    x = torch.tensor([[1.0, 3.0, 2.0, 4.0, 6.0]])
+    values, places = torch.adaptive_max_pool1d(x, 2)
+    assert torch.equal(values, F.adaptive_max_pool1d(x, 2)) and places.tolist() == [[1, 4]]

@@ -111,3 +111,11 @@ def test_unbatched_in_every_dimension():
         assert torch.equal(convolve(x, w), convolve(x.unsqueeze(0), w).squeeze(0))
         y = torch.tensor(values(4, *[5] * dims))
         assert torch.equal(transpose(y, w), transpose(y.unsqueeze(0), w).squeeze(0))
+
+
+@pytest.mark.parametrize("stride", [1 << 31, 1 << 62, (1 << 62, 1)])
+def test_strides_beyond_every_image(stride):
+    x, weight = torch.randn(1, 1, 3, 3, requires_grad=True), torch.ones(1, 1, 2, 2)
+    near = F.conv2d(x, weight, stride=2 if isinstance(stride, int) else (2, 1))
+    far = F.conv2d(x, weight, stride=stride)
+    assert torch.equal(near, far) and torch.equal(*[torch.autograd.grad(y.sum(), x)[0] for y in (near, far)])

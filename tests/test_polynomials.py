@@ -4,6 +4,7 @@ import pytest
 import scipy.special as scipy
 
 import numtorch as torch
+from numtorch import special
 from numtorch.autograd import gradcheck, gradgradcheck
 
 REFERENCES = {
@@ -36,3 +37,19 @@ def test_gradients(name):
     degrees = torch.tensor([0, 1, 5, 4])
     assert gradcheck(lambda x: getattr(torch.special, name)(x, degrees), (x,), fast_mode=True)
     assert gradgradcheck(lambda x: getattr(torch.special, name)(x, degrees), (x,), fast_mode=True)
+
+
+def test_the_second_kind_is_exact_at_the_ends():
+    """U of n is n + 1 at 1, up to sign at -1, whatever rounding there may be in between."""
+    degrees = torch.tensor([1.0, 10.0, 1000.0, 100000.0])
+    assert special.chebyshev_polynomial_u(torch.ones(4), degrees).tolist() == [2, 11, 1001, 100001]
+    assert special.chebyshev_polynomial_v(torch.ones(4), degrees).tolist() == [1] * 4
+    assert special.chebyshev_polynomial_w(-torch.ones(4), degrees).tolist() == [-1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_degrees_without_end(name):
+    """What would count for hours, or in float32 forever, is NaN."""
+    degrees = torch.tensor([2.0 ** 20, 1e12, float("inf"), float("nan")])
+    assert getattr(special, name)(torch.full((4,), 0.3), degrees).isnan().all()
+    assert getattr(special, name)(torch.tensor(float("inf")), 999_999.0).isfinite().item() is False

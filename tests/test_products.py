@@ -69,3 +69,15 @@ def test_windows(name, length, periodic):
 def test_what_does_not_fit_is_refused(wrong, message):
     with pytest.raises(RuntimeError, match=message):
         wrong()
+
+
+@pytest.mark.parametrize("n, r, repeated", [(60, 30, False), (45, 20, False), (3, 1 << 40, True)])
+def test_more_combinations_than_memory(n, r, repeated):
+    """They are counted before the first is made."""
+    with pytest.raises(RuntimeError):
+        torch.combinations(torch.arange(n), r, repeated)
+
+
+def test_no_combinations():
+    assert torch.combinations(torch.arange(3), 4).shape == (0, 4) and torch.combinations(torch.arange(3), 0).shape == (0,)
+    assert torch.combinations(torch.arange(0), 3, True).shape == (0, 3) and torch.combinations(torch.arange(2), 3, True).shape == (4, 3)

@@ -84,7 +84,7 @@ def test_states():
     for wrong in (torch.zeros(3), torch.zeros(16), [1, 2]):
         with pytest.raises((RuntimeError, TypeError), match="RNG state"):
             generator.set_state(wrong)
-    with pytest.raises(RuntimeError, match="Overflow"):
+    with pytest.raises(ValueError, match="Overflow"):
         torch.manual_seed(1 << 65)
     assert copy.copy(state).tolist() == state.tolist()
 
@@ -199,3 +199,17 @@ def test_what_is_like_another_has_its_strides():
 def test_a_negative_deviation_is_refused(std):
     with pytest.raises(RuntimeError, match=r"std >= 0\.0"):
         torch.normal(torch.zeros(2), std)
+
+
+@pytest.mark.parametrize("seed, kind", [(1 << 64, ValueError), (1 << 70, ValueError), (-(1 << 63) - 1, ValueError), (1.5, RuntimeError), ("7", RuntimeError), (None, RuntimeError)])
+def test_what_is_no_seed(seed, kind):
+    with pytest.raises(kind):
+        torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize("seed, kind", [(1 << 70, ValueError), ("a", ValueError), (None, TypeError)])
+def test_what_is_no_seed_of_the_default_stream(seed, kind):
+    before = torch.initial_seed()
+    with pytest.raises(kind):
+        torch.manual_seed(seed)
+    assert torch.initial_seed() == before

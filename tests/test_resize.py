@@ -171,3 +171,16 @@ def test_nodes_have_pytorch_names():
     z.sum().backward()
     with pytest.raises(RuntimeError, match="second time"):
         z.grad_fn._saved_self
+
+
+def test_set_where_gradients_are_wanted():
+    x, source = torch.ones(2, requires_grad=True), torch.zeros(3)
+    for target in (x, x * 2):
+        with pytest.raises(RuntimeError, match=r"in-place operation|a history"):
+            target.set_(source)
+    with torch.no_grad():
+        assert x.set_(source) is x and x.shape == (3,) and x.requires_grad
+        with pytest.raises(RuntimeError, match="without a history"):
+            torch.enable_grad()(lambda: x * 2)().set_(source)
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]

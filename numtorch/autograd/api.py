@@ -227,6 +227,8 @@ def _requires_grad(self) -> bool:
 
 
 def _set_requires_grad(self, value):
+    if value is not True and value is not False:
+        raise RuntimeError("requires_grad must be a bool")
     _requires_grad_(self, value)
 
 
@@ -237,6 +239,7 @@ def _requires_grad_(self, requires_grad: bool = True) -> Tensor:
         requires_grad: False to stop.
 
     Raises:
+        TypeError: neither True nor False.
         RuntimeError: not a floating-point or complex tensor, or one that has a history.
 
     Example:
@@ -244,6 +247,8 @@ def _requires_grad_(self, requires_grad: bool = True) -> Tensor:
         >>> torch.tensor([1., 2.]).requires_grad_()
         tensor([1., 2.], requires_grad=True)
     """
+    if requires_grad is not True and requires_grad is not False:
+        raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}")
     node = self.node
     if requires_grad:
         if self.layout.dtype.category < 2:

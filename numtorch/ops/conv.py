@@ -150,6 +150,9 @@ def _convolve(x, w, bias, window):
     if plan is None:
         layout = x.layout
         _check_convolution(f"conv{layout.ndim - 2}d", layout, w.layout, None if bias is None else bias.layout, window)
+        beyond = tuple([max(1, size + 2 * p) for size, p in zip(layout.shape[2:], window[1])])
+        if any(s > b for s, b in zip(window[0], beyond)):              # gradients would go through each place within a step
+            return _convolve(x, w, bias, Window((tuple(map(min, window[0], beyond)), *window[1:])))
         plan = _plans.keep(key, _Plan("plan_convolution", layout.dtype, layout.device,
                                       _output_shape(layout.shape, w.layout.shape, window), _format(layout, w.layout),
                                       layout.shape, w.layout.shape, *window, bias is not None))

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from numbers import Integral
 
 import numpy as np
 
@@ -42,16 +43,19 @@ class Generator:
             seed: an int of 64 bits, signed or not.
 
         Raises:
-            RuntimeError: the seed does not fit 64 bits.
+            ValueError: the seed does not fit 64 bits.
+            RuntimeError: it is no number.
 
         Example:
             >>> import numtorch as torch
             >>> torch.Generator().manual_seed(7).initial_seed()
             7
         """
+        if not isinstance(seed, Integral):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         seed = int(seed)
         if not -(1 << 63) <= seed < 1 << 64:
-            raise RuntimeError(f"Overflow when unpacking long long: manual_seed expects a value that fits 64 bits, got {seed}")
+            raise ValueError(f"Overflow when unpacking long long: manual_seed expects a value that fits 64 bits, got {seed}")
         with self._lock:
             self._seed, self._offset = seed & (1 << 64) - 1, 0
         return self
@@ -155,7 +159,8 @@ def manual_seed(seed: int) -> Generator:
         seed: an int of 64 bits, signed or not.
 
     Raises:
-        RuntimeError: the seed does not fit 64 bits.
+        ValueError: the seed does not fit 64 bits.
+        TypeError: it is no number.
 
     Example:
         >>> import numtorch as torch
@@ -163,7 +168,7 @@ def manual_seed(seed: int) -> Generator:
         >>> torch.equal(torch.rand(3, generator=torch.manual_seed(0)), first)
         True
     """
-    return default_generator.manual_seed(seed)
+    return default_generator.manual_seed(int(seed))
 
 
 def seed() -> int:

@@ -2,7 +2,8 @@
 
 Derivatives stay in families that are closed under them (Abramowitz and Stegun, "Handbook of mathematical functions", 22.8): the
 derivative of a Gegenbauer polynomial is one of the next parameter, and so is that of a generalised Laguerre polynomial.
-Chebyshev's of the second kind and Legendre's are Gegenbauer's of the parameters 1 and 1/2.
+Chebyshev's of the second kind and Legendre's are Gegenbauer's of the parameters 1 and 1/2. A recurrence takes as many steps as the
+degree says, and nothing ends it from outside: from degree 2**20 on results are NaN.
 """
 from __future__ import annotations
 
@@ -16,10 +17,19 @@ from .pointwise import pointwise
 def gegenbauer_sum(x, n, parameter):
     if n <= -1:
         return x * 0
+    if not n < 1048576:
+        return (n - n) / (n - n)
     before = x * 0
     found = before + 1
     k = 1
-    while k <= n:
+    if parameter == 1:                                   # Chebyshev's of the second kind: exact at the ends
+        while k <= n and found == found:
+            after = 2 * x * found - before
+            before = found
+            found = after
+            k += 1
+        return found
+    while k <= n and found == found:
         after = (2 * x * (k + parameter - 1) * found - (k + 2 * parameter - 2) * before) / k
         before = found
         found = after
@@ -31,10 +41,12 @@ def gegenbauer_sum(x, n, parameter):
 def chebyshev_sum(x, n):
     if n <= -1:
         return x * 0
+    if not n < 1048576:
+        return (n - n) / (n - n)
     before = x * 1
     found = x * 0 + 1                                    # T of -1 is that of 1
     k = 1
-    while k <= n:
+    while k <= n and found == found:
         after = 2 * x * found - before
         before = found
         found = after
@@ -46,10 +58,12 @@ def chebyshev_sum(x, n):
 def laguerre_sum(x, n, parameter):
     if n <= -1:
         return x * 0
+    if not n < 1048576:
+        return (n - n) / (n - n)
     before = x * 0
     found = before + 1
     k = 1
-    while k <= n:
+    while k <= n and found == found:
         after = ((2 * k - 1 + parameter - x) * found - (k - 1 + parameter) * before) / k
         before = found
         found = after
@@ -61,10 +75,12 @@ def laguerre_sum(x, n, parameter):
 def hermite_sum(x, n, scale):
     if n <= -1:
         return x * 0
+    if not n < 1048576:
+        return (n - n) / (n - n)
     before = x * 0
     found = before + 1
     k = 1
-    while k <= n:
+    while k <= n and found == found:
         after = scale * (x * found - (k - 1) * before)
         before = found
         found = after
@@ -98,7 +114,7 @@ def _(grad, x, n, parameter):
 def chebyshev_polynomial_t(x, n):
     """Chebyshev's polynomial of the first kind of degree n, elementwise: cos(n acos(x)) for |x| <= 1.
 
-    The degree has no gradient; below 0 it gives 0.
+    The degree has no gradient; below 0 it gives 0, from 2**20 on NaN.
 
     Example:
         >>> import numtorch as torch
@@ -117,7 +133,7 @@ def _(grad, x, n):
 def hermite_polynomial_h(x, n):
     """The physicist's Hermite polynomial of degree n, elementwise: 1, 2 x, 4 x**2 - 2, ...
 
-    The degree has no gradient; below 0 it gives 0.
+    The degree has no gradient; below 0 it gives 0, from 2**20 on NaN.
 
     Example:
         >>> import numtorch as torch
@@ -136,7 +152,7 @@ def _(grad, x, n):
 def hermite_polynomial_he(x, n):
     """The probabilist's Hermite polynomial of degree n, elementwise: 1, x, x**2 - 1, ...
 
-    The degree has no gradient; below 0 it gives 0.
+    The degree has no gradient; below 0 it gives 0, from 2**20 on NaN.
 
     Example:
         >>> import numtorch as torch
@@ -156,7 +172,7 @@ def chebyshev_polynomial_u(input, n, *, out=None) -> Tensor:
 
     Args:
         input: tensor or number, broadcast with `n`; real.
-        n: the degree, a number or tensor, without a gradient.
+        n: the degree, a number or tensor, below 2**20 (NaN from there on), without a gradient.
         out: a tensor to write the result into.
 
     Example:
@@ -172,7 +188,7 @@ def chebyshev_polynomial_v(input, n, *, out=None) -> Tensor:
 
     Args:
         input: tensor or number, broadcast with `n`; real.
-        n: the degree, a number or tensor, without a gradient.
+        n: the degree, a number or tensor, below 2**20 (NaN from there on), without a gradient.
         out: a tensor to write the result into.
 
     Example:
@@ -188,7 +204,7 @@ def chebyshev_polynomial_w(input, n, *, out=None) -> Tensor:
 
     Args:
         input: tensor or number, broadcast with `n`; real.
-        n: the degree, a number or tensor, without a gradient.
+        n: the degree, a number or tensor, below 2**20 (NaN from there on), without a gradient.
         out: a tensor to write the result into.
 
     Example:
@@ -204,7 +220,7 @@ def legendre_polynomial_p(input, n, *, out=None) -> Tensor:
 
     Args:
         input: tensor or number, broadcast with `n`; real.
-        n: the degree, a number or tensor, without a gradient.
+        n: the degree, a number or tensor, below 2**20 (NaN from there on), without a gradient.
         out: a tensor to write the result into.
 
     Example:
@@ -220,7 +236,7 @@ def laguerre_polynomial_l(input, n, *, out=None) -> Tensor:
 
     Args:
         input: tensor or number, broadcast with `n`; real.
-        n: the degree, a number or tensor, without a gradient.
+        n: the degree, a number or tensor, below 2**20 (NaN from there on), without a gradient.
         out: a tensor to write the result into.
 
     Example:
@@ -239,7 +255,7 @@ def _shifted(function, example):
 
     Args:
         input: tensor, broadcast with `n`; real.
-        n: the degree, a number or tensor, without a gradient.
+        n: the degree, a number or tensor, below 2**20 (NaN from there on), without a gradient.
         out: a tensor to write the result into.
 
     Example:

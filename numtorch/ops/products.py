@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+from math import comb
 
 from ..autograd.graph import GraphNode, recording
 from ..dtypes import int64
@@ -242,7 +243,7 @@ def combinations(input, r: int = 2, with_replacement: bool = False) -> Tensor:
         (choices, r).
 
     Raises:
-        RuntimeError: not a vector, or a negative r.
+        RuntimeError: not a vector, a negative r, or more choices than there is memory for.
 
     Example:
         >>> import numtorch as torch
@@ -256,7 +257,10 @@ def combinations(input, r: int = 2, with_replacement: bool = False) -> Tensor:
     if r == 2:
         first, second = triu_indices(input.layout.shape[0], input.layout.shape[0], 0 if with_replacement else 1).unbind()
         return stack([index_select(input, 0, first), index_select(input, 0, second)], 1)
+    n = input.layout.shape[0]
+    count = (comb(n + r - 1, r) if with_replacement and n else comb(n, r)) if r else 0
+    empty(Layout.of(int64, (count, r), None, input.layout.device))       # before counting so far: is there the memory?
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = list(choose(range(input.layout.shape[0]), r)) if r else []
+    rows = choose(range(n), r) if count else ()
     places = make([place for row in rows for place in row], int64, input.layout.device)
-    return reshape(index_select(input, 0, places), (len(rows), r) if r else (0,))
+    return reshape(index_select(input, 0, places), (count, r) if r else (0,))

@@ -62,6 +62,24 @@ def is_tensor(obj) -> bool:
     return isinstance(obj, Tensor)
 
 
+def _assert(condition, message) -> None:
+    """`assert` as a function.
+
+    Args:
+        condition: what has to hold: a bool, or a tensor of one element.
+        message: what the AssertionError says where it does not.
+
+    Raises:
+        AssertionError: the condition does not hold.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch._assert(torch.tensor(True), "never said")
+    """
+    if not condition:
+        raise AssertionError(message)
+
+
 def is_floating_point(input) -> bool:
     """Whether a tensor's dtype is floating point; complex is not.
 

@@ -197,6 +197,27 @@ def adaptive_max_pool1d(input, output_size, return_indices: bool = False):
     return _adaptive_max(input, output_size, return_indices, 1)
 
 
+def adaptive_max_pool1d_pair(input, output_size) -> tuple[Tensor, Tensor]:
+    """The largest element of each window, and where in its row it is, of windows chosen so that the result has a given size.
+
+    Args:
+        input: (N, C, L) or (C, L), of floating point.
+        output_size: the number of windows L_out.
+
+    Returns:
+        (N, C, L_out) or (C, L_out), and int64 places of the same shape. `nn.functional.adaptive_max_pool1d` gives the first alone.
+
+    Raises:
+        RuntimeError: sizes or extents that do not fit, or another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.adaptive_max_pool1d(torch.tensor([[1., 3., 2., 4., 6.]]), 2)
+        (tensor([[3., 6.]]), tensor([[1, 4]]))
+    """
+    return _adaptive_max(input, output_size, True, 1)
+
+
 def adaptive_max_pool2d(input, output_size, return_indices: bool = False):
     """The largest element of each window, of windows chosen so that the result has a given size.
 

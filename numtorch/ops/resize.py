@@ -8,6 +8,8 @@ from __future__ import annotations
 import ctypes
 import warnings
 
+from ..autograd.graph import Leaf
+from ..autograd.modes import modes
 from ..autograd.writes import check_mode
 from ..devices import cpu
 from ..dtypes import can_cast
@@ -122,7 +124,8 @@ def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> 
         size, stride: the shape and strides; all of a storage in one dimension when None.
 
     Raises:
-        RuntimeError: another dtype or device, or what does not fit the storage.
+        RuntimeError: another dtype or device, what does not fit the storage, or a tensor with a history, or that requires grad
+            outside of `no_grad`.
 
     Example:
         >>> import numtorch as torch
@@ -132,16 +135,17 @@ def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> 
     """
     own = self.layout
     if self.node is not None:
-        raise RuntimeError("set_: expected a tensor without a gradient")
+        if not isinstance(self.node, Leaf):
+            raise RuntimeError("set_: expected a tensor without a history")
+        if modes.grad:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     if source is None:
         source = fresh(Layout.of(own.dtype, (0,), None, own.device))
     if isinstance(source, Tensor):
         if source.layout.dtype is not own.dtype:
             raise RuntimeError(f"Could not set tensor of type {source.layout.dtype} to a tensor of type {own.dtype} (set_)")
         if size is None:
-            self.storage, self.address, self.layout = source.storage, source.address, source.layout
-            _leave_views(self)
-            return self
+            return _taking(self, source.storage, source.address, source.layout)
         source = source.storage
     if not isinstance(source, Storage):
         raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}")
@@ -155,9 +159,15 @@ def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> 
         raise RuntimeError(f"setStorage: sizes {list(shape)}, strides {list(layout.strides)}, storage offset {storage_offset}, "
                            f"and itemsize {itemsize} requiring a storage size of {(storage_offset + stop) * itemsize} are out of "
                            f"bounds for storage of size {source.nbytes}")
-    self.storage, self.address, self.layout = source, source.address + storage_offset * itemsize, layout
-    _leave_views(self)
-    return self
+    return _taking(self, source, source.address + storage_offset * itemsize, layout)
+
+
+def _taking(x, storage, address, layout):
+    x.storage, x.address, x.layout = storage, address, layout
+    if x.node is not None:
+        x.node.lie_as(layout)
+    _leave_views(x)
+    return x
 
 
 # ---------------------------------------------------------------- results
