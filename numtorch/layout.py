@@ -133,6 +133,8 @@ class Layout:
 
     def overlaps_itself(self) -> bool:
         """Whether two indices may share an element. Exact for the layouts that views make; errs towards True."""
+        if self.numel == 0:
+            return False
         reach = 0
         for stride, extent in sorted((abs(s), n) for n, s in zip(self.shape, self.strides) if n > 1):
             if stride <= reach:

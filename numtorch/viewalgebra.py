@@ -291,18 +291,16 @@ def squeeze(layout, dims):
 @view_function
 def unfold(layout, dim, size, step):
     """Windows of `size` along `dim`, `step` apart, as a new last dimension."""
-    if layout.ndim == 0:
-        if size > 1:
-            raise RuntimeError(f"maximum size for tensor at dimension 0 is 1 but size is {size}")
-        return _derived(layout, (size,), (1,)), 0
     dim = wrap_dim(dim, layout.ndim)
-    extent = layout.shape[dim]
+    extent = layout.shape[dim] if layout.ndim else 1
     if size < 0:
         raise RuntimeError(f"size is {size} but must be >= 0")
     if size > extent:
         raise RuntimeError(f"maximum size for tensor at dimension {dim} is {extent} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
+    if layout.ndim == 0:
+        return _derived(layout, (size,), (1,)), 0
     shape, strides = list(layout.shape), list(layout.strides)
     shape[dim] = (extent - size) // step + 1
     stride = strides[dim]

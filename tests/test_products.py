@@ -81,3 +81,18 @@ def test_more_combinations_than_memory(n, r, repeated):
 def test_no_combinations():
     assert torch.combinations(torch.arange(3), 4).shape == (0, 4) and torch.combinations(torch.arange(3), 0).shape == (0,)
     assert torch.combinations(torch.arange(0), 3, True).shape == (0, 3) and torch.combinations(torch.arange(2), 3, True).shape == (4, 3)
+
+
+@pytest.mark.parametrize("wants_gradient", [False, True])
+@pytest.mark.parametrize("number", [0, 1])
+def test_krons_number_promotes_as_a_tensor_of_dimensions(number, wants_gradient):
+    """Beside the other's dimensions it has as many, and counts in full."""
+    operands = [torch.ones(2, 2, requires_grad=wants_gradient), torch.ones(2, 2, requires_grad=wants_gradient)]
+    operands[number] = torch.tensor(2.0, dtype=torch.float64)
+    assert torch.kron(*operands).dtype is torch.float64
+
+
+def test_tensordots_single_element_keeps_the_dtype():
+    one, several = torch.ones(1, dtype=torch.uint8), torch.ones(2, 4, dtype=torch.uint8)
+    for found in (torch.tensordot(one, several, 1), torch.tensordot(several.t(), one, 1)):
+        assert found.dtype is torch.uint8 and found.tolist() == [2] * 4

@@ -379,3 +379,17 @@ def test_one_element_in_common_is_noticed(read, written):
         x[written].add_(x[read])
     wanted[written] = wanted[read].copy()
     assert x[written].copy_(x[read]).tolist() == wanted[written].tolist()
+
+
+@pytest.mark.parametrize("arguments, kind", [((0, -1, 1), RuntimeError), ((0, 2, 1), RuntimeError), ((0, 1, 0), RuntimeError), ((1, 1, 1), IndexError), (((0,), 1, 1), TypeError)])
+def test_windows_of_a_number(arguments, kind):
+    with pytest.raises(kind):
+        torch.tensor(1.0).unfold(*arguments)
+    assert torch.tensor(1.0).unfold(-1, 0, 1).shape == (0,) and torch.tensor(1.0).unfold(0, 1, 3).tolist() == [1]
+
+
+def test_nothing_may_be_written_wherever_it_lies():
+    """What has no elements overlaps nothing, whatever its strides."""
+    nothing = torch.ones(0).expand(2, 0)
+    assert nothing.abs_() is nothing and torch.exp(torch.ones(2, 0), out=nothing) is nothing
+    assert nothing.index_add_(0, torch.tensor([0]), torch.ones(1, 0)) is nothing

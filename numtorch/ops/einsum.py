@@ -54,9 +54,9 @@ def _tensordot(a, b, dims):
     kept_b = [d for d in range(b.layout.ndim) if d not in second]
     for d, e in zip(first, second):                      # one element stands for all of the other's, as in PyTorch
         if a.layout.shape[d] == 1 != b.layout.shape[e]:
-            b = b.sum(e, keepdim=True)
+            b = b.sum(e, keepdim=True, dtype=b.layout.dtype)
         elif b.layout.shape[e] == 1 != a.layout.shape[d]:
-            a = a.sum(d, keepdim=True)
+            a = a.sum(d, keepdim=True, dtype=a.layout.dtype)
     sizes = [a.layout.shape[d] for d in first]
     if sizes != [b.layout.shape[d] for d in second]:
         raise RuntimeError(f"contracted dimensions need to match, but first has sizes {sizes} in dims {first} and second has "

@@ -5,7 +5,7 @@ import itertools
 from math import comb
 
 from ..autograd.graph import GraphNode, recording
-from ..dtypes import int64
+from ..dtypes import int64, promote_types
 from ..exchange import make
 from ..kernels.binding import ScalarBody
 from ..layout import Layout, broadcast_shapes, broadcast_strides, contiguous_strides, wrap_dim
@@ -157,7 +157,7 @@ _kron_plans = new_plan_table()
 
 def _plan_kron(first, second):
     """Every dimension of the result is two: the first's, along which the second stands still, and the second's."""
-    kind, device = result_dtype([first, second]), common_device("kron", [first, second])
+    kind, device = promote_types(first.dtype, second.dtype), common_device("kron", [first, second])
     ndim = max(first.ndim, second.ndim)
     (m, a), (n, b) = (((1,) * (ndim - layout.ndim) + layout.shape, (0,) * (ndim - layout.ndim) + layout.strides)
                       for layout in (first, second))
