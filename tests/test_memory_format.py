@@ -65,6 +65,14 @@ def results(library, functional, function, shape, weight, channels_last):
     return [out.detach(), *loose, *[each.grad for each in leaves]]
 
 
+def strides(found, weight):
+    """Which kernel PyTorch takes on a processor decides the strides of single elements in its gradient of a weight: these do not count."""
+    rows = [each.stride() for each in found]
+    if weight is not None:
+        rows[-1] = tuple(stride for stride, extent in zip(rows[-1], weight) if extent > 1)
+    return rows
+
+
 @pytest.mark.parametrize("function, shape, weight", [pytest.param(*case, id=title) for title, *case in CASES])
 def test_channels_last(request, function, shape, weight):
     got = results(torch, F, function, shape, weight, True)
@@ -75,7 +83,7 @@ def test_channels_last(request, function, shape, weight):
         theirs = results(peer, peer.nn.functional, function, shape, weight, True)
         if "of all" in request.node.callspec.id:         # a mean's gradient is one number for all, and lies anyhow
             del got[1], theirs[1]
-        assert [each.stride() for each in got] == [each.stride() for each in theirs]
+        assert strides(got, weight) == strides(theirs, weight)
         for mine, other in zip(got, theirs):
             np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=1e-4, atol=1e-5)
 
