@@ -127,6 +127,17 @@ def test_conversion_keeps_the_objects():
     assert net.to(torch.ones(1, dtype=torch.float64)) is net and weight.dtype is torch.float64
 
 
+def test_to_empty(torch):
+    net = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 2), torch.nn.BatchNorm2d(3))
+    net[0].weight.data = net[0].weight.data.contiguous(memory_format=torch.channels_last)
+    weight, mean = net[0].weight, net[1].running_mean
+    before = weight.data_ptr()
+    assert net.to_empty(device="cpu", recurse=False) is net and weight.data_ptr() == before
+    net.to_empty(device="cpu")
+    assert net[0].weight is weight and weight.requires_grad and weight.stride() == (8, 1, 4, 2) and weight.data_ptr() != before
+    assert net[1].running_mean is not mean and net[1].running_mean.shape == (3,)
+
+
 def test_train_eval_apply_zero_grad():
     net, seen = Net(), []
     assert net.eval() is net and not net.inner[1].training and net.train().inner[1].training
@@ -198,6 +209,17 @@ def test_extra_state_and_hooks():
     assert list(net.state_dict()) == ["0._extra_state"]
     net.load_state_dict(net.state_dict())
     assert net[0].epoch == 3 and seen == [["0._extra_state"], "child", ([], [])]
+
+
+def test_hooks_after_a_state_change_it_in_place(torch):
+    layer = torch.nn.Linear(1, 1)
+    layer.register_state_dict_post_hook(lambda module, state, prefix, metadata: state.update({f"{prefix}more": 1}))
+    assert sorted(torch.nn.Sequential(layer).state_dict()) == ["0.bias", "0.more", "0.weight"]
+    layer._register_state_dict_hook(lambda module, state, prefix, metadata: {"other": len(state)})
+    assert layer.state_dict() == {"other": 3}
+    layer.register_state_dict_post_hook(lambda module, state, prefix, metadata: state)
+    with pytest.raises(RuntimeError, match="state_dict post-hook must return None"):
+        layer.state_dict()
 
 
 # ---------------------------------------------------------------- hooks

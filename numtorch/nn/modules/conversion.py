@@ -8,6 +8,7 @@ from ...autograd.modes import no_grad
 from ...devices import device as as_device
 from ...dtypes import bfloat16, float16, float32, float64
 from ...dtypes import dtype as dtype_class
+from ...ops.creation import empty_like
 from ...tensor import Tensor
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Conversion:
         return self._apply(lambda t: t.cuda(device))
 
     def to_empty(self, *, device, recurse: bool = True) -> Self:
-        """Everything on a device, with uninitialised memory.
+        """Everything on a device, with uninitialised memory laid out as it was.
 
         Args:
             device: which.
@@ -119,11 +120,7 @@ class Conversion:
         Returns:
             This module.
         """
-        return self._apply(lambda t: t.new_empty(t.layout.shape, device=device), recurse)
-
-    def share_memory(self) -> Self:
-        """Everything in memory that other processes can share. Returns this module."""
-        return self._apply(lambda t: t.share_memory_())
+        return self._apply(lambda t: empty_like(t, device=device), recurse)
 
 
 def _convert(parameter, fn):

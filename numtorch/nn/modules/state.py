@@ -57,14 +57,15 @@ class State:
         """Have `hook(module, state_dict, prefix, local_metadata)` called after this module's state is collected.
 
         Args:
-            hook: the function; it may return another dict to go on with.
+            hook: the function; it may change the dict, and returns None.
 
         Returns:
             A handle whose `remove()` takes the hook off.
         """
-        return self._state_table("save").add(hook)
+        return self._state_table("save").add((hook, False))
 
-    _register_state_dict_hook = register_state_dict_post_hook
+    def _register_state_dict_hook(self, hook):
+        return self._state_table("save").add((hook, True))       # as PyTorch's own had it: it may return another dict
 
     def register_load_state_dict_pre_hook(self, hook):
         """Have `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)` called before
@@ -138,6 +139,9 @@ class State:
         Returns:
             An ordered dict, whose `_metadata` holds versions of the modules.
 
+        Raises:
+            RuntimeError: a hook after it returned something.
+
         Example:
             >>> import numtorch as torch
             >>> list(torch.nn.Linear(2, 3).state_dict())
@@ -155,10 +159,12 @@ class State:
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        for hook in self._state_hooks_of("save"):
-            replaced = hook(self, destination, prefix, metadata)
-            if replaced is not None:
-                destination = replaced
+        for hook, replaces in self._state_hooks_of("save"):
+            given = hook(self, destination, prefix, metadata)
+            if given is not None:
+                if not replaces:
+                    raise RuntimeError(f"state_dict post-hook must return None, but got {type(given).__name__}")
+                destination = given
         return destination
 
     # ------------------------------------------------------------ in
