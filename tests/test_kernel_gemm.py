@@ -218,7 +218,8 @@ def test_narrower_vectors(vector_bytes, monkeypatch):
     if vector_bytes > tile.host_vector()[0]:
         pytest.skip("wider than this processor's vectors")
     monkeypatch.setenv("NUMTORCH_VECTOR_BYTES", str(vector_bytes))
-    for dtype in ("float32", "float64"):
+    # Four lanes are four lanes: float64 has two of them in 16 bytes, float32 and the integers eight in 32.
+    for dtype in ("float32", "float64") if vector_bytes == 16 else ("float32",):
         sweep(dtype, (1, 5, 6, 13), (3, 8, 15, 17), (0, 7, 17))
         check(300, 530, 800, dtype, "row", "column", bias="column", beta=2)
         check(300, 530, 800, dtype, "column", "row", bias="row", activation="relu")
