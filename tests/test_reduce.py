@@ -235,3 +235,12 @@ def test_gradients_at_ties_and_zeros():
 def test_messages(attempt, error, message):
     with pytest.raises(error, match=message):
         attempt(torch.ones(2, 3))
+
+
+def test_the_variance_of_a_complex_number():
+    """It has no dimension to go along or to keep."""
+    x = torch.tensor(1 + 2j)
+    for dim in (None, 0, -1, ()):
+        assert torch.var(x, dim, keepdim=True, correction=0).shape == torch.std(x, dim).shape == ()
+    with pytest.raises(IndexError, match="out of range"):
+        torch.var(x, 1)

@@ -348,7 +348,8 @@ def var(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, kee
         raise RuntimeError("var only support floating point and complex dtypes")
     if layout.dtype.is_complex:                          # that of the real parts and that of the imaginary ones
         if not layout.ndim:
-            input, dim = reshape(input, (1,)), 0
+            wrap_dims(_none_if_empty(dim), 0)
+            input, dim, keepdim = reshape(input, (1,)), 0, False
         dims = wrap_dims(_none_if_empty(dim), input.layout.ndim)
         parts = var(registry["view_as_real"].function(input), dims, unbiased, keepdim, correction=correction)
         return into(out, sum(parts, -1))
