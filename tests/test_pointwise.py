@@ -402,3 +402,12 @@ def test_a_wrong_derivative_is_found():
     with pytest.raises(AssertionError):
         close(torch.tensor([1.0]), np.array([1.00001]), 8)
     assert isinstance(ROWS["add"], Row)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_what_is_compared_with_16_bits_is_rounded_to_them(dtype):
+    x = torch.tensor([-2.4, 2048.0], dtype=getattr(torch, dtype))
+    wide, whole = torch.tensor(-2.4, dtype=torch.float64), torch.tensor(2049)
+    assert (x == -2.4).tolist() == (x == wide).tolist() == (wide == x).tolist() == (x <= -2.4).tolist() == [True, False]
+    assert (x < -2.4).tolist() == (x != whole).tolist()[1:] * 2 == [False, False] and (x > -2.4).tolist() == [False, True]
+    assert (x.float() == -2.4).tolist() == [False, False] and (x == torch.full((2,), 2049)).tolist() == [False, True]

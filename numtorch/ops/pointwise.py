@@ -159,7 +159,10 @@ class PointwiseOp(Op):
             if refused is not None:
                 kind = RuntimeError if refused.startswith(RUNTIME) else NotImplementedError
                 raise kind(refused or _not_implemented(self.name, given))
-        return compute, out, tuple("bool" if n in self.bool_operands else compute.compute for n in self.parameters)
+        computes = ["bool" if n in self.bool_operands else compute.compute for n in self.parameters]
+        if self.kind == "comparison" and compute.name in ("float16", "bfloat16"):        # a number is what the dtype makes of it
+            computes = [compute.name if l.dtype is not compute else c for l, c in zip(layouts, computes)]
+        return compute, out, tuple(computes)
 
     def make_plan(self, layouts):
         compute, out_dtype, computes = self._dtypes(layouts)

@@ -44,10 +44,14 @@ from ..threads import Prepared, prepare
 from ..walk import merge, pattern_of, split, transposed
 
 HEADER = 4
+ROUNDED = {"float16": ("float_to_half", "half_to_float"), "bfloat16": ("float_to_bfloat16", "bfloat16_to_float")}
 
 
 def _load(expression, dtype, compute):
-    """Source that turns a stored word into a value of the compute type."""
+    """Source that turns a stored word into a value of the compute type; of float32 rounded to 16 bits where that is said."""
+    if compute in ROUNDED:
+        narrow, wide = ROUNDED[compute]
+        return f"{wide}({narrow}(float32({expression})))"
     if dtype == "float16":
         expression = f"half_to_float({expression})"
     elif dtype == "bfloat16":
@@ -265,11 +269,16 @@ _NAMES = dict(half_to_float=half_to_float, bfloat16_to_float=bfloat16_to_float, 
                                                      "float32", "float64", "complex64", "complex128")})
 
 
+def conversion(name):
+    """What converts a number to a compute type; that to 16 bits is written out by `_load`."""
+    return np.bool_ if name == "bool" else np.float32 if name in ROUNDED else getattr(np, name)
+
+
 def _kernel(body, inputs, outputs, pattern, compute, written, results, strided, part, blocks=False, pairs=False,
             interleave=0):
     scope = dict(_NAMES, fn=body)
     for k, name in enumerate(compute):
-        scope[f"C{k}"] = np.bool_ if name == "bool" else getattr(np, name)
+        scope[f"C{k}"] = conversion(name)
     source = _source(inputs, outputs, pattern, written, compute, results, strided, blocks, pairs, part)
     exec(compile(source, "<pointwise kernel>", "exec"), scope)
     signature = [d + "*" for d in inputs] + ([] if written >= 0 else [d + "*" for d in outputs]) + ["int64*"]
@@ -285,7 +294,7 @@ def plan_pointwise(body: ScalarBody, inputs: tuple, outputs: tuple, shape: tuple
         inputs, outputs: dtype names.
         shape: the extents walked, none of them 0.
         strides: for each input and then each output, its strides along `shape` in elements.
-        compute: for each input, the dtype it is converted to for the body.
+        compute: for each input, the dtype it is converted to for the body; a 16-bit one stands for float32, rounded to it.
         written: the input that is overwritten with the one result (its strides are the output's too), or -1.
         results: which members of the tuple the body returns are stored, or None for a single value.
         cost: work of an element relative to an addition.

@@ -10,10 +10,8 @@ from __future__ import annotations
 import functools
 import math
 
-import numpy as np
-
 from ..binding import ScalarBody
-from ..cpu.pointwise import _NAMES, _load, _store
+from ..cpu.pointwise import _NAMES, _load, _store, conversion
 from ..threads import Prepared
 from ..walk import merge, pattern_of
 from .compiler import compile_kernel, prepare
@@ -59,7 +57,7 @@ def pointwise_kernel(body, inputs, outputs, pattern, compute, written=-1, result
     """The kernel of a scalar body for dtypes, the operands' pattern, and the rest as `plan_pointwise` has it."""
     scope = dict(_NAMES, fn=body)
     for k, name in enumerate(compute):
-        scope[f"C{k}"] = np.bool_ if name == "bool" else getattr(np, name)
+        scope[f"C{k}"] = conversion(name)
     exec(compile(_source(inputs, outputs, pattern, written, compute, results, part), "<CUDA pointwise kernel>", "exec"), scope)
     signature = [d + "*" for d in inputs] + ([] if written >= 0 else [d + "*" for d in outputs]) + ["int64*"]
     return compile_kernel(scope["kernel"], signature, compute=body.compute)
