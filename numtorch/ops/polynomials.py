@@ -14,23 +14,15 @@ from .pointwise import pointwise
 
 
 @Part
-def gegenbauer_sum(x, n, parameter):
+def chebyshev_sum(x, n, before):
     if n <= -1:
         return x * 0
     if not n < 1048576:
         return (n - n) / (n - n)
-    before = x * 0
-    found = before + 1
+    found = x * 0 + 1
     k = 1
-    if parameter == 1:                                   # Chebyshev's of the second kind: exact at the ends
-        while k <= n and found == found:
-            after = 2 * x * found - before
-            before = found
-            found = after
-            k += 1
-        return found
     while k <= n and found == found:
-        after = (2 * x * (k + parameter - 1) * found - (k + 2 * parameter - 2) * before) / k
+        after = 2 * x * found - before
         before = found
         found = after
         k += 1
@@ -38,16 +30,18 @@ def gegenbauer_sum(x, n, parameter):
 
 
 @Part
-def chebyshev_sum(x, n):
+def gegenbauer_sum(x, n, parameter):
+    if parameter == 1:                                   # Chebyshev's of the second kind: exact at the ends
+        return chebyshev_sum(x, n, x * 0)
     if n <= -1:
         return x * 0
     if not n < 1048576:
         return (n - n) / (n - n)
-    before = x * 1
-    found = x * 0 + 1                                    # T of -1 is that of 1
+    before = x * 0
+    found = before + 1
     k = 1
     while k <= n and found == found:
-        after = 2 * x * found - before
+        after = (2 * x * (k + parameter - 1) * found - (k + 2 * parameter - 2) * before) / k
         before = found
         found = after
         k += 1
@@ -121,7 +115,7 @@ def chebyshev_polynomial_t(x, n):
         >>> torch.special.chebyshev_polynomial_t(torch.tensor([0.5, 2.]), 2)
         tensor([-0.5000,  7.0000])
     """
-    return chebyshev_sum(x, n)
+    return chebyshev_sum(x, n, x * 1)                    # T of -1 is that of 1
 
 
 @chebyshev_polynomial_t.derivative
