@@ -87,16 +87,12 @@ class TotalNode(Node):
         return restore(x, x_version, self), restore(y, y_version, self)
 
     def backward(self, grad):
-        plan, saved = self.plan, self.saved
+        plan = self.plan
+        x, y = self._operands()
         by_x, by_y = self.edges
         wanted = by_x is not None, by_y is not None
         kernel = plan.backward.get(wanted) or plan.plan_backward(wanted)
-        if saved is not None and type(saved[0]) is Tensor is type(saved[2]) and saved[0].storage.version == saved[1] \
-                and saved[2].storage.version == saved[3]:
-            x, _, y, _ = saved
-        else:
-            x, y = self._operands()
-        if plan.option is None and by_y is None:         # the usual loss: 0.4 us less than with lists
+        if plan.option is None and by_y is None:         # the usual loss: 0.1 us less than with a list
             out = empty(plan.layout)
             kernel.call(grad.address, plan.scale.address, x.address, y.address, out.address, kernel.walk)
             return out, None
