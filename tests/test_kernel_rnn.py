@@ -263,9 +263,27 @@ def test_loop_is_shared_by_sequences(reverse):
     try:
         threads.set_num_threads(2)
         sizes = (9, 9, 9, 9, 4, 4, 4, 2, 1, 1, 1, 1)
-        assert rnn._parts(sizes, 10**9) == [(0, 3), (3, 9)]
-        assert rnn._parts(sizes, 1000) == [(0, 9)]
-        found, expected = run_loop("lstm", sizes, reverse, 256)
+        assert rnn._parts("float64", sizes, 256, 768) == [(0, 3), (3, 9)]
+        assert rnn._parts("float64", sizes, 4, 16) == [(0, 9)]
+        found, expected = run_loop("gru", sizes, reverse, 256)
+        np.testing.assert_allclose(found, expected, 1e-9, 1e-9)
+    finally:
+        threads.set_num_threads(before)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("kind", rnn.GATES)
+def test_loop_is_shared_by_columns(kind, reverse, count):
+    """Few sequences and many units: threads take columns of each product."""
+    before = threads.get_num_threads()
+    try:
+        threads.set_num_threads(count)
+        sizes, n = (9, 9, 7, 4, 4, 1), 500
+        assert rnn._parts("float64", sizes, n, 4 * n) == [(0, 9)]
+        plan = plan_product("float64", 9, 4 * n, n, threaded=True)
+        assert plan.entry is not plan_product("float64", 9, 4 * n, n).entry
+        found, expected = run_loop(kind, sizes, reverse, n)
         np.testing.assert_allclose(found, expected, 1e-9, 1e-9)
     finally:
         threads.set_num_threads(before)

@@ -22,6 +22,7 @@ T = float32
 load = store = same
 BLOCK = 256                                              # columns whose intermediate results stay on the stack
 GRAIN = 12_000                                           # hidden units of an LSTM cell that make a thread worth waking
+LOOP_GRAIN = 4_000                                       # and within a loop, where it is awake
 
 
 # Rows of up to BLOCK elements, in whole vectors of which the last is under a mask (`padded` in elements.py). The functions of
@@ -348,7 +349,7 @@ KINDS: dict[str, tuple[Callable, dict[str, int], dict]] = {
 }
 
 
-def plan_gates(kind: str, dtype: str, rows: int, hidden_size: int, threaded: bool = True, absent=()):
+def plan_gates(kind: str, dtype: str, rows: int, hidden_size: int, threaded: bool = True, absent=(), looped: bool = False):
     """Plan the elementwise part of a step on `rows` sequences.
 
     Args:
@@ -356,11 +357,12 @@ def plan_gates(kind: str, dtype: str, rows: int, hidden_size: int, threaded: boo
             kernel's arguments.
         threaded: whether the rows may be split over threads.
         absent: names of arrays whose addresses are null, which no part must move on.
+        looped: whether it is called in a loop, during which threads stay awake.
     """
     function, arrays, names = KINDS[kind]
     kernel = typed(function, dtype, ("element*",) * len(arrays) + ("int64*",), **names)
     work = rows * hidden_size
-    parts = shares(rows, work, GRAIN) if threaded else [(0, rows)]
+    parts = shares(rows, work, LOOP_GRAIN if looped else GRAIN) if threaded else [(0, rows)]
     step = hidden_size * itemsize(dtype)
     offsets = [tuple(0 if name in absent else start * width * step for name, width in arrays.items()) for start, _ in parts]
     return prepare_parts(kernel, [(stop - start, hidden_size) for start, stop in parts], offsets, work)

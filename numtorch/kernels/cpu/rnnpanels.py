@@ -19,6 +19,7 @@ T = float32
 load = store = same
 MR, NR, NV, W, MASKED = 14, 32, 2, 16, 1
 GRAIN = 30_000
+PRODUCT_GRAIN = 200_000                                  # multiply-adds: two threads' halves take 1 µs, as does handing one over
 
 
 def lay_panels(weight, panels, walk):
@@ -54,24 +55,24 @@ def lay_panels(weight, panels, walk):
 
 
 def multiply_panels(a, panels, c, bias, workspace, walk):
-    """C = A @ weight for a weight in panels, and by `flags` what C was or a bias more; A and C are row-major. The addresses are a
-    product's, the workspace is not used. As a batch of panels, each a planned product, 16 x 512 x 128 took 16.8 us and
-    4 x 1024 x 256 21.8, and takes 11.4 and 14.7."""
-    rows, columns, depth, flags = walk[0], walk[1], walk[2], walk[3]
+    """C = A @ weight for a weight in panels, and by `flags` what C was or a bias more; A and C are row-major, `pitch` is the length
+    of C's rows. The addresses are a product's, the workspace is not used. As a batch of panels, each a planned product, 16 x 512 x 128
+    took 16.8 us and 4 x 1024 x 256 21.8, and takes 11.4 and 14.7."""
+    rows, columns, depth, flags, pitch = walk[0], walk[1], walk[2], walk[3], walk[4]
     sums = local_array(T, 256)                           # a tile at an edge, where lanes cannot be masked
     for j in range(0, columns, NR):
         panel = offset(panels, j * depth)
         i = int64(0)
         while i < rows:
             height = tile_height(rows - i, int64(MR))
-            left, out = offset(a, i * depth), offset(c, i * columns + j)
+            left, out = offset(a, i * depth), offset(c, i * pitch + j)
             if MASKED or columns - j >= NR:
-                multiply_tile(MR, NV, W, MASKED, height, depth, left, depth, int64(1), panel, int64(NR), out, columns, columns - j,
+                multiply_tile(MR, NV, W, MASKED, height, depth, left, depth, int64(1), panel, int64(NR), out, pitch, columns - j,
                               T(1), T(1), offset(bias, j), flags)
             else:
                 multiply_tile(MR, NV, W, MASKED, height, depth, left, depth, int64(1), panel, int64(NR), sums, int64(NR),
                               columns - j, T(1), T(0), a, int64(0))
-                finish(sums, int64(NR), out, columns, int64(1), height, columns - j, T(1), T(1), offset(bias, j), flags)
+                finish(sums, int64(NR), out, pitch, int64(1), height, columns - j, T(1), T(1), offset(bias, j), flags)
             i += height
 
 
@@ -131,13 +132,17 @@ def size_of_panels(dtype: str, depth: int, columns: int) -> int:
     return -(-columns // wide) * wide * depth
 
 
-def plan_product(dtype: str, rows: int, columns: int, depth: int, further: bool = False, bias: bool = False):
+def plan_product(dtype: str, rows: int, columns: int, depth: int, further: bool = False, bias: bool = False,
+                 threaded: bool = False):
     """Plan C[rows, columns] = A[rows, depth] @ weight for a weight in panels, added to C if `further`, and with a bias of `columns`
-    elements. Addresses: A, the panels, C, the bias, and one that is not used."""
+    elements; if `threaded`, threads share the columns. Addresses: A, the panels, C, the bias, and one that is not used."""
     tile = host_tile(itemsize(dtype))
     kernel = typed(multiply_panels, dtype, ("element*",) * 5 + ("int64*",), MR=tile.rows, NR=tile.columns, NV=tile.vectors,
                    W=tile.width, MASKED=int(tile.masked))
-    return prepare(kernel, [(rows, columns, depth, ACCUMULATE * further | COLUMN_BIAS * bias)])
+    flags, item = ACCUMULATE * further | COLUMN_BIAS * bias, itemsize(dtype)
+    parts = shares(columns, rows * columns * depth, PRODUCT_GRAIN, tile.columns) if threaded else [(0, columns)]
+    walks = [(rows, stop - start, depth, flags, columns) for start, stop in parts]
+    return prepare(kernel, walks, [(0, start * depth * item, start * item, start * item * bias, 0) for start, _ in parts])
 
 
 def worth_laying(dtype: str, sizes) -> bool:
