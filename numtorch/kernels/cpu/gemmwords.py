@@ -26,9 +26,9 @@ from functools import cache
 import numpy as np
 from numpy import float32, int16, int64
 
-from ..intrinsics import Intrinsic, address_of, as_pointer, bfloat16_to_float, half_to_float, offset
+from ..intrinsics import Intrinsic, address_of, as_pointer, bfloat16_to_float, float_to_bfloat16, half_to_float, offset
 from ..pointers import Pointer
-from .product import BYTES, WORDS, same
+from .product import BYTES, WORDS, finish, same
 from .tile import multiply_tile, transpose_tile
 
 T = float32                                              # bound by compile_kernel, like the names below
@@ -185,6 +185,15 @@ def widen_right(source, row, column, columns, depth, pitch, scratch, out):
 
 
 # ---------------------------------------------------------------- in pairs
+def _interleave_rows(count, first, second, out):
+    """Two rows as one of pairs, in vectors."""
+    for r in range(count):
+        out[2 * r], out[2 * r + 1] = first[r], second[r]
+
+
+interleave_rows = _micro(_interleave_rows, "interleave_rows")
+
+
 def pair_left(source, row, column, rows, depth, pitch, out):
     """A block of A in pairs, its longer runs first: out[i * pitch + k / 2], or out[k / 2 * rows + i] where row == 1."""
     words = as_pointer(address_of(out), source)
@@ -218,6 +227,17 @@ def _interleave(source, step, present, pitch, depth, words):
             pairs[r] = 0
 
 
+def _interleave_strided(source, row, column, present, depth, panel):
+    for k in range(0, depth, 2):
+        line = offset(panel, k * NR)
+        for lane in range(present):
+            at = lane * column + k * row
+            line[2 * lane] = source[at]
+            line[2 * lane + 1] = source[at + row] if k + 1 < depth else 0
+        for r in range(2 * present, 2 * NR):
+            line[r] = 0
+
+
 def pair_right(source, row, column, columns, depth, pitch, scratch, out):
     """A block of B in pairs, as panels of NR columns; with a pitch, as rows of it."""
     words = as_pointer(address_of(out), source)
@@ -225,19 +245,38 @@ def pair_right(source, row, column, columns, depth, pitch, scratch, out):
         _interleave(source, row, columns, pitch, depth, words)
         return
     pairs = (depth + 1) // 2
-    for j in range(0, columns, NR):
+    j = int64(0)
+    while column == 1 and j + NR <= columns:             # RUN panels at a time, as above
+        last = min(columns - columns % NR, j + RUN * NR)
+        for k in range(0, depth, 2):
+            for panel in range(j, last, NR):
+                first, target = offset(source, k * row + panel), offset(words, 2 * panel * pairs + k * NR)
+                if k + 1 < depth:
+                    interleave_rows(NR, first, offset(first, row), target)
+                else:
+                    _interleave(first, row, int64(NR), int64(NR), int64(1), target)
+        j = last
+    while j < columns:
         this, panel, present = offset(source, j * column), offset(words, 2 * j * pairs), min(columns - j, int64(NR))
         if column == 1:
             _interleave(this, row, present, int64(NR), depth, panel)
-            continue
-        for pair in range(pairs):
-            k, line = 2 * pair, offset(panel, 2 * pair * NR)
-            for lane in range(present):
-                at = lane * column + k * row
-                line[2 * lane] = this[at]
-                line[2 * lane + 1] = this[at + row] if k + 1 < depth else 0
-            for r in range(2 * present, 2 * NR):
-                line[r] = 0
+        else:
+            _interleave_strided(this, row, column, present, depth, panel)
+        j += NR
+
+
+narrow_row = _micro(_vectors_of(float_to_bfloat16), "narrow_bfloats")
+
+
+def finish_by_dot(sums, pitch, out, out_row, out_column, rows, columns, alpha, beta, bias, flags):
+    """`finish`, which rounds plain sums by an instruction: it takes subnormal numbers for zero, and among these sums are none."""
+    whole = columns - columns % NR if flags == 0 and out_column == 1 else int64(0)
+    for i in range(rows):
+        for j in range(0, whole, NR):
+            narrow_row(NR, W, offset(sums, i * pitch + j), offset(out, i * out_row + j))
+    if whole < columns:
+        finish(offset(sums, whole), pitch, offset(out, whole), out_row, out_column, rows, columns - whole, alpha, beta, bias,
+                    flags)
 
 
 # ---------------------------------------------------------------- what a plan binds
@@ -246,6 +285,7 @@ def staging(problem) -> dict:
     load, store = WORDS.get(problem.dtype, (same, same))
     form = pair_form() if problem.dtype == "bfloat16" else ""
     if form:
-        return dict(load=load, store=store, stage_left=pair_left, stage_right=pair_right, multiply_tile=PAIR_TILES[form], STEP=2)
+        return dict(load=load, store=store, stage_left=pair_left, stage_right=pair_right, multiply_tile=PAIR_TILES[form], STEP=2,
+                    finish_rows=finish_by_dot if form == "dot" else finish)
     return dict(load=load, store=store, turn=_widen_turned if problem.kind == "f" else _turn_nothing,
                 widen_row=WIDEN_ROWS.get(problem.dtype, _widen_each))

@@ -56,8 +56,8 @@ def lay_panels(weight, panels, walk):
 
 def multiply_panels(a, panels, c, bias, workspace, walk):
     """C = A @ weight for a weight in panels, and by `flags` what C was or a bias more; A and C are row-major, `pitch` is the length
-    of C's rows. The addresses are a product's, the workspace is not used. As a batch of panels, each a planned product, 16 x 512 x 128
-    took 16.8 us and 4 x 1024 x 256 21.8, and takes 11.4 and 14.7."""
+    of C's rows. The addresses are a product's, the workspace is not used. As a batch of panels, each a planned product,
+    16 x 512 x 128 took 16.8 us and 4 x 1024 x 256 21.8, and takes 11.4 and 14.7."""
     rows, columns, depth, flags, pitch = walk[0], walk[1], walk[2], walk[3], walk[4]
     sums = local_array(T, 256)                           # a tile at an edge, where lanes cannot be masked
     for j in range(0, columns, NR):

@@ -63,7 +63,7 @@ multiply_pairs_by_dot = tile_intrinsic(_DotTile)
 multiply_pairs_by_halves = tile_intrinsic(_HalvesTile)
 
 
-# ---------------------------------------------------------------- rows of elements to wider ones
+# ---------------------------------------------------------------- rows of elements to wider ones, and narrower
 def _row_of(widen):
     @intrinsic(prefer_literal=True)
     def row(typing_context, count, width, source, out):
@@ -92,8 +92,30 @@ def _bfloats(builder, words, floats, kind):
     return builder.bitcast(builder.shl(builder.zext(words, wide), ir.Constant(wide, [16] * floats.count)), floats)
 
 
+def _narrowed(builder, floats, words, kind):
+    return builder.bitcast(builder.fptrunc(floats, ir.VectorType(_BFloat(), floats.type.count)), words)
+
+
 def _bytes(builder, values, wide, kind):
     return (builder.sext if kind.signed else builder.zext)(values, wide)
 
 
 widen_halves, widen_bfloats, widen_bytes = _row_of(_halves), _row_of(_bfloats), _row_of(_bytes)
+narrow_bfloats = _row_of(_narrowed)                      # by VCVTNEPS2BF16
+
+
+# ---------------------------------------------------------------- two rows to one of pairs
+@intrinsic(prefer_literal=True)
+def interleave_rows(typing_context, count, first, second, out):
+    size = count.literal_value
+
+    def codegen(context, builder, signature, values):
+        element = context.get_value_type(first.dtype)
+        rows = [builder.load(builder.bitcast(row, ir.VectorType(element, size).as_pointer())) for row in values[1:3]]
+        for row in rows:
+            row.align = first.dtype.bitwidth // 8
+        order = ir.Constant(ir.VectorType(I32, 2 * size), [r + half for r in range(size) for half in (0, size)])
+        target = builder.bitcast(values[3], ir.VectorType(element, 2 * size).as_pointer())
+        builder.store(builder.shuffle_vector(*rows, order), target).align = first.dtype.bitwidth // 8
+        return context.get_dummy_value()
+    return types.void(count, first, second, out), codegen
