@@ -6,7 +6,7 @@ import pytest
 
 import numtorch as torch
 from numtorch.kernels.binding import DISABLE_JIT
-from numtorch.kernels.walk import merge, pattern_of, transposed
+from numtorch.kernels.walk import lengthened, merge, pattern_of, split, transposed
 
 SIZES = [1, 2, 7] if DISABLE_JIT else [1, 2, 7, 8, 15, 16, 17, 33, 64, 65, 100, 257, 300]
 
@@ -122,3 +122,48 @@ def test_which_walks_are_tiled():
     assert form((64, 32), (2, 128), (32, 1)) is None             # contiguous along neither
     assert form((64, 4), (1, 64), (4, 1)) is None                # too narrow
     assert pattern_of((64, 1), 1) == "ss"
+
+
+def visited(extents, steps):
+    """The offsets of a walk, for each operand, in its order."""
+    places = np.zeros((1, len(steps[0])), int)
+    for n, step in zip(extents, steps):
+        places = (places[:, None] + np.arange(n)[:, None] * np.array(step)).reshape(-1, len(step))
+    return [tuple(p) for p in places]
+
+
+@pytest.mark.parametrize("extents, steps, inner", [
+    ([1000, 3], [(5, 3), (1, 1)], 250),                      # rows of 3 in wider ones
+    ([40, 512, 2], [(512, 1024), (1, 2), (512, 1)], 256),    # the dimension with the smallest steps
+    ([32, 4096, 7], [(7 * 4096, 7 * 4096), (1, 7), (4096, 1)], 256),
+    ([509, 3], [(5, 3), (1, 1)], 3),                         # a prime
+    ([31, 3], [(5, 3), (1, 1)], 3), ([1000, 8], [(9, 8), (1, 1)], 8), ([7], [(1, 1)], 7), ([], [], None)])
+def test_short_rows_are_walked_in_blocks_of_columns(extents, steps, inner):
+    found, moved = lengthened(extents, steps)
+    assert not extents or found[-1] == inner
+    if extents:
+        assert sorted(visited(found, moved)) == sorted(visited(extents, steps))
+
+
+@pytest.mark.parametrize("rows, columns", [(40, 2)] if DISABLE_JIT else [(4000, 2), (4000, 7), (257, 3), (3, 5000), (65, 66)])
+def test_short_rows_of_every_layout(rows, columns):
+    values = np.random.default_rng(5).normal(size=(rows, columns)).astype(np.float32)
+    for name, x in strided(values).items():
+        for other, y in strided(values[::-1].copy()).items():
+            assert np.array_equal((x + y).numpy(), values + values[::-1]), (name, other)
+        assert np.array_equal(x.contiguous().numpy(), values), name
+        np.testing.assert_allclose(x.exp().numpy(), np.exp(values), 1e-5)
+
+
+def test_which_dimension_threads_share():
+    """One of even shares rather than the first, and not the one that is left out."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        shares = lambda extents, keep=None: [row[:3] for row in split(extents, [(1, 1)] * len(extents), [4, 4], 1.0, keep)[0]]
+        assert shares([4, 500_000]) == [[500_000, 2, 1]] * 2
+        assert shares([3, 1_000_000]) == [[499_968, 3, 1], [500_032, 3, 1]]
+        assert shares([17, 1_000_000])[0][1] == 8
+        assert shares([4, 500_000], 0)[0][1] == 4
+    finally:
+        torch.set_num_threads(before)

@@ -41,7 +41,7 @@ from ..intrinsics import (
 )
 from ..pointers import element_type
 from ..threads import Prepared, prepare
-from ..walk import merge, pattern_of, split, transposed
+from ..walk import lengthened, merge, pattern_of, split, transposed
 
 HEADER = 4
 ROUNDED = {"float16": ("float_to_half", "half_to_float"), "bfloat16": ("float_to_bfloat16", "bfloat16_to_float")}
@@ -186,14 +186,15 @@ class _Writer:
         for k, name in enumerate(self.names):
             if self.pattern[k] == "t":
                 whole = element_type(self.types[k]).itemsize in (2, 4, 8) and not self.types[k].startswith("complex")
-                self.add(4, f"corner = offset({name}, p{k} + first * s{k} + top)", "wide, tall = 0, 0")
-                if whole:
-                    self.add(4, "wide, tall = width & -8, height & -8", "for i in range(0, wide, 8):")
-                    self.add(5, "for j in range(0, tall, 8):")
-                    self.add(6, f"transpose_block(offset(corner, i * s{k} + j), s{k}, offset(b{k}, j * {WIDTH} + i), {WIDTH})")
-                self.add(4, "for i in range(width):")
-                self.add(5, f"column = offset(corner, i * s{k})", f"into = offset(b{k}, i)",
-                         "for j in range(tall if i < wide else 0, height):")
+                self.add(4, f"corner = offset({name}, p{k} + first * s{k} + top)")
+                if whole:                                # the last block overlaps the one before
+                    self.add(4, "if width >= 8 and height >= 8:")
+                    self.add(5, "for right in range(0, width, 8):")
+                    self.add(6, "i = min(right, width - 8)", "for low in range(0, height, 8):")
+                    self.add(7, "j = min(low, height - 8)",
+                             f"transpose_block(offset(corner, i * s{k} + j), s{k}, offset(b{k}, j * {WIDTH} + i), {WIDTH})")
+                self.add(4, f"for i in range({'0 if width >= 8 and height >= 8 else width' if whole else 'width'}):")
+                self.add(5, f"column = offset(corner, i * s{k})", f"into = offset(b{k}, i)", "for j in range(height):")
                 self.add(6, f"into[j * {WIDTH}] = column[j]")
         self.add(4, "for j in range(height):")
         step = {"c": " + first", "b": ""}
@@ -306,13 +307,14 @@ def plan_pointwise(body: ScalarBody, inputs: tuple, outputs: tuple, shape: tuple
     if written >= 0:
         steps = [s[:-1] for s in steps]
     operands = len(inputs) + (0 if written >= 0 else len(outputs))
+    extents, steps = lengthened(extents, steps)
     last = steps[-1] if steps else (1,) * operands
     output = written if written >= 0 else operands - 1
     pattern = pattern_of(last, output)
     if "s" in pattern:
         extents, steps, pattern = transposed(extents, steps, output, WIDTH // 4) or (extents, steps, pattern)
     itemsizes = [element_type(d).itemsize for d in (inputs if written >= 0 else inputs + outputs)]
-    rows, offsets = split(extents, steps, itemsizes, cost)
+    rows, offsets = split(extents, steps, itemsizes, cost, len(extents) - 2 if "t" in pattern else None)
     strided = len(extents) > 1 or "s" in pattern
     blocks = cost >= LONG and body.compute in _FLOATS and "s" in pattern
     together = LONG <= cost <= LONGEST and body.compute in _FLOATS and not strided
