@@ -33,7 +33,7 @@ from ..intrinsics import (
 )
 from ..threads import Prepared
 from ..vectormath import pow
-from .elements import compute_type, from_order, itemsize, order_of, padded, same, whole
+from .elements import VECTOR_LANES, compute_type, from_order, itemsize, order_of, padded, same, whole
 from .moments import moments_kernels
 from .reducewalk import HEADER, nest, plan_stages, position
 
@@ -42,7 +42,7 @@ W = OUT = float64
 IDENTITY = 0
 load = store = same
 BLOCK = 2048                     # elements that are accumulated in T before they are carried to W
-SHORT_ROW = 128                  # the longest row that is taken in whole vectors only
+SHORT_ROW = 512                  # the longest row that is taken in whole vectors only
 CARRY_ROWS = 128                 # and rows; four at a time, 32 additions follow one another, as in a block of vectors
 
 
@@ -184,10 +184,16 @@ def reduce_block(x, n, step, exponent):
 def reduce_short(x, n, exponent):
     """A short row of neighbours, in whole vectors of which the last is under a mask."""
     result = T(IDENTITY)
-    count = int32(n)
-    for i in range(whole(n)):
+    count, done = int32(n), whole(n)
+    for i in range(done):
         result = T(combine(result, value(x[i], exponent)))
-    for i in range(whole(n), padded(n)):
+    if done > 0:
+        last = offset(x, n - padded(n - done))
+        fresh = int32(done - n + padded(n - done))
+        for i in range(padded(n - done)):
+            result = T(combine(result, select(int32(i) >= fresh, value(last[i], exponent), T(IDENTITY))))
+        return result
+    for i in range(padded(n)):
         v = T(IDENTITY)
         if int32(i) < count:
             v = value(x[i], exponent)
@@ -207,7 +213,14 @@ def extreme_short(x, n, exponent):
         v = value(x[i], exponent)
         best = winner_of(best, order_of(v))
         undefined |= v != v
-    for i in range(whole(n), padded(n)):
+    if whole(n) > 0:
+        last = offset(x, n - padded(n - whole(n)))
+        for i in range(padded(n - whole(n))):
+            v = value(last[i], exponent)
+            best = winner_of(best, order_of(v))
+            undefined |= v != v
+        return select(undefined, T(math.nan), from_order(best))
+    for i in range(padded(n)):
         v = T(IDENTITY)
         if int32(i) < count:
             v = value(x[i], exponent)
