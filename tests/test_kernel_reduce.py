@@ -44,6 +44,7 @@ CASES = [
 SHAPES = [((), [()]), ((1,), [(0,)]), ((7,), [(0,), ()]), ((4999,), [(0,)]),
           ((3, 5, 7), [(0,), (1,), (2,), (0, 2), (0, 1, 2)]), ((2, 3, 2, 5, 2), [(1, 3), (0, 2, 4)]),
           ((601, 3), [(0,), (1,)]), ((13, 521), [(0,), (1,)]), ((2, 2051), [(1,)]),
+          ((5, 6, 50), [(0, 2)]), ((260, 2, 19), [(0, 2)]), ((3, 200), [(1,)]), ((4, 530), [(0,)]),
           ((0, 3), [(1,)]), ((3, 0), [(1,)]), ((70, 5, 3), [(1,), (2,), (0,)])]
 LAYOUTS = {
     "contiguous": lambda x: x,
@@ -133,10 +134,11 @@ def test_against_numpy(kind, dtype, out_dtype, options):
                     expected = reference(exact, axis=axes, keepdims=True)
                 found = reduce(kind, x, dtype, axes, out_dtype, **options)
             scale = tolerance * (1 if kind in ("max", "min") else np.abs(exact).sum() / max(1, found.size) + 1)
-            np.testing.assert_allclose(found, expected, tolerance, scale, err_msg=f"{shape} {axes} {layout}")
+            relative = tolerance * (1 + count / 1000 if kind == "prod" else 1)       # each factor brings a rounding
+            np.testing.assert_allclose(found, expected, relative, scale, err_msg=f"{shape} {axes} {layout}")
 
 
-@pytest.mark.parametrize("shape, axis", [((9, 5000), 1), ((2000, 40), 0), ((9, 21), 1), ((70, 128), 1)])
+@pytest.mark.parametrize("shape, axis", [((9, 5000), 1), ((2000, 40), 0), ((9, 21), 1), ((70, 128), 1), ((9, 300), 1), ((7, 2000), 0)])
 def test_nan_and_infinity(shape, axis):
     x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
     x[3, 4], x[4, 5] = np.nan, np.inf
