@@ -143,3 +143,18 @@ def test_errors(call, error, message):
             return torch.istft(torch.ones(3, 3) * 1j, 4, 1, window=torch.zeros(4))
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("rows", [1, 7, 8, 40])
+def test_rows_in_single_precision(rows):
+    """They may be transformed in double: what comes back is single again, with gradients."""
+    x = np.random.default_rng(2).normal(size=(rows, 30)).astype(np.float32)
+    t = torch.tensor(x, requires_grad=True)
+    for name, dtype in (("fft", torch.complex64), ("ifft", torch.complex64), ("rfft", torch.complex64), ("fft2", torch.complex64)):
+        out = getattr(torch.fft, name)(t)
+        assert out.dtype is dtype
+        np.testing.assert_allclose(out.detach().numpy(), getattr(np.fft, name)(x.astype(float)), 1e-5, 1e-4)
+    back = torch.fft.irfft(torch.fft.rfft(t), 30)
+    assert back.dtype is torch.float32
+    back.backward(t.detach())
+    np.testing.assert_allclose(t.grad.numpy(), x, 1e-5, 1e-5)
