@@ -48,7 +48,7 @@ from .ops.factorise import old_cholesky as cholesky
 from .ops.factorise import old_qr as qr
 from .ops.factorise import old_svd as svd
 from .ops.floats import frexp, nextafter
-from .ops.fourier import istft, stft
+from .ops.spectrogram import istft, stft
 from .ops.gather import index_add, index_copy, index_fill, index_select, put, take
 from .ops.householder import geqrf, orgqr, ormqr
 from .ops.index import index_put

@@ -411,3 +411,32 @@ def test_what_is_compared_with_16_bits_is_rounded_to_them(dtype):
     assert (x == -2.4).tolist() == (x == wide).tolist() == (wide == x).tolist() == (x <= -2.4).tolist() == [True, False]
     assert (x < -2.4).tolist() == (x != whole).tolist()[1:] * 2 == [False, False] and (x > -2.4).tolist() == [False, True]
     assert (x.float() == -2.4).tolist() == [False, False] and (x == torch.full((2,), 2049)).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+def test_division_of_integers_of_every_size(dtype):
+    """Exact for the largest operands too, where floats divide for them."""
+    rng, bounds = np.random.default_rng(3), np.iinfo(dtype)
+    count = 2000
+    x, y = rng.integers(bounds.min, bounds.max, (2, count), dtype=dtype, endpoint=True)
+    y[::2] = rng.integers(1, 9, count // 2)
+    x[::5] = y[::5] * rng.integers(1, 20, count // 5).astype(dtype)          # quotients that are whole
+    x[:9], x[9:18], y[:18:3] = bounds.max, bounds.min, bounds.max
+    y[y == 0] = 3
+    if bounds.min:
+        x[(x == bounds.min) & (y == -1)] = 5
+    a, b = torch.tensor(x), torch.tensor(y)
+    whole, rest = x // y, np.fmod(x, y)
+    assert np.array_equal((a // b).numpy(), whole) and np.array_equal((a % b).numpy(), x % y)
+    assert np.array_equal(torch.fmod(a, b).numpy(), rest)
+    to_zero = np.where((whole * y != x) & ((x < 0) != (y < 0)), whole + 1, whole)
+    assert np.array_equal(torch.div(a, b, rounding_mode="trunc").numpy(), to_zero)
+
+
+def test_the_least_integer_over_minus_one():
+    """Which has no quotient: it wraps, where the processor's instruction would end the process."""
+    for dtype in (torch.int8, torch.int32, torch.int64):
+        least = torch.iinfo(dtype).min
+        x, y = torch.tensor([least, 7], dtype=dtype), torch.tensor([-1, -1], dtype=dtype)
+        assert (x // y).tolist() == torch.div(x, y, rounding_mode="trunc").tolist() == [least, -7]
+        assert (x % y).tolist() == torch.fmod(x, y).tolist() == [0, 0]

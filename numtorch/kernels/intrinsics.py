@@ -102,6 +102,13 @@ def fmin(x, y):
 
 
 @intrinsic
+def divide(x, y):
+    """x / y of integers of one type towards zero. The caller has seen to it that y is not 0, nor -1: both end the process."""
+    whole = abs(int(x)) // abs(int(y))
+    return type(x)(-whole if (x < 0) != (y < 0) else whole)
+
+
+@intrinsic
 def select(condition, x, y):
     """x where the condition holds, else y; both are evaluated, and no branch is made."""
     return x if condition else y

@@ -232,6 +232,11 @@ def floor_divide(x, y):
     return x // y
 
 
+@floor_divide.overload("integer")
+def _(x, y):
+    return quotient(x, y)
+
+
 @floor_divide.overload("float")
 def _(x, y):
     part = fmod_(x, y)                                   # x / y rounded first would make 1 // 0.1 ten: it is nine, as in Python
@@ -241,6 +246,7 @@ def _(x, y):
     return where(y == 0, x / y, where(whole == 0, copysign_(0, x / y), where(whole - down > 0.5, down + 1, down)))
 
 
+quotient, truncated_quotient, modulus = vectormath.quotient, vectormath.truncated_quotient, vectormath.modulus
 floor_, trunc_, copysign_ = vectormath.floor, vectormath.trunc, vectormath.copysign
 
 
@@ -252,7 +258,7 @@ def _(grad):
 @pointwise(methods=False, refuses=REAL_NUMBERS, divisor="y")
 def trunc_divide(x, y):
     """trunc(x / y), elementwise, rounding towards zero."""
-    return where((x < 0) != (y < 0), -(abs(x) // abs(y)), abs(x) // abs(y))
+    return truncated_quotient(x, y)
 
 
 @trunc_divide.overload("float")
@@ -275,6 +281,11 @@ def remainder(x, y):
         tensor([3., 1.])
     """
     return x % y
+
+
+@remainder.overload("integer")
+def _(x, y):
+    return modulus(x, y)
 
 
 @remainder.overload("float")

@@ -9,6 +9,9 @@ from .bessel import i0, i0e, i1, i1e
 from .elementary import Elementary as Elementary
 from .exponential import acosh, asinh, atanh, cosh, exp, exp2, expm1, log, log1p, log2, log10, sigmoid, sinh, tanh
 from .power import pow
+from .quotient import modulus as modulus
+from .quotient import quotient as quotient
+from .quotient import truncated_quotient as truncated_quotient
 from .rounding import absolute, ceil, copysign, floor, fmod, remainder, round, rsqrt, sqrt, trunc
 from .special import digamma, erf, erfc, erfcx, erfinv, gelu, lgamma
 from .trigonometric import acos, asin, atan, atan2, cos, sin, tan
