@@ -157,3 +157,23 @@ def test_a_bad_index_is_found_wherever_it_stands(name):
         index[place] = 9
         with pytest.raises((IndexError, RuntimeError), match="index 9 is out of bounds"):
             WALKS[name](numtorch.arange(12.0).reshape(3, 4), numtorch.tensor(index))
+
+
+@pytest.mark.parametrize("name, write", [("scatter_add", lambda x, i, v: x.scatter_add_(0, i, v)),
+                                         ("index_add", lambda x, i, v: x.index_add_(1, i[:, 0], v)),
+                                         ("x[:, i] = v", lambda x, i, v: x.index_put_((numtorch.arange(90), i[0]), v[0]))])
+def test_the_first_of_several_bad_indices_is_named_and_nothing_is_written(name, write):
+    """Whichever thread has found which."""
+    before = numtorch.get_num_threads()
+    try:
+        for number in (1, 2, 3):
+            numtorch.set_num_threads(number)
+            for places in ((0, 89), (31, 32), (60, 1)):
+                x, index = numtorch.zeros(90, 90), numtorch.zeros(90, 90, dtype=numtorch.int64)
+                for value, place in zip((1000, 2000), sorted(places)):
+                    index[0, place] = index[place, 0] = value
+                with pytest.raises((IndexError, RuntimeError), match="index 1000 is out of bounds"):
+                    write(x, index, numtorch.ones(90, 90))
+                assert not x.any()
+    finally:
+        numtorch.set_num_threads(before)

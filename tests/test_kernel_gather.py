@@ -1,4 +1,6 @@
 """Indexing kernels against NumPy, between guard strips, with negative and bad indices."""
+import ctypes
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,11 @@ def run(plan, x, indices, other):
     return guarded[0].array, guarded[-2].array, guarded[-1].array[0]
 
 
+def parts_of(plan):
+    """How many parts a launch record has (see threads.py)."""
+    return ctypes.c_int64.from_address(plan.walk + 2 * 8).value
+
+
 def values(rng, dtype, shape):
     return (rng.normal(size=shape) * 50 + 60).astype(dtype)
 
@@ -47,8 +54,15 @@ def rng():
     return np.random.default_rng(0)
 
 
+@pytest.fixture
+def thread_count():
+    before = threads.get_num_threads()
+    yield threads.set_num_threads
+    threads.set_num_threads(before)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(7,), (5, 6), (3, 4, 5), (1, 9, 1), (2, 3, 1, 4), (130, 90)])
+@pytest.mark.parametrize("shape", [(7,), (5, 6), (3, 4, 5), (1, 9, 1), (2, 3, 1, 4), (130, 90), (20, 300)])
 def test_index_select_gather_scatter(rng, dtype, shape):
     for dim in range(len(shape)):
         x, n = values(rng, dtype, shape), shape[dim]
@@ -151,6 +165,29 @@ def test_bad_indices_are_reported_and_not_used(rng, bad):
     plan = gather.plan_index_put("float32", (600,), [(1,), (1,)], (5, 5), (3, 1), (), (), (1,), ())
     written, _, status = run(plan, x, [np.zeros(600, np.int64), second], np.ones(600, "float32"))
     assert status == 4 and (written.ravel()[1:] == x.ravel()[1:]).all()
+
+
+@pytest.mark.parametrize("shape, dim", [((70, 90), 0), ((70, 90), 1), ((3, 50, 41), 1), ((17, 3, 130), 1)])
+@pytest.mark.parametrize("reduce", [None, "add"])
+def test_threads_share_a_write_without_meeting(rng, shape, dim, reduce, thread_count):
+    x, wanted = values(rng, "float32", shape), rng.integers(0, min(5, shape[dim]), shape)
+    source = rng.normal(size=shape).astype("float32")
+    picked, rest = rng.integers(-shape[dim], shape[dim], 300), shape[:dim] + (300,) + shape[dim + 1:]
+    slices = rng.normal(size=rest).astype("float32")
+    results = []
+    for number in (1, 2, 3, 7):
+        thread_count(number)
+        scatter = gather.plan_scatter("float32", dim, shape, steps(x), shape, steps(wanted), steps(source), reduce)
+        write = gather.plan_index_write("float32", dim, shape, steps(x), 300, 1, steps(slices), reduce)
+        assert number == 1 or min(parts_of(scatter), parts_of(write)) > 1
+        results.append((run(scatter, x, [wanted], source)[0], run(write, x, [picked], slices)[0]))
+        bad = wanted.copy()
+        bad[-1] = shape[dim]                             # whatever part sees it
+        assert run(scatter, x, [bad], source)[2] > 0
+        assert run(write, x, [np.append(picked[:-1], shape[dim])], slices)[2] > 0
+    for other in results[1:]:
+        for expected, found in zip(results[0], other):
+            np.testing.assert_array_equal(expected, found)
 
 
 def test_any_index_into_an_empty_dim_is_bad():

@@ -10,18 +10,26 @@ array. A planner says which strides those are, and whether negative indices coun
 
 Positions are worked off in blocks of 256 whose starts are on the stack.
 
+Threads share the positions of a read in their order. Those of a write they share along a dim in which x has a stride of its own, or
+along the run: there no two threads meet in an element of x, each is written in the same order for any number of threads, and so
+repeated indices give the same bits.
+
 Descriptor, in elements: first, stop, dims, index arrays, run (length, stride in x, stride in the other); then sizes[dims],
 x_strides[dims], other_strides[dims]; then for each index array its dim's size, the least good index, its step and strides[dims].
 """
 from __future__ import annotations
 
+from math import prod
+
 from numpy import int64
 
 from ..intrinsics import as_pointer, offset
-from .elements import prepare_parts, shares
+from ..threads import get_num_threads
+from .elements import itemsize, prepare_parts, shares
 
 BLOCK = 256
 HEADER = 7
+LINES = 32                       # elements: a part of the columns begins with a cache line where rows do
 GRAIN = 12_000                   # work that makes a thread worth waking: 1.2 us
 ALONE = 8                        # what a position costs besides its run, in copied elements: 0.75 ns against 0.09
 
@@ -113,16 +121,48 @@ def plan_walk(kernel, writes, sizes, x_strides, other_strides, run, indices, wor
             sizes, x_strides = [*sizes, run[0]], [*x_strides, 2 * run[1]]
             other_strides, run = [*other_strides, 2 * run[2]], (2, 1, 1)
             indices = [(size, step, [*strides, 0]) for size, step, strides in indices]
-    total = 1
-    for n in sizes:
-        total *= n
+    total = prod(sizes)
     columns = [x_strides, other_strides, *(strides for _, _, strides in indices)]
     sizes, columns = merged(sizes, columns) if total else ([1], [[0]] * len(columns))
-    tail = [len(sizes), len(indices), *run, *sizes, *columns[0], *columns[1]]
+    entries = []
     for (size, step, _), strides in zip(indices, columns[2:]):
-        tail += [size, -size if wrap else 0, step, *strides]
+        entries += [size, -size if wrap else 0, step, *strides]
+
+    def walk(start, stop, sizes, run):
+        return [start, stop, len(sizes), len(indices), *run, *sizes, *columns[0], *columns[1], *entries]
+
     work = total * (run[0] + ALONE)
-    if writes or work < 2 * GRAIN:
-        return prepare_parts(kernel, [[0, total, *tail]], None, work)
-    parts = shares(total, work, GRAIN, multiple=sizes[-1] if len(sizes) > 1 else 1)
-    return prepare_parts(kernel, [[start, stop, *tail] for start, stop in parts], [(0,) * 5] * len(parts), work)
+    if work < 2 * GRAIN:
+        return prepare_parts(kernel, [walk(0, total, sizes, run)], None, work)
+    if not writes:
+        parts = shares(total, work, GRAIN, multiple=sizes[-1] if len(sizes) > 1 else 1)
+        return prepare_parts(kernel, [walk(start, stop, sizes, run) for start, stop in parts], [(0,) * 5] * len(parts), work)
+    element, index = (itemsize(pointer.rstrip("*")) for pointer in kernel.signature[:2])
+    axes = [*zip(sizes, *columns[:3]), (*run, 0)]
+    axis, parts = _axis_to_share(axes, work)
+    extent, x_stride, other_stride, index_stride = axes[axis]
+    rows = []
+    for start, stop in parts:
+        of_sizes, of_run = list(sizes), list(run)
+        if axis == len(sizes):
+            of_run[0] = stop - start
+        else:
+            of_sizes[axis] = stop - start
+        rows.append(walk(0, prod(of_sizes), of_sizes, of_run))
+    # what `more` points to is left as it is: of several index arrays, none steps along an axis in which x has a stride
+    offsets = [(start * x_stride * element, start * index_stride * index, 0, start * other_stride * element, 0)
+               for start, _ in parts]
+    return prepare_parts(kernel, rows, offsets, work)
+
+
+def _axis_to_share(axes, work):
+    """The outermost axis that threads can share about evenly, of those in which x has a stride, and its ranges."""
+    best = 0, [(0, axes[0][0])]
+    least = 2.0 * get_num_threads()
+    for axis, (extent, x_stride, *_) in enumerate(axes):
+        if x_stride != 0:
+            parts = shares(extent, work, GRAIN, LINES if x_stride == 1 else 1)
+            largest = max(stop - start for start, stop in parts) / extent * get_num_threads()
+            if largest < least - 0.1:
+                least, best = largest, (axis, parts)
+    return best
