@@ -218,3 +218,17 @@ def test_masks(rng, dtype, share):
         plan = masks.plan_masked_scatter(x.itemsize, x.size)
         plan.call(gx.address, gm.address, source.address, plan.walk)
         assert (gx.check() == expected).all()
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5])
+@pytest.mark.parametrize("shape", [(25_001,), (2, 12_001), (1003, 5, 7), (2, 3, 3, 1801), (2, 1, 3, 4, 1501, 1)])
+def test_threads_share_the_coordinates_of_a_mask(rng, shape, share, thread_count):
+    mask = rng.random(shape) < share
+    expected = np.argwhere(mask)
+    for number in (1, 2, 3):
+        thread_count(number)
+        plan = masks.plan_nonzero(shape)
+        assert number == 1 or parts_of(plan) > 1
+        given, places = Guarded(mask), Guarded(np.zeros_like(expected))
+        plan.call(given.address, places.address, plan.walk)
+        assert (places.check() == expected).all()

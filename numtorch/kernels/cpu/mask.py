@@ -5,10 +5,15 @@ does: a branch on a random mask costs eight times as much. Counting first keeps 
 """
 from __future__ import annotations
 
+from math import prod
+
 from numpy import int64
 
 from ..intrinsics import local_array, offset
-from .elements import WORDS, prepare_parts, typed
+from .elements import WORDS, prepare_parts, shares, typed
+
+GRAIN = 10_000                   # elements that make a thread worth waking
+COLUMNS = 512                    # whose places are at hand
 
 
 def number_true(mask, n):
@@ -50,53 +55,92 @@ def fill_true(x, mask, source, walk):
             taken += 1
 
 
-def true_columns(row, out, last, prefix, dims, left):
-    """The coordinates of a row's true elements, in one or two dims; `left` of them still fit. Returns how many there are."""
+def true_columns(row, out, first, count, prefix, places, dims, left):
+    """The coordinates of the true elements among `count` of a row, from column `first` on; `left` of them still fit, in up to three
+    dims. Returns how many there are."""
     filled = int64(0)
     if dims == 1:
-        for j in range(last):
+        for j in range(count):
             if filled < left:
-                out[filled] = j
+                out[filled] = first + j
                 filled += int64(row[j] != 0)
-    else:
-        for j in range(last):
+    elif dims == 2:
+        for j in range(count):
             if filled < left:
                 out[2 * filled] = prefix[0]
-                out[2 * filled + 1] = j
+                out[2 * filled + 1] = first + j
                 filled += int64(row[j] != 0)
+    elif dims == 3:
+        for j in range(count):
+            if filled < left:
+                out[3 * filled] = prefix[0]
+                out[3 * filled + 1] = prefix[1]
+                out[3 * filled + 2] = first + j
+                filled += int64(row[j] != 0)
+    else:
+        for start in range(0, count, COLUMNS):
+            width = min(count - start, int64(COLUMNS))
+            found = int64(0)
+            for j in range(width):
+                places[found] = first + start + j
+                found += int64(row[start + j] != 0)
+            for d in range(dims - 1):
+                place, value = offset(out, filled * dims + d), prefix[d]
+                for k in range(found):
+                    place[k * dims] = value
+            place = offset(out, filled * dims + dims - 1)
+            for k in range(found):
+                place[k * dims] = places[k]
+            filled += found
     return filled
 
 
-def few_true_columns(row, out, last, prefix, dims):
+def few_true_columns(row, out, first, count, prefix, dims):
     filled = int64(0)
-    for j in range(last):
+    for j in range(count):
         if row[j] != 0:
             place = offset(out, filled * dims)
             for d in range(dims - 1):
                 place[d] = prefix[d]
             if dims > 0:
-                place[dims - 1] = j
+                place[dims - 1] = first + j
             filled += 1
     return filled
 
 
 def coordinates_of_true(mask, out, walk):
-    """walk: elements, dims, sizes."""
-    n, dims = walk[0], walk[1]
-    last = walk[1 + dims] if dims > 0 else int64(1)
-    total = number_true(mask, n)
-    filled = int64(0)
-    prefix = local_array(int64, 64)
-    for first in range(0, n, max(last, int64(1))):
-        rest = first // last
-        for back in range(1, dims):
-            d = dims - 1 - back
-            prefix[d] = rest % walk[2 + d]
-            rest = rest // walk[2 + d]
-        if (dims == 1 or dims == 2) and total * 8 > n:
-            filled += true_columns(offset(mask, first), offset(out, filled * dims), last, prefix, dims, total - filled)
+    """walk: first element, stop, dims, sizes. Where its coordinates go a part finds by counting what is true before it: it reads a
+    byte where it writes 8 for each dim."""
+    start, stop, dims = walk[0], walk[1], walk[2]
+    sizes = offset(walk, 3)
+    last = sizes[dims - 1] if dims > 0 else int64(1)
+    filled = number_true(mask, start)
+    end = filled + number_true(offset(mask, start), stop - start)
+    many = (end - filled) * 8 > stop - start
+    prefix, places = local_array(int64, 64), local_array(int64, 512)
+    rest = start // max(last, int64(1))
+    for back in range(1, dims):
+        d = dims - 1 - back
+        prefix[d] = rest % sizes[d]
+        rest = rest // sizes[d]
+    at = start
+    column = start % max(last, int64(1))
+    while at < stop:
+        count = min(last - column, stop - at)
+        if many:
+            filled += true_columns(offset(mask, at), offset(out, filled * dims), column, count, prefix, places, dims,
+                                   end - filled)
         else:
-            filled += few_true_columns(offset(mask, first), offset(out, filled * dims), last, prefix, dims)
+            filled += few_true_columns(offset(mask, at), offset(out, filled * dims), column, count, prefix, dims)
+        at += count
+        column = int64(0)
+        d = dims - 2
+        if d >= 0:
+            prefix[d] += 1
+        while d > 0 and prefix[d] == sizes[d]:
+            prefix[d] = 0
+            d -= 1
+            prefix[d] += 1
 
 
 # ---------------------------------------------------------------- planners
@@ -107,11 +151,10 @@ def plan_count_nonzero(n: int):
 
 def plan_nonzero(shape):
     """Coordinates of a contiguous mask's true elements. Addresses: mask, out (count, dims) int64."""
-    n = 1
-    for size in shape:
-        n *= size
+    n = prod(shape)
     kernel = typed(coordinates_of_true, "bool", ("element*", "int64*", "int64*"))
-    return prepare_parts(kernel, [(n, len(shape), *shape)], None, n)
+    parts = shares(n, n, GRAIN)
+    return prepare_parts(kernel, [(start, stop, len(shape), *shape) for start, stop in parts], [(0, 0)] * len(parts), n)
 
 
 def _masked(function, size, n):
