@@ -51,6 +51,8 @@ CASES = [
                lambda np, *parts: np.stack(parts), group="joining"),
     _gathering("flip(1), 1024×1024", (normal(1024, 1024),), lambda torch, x: torch.flip(x, (1,)),
                lambda np, x: np.ascontiguousarray(np.flip(x, 1)), group="joining"),
+    _gathering("flip(0), 262144×3: short rows", (normal(1 << 18, 3),), lambda torch, x: torch.flip(x, (0,)),
+               lambda np, x: np.ascontiguousarray(np.flip(x, 0)), group="joining"),
     _gathering("roll(17, 1), 1024×1024", (normal(1024, 1024),), lambda torch, x: torch.roll(x, 17, 1),
                lambda np, x: np.roll(x, 17, 1), group="joining"),
     _gathering("repeat_interleave(3), 1024×256", (normal(1024, 256),), lambda torch, x: torch.repeat_interleave(x, 3, 0),

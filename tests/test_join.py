@@ -55,6 +55,7 @@ CASES = {
     "repeat 0": (lambda a: a.repeat(0, 1), lambda a: np.tile(a, (0, 1)), (A,)),
     "tile": (lambda a: a.tile(2), lambda a: np.tile(a, 2), (A,)),
     "flip": (lambda a: a.flip(0, 2), lambda a: np.flip(a, (0, 2)), (C,)),
+    "flip of long rows, and a dim between": (lambda a: a.flip(1), lambda a: np.flip(a, 1), (large(20, 30, 70),)),
     "flip transposed": (lambda a: a.T.flip([-1]), lambda a: np.flip(a.T, 1), (A,)),
     "fliplr": (lambda a: a.fliplr(), np.fliplr, (A,)),
     "flipud": (lambda a: a.flipud(), np.flipud, (V,)),

@@ -219,10 +219,10 @@ def _plan_flip(layout, dims):
         offset += more
     key = ("flip", layout, dims) if all(type(d) in (int, tuple) for d in dims) else None
     move = _plan(key, "flip", layout, layout.dense(), [((source, offset), (layout.dense(), 0))], _flip_vjp, wrapped)
-    if source.numel and source.ndim and source.strides[-1] == -1 and source.shape[-1] > 1:
-        lowest = (offset - source.shape[-1] + 1) * layout.dtype.itemsize
-        family = kernels(layout.device, "rearrange")
-        move.parts = [(lowest, 0, family.plan_reverse_rows(layout.dtype.itemsize, source.shape, source.strides))]
+    if source.numel and layout.device.type == "cpu":
+        prepared = kernels(layout.device, "rearrange").plan_flip(layout.dtype.itemsize, source.shape, source.strides)
+        if prepared is not None:
+            move.parts = [(offset * layout.dtype.itemsize, 0, prepared)]
     return move
 
 

@@ -1,0 +1,70 @@
+"""Copies of rows by vectors that reach beyond them: against NumPy, in memory that ends where the arrays begin and end."""
+import ctypes
+import itertools
+import mmap
+import sys
+
+import numpy as np
+import pytest
+
+from numtorch.kernels import threads
+from numtorch.kernels.cpu import rearrange
+
+PAGE = mmap.PAGESIZE
+fenced_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mprotect through the C library")
+
+
+class Fenced:
+    """A copy of an array between two pages that nobody may touch: its end is at the second, or its beginning at the first."""
+
+    def __init__(self, array, at_end):
+        whole = -(-array.nbytes // PAGE) * PAGE
+        self.memory = mmap.mmap(-1, whole + 2 * PAGE)
+        start = np.frombuffer(self.memory, np.uint8).ctypes.data
+        protect = ctypes.CDLL(None).mprotect
+        protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        before = whole - array.nbytes if at_end else 0
+        self.array = np.frombuffer(self.memory, np.uint8)[PAGE + before:PAGE + before + array.nbytes]
+        self.array = self.array.view(array.dtype).reshape(array.shape)
+        self.array[...] = array
+        self.address = start + PAGE + before
+        self.fences = protect, (start, start + PAGE + whole)
+        assert all(protect(fence, PAGE, 0) == 0 for fence in self.fences[1])
+
+    def __del__(self):
+        protect, fences = self.fences
+        for fence in fences:
+            protect(fence, PAGE, mmap.PROT_READ | mmap.PROT_WRITE)
+
+
+@pytest.fixture
+def thread_count():
+    before = threads.get_num_threads()
+    yield threads.set_num_threads
+    threads.set_num_threads(before)
+
+
+def some(dtype, shape):
+    return (np.random.default_rng(0).normal(size=shape) * 50 + 60).astype(dtype)
+
+
+SHAPES = [(1,), (5,), (100,), (7, 3), (3, 7), (40, 3), (3, 40), (33, 17), (5, 16), (4, 15), (9, 8), (2, 3, 4), (9, 2, 100), (3, 20_003),
+          (12_000, 3), (2, 2000, 8), (20, 5, 300), (3, 3, 3, 3)]
+
+
+@fenced_only
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
+def test_flip(dtype, thread_count):
+    for shape in SHAPES:
+        x = Fenced(some(dtype, shape), True), Fenced(some(dtype, shape), False)
+        chosen = [dims for count in range(1, len(shape) + 1) for dims in itertools.combinations(range(len(shape)), count)]
+        for (number, dims), source in zip(itertools.product((1, 2, 3), chosen), itertools.cycle(x)):
+            thread_count(number)
+            expected = np.flip(source.array, dims)
+            plan = rearrange.plan_flip(expected.itemsize, shape, tuple(s // expected.itemsize for s in expected.strides))
+            if plan is None:
+                assert len(shape) - 1 not in dims  # long rows, left to a copy by strides
+                continue
+            out = Fenced(np.zeros_like(expected, order="C"), number == 1)
+            plan.call(expected.ctypes.data, out.address, plan.walk)
+            np.testing.assert_array_equal(out.array, expected, f"{shape} {dims} {number}")
