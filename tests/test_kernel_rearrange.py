@@ -68,3 +68,27 @@ def test_flip(dtype, thread_count):
             out = Fenced(np.zeros_like(expected, order="C"), number == 1)
             plan.call(expected.ctypes.data, out.address, plan.walk)
             np.testing.assert_array_equal(out.array, expected, f"{shape} {dims} {number}")
+
+
+@fenced_only
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("widths", [(3, 2), (10, 10), (3, 40, 2, 7), (300, 2), (100, 65), (2,)])
+def test_join(dtype, widths, thread_count):
+    """Of rows one after another, with others between them, that overlap, and of one row again and again."""
+    pitch = sum(widths)
+    for rows, steps in itertools.product((1, 2, 9, 2000), ("dense", "apart", "overlapping", "still")):
+        x, pieces, expected = [], [], np.zeros((rows, pitch), dtype)
+        for width in widths:
+            step = {"dense": width, "apart": width + 5, "overlapping": max(1, width // 2), "still": 0}[steps]
+            x.append(Fenced(some(dtype, (rows - 1) * step + width), rows != 2))
+            place = sum(piece[1] for piece in pieces)
+            pieces.append((rows, width, step, place, pitch))
+            values, size = x[-1].array, x[-1].array.itemsize
+            expected[:, place:place + width] = np.lib.stride_tricks.as_strided(values, (rows, width), (step * size, size))
+        table = np.array([each.address for each in x])
+        for number in (1, 2, 3):
+            thread_count(number)
+            out = Fenced(np.zeros_like(expected), number == 1)
+            plan = rearrange.plan_join(expected.itemsize, pieces)
+            plan.call(table.ctypes.data, out.address, plan.walk)
+            np.testing.assert_array_equal(out.array, expected, f"{rows} {steps} {number}")

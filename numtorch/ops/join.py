@@ -119,9 +119,12 @@ def _plan_whole(layouts, out, regions):
             return None
         rows, (step, out_step) = (extents[0], steps[0]) if len(extents) == 2 else (1, (0, 0))
         pieces.append((rows, extents[-1] if extents else 1, step, region[1], out_step))
-    if out.numel * out.dtype.itemsize < LEAST_BYTES or len(pieces) > MOST_ADDRESSES or out.device.type != "cpu":
+    size = out.dtype.itemsize
+    short = min(width for _, width, *_ in pieces) * size < 64        # of which a copy by strides takes three times as long
+    least = LEAST_BYTES // 8 if short else LEAST_BYTES
+    if out.numel * size < least or len(pieces) > MOST_ADDRESSES or out.device.type != "cpu":
         return None
-    return kernels(out.device, "rearrange").plan_join(out.dtype.itemsize, pieces)
+    return kernels(out.device, "rearrange").plan_join(size, pieces)
 
 
 def _join(title, plan_for, vjp, tensors, dim, plan=None):

@@ -10,7 +10,7 @@ from ..intrinsics import as_pointer, offset
 from ..threads import get_num_threads
 from ..walk import LEAST_BYTES, merge
 from .elements import WORDS, prepare_parts, shares, typed
-from .rowmove import lanes, move_rows
+from .rowmove import QUARTER, VECTOR_LANES, lanes, move_row, move_rows, move_vector, move_words
 
 GRAIN = 10_000                   # two threads take 0.8 of the time at twice as many
 
@@ -37,19 +37,55 @@ def turn_rows(x, out, walk):
 PIECE = 7
 
 
+def join_short_pairs(table, out, walk):
+    """`join_rows` of two tensors, their short rows in turns. What stands in `walk` is read once, which halves the time: the
+    compiler cannot know that `out` does not change it."""
+    first, second = offset(walk, 2), offset(walk, 2 + PIECE)
+    a, b = offset(as_pointer(table[first[0]], out), first[1]), offset(as_pointer(table[second[0]], out), second[1])
+    a_step, b_step, pitch, rows = first[2], second[2], first[4], walk[1]
+    a_out, b_out = offset(out, first[3]), offset(out, second[3])
+    if max(first[6], second[6]) <= QUARTER:
+        for row in range(rows):
+            move_vector(offset(a, row * a_step), offset(a_out, row * pitch), QUARTER, False)
+            move_vector(offset(b, row * b_step), offset(b_out, row * pitch), QUARTER, False)
+    else:
+        for row in range(rows):
+            move_vector(offset(a, row * a_step), offset(a_out, row * pitch), VECTOR_LANES, False)
+            move_vector(offset(b, row * b_step), offset(b_out, row * pitch), VECTOR_LANES, False)
+
+
 def join_rows(table, out, walk):
     """Rows of several tensors, whose addresses are in `table`, copied to their places in one.
 
-    walk: how many pieces, then for each its tensor, the first element and the step from row to row there, the same in `out`, rows,
-    elements of a row."""
-    for k in range(walk[0]):
-        piece = offset(walk, 1 + k * PIECE)
-        n = piece[6]
-        for row in range(piece[5]):
+    Rows of which some are shorter than a vector are moved in turns, one of each tensor: so what a vector writes behind a row is
+    written over next: (64, 1000, 10) twice along the last dim takes 95 us instead of 230.
+
+    walk: how many pieces, how many rows are moved so, then for each piece its tensor, the first element and the step from row to
+    row there, the same in `out`, rows, elements of a row."""
+    in_turns = walk[1]
+    taken = int64(0)
+    if walk[0] == 2 and max(walk[2 + 6], walk[2 + PIECE + 6]) < VECTOR_LANES:
+        join_short_pairs(table, out, walk)
+        taken = in_turns
+    for row in range(taken, in_turns):
+        for k in range(walk[0]):
+            piece = offset(walk, 2 + k * PIECE)
             a = offset(as_pointer(table[piece[0]], out), piece[1] + row * piece[2])
             b = offset(out, piece[3] + row * piece[4])
-            for i in range(n):
-                b[i] = a[i]
+            if piece[6] < VECTOR_LANES:
+                move_vector(a, b, VECTOR_LANES, False)
+            else:
+                move_row(a, b, piece[6])
+    for k in range(walk[0]):
+        piece = offset(walk, 2 + k * PIECE)
+        n = piece[6]
+        a = offset(as_pointer(table[piece[0]], out), piece[1])
+        b, step, pitch = offset(out, piece[3]), piece[2], piece[4]
+        if n >= VECTOR_LANES:
+            for row in range(in_turns, piece[5]):
+                move_row(offset(a, row * step), offset(b, row * pitch), n)
+        else:
+            move_words(offset(a, in_turns * step), step, offset(b, in_turns * pitch), pitch, piece[5] - in_turns, n, False)
 
 
 def triangle(x, out, walk):
@@ -179,7 +215,7 @@ def plan_join(size: int, pieces):
     Args:
         pieces: for each tensor (rows, elements of a row, step from row to row; place in out, step there), none empty.
     """
-    kernel, words = typed(join_rows, WORDS[min(size, 8)], ("int64*", "element*", "int64*")), 2 if size == 16 else 1
+    kernel, words = _moving(join_rows, size, "int64*"), 2 if size == 16 else 1
     pieces = [(rows, width, step, place, out_step) if rows > 1 else (width, 1, 1, place, 1)      # a single row is cut anywhere
               for rows, width, step, place, out_step in pieces]
     total = sum(rows * width for rows, width, *_ in pieces)
@@ -199,8 +235,19 @@ def plan_join(size: int, pieces):
             before += rows * width
         parts.append(found)
     longest = max(len(found) for found in parts)
-    walks = [[len(found) // PIECE, *found, *[0] * (longest - len(found))] for found in parts]
+    walks = [[len(found) // PIECE, _rows_in_turns(found, lanes(size)) if abreast else 0, *found, *[0] * (longest - len(found))]
+             for found in parts]
     return prepare_parts(kernel, walks, [(0, 0)] * len(walks), total)
+
+
+def _rows_in_turns(pieces, width):
+    """How many rows of pieces, of which some are shorter than a vector, a vector may take without reaching beyond the last."""
+    pieces = [pieces[k:k + PIECE] for k in range(0, len(pieces), PIECE)]
+    rows, pitch = pieces[0][5], pieces[0][4]
+    if min(n for *_, n in pieces) >= width or min(step for _, _, step, *_ in pieces) <= 0 or sum(n for *_, n in pieces) != pitch:
+        return 0
+    reach = max(max(-(-(width - n) // step), 0) for _, _, step, _, _, _, n in pieces)
+    return max(rows - max(reach, -(-width // pitch)), 0)
 
 
 def plan_triangle(size: int, matrices: int, rows: int, columns: int, diagonal: int, upper: bool):
