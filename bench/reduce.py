@@ -34,6 +34,8 @@ CASES = [
     _reduction("max, 2²⁰", FLAT, lambda torch, x: x.max()),
     _reduction("amax(1), 1024×1024", SQUARE, lambda torch, x: torch.amax(x, 1)),
     _reduction("max(0) with indices, 1024×1024", SQUARE, lambda torch, x: x.max(0), False, dtypes=("float32",)),
+    _reduction("max(0) with indices, 100000×8", normal(100_000, 8), lambda torch, x: x.max(0), False, dtypes=("float32",)),
+    _reduction("argmax(1), 100000×8", normal(100_000, 8), lambda torch, x: x.argmax(1), dtypes=("float32",)),
     _reduction("argmax, 2²⁰", FLAT, lambda torch, x: x.argmax(), budget=FAST),
     _reduction("argmax(1), 1024×1024", SQUARE, lambda torch, x: x.argmax(1), budget=FAST),
     _reduction("var, 2²⁰", FLAT, lambda torch, x: x.var(), lambda np, x: x.var(ddof=1), FAST),

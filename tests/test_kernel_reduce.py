@@ -216,9 +216,13 @@ def expected_index(x, axis, largest):
     return (np.argmax if largest else np.argmin)(x, axis=axis, keepdims=True)
 
 
+# Of few columns a block is 4096 elements; rows of at most 12 are taken 64 at a time; one element is not looked at.
+INDEXED = [*[shape for shape, _ in SHAPES], (5003, 3), (2, 4500, 2), (601, 12), (1, 70), (3, 1, 5)]
+
+
 @pytest.mark.parametrize("kind, dtype", [("argmax", "float32"), ("argmin", "int32")])
 def test_index_of_extreme(kind, dtype):
-    for (shape, _), layout in itertools.product(SHAPES, LAYOUTS):
+    for shape, layout in itertools.product(INDEXED, LAYOUTS):
         rng = np.random.default_rng(len(shape))
         for spread, nans in ((3, 0), (1000, 0), (3, 0.001), (3, 0.3)):
             x = rng.integers(-spread, spread, shape).astype(float)

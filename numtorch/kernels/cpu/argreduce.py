@@ -1,7 +1,8 @@
 """The index of the first largest or smallest element; a NaN counts as both. With its value too, for `max(dim)`.
 
 Rows: the extreme of each block of 2048 by vector maxima, and a look for it in the winning block alone. Columns: an
-extreme and its index per column on the stack, replaced by selection.
+extreme and its index per column on the stack, replaced by selection. Few columns go by blocks as rows do, with as many rows side
+by side as fill vectors; columns of few elements that do not lie side by side are brought there.
 
 The descriptor is reducewalk.py's, with the reduced dimensions in logical order: an index counts row-major over them.
 """
@@ -18,11 +19,12 @@ from ..intrinsics import bfloat16_to_float, fmax, fmin, half_to_float, local_arr
 from ..threads import Prepared, prepare
 from ..walk import merge
 from .elements import compute_type, itemsize, same
-from .reducewalk import HEADER, WORTH_RELEASING, Nest, position, split_kept, wanted_parts
+from .reducewalk import HEADER, SHORT, WORTH_RELEASING, Nest, position, split_kept, wanted_parts
 
 T = float32
 load = same
 BLOCK = 2048
+LONG_ROWS = 16                   # of folded columns make a block: of two columns 128 rows each, so BLOCK in all
 
 
 def larger(a, b):
@@ -123,9 +125,76 @@ def replace(best, index, x, width, x_step, here):
             index[j] = select(better, here, index[j])
 
 
+def find_short(x, best, index, width, n, step, x_step):
+    """Columns of up to SHORT elements, 64 brought side by side at a time: 100 000 rows of 8 take a ninth of gathering."""
+    tile = local_array(T, 768)                           # 64 * SHORT
+    place = local_array(int32, 64)
+    for first in range(0, width, 64):
+        count = min(width - first, 64)
+        extreme = offset(best, first)
+        for j in range(count):
+            row = offset(x, (first + j) * x_step)
+            for i in range(n):
+                tile[i * 64 + j] = T(load(row[i * step]))
+        for j in range(64):
+            extreme[j] = tile[j]
+            place[j] = int32(0)
+        for i in range(1, n):
+            line = offset(tile, i * 64)
+            for j in range(64):
+                v, old = line[j], extreme[j]
+                better = beats(v, old) | ((v != v) & (old == old))
+                extreme[j] = select(better, v, old)
+                place[j] = select(better, int32(i), place[j])
+        for j in range(count):
+            index[first + j] = int64(place[j])
+
+
+def block_extremes(x, wide, width, rows, fold):
+    """The extremes of `width` columns over `rows` rows, into the front of `wide`."""
+    long, count = fold * width, rows * width
+    first = min(long, count)
+    for j in range(first):
+        wide[j] = T(load(x[j]))
+    for start in range(long, count, long):
+        row = offset(x, start)
+        for j in range(min(long, count - start)):
+            wide[j] = T(combine(wide[j], T(load(row[j]))))
+    left = min(fold, rows)
+    while left > 1:
+        half = (left + 1) // 2
+        other = offset(wide, half * width)
+        for j in range((left - half) * width):
+            wide[j] = T(combine(wide[j], other[j]))
+        left = half
+
+
+def find_folded(x, best, index, width, n, fold):
+    """Few columns of many elements that are neighbours in memory: (262144, 3) takes 0.05 of the time by `replace`."""
+    wide = local_array(T, 256)                           # FOLDED, which what lies side by side does not exceed
+    block = LONG_ROWS * fold
+    for start in range(0, n, block):
+        a = offset(x, start * width)
+        block_extremes(a, wide, width, min(n - start, block), fold)
+        for j in range(width):
+            v = wide[j]
+            if start == 0 or (best[j] == best[j] and (beats(v, best[j]) or v != v)):
+                best[j] = v
+                index[j] = start
+    for j in range(width):
+        start = index[j]
+        index[j] = start + find(offset(x, start * width + j), min(n - start, block), width, best[j])
+
+
 def find_columns(x, best, index, width, walk):
     """The row-major index of the extreme of each column."""
-    n, step, x_step, reduced, reduced_dims = walk[0], walk[1], walk[3], walk[7], walk[8]
+    n, step, x_step, reduced, reduced_dims, fold = walk[0], walk[1], walk[3], walk[7], walk[8], walk[9]
+    if reduced == 1 and fold > 1:
+        find_folded(x, best, index, width, n, fold)
+        return
+    if reduced == 1 and n <= SHORT and x_step != 1:
+        find_short(x, best, index, width, n, step, x_step)
+        return
     entry = HEADER + 3 * walk[6]
     for j in range(width):
         best[j] = T(load(x[j * x_step]))
@@ -134,6 +203,15 @@ def find_columns(x, best, index, width, walk):
         a = offset(x, position(r, walk, entry, reduced_dims, 2, 1))
         for i in range(n):
             replace(best, index, offset(a, i * step), width, x_step, r * n + i)
+
+
+def index_one(x, indices, walk):
+    """Where there is one element to choose from. `x` may be of any dtype."""
+    columns, out_step, kept, kept_dims = walk[2], walk[4], walk[5], walk[6]
+    for k in range(kept):
+        row = offset(indices, position(k, walk, HEADER, kept_dims, 3, 1))
+        for j in range(columns):
+            row[j * out_step] = 0
 
 
 def index_columns(x, indices, walk):
@@ -198,7 +276,8 @@ def _plan(kind, dtype, shape, strides, axes, out_strides, with_values):
     reduced = _in_order([shape[a] for a in axes], [strides[a] for a in axes])
     walk = Nest([(n, *s) for n, s in zip(extents, steps)], reduced)
     columns_form = walk.columns_form()
-    kernel = _kernel(kind, dtype, columns_form, with_values)
+    one = walk.reduction == 1 and not with_values
+    kernel = compile_kernel(index_one, ("int64*",) * 3) if one else _kernel(kind, dtype, columns_form, with_values)
     elements = math.prod(shape)
     parts = wanted_parts(elements)
     shared = split_kept(walk, parts, columns_form) if parts > 1 else None
