@@ -51,6 +51,8 @@ CASES = [
     _sorting("cumsum, 2²⁰", (FLAT,), lambda torch, x: torch.cumsum(x, 0), lambda np, x: np.cumsum(x), dtypes=BOTH, tolerance=1e-3),
     _sorting("cumsum(1), 1024×1024", (SQUARE,), lambda torch, x: torch.cumsum(x, 1), lambda np, x: np.cumsum(x, 1)),
     _sorting("cumsum(0), 1024×1024", (SQUARE,), lambda torch, x: torch.cumsum(x, 0), lambda np, x: np.cumsum(x, 0)),
+    _sorting("cumsum(0), 262144×3", (normal(262_144, 3),), lambda torch, x: torch.cumsum(x, 0), lambda np, x: np.cumsum(x, 0),
+             tolerance=1e-3),
     _sorting("sort, 10⁵", (normal(100_000),), lambda torch, x: torch.sort(x)[0], lambda np, x: np.sort(x), dtypes=BOTH),
     _sorting("argsort(1), 1024×256", (normal(1024, 256),), lambda torch, x: torch.argsort(x, 1), lambda np, x: np.argsort(x, 1)),
     _sorting("topk(10), 128×10⁴", (normal(128, 10_000),), lambda torch, x: torch.topk(x, 10)[0], False),

@@ -6,7 +6,8 @@ from numtorch.kernels.cpu import scan
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "complex64", "float16"])
-@pytest.mark.parametrize("shape", [(1, 1, 1), (0, 3, 1), (3, 0, 2), (4, 37, 1), (3, 5, 7), (1, 9, 700), (2, 20_001, 1), (1, 60, 1000)])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (0, 3, 1), (3, 0, 2), (4, 37, 1), (3, 5, 7), (1, 9, 700), (2, 20_001, 1), (1, 60, 1000),
+                                   (7, 20, 1), (2, 300, 2), (1, 300, 3), (2, 140, 8), (1, 130, 261)])
 def test_scans(dtype, shape):
     rng = np.random.default_rng(0)
     for name, reverse in [("cumsum", False), ("cumsum", True), ("cumprod", False), ("cumprod", True)]:

@@ -29,7 +29,7 @@ def test_cumsum_and_cumprod(shape, dim, kind):
 
 
 @pytest.mark.parametrize("kind", ["float64", "float32", "int64", "nan", "bool"])
-@pytest.mark.parametrize("shape, dim", SHAPES)
+@pytest.mark.parametrize("shape, dim", [*SHAPES, ((2, 300, 3), 1)])   # few columns, in more than one block
 def test_cummax_and_cummin(shape, dim, kind):
     array = sample(shape, kind)
     for name, ufunc, reaches in (("cummax", np.maximum, np.greater_equal), ("cummin", np.minimum, np.less_equal)):
