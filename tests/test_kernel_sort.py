@@ -55,6 +55,28 @@ def test_sort_topk_and_kth(dtype):
             np.testing.assert_array_equal(values, np.take_along_axis(x, order[:, None], 1)[:, 0])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_short_rows_of_every_length_side_by_side(dtype):
+    """Each length has exchanges of its own, for eight rows or columns together, fewer that are left, and shares of threads."""
+    rng = np.random.default_rng(0)
+    shapes = [shape for n in (*range(1, 67), 96, 97, 255, 256, 257) for shape in ((11, n, 1), (1, n, 10))]
+    for turn, (rows, n, columns) in enumerate([*shapes, (70, 96, 1), (3, 64, 40)]):
+        shape, descending = (rows, n, columns), turn % 4 < 2
+        x = rng.integers(0, n // 2 + 1, shape).astype(dtype)
+        x[rng.random(shape) < 0.1] = np.nan
+        order = stable_order(x, descending)
+        values, indices = run(sort.plan_sort(dtype, *shape, descending), x, shape)
+        np.testing.assert_array_equal(indices, order)
+        np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))
+        order, nans = stable_order(x, False), np.isnan(x).sum(1, keepdims=True)
+        for skip in (False, True):
+            middle = np.where((nans > 0) & (not skip), n - nans, np.maximum((n - nans - 1) // 2, 0))
+            expected = np.take_along_axis(order, middle, 1)
+            values, indices = run(choose.plan_median(dtype, *shape, skip), x, (rows, columns))
+            np.testing.assert_array_equal(indices[:, None], expected)
+            np.testing.assert_array_equal(values[:, None], np.take_along_axis(x, expected, 1))
+
+
 @pytest.mark.parametrize("dtype", ["float64", "int64"])
 def test_keys_that_agree_in_their_leading_bits(dtype):
     """Far outliers leave too few bits to tell the others apart, which are then sorted by the rest."""

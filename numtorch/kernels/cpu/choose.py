@@ -1,7 +1,7 @@
 """Top-k and the k-th element over the middle axis of (outer, R, inner) data, without sorting it. Keys and tiles are sort.py's.
 
-The k-th key is found by counting: how many keys have each value of their leading 11 bits says which value the k-th has; only
-the keys with that value are looked at again, with the next 11 bits.
+The k-th key of short rows is found by sorting several together, of others by counting: how many keys have each value of their
+leading 11 bits says which value the k-th has; only the keys with that value are looked at again, with the next 11 bits.
 
 Top-k reads blocks of 64 keys and, by one vector comparison, passes over those with nothing below the k-th best so far. Up to
 32 are kept in order as they come. More are collected in a buffer, which is cut back to its k best when it is full.
@@ -12,19 +12,26 @@ from numpy import float32, int64, uint64
 
 from ..intrinsics import address_of, as_pointer, local_array, offset
 from .elements import itemsize, prepare_parts, same, typed
+from .sort import GRAIN as SORTED_GRAIN
 from .sort import (
     LOW,
     RANKED,
     TILE,
+    by_lines,
     column_tile,
     complement,
     key_float32,
     key_of,
     key_range,
+    line_bytes,
+    line_of,
     make_keys,
+    make_lines,
     order_of,
+    position_at,
     rank,
     scratch_bytes,
+    sort_lines,
     split_rows,
 )
 
@@ -112,24 +119,47 @@ def chosen_position(row, keys, counts, n, k, skip):
     return kth_position(keys, offset(keys, n), counts, n, k)
 
 
+def chosen_in_lines(source, words, c, n, step, apart, k, skip):
+    """As chosen_position, of row c of sorted lines."""
+    if k < 0:
+        nans = int64(0)                                  # which are last
+        while nans < n:
+            v = load(source[position_at(words, n - 1 - nans, c) * step + c * apart])
+            if v == v:
+                break
+            nans += 1
+        k = n - nans if nans > 0 and skip == 0 else max((n - nans - 1) // 2, int64(0))
+    return position_at(words, k, c)
+
+
 def kth(x, values, indices, workspace, walk):
     """walk: outer, R, inner, columns, how many are before the wanted one (-1: the median), whether that skips NaN."""
     outer, n, inner, columns, k, skip = walk[0], walk[1], walk[2], walk[3], walk[4], walk[5]
     counts = local_array(int64, 2048)
     tile = as_pointer(address_of(workspace) + 16 * n, x)
-    for o in range(outer):
-        for first in range(0, columns, TILE):
-            start = o * n * inner + first
+    groups, rows, apart = outer, columns, int64(1)
+    if inner == 1:
+        groups, rows, apart = int64(1), outer, n
+    for o in range(groups):
+        for first in range(0, rows, TILE):
+            source = offset(x, o * n * inner + first * apart)
             out = o * inner + first
-            width = min(columns - first, int64(TILE))
-            rows = offset(x, start)
-            if inner > 1:
-                column_tile(rows, tile, n, inner, width)
-                rows = tile
+            width = min(rows - first, int64(TILE))
+            lines = n <= RANKED and by_lines(n, width)    # longer ones are counted as fast
+            if lines:
+                make_lines(source, workspace, n, inner, width, apart, uint64(0))
+                sort_lines(workspace, n)
+            elif inner > 1:
+                column_tile(source, tile, n, inner, width)
+                source = tile
             for c in range(width):
-                row = offset(rows, c * n)
-                position = chosen_position(row, workspace, counts, n, k, skip)
-                values[out + c] = row[position]
+                if lines:
+                    position = chosen_in_lines(source, workspace, c, n, inner, apart, k, skip)
+                    values[out + c] = source[position * inner + c * apart]
+                else:
+                    row = offset(source, c * n)
+                    position = chosen_position(row, workspace, counts, n, k, skip)
+                    values[out + c] = row[position]
                 indices[out + c] = position
 
 
@@ -243,16 +273,17 @@ def topk(x, values, indices, workspace, walk):
 
 # ---------------------------------------------------------------- planners
 def _plan(function, dtype, outer, R, inner, k, words, tail):
-    kernel = typed(function, dtype, ("element*", "element*", "int64*", "uint64*", "int64*"), key=key_of(dtype)[0])
+    key_function, digits = key_of(dtype)
+    kernel = typed(function, dtype, ("element*", "element*", "int64*", "uint64*", "int64*"), key=key_function, **line_of(digits))
     size = itemsize(dtype)
-    parts = split_rows(outer, R, inner, GRAIN)
+    parts = split_rows(outer, R, inner, SORTED_GRAIN if function is kth and R <= RANKED else GRAIN)
     rows = [(count, R, inner, columns, *tail) for count, columns, *_ in parts]
     offsets = []
     for *_, row, column in parts:
         out = row * k * inner + column
         offsets.append(((row * R * inner + column) * size, out * size, out * 8))
-    return prepare_parts(kernel, rows, offsets, outer * R * inner, worth_releasing=5_000,
-                         workspace=scratch_bytes(R, inner, words, size))
+    workspace = max(scratch_bytes(R, inner, words, size), line_bytes(R, digits) if function is kth else 0)
+    return prepare_parts(kernel, rows, offsets, outer * R * inner, worth_releasing=5_000, workspace=workspace)
 
 
 def plan_topk(dtype: str, outer: int, R: int, inner: int, k: int, descending: bool = True):
