@@ -48,7 +48,8 @@ def test_float32_stays_float32(name, compiler):
 
 @pytest.mark.parametrize("capability", CAPABILITIES)
 @pytest.mark.parametrize("name, dtype", [("add", "float32"), ("sigmoid", "float32"), ("exp", "float64"), ("sin", "float64"),
-                                         ("mul", "complex64"), ("floor_divide", "int64")])
+                                         ("mul", "complex64"), ("floor_divide", "int64"),
+                                         ("remainder", "int32"), ("fmod", "int64")])
 def test_pointwise_compiles(name, dtype, capability, compiler):
     assert_cubin(operator_kernel(name, dtype), capability)
 

@@ -66,6 +66,13 @@ fmax, fmin = _extreme("fmax", ">"), _extreme("fmin", "<")
 
 
 @intrinsic
+def divide(typing_context, x, y):
+    def codegen(context, builder, signature, values):
+        return (builder.sdiv if x.signed else builder.udiv)(*values)
+    return x(x, x), codegen
+
+
+@intrinsic
 def select(typing_context, condition, x, y):
     if x != y:
         x = y = typing_context.unify_types(x, y)
