@@ -48,7 +48,6 @@ from .ops.factorise import old_cholesky as cholesky
 from .ops.factorise import old_qr as qr
 from .ops.factorise import old_svd as svd
 from .ops.floats import frexp, nextafter
-from .ops.spectrogram import istft, stft
 from .ops.gather import index_add, index_copy, index_fill, index_select, put, take
 from .ops.householder import geqrf, orgqr, ormqr
 from .ops.index import index_put
@@ -58,6 +57,7 @@ from .ops.rearrange import (channel_shuffle, flip, fliplr, flipud, pixel_shuffle
                             tile)
 from .ops.lobpcg import lobpcg
 from .ops.lowrank import pca_lowrank, svd_lowrank
+from .ops.spectrogram import istft, stft
 from .ops.triangle import block_diag, diag, diag_embed, diagflat, trace, tril, tril_indices, triu, triu_indices
 from .ops.matrices import matrix_exp, matrix_power
 from .ops.triangular import cholesky_inverse, cholesky_solve, triangular_solve

@@ -144,7 +144,6 @@ def gelu(x):
         >>> torch.gelu(torch.tensor([-1., 0., 1.]))
         tensor([-0.1587,  0.0000,  0.8413])
     """
-    return x * 0.5 * (1 + erf(x * SQRT_HALF))
 
 
 @gelu.derivative

@@ -28,17 +28,14 @@ def _exchange(builder, arguments, vectors):
         builder.store(builder.select(swap, x, y), second, align=8)
 
 
-@intrinsic
-def exchange_words(typing_context, a, b):
-    def codegen(context, builder, signature, arguments):
-        _exchange(builder, arguments, 1)
-        return context.get_dummy_value()
-    return types.void(a, b), codegen
+def _exchange_of(vectors):
+    @intrinsic
+    def exchange(typing_context, a, b):
+        def codegen(context, builder, signature, arguments):
+            _exchange(builder, arguments, vectors)
+            return context.get_dummy_value()
+        return types.void(a, b), codegen
+    return exchange
 
 
-@intrinsic
-def exchange_pairs(typing_context, a, b):
-    def codegen(context, builder, signature, arguments):
-        _exchange(builder, arguments, 2)
-        return context.get_dummy_value()
-    return types.void(a, b), codegen
+exchange_words, exchange_pairs = _exchange_of(1), _exchange_of(2)

@@ -187,15 +187,18 @@ class _Writer:
             if self.pattern[k] == "t":
                 whole = element_type(self.types[k]).itemsize in (2, 4, 8) and not self.types[k].startswith("complex")
                 self.add(4, f"corner = offset({name}, p{k} + first * s{k} + top)")
+                indent = 4
                 if whole:                                # the last block overlaps the one before
+                    indent = 5
                     self.add(4, "if width >= 8 and height >= 8:")
                     self.add(5, "for right in range(0, width, 8):")
                     self.add(6, "i = min(right, width - 8)", "for low in range(0, height, 8):")
                     self.add(7, "j = min(low, height - 8)",
                              f"transpose_block(offset(corner, i * s{k} + j), s{k}, offset(b{k}, j * {WIDTH} + i), {WIDTH})")
-                self.add(4, f"for i in range({'0 if width >= 8 and height >= 8 else width' if whole else 'width'}):")
-                self.add(5, f"column = offset(corner, i * s{k})", f"into = offset(b{k}, i)", "for j in range(height):")
-                self.add(6, f"into[j * {WIDTH}] = column[j]")
+                    self.add(4, "else:")
+                self.add(indent, "for i in range(width):")
+                self.add(indent + 1, f"column = offset(corner, i * s{k})", f"into = offset(b{k}, i)", "for j in range(height):")
+                self.add(indent + 2, f"into[j * {WIDTH}] = column[j]")
         self.add(4, "for j in range(height):")
         step = {"c": " + first", "b": ""}
         for k, name in enumerate(self.names):

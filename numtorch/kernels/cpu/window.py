@@ -240,11 +240,6 @@ def _tap(row, stride, count, apart):
     return apart
 
 
-def fill_with_start(total, count):
-    for i in range(count):
-        total[i] = START
-
-
 def span_covered(at, kernel, stride, padding, size, include_padding):
     """How many places window number `at` covers along one axis, of the padded input or of the input."""
     start = at * stride - padding
@@ -274,7 +269,8 @@ def reduce_windows(x, out, walk):
         first_h, end_h = first_inside(top, dilation_h), end_inside(top, dilation_h, height, kernel_h)
         for begin in range(0, columns, longest):
             block = min(columns - begin, longest)
-            empty = True
+            for i in range(block):
+                total[i] = START
             for tap in range(0, kernel_w, taps):
                 some = min(taps, kernel_w - tap)
                 left = begin * stride_w + tap * dilation_w - pad_w
@@ -289,17 +285,7 @@ def reduce_windows(x, out, walk):
                     first = first_inside(shift, stride_w)
                     count = end_inside(shift, stride_w, width, block) - first
                     source = offset(seen, first * stride_w + shift - low)
-                    seen_apart = _tap(source, stride_w, count, apart)
-                    if empty and count == block and not MEAN:
-                        for i in range(count):
-                            total[i] = seen_apart[i]
-                    else:
-                        if empty:
-                            fill_with_start(total, block)
-                        _combine_taps(offset(total, first), seen_apart, count)
-                    empty = False
-            if empty:
-                fill_with_start(total, block)
+                    _combine_taps(offset(total, first), _tap(source, stride_w, count, apart), count)
             if MEAN:
                 rows_covered = span_covered(image_row, kernel_h, stride_h, pad_h, height, include_padding)
                 for i in range(block):
