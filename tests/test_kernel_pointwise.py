@@ -6,7 +6,7 @@ import pytest
 
 import numtorch as torch
 from numtorch.kernels.binding import DISABLE_JIT
-from numtorch.kernels.walk import lengthened, merge, pattern_of, split, transposed
+from numtorch.kernels.walk import lengthened, merge, pattern_of, repeated, split, transposed
 
 SIZES = [1, 2, 7] if DISABLE_JIT else [1, 2, 7, 8, 15, 16, 17, 33, 64, 65, 100, 257, 300]
 
@@ -153,6 +153,30 @@ def test_short_rows_of_every_layout(rows, columns):
             assert np.array_equal((x + y).numpy(), values + values[::-1]), (name, other)
         assert np.array_equal(x.contiguous().numpy(), values), name
         np.testing.assert_allclose(x.exp().numpy(), np.exp(values), 1e-5)
+
+
+@pytest.mark.parametrize("rows, columns, strides, pattern", [
+    (500, 10, [(10, 1), (0, 1), (10, 1)], "crc"), (500, 10, [(0, 1), (0, 0), (10, 1)], "rbc"), (500, 10, [(10, 1), (0, -3), (10, 1)], "crc"),
+    (100, 10, [(10, 1), (0, 1), (10, 1)], ""),             # not enough of them
+    (500, 100, [(100, 1), (0, 1), (100, 1)], ""),          # long enough by themselves
+    (500, 10, [(10, 1), (1, 0), (10, 1)], ""), (500, 10, [(12, 1), (0, 1), (10, 1)], ""), (500, 10, [(0, 1), (12, 1)], "")])
+def test_which_walks_repeat_a_row(rows, columns, strides, pattern):
+    assert repeated(*merge((rows, columns), strides), len(strides) - 1, 64) == pattern
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "bool", "bfloat16", "complex64"])
+@pytest.mark.parametrize("rows, columns", [(900, 3)] if DISABLE_JIT else [(900, 3), (300, 10), (257, 16), (1000, 63), (33, 64), (40000, 5)])
+def test_one_row_beside_many_short_ones(dtype, rows, columns):
+    """Bits as of rows written out, in new memory and in place, with the row first or last, contiguous or stepped."""
+    kind = getattr(torch, dtype)
+    torch.manual_seed(1)
+    x, row = [(torch.rand(*shape) * 9).to(kind) for shape in ((rows, columns), (3 * columns,))]
+    for one in (row[:columns], row[1::3]):
+        full = one.expand(rows, columns).contiguous()
+        assert torch.equal(x + one, x + full) and torch.equal(one * x, full * x) and torch.equal(x == one, x == full)
+        assert torch.equal(torch.where(x == one, one, x), torch.where(x == full, full, x))
+        if kind.is_floating_point:
+            assert torch.equal(torch.exp2(x).mul_(one), torch.exp2(x) * full) and torch.equal(x ** one, x ** full)
 
 
 def test_which_dimension_threads_share():

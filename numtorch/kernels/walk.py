@@ -51,6 +51,22 @@ def transposed(extents, steps, output, least) -> tuple | None:
     return None
 
 
+LEAST_REPEATED = 2048            # elements: writing a row over and over takes 60 ns, which must be made good
+
+
+def repeated(extents, steps, output, longest) -> str:
+    """The pattern of two dimensions that are walked as one, of many short rows, because an operand is one row for all (`r`).
+
+    Empty where rows are longer than `longest`, another operand does not have them one behind the other, or none is repeated.
+    """
+    if len(extents) != 2 or extents[1] > longest or extents[0] * extents[1] < LEAST_REPEATED:
+        return ""
+    kind = lambda row, element: ("b" if (row, element) == (0, 0) else "r" if row == 0 else
+                                 "c" if (row, element) == (extents[1], 1) else "s")
+    pattern = "".join(map(kind, *steps))
+    return pattern if "r" in pattern and "s" not in pattern and pattern[output] == "c" else ""
+
+
 SHORT = 8                        # the innermost dimension below which each of its rows costs more than its elements
 LONGEST_BLOCK = 256              # of elements that may each be on a cache line of their own
 

@@ -3,8 +3,8 @@
 One template serves every op: three nested levels (outer, middle, inner) over any number of operands, written for the
 operands' number and dtypes. What differs is how an operand steps along the innermost dimension, its *pattern*: `c` (stride
 1), `b` (the same element throughout), `s` (a stride from the descriptor), `t` (stride 1 along the middle dimension
-instead). With `c` and `b` alone LLVM vectorises the loop. An operand that is also written (`+`) has no output of its own,
-so that LLVM sees one address and still vectorises. A row is walked in one of three forms:
+instead), `r` (one short row for all). With `c` and `b` alone LLVM vectorises the loop. An operand that is also written has no
+output of its own, so that LLVM sees one address and still vectorises. A row is walked in one of four forms:
 
 - direct: one loop. Where all is bfloat16 and the body long, it takes two elements a 32-bit word, which are one instruction each way
   from being floats: widening and narrowing whole vectors cost exp another fifth (12.4 cycles for 16 elements, so 10.4).
@@ -12,6 +12,9 @@ so that LLVM sees one address and still vectorises. A row is walked in one of th
   body is computed in whole vectors. Element by element, exp of every other element takes 7 times as long.
 - in tiles, where an operand is transposed: a tile of it is read along its own rows into a buffer, 8 x 8 elements at a time in
   registers. A column at a time, each element of a large matrix would be a cache miss (2048 x 1024 copied: 9 ms against 1.5).
+- in periods, where rows are short and an operand is one row for all of them: it is written over and over into a buffer, beside
+  which the others are walked as long rows (10000 x 10 and a bias: 25 us, and so 7). One element a row is not: writing its rows
+  side by side takes as long as the loop for each row, and vectors are slow to read across what was just written.
 
 Descriptor: inner count, middle count, outer count, outer dimensions; then per operand its inner stride, per operand its
 middle stride, and per outer dimension (innermost first) its extent and per operand its stride. All in elements.
@@ -41,7 +44,7 @@ from ..intrinsics import (
 )
 from ..pointers import element_type
 from ..threads import Prepared, prepare
-from ..walk import lengthened, merge, pattern_of, split, transposed
+from ..walk import lengthened, merge, pattern_of, repeated, split, transposed
 
 HEADER = 4
 ROUNDED = {"float16": ("float_to_half", "half_to_float"), "bfloat16": ("float_to_bfloat16", "bfloat16_to_float")}
@@ -142,11 +145,13 @@ class _Writer:
 
     def source(self):
         names, pattern, operands = self.names, self.pattern, len(self.names)
-        tiles = "t" in pattern
+        tiles, periods = "t" in pattern, "r" in pattern
         self.add(0, "def kernel(" + ", ".join(names) + ", walk):")
-        self.add(1, "n = walk[0]", *[f"s{k} = walk[{HEADER + k}]" for k in range(operands) if pattern[k] in "st"])
-        if tiles or self.blocks:
-            self._buffers(tiles)
+        self.add(1, "n = walk[0]", *[f"s{k} = walk[{HEADER + k}]" for k in range(operands) if pattern[k] in "str"])
+        if periods:
+            self.add(1, "m = walk[1]", f"rows = {BLOCK} // n")
+        if tiles or self.blocks or periods:
+            self._buffers()
         here = {name: name for name in names}
         indent = 1
         if self.strided:
@@ -166,6 +171,8 @@ class _Writer:
             self._paired_row()
         elif self.blocks and not tiles:
             self._blocked_row(indent, here)
+        elif periods:
+            self._periods()
         else:
             index = {"s": "i * s{}", "b": "0"}
             at = {name: f"{here[name]}[{index.get(self.letter(name), 'i').format(k)}]" for k, name in enumerate(names)}
@@ -207,16 +214,27 @@ class _Writer:
             self.add(5, f"{name}_ = {place}")
         return 5
 
-    def _buffers(self, tiles):
+    def _buffers(self):
         """A buffer for each operand that needs one. A block holds valid elements throughout; the rest is dropped."""
         for k, name in enumerate(self.names):
-            if tiles and self.pattern[k] == "t":
+            if self.pattern[k] == "t":
                 self.add(1, f"b{k} = local_like({name}, {WIDTH * HEIGHT})")
-            elif not tiles:
+            elif self.pattern[k] == "r":
+                self.add(1, f"b{k} = local_like({name}, {BLOCK})", "for top in range(rows):", "    for i in range(n):")
+                self.add(3, f"b{k}[top * n + i] = {name}[i * s{k}]")
+            elif self.blocks:
                 self.add(1, f"b{k} = local_like({name}, {BLOCK})")
                 if k < len(self.inputs):
                     self.add(1, f"for i in range({BLOCK}):")
                     self.add(2, f"b{k}[i] = {name}[0]")
+
+    def _periods(self):
+        """Blocks of as many short rows as the buffers hold."""
+        at = {name: {"c": f"{name}_[i]", "b": f"{name}[0]"}.get(self.pattern[k], f"b{k}[i]") for k, name in enumerate(self.names)}
+        self.add(1, "for top in range(0, m, rows):")
+        self.add(2, "rest = min(rows, m - top)",
+                 *[f"{name}_ = offset({name}, top * n)" for name in self.names if self.letter(name) == "c"])
+        self._loop(2, "rest * n", at)
 
     def _blocked_row(self, indent, here):
         """Blocks of up to BLOCK elements, gathered into the buffers, computed in whole vectors, and scattered."""
@@ -310,15 +328,18 @@ def plan_pointwise(body: ScalarBody, inputs: tuple, outputs: tuple, shape: tuple
     if written >= 0:
         steps = [s[:-1] for s in steps]
     operands = len(inputs) + (0 if written >= 0 else len(outputs))
-    extents, steps = lengthened(extents, steps)
-    last = steps[-1] if steps else (1,) * operands
     output = written if written >= 0 else operands - 1
-    pattern = pattern_of(last, output)
+    pattern = repeated(extents, steps, output, BLOCK // 4)
+    if not pattern:
+        extents, steps = lengthened(extents, steps)
+        pattern = pattern_of(steps[-1] if steps else (1,) * operands, output)
     if "s" in pattern:
         extents, steps, pattern = transposed(extents, steps, output, WIDTH // 4) or (extents, steps, pattern)
     itemsizes = [element_type(d).itemsize for d in (inputs if written >= 0 else inputs + outputs)]
-    rows, offsets = split(extents, steps, itemsizes, cost, len(extents) - 2 if "t" in pattern else None)
-    strided = len(extents) > 1 or "s" in pattern
+    periods = "r" in pattern
+    keep = 1 if periods else len(extents) - 2 if "t" in pattern else None
+    rows, offsets = split(extents, steps, itemsizes, cost, keep)
+    strided = (not periods and len(extents) > 1) or "s" in pattern
     blocks = cost >= LONG and body.compute in _FLOATS and "s" in pattern
     together = LONG <= cost <= LONGEST and body.compute in _FLOATS and not strided
     pairs = together and {*inputs, *outputs} == {"bfloat16"} and {*compute} == {"float32"} and results is None and \
