@@ -10,9 +10,9 @@ one it takes:
   the wider type and rounded once; also for a C without a unit stride.
 - `_loops`: complex numbers, as plain loops.
 
-Matrix times vector is in `gemv.py`, packing in `gemmpack.py`, the register tile in `tile.py` and `microkernel.py`. A thread
-runs the same kernel on its share of the batch, the rows or the columns; of few rows and columns, on its share of the depth
-(`gemmdepth.py`).
+Matrix times vector is in `gemv.py`, batches of tiny matrices are in `gemmtiny.py`, packing is in `gemmpack.py`, the register tile
+in `tile.py` and `microkernel.py`. A thread runs the same kernel on its share of the batch, the rows or the columns; of few rows
+and columns, on its share of the depth (`gemmdepth.py`).
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from numpy import float32, int64
 
 from .. import compiler, threads
 from ..intrinsics import offset
-from . import gemmdepth, gemmwords, gemv
+from . import gemmdepth, gemmtiny, gemmwords, gemv
 from .gemmpack import (
     copy_exactly,
     copy_masked,
@@ -487,6 +487,10 @@ def plan_gemm(M, N, K, dtype, a_strides, b_strides, c_strides, *, batch=1, batch
         return threads.prepare(kernel, [[0]])
     if problem.kind == "c" or (problem.kind in "iu" and activation):
         return _plan_loops(problem)
+    if gemmtiny.pays(problem):
+        problem.normalise()
+        if problem.c[1] == 1:
+            return gemmtiny.plan(problem)
     if K and (M == 1 or N == 1 or gemv.are_dots(problem)):
         return gemv.plan(problem)
     problem.normalise()

@@ -139,7 +139,7 @@ class Problem:
         return [b, a, c, bias] if self.swap else [a, b, c, bias]
 
 
-def _share(count, parts, unit):
+def share(count, parts, unit):
     """`count` split into at most `parts` ranges whose ends are multiples of `unit`."""
     units = -(-count // unit)
     ends = [min(count, units * (p + 1) // parts * unit) for p in range(parts)]
@@ -167,12 +167,12 @@ def split(problem, rows_unit, columns_unit, serial_work=SERIAL_WORK, costs=(PACK
     if count == 1 or work < serial_work:
         return [tuple(side[0] for side in whole)]
     if problem.batch >= 4 * count or problem.batch % count == 0:
-        return [(batch, (0, problem.m), (0, problem.n)) for batch in _share(problem.batch, count, 1)]
+        return [(batch, (0, problem.m), (0, problem.n)) for batch in share(problem.batch, count, 1)]
     best = None
     for down in range(1, count + 1):
         if count % down:
             continue
-        rows, columns = _share(problem.m, down, rows_unit), _share(problem.n, count // down, columns_unit)
+        rows, columns = share(problem.m, down, rows_unit), share(problem.n, count // down, columns_unit)
         height = max(end - start for start, end in rows)
         width = max(end - start for start, end in columns)
         width = round_up(width, columns_unit)
