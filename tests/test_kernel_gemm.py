@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from numtorch.kernels import threads
-from numtorch.kernels.cpu import gemm, gemmdepth, gemv, tile
+from numtorch.kernels.cpu import gemm, gemmdepth, gemmtiny, gemv, tile
 from numtorch.kernels.cpu.gemm import plan_gemm
 
 GUARD = 77
@@ -118,6 +118,13 @@ def sweep(dtype, rows=ROWS, columns=COLUMNS, depths=DEPTHS):
         check(m, n, k, dtype, "column", "row", "row", bias="row", alpha=-1, beta=1)
 
 
+@pytest.fixture
+def thread_count():
+    before = threads.get_num_threads()
+    yield threads.set_num_threads
+    threads.set_num_threads(before)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_shapes(dtype):
     sweep(dtype)
@@ -172,6 +179,34 @@ def test_batches():
         check(m, n, k, "float16", batch=3)
 
 
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_batches_of_tiny_matrices(dtype, count, thread_count, monkeypatch):
+    thread_count(count)
+    taken = []
+    monkeypatch.setattr(gemmtiny, "plan", lambda problem, plan=gemmtiny.plan: taken.append(problem) or plan(problem))
+    for m, n, k in ((1, 1, 1), (2, 2, 2), (3, 3, 3), (4, 4, 4), (3, 1, 3), (1, 8, 4), (8, 4, 8), (1, 1, 37)):
+        for a, b, c in itertools.product(("row", "column", "reversed"), ("row", "column", "strided"), ("row", "column")):
+            check(m, n, k, dtype, a, b, c, batch=8)
+        assert taken, (m, n, k)
+        taken.clear()
+        check(m, n, k, dtype, "repeated", batch=4001)
+        check(m, n, k, dtype, batch=9, bias="row", alpha=2)
+        assert len(taken) == 1                               # what is added or scaled goes elsewhere
+        taken.clear()
+    check(9, 2, 2, dtype, batch=8), check(2, 2, 2, dtype, batch=7), check(8, 8, 8, dtype, batch=8), check(2, 2, 0, dtype, batch=8)
+    assert not taken
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_a_vector_and_a_deep_narrow_matrix(dtype):
+    for n, k in itertools.product((2, 3, 8, 9, 15, 16, 17), (128, 131, 1030)):
+        check(1, n, k, dtype)
+        check(n, 1, k, dtype, "column", "row", bias="row", beta=2, activation="relu")
+        check(1, n, k, dtype, "strided", "strided", batch=3)
+        check(1, n, k, dtype, "row", "reversed", bias="column", alpha=3)
+
+
 def test_nothing_to_do():
     for m, n, batch in ((0, 3, 1), (3, 0, 1), (3, 3, 0)):
         prepared = plan_gemm(m, n, 4, "float32", (4, 1), (3, 1), (3, 1), batch=batch)
@@ -200,7 +235,7 @@ def test_operands_that_end_at_an_unmapped_page(dtype):
     protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     assert protect(end, page, 0) == 0
     try:
-        for m, n, k in ((5, 7, 9), (14, 32, 16), (15, 17, 17), (1, 9, 13), (9, 1, 13)):
+        for m, n, k in ((5, 7, 9), (14, 32, 16), (15, 17, 17), (1, 9, 13), (9, 1, 13), (1, 5, 200), (1, 9, 131)):
             for turned_a, turned_b, flush in itertools.product((0, 1), (0, 1), range(3)):
                 sizes = m * k, k * n, m * n
                 arrays = [np.zeros(size, dtype) for size in sizes]
@@ -223,17 +258,11 @@ def test_narrower_vectors(vector_bytes, monkeypatch):
         sweep(dtype, (1, 5, 6, 13), (3, 8, 15, 17), (0, 7, 17))
         check(300, 530, 800, dtype, "row", "column", bias="column", beta=2)
         check(300, 530, 800, dtype, "column", "row", bias="row", activation="relu")
+        check(1, 13, 300, dtype), check(1, 3, 131, dtype)
     for m, n, k in ((5, 7, 17), (13, 65, 9)):
         check(m, n, k, "int16", "row", "column", bias="column", beta=2)
         check(m, n, k, "int16", "column", "row")
     check(60, 90, 70, "float16", "strided", "column")
-
-
-@pytest.fixture
-def thread_count():
-    before = threads.get_num_threads()
-    yield threads.set_num_threads
-    threads.set_num_threads(before)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])

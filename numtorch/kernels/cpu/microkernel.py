@@ -329,6 +329,39 @@ def copy_row(typing_context, vectors, width, masked, source, present, out):
     return types.void(vectors, width, masked, source, types.int64, source), codegen
 
 
+SETS = 4                                                 # of sums, for rows in turn: a multiply-add's latency
+
+
+@intrinsic(prefer_literal=True)
+def sum_rows(typing_context, vectors, width, weights, rows, stride, depth, columns, sums):
+    size, lanes = vectors.literal_value, width.literal_value
+
+    def codegen(context, builder, signature, values):
+        _, _, weights, rows, stride, depth, columns, sums = values
+        v = _Vectors(builder, context.get_value_type(signature.args[7].dtype), lanes)
+        masks = [v.first(columns, j * lanes) for j in range(size)]
+        totals = [[cgutils.alloca_once_value(builder, v.zero) for _ in masks] for _ in range(SETS)]
+
+        def add(k, some):
+            row, weight = builder.gep(rows, [builder.mul(k, stride)]), v.splat(builder.load(builder.gep(weights, [k])))
+            for j, (mask, total) in enumerate(zip(masks, some)):
+                builder.store(v.fma(weight, v.load(builder.gep(row, [_index(j * lanes)]), mask), builder.load(total)), total)
+
+        whole = builder.and_(depth, _index(-SETS))
+        with cgutils.for_range_slice(builder, _index(0), whole, _index(SETS), I64) as (k, _):
+            for r, some in enumerate(totals):
+                add(builder.add(k, _index(r)), some)
+        with cgutils.for_range_slice(builder, whole, depth, _index(1), I64) as (k, _):
+            add(k, totals[0])
+        for j, mask in enumerate(masks):
+            a, b, c, d = (builder.load(some[j]) for some in totals)
+            v.store(v.add(v.add(a, b), v.add(c, d)), builder.gep(sums, [_index(j * lanes)]), mask)
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(vectors, width, weights, weights, integer, integer, integer, weights), codegen
+
+
 @intrinsic
 def ask_line(typing_context, where):
     def codegen(context, builder, signature, values):

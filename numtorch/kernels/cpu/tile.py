@@ -121,6 +121,15 @@ def _copy_row(vectors, width, masked, source, present, out):
         out[j] = source[j] if j < present else 0
 
 
+def _sum_rows(vectors, width, weights, rows, stride, depth, columns, sums):
+    """sums[j] = sum over k < depth of weights[k] * rows[k * stride + j], for columns <= vectors * width."""
+    for j in range(columns):
+        total = sums.dtype.type(0)
+        for k in range(depth):
+            total += weights[k] * rows[k * stride + j]
+        sums[j] = total
+
+
 def _ask_line(where):
     """Have the cache line of `where`, which need not exist, fetched into the second-level cache."""
 
@@ -132,5 +141,6 @@ def _micro(twin, name):
 
 multiply_tile = _micro(_multiply_tile, "multiply_tile")
 transpose_tile = _micro(_transpose_tile, "transpose_tile")
+sum_rows = _micro(_sum_rows, "sum_rows")
 copy_row = _micro(_copy_row, "copy_row")
 ask_line = _micro(_ask_line, "ask_line")
