@@ -135,7 +135,8 @@ def module_case(name, make, inputs, *, trained=False, pick=lambda result: result
     `pick` takes the tensor to differentiate out of what the module returns.
     """
     def setup(torch, *inputs):
-        module = fill(torch, make(torch).to(inputs[0].dtype))
+        kind = next((x.dtype for x in inputs if x.is_floating_point()), torch.float32)
+        module = fill(torch, make(torch).to(kind))
         if not trained:
             module.eval()
 
