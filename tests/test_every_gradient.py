@@ -13,6 +13,8 @@ import pytest
 import numtorch as torch
 import numtorch.nn.functional as F
 from numtorch.autograd import gradcheck, gradgradcheck, graph
+from numtorch.kernels.threads import Prepared
+from numtorch.ops import op
 from numtorch.ops.op import registry
 from numtorch.ops.pointwise import PointwiseOp
 
@@ -340,6 +342,36 @@ def test_first_and_second_derivatives(name):
     assert gradcheck(function, inputs, fast_mode=True)
     if twice:
         assert gradgradcheck(function, inputs, fast_mode=True)
+
+
+def _outcome(function, shapes):
+    """A row's results and first derivatives, as arrays."""
+    torch.manual_seed(0)
+    inputs = points(shapes)
+    result = function(*inputs)
+    outputs = [t for t in (result if isinstance(result, (tuple, list)) else (result,)) if t.requires_grad]
+    slopes = torch.autograd.grad(outputs, inputs, [torch.ones_like(o) for o in outputs], allow_unused=True)
+    return [t.detach().numpy() for t in (*outputs, *slopes) if t is not None]
+
+
+def _wipe(kept):
+    """Overwrite the descriptors among what a prepared call kept."""
+    for each in kept if isinstance(kept, (tuple, list)) else (kept,):
+        if isinstance(each, np.ndarray) and each.dtype == np.int64 and each.flags.writeable:
+            each.fill(-7)
+
+
+@pytest.mark.filterwarnings("ignore:.nn.functional.upsample")
+def test_plans_keep_what_they_run(monkeypatch):
+    """Where tables hold one plan, and a descriptor is wiped as soon as nothing keeps it, results are what they were."""
+    expected = {name: _outcome(*given[:2]) for name, given in ROWS.items()}
+    monkeypatch.setattr(op, "PLAN_LIMIT", 1)
+    monkeypatch.setattr(Prepared, "__del__", lambda self: _wipe(self._keep), raising=False)
+    op.forget_plans()
+    for name, (function, shapes, _) in ROWS.items():
+        for _ in range(2):
+            found = _outcome(function, shapes)
+            assert all(np.array_equal(f, e, equal_nan=True) for f, e in zip(found, expected[name], strict=True)), name
 
 
 # what the rows do not record: nodes of copies between devices, of writes in place, of a refusal, and of random masks and draws

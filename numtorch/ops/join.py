@@ -103,8 +103,8 @@ def _plan_join(layouts, out, pieces, view):
     for position, (layout, region) in enumerate(zip(layouts, regions)):
         if region is not None and plan.whole is None:
             target, offset = region
-            prepared = plan_copy(layout, target)
-            plan.parts.append((position, offset * out.dtype.itemsize, prepared.call, prepared.walk))
+            # kept as a whole: its descriptor is where `walk` points to, and the table of copies may let go of it
+            plan.parts.append((position, offset * out.dtype.itemsize, plan_copy(layout, target)))
     return plan
 
 
@@ -135,8 +135,8 @@ def _join(title, plan_for, vjp, tensors, dim, plan=None):
     address, whole = out.address, plan.whole
     if whole is not None:
         whole.call(table_of(tensors), address, whole.walk)
-    for position, offset, call, walk in plan.parts:
-        call(tensors[position].address, address + offset, walk)
+    for position, offset, copy in plan.parts:
+        copy.call(tensors[position].address, address + offset, copy.walk)
     for each in tensors:
         if each.node is not None:
             if recording(each) and plan.out.dtype.category >= 2:
