@@ -251,6 +251,27 @@ def test_distances_without_gradients():
     torch.set_num_threads(threads)
 
 
+@pytest.mark.parametrize("p", [0, 0.5, 1, 1.5, 2, 3, np.inf])
+def test_gradients_of_every_two(p):
+    """Of the kernel, and of the ops that stand for it where a second derivative is wanted; 0 where rows are equal."""
+    rng, threads = np.random.default_rng(3), torch.get_num_threads()
+    x = torch.tensor(rng.standard_normal((5, 3)), requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: torch.pdist(x, p), (x,))
+    if p not in (0, np.inf):
+        assert torch.autograd.gradgradcheck(lambda x: torch.pdist(x, p), (x,))
+    many = torch.tensor(rng.standard_normal((90, 17)).repeat(2, 0)[1:], requires_grad=True)
+    incoming = torch.tensor(rng.standard_normal(179 * 178 // 2))
+    for parts in (1, 2):
+        torch.set_num_threads(parts)
+        found, = torch.autograd.grad(torch.pdist(many, p), many, incoming)
+        by_ops, = torch.autograd.grad(torch.pdist(many, p), many, incoming, create_graph=True)
+        assert torch.allclose(found, by_ops) and (p == 0 or bool(found.any()))
+    torch.set_num_threads(threads)
+    twins = torch.ones(2, 3, requires_grad=True)
+    torch.pdist(twins, p).sum().backward()
+    assert not twins.grad.any()
+
+
 def test_chances_of_counts():
     """Both ways of drawing, against the distributions: chi-squared over all counts that are expected 20 times or more."""
     torch.manual_seed(7)

@@ -1,15 +1,16 @@
 """Distances: of two tensors, and of all pairs of points."""
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
 
-from ..autograd.graph import recording
+from ..autograd.graph import GraphNode, recording
 from ..devices import cpu
 from ..layout import Layout
 from ..tensor import Tensor, empty
 from .backends import kernels
 from .contract import matmul
 from .copy import contiguous
+from .creation import zeros_like
 from .join import cat
 from .op import layout_of, method, new_plan_table
 from .operators import where
@@ -89,9 +90,10 @@ def _plan(kind, first, second, p):
     (*batch, rows, features), others = first.shape, second.shape[-2]
     shape = (rows * (rows - 1) // 2,) if kind == "every_two" else (*batch, rows, others)
     layout, prepared = Layout.of(first.dtype, shape, None, first.device), None
-    columns = layout.numel * features >= _COLUMNS
+    columns = False
     if layout.numel:
         module = kernels(first.device, "distances")
+        columns = layout.numel * features >= _COLUMNS and not module.goes_along(features, p)
         if kind == "every_two":
             prepared = module.plan_every_two(first.dtype.kernel, rows, features, p, columns)
         else:
@@ -130,12 +132,47 @@ def pdist(input, p: float = 2.0) -> Tensor:
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     count, features = input.layout.shape
-    if not recording(input) and _has_kernel(input.layout):
-        return _run("every_two", input, input, float(p))
+    if _has_kernel(input.layout):
+        out = _run("every_two", input, input, float(p))
+        if recording(input):
+            out.node = GraphNode("pdist", (input.node,), (input,), _every_two_vjp, float(p))
+            out.node.save_results([out])
+        return out
     if count > 1 and count * count * features > _PAIRS:
         return cat([norm(input[i + 1:] - input[i], p, -1) for i in range(count - 1)])
     first, second = triu_indices(count, count, 1).unbind()
     return norm(input.index_select(0, first) - input.index_select(0, second), p, -1)
+
+
+def _every_two_vjp(node, grad):
+    (x,), (apart,), p = node.tensors(), node.result_tensors(), node.constants
+    if p == 0 or not x.layout.numel or not apart.layout.numel:
+        return (zeros_like(x),)
+    if recording(x, grad):
+        return (_slopes(x, grad, apart, p),)
+    x, grad = contiguous(x), contiguous(grad)
+    prepared = _plans.get(("slopes", x.layout, p)) or _plans.keep(
+        ("slopes", x.layout, p), kernels(cpu, "distances").plan_slopes_of_every_two(x.layout.dtype.kernel, *x.layout.shape, p))
+    out = empty(x.layout)
+    prepared.call(x.address, grad.address, apart.address, out.address, prepared.walk)
+    return (out,)
+
+
+def _slopes(x, grad, apart, p):
+    """The gradient as ops, which have gradients in turn."""
+    first, second = triu_indices(len(x), len(x), 1).unbind()
+    differences = x.index_select(0, first) - x.index_select(0, second)
+    same, apart = (apart == 0).unsqueeze(1), apart.unsqueeze(1)
+    share = where(same, 0.0, grad.unsqueeze(1) / where(same, 1.0, apart) ** (0.0 if p in (1, inf) else p - 1))
+    if p == inf:
+        slope = where(abs(differences) == apart, differences.sign(), 0.0)
+    elif p == 2:
+        slope = differences
+    else:
+        size = where(differences == 0, 1.0, abs(differences))
+        slope = differences.sign() * size ** (p - 1)
+    found = share * slope
+    return zeros_like(x).index_add(0, first, found).index_add(0, second, -found)
 
 
 @method
