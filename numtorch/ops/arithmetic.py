@@ -395,8 +395,8 @@ def _(x):
 
 @sgn.overload("complex")
 def _(x):
-    size = hypot(x.real, x.imag)
-    return where(size == 0, x, x / size)
+    size = absolute_(x)
+    return where(size == 0, x, complex(x.real / size, x.imag / size))        # x / size would divide by a complex number
 
 
 @sgn.derivative

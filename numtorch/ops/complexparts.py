@@ -3,11 +3,13 @@ from __future__ import annotations
 
 from ..autograd.graph import GraphNode, note_view, recording
 from ..autograd.modes import modes
-from ..layout import Layout, broadcast_shapes
+from ..kernels.binding import ScalarBody
+from ..kernels.vectormath.complex import of_parts
+from ..layout import Layout, broadcast_shapes, broadcast_strides
 from ..tensor import Tensor, empty, view_of, wrap
 from .arithmetic import where
 from .assign import copy_
-from .copy import plan_copy
+from .backends import kernels
 from .elementary import PI, atan2
 from .op import as_operand, layout_of, method, new_plan_table, register, registry
 from .pointwise import pointwise
@@ -161,7 +163,7 @@ _joinings = new_plan_table()
 
 
 def _plan_joining(real, imag):
-    """The layout of complex numbers of two parts, the copies of each into it, and how far the second is behind the first."""
+    """The layout of complex numbers of two parts, and the kernel that writes them."""
     for part in (real, imag):
         if part.dtype.name not in ("float32", "float64"):
             raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype.title} and "
@@ -171,8 +173,13 @@ def _plan_joining(real, imag):
                            f"argument")
     shape = broadcast_shapes(real.shape, imag.shape)
     layout = Layout.of(real.dtype.to_complex(), shape, None, real.device)
-    parts = Layout.of(real.dtype, shape, tuple([2 * s for s in layout.strides]), real.device)
-    return _joinings.keep((real, imag), (layout, [plan_copy(part, parts) for part in (real, imag)], real.dtype.itemsize))
+    prepared = None
+    if layout.numel:
+        kind = real.dtype
+        prepared = kernels(layout.device, "pointwise").plan_pointwise(
+            ScalarBody(of_parts, kind.compute), (kind.kernel,) * 2, (layout.dtype.kernel,), shape,
+            [*[broadcast_strides(part, shape) for part in (real, imag)], layout.strides], compute=(kind.compute,) * 2)
+    return _joinings.keep((real, imag), (layout, prepared))
 
 
 def complex(real, imag, *, out=None) -> Tensor:
@@ -192,11 +199,10 @@ def complex(real, imag, *, out=None) -> Tensor:
     """
     layouts = layout_of("complex", real, "real"), layout_of("complex", imag, "imag", 2)
     plan = _joinings.get(layouts) or _plan_joining(*layouts)
-    layout, copies, itemsize = plan
+    layout, prepared = plan
     made = empty(layout)
-    if layout.numel:
-        copies[0].call(real.address, made.address, copies[0].walk)
-        copies[1].call(imag.address, made.address + itemsize, copies[1].walk)
+    if prepared is not None:
+        prepared.call(real.address, imag.address, made.address, prepared.walk)
     if recording(real, imag):
         made.node = GraphNode("complex", (real.node, imag.node), (), _complex_vjp, (real.layout.shape, imag.layout.shape))
     return into(out, made)

@@ -62,6 +62,8 @@ def _tensordot(a, b, dims):
     if sizes != [b.layout.shape[d] for d in second]:
         raise RuntimeError(f"contracted dimensions need to match, but first has sizes {sizes} in dims {first} and second has "
                            f"{[b.layout.shape[d] for d in second]} in dims {second} (tensordot)")
+    if not kept_a and not kept_b and first:
+        return dot(reshape(permute(a, first), (-1,)), reshape(permute(b, second), (-1,)))
     if a.layout.ndim == b.layout.ndim == 2 and len(first) == 1:
         return mm(a if first[0] else transpose(a, 0, 1), transpose(b, 0, 1) if second[0] else b)
     inner = math.prod(sizes)

@@ -205,7 +205,7 @@ def plan(problem):
     """The prepared call for a problem of one row or column, or of which `are_dots` holds."""
     if problem.n < problem.m:
         problem.transpose()
-    dot = problem.b[0] == 1 and (problem.b[1] != 1 or problem.m > 1)
+    dot = problem.b[0] == 1 and (problem.b[1] != 1 or problem.m > 1 or problem.n == 1)
     parts = split(problem, problem.m, 16, _SERIAL_ELEMENTS)
     block = problem.n if dot else min(problem.n, _COLUMN_BLOCK)
     spaces = space(max(problem.m, problem.n) if problem.bias else 0, problem.m * problem.k, problem.m * block)

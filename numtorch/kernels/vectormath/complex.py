@@ -14,6 +14,10 @@ LOG_10 = constant(2.302585092994046)
 LOG_2 = constant(0.6931471805599453)
 
 
+def of_parts(real, imag):
+    return complex(real, imag)
+
+
 def _hypotenuse(x, y):
     """sqrt(x**2 + y**2) by the larger times sqrt(1 + ratio**2), which cannot overflow early; infinite where either is."""
     a, b = fabs(x), fabs(y)
