@@ -156,3 +156,13 @@ def test_casts(source):
             np.testing.assert_array_equal(found.numpy(), wanted)
     assert torch.tensor([1 + 2 ** -8, 1 + 3 * 2 ** -8]).bfloat16().float().tolist() == [1.0, 1 + 2 ** -6]
     assert torch.tensor([float("nan")]).bfloat16().isnan().item() and torch.tensor([3e38]).bfloat16().float().item() > 2.9e38
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_copies_keep_every_bit(dtype):
+    """Of signalling NaNs too, in each way elements may lie."""
+    words = torch.arange(-1 << 15, 1 << 15, dtype=torch.int16)
+    every = words.view(getattr(torch, dtype))
+    for see in (lambda x: x, lambda x: x[::2], lambda x: x[::5], lambda x: x.view(256, 256).t(), lambda x: x.view(-1, 4)[:, :3]):
+        assert torch.equal(see(every).clone(memory_format=torch.contiguous_format).view(torch.int16), see(words).contiguous())
+        assert torch.equal(torch.zeros(see(every).shape, dtype=every.dtype).copy_(see(every)).view(torch.int16), see(words))

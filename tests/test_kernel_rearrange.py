@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from numtorch.kernels import threads
-from numtorch.kernels.cpu import rearrange
+from numtorch.kernels.cpu import move, rearrange
 
 PAGE = mmap.PAGESIZE
 fenced_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mprotect through the C library")
@@ -92,3 +92,35 @@ def test_join(dtype, widths, thread_count):
             plan = rearrange.plan_join(expected.itemsize, pieces)
             plan.call(table.ctypes.data, out.address, plan.walk)
             np.testing.assert_array_equal(out.array, expected, f"{rows} {steps} {number}")
+
+
+def reach(shape, strides):
+    return sum((extent - 1) * step for extent, step in zip(shape, strides)) + 1
+
+
+def strided(array, shape, strides):
+    return np.lib.stride_tricks.as_strided(array, shape, [step * array.itemsize for step in strides])
+
+
+@fenced_only
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64"])
+def test_every_nth(dtype, thread_count):
+    """Of rows short and long, one after another or apart in either, from the first element of a memory to its last."""
+    size = np.dtype(dtype).itemsize
+    cases = itertools.product((2, 3, 4), [(4,), (9,), (64,), (65,), (200,), (300_001,), (5, 7), (3, 150), (2, 3, 33), (2000, 257)],
+                              (0, 1, 5))
+    for turn, (step, shape, apart) in enumerate(cases):
+        *lead, n = shape
+        pitch, out_pitch = n * step + apart, n + (apart if apart == 5 else 0)
+        strides = [pitch, step] if lead else [step]
+        out_strides = [out_pitch, 1] if lead else [1]
+        if len(lead) == 2:                               # whose rows change places
+            strides, out_strides = [pitch * lead[1], pitch, step], [out_pitch, lead[0] * out_pitch, 1]
+        x = Fenced(some(dtype, reach(shape, strides)), turn % 2 == 0)
+        expected = strided(x.array, shape, strides)
+        for number in (1, 2, 3):
+            thread_count(number)
+            out = Fenced(np.zeros(reach(shape, out_strides), dtype), number == 1)
+            plan = move.plan_move(size, shape, tuple(strides), tuple(out_strides))
+            plan.call(x.address, out.address, plan.walk)
+            np.testing.assert_array_equal(strided(out.array, shape, out_strides), expected, f"{step} {shape} {apart} {number}")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ..autograd.graph import GraphNode, recording
 from ..autograd.modes import modes
+from ..devices import cpu
 from ..dtypes import dtype as dtype_class
 from ..kernels.binding import ScalarBody
 from ..layout import Layout, broadcast_strides, contiguous_format, formatted, lies_in
@@ -24,12 +25,19 @@ def plan_copy(source: Layout, target: Layout):
     key = (source, target)
     found = _copies.get(key)
     if found is None and target.numel:
-        narrowing = source.dtype.is_complex and not target.dtype.is_complex
-        compute = source.dtype.compute if narrowing else target.dtype.compute
-        found = _copies.keep(key, kernels(target.device, "pointwise").plan_pointwise(
-            ScalarBody(_identity, compute), (source.dtype.kernel,), (target.dtype.kernel,), target.shape,
-            [broadcast_strides(source, target.shape), target.strides], compute=(compute,), real_part=narrowing))
+        found = _copies.keep(key, _plan_copy(source, target))
     return found
+
+
+def _plan_copy(source, target):
+    strides, kind, device = broadcast_strides(source, target.shape), target.dtype, target.device
+    if source.dtype is kind and device is cpu and kind.itemsize <= 8:
+        return kernels(device, "move").plan_move(kind.itemsize, target.shape, strides, target.strides)
+    narrowing = source.dtype.is_complex and not kind.is_complex
+    compute = source.dtype.compute if narrowing else kind.compute
+    return kernels(device, "pointwise").plan_pointwise(
+        ScalarBody(_identity, compute), (source.dtype.kernel,), (kind.kernel,), target.shape, [strides, target.strides],
+        compute=(compute,), real_part=narrowing)
 
 
 def copy_elements(source: Tensor, target: Tensor) -> None:
