@@ -3,6 +3,7 @@ import ctypes
 import itertools
 import mmap
 import sys
+from math import prod
 
 import numpy as np
 import pytest
@@ -61,10 +62,8 @@ def test_flip(dtype, thread_count):
         for (number, dims), source in zip(itertools.product((1, 2, 3), chosen), itertools.cycle(x)):
             thread_count(number)
             expected = np.flip(source.array, dims)
-            plan = rearrange.plan_flip(expected.itemsize, shape, tuple(s // expected.itemsize for s in expected.strides))
-            if plan is None:
-                assert len(shape) - 1 not in dims  # long rows, left to a copy by strides
-                continue
+            strides, dense = ([step // x.itemsize for step in x.strides] for x in (expected, source.array))
+            plan = move.plan_move(expected.itemsize, shape, strides, dense)
             out = Fenced(np.zeros_like(expected, order="C"), number == 1)
             plan.call(expected.ctypes.data, out.address, plan.walk)
             np.testing.assert_array_equal(out.array, expected, f"{shape} {dims} {number}")
@@ -98,6 +97,10 @@ def reach(shape, strides):
     return sum((extent - 1) * step for extent, step in zip(shape, strides)) + 1
 
 
+def dense(shape):
+    return [prod(shape[d + 1:]) for d in range(len(shape))]
+
+
 def strided(array, shape, strides):
     return np.lib.stride_tricks.as_strided(array, shape, [step * array.itemsize for step in strides])
 
@@ -124,3 +127,26 @@ def test_every_nth(dtype, thread_count):
             plan = move.plan_move(size, shape, tuple(strides), tuple(out_strides))
             plan.call(x.address, out.address, plan.walk)
             np.testing.assert_array_equal(strided(out.array, shape, out_strides), expected, f"{step} {shape} {apart} {number}")
+
+
+@fenced_only
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
+def test_moves(dtype, thread_count):
+    """Dims in any order, turned round, and with gaps in x or in `out`, whose memory ends where the first and last element are."""
+    size, turns = np.dtype(dtype).itemsize, itertools.count()
+    for shape in [(3, 2), (50, 4), (9, 8), (40, 3), (6, 4, 3), (2, 300, 3), (3, 5, 70), (4, 7, 2, 5), (2, 2000, 20), (3, 4100)]:
+        for order in itertools.islice(itertools.permutations(range(len(shape))), 0, None, 1 if len(shape) < 4 else 5):
+            turn = next(turns)
+            x_gap, out_gap = (0, 0, 1, 8)[turn % 4], (0, 3, 0)[turn % 3]
+            x_strides, out_strides = (dense((*shape[:-1], shape[-1] + gap)) for gap in (x_gap, out_gap))
+            x = Fenced(some(dtype, reach(shape, x_strides)), turn % 2 == 0)
+            view = strided(x.array, shape, x_strides)
+            expected = view[tuple(slice(None, None, -1 if turn >> d & 1 else 1) for d in range(len(shape)))].transpose(order)
+            out_shape = [shape[d] for d in order]
+            out_strides = dense(out_shape) if out_gap == 0 else [out_strides[d] for d in order]
+            for number in (1, 2):
+                thread_count(number)
+                out = Fenced(np.zeros(reach(out_shape, out_strides), dtype), number == 1)
+                plan = move.plan_move(size, tuple(out_shape), [step // size for step in expected.strides], out_strides)
+                plan.call(expected.ctypes.data, out.address, plan.walk)
+                np.testing.assert_array_equal(strided(out.array, out_shape, out_strides), expected, f"{shape} {order} {turn}")

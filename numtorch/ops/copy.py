@@ -31,7 +31,7 @@ def plan_copy(source: Layout, target: Layout):
 
 def _plan_copy(source, target):
     strides, kind, device = broadcast_strides(source, target.shape), target.dtype, target.device
-    if source.dtype is kind and device is cpu and kind.itemsize <= 8:
+    if source.dtype is kind and device is cpu:
         return kernels(device, "move").plan_move(kind.itemsize, target.shape, strides, target.strides)
     narrowing = source.dtype.is_complex and not kind.is_complex
     compute = source.dtype.compute if narrowing else kind.compute

@@ -218,12 +218,7 @@ def _plan_flip(layout, dims):
         source, more = algebra.slice_dim(source, d, None, None, -1)
         offset += more
     key = ("flip", layout, dims) if all(type(d) in (int, tuple) for d in dims) else None
-    move = _plan(key, "flip", layout, layout.dense(), [((source, offset), (layout.dense(), 0))], _flip_vjp, wrapped)
-    if source.numel and layout.device.type == "cpu":
-        prepared = kernels(layout.device, "rearrange").plan_flip(layout.dtype.itemsize, source.shape, source.strides)
-        if prepared is not None:
-            move.parts = [(offset * layout.dtype.itemsize, 0, prepared)]
-    return move
+    return _plan(key, "flip", layout, layout.dense(), [((source, offset), (layout.dense(), 0))], _flip_vjp, wrapped)
 
 
 def _flip_vjp(node, grad):

@@ -1,37 +1,15 @@
-"""Copies that join tensors, turn round or cut off rows, and positions that repeat. Elements are words of their size; 16 bytes
-are two. How rows are moved is in rowmove.py."""
+"""Copies that join tensors or cut off rows, and positions that repeat. Elements are words of their size; 16 bytes are two. How rows
+are moved is in rowmove.py."""
 from __future__ import annotations
-
-from math import prod
 
 from numpy import int64
 
 from ..intrinsics import as_pointer, offset
-from ..threads import get_num_threads
-from ..walk import LEAST_BYTES, merge
+from ..walk import LEAST_BYTES
 from .elements import WORDS, prepare_parts, shares, typed
-from .rowmove import QUARTER, VECTOR_LANES, lanes, move_row, move_rows, move_vector, move_words
+from .rowmove import QUARTER, VECTOR_LANES, lanes, move_row, move_vector, move_words
 
 GRAIN = 10_000                   # two threads take 0.8 of the time at twice as many
-
-
-def turn_rows(x, out, walk):
-    """Rows of `out`, one after another, are rows of x, back to front or as they are.
-
-    walk: first row, stop, words of a row, the step to the next in `out`, whether back to front, where the first begins in x, dims
-    of rows, then for each (innermost first) its extent and its stride in x."""
-    n, pitch, backward, dims, extent, step = walk[2], walk[3], walk[4] != 0, walk[6], walk[7], walk[8]
-    row = walk[0]
-    while row < walk[1]:
-        rest = row // extent
-        within = row - rest * extent
-        count = min(walk[1] - row, extent - within)
-        at = walk[5] + within * step
-        for d in range(1, dims):
-            at += rest % walk[7 + 2 * d] * walk[8 + 2 * d]
-            rest = rest // walk[7 + 2 * d]
-        move_rows(offset(x, at), step, offset(out, row * pitch), pitch, count, n, backward)
-        row += count
 
 
 PIECE = 7
@@ -85,7 +63,8 @@ def join_rows(table, out, walk):
             for row in range(in_turns, piece[5]):
                 move_row(offset(a, row * step), offset(b, row * pitch), n)
         else:
-            move_words(offset(a, in_turns * step), step, offset(b, in_turns * pitch), pitch, piece[5] - in_turns, n, False)
+            for row in range(in_turns, piece[5]):
+                move_words(offset(a, row * step), offset(b, row * pitch), n)
 
 
 def triangle(x, out, walk):
@@ -170,43 +149,6 @@ def _copying(function, size):
 def _moving(function, size, first):
     """A kernel that moves rows by vectors."""
     return typed(function, WORDS[min(size, 8)], (first, "element*", "int64*"), QUARTER=lanes(size) // 4, FOUR=lanes(size) * 4)
-
-
-def plan_flip(size: int, shape: tuple, strides: tuple):
-    """A copy of a view in which dims are turned round. Addresses: the view's first element, out of `shape`, dense.
-
-    Args:
-        strides: of the view; negative where it is turned round.
-
-    Returns:
-        None where x has no rows of neighbours, or long ones one after another, which a copy by strides takes as well.
-    """
-    dense = [prod(shape[d + 1:]) for d in range(len(shape))]
-    extents, steps = merge(shape, [strides, dense])
-    words = 2 if size == 16 else 1
-    rows_of = [(n, step * words) for n, (step, _) in zip(extents, steps)]
-    n, step = rows_of.pop() if rows_of else (1, words)
-    backward = step == -1
-    if backward or step == words:
-        n *= words
-    elif words == 2:
-        rows_of, n = [*rows_of, (n, step)], 2            # each element is a row
-    else:
-        return None
-    if not backward and n >= 4 * lanes(size) and len(rows_of) < 2:
-        return None
-    start = 1 - n if backward else 0
-    rows, work = prod(extent for extent, _ in rows_of), prod(shape) * words
-    outer = [number for dim in reversed(rows_of or [(1, 0)]) for number in dim]
-    kernel = _moving(turn_rows, size, "element*")
-    if rows < 4 * get_num_threads() and n >= 1024:       # few long rows are cut
-        parts = shares(n, work, GRAIN, 64)
-        walks = [(0, rows, stop - first, n, int(backward), start + (n - stop if backward else first), len(outer) // 2, *outer)
-                 for first, stop in parts]
-        return prepare_parts(kernel, walks, [(0, first * min(size, 8)) for first, _ in parts], work)
-    parts = shares(rows, work, GRAIN)
-    walks = [(first, stop, n, n, int(backward), start, len(outer) // 2, *outer) for first, stop in parts]
-    return prepare_parts(kernel, walks, [(0, 0)] * len(parts), work)
 
 
 def plan_join(size: int, pieces):

@@ -10,6 +10,7 @@ from ..intrinsics import Intrinsic, offset
 
 VECTOR_LANES = 16                                        # words of a vector; bound by `typed`
 QUARTER, FOUR = 4, 64                                    # words of a short vector, and of four; bound by the planner
+WIDTH, BACKWARD = 16, False                              # words of the vector that moves short rows, and how rows are; likewise
 
 
 def lanes(size):
@@ -28,16 +29,10 @@ _move_vector.__name__ = "move_vector"
 move_vector = Intrinsic(_move_vector, module="numtorch.kernels.cpu.rowvector")
 
 
-def move_words(a, a_step, b, b_step, rows, n, backward):
-    """Rows moved word by word."""
-    for r in range(rows):
-        source, target = offset(a, r * a_step), offset(b, r * b_step)
-        if backward:
-            for i in range(n):
-                target[i] = source[n - 1 - i]
-        else:
-            for i in range(n):
-                target[i] = source[i]
+def move_words(a, b, n):
+    """A row moved word by word."""
+    for i in range(n):
+        b[i] = a[n - 1 - i if BACKWARD else i]
 
 
 def move_row(a, b, n):
@@ -66,44 +61,33 @@ def reverse_row(a, b, n):
         move_vector(a, offset(b, n - VECTOR_LANES), VECTOR_LANES, True)
 
 
-def rows_beyond(step, n, width):
-    """How many rows, from the end of memory that a vector reaches beyond a row on, have no `width` words there."""
-    return (width - n + abs(step) - 1) // max(abs(step), 1)
-
-
-def move_rows(a, a_step, b, b_step, rows, n, backward):
-    """b[r, i] = a[r, i], or a[r, n - 1 - i], for rows of n words. Those shorter than a vector are dense in b."""
-    if n >= VECTOR_LANES:
-        for r in range(rows):
-            if backward:
-                reverse_row(offset(a, r * a_step), offset(b, r * b_step), n)
-            else:
-                move_row(offset(a, r * a_step), offset(b, r * b_step), n)
-        return
-    width = QUARTER if n <= QUARTER else VECTOR_LANES
-    reach = rows_beyond(a_step, n, width)
-    first, stop = 0, rows - rows_beyond(n, n, width)
-    if (a_step < 0) != backward:                         # the vectors of the first rows reach out of a
-        first = reach
-    else:
-        stop = min(stop, rows - reach)
-    if a_step == 0 or stop <= first:
-        move_words(a, a_step, b, n, rows, n, backward)
-        return
-    move_words(a, a_step, b, n, first, n, backward)
-    a_first, b_first = offset(a, first * a_step), offset(b, first * n)
-    if backward:
-        a_first = offset(a_first, n - width)
-        if width == QUARTER:
-            for r in range(stop - first):
-                move_vector(offset(a_first, r * a_step), offset(b_first, r * n), QUARTER, True)
+def move_long_rows(x, at, x_step, out, to, out_step, rows, n, low, high, end):
+    """out[to + r * out_step + i] = x[at + r * x_step + i], or of BACKWARD rows x[.. + n - 1 - i], for rows of at least a vector."""
+    for r in range(rows):
+        if BACKWARD:
+            reverse_row(offset(x, at + r * x_step), offset(out, to + r * out_step), n)
         else:
-            for r in range(stop - first):
-                move_vector(offset(a_first, r * a_step), offset(b_first, r * n), VECTOR_LANES, True)
-    elif width == QUARTER:
-        for r in range(stop - first):
-            move_vector(offset(a_first, r * a_step), offset(b_first, r * n), QUARTER, False)
-    else:
-        for r in range(stop - first):
-            move_vector(offset(a_first, r * a_step), offset(b_first, r * n), VECTOR_LANES, False)
-    move_words(offset(a, stop * a_step), a_step, offset(b, stop * n), n, rows - stop, n, backward)
+            move_row(offset(x, at + r * x_step), offset(out, to + r * out_step), n)
+
+
+def vectors_stay(first, x_step, to, rows, n, low, high, end):
+    """Whether vectors of rows, of which the first begins at `first`, stay in x[low:high] and out[:end]."""
+    last = first + (rows - 1) * x_step
+    return min(first, last) >= low and max(first, last) + WIDTH <= high and to + (rows - 1) * n + WIDTH <= end
+
+
+def move_short_rows(x, at, x_step, out, to, out_step, rows, n, low, high, end):
+    """The same for rows of up to WIDTH words, dense in `out`: by vectors, unless they would leave x[low:high] or out[:end]."""
+    first = at + (n - WIDTH if BACKWARD else 0)
+    edge = 0                                             # rows at both ends that are moved by words
+    if not vectors_stay(first, x_step, to, rows, n, low, high, end):
+        edge = min(max(WIDTH // max(abs(x_step), 1), WIDTH // n) + 1, rows)
+        if not vectors_stay(first + edge * x_step, x_step, to + edge * n, rows - 2 * edge, n, low, high, end):
+            edge = rows
+    for r in range(edge):
+        move_words(offset(x, at + r * x_step), offset(out, to + r * n), n)
+    a, b = offset(x, first + edge * x_step), offset(out, to + edge * n)
+    for r in range(rows - 2 * edge):
+        move_vector(offset(a, r * x_step), offset(b, r * n), WIDTH, BACKWARD)
+    for r in range(max(edge, rows - edge), rows):
+        move_words(offset(x, at + r * x_step), offset(out, to + r * n), n)
