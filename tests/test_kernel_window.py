@@ -1,6 +1,9 @@
 """Pooling kernels against a window-by-window NumPy reference in float64, and against PyTorch where it is installed."""
+import itertools
+
 import numpy as np
 import pytest
+from fenced import Fenced, fenced_only
 
 from numtorch.kernels.cpu import maxregion, window
 
@@ -124,6 +127,28 @@ def test_maximum(dtype, case):
     plan = window.plan_max_pool_grad(dtype, N * C, H * W, out.shape[2] * out.shape[3])
     plan.call(grad.address, indices.address, grad_x.address, plan.walk)
     np.testing.assert_allclose(grad_x.numpy(), expected, rtol=4 * TOLERANCE[dtype], atol=8 * TOLERANCE[dtype])
+
+
+@fenced_only
+@pytest.mark.parametrize("far", [False, True])
+def test_maxima_look_at_nothing_else(far, monkeypatch):
+    """Vectors that reach beyond short rows stay in the memory of x; and places that need 64 bits."""
+    if far:
+        monkeypatch.setattr(window, "_farthest_place", lambda *_: 1 << 31)
+    shapes = [(2, 3, 14, 14), (1, 5, 7, 7), (3, 40, 1, 3), (1, 1, 2, 50), (1, 2, 3, 300), (4, 9, 5, 1)]
+    for shape, kernel, stride in itertools.product(shapes, [(1, 2), (2, 1), (3, 3)], (1, 2, 3)):
+        padding = kernel[0] // 2, kernel[1] // 2
+        case = shape, kernel, (stride, stride), padding, (1, 1), False
+        for at_end in (False, True):
+            x = Fenced(samples(shape), at_end)
+            out, indices = Fenced(np.zeros(output_shape(*case)), at_end), Fenced(np.zeros(output_shape(*case), np.int64), at_end)
+            plan = window.plan_max_pool2d("float64", *shape, *case[1:])
+            plan.call(x.address, out.address, indices.address, plan.walk)
+            assert indices.array.min() >= 0
+            planes, places_of = (each.array.reshape(*shape[:2], -1) for each in (x, indices))
+            np.testing.assert_array_equal(np.take_along_axis(planes, places_of, 2), out.array.reshape(*shape[:2], -1))
+            for row, column, ys, xs in windows(case):
+                np.testing.assert_array_equal(out.array[:, :, row, column], x.array[:, :, ys][..., xs].max((2, 3)))
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case[4] == (1, 1)])
