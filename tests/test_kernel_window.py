@@ -136,8 +136,10 @@ def test_maxima_look_at_nothing_else(far, monkeypatch):
     if far:
         monkeypatch.setattr(window, "_farthest_place", lambda *_: 1 << 31)
     shapes = [(2, 3, 14, 14), (1, 5, 7, 7), (3, 40, 1, 3), (1, 1, 2, 50), (1, 2, 3, 300), (4, 9, 5, 1)]
-    for shape, kernel, stride in itertools.product(shapes, [(1, 2), (2, 1), (3, 3)], (1, 2, 3)):
-        padding = kernel[0] // 2, kernel[1] // 2
+    for shape, kernel, stride, padded in itertools.product(shapes, [(1, 2), (2, 1), (3, 3), (1, 3)], (1, 2, 3), (0, 1)):
+        padding = kernel[0] // 2 * padded, kernel[1] // 2 * padded
+        if min(side + 2 * pad - extent for side, pad, extent in zip(shape[2:], padding, kernel)) < 0:
+            continue
         case = shape, kernel, (stride, stride), padding, (1, 1), False
         for at_end in (False, True):
             x = Fenced(samples(shape), at_end)
@@ -145,6 +147,10 @@ def test_maxima_look_at_nothing_else(far, monkeypatch):
             plan = window.plan_max_pool2d("float64", *shape, *case[1:])
             plan.call(x.address, out.address, indices.address, plan.walk)
             assert indices.array.min() >= 0
+            alone = Fenced(np.zeros(output_shape(*case)), at_end)
+            plan = window.plan_max_pool2d_values("float64", *shape, *case[1:])
+            plan.call(x.address, alone.address, plan.walk)
+            np.testing.assert_array_equal(alone.array, out.array)
             planes, places_of = (each.array.reshape(*shape[:2], -1) for each in (x, indices))
             np.testing.assert_array_equal(np.take_along_axis(planes, places_of, 2), out.array.reshape(*shape[:2], -1))
             for row, column, ys, xs in windows(case):

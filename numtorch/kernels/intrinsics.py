@@ -194,13 +194,6 @@ def transpose_block(source, stride, target, step):
 
 
 @intrinsic
-def every_other(source, target, count):
-    """target[i] = source[2 * i] for `count` (a literal) elements; 2 * count are read."""
-    for i in range(count):
-        target[i] = source[2 * i]
-
-
-@intrinsic
 def local_like(pointer, count):
     """`count` (a literal) uninitialised elements of the pointee's type on the stack of this call."""
     return _Local(np.empty(count, pointer.dtype))

@@ -154,21 +154,6 @@ def transpose_block(typing_context, source, stride, target, step):
 
 
 @intrinsic(prefer_literal=True)
-def every_other(typing_context, source, target, count):
-    n = count.literal_value
-
-    def codegen(context, builder, signature, values):
-        element = context.get_data_type(source.dtype)
-        vector, size = ir.VectorType(element, 2 * n), context.get_abi_sizeof(element)
-        both = builder.load(builder.bitcast(values[0], vector.as_pointer()), align=size)
-        even = ir.Constant(ir.VectorType(I32, n), list(range(0, 2 * n, 2)))
-        target = builder.bitcast(values[1], ir.VectorType(element, n).as_pointer())
-        builder.store(builder.shuffle_vector(both, both, even), target, align=size)
-        return context.get_dummy_value()
-    return types.void(source, target, count), codegen
-
-
-@intrinsic(prefer_literal=True)
 def local_like(typing_context, pointer, count):
     n = count.literal_value
 

@@ -20,7 +20,6 @@ from .. import threads
 from ..compiler import compile_kernel
 from ..intrinsics import (
     bfloat16_to_float,
-    every_other,
     float_to_bfloat16,
     float_to_half,
     fmax,
@@ -29,6 +28,7 @@ from ..intrinsics import (
     offset,
     select,
 )
+from .move import take_every
 
 T = float32                                              # the compute type, bound by the planner
 
@@ -44,7 +44,7 @@ def plus(x, y):
 
 load = store = keep
 combine, START, MEAN = plus, float32(0), True            # what windows are reduced by, bound by the planner
-one_row = keep                                           # how a single row is seen as numbers, likewise
+IN_PLACE, one_row = False, keep                          # whether rows may be read as numbers where they lie, likewise
 
 LAYOUTS = {                                              # dtype: bytes, and how kernels compute, load and store
     "float32": (4, dict(T=np.float32, load=keep, store=keep)),
@@ -52,7 +52,7 @@ LAYOUTS = {                                              # dtype: bytes, and how
     "float16": (2, dict(T=np.float32, load=half_to_float, store=float_to_half)),
     "bfloat16": (2, dict(T=np.float32, load=bfloat16_to_float, store=float_to_bfloat16)),
 }
-BLOCK, SPAN = 128, 512                                   # outputs of a row, and inputs, that are summed at once, on the stack
+BLOCK, SPAN = 512, 1024                                  # outputs of a row, and inputs, that are summed at once, on the stack
 LANES = 16                                               # elements in the longest vector
 READ, WRITTEN = SPAN + 4 * LANES, BLOCK + LANES          # and those that vectors reach
 I, BEYOND = int32, int32((1 << 31) - 1)                  # what places in windows are counted in, and one after all others; likewise
@@ -189,8 +189,13 @@ def max_pool(x, out, indices, walk):
                     values, where = offset(best, tap_w * dilation_w), offset(at, tap_w * dilation_w)
                     if stride_w == 2:
                         for i in range(0, count, LANES):
-                            every_other(offset(values, 2 * i), offset(apart, i), LANES)
-                            every_other(offset(where, 2 * i), offset(apart_at, i), LANES)
+                            take_every(offset(values, 2 * i), offset(apart, i), LANES, 2, False)
+                            take_every(offset(where, 2 * i), offset(apart_at, i), LANES, 2, False)
+                        values, where = apart, apart_at
+                    elif stride_w == 3:
+                        for i in range(0, count, LANES):
+                            take_every(offset(values, 3 * i), offset(apart, i), LANES, 3, False)
+                            take_every(offset(where, 3 * i), offset(apart_at, i), LANES, 3, False)
                         values, where = apart, apart_at
                     elif stride_w > 1:
                         for i in range(count):
@@ -220,27 +225,26 @@ def max_pool_grad(grad_out, indices, grad_x, walk):
 
 
 # ---------------------------------------------------------------- maxima and means without places
-def widened(row, x, count):
-    for i in range(count):
-        row[i] = load(x[i])
-    return row
-
-
-def as_it_lies(row, x, count):
-    return x
-
-
 def _combine_rows(row, image, step, rows, count):
-    """Where rows of an image, combined, are: in `row`, or in the image where it is one."""
+    """Of rows that are `step` apart, each column combined."""
     if rows == 1:
-        return one_row(row, image, count)
-    below = offset(image, step)
-    for i in range(count):
-        row[i] = combine(load(image[i]), load(below[i]))
+        for i in range(count):
+            row[i] = load(image[i])
+    else:
+        below = offset(image, step)
+        for i in range(count):
+            row[i] = combine(load(image[i]), load(below[i]))
     for r in range(2, rows):
         below = offset(image, r * step)
         for i in range(count):
             row[i] = combine(row[i], load(below[i]))
+
+
+def as_it_lies(row, x):
+    return x
+
+
+def copied_only(row, x):
     return row
 
 
@@ -249,20 +253,18 @@ def _combine_taps(total, row, count):
         total[i] = combine(total[i], row[i])
 
 
-def _tap(row, stride, count, apart):
-    """Where what a tap sees of a row stands side by side: in the row, or in `apart`. Of every other element LLVM makes gathers:
-    maxima of two over 16x8x1000 took 44 us, and take 21."""
-    if stride == 1:
-        return row
-    if stride == 2 and count > 16:                       # nothing is read beyond the last
-        for i in range(0, count - 16, 16):
-            every_other(offset(row, 2 * i), offset(apart, i), 16)
-        every_other(offset(row, 2 * (count - 17)), offset(apart, count - 17), 16)
-        apart[count - 1] = row[2 * (count - 1)]
-    else:
-        for i in range(count):
-            apart[i] = row[i * stride]
-    return apart
+def _combine_two(total, row, other, count):
+    for i in range(count):
+        total[i] = combine(row[i], other[i])
+
+
+def _write_reduced(out, total, count, rows_covered, begin, kernel, stride, padding, size, include_padding, override):
+    for i in range(count):
+        value = total[i]
+        if MEAN:
+            covered = rows_covered * span_covered(begin + i, kernel, stride, padding, size, include_padding)
+            value /= T(select(override != 0, override, covered))
+        out[i] = store(value)
 
 
 def span_covered(at, kernel, stride, padding, size, include_padding):
@@ -276,7 +278,8 @@ def span_covered(at, kernel, stride, padding, size, include_padding):
 
 def reduce_windows(x, out, walk):
     """Windows of a row of the result at once: rows of the input are combined first, over whole vectors, and of what they leave the
-    columns. `combine` is the maximum or the sum; with MEAN the result is divided.
+    columns. `combine` is the maximum or the sum; with MEAN the result is divided. Short rows are taken as in `max_pool`; padding is
+    START.
 
     A block of the result is as long as what it looks at fits in `row`; of a window wider than that, a piece is looked at at a time.
     """
@@ -284,40 +287,79 @@ def reduce_windows(x, out, walk):
     kernel_h, kernel_w, stride_h, stride_w = walk[5], walk[6], walk[7], walk[8]
     pad_h, pad_w, dilation_h, dilation_w = walk[9], walk[10], walk[11], walk[12]
     include_padding, override = walk[13], walk[14]
-    total, apart, row = local_array(T, BLOCK), local_array(T, BLOCK), local_array(T, SPAN)
+    total, apart, row = local_array(T, WRITTEN), local_array(T, BLOCK), local_array(T, READ)
     taps = min(kernel_w, (SPAN - 1) // dilation_w + 1)
     longest = min(int64(BLOCK), (SPAN - 1 - (taps - 1) * dilation_w) // stride_w + 1)
-    for line in range(planes * rows):
-        plane, image_row = line // rows, line % rows
-        image = offset(x, plane * height * width)
-        top = image_row * stride_h - pad_h
-        first_h, end_h = first_inside(top, dilation_h), end_inside(top, dilation_h, height, kernel_h)
+    pitch = ((min(columns, longest) - 1) * stride_w + (taps - 1) * dilation_w + stride_w) // stride_w         # of rows, in windows
+    together, step = int64(1), dilation_h * width
+    in_place = IN_PLACE and kernel_h == 1 and pad_h == 0 and pad_w == 0 and kernel_w == taps and stride_h == 1
+    if columns <= longest:
+        if in_place and width % stride_w == 0:
+            pitch = width // stride_w
+        together = max(min(SPAN // (pitch * stride_w), (BLOCK - columns) // pitch + 1), together)
+    in_place = in_place and (together == 1 or pitch * stride_w == width)
+    for group in range(0, planes * rows, together):
+        lines = min(planes * rows - group, together)
         for begin in range(0, columns, longest):
             block = min(columns - begin, longest)
-            for i in range(block):
-                total[i] = START
+            count = (lines - 1) * pitch + block
+            two_first = stride_w == 1 and taps > 1
+            if not two_first:
+                for i in range(whole_vectors(count)):
+                    total[i] = START
             for tap in range(0, kernel_w, taps):
                 some = min(taps, kernel_w - tap)
                 left = begin * stride_w + tap * dilation_w - pad_w
-                low = max(left, int64(0))
-                span = min(left + (block - 1) * stride_w + (some - 1) * dilation_w + 1, width) - low
-                if first_h >= end_h or span <= 0:
-                    continue
-                seen = _combine_rows(row, offset(image, (top + first_h * dilation_h) * width + low), dilation_h * width,
-                                     end_h - first_h, span)
-                for tap_w in range(some):
-                    shift = left + tap_w * dilation_w
-                    first = first_inside(shift, stride_w)
-                    count = end_inside(shift, stride_w, width, block) - first
-                    source = offset(seen, first * stride_w + shift - low)
-                    _combine_taps(offset(total, first), _tap(source, stride_w, count, apart), count)
-            if MEAN:
-                rows_covered = span_covered(image_row, kernel_h, stride_h, pad_h, height, include_padding)
-                for i in range(block):
-                    covered = rows_covered * span_covered(begin + i, kernel_w, stride_w, pad_w, width, include_padding)
-                    total[i] /= T(select(override != 0, override, covered))
-            for i in range(block):
-                out[line * columns + begin + i] = store(total[i])
+                wide = (block - 1) * stride_w + (some - 1) * dilation_w + 1
+                before = min(max(-left, int64(0)), wide)
+                span = max(min(left + wide, width) - (left + before), int64(0))
+                first = group * width + left
+                reach = whole_vectors(count) * stride_w + (some - 1) * dilation_w
+                as_they_lie = in_place and first + reach <= planes * height * width
+                for line in range(0 if as_they_lie else lines):
+                    plane, image_row = (group + line) // rows, (group + line) % rows
+                    image, end = offset(x, plane * height * width), (planes - plane) * height * width
+                    top = image_row * stride_h - pad_h
+                    first_h, end_h = first_inside(top, dilation_h), end_inside(top, dilation_h, height, kernel_h)
+                    seen = span if first_h < end_h else int64(0)
+                    start = (top + first_h * dilation_h) * width + left + before
+                    strip = offset(row, line * pitch * stride_w)
+                    if start + (end_h - first_h - 1) * step + whole_vectors(seen) <= end:
+                        _combine_rows(offset(strip, before), offset(image, start), step, end_h - first_h, whole_vectors(seen))
+                    else:
+                        _combine_rows(offset(strip, before), offset(image, start), step, end_h - first_h, seen)
+                    for i in range(before):
+                        strip[i] = START
+                    for i in range(before + seen, wide):
+                        strip[i] = START
+                source = one_row(row, offset(x, first)) if as_they_lie else row
+                if two_first and tap == 0:
+                    _combine_two(total, source, offset(source, dilation_w), whole_vectors(count))
+                for tap_w in range(2 if two_first and tap == 0 else 0, some):
+                    values = offset(source, tap_w * dilation_w)
+                    if stride_w == 2:
+                        for i in range(0, count, LANES):
+                            take_every(offset(values, 2 * i), offset(apart, i), LANES, 2, False)
+                        values = apart
+                    elif stride_w == 3:
+                        for i in range(0, count, LANES):
+                            take_every(offset(values, 3 * i), offset(apart, i), LANES, 3, False)
+                        values = apart
+                    elif stride_w > 1:
+                        for i in range(count):
+                            apart[i] = values[i * stride_w]
+                        values = apart
+                    _combine_taps(total, values, whole_vectors(count))
+            for line in range(lines):
+                done = (group + line) * columns + begin
+                covered = span_covered((group + line) % rows, kernel_h, stride_h, pad_h, height, include_padding)
+                target, values = offset(out, done), offset(total, line * pitch)
+                if done + whole_vectors(block) <= planes * rows * columns:
+                    _write_reduced(target, values, whole_vectors(block), covered, begin, kernel_w, stride_w, pad_w, width,
+                                   include_padding, override)
+                else:
+                    _write_reduced(target, values, block, covered, begin, kernel_w, stride_w, pad_w, width,
+                                   include_padding, override)
 
 
 def _spread(row, share, stride, count):
@@ -378,9 +420,9 @@ def _kernel(function, dtype, pointers, kind):
     if kind == "far places":
         names.update(I=int64, BEYOND=int64((1 << 63) - 1))
     if kind in ("mean", "maximum"):
-        names.update(combine=plus if kind == "mean" else fmax, START=names["T"](0 if kind == "mean" else -inf),
-                     MEAN=kind == "mean", one_row=widened if dtype.endswith("float16") else as_it_lies)
-    interleave = 1 if function is max_pool else 0        # there is one vector of a short row
+        names.update(combine=plus if kind == "mean" else fmax, START=names["T"](0 if kind == "mean" else -inf), MEAN=kind == "mean",
+                     IN_PLACE=not dtype.endswith("float16"), one_row=copied_only if dtype.endswith("float16") else as_it_lies)
+    interleave = int(function in (max_pool, reduce_windows))         # there is one vector of a short row
     return compile_kernel(function, (*pointers, "int64*"), names, interleave=interleave)
 
 
@@ -424,14 +466,10 @@ def plan_max_pool2d(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1),
 def plan_max_pool2d_values(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1), ceil_mode=False) -> threads.Prepared:
     """Maximum of each window. Run with (x, out); otherwise as `plan_max_pool2d`."""
     rows, columns = _output_sizes((H, W), kernel, stride, padding, dilation, ceil_mode)
-    size, pointer, planes = LAYOUTS[dtype][0], dtype + "*", N * C
-    if H == 1 == kernel[0] and not any(padding) and columns * stride[1] == W and dilation[1] * (kernel[1] - 1) < stride[1]:
-        # rows whose windows end where they do are as good as one: 6400 of 64 take 267 µs one by one, and 147 so
-        together = next(n for n in range(max(1, min(planes, 4096 // W)), 0, -1) if planes % n == 0)
-        planes, W, columns = planes // together, W * together, columns * together
-    return plan_planes(reduce_windows, dtype, (pointer, pointer), planes,
+    size, pointer = LAYOUTS[dtype][0], dtype + "*"
+    return plan_planes(reduce_windows, dtype, (pointer, pointer), N * C,
                  (H, W, rows, columns, *kernel, *stride, *padding, *dilation, 0, 0), (H * W * size, rows * columns * size),
-                 planes * rows * columns * kernel[0] * kernel[1] // 4, "maximum")
+                 N * C * rows * columns * kernel[0] * kernel[1] // 4, "maximum")
 
 
 def plan_max_pool_grad(dtype, planes, inputs, outputs) -> threads.Prepared:
