@@ -1,8 +1,10 @@
 """Indexing kernels against NumPy, between guard strips, with negative and bad indices."""
 import ctypes
+import itertools
 
 import numpy as np
 import pytest
+from fenced import Fenced, fenced_only
 
 from numtorch.kernels import threads
 from numtorch.kernels.cpu import gather
@@ -232,3 +234,19 @@ def test_threads_share_the_coordinates_of_a_mask(rng, shape, share, thread_count
         given, places = Guarded(mask), Guarded(np.zeros_like(expected))
         plan.call(given.address, places.address, plan.walk)
         assert (places.check() == expected).all()
+
+
+@fenced_only
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float64", "complex128"])
+def test_rows_of_every_length(dtype):
+    """Vectors that move a short row stay in it: the rows are the ends of their memories."""
+    size = np.dtype(dtype).itemsize
+    for width, at_end in itertools.product([*range(1, 40), 63, 64, 65, 127, 128, 129, 513, 600], (False, True)):
+        x = Fenced((np.arange(6 * width) % 251).astype(dtype).reshape(2, 3, width), at_end)
+        index, status = np.array([2, 0, 1, 2]), np.zeros(1, np.int64)
+        for lead in (1, 2):                              # one list of rows, and two
+            out = Fenced(np.zeros((lead, 4, width), dtype), at_end)
+            plan = gather.plan_index_select(size, 1, (lead, 3, width), steps(x.array), 4, 1, steps(out.array))
+            plan.call(x.address, index.ctypes.data, 0, out.address, status.ctypes.data, plan.walk)
+            assert status[0] == 0
+            np.testing.assert_array_equal(out.array, x.array[:lead, index])

@@ -19,6 +19,7 @@ from numpy import float32, int64
 from ..intrinsics import local_array, offset
 from .elements import WORDS, itemsize, prepare_parts, same, shares, typed
 from .indexwalk import BLOCK, HEADER, block_starts, merged, other_starts, plan_walk
+from .rowmove import lanes, move_alone
 
 T = float32
 load = store = same
@@ -220,7 +221,7 @@ def take_columns(x, index, out, walk):
 
 def take_rows(x, index, out, status, walk):
     """Whole rows by one list of indices, each looked at where it is used. By blocks of starts, 1024 rows of 512 bytes in the cache
-    take 9.8 us, and so 8.9."""
+    take 9.8 us, and so 8.9; 20000 of 40 bytes, by vectors that overlap, 44 instead of 70."""
     run, x_step, out_step = walk[4], walk[HEADER + 1], walk[HEADER + 2]
     entry = offset(walk, HEADER + 3)
     size, least, step, stride = entry[0], entry[1], entry[2], entry[3]
@@ -230,9 +231,7 @@ def take_rows(x, index, out, status, walk):
             status[0] = i + 1
             return
         a = offset(x, i * x_step + (value + ((value >> 63) & size)) * step)
-        b = offset(out, i * out_step)
-        for j in range(run):
-            b[j] = a[j]
+        move_alone(a, offset(out, i * out_step), run)
 
 
 def put_columns(x, index, values, walk):
@@ -308,10 +307,7 @@ def take(x, index, more, out, status, walk):
                 out[places[i]] = x[starts[i]]
         elif x_stride == 1 and out_stride == 1:
             for i in range(count):
-                a = offset(x, starts[i])
-                b = offset(out, places[i])
-                for j in range(run):
-                    b[j] = a[j]
+                move_alone(offset(x, starts[i]), offset(out, places[i]), run)
         else:
             for i in range(count):
                 a = offset(x, starts[i])
@@ -361,8 +357,10 @@ def _kernel(function, element, index_dtype, **names):
 
 
 def _copying(function, size, index_dtype):
-    span = take_block if function is take else put_block
-    return _kernel(function, WORDS[min(size, 8)], index_dtype, on_block=span), (2 if size == 16 else 1)
+    names = dict(on_block=put_block)
+    if function is take:
+        names = dict(on_block=take_block, QUARTER=lanes(size) // 4, HALF=lanes(size) // 2, FOUR=lanes(size) * 4)
+    return _kernel(function, WORDS[min(size, 8)], index_dtype, **names), (2 if size == 16 else 1)
 
 
 def _reducing(dtype, reduce, index_dtype):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..intrinsics import Intrinsic, offset
 
 VECTOR_LANES = 16                                        # words of a vector; bound by `typed`
-QUARTER, FOUR = 4, 64                                    # words of a short vector, and of four; bound by the planner
+QUARTER, HALF, FOUR = 4, 8, 64                           # words of short vectors, and of four; bound by the planner
 WIDTH, BACKWARD = 16, False                              # words of the vector that moves short rows, and how rows are; likewise
 
 
@@ -46,6 +46,24 @@ def move_row(a, b, n):
         done += VECTOR_LANES
     if done < n:
         move_vector(offset(a, n - VECTOR_LANES), offset(b, n - VECTOR_LANES), VECTOR_LANES, False)
+
+
+def move_alone(a, b, n):
+    """A row of which no neighbour is read or written: a short one by two vectors that may overlap; a long one is a memcpy."""
+    if n > 8 * VECTOR_LANES:
+        for i in range(n):
+            b[i] = a[i]
+    elif n >= VECTOR_LANES:
+        move_row(a, b, n)
+    elif n >= HALF:
+        move_vector(a, b, HALF, False)
+        move_vector(offset(a, n - HALF), offset(b, n - HALF), HALF, False)
+    elif n >= QUARTER:
+        move_vector(a, b, QUARTER, False)
+        move_vector(offset(a, n - QUARTER), offset(b, n - QUARTER), QUARTER, False)
+    else:
+        for i in range(n):
+            b[i] = a[i]
 
 
 def reverse_row(a, b, n):
