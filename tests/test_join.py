@@ -248,6 +248,14 @@ def test_large_joins_of_every_size_of_element(dtype):
         assert (join.cat([tensor(p) for p in parts], dim).numpy() == np.concatenate(parts, dim)).all()
 
 
+@pytest.mark.parametrize("dtype", ["complex128", "float32", "float16", "uint8"])
+def test_rolls_by_rows(dtype):
+    for shape in ((8, 64), (300, 70), (9, 700), (20, 3, 33), (2, 5, 40, 7), (2000, 129)):
+        a = (100 * large(*shape) % 100).astype(dtype)
+        for dim, shift in itertools.product(range(len(shape)), (1, -1, 3, 17, shape[-1] - 1)):
+            np.testing.assert_array_equal(tensor(a).roll(shift, dim).numpy(), np.roll(a, shift, dim), f"{shape} {dim} {shift}")
+
+
 def test_large_join_of_single_columns():
     """Pieces whose rows are one element wide, and steps that are not."""
     a = large(30_000, 3)

@@ -348,7 +348,12 @@ def _roll(x, shift, dim):
         if step:
             parts = [(algebra.narrow(source, axis, a, n), algebra.narrow(target, axis, b, n))
                      for a, b, n in ((0, step, size - step), (size - step, 0, step))]
-        move = _plan(key, "roll", x.layout, x.layout.dense(), parts, _roll_vjp, (shift, dim))
+        rows, itemsize = prod(source.shape[:axis]), source.dtype.itemsize
+        by_rows = step and rows >= 8 and source.numel * itemsize >= 64 * rows and source.contiguous and source.device.type == "cpu"
+        move = _plan(key, "roll", x.layout, x.layout.dense(), [] if by_rows else parts, _roll_vjp, (shift, dim))
+        if by_rows:
+            n = source.numel // rows
+            move.parts = [(0, 0, kernels(source.device, "rearrange").plan_roll(itemsize, rows, n, step * (n // size)))]
     return _moved(x, move)
 
 
