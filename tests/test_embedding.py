@@ -83,6 +83,10 @@ def test_one_hot():
     np.testing.assert_array_equal(F.one_hot(KEY, 6).numpy(), np.eye(6, dtype=np.int64)[KEY.numpy()])
     assert F.one_hot(KEY).shape == (2, 3, 5) and F.one_hot(torch.tensor(2)).tolist() == [0, 0, 1]
     assert F.one_hot(torch.zeros(0, dtype=torch.int64), 3).shape == (0, 3)
+    many = np.arange(1001) * 7 % 300                     # in several threads
+    np.testing.assert_array_equal(F.one_hot(torch.from_numpy(many), 300).numpy(), np.eye(300, dtype=np.int64)[many])
+    with pytest.raises(RuntimeError, match="smaller than num_classes"):
+        F.one_hot(torch.from_numpy(many), 299)
 
 
 ERRORS = [

@@ -350,8 +350,7 @@ def one_hot(tensor, num_classes: int = -1) -> Tensor:
         plan = _one_hot_plans.keep(key, (layout, prepared))
     layout, prepared = plan
     out, classes = empty(layout), contiguous(tensor)
-    wrong = run_marking(prepared, classes, out) if prepared is not None else 0
-    if wrong:
-        negative = reshape(classes, -1)[wrong - 1].item() < 0
+    if prepared is not None and run_marking(prepared, classes, out):
+        negative = reduce.amin(classes).item() < 0
         raise RuntimeError(f"Class values must be {'non-negative' if negative else 'smaller than num_classes'}.")
     return out

@@ -106,7 +106,7 @@ def run_counting(prepared, x) -> int:
 
 
 def run_marking(prepared, x, out) -> int:
-    """Run a kernel that looks at what it is given, and return the number of the first element that is no good, from 1 on, or 0."""
+    """Run a kernel that looks at what it is given, and return what it says of an element that is no good, or 0."""
     words, status = _desk.words
     prepared.call(x.address, out.address, status, prepared.walk)
     found, words[0] = words[0], 0

@@ -119,14 +119,14 @@ def triangle_places(out, walk):
 
 
 def one_hot(classes, out, status, walk):
-    """A row of zeros for each class, with a 1 at its place. status: the number of the first class, from 1 on, that has none.
+    """A row of zeros for each class, with a 1 at its place. status: 1 where a class has none, at which this part stops.
 
     walk: classes, how many there are to choose from."""
     width = walk[1]
     for row in range(walk[0]):
         place = int64(classes[row])
         if place < 0 or place >= width:
-            status[0] = row + 1
+            status[0] = 1
             return
         b = offset(out, row * width)
         for i in range(width):
@@ -230,7 +230,9 @@ def plan_triangle_places(rows: int, columns: int, diagonal: int, upper: bool, co
 
 def plan_one_hot(n: int, classes: int):
     """Addresses: n classes int64, out int64 (n, classes), status."""
-    return prepare_parts(typed(one_hot, "int64", ("int64*",) * 4), [(n, classes)], None, n * classes)
+    parts = shares(n, n * classes * 8, LEAST_BYTES)
+    return prepare_parts(typed(one_hot, "int64", ("int64*",) * 4), [(stop - start, classes) for start, stop in parts],
+                         [(start * 8, start * classes * 8, 0) for start, _ in parts], n * classes)
 
 
 def plan_total(dtype: str, n: int):
