@@ -19,7 +19,7 @@ from numpy import float32, int64
 from ..intrinsics import local_array, offset
 from .elements import WORDS, itemsize, prepare_parts, same, shares, typed
 from .indexwalk import BLOCK, HEADER, block_starts, merged, other_starts, plan_walk
-from .rowmove import lanes, move_alone
+from .rowmove import move_alone, vectors
 
 T = float32
 load = store = same
@@ -359,7 +359,7 @@ def _kernel(function, element, index_dtype, **names):
 def _copying(function, size, index_dtype):
     names = dict(on_block=put_block)
     if function is take:
-        names = dict(on_block=take_block, QUARTER=lanes(size) // 4, HALF=lanes(size) // 2, FOUR=lanes(size) * 4)
+        names = dict(on_block=take_block, **vectors(size))
     return _kernel(function, WORDS[min(size, 8)], index_dtype, **names), (2 if size == 16 else 1)
 
 

@@ -7,7 +7,7 @@ from numpy import int64
 from ..intrinsics import as_pointer, offset
 from ..walk import LEAST_BYTES
 from .elements import WORDS, prepare_parts, shares, typed
-from .rowmove import QUARTER, VECTOR_LANES, lanes, move_alone, move_row, move_vector, move_words
+from .rowmove import QUARTER, VECTOR_LANES, lanes, move_alone, move_row, move_vector, move_words, vectors
 
 GRAIN = 10_000                   # two threads take 0.8 of the time at twice as many
 
@@ -205,9 +205,8 @@ def _rows_in_turns(pieces, width):
 
 def plan_roll(size: int, rows: int, n: int, shift: int):
     """Addresses: x, out, both (rows, n) and dense; the last `shift` elements of each row come first."""
-    words, width = 2 if size == 16 else 1, lanes(size)
-    kernel = typed(roll_rows, WORDS[min(size, 8)], ("element*", "element*", "int64*"), QUARTER=width // 4, HALF=width // 2,
-                   FOUR=width * 4)
+    words = 2 if size == 16 else 1
+    kernel = typed(roll_rows, WORDS[min(size, 8)], ("element*", "element*", "int64*"), **vectors(size))
     parts = shares(rows, rows * n * size * 2, LEAST_BYTES)
     walks = [(start, stop, n * words, shift * words) for start, stop in parts]
     return prepare_parts(kernel, walks, [(0, 0)] * len(parts), rows * n)

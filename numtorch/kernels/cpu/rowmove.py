@@ -9,13 +9,19 @@ from __future__ import annotations
 from ..intrinsics import Intrinsic, offset
 
 VECTOR_LANES = 16                                        # words of a vector; bound by `typed`
-QUARTER, HALF, FOUR = 4, 8, 64                           # words of short vectors, and of four; bound by the planner
+EIGHTH, QUARTER, HALF, FOUR = 2, 4, 8, 64                # words of short vectors, and of four; bound by the planner
 WIDTH, BACKWARD = 16, False                              # words of the vector that moves short rows, and how rows are; likewise
 
 
 def lanes(size):
     """Words of a vector, of which elements of `size` bytes are made."""
     return 64 // min(size, 8)
+
+
+def vectors(size):
+    """The names that `move_alone` is bound to."""
+    n = lanes(size)
+    return dict(EIGHTH=n // 8, QUARTER=n // 4, HALF=n // 2, FOUR=n * 4)
 
 
 def _move_vector(source, target, count, backward):
@@ -61,6 +67,9 @@ def move_alone(a, b, n):
     elif n >= QUARTER:
         move_vector(a, b, QUARTER, False)
         move_vector(offset(a, n - QUARTER), offset(b, n - QUARTER), QUARTER, False)
+    elif n >= EIGHTH:
+        move_vector(a, b, EIGHTH, False)
+        move_vector(offset(a, n - EIGHTH), offset(b, n - EIGHTH), EIGHTH, False)
     else:
         for i in range(n):
             b[i] = a[i]
