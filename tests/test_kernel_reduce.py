@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from test_kernel_rearrange import Fenced, fenced_only
 
 from numtorch.kernels import threads
 from numtorch.kernels.cpu.argreduce import plan_argreduce, plan_extreme_with_index
@@ -39,13 +40,15 @@ CASES = [
     ("sum", "float64", "float64", {}),
     ("sum", "float16", "float16", {}), ("mean", "bfloat16", "bfloat16", {}), ("sum_squares", "float64", "float64", {}),
     ("var", "float64", "float64", {}), ("sum", "complex64", "complex64", {}), ("prod", "complex64", "complex64", {}),
-    ("norm", "complex64", "float32", {"exponent": 2.0}), ("sum", "int32", "float32", {}),
+    ("norm", "complex64", "float32", {"exponent": 2.0}), ("sum", "int32", "float32", {}), ("max", "float64", "float64", {}),
+    ("prod", "int64", "int64", {}), ("max", "uint8", "uint8", {}), ("min", "int16", "int16", {}), ("sum", "uint8", "int64", {}),
 ]
 SHAPES = [((), [()]), ((1,), [(0,)]), ((7,), [(0,), ()]), ((4999,), [(0,)]),
           ((3, 5, 7), [(0,), (1,), (2,), (0, 2), (0, 1, 2)]), ((2, 3, 2, 5, 2), [(1, 3), (0, 2, 4)]),
           ((601, 3), [(0,), (1,)]), ((13, 521), [(0,), (1,)]), ((2, 2051), [(1,)]),
           ((5, 6, 50), [(0, 2)]), ((260, 2, 19), [(0, 2)]), ((3, 200), [(1,)]), ((4, 530), [(0,)]),
-          ((0, 3), [(1,)]), ((3, 0), [(1,)]), ((70, 5, 3), [(1,), (2,), (0,)])]
+          ((0, 3), [(1,)]), ((3, 0), [(1,)]), ((70, 5, 3), [(1,), (2,), (0,)]),
+          ((1, 600), [(0,)]), ((600, 11), [(1,)]), ((27, 37), [(1,)]), ((9, 64), [(1,)])]
 LAYOUTS = {
     "contiguous": lambda x: x,
     "transposed": lambda x: np.ascontiguousarray(x.T).T,
@@ -147,6 +150,22 @@ def test_nan_and_infinity(shape, axis):
         with np.errstate(all="ignore"):
             expected = REFERENCE[kind](x.astype(float), axis=axis, keepdims=True)
         np.testing.assert_allclose(reduce(kind, x, "float32", (axis,), "float32"), expected, 1e-4, 1e-4, err_msg=kind)
+
+
+def test_the_norm_of_one_element_is_its_magnitude():
+    x = np.array([[1e30, -2e-30, -np.inf]], np.float32)
+    for exponent in (1.0, 2.0, 3.0, -math.inf):
+        np.testing.assert_array_equal(reduce("norm", x, "float32", (0,), "float32", exponent=exponent), np.abs(x))
+    assert np.isnan(reduce("norm", x * np.float32(np.nan), "float32", (0,), "float32", exponent=2.0)).all()
+
+
+@fenced_only
+@pytest.mark.parametrize("at_end", [False, True])
+def test_vectors_of_rows_stay_in_their_memory(at_end):
+    for shape, dtype in itertools.product([(30, 3), (9, 15), (70, 7), (8, 37), (9, 512)], ("float32", "float64", "uint8")):
+        x = Fenced(words(sample("max", dtype, shape), dtype), at_end)
+        found = reduce("max", x.array, dtype, (1,), dtype)
+        np.testing.assert_array_equal(found, numbers(x.array, dtype).max(1, keepdims=True), err_msg=f"{shape} {dtype}")
 
 
 def test_sum_of_ten_million():

@@ -218,6 +218,9 @@ class _Kernels:
     def __init__(self, dtype, out_dtype):
         self.dtype, self.out_dtype, self.made = dtype, out_dtype, {}
 
+    def abreast(self, stage):
+        return False
+
     def __call__(self, stage, columns_form):
         key = stage, columns_form
         if key not in self.made:

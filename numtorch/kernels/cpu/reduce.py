@@ -33,13 +33,14 @@ from ..intrinsics import (
 )
 from ..threads import Prepared
 from ..vectormath import pow
-from .elements import compute_type, from_order, itemsize, order_of, padded, same, whole
+from .elements import VECTOR_LANES, compute_type, from_order, itemsize, order_of, padded, same, whole
 from .moments import moments_kernels
 from .reducewalk import HEADER, nest, plan_stages, position
+from .rowfold import ROWS, fold_rows
 
 T = float32
 W = OUT = float64
-IDENTITY = 0
+IDENTITY = COMBINE = LIFT = 0
 load = store = same
 BLOCK = 2048                     # elements that are accumulated in T before they are carried to W
 SHORT_ROW = 512                  # the longest row that is taken in whole vectors only
@@ -162,6 +163,8 @@ _WIDE = {"float32": "float64", "int32": "int64", "complex64": "complex128"}
 _SMALL_INTEGERS = ("bool", "uint8", "int8", "int16", "uint16")
 _LOADS = {"float16": half_to_float, "bfloat16": bfloat16_to_float, "bool": nonzero}
 _STORES = {"float16": float_to_half, "bfloat16": float_to_bfloat16, "bool": nonzero}
+_VECTOR_FORMS = {form: i for forms in ((add, multiply, larger, smaller), (unchanged, magnitude, squared))
+                 for i, form in enumerate(forms)}        # as rowfold.COMBINES and LIFTS number them
 _TESTS = ("any", "all", "count_nonzero")
 
 
@@ -232,6 +235,25 @@ def extreme_short(x, n, exponent):
 short_row, winner_of = reduce_short, max
 
 
+def reduce_each(x, step, n, rows, results, exponent):
+    for r in range(rows):
+        results[r] = short_row(offset(x, r * step), n, exponent)
+
+
+def reduce_abreast(x, step, n, rows, results, exponent):
+    """The same eight rows at a time: 32768 rows of 100 in 0.75 of the time, in the cache in half."""
+    alone = (VECTOR_LANES - min(n, VECTOR_LANES) + step - 1) // max(step, 1)     # their last vectors begin before the first row
+    if step < 1 or rows - alone < ROWS:
+        alone = rows
+    reduce_each(x, step, n, alone, results, exponent)
+    for r in range(alone, rows, ROWS):
+        first = min(r, rows - ROWS)
+        fold_rows(offset(x, first * step), step, n, offset(results, first), VECTOR_LANES, COMBINE, LIFT, T(IDENTITY))
+
+
+short_rows = reduce_abreast
+
+
 def add_rows(block, x, rows, step, width, x_step, exponent):
     """Accumulate rows, four at a time: the accumulators are loaded and stored a quarter as often."""
     fours = rows // 4 * 4
@@ -282,9 +304,12 @@ def reduce_rows(x, out, walk):
         first = position(k, walk, HEADER, kept_dims, 3, 2)
         target = position(k, walk, HEADER, kept_dims, 3, 1)
         if step == 1 and reduced == 1 and n <= SHORT_ROW:
-            for j in range(columns):
-                result = W(short_row(offset(x, first + j * x_step), n, exponent))
-                out[target + j * out_step] = store(OUT(finish(result, exponent, count)))
+            for c in range(0, columns, 512):
+                rows = min(columns - c, 512)
+                short_rows(offset(x, first + c * x_step), x_step, n, rows, block, exponent)
+                y = offset(out, target + c * out_step)
+                for j in range(rows):
+                    y[j * out_step] = store(OUT(finish(W(block[j]), exponent, count)))
             continue
         if step == 1 and reduced_dims == 1 and reduced >= 4 and n <= SHORT_ROW:
             row_step = walk[HEADER + 3 * kept_dims + 1]
@@ -314,12 +339,18 @@ def reduce_columns(x, out, walk):
     block = local_array(T, 512)
     wide = local_array(W, 512)
     direct = fold == 1 and n * reduced <= CARRY_ROWS         # nothing to be carried
+    single = n * reduced == 1
     for k in range(kept):
         first = position(k, walk, HEADER, kept_dims, 3, 2)
         target = position(k, walk, HEADER, kept_dims, 3, 1)
         for c in range(0, columns, 512):
             width = min(columns - c, 512)
             lanes = width * fold
+            if single:                                   # one pass: (1, 1000000) of bools in half of the time
+                a, y = offset(x, first + c * x_step), offset(out, target + c * out_step)
+                for j in range(width):
+                    y[j * out_step] = store(OUT(finish(W(value(a[j * x_step], exponent)), exponent, count)))
+                continue
             for j in range(lanes):
                 block[j] = T(IDENTITY)
             if direct:
@@ -407,11 +438,19 @@ class _Kernels:
                      lift=_scalar_body(unchanged if last else meaning.lift, compute),
                      combine=_FLOATING.get(meaning.combine, meaning.combine) if floating else meaning.combine,
                      short_row=extreme_short if compute == "float32" and meaning.combine in _FLOATING else reduce_short,
+                     short_rows=reduce_abreast if self.abreast(stage) else reduce_each,
+                     COMBINE=_VECTOR_FORMS.get(meaning.combine, 0), LIFT=_VECTOR_FORMS.get(meaning.lift, 0),
                      winner_of=min if meaning.combine is smaller else max,
                      finish=_scalar_body(total if stage == "first" else meaning.finish, self.wide),
                      store=_scalar_body(_STORES.get(out_dtype, same), self.wide))
         signature = ((self.wide if last else self.dtype) + "*", out_dtype + "*", "int64*")
         return names, compute, signature
+
+    def abreast(self, stage):
+        """Whether short rows are reduced by vectors as they are stored."""
+        stored, compute = (self.wide, self.wide) if stage == "last" else (self.dtype, self.compute)
+        alike = stored == compute if "float" in stored else "int" in stored and "int" in compute
+        return alike and self.load is same and self.reduction.combine in _VECTOR_FORMS and self.reduction.lift in _VECTOR_FORMS
 
     def _compile(self, stage, columns_form):
         names, compute, signature = self.meaning(stage)
@@ -464,6 +503,8 @@ def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tu
     if out_dtype == "bool":
         kind = {"sum": "any", "max": "any", "prod": "all", "min": "all"}.get(kind, kind)
     count = float(math.prod(shape[a] for a in axes))
+    if count == 1 and kind in ("norm", "norm1", "norm2", "norm-inf"):
+        kind = "norminf"                                 # the magnitude of a single element
     walk = nest(shape, strides, axes, out_strides)
     if kind == "var":
         return plan_stages(walk, 2.0, itemsize(dtype), itemsize(out_dtype), moments_kernels(dtype, out_dtype),

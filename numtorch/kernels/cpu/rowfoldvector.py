@@ -1,0 +1,139 @@
+"""The vector IR of `rowfold.py`. Imported only when a kernel must be compiled."""
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from .rowfold import COMBINES, LIFTS, ROWS
+
+AHEAD = 8192                     # bytes: the processor sees no stream in rows in turns. 32768 rows of 100 take 150 us, without 205
+
+I32, I64 = ir.IntType(32), ir.IntType(64)
+
+
+class _Fold:
+    """Emits the reduction of ROWS rows of `source` elements, in `result`: Numba's types."""
+
+    def __init__(self, context, builder, source, result, lanes, combine, lift):
+        self.b, self.lanes, self.how, self.lift = builder, lanes, COMBINES[combine], LIFTS[lift]
+        self.integer, self.signed = isinstance(result, types.Integer), getattr(source, "signed", True)
+        self.source, self.result = context.get_data_type(source), context.get_data_type(result)
+        self.source_size, self.size = source.bitwidth // 8, result.bitwidth // 8
+
+    def call(self, name, *vectors):
+        kind = vectors[0].type
+        function = ir.FunctionType(kind, [kind] * len(vectors))
+        name = f"llvm.{name}.v{kind.count}f{8 * self.size}"
+        return self.b.call(cgutils.get_or_insert_function(self.b.module, function, name), vectors, fastmath=("nsz",))
+
+    def beats(self, x, y):
+        compare = self.b.icmp_signed if self.signed else self.b.icmp_unsigned
+        return compare(">" if self.how == "larger" else "<", x, y)
+
+    def combine(self, x, y):
+        if self.how == "add":
+            return self.b.add(x, y) if self.integer else self.b.fadd(x, y)
+        if self.how == "multiply":
+            return self.b.mul(x, y) if self.integer else self.b.fmul(x, y)
+        if self.integer:
+            return self.b.select(self.beats(x, y), x, y)
+        return self.call("maximum" if self.how == "larger" else "minimum", x, y)
+
+    def lifted(self, x):
+        if self.lift == "squared":
+            return self.b.mul(x, x) if self.integer else self.b.fmul(x, x)
+        if self.lift == "magnitude":
+            if self.integer:
+                return self.b.select(self.b.icmp_signed("<", x, ir.Constant(x.type, None)), self.b.neg(x), x)
+            return self.call("fabs", x)
+        return x
+
+    def load(self, pointer):
+        place = self.b.bitcast(pointer, ir.VectorType(self.source, self.lanes).as_pointer())
+        x = self.b.load(place, align=self.source_size)
+        if self.source_size != self.size:
+            x = (self.b.sext if self.signed else self.b.zext)(x, ir.VectorType(self.result, self.lanes))
+        return self.lifted(x)
+
+    def prefetch(self, pointer):
+        byte = ir.IntType(8).as_pointer()
+        function = ir.FunctionType(ir.VoidType(), [byte, I32, I32, I32])
+        prefetch = cgutils.get_or_insert_function(self.b.module, function, "llvm.prefetch.p0")
+        self.b.call(prefetch, [self.b.bitcast(pointer, byte), I32(0), I32(3), I32(1)])     # to read, into the first-level cache
+
+    def shuffle(self, x, y, places):
+        return self.b.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, len(places)), places))
+
+    def splat(self, scalar):
+        undefined = ir.Constant(ir.VectorType(scalar.type, self.lanes), ir.Undefined)
+        return self.shuffle(self.b.insert_element(undefined, scalar, I32(0)), undefined, [0] * self.lanes)
+
+    def last_vectors(self, rows, n, identity):
+        """The vectors that end with the rows, with the identity for what a whole vector or another row has.
+
+        The mask is read from memory, as a select would become loads under a mask (see `elements.whole`).
+        """
+        b, word = self.b, ir.IntType(8 * self.size)
+        words = ir.VectorType(word, self.lanes)
+        bits = ir.Constant(ir.ArrayType(word, 2 * self.lanes), [0] * self.lanes + [-1] * self.lanes)
+        first = b.sub(I64(self.lanes), b.and_(b.neg(n), I64(self.lanes - 1)))
+        place = b.gep(cgutils.global_constant(b.module, "row_mask", bits), [I64(0), first])
+        mask = b.load(b.bitcast(place, words.as_pointer()), align=self.size)
+        nothing = b.and_(b.not_(mask), b.bitcast(identity, words))
+        found = [b.bitcast(self.load(b.gep(row, [b.sub(n, I64(self.lanes))])), words) for row in rows]
+        return [b.bitcast(b.or_(b.and_(x, mask), nothing), identity.type) for x in found]
+
+    def emit(self, x, step, n, target, identity):
+        b = self.b
+        rows = [b.gep(x, [b.mul(step, I64(r))]) for r in range(ROWS)]
+        identity = self.splat(identity)
+        whole = b.and_(n, I64(-self.lanes))
+        entry, head, body, rest, last, done = b.block, *(b.append_basic_block(f"rows_{i}") for i in range(5))
+        b.branch(head)
+        b.position_at_end(head)
+        i, *sums = [b.phi(I64), *(b.phi(identity.type) for _ in rows)]
+        b.cbranch(b.icmp_signed("<", i, whole), body, rest)
+        b.position_at_end(body)
+        i.add_incoming(I64(0), entry)
+        i.add_incoming(b.add(i, I64(self.lanes)), body)
+        for r, (phi, row) in enumerate(zip(sums, rows)):
+            self.prefetch(b.gep(x, [b.add(b.mul(i, I64(ROWS)), I64(r * self.lanes + AHEAD // self.source_size))]))
+            phi.add_incoming(identity, entry)
+            phi.add_incoming(self.combine(phi, self.load(b.gep(row, [i]))), body)
+        b.branch(head)
+        b.position_at_end(rest)
+        b.cbranch(b.icmp_signed("<", whole, n), last, done)
+        b.position_at_end(last)
+        ended = [self.combine(*pair) for pair in zip(sums, self.last_vectors(rows, n, identity))]
+        b.branch(done)
+        b.position_at_end(done)
+        results = [b.phi(identity.type) for _ in rows]
+        for phi, without, full in zip(results, sums, ended):
+            phi.add_incoming(without, rest)
+            phi.add_incoming(full, last)
+        result = self.halved(results)
+        b.store(result, b.bitcast(target, result.type.as_pointer()), align=self.size)
+
+    def halved(self, vectors):
+        """Two vectors become one by combining the halves of each row's lanes; the last one by itself, to a lane a row."""
+        part = self.lanes                                # lanes of a row in a vector
+        while part > 1:
+            pairs = list(zip(vectors[::2], vectors[1::2])) or [(vectors[0], vectors[0])]
+            places = range(vectors[0].type.count * min(len(vectors), 2))
+            low, high = ([i for i in places if (i % part >= part // 2) == upper] for upper in (False, True))
+            vectors = [self.combine(self.shuffle(*pair, low), self.shuffle(*pair, high)) for pair in pairs]
+            part //= 2
+        return vectors[0]
+
+
+@intrinsic(prefer_literal=True)
+def fold_rows(typing_context, x, step, n, target, lanes, combine, lift, identity):
+    how = lanes.literal_value, combine.literal_value, lift.literal_value
+
+    def codegen(context, builder, signature, values):
+        nothing = context.cast(builder, values[7], signature.args[7], target.dtype)
+        _Fold(context, builder, x.dtype, target.dtype, *how).emit(*values[:4], nothing)
+        return context.get_dummy_value()
+    return types.void(x, types.int64, types.int64, target, lanes, combine, lift, identity), codegen
