@@ -445,6 +445,8 @@ def test_masks():
     for found, expected in zip(x.nonzero(as_tuple=True), np.nonzero(array)):
         np.testing.assert_array_equal(found.numpy(), expected)
     assert tensor(5.0).nonzero().shape == (1, 0) and tensor(0).nonzero(as_tuple=True)[0].tolist() == []
+    odd = tensor([float("nan"), -0.0, 1e-45]), tensor([256, 0, 2**40]), tensor([1j, 0, 1])
+    assert [v.nonzero()[:, 0].tolist() for v in odd] == [[0, 2], [0, 2], [0, 2]]
     source = tensor(-numbered((6,)), requires_grad=True)
     out = (x * 1).masked_scatter(tensor(mask), source)
     expected = array.copy()

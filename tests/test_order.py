@@ -53,6 +53,16 @@ def test_topk_and_kthvalue(shape, dim):
             assert kept.values.ndim == x.ndim and kept.indices.shape == kept.values.shape
 
 
+def test_topk_asks_what_it_is_given_each_time():
+    x = tensor([[1.0, 5.0, 3.0]])
+    for _ in range(2):
+        assert x.topk(2).values.tolist() == [[5, 3]] and x.topk(2, largest=False).values.tolist() == [[1, 3]]
+        assert x.t().topk(2, 0).values.tolist() == [[5], [3]] and tensor([[7.0, 2.0, 9.0]]).topk(2).indices.tolist() == [[2, 0]]
+        for k, kind in ((2.0, TypeError), (4, RuntimeError)):
+            with pytest.raises(kind):
+                x.topk(k)
+
+
 ORDERED = [lambda x: x.sort(0).values, lambda x: x.sort(1, True)[0], lambda x: x.topk(2, 1)[0], lambda x: x.kthvalue(2, 0)[0],
            lambda x: x.median(1).values, lambda x: x.median(), lambda x: x.quantile(0.3, 1), lambda x: x.nanquantile(0.6),
            lambda x: x.mode(1).values, lambda x: x.msort(), lambda x: x.cummax(1)[0], lambda x: x.cummin(0).values]
@@ -103,6 +113,7 @@ def test_median():
         np.testing.assert_array_equal(np.take_along_axis(array, np.expand_dims(indices.numpy(), dim), dim).squeeze(dim), middle)
         assert tensor(array).median(dim, keepdim=True).values.ndim == len(shape)
         assert tensor(array).median().item() == np.sort(array.ravel())[(array.size - 1) // 2]
+        assert tensor(array).t().median().item() == tensor(array).median().item()
     x = tensor([[1.0, float("nan"), 3.0, 2.0], [4.0, 1.0, 2.0, 3.0]])
     assert np.isnan(x.median(1).values.tolist()[0]) and x.median(1).values.tolist()[1] == 2
     assert x.nanmedian(1).values.tolist() == [2, 2] and x.nanmedian().item() == 2

@@ -10,7 +10,7 @@ from . import comparison
 from .arithmetic import where
 from .assign import copy_, filled
 from .backends import kernels
-from .copy import contiguous
+from .copy import contiguous, to_dtype
 from .indexed import apart, begin_write, end_write, finish, out_of_place, run_counting
 from .op import layout_of, method, new_plan_table, register
 from .pointwise import pointwise
@@ -19,6 +19,7 @@ from .view import expand, reshape, view
 from .viewing import place
 
 _mask_plans = new_plan_table()
+_coordinate_plans = new_plan_table()                     # by the mask's layout and how many are true
 
 
 def _mask_plan(kind, device, *arguments):
@@ -32,9 +33,18 @@ def _count_true(mask):
                                                                                        layout.numel)), mask)
 
 
+def _coordinate_plan(layout, count):
+    prepared = _mask_plan("plan_nonzero", layout.device, layout.shape) if count and layout.shape else None
+    return Layout.of(int64, (count, layout.ndim), None, layout.device), prepared
+
+
 def _as_mask(x):
     layout = layout_of("nonzero", x)
-    return x if layout.dtype is bool_ and layout.contiguous else contiguous(x if x.layout.dtype is bool_ else comparison.ne(x, 0))
+    if layout.dtype.is_complex:
+        x = comparison.ne(x, 0)
+    elif layout.dtype is not bool_:
+        x = to_dtype(x, bool_)                           # 0.3 us, x != 0 0.55
+    return x if x.layout.contiguous else contiguous(x)
 
 
 @register
@@ -67,14 +77,14 @@ def nonzero(input, *, as_tuple: bool = False, out=None):
     given, mask = out, _as_mask(input)
     if as_tuple and not mask.layout.ndim:
         mask = reshape(mask, 1)
-    shape = mask.layout.shape
-    count = _count_true(mask)
-    out = empty(Layout.of(int64, (count, len(shape)), None, mask.layout.device))
-    if count and shape:
-        prepared = _mask_plan("plan_nonzero", mask.layout.device, shape)
+    shape, count = mask.layout.shape, _count_true(mask)
+    key = (mask.layout, count)
+    layout, prepared = _coordinate_plans.get(key) or _coordinate_plans.keep(key, _coordinate_plan(*key))
+    out = empty(layout)
+    if prepared is not None:
         prepared.call(mask.address, out.address, prepared.walk)
     if not as_tuple:
-        return finish(given, out)
+        return out if given is None else finish(given, out)
     column = Layout.of(int64, out.layout.shape[:1], (len(shape),), mask.layout.device)
     return tuple([view_of(out, column, d) for d in range(len(shape))])
 
