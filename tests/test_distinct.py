@@ -11,7 +11,9 @@ RNG = np.random.default_rng(0)
 
 
 @pytest.mark.parametrize("array", [np.array([3, 1, 1, 2, 3, 3]), np.array([[1.5, 0.0], [-0.0, 1.5]]), np.zeros(0), np.array([7]),
-                                   RNG.integers(0, 50, 999), np.array([True, False, True])], ids=range(6))
+                                   RNG.integers(0, 50, 999), np.array([True, False, True]), RNG.integers(3, 90, 2001).astype(np.uint8),
+                                   RNG.integers(-128, 128, (40, 53)).astype(np.int8).T, RNG.random(3000) < 0.5,
+                                   np.full(1000, -1, np.int8)], ids=range(10))
 def test_unique(array):
     values, inverse, counts = tensor(array).unique(return_inverse=True, return_counts=True)
     expected = np.unique(array, return_inverse=True, return_counts=True)

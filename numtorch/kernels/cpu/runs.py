@@ -6,7 +6,7 @@ import struct
 
 from numpy import float32, float64, int32, int64
 
-from ..intrinsics import float_of, offset, select
+from ..intrinsics import float_of, local_array, offset, select
 from .elements import itemsize, prepare_parts, same, shares, typed
 
 T = float32
@@ -83,6 +83,34 @@ def count_integers(x, counts, walk):
         counts[place] = 0
     for i in range(walk[0]):
         counts[int64(x[i])] += 1
+
+
+def count_bytes(x, counts, walk):
+    """How often each byte occurs. A count waits for the one before in its place, so four neighbours have tables of their own.
+
+    walk: elements, what is put over a byte by exclusive or to give its place (128 for signed ones, so that they are in order).
+    """
+    n, sign = walk[0], walk[1]
+    a = local_array(int64, 1024)
+    b, c, d = offset(a, 256), offset(a, 512), offset(a, 768)
+    for i in range(1024):
+        a[i] = 0
+    for i in range(0, n // 4 * 4, 4):
+        a[int64(x[i])] += 1
+        b[int64(x[i + 1])] += 1
+        c[int64(x[i + 2])] += 1
+        d[int64(x[i + 3])] += 1
+    for i in range(n // 4 * 4, n):
+        a[int64(x[i])] += 1
+    for byte in range(256):
+        counts[byte ^ sign] = a[byte] + b[byte] + c[byte] + d[byte]
+
+
+def rank_bytes(x, ranks, out, walk):
+    """out[i] = ranks[x[i]], in the places of `count_bytes`."""
+    sign = walk[1]
+    for i in range(walk[0]):
+        out[i] = ranks[int64(x[i]) ^ sign]
 
 
 def add_weights(x, weights, sums, walk):
@@ -163,6 +191,18 @@ def plan_limits(dtype: str, n: int):
 def plan_count_integers(dtype: str, n: int, size: int):
     """Addresses: x (n) of integers in 0 .. size-1, counts (size) int64."""
     return prepare_parts(typed(count_integers, dtype, ("element*", "int64*", "int64*")), [(n, size)], None, n)
+
+
+def plan_count_bytes(dtype: str, n: int):
+    """Addresses: x (n) of a dtype of one byte, counts (256) int64, from the least value on."""
+    kernel = typed(count_bytes, "uint8", ("element*", "int64*", "int64*"))
+    return prepare_parts(kernel, [(n, 128 if dtype == "int8" else 0)], None, n)
+
+
+def plan_rank_bytes(dtype: str, n: int):
+    """Addresses: x (n), ranks (256) int64 of the values from the least on, out (n) int64."""
+    kernel = typed(rank_bytes, "uint8", ("element*", "int64*", "int64*", "int64*"))
+    return prepare_parts(kernel, [(n, 128 if dtype == "int8" else 0)], None, n)
 
 
 def plan_add_weights(dtype: str, kind: str, n: int, size: int):
