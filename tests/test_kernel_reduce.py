@@ -48,7 +48,8 @@ SHAPES = [((), [()]), ((1,), [(0,)]), ((7,), [(0,), ()]), ((4999,), [(0,)]),
           ((601, 3), [(0,), (1,)]), ((13, 521), [(0,), (1,)]), ((2, 2051), [(1,)]),
           ((5, 6, 50), [(0, 2)]), ((260, 2, 19), [(0, 2)]), ((3, 200), [(1,)]), ((4, 530), [(0,)]),
           ((0, 3), [(1,)]), ((3, 0), [(1,)]), ((70, 5, 3), [(1,), (2,), (0,)]),
-          ((1, 600), [(0,)]), ((600, 11), [(1,)]), ((27, 37), [(1,)]), ((9, 64), [(1,)])]
+          ((1, 600), [(0,)]), ((600, 11), [(1,)]), ((27, 37), [(1,)]), ((9, 64), [(1,)]),
+          ((3, 6, 17), [(1,)]), ((2, 67, 100), [(1,)]), ((4, 130, 40), [(1,)])]
 LAYOUTS = {
     "contiguous": lambda x: x,
     "transposed": lambda x: np.ascontiguousarray(x.T).T,
@@ -166,6 +167,9 @@ def test_vectors_of_rows_stay_in_their_memory(at_end):
         x = Fenced(words(sample("max", dtype, shape), dtype), at_end)
         found = reduce("max", x.array, dtype, (1,), dtype)
         np.testing.assert_array_equal(found, numbers(x.array, dtype).max(1, keepdims=True), err_msg=f"{shape} {dtype}")
+    for shape in [(7, 16), (9, 17), (3, 33), (5, 100)]:
+        x = Fenced(words(sample("max", "float32", shape), "float32"), at_end)
+        np.testing.assert_array_equal(reduce("max", x.array, "float32", (0,), "float32"), x.array.max(0, keepdims=True))
 
 
 def test_sum_of_ten_million():

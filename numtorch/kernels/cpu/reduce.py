@@ -1,9 +1,9 @@
 """Reductions to one number an output: sum, prod, max, min, any, all, mean, norms and counts, over any axes and strides.
 
-Two kernels serve them all, reduce_rows and reduce_columns (reducewalk.py says which is used when). What a reduction
-means is five small functions that the compiler puts in by name: `load` (a stored word as a number), `lift` (what is
-accumulated), `combine`, `finish` and `store`. Accumulation is in `T` over blocks and in `W` across them: float32 over
-2048 elements and float64 across loses nothing that shows in float32, and runs at the speed of memory.
+Two kernels serve them all, reduce_rows and reduce_columns (reducewalk.py says which is used when). What a reduction means is five
+small functions that the compiler puts in by name: `load` (a stored word as a number), `lift` (what is accumulated), `combine`,
+`finish` and `store` (see reducekinds.py). Accumulation is in `T` over blocks and in `W` across them: float32 over 2048 elements
+and float64 across loses nothing that shows in float32, and runs at the speed of memory.
 
 Variance is in moments.py, the index of an extreme in argreduce.py.
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import math
 from types import FunctionType
-from typing import NamedTuple
 
 import numpy as np
 from numpy import float32, float64, int32
@@ -32,11 +31,25 @@ from ..intrinsics import (
     select,
 )
 from ..threads import Prepared
-from ..vectormath import pow
 from .elements import VECTOR_LANES, compute_type, from_order, itemsize, order_of, padded, same, whole
 from .moments import moments_kernels
+from .reducekinds import (
+    KINDS,
+    add,
+    larger,
+    magnitude,
+    modulus,
+    multiply,
+    nonzero,
+    nonzero_half,
+    real_part,
+    smaller,
+    squared,
+    total,
+    unchanged,
+)
 from .reducewalk import HEADER, nest, plan_stages, position
-from .rowfold import ROWS, fold_rows
+from .rowfold import ROWS, fold_columns, fold_rows
 
 T = float32
 W = OUT = float64
@@ -44,120 +57,11 @@ IDENTITY = COMBINE = LIFT = 0
 load = store = same
 BLOCK = 2048                     # elements that are accumulated in T before they are carried to W
 SHORT_ROW = 512                  # the longest row that is taken in whole vectors only
+FEW_COLUMNS = 128                # of CARRY_ROWS at most that are reduced in registers: of more the rows are better read as they lie
+STRIP, HALF_STRIP = 64, 32       # columns: four vectors of them, and two
+ABREAST = False                  # whether vectors reduce the elements as they are stored
 CARRY_ROWS = 128                 # and rows; four at a time, 32 additions follow one another, as in a block of vectors
-
-
-# ---------------------------------------------------------------- what a reduction means
-def real_part(x):
-    return x.real
-
-
-def modulus(x):
-    return abs(x)
-
-
-def nonzero(x):
-    return x != 0
-
-
-def nonzero_half(word):
-    return (word & 0x7FFF) != 0
-
-
-def unchanged(x, exponent):
-    return x
-
-
-def present(x, exponent):
-    return select(x == x, x, T(0))
-
-
-def magnitude(x, exponent):
-    return abs(x)
-
-
-def squared(x, exponent):
-    return x * x
-
-
-def powered(x, exponent):
-    return pow(abs(x), exponent)
-
-
-def not_zero(x, exponent):
-    return x != 0
-
-
-def add(a, b):
-    return a + b
-
-
-def multiply(a, b):
-    return a * b
-
-
-def larger(a, b):
-    return select(a > b, a, b)
-
-
-def smaller(a, b):
-    return select(a < b, a, b)
-
-
-def either(a, b):
-    return a | b
-
-
-def both(a, b):
-    return a & b
-
-
-def total(x, exponent, count):
-    return x
-
-
-def average(x, exponent, count):
-    return x / count
-
-
-def square_root(x, exponent, count):
-    return math.sqrt(x)
-
-
-def root(x, exponent, count):
-    return x ** (1.0 / exponent)
-
-
 lift, combine, finish = unchanged, add, total
-
-
-class Reduction(NamedTuple):
-    """One kind of reduction. `identity` is what nothing reduces to; `compute` a type that no dtype decides."""
-    lift: object
-    combine: object
-    identity: object
-    finish: object = total
-    compute: str = ""
-
-
-KINDS = {
-    "sum": Reduction(unchanged, add, 0),
-    "nansum": Reduction(present, add, 0),
-    "mean": Reduction(unchanged, add, 0, average),
-    "prod": Reduction(unchanged, multiply, 1),
-    "max": Reduction(unchanged, larger, "lowest"),
-    "min": Reduction(unchanged, smaller, "highest"),
-    "any": Reduction(unchanged, either, 0, total, "uint8"),
-    "all": Reduction(unchanged, both, 1, total, "uint8"),
-    "count_nonzero": Reduction(unchanged, add, 0, total, "int32"),
-    "sum_squares": Reduction(squared, add, 0),
-    "norm": Reduction(powered, add, 0, root),
-    "norm0": Reduction(not_zero, add, 0),
-    "norm1": Reduction(magnitude, add, 0),
-    "norm2": Reduction(squared, add, 0, square_root),
-    "norminf": Reduction(magnitude, larger, 0),
-    "norm-inf": Reduction(magnitude, smaller, "highest"),
-}
 _FLOATING = {larger: fmax, smaller: fmin}                # NaN propagates
 _WIDE = {"float32": "float64", "int32": "int64", "complex64": "complex128"}
 _SMALL_INTEGERS = ("bool", "uint8", "int8", "int16", "uint16")
@@ -254,6 +158,20 @@ def reduce_abreast(x, step, n, rows, results, exponent):
 short_rows = reduce_abreast
 
 
+def reduce_strips(block, x, rows, step, width):
+    """Columns of a few rows, in registers, into the block. The last strip of them reaches back into the one before."""
+    if width >= STRIP:
+        for j in range(0, width, STRIP):
+            at = min(j, width - STRIP)
+            fold_columns(offset(x, at), step, rows, offset(block, at), STRIP, VECTOR_LANES, COMBINE, LIFT, T(IDENTITY))
+    elif width >= HALF_STRIP:
+        for at in (0, width - HALF_STRIP):
+            fold_columns(offset(x, at), step, rows, offset(block, at), HALF_STRIP, VECTOR_LANES, COMBINE, LIFT, T(IDENTITY))
+    else:
+        for at in (0, width - VECTOR_LANES):
+            fold_columns(offset(x, at), step, rows, offset(block, at), VECTOR_LANES, VECTOR_LANES, COMBINE, LIFT, T(IDENTITY))
+
+
 def add_rows(block, x, rows, step, width, x_step, exponent):
     """Accumulate rows, four at a time: the accumulators are loaded and stored a quarter as often."""
     fours = rows // 4 * 4
@@ -332,59 +250,68 @@ def carry(block, wide, lanes):
         block[j] = T(IDENTITY)
 
 
+def many_columns(block, wide, x, width, walk, exponent):
+    """All of what is reduced, into `wide`, by way of a block of accumulators. Rows that lie in one by `fold` are joined."""
+    n, step, x_step, fold, entry = walk[0], walk[1], walk[3], walk[9], HEADER + 3 * walk[6]
+    lanes = width * fold
+    for j in range(lanes):
+        block[j] = T(IDENTITY)
+        wide[j] = W(IDENTITY)
+    pending = 0
+    for r in range(walk[7]):
+        a = offset(x, position(r, walk, entry, walk[8], 2, 1))
+        whole = n // fold
+        i = 0
+        while i < whole:
+            rows = min(whole - i, CARRY_ROWS - pending)
+            add_rows(block, offset(a, i * fold * step), rows, fold * step, lanes, x_step, exponent)
+            i += rows
+            pending += rows
+            if pending == CARRY_ROWS:
+                carry(block, wide, lanes)
+                pending = 0
+        add_rows(block, offset(a, whole * fold * step), n - whole * fold, step, width, x_step, exponent)
+    carry(block, wide, lanes)
+    for f in range(1, fold):
+        part = offset(wide, f * width)
+        for j in range(width):
+            wide[j] = W(combine(wide[j], part[j]))
+
+
 def reduce_columns(x, out, walk):
     n, step, columns, x_step, out_step = walk[0], walk[1], walk[2], walk[3], walk[4]
     kept, kept_dims, reduced, reduced_dims, fold = walk[5], walk[6], walk[7], walk[8], walk[9]
     exponent, count = float_of(walk[10]), float_of(walk[11])
     block = local_array(T, 512)
     wide = local_array(W, 512)
-    direct = fold == 1 and n * reduced <= CARRY_ROWS         # nothing to be carried
     single = n * reduced == 1
+    few = x_step == 1 and VECTOR_LANES <= columns <= FEW_COLUMNS and reduced == 1 and n <= CARRY_ROWS
+    direct = fold == 1 and n * reduced <= CARRY_ROWS         # nothing to be carried
     for k in range(kept):
         first = position(k, walk, HEADER, kept_dims, 3, 2)
         target = position(k, walk, HEADER, kept_dims, 3, 1)
         for c in range(0, columns, 512):
             width = min(columns - c, 512)
-            lanes = width * fold
+            a, y = offset(x, first + c * x_step), offset(out, target + c * out_step)
             if single:                                   # one pass: (1, 1000000) of bools in half of the time
-                a, y = offset(x, first + c * x_step), offset(out, target + c * out_step)
                 for j in range(width):
                     y[j * out_step] = store(OUT(finish(W(value(a[j * x_step], exponent)), exponent, count)))
                 continue
-            for j in range(lanes):
-                block[j] = T(IDENTITY)
-            if direct:
+            if ABREAST and few:
+                reduce_strips(block, a, n, step, width)
+            elif direct:
+                for j in range(width):
+                    block[j] = T(IDENTITY)
                 for r in range(reduced):
-                    a = offset(x, first + c * x_step + position(r, walk, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
-                    add_rows(block, a, n, step, width, x_step, exponent)
-                y = offset(out, target + c * out_step)
+                    b = offset(a, position(r, walk, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
+                    add_rows(block, b, n, step, width, x_step, exponent)
+            else:
+                many_columns(block, wide, a, width, walk, exponent)
                 for j in range(width):
-                    y[j * out_step] = store(OUT(finish(W(block[j]), exponent, count)))
+                    y[j * out_step] = store(OUT(finish(wide[j], exponent, count)))
                 continue
-            for j in range(lanes):
-                wide[j] = W(IDENTITY)
-            pending = 0
-            for r in range(reduced):
-                a = offset(x, first + c * x_step + position(r, walk, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
-                whole = n // fold
-                i = 0
-                while i < whole:
-                    rows = min(whole - i, CARRY_ROWS - pending)
-                    add_rows(block, offset(a, i * fold * step), rows, fold * step, lanes, x_step, exponent)
-                    i += rows
-                    pending += rows
-                    if pending == CARRY_ROWS:
-                        carry(block, wide, lanes)
-                        pending = 0
-                add_rows(block, offset(a, whole * fold * step), n - whole * fold, step, width, x_step, exponent)
-            carry(block, wide, lanes)
-            for f in range(1, fold):
-                part = offset(wide, f * width)
-                for j in range(width):
-                    wide[j] = W(combine(wide[j], part[j]))
-            y = offset(out, target + c * out_step)
             for j in range(width):
-                y[j * out_step] = store(OUT(finish(wide[j], exponent, count)))
+                y[j * out_step] = store(OUT(finish(W(block[j]), exponent, count)))
 
 
 # ---------------------------------------------------------------- planners
@@ -438,7 +365,8 @@ class _Kernels:
                      lift=_scalar_body(unchanged if last else meaning.lift, compute),
                      combine=_FLOATING.get(meaning.combine, meaning.combine) if floating else meaning.combine,
                      short_row=extreme_short if compute == "float32" and meaning.combine in _FLOATING else reduce_short,
-                     short_rows=reduce_abreast if self.abreast(stage) else reduce_each,
+                     short_rows=reduce_abreast if self.abreast(stage) else reduce_each, ABREAST=self.abreast(stage),
+                     STRIP=4 * lanes, HALF_STRIP=2 * lanes,
                      COMBINE=_VECTOR_FORMS.get(meaning.combine, 0), LIFT=_VECTOR_FORMS.get(meaning.lift, 0),
                      winner_of=min if meaning.combine is smaller else max,
                      finish=_scalar_body(total if stage == "first" else meaning.finish, self.wide),

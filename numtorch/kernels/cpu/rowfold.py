@@ -1,7 +1,11 @@
-"""Eight rows reduced at once: each into a vector, and the eight vectors into one by halves.
+"""Rows and columns reduced in registers.
+
+Eight rows at once: each into a vector, and the eight vectors into one by halves.
 
 A row by itself ends in as many shuffles as its vector has halvings, one waiting for the other: of 100 float32 numbers that took
 longer than adding them up. Eight rows share them: 23 instructions instead of 64.
+
+A strip of neighbouring columns is added up without storing what has been added so far: (32, 64, 64) over dim 1 in 0.7 of the time.
 """
 from __future__ import annotations
 
@@ -23,20 +27,27 @@ def _fold_rows(x, step, n, target, lanes, combine, lift, identity):
         identity: what the elements are combined with that are not a row's.
     """
     for r in range(ROWS):
-        row = [x[r * step + i] for i in range(n)]
-        row = [(v, abs(v), v * v)[lift] for v in row]
-        result = identity
-        for v in row:
-            if combine == 0:
-                result = result + v
-            elif combine == 1:
-                result = result * v
-            elif combine == 2:
-                result = v if v > result or v != v else result
-            else:
-                result = v if v < result or v != v else result
-        target[r] = result
+        target[r] = _combined([x[r * step + i] for i in range(n)], combine, lift, identity)
+
+
+def _fold_columns(x, step, n, target, columns, lanes, combine, lift, identity):
+    """target[j] = of `columns` columns, a constant multiple of `lanes`, the combination of n lifted elements, `step` apart."""
+    for j in range(columns):
+        target[j] = _combined([x[r * step + j] for r in range(n)], combine, lift, identity)
+
+
+def _combined(values, combine, lift, identity):
+    result = identity
+    for value in values:
+        v = (value, abs(value), value * value)[lift]
+        if combine < 2:
+            result = result * v if combine else result + v
+        elif v != v or (v > result if combine == 2 else v < result):
+            result = v
+    return result
 
 
 _fold_rows.__name__ = "fold_rows"
 fold_rows = Intrinsic(_fold_rows, module="numtorch.kernels.cpu.rowfoldvector")
+_fold_columns.__name__ = "fold_columns"
+fold_columns = Intrinsic(_fold_columns, module="numtorch.kernels.cpu.rowfoldvector")

@@ -14,7 +14,7 @@ I32, I64 = ir.IntType(32), ir.IntType(64)
 
 
 class _Fold:
-    """Emits the reduction of ROWS rows of `source` elements, in `result`: Numba's types."""
+    """Emits the reduction of rows or of columns of `source` elements, in `result`: Numba's types."""
 
     def __init__(self, context, builder, source, result, lanes, combine, lift):
         self.b, self.lanes, self.how, self.lift = builder, lanes, COMBINES[combine], LIFTS[lift]
@@ -85,7 +85,36 @@ class _Fold:
         found = [b.bitcast(self.load(b.gep(row, [b.sub(n, I64(self.lanes))])), words) for row in rows]
         return [b.bitcast(b.or_(b.and_(x, mask), nothing), identity.type) for x in found]
 
-    def emit(self, x, step, n, target, identity):
+    def columns(self, x, step, n, target, identity, width):
+        """Four rows at a time: the next addition to a column waits for the last a quarter as often."""
+        b, identity = self.b, self.splat(identity)
+        sums = [identity] * (width // self.lanes)
+        done = I64(0)
+        for rows in (4, 1):
+            before, (head, body, end) = b.block, [b.append_basic_block(f"columns_{i}") for i in range(3)]
+            b.branch(head)
+            b.position_at_end(head)
+            r, *totals = [b.phi(I64), *(b.phi(identity.type) for _ in sums)]
+            after = b.add(r, I64(rows))
+            b.cbranch(b.icmp_signed("<=", after, n), body, end)
+            b.position_at_end(body)
+            r.add_incoming(done, before)
+            r.add_incoming(after, body)
+            places = [b.gep(x, [b.mul(b.add(r, I64(i)), step)]) for i in range(rows)]
+            for j, (phi, first) in enumerate(zip(totals, sums)):
+                found = [self.load(b.gep(place, [I64(j * self.lanes)])) for place in places]
+                while len(found) > 1:
+                    found = [self.combine(*pair) for pair in zip(found[::2], found[1::2])]
+                phi.add_incoming(first, before)
+                phi.add_incoming(self.combine(phi, found[0]), body)
+            b.branch(head)
+            b.position_at_end(end)
+            done, sums = r, totals
+        for j, total in enumerate(sums):
+            place = b.gep(target, [I64(j * self.lanes)])
+            b.store(total, b.bitcast(place, total.type.as_pointer()), align=self.size)
+
+    def rows(self, x, step, n, target, identity):
         b = self.b
         rows = [b.gep(x, [b.mul(step, I64(r))]) for r in range(ROWS)]
         identity = self.splat(identity)
@@ -134,6 +163,17 @@ def fold_rows(typing_context, x, step, n, target, lanes, combine, lift, identity
 
     def codegen(context, builder, signature, values):
         nothing = context.cast(builder, values[7], signature.args[7], target.dtype)
-        _Fold(context, builder, x.dtype, target.dtype, *how).emit(*values[:4], nothing)
+        _Fold(context, builder, x.dtype, target.dtype, *how).rows(*values[:4], nothing)
         return context.get_dummy_value()
     return types.void(x, types.int64, types.int64, target, lanes, combine, lift, identity), codegen
+
+
+@intrinsic(prefer_literal=True)
+def fold_columns(typing_context, x, step, n, target, columns, lanes, combine, lift, identity):
+    width, *how = (literal.literal_value for literal in (columns, lanes, combine, lift))
+
+    def codegen(context, builder, signature, values):
+        nothing = context.cast(builder, values[8], signature.args[8], target.dtype)
+        _Fold(context, builder, x.dtype, target.dtype, *how).columns(*values[:4], nothing, width)
+        return context.get_dummy_value()
+    return types.void(x, types.int64, types.int64, target, columns, lanes, combine, lift, identity), codegen
