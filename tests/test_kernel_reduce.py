@@ -38,7 +38,8 @@ CASES = [
     ("any", "float32", "bool", {}), ("count_nonzero", "float32", "int64", {}), ("all", "bool", "bool", {}),
     ("sum", "bool", "int64", {}), ("sum", "int8", "int64", {}), ("max", "int32", "int32", {}),
     ("sum", "float64", "float64", {}),
-    ("sum", "float16", "float16", {}), ("mean", "bfloat16", "bfloat16", {}), ("sum_squares", "float64", "float64", {}),
+    ("sum", "float16", "float16", {}), ("min", "float16", "float16", {}), ("sum_squares", "bfloat16", "float32", {}),
+    ("mean", "bfloat16", "bfloat16", {}), ("sum_squares", "float64", "float64", {}),
     ("var", "float64", "float64", {}), ("sum", "complex64", "complex64", {}), ("prod", "complex64", "complex64", {}),
     ("norm", "complex64", "float32", {"exponent": 2.0}), ("sum", "int32", "float32", {}), ("max", "float64", "float64", {}),
     ("prod", "int64", "int64", {}), ("max", "uint8", "uint8", {}), ("min", "int16", "int16", {}), ("sum", "uint8", "int64", {}),
@@ -202,8 +203,9 @@ def thread_count():
 
 def test_any_thread_count_agrees(thread_count):
     x = np.random.default_rng(0).normal(size=(640, 700)).astype(np.float32)
-    views = [(x, (0, 1)), (x, (0,)), (x, (1,)), (x.T, (0, 1)), (x.reshape(-1, 7), (0,)), (x.reshape(7, -1), (1,))]
-    for (view, axes), kind in itertools.product(views, ("sum", "max", "var")):
+    views = [(x, (0, 1)), (x, (0,)), (x, (1,)), (x.T, (0, 1)), (x.reshape(-1, 7), (0,)), (x.reshape(7, -1), (1,)),
+             (x.reshape(-1, 50), (0,))]
+    for (view, axes), kind in itertools.product(views, ("sum", "max", "var", "sum_squares")):
         found = []
         for count in (1, 2, 5):
             thread_count(count)

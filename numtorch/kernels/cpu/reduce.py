@@ -49,7 +49,7 @@ from .reducekinds import (
     unchanged,
 )
 from .reducewalk import HEADER, nest, plan_stages, position
-from .rowfold import ROWS, fold_columns, fold_rows
+from .rowfold import LOADS, ROWS, fold_columns, fold_rows
 
 T = float32
 W = OUT = float64
@@ -358,6 +358,7 @@ class _Kernels:
         compute, out_dtype = (self.wide if last else self.compute), (self.wide if stage == "first" else self.out_dtype)
         floating = compute.startswith("float")
         result = "uint8" if out_dtype == "bool" else compute_type(out_dtype)
+        abreast = self.abreast(stage)
         lanes = 1 if compute.startswith("complex") else 64 // itemsize(compute)
         names = dict(T=_scalar(compute), VECTOR_LANES=lanes, W=_scalar(self.wide), OUT=_scalar(result),
                      IDENTITY=_IDENTITIES[meaning.identity, compute],
@@ -365,9 +366,9 @@ class _Kernels:
                      lift=_scalar_body(unchanged if last else meaning.lift, compute),
                      combine=_FLOATING.get(meaning.combine, meaning.combine) if floating else meaning.combine,
                      short_row=extreme_short if compute == "float32" and meaning.combine in _FLOATING else reduce_short,
-                     short_rows=reduce_abreast if self.abreast(stage) else reduce_each, ABREAST=self.abreast(stage),
-                     STRIP=4 * lanes, HALF_STRIP=2 * lanes,
-                     COMBINE=_VECTOR_FORMS.get(meaning.combine, 0), LIFT=_VECTOR_FORMS.get(meaning.lift, 0),
+                     short_rows=reduce_abreast if abreast else reduce_each, ABREAST=abreast, STRIP=4 * lanes, HALF_STRIP=2 * lanes,
+                     COMBINE=_VECTOR_FORMS[meaning.combine] if abreast else 0,
+                     LIFT=_VECTOR_FORMS[meaning.lift] + 3 * LOADS.index(self.load) if abreast and not last else 0,
                      winner_of=min if meaning.combine is smaller else max,
                      finish=_scalar_body(total if stage == "first" else meaning.finish, self.wide),
                      store=_scalar_body(_STORES.get(out_dtype, same), self.wide))
@@ -375,10 +376,10 @@ class _Kernels:
         return names, compute, signature
 
     def abreast(self, stage):
-        """Whether short rows are reduced by vectors as they are stored."""
-        stored, compute = (self.wide, self.wide) if stage == "last" else (self.dtype, self.compute)
-        alike = stored == compute if "float" in stored else "int" in stored and "int" in compute
-        return alike and self.load is same and self.reduction.combine in _VECTOR_FORMS and self.reduction.lift in _VECTOR_FORMS
+        """Whether rows and columns are reduced by vectors of what is stored."""
+        stored, compute, load = (self.wide, self.wide, same) if stage == "last" else (self.dtype, self.compute, self.load)
+        alike = compute_type(stored) == compute if "float" in stored else "int" in stored and "int" in compute
+        return alike and load in LOADS and self.reduction.combine in _VECTOR_FORMS and self.reduction.lift in _VECTOR_FORMS
 
     def _compile(self, stage, columns_form):
         names, compute, signature = self.meaning(stage)

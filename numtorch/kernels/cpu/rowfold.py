@@ -9,11 +9,13 @@ A strip of neighbouring columns is added up without storing what has been added 
 """
 from __future__ import annotations
 
-from ..intrinsics import Intrinsic
+from ..intrinsics import Intrinsic, bfloat16_to_float, half_to_float
+from .elements import same
 
 ROWS = 8
 COMBINES = ("add", "multiply", "larger", "smaller")
 LIFTS = ("unchanged", "magnitude", "squared")
+LOADS = (same, half_to_float, bfloat16_to_float)
 
 
 def _fold_rows(x, step, n, target, lanes, combine, lift, identity):
@@ -23,7 +25,7 @@ def _fold_rows(x, step, n, target, lanes, combine, lift, identity):
 
     Args:
         lanes: elements of a vector, a constant.
-        combine, lift: which of COMBINES and LIFTS, constants.
+        combine, lift: which of COMBINES, and which of LIFTS and 3 times which of LOADS, constants.
         identity: what the elements are combined with that are not a row's.
     """
     for r in range(ROWS):
@@ -38,8 +40,9 @@ def _fold_columns(x, step, n, target, columns, lanes, combine, lift, identity):
 
 def _combined(values, combine, lift, identity):
     result = identity
-    for value in values:
-        v = (value, abs(value), value * value)[lift]
+    for word in values:
+        value = LOADS[lift // 3](word)
+        v = (value, abs(value), value * value)[lift % 3]
         if combine < 2:
             result = result * v if combine else result + v
         elif v != v or (v > result if combine == 2 else v < result):

@@ -6,7 +6,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .rowfold import COMBINES, LIFTS, ROWS
+from ..intrinsics import bfloat16_to_float, half_to_float
+from .rowfold import COMBINES, LIFTS, LOADS, ROWS
 
 AHEAD = 8192                     # bytes: the processor sees no stream in rows in turns. 32768 rows of 100 take 150 us, without 205
 
@@ -17,7 +18,8 @@ class _Fold:
     """Emits the reduction of rows or of columns of `source` elements, in `result`: Numba's types."""
 
     def __init__(self, context, builder, source, result, lanes, combine, lift):
-        self.b, self.lanes, self.how, self.lift = builder, lanes, COMBINES[combine], LIFTS[lift]
+        self.b, self.lanes, self.how, self.lift = builder, lanes, COMBINES[combine], LIFTS[lift % 3]
+        self.word = LOADS[lift // 3]
         self.integer, self.signed = isinstance(result, types.Integer), getattr(source, "signed", True)
         self.source, self.result = context.get_data_type(source), context.get_data_type(result)
         self.source_size, self.size = source.bitwidth // 8, result.bitwidth // 8
@@ -53,7 +55,13 @@ class _Fold:
     def load(self, pointer):
         place = self.b.bitcast(pointer, ir.VectorType(self.source, self.lanes).as_pointer())
         x = self.b.load(place, align=self.source_size)
-        if self.source_size != self.size:
+        floats, integers = (ir.VectorType(kind, self.lanes) for kind in (ir.FloatType(), I32))
+        if self.word is half_to_float:
+            x = self.b.fpext(self.b.bitcast(x, ir.VectorType(ir.HalfType(), self.lanes)), floats)
+        elif self.word is bfloat16_to_float:
+            upper = ir.Constant(integers, [16] * self.lanes)
+            x = self.b.bitcast(self.b.shl(self.b.zext(x, integers), upper), floats)
+        elif self.source_size != self.size:
             x = (self.b.sext if self.signed else self.b.zext)(x, ir.VectorType(self.result, self.lanes))
         return self.lifted(x)
 
