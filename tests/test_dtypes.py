@@ -166,3 +166,9 @@ def test_copies_keep_every_bit(dtype):
     for see in (lambda x: x, lambda x: x[::2], lambda x: x[::5], lambda x: x.view(256, 256).t(), lambda x: x.view(-1, 4)[:, :3]):
         assert torch.equal(see(every).clone(memory_format=torch.contiguous_format).view(torch.int16), see(words).contiguous())
         assert torch.equal(torch.zeros(see(every).shape, dtype=every.dtype).copy_(see(every)).view(torch.int16), see(words))
+
+
+def test_a_complex_number_is_true_where_a_part_is():
+    x = torch.tensor([1j, 0j, 1 + 0j, complex("nan")])
+    assert x.bool().tolist() == [True, False, True, True] and torch.zeros(4, dtype=torch.bool).copy_(x).tolist() == x.bool().tolist()
+    assert x[::2].bool().tolist() == [True, True]

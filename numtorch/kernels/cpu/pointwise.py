@@ -68,7 +68,7 @@ def _load(expression, dtype, compute):
 
 def _store(expression, dtype, part):
     """Source that turns a result into a stored word; `part` is ".real" where a complex result goes to a real dtype."""
-    if part and not dtype.startswith("complex"):
+    if part and not dtype.startswith("complex") and dtype != "bool":     # a complex number is false where both parts are 0
         expression = f"({expression}){part}"
     if dtype == "float16":
         return f"float_to_half(float32({expression}))"
