@@ -304,6 +304,7 @@ def test_transposed_with_bias(dtype, case):
 SHARED = [
     ((2, 64, 16, 16), (64, 3, 3), (1, 1), (1, 1), (1, 1), 1),                            # Winograd: panels
     ((1, 64, 21, 20), (64, 3, 3), (1, 1), (1, 1), (1, 1), 1),                            # and those of a single image
+    ((1, 150, 14, 13), (170, 3, 3), (1, 1), (1, 1), (1, 1), 1),                          # and features, of a heavy weight
     ((4, 128, 8, 8), (96, 3, 3), (2, 2), (1, 1), (1, 1), 1),                             # rows of a large weight
     ((1, 128, 9, 9), (160, 3, 3), (2, 2), (1, 1), (1, 1), 1),
     ((5, 36, 12, 12), (35, 5, 5), (1, 1), (2, 2), (1, 1), 1),                            # blocks of images

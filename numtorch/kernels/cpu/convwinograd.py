@@ -48,6 +48,10 @@ ROWS, VECTORS, WIDTH, MASKED, COLUMNS = 14, 2, 16, 1, 32
 
 CHUNK_ELEMENTS = 400_000                                 # of transformed tiles and their products, in the second-level cache
 IMAGE_BYTES = 4 << 20                                    # images side by side: each is read once, the weight for every panel
+# Products of channels a tile from which threads share features, not tiles: each then reads the weight it has transformed itself.
+# On two processors without a cache in common 1 x 256 x 14 x 14 to 256 took 1000 us when both read all of it, and takes 490; on two
+# that share one 445 and 480. 1 x 64 x 28 x 28, whose tiles every thread would transform, 147 and 168.
+WEIGHTS_A_TILE = 400
 SPLIT_WORK = 1_000_000                                   # multiply-adds above which two threads win, some 20 µs
 
 
@@ -95,7 +99,7 @@ winograd_output = micro(_winograd_output, "winograd_output")
 FIRST, END, PANELS, GROUPS, IMAGES, SIDE, M, BLOCKS, TOGETHER, IMAGE_TABLE, OFFSETS = range(11)
 TILE_ROWS, TILE_COLUMNS, ROW_STEP, OUT_ROWS, OUT_COLUMNS, HAS_BIAS, RELU_FLAG = range(11, 18)
 W_ROW, W_COLUMN, W_GROUP, W_TURNED, W_LIMIT, ELEMENT_SIZE, GROUP_SIZE = range(18, 25)
-TILES_SPACE, SUMS_SPACE, SCRATCH = 25, 26, 27
+TILES_SPACE, SUMS_SPACE, SCRATCH, FIRST_BLOCK, END_BLOCK = range(25, 30)
 
 
 def transform_weight(weight, packed, walk):
@@ -158,7 +162,7 @@ def _transform_tiles(image, table, offsets, first, count, walk, panel):
 
 def _store_tiles(sums, bias, out, out_image, first, count, walk):
     """Transform a panel's sums (16 elements, rows, COLUMNS) to outputs."""
-    rows, width, height = walk[M], walk[TILE_COLUMNS], walk[TILE_ROWS]
+    rows, blocks, width, height = walk[M], walk[BLOCKS], walk[TILE_COLUMNS], walk[TILE_ROWS]
     out_rows, out_columns = walk[OUT_ROWS], walk[OUT_COLUMNS]
     lowest = T(0) if walk[RELU_FLAG] != 0 else T(-inf)
     targets, columns = local_array(int64, 64), local_array(int64, 64)
@@ -169,7 +173,7 @@ def _store_tiles(sums, bias, out, out_image, first, count, walk):
         line = row % height * 2
         targets[piece] = row // height * out_image + line * out_columns + start
         lengths[piece], lines[piece] = min(out_columns - start, lengths[piece] * 2), min(out_rows - line, int64(2))
-    for feature in range(rows):
+    for feature in range(block_start(walk[FIRST_BLOCK], blocks, rows), block_start(walk[END_BLOCK], blocks, rows)):
         shift = bias[feature] if walk[HAS_BIAS] != 0 else T(0)
         source, to = offset(sums, feature * COLUMNS), offset(out, feature * out_rows * out_columns)
         for piece in range(pieces):
@@ -195,7 +199,7 @@ def _clear_lines(image, low, high, first_line, end_line, table, walk):
 
 
 def winograd(x, weight, bias, out, workspace, walk):
-    """Panels first..end of tiles over items (blocks of images, groups)."""
+    """Panels first..end of tiles over items (blocks of images, groups), for blocks of features."""
     rows, blocks, groups, panels = walk[M], walk[BLOCKS], walk[GROUPS], walk[PANELS]
     table, offsets = as_pointer(walk[IMAGE_TABLE], walk), as_pointer(walk[OFFSETS], walk)
     image = offset(workspace, walk[SCRATCH])
@@ -234,7 +238,7 @@ def winograd(x, weight, bias, out, workspace, walk):
             first = (number + p) * COLUMNS
             _transform_tiles(image, table, offsets, first, min(total - first, COLUMNS), walk, offset(tiles, p * tiles_size))
         for element in range(16):
-            for block in range(blocks):
+            for block in range(walk[FIRST_BLOCK], walk[END_BLOCK]):
                 row = block_start(block, blocks, rows)
                 left = offset(workspace, group * walk[GROUP_SIZE] + element * walk[ELEMENT_SIZE] + block * (ROWS * depth + WIDTH))
                 for p in range(together):
@@ -284,7 +288,9 @@ def _plan(dtype, shape, weight, turned, bias, relu, arguments):
     image, offsets, steps = forward_image(tiling, dtype, side)
     items, panels, blocks = -(-shape.images // side) * groups, -(-tile_count * side // columns), -(-rows // names["ROWS"])
     threaded = shape.multiply_adds > SPLIT_WORK
-    parts = min(threads.get_num_threads() if threaded else 1, items * panels)
+    parts = threads.get_num_threads() if threaded else 1
+    by_features = groups == 1 and blocks >= parts > 1 and depth * rows >= WEIGHTS_A_TILE * tile_count * shape.images
+    parts = parts if by_features else min(parts, items * panels)
     together = max(CHUNK_ELEMENTS // (16 * columns * (depth + rows)), 4)
     together = -(-panels // -(-panels // together))
     element_size = (aligned(blocks * (names["ROWS"] * depth + names["WIDTH"])) // 16 | 1) * 16
@@ -292,14 +298,19 @@ def _plan(dtype, shape, weight, turned, bias, relu, arguments):
     tiles_at = image.elements
     sums_at = tiles_at + aligned(together * 16 * (depth * columns + names["WIDTH"]))
     scratch = sums_at + aligned(together * 16 * (rows * columns + names["WIDTH"]) + names["WIDTH"])
+    block_cuts = list(pairwise(edges(groups * blocks, parts)))
+    if by_features:
+        cuts = [(0, items * panels, *cut) for cut in block_cuts]
+    else:
+        cuts = [(*cut, 0, blocks) for cut in pairwise(edges_of_panels(shape, side, tile_count, parts, columns))]
     limit = math.prod(shape.kernel) * shape.features * shape.channels // groups
     descriptors = [(first, end, panels, groups, shape.images, side, rows, blocks, together, image.table.ctypes.data,
                     offsets.ctypes.data, tiling.out[1], tiling.out[2], steps[1], shape.out[1], shape.out[2], int(bias), int(relu),
-                    *weight, int(turned), limit, element_size, 16 * element_size, tiles_at, sums_at, packed + part * scratch)
-                   for part, (first, end) in enumerate(pairwise(edges_of_panels(shape, side, tile_count, parts, columns)))]
+                    *weight, int(turned), limit, element_size, 16 * element_size, tiles_at, sums_at, packed + part * scratch,
+                    first_block, end_block) for part, (first, end, first_block, end_block) in enumerate(cuts)]
     multiply = threads.prepare(kernel_for(winograd, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
-    pack = threads.prepare(kernel_for(transform_weight, dtype), [(first, end, *descriptors[0][2:]) for first, end in
-                                                                 pairwise(edges(groups * blocks, parts))], [(0, 0)] * parts)
+    pack = threads.prepare(kernel_for(transform_weight, dtype), [(first, end, *descriptors[0][2:]) for first, end in block_cuts],
+                           [(0, 0)] * parts)
     return sequence(arguments[0], [(pack, arguments[1]), (multiply, arguments[2])], (packed + parts * scratch) * size,
                     (image, offsets))
 
