@@ -7,6 +7,7 @@ import pytest
 from numtorch import dtypes
 from numtorch.autograd.api import grad as gradients
 from numtorch.exchange import make as tensor
+from numtorch.kernels import threads
 from numtorch.ops import index, join, operators, rearrange, triangle  # noqa: F401  (they attach methods to tensors)
 from numtorch.ops.counting import arange
 from numtorch.ops.creation import ones, zeros
@@ -246,6 +247,19 @@ def test_large_joins_of_every_size_of_element(dtype):
     a, b = a.astype(dtype), b.astype(dtype)
     for dim, parts in ((1, (a, b)), (0, (a, a[:7])), (0, (a[:, 0], b[:, 0]))):
         assert (join.cat([tensor(p) for p in parts], dim).numpy() == np.concatenate(parts, dim)).all()
+
+
+@pytest.mark.parametrize("count", [2, 3, 8])
+def test_joins_of_fewer_rows_than_threads(count):
+    before = threads.get_num_threads()
+    threads.set_num_threads(count)
+    try:
+        for shape in ((1, 90_000), (2, 40_000), (2, 300, 20, 20), (5, 30_000)):
+            a = large(*shape)
+            for dim in range(len(shape)):
+                assert (join.cat([tensor(a), tensor(a[::-1].copy())], dim).numpy() == np.concatenate([a, a[::-1]], dim)).all()
+    finally:
+        threads.set_num_threads(before)
 
 
 @pytest.mark.parametrize("dtype", ["complex128", "float32", "float16", "uint8"])

@@ -172,9 +172,10 @@ def plan_join(size: int, pieces):
     pieces = [(rows, width, step, place, out_step) if rows > 1 else (width, 1, 1, place, 1)      # a single row is cut anywhere
               for rows, width, step, place, out_step in pieces]
     total = sum(rows * width for rows, width, *_ in pieces)
-    abreast = len({(rows, out_step) for rows, _, _, _, out_step in pieces}) == 1
+    spans = shares(total, total * size, LEAST_BYTES // 2)
+    abreast = len({(rows, out_step) for rows, _, _, _, out_step in pieces}) == 1 and pieces[0][0] >= len(spans)
     parts = []
-    for start, stop in shares(total, total * size, LEAST_BYTES // 2):
+    for start, stop in spans:
         found, before = [], 0
         for tensor, (rows, width, step, place, out_step) in enumerate(pieces):
             if abreast:                                  # each part takes rows of all: whole rows of `out` (1.2 times as fast)
