@@ -7,6 +7,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ..intrinsics import bfloat16_to_float, half_to_float
+from .microkernel import _prefetch
 from .rowfold import COMBINES, LIFTS, LOADS, ROWS
 
 AHEAD = 8192                     # bytes: the processor sees no stream in rows in turns. 32768 rows of 100 take 150 us, without 205
@@ -64,12 +65,6 @@ class _Fold:
         elif self.source_size != self.size:
             x = (self.b.sext if self.signed else self.b.zext)(x, ir.VectorType(self.result, self.lanes))
         return self.lifted(x)
-
-    def prefetch(self, pointer):
-        byte = ir.IntType(8).as_pointer()
-        function = ir.FunctionType(ir.VoidType(), [byte, I32, I32, I32])
-        prefetch = cgutils.get_or_insert_function(self.b.module, function, "llvm.prefetch.p0")
-        self.b.call(prefetch, [self.b.bitcast(pointer, byte), I32(0), I32(3), I32(1)])     # to read, into the first-level cache
 
     def shuffle(self, x, y, places):
         return self.b.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, len(places)), places))
@@ -136,7 +131,8 @@ class _Fold:
         i.add_incoming(I64(0), entry)
         i.add_incoming(b.add(i, I64(self.lanes)), body)
         for r, (phi, row) in enumerate(zip(sums, rows)):
-            self.prefetch(b.gep(x, [b.add(b.mul(i, I64(ROWS)), I64(r * self.lanes + AHEAD // self.source_size))]))
+            ahead = I64(r * self.lanes + AHEAD // self.source_size)
+            _prefetch(b, b.gep(x, [b.add(b.mul(i, I64(ROWS)), ahead)]), 0)
             phi.add_incoming(identity, entry)
             phi.add_incoming(self.combine(phi, self.load(b.gep(row, [i]))), body)
         b.branch(head)
