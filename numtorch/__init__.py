@@ -9,7 +9,8 @@ import builtins as _builtins
 import importlib as _importlib
 
 from . import autograd, pickling as _pickling
-from .ops import conversion as _conversion, inplace as _inplace, redraw as _redraw, restride as _restride
+from .ops import (conversion as _conversion, engine_arithmetic as _engine_arithmetic, inplace as _inplace, operators as _operators,
+                  redraw as _redraw, restride as _restride)
 from .ops.describe import describe_waiting as _describe_waiting
 from .autograd.api import Variable
 from .autograd.modes import (enable_grad, inference_mode, is_anomaly_check_nan_enabled, is_anomaly_enabled, is_grad_enabled,
@@ -67,11 +68,11 @@ from .ops.solve import old_slogdet as slogdet
 from .ops.lu import lu_unpack
 from .ops.lu import old_lu as lu
 from .ops.lu import old_lu_solve as lu_solve
-from .ops.mask import argwhere, masked_scatter, masked_select, nonzero, nonzero_static
+from .ops.mask import argwhere, masked_fill, masked_scatter, masked_select, nonzero, nonzero_static
 from .ops.softmax import log_softmax, logsumexp, softmax
 from .ops.op import result_type
 from .ops.complexparts import angle, complex, imag, polar, real, view_as_complex, view_as_real
-from .ops.operators import add, clamp, conj, conj_physical, div, masked_fill, positive, sub, where
+from .ops.functions import add, clamp, conj, conj_physical, div, positive, sub, where
 from .ops.distinct import bincount, histc, histogram, histogramdd, isin, mode, unique, unique_consecutive
 from .ops.numbers import (deg2rad, gcd, heaviside, hypot, isneginf, isposinf, isreal, lcm, ldexp, logaddexp, logaddexp2, logit,
                           nan_to_num, rad2deg, rsub, sinc, xlogy)

@@ -20,8 +20,8 @@ from .copy import contiguous
 from .creation import ones
 from .dropout import dropout
 from .generator import default_generator
+from .mask import masked_fill
 from .op import check_real, layout_of, new_plan_table
-from .operators import masked_fill
 from .rearrange import repeat_interleave
 from .reduce import sum as total
 from .softmax import softmax

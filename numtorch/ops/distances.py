@@ -11,9 +11,9 @@ from .backends import kernels
 from .contract import matmul
 from .copy import contiguous
 from .creation import zeros_like
+from .functions import where
 from .join import cat
 from .op import layout_of, method, new_plan_table
-from .operators import where
 from .reduce import norm
 from .triangle import triu_indices
 

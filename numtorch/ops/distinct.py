@@ -15,7 +15,6 @@ from .copy import clone, contiguous, to_dtype
 from .counting import linspace
 from .creation import zeros
 from .gather import index_values
-from .indexed import run_counting, run_measuring
 from .join import cat
 from .mask import nonzero
 from .op import as_operand, layout_of, method, new_plan_table, not_a_tensor
@@ -25,6 +24,7 @@ from .resize import into, into_all
 from .scan import cumsum, diff
 from .scatter import scatter_, value_selecting_backward
 from .slicing import narrow, select
+from .status import run_counting, run_measuring
 from .view import movedim, reshape, transpose
 
 _run_plans = new_plan_table()

@@ -15,10 +15,11 @@ from .copy import contiguous, to_dtype
 from .counting import arange
 from .distinct import bincount, unique
 from .gather import index_add, index_plan, index_values, out_of_self, put_values, spread
-from .indexed import check_index, run_indexed, run_marking, run_through
+from .indexed import check_index, run_indexed, run_through
 from .op import layout_of, new_plan_table, register
 from .order import searchsorted
 from .scatter import scatter_reduce
+from .status import run_marking
 from .view import expand, reshape, unsqueeze
 
 # ---------------------------------------------------------------- one vector an index

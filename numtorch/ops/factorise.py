@@ -17,8 +17,8 @@ from ..tensor import Tensor
 from . import lapack
 from .complexparts import real
 from .creation import eye, zeros
+from .functions import where
 from .op import method
-from .operators import where
 from .resize import into, into_all
 from .solve import solve
 from .triangle import diag_embed

@@ -21,9 +21,9 @@ from .contract import matmul
 from .copy import contiguous, to_dtype
 from .counting import arange
 from .creation import ones
+from .functions import clamp, where
 from .join import cat
 from .op import layout_of, new_plan_table
-from .operators import clamp, where
 from .rounding import floor
 from .rounding import round_to_even as nearest_integer
 from .view import expand, reshape, transpose, unsqueeze

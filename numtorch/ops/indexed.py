@@ -4,7 +4,6 @@ Every kernel call checks every index; a bad one is found again here, to be named
 """
 from __future__ import annotations
 
-import ctypes
 import threading
 from inspect import cleandoc
 
@@ -16,26 +15,23 @@ from .backends import kernels
 from .copy import clone, contiguous
 from .op import layout_of, method, new_plan_table, register
 from .resize import into
+from .status import call_words, run_finding
 from .view import unsqueeze
 from .writing import check_inplace_allowed, overlap_partly, rebase_history
 
-MOST_ADDRESSES = 64
 LOOKED_AT = 256                                          # elements of a write whose kernel looks at all indices before it writes
 
 
-class _Desk(threading.local):
-    """A thread's words for the call it is making: the status, then the addresses of the second and later index arrays. `fresh` is
-    the storage of a result that nobody else has seen."""
-
-    fresh = None
-
-    def __init__(self):
-        words = (ctypes.c_int64 * (1 + MOST_ADDRESSES))()
-        self.words = words, ctypes.addressof(words)
-
-
-_desk = _Desk()
 _looks = new_plan_table()
+
+
+class _Fresh(threading.local):
+    """The storage of a result that this thread is making and nobody else has seen."""
+
+    storage = None
+
+
+_fresh = _Fresh()
 
 
 def out_of_bounds(index, position, dim, size):
@@ -51,7 +47,7 @@ def run_indexed(prepared, x, indices, other, bounds, complaint=out_of_bounds):
         complaint: makes the exception for a bad index (see `out_of_bounds`). A write stops there, and `look_first` has seen to it
             that then only a new result is lost.
     """
-    words, status = _desk.words
+    words, status = call_words.words
     more = 0
     if len(indices) > 1:
         for place_in_table in range(1, len(indices)):
@@ -66,7 +62,7 @@ def run_indexed(prepared, x, indices, other, bounds, complaint=out_of_bounds):
 def look_first(x, indices, bounds, written, complaint=out_of_bounds):
     """Raise for a bad index before anything is written to a tensor that others have: kernels, which look as they go, so that large
     indices are read once, would leave half a write behind. `written`: how many elements are."""
-    if written <= LOOKED_AT or _desk.fresh is x.storage:
+    if written <= LOOKED_AT or _fresh.storage is x.storage:
         return
     for index, (_, size, least) in zip(indices, bounds):
         layout = index.layout
@@ -82,71 +78,20 @@ def look_first(x, indices, bounds, written, complaint=out_of_bounds):
 
 def into_fresh(inplace, target, *args, **kwargs):
     """An in-place op on a tensor that was made for it: an error loses nothing."""
-    _desk.fresh = target.storage
+    _fresh.storage = target.storage
     try:
         return inplace(target, *args, **kwargs)
     finally:
-        _desk.fresh = None
-
-
-def table_of(tensors):
-    """The address of this thread's table with the tensors' addresses, good until its next call; for at most MOST_ADDRESSES."""
-    words, status = _desk.words
-    for place_in_table, each in enumerate(tensors, 1):
-        words[place_in_table] = each.address
-    return status + 8
-
-
-def run_counting(prepared, x) -> int:
-    """Run a kernel that counts, and return the count."""
-    words, status = _desk.words
-    prepared.call(x.address, status, prepared.walk)
-    count, words[0] = words[0], 0
-    return count
-
-
-def run_marking(prepared, x, out) -> int:
-    """Run a kernel that looks at what it is given, and return what it says of an element that is no good, or 0."""
-    words, status = _desk.words
-    prepared.call(x.address, out.address, status, prepared.walk)
-    found, words[0] = words[0], 0
-    return found
+        _fresh.storage = None
 
 
 def run_through(prepared, tensors, index, bounds, complaint):
     """Run a kernel that goes through a contiguous index tensor once and stops at the first index that is out of bounds."""
-    words, status = _desk.words
+    words, status = call_words.words
     prepared.call(*[x.address for x in tensors], status, prepared.walk)
     if words[0]:
         words[0] = 0
         raise complaint(*_first_bad((index,), bounds))
-
-
-def run_finding(prepared, parts, *tensors) -> bool:
-    """Run a kernel of which each part leaves whether it has found anything, and return whether any has."""
-    words, status = _desk.words
-    prepared.call(*[x.address for x in tensors], status, prepared.walk)
-    found = any(words[:parts]) if parts > 1 else words[0] != 0
-    words[0] = 0
-    return found
-
-
-def run_comparing(prepared, parts, x, y) -> bool:
-    """`run_finding` of two tensors, which takes 0.3 us less without a list of them: torch.equal of 10 floats 0.44 and not 0.76."""
-    words, status = _desk.words
-    prepared.call(x.address, y.address, status, prepared.walk)
-    found = any(words[:parts]) if parts > 1 else words[0] != 0
-    words[0] = 0
-    return found
-
-
-def run_measuring(prepared, x):
-    """Run a kernel that leaves two integers, and return these."""
-    words, status = _desk.words
-    prepared.call(x.address, status, prepared.walk)
-    found = words[0], words[1]
-    words[0] = 0
-    return found
 
 
 def _first_bad(indices, bounds):

@@ -11,7 +11,6 @@ from .numbers import logit, nan_to_num
 from .op import method
 from .power import float_power
 from .special import igamma, igammac, mvlgamma
-from .triangular import cholesky_inverse, cholesky_solve, triangular_solve
 
 
 def _copied_back(function, name, given, arguments, found):
@@ -44,8 +43,7 @@ nan_to_num_ = _copied_back(nan_to_num, "nan_to_num", "float('nan'), 1.", "3.0", 
 nextafter_ = _copied_back(nextafter, "nextafter", "0., 1.", "torch.tensor([0., 1.])", "0., 1.")
 polygamma_ = _copied_back(lambda x, n: polygamma(n, x), "polygamma", "1., 2.", "1", "1.6449, 0.6449")
 
-for _function in (cholesky_inverse, cholesky_solve, hardshrink, triangular_solve):
-    method(_function)
+method(hardshrink)
 
 for _alias, _name in {"multiply_": "mul_", "divide_": "div_", "true_divide_": "div_", "subtract_": "sub_", "negative_": "neg_",
                       "absolute_": "abs_", "greater_": "gt_", "greater_equal_": "ge_", "less_": "lt_", "less_equal_": "le_",

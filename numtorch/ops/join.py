@@ -11,10 +11,10 @@ from ..layout import Layout, format_of, formatted, wrap_dim
 from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import plan_copy, to_dtype
-from .indexed import MOST_ADDRESSES, table_of
 from .op import layout_of, new_plan_table, register
 from .resize import into
 from .slicing import narrow, select
+from .status import MOST_ADDRESSES, table_of
 from .view import expand, reshape, unsqueeze
 
 

@@ -14,14 +14,14 @@ from .assign import filled
 from .backends import kernels
 from .copy import clone, contiguous
 from .creation import eye, zeros
-from .indexed import run_finding
+from .functions import where
 from .join import cat
 from .op import layout_of, method, new_plan_table
-from .operators import where
 from .resize import into, into_all
 from .scatter import gather
 from .slicing import narrow
 from .solve import inv, solve
+from .status import run_finding
 from .triangle import tril, triu
 from .triangular import solve_triangular
 from .view import expand, reshape

@@ -11,10 +11,11 @@ from .arithmetic import where
 from .assign import copy_, filled
 from .backends import kernels
 from .copy import contiguous, to_dtype
-from .indexed import apart, begin_write, end_write, finish, out_of_place, run_counting
+from .indexed import apart, begin_write, end_write, finish, out_of_place
 from .op import layout_of, method, new_plan_table, register
 from .pointwise import pointwise
 from .slicing import narrow
+from .status import run_counting
 from .view import expand, reshape, view
 from .viewing import place
 
@@ -240,3 +241,53 @@ def replace_where(x, mask, value):
 @replace_where.derivative
 def _(grad, mask):
     return where(mask, 0, grad), 0, where(mask, grad, 0)
+
+
+# ---------------------------------------------------------------- filling
+def masked_fill(input, mask, value) -> Tensor:
+    """`value` where the mask holds, the tensor's own element elsewhere.
+
+    Args:
+        input: (*).
+        mask: bools, broadcast with `input`.
+        value: a number or a tensor of one, which is cast to the dtype of `input`.
+
+    Raises:
+        RuntimeError: a mask of another dtype; a `value` with dimensions; shapes that do not broadcast.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., -2.]).masked_fill(torch.tensor([False, True]), 0.0)
+        tensor([1., 0.])
+    """
+    _check_mask("masked_fill", mask, value)
+    return to_dtype(replace_where(input, mask, value), layout_of("masked_fill", input).dtype)
+
+
+def _check_mask(name, mask, value):
+    if layout_of(name, mask, "mask", 2).dtype is not bool_:
+        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.layout.dtype}")
+    if isinstance(value, Tensor) and value.layout.ndim:
+        raise RuntimeError(f"{name} only supports a 0-dimensional value tensor, but got tensor with {value.layout.ndim} "
+                           f"dimension(s).")
+
+
+def _masked_fill_(self, mask, value) -> Tensor:
+    """In-place form of `masked_fill`: writes `value` into this tensor where the mask holds, and returns it.
+
+    Args:
+        mask: bools, broadcast to this tensor.
+        value: a number or a tensor of one, which is cast to this tensor's dtype.
+
+    Raises:
+        RuntimeError: as `masked_fill`; a leaf that requires a gradient.
+    """
+    _check_mask("masked_fill_", mask, value)
+    kind = type(value)
+    if self.layout.dtype.category >= {int: 1, float: 2}.get(kind, 4):
+        return replace_where.op.inplace(self, mask, value)
+    return copy_(self, masked_fill(self, mask, value))
+
+
+method(masked_fill)
+method(_masked_fill_, "masked_fill_")

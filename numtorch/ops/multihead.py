@@ -21,8 +21,8 @@ from .creation import zeros
 from .dropout import dropout
 from .join import cat
 from .linear import linear
+from .mask import masked_fill
 from .op import layout_of, new_plan_table, register
-from .operators import masked_fill
 from .reduce import mean
 from .softmax import softmax
 from .split import chunk, split

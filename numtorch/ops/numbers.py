@@ -11,8 +11,8 @@ from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, UNORDERED, abs, conj, where
 from .bounds import clamp_high, clamp_low, maximum
 from .copy import contiguous
 from .elementary import LN2, PI, cos, exp, exp2, log, log1p, sin, sqrt
+from .functions import sub
 from .op import as_operand, layout_of, method, registry
-from .operators import sub
 from .pointwise import pointwise
 from .resize import into
 

@@ -7,8 +7,8 @@ from ..layout import broadcast_shapes as shape_of_all
 from ..tensor import Tensor
 from . import comparison, reduce, view
 from .backends import kernels
-from .indexed import run_comparing
 from .op import layout_of, method, new_plan_table, not_a_tensor
+from .status import run_comparing
 
 
 def broadcast_shapes(*shapes) -> Size:

@@ -11,9 +11,9 @@ from ..tensor import Tensor, empty
 from .backends import kernels
 from .copy import clone, contiguous, plan_copy
 from .gather import index_values
-from .indexed import run_counting
 from .op import layout_of, method, new_plan_table
 from .reduce import sum
+from .status import run_counting
 from .view import reshape, transpose
 
 _moves = new_plan_table()

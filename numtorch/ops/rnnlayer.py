@@ -24,11 +24,11 @@ from .backends import kernels
 from .contract import Product
 from .copy import contiguous, plan_copy
 from .elementary import tanh
+from .functions import add
 from .gather import index_select
 from .join import cat
 from .linear import linear
 from .op import new_plan_table
-from .operators import add
 from .reduction import SUM
 from .slicing import narrow
 from .view import view_as

@@ -14,8 +14,8 @@ from .complexparts import complex as complex_of
 from .complexparts import imag
 from .creation import eye, zeros_like
 from .elementary import log
+from .functions import where
 from .op import method
-from .operators import where
 from .reduce import norm
 from .resize import into, into_all
 

@@ -14,7 +14,7 @@ from . import lapack
 from .backends import kernels
 from .copy import clone, contiguous
 from .creation import eye
-from .op import layout_of, new_plan_table
+from .op import layout_of, method, new_plan_table
 from .resize import into, into_all
 from .solve import fitting
 from .triangle import tril, triu
@@ -181,3 +181,7 @@ def triangular_solve(input, A, upper: bool = True, transpose: bool = False, unit
     return into_all(out, TriangularSolve(found, A.clone()))
 
 
+
+
+for _function in (cholesky_inverse, cholesky_solve, triangular_solve):
+    method(_function)

@@ -7,7 +7,7 @@ import math
 from ...dtypes import bool_
 from ...ops.creation import full, zeros
 from ...ops.linearrelu import linear_relu
-from ...ops.operators import masked_fill
+from ...ops.mask import masked_fill
 from ...ops.triangle import triu
 from .. import functional as F
 from .. import init

@@ -1,0 +1,31 @@
+"""What the tape's engine needs of arithmetic: sums of gradients, the ones that backward starts with, zeros."""
+from __future__ import annotations
+
+from ..autograd.engine import arithmetic as engine_arithmetic
+from . import arithmetic, assign, comparison, copy, creation, join, reduce, writing
+
+engine_arithmetic.add = arithmetic.add
+engine_arithmetic.add_ = arithmetic.add.op.inplace
+engine_arithmetic.stack = join.stack
+engine_arithmetic.clone = lambda t, layout=None: copy.clone(t, memory_format=layout or "contiguous_format")
+
+
+_ones: dict = {}                                         # the gradient that backward starts with, by layout
+
+
+def _root_gradient(tensor):
+    """Ones for a scalar result. Kept, since every step asks for them; made anew should a hook have written to them."""
+    found = _ones.get(tensor.layout)
+    if found is None or found.storage.version:
+        if len(_ones) >= 64:
+            _ones.clear()
+        layout = tensor.layout
+        found = _ones[layout] = creation.ones(layout.shape, dtype=layout.dtype, device=layout.device)
+    return found
+
+
+engine_arithmetic.ones_like = _root_gradient
+engine_arithmetic.zeros_like = creation.zeros_like
+engine_arithmetic.zeros = lambda layout: assign.filled(layout.dense(), 0)
+engine_arithmetic.check_inplace_allowed, engine_arithmetic.rebase_history = writing.check_inplace_allowed, writing.rebase_history
+engine_arithmetic.has_nan = lambda t: bool(reduce.any(comparison.isnan(t)))

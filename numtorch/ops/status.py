@@ -1,0 +1,70 @@
+"""What a kernel tells its caller beside its results: a status, a count, whether something was found. Each thread has words of its
+own for that, and a table of addresses for kernels that take many tensors."""
+from __future__ import annotations
+
+import ctypes
+import threading
+
+MOST_ADDRESSES = 64
+
+
+class CallWords(threading.local):
+    """A thread's words for the call it is making: the status, then the addresses of the second and later index arrays."""
+
+    def __init__(self):
+        words = (ctypes.c_int64 * (1 + MOST_ADDRESSES))()
+        self.words = words, ctypes.addressof(words)
+
+
+call_words = CallWords()
+
+
+def table_of(tensors):
+    """The address of this thread's table with the tensors' addresses, good until its next call; for at most MOST_ADDRESSES."""
+    words, status = call_words.words
+    for place_in_table, each in enumerate(tensors, 1):
+        words[place_in_table] = each.address
+    return status + 8
+
+
+def run_counting(prepared, x) -> int:
+    """Run a kernel that counts, and return the count."""
+    words, status = call_words.words
+    prepared.call(x.address, status, prepared.walk)
+    count, words[0] = words[0], 0
+    return count
+
+
+def run_marking(prepared, x, out) -> int:
+    """Run a kernel that looks at what it is given, and return what it says of an element that is no good, or 0."""
+    words, status = call_words.words
+    prepared.call(x.address, out.address, status, prepared.walk)
+    found, words[0] = words[0], 0
+    return found
+
+
+def run_finding(prepared, parts, *tensors) -> bool:
+    """Run a kernel of which each part leaves whether it has found anything, and return whether any has."""
+    words, status = call_words.words
+    prepared.call(*[x.address for x in tensors], status, prepared.walk)
+    found = any(words[:parts]) if parts > 1 else words[0] != 0
+    words[0] = 0
+    return found
+
+
+def run_comparing(prepared, parts, x, y) -> bool:
+    """`run_finding` of two tensors, which takes 0.3 us less without a list of them: torch.equal of 10 floats 0.44 and not 0.76."""
+    words, status = call_words.words
+    prepared.call(x.address, y.address, status, prepared.walk)
+    found = any(words[:parts]) if parts > 1 else words[0] != 0
+    words[0] = 0
+    return found
+
+
+def run_measuring(prepared, x):
+    """Run a kernel that leaves two integers, and return these."""
+    words, status = call_words.words
+    prepared.call(x.address, status, prepared.walk)
+    found = words[0], words[1]
+    words[0] = 0
+    return found
