@@ -9,9 +9,12 @@ import builtins as _builtins
 import importlib as _importlib
 
 from . import autograd, pickling as _pickling
-from .ops import (conversion as _conversion, engine_arithmetic as _engine_arithmetic, inplace as _inplace, operators as _operators,
-                  redraw as _redraw, restride as _restride)
-from .ops.describe import describe_waiting as _describe_waiting
+from .ops.memory import conversion as _conversion
+from .ops import engine_arithmetic as _engine_arithmetic
+from .ops.pointwise import inplace as _inplace, operators as _operators
+from .ops.random import redraw as _redraw
+from .ops.shape import inplace_views as _restride
+from .ops.pointwise.describe import describe_waiting as _describe_waiting
 from .autograd.api import Variable
 from .autograd.modes import (enable_grad, inference_mode, is_anomaly_check_nan_enabled, is_anomaly_enabled, is_grad_enabled,
                              is_inference_mode_enabled, no_grad, set_anomaly_enabled, set_grad_enabled)
@@ -20,92 +23,97 @@ from .dtypes import (bfloat16, bool_ as bool, can_cast, complex64, complex128, d
                      get_default_dtype, iinfo, int8, int16, int32, int64, promote_types, set_default_dtype, uint8, uint16, uint32,
                      uint64)
 from .kernels.threads import get_num_threads, set_num_threads
-from .ops.activation import (elu, gelu, hardsigmoid, hardswish, hardtanh, leaky_relu, logsigmoid, mish, relu, selu, sigmoid, silu,
-                             softplus, softsign, threshold)
-from .ops.arithmetic import (abs, addcdiv, addcmul, floor_divide, fmod, lerp, mul, neg, reciprocal, remainder, sgn, sign, square)
-from .ops.bounds import clamp_max, clamp_min, fmax, fmin, maximum, minimum
-from .ops.comparison import (bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, eq, ge, gt,
-                             isfinite, isinf, isnan, le, logical_and, logical_not, logical_or, logical_xor, lt, ne, signbit)
-from .ops.addmm import addbmm, addmm, addmv, addr, baddbmm
-from .ops.contract import (bmm, chain_matmul, dot, matmul, mm, mv, outer)
-from .ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
-from .ops.assign import fill
-from .ops.bessel import i0
-from .ops.copy import clone
-from .ops.detach import detach
-from .ops.counting import arange, linspace, logspace, range_inclusive as range
-from .ops.creation import (as_tensor, asarray, empty, empty_like, empty_strided, eye, full, full_like, ones, ones_like,
+from .ops.pointwise.activation import (elu, gelu, hardsigmoid, hardswish, hardtanh, leaky_relu, logsigmoid, mish, relu, selu,
+                                       sigmoid, silu, softplus, softsign, threshold)
+from .ops.pointwise.arithmetic import (abs, addcdiv, addcmul, floor_divide, fmod, lerp, mul, neg, reciprocal, remainder, sgn, sign,
+                                       square)
+from .ops.pointwise.bounds import clamp_max, clamp_min, fmax, fmin, maximum, minimum
+from .ops.pointwise.comparison import (bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor,
+                                       eq, ge, gt, isfinite, isinf, isnan, le, logical_and, logical_not, logical_or, logical_xor,
+                                       lt, ne, signbit)
+from .ops.linalg.addmm import addbmm, addmm, addmv, addr, baddbmm
+from .ops.linalg.matmul import (bmm, chain_matmul, dot, matmul, mm, mv, outer)
+from .ops.spatial.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from .ops.memory.assign import fill
+from .ops.pointwise.bessel import i0
+from .ops.memory.copies import clone
+from .ops.memory.detach import detach
+from .ops.creation.ranges import arange, linspace, logspace, range_inclusive as range
+from .ops.creation.fill import (as_tensor, asarray, empty, empty_like, empty_strided, eye, full, full_like, ones, ones_like,
                            scalar_tensor, tensor, zeros, zeros_like)
-from .ops.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, copysign, cos, cosh, digamma, erf, erfc, erfinv, exp,
-                             exp2, expm1, lgamma, log, log1p, log2, log10, polygamma, rsqrt, sin, sinh, sqrt, tan, tanh)
-from .ops.rounding import ceil, floor, frac, round, trunc
-from .ops.differences import gradient
-from .ops.distances import cdist, dist, pdist
-from .ops.distributions import binomial, poisson
-from .ops.dropout import alpha_dropout, dropout, feature_alpha_dropout, feature_dropout
-from .ops.einsum import einsum, tensordot
-from .ops.embedding import embedding, embedding_bag, embedding_renorm_
-from .ops.factorise import old_cholesky as cholesky
-from .ops.factorise import old_qr as qr
-from .ops.factorise import old_svd as svd
-from .ops.floats import frexp, nextafter
-from .ops.gather import index_add, index_copy, index_fill, index_select, put, take
-from .ops.householder import geqrf, orgqr, ormqr
-from .ops.index import index_put
-from .ops.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, column_stack, dstack, hstack, meshgrid, stack,
+from .ops.pointwise.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, copysign, cos, cosh, digamma, erf, erfc,
+                                       erfinv, exp, exp2, expm1, lgamma, log, log1p, log2, log10, polygamma, rsqrt, sin, sinh, sqrt,
+                                       tan, tanh)
+from .ops.pointwise.rounding import ceil, floor, frac, round, trunc
+from .ops.sort.differences import gradient
+from .ops.linalg.distances import cdist, dist, pdist
+from .ops.random.distributions import binomial, poisson
+from .ops.nn.dropout import alpha_dropout, dropout, feature_alpha_dropout, feature_dropout
+from .ops.linalg.einsum import einsum, tensordot
+from .ops.nn.embedding import embedding, embedding_bag, embedding_renorm_
+from .ops.linalg.factorise import old_cholesky as cholesky
+from .ops.linalg.factorise import old_qr as qr
+from .ops.linalg.factorise import old_svd as svd
+from .ops.pointwise.floats import frexp, nextafter
+from .ops.index.index_select import index_add, index_copy, index_fill, index_select, put, take
+from .ops.linalg.householder import geqrf, orgqr, ormqr
+from .ops.index.index import index_put
+from .ops.shape.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, column_stack, dstack, hstack, meshgrid, stack,
                        vstack)
-from .ops.rearrange import (channel_shuffle, flip, fliplr, flipud, pixel_shuffle, pixel_unshuffle, repeat_interleave, roll, rot90,
-                            tile)
-from .ops.lobpcg import lobpcg
-from .ops.lowrank import pca_lowrank, svd_lowrank
-from .ops.spectrogram import istft, stft
-from .ops.triangle import block_diag, diag, diag_embed, diagflat, trace, tril, tril_indices, triu, triu_indices
-from .ops.matrices import matrix_exp, matrix_power
-from .ops.triangular import cholesky_inverse, cholesky_solve, triangular_solve
-from .ops.solve import inverse, logdet, pinverse
-from .ops.solve import old_det as det
-from .ops.solve import old_slogdet as slogdet
-from .ops.lu import lu_unpack
-from .ops.lu import old_lu as lu
-from .ops.lu import old_lu_solve as lu_solve
-from .ops.mask import argwhere, masked_fill, masked_scatter, masked_select, nonzero, nonzero_static
-from .ops.softmax import log_softmax, logsumexp, softmax
-from .ops.op import result_type
-from .ops.complexparts import angle, complex, imag, polar, real, view_as_complex, view_as_real
-from .ops.functions import add, clamp, conj, conj_physical, div, positive, sub, where
-from .ops.distinct import bincount, histc, histogram, histogramdd, isin, mode, unique, unique_consecutive
-from .ops.numbers import (deg2rad, gcd, heaviside, hypot, isneginf, isposinf, isreal, lcm, ldexp, logaddexp, logaddexp2, logit,
-                          nan_to_num, rad2deg, rsub, sinc, xlogy)
-from .ops.legacy import (BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor,
-                         LongTensor, ShortTensor, is_storage, set_default_tensor_type, typename)
-from .ops.norm import group_norm, layer_norm, rms_norm
-from .ops.products import combinations, cross, inner, kron, vander, vdot
-from .ops.windowfunctions import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
-from .ops.order import (argsort, bucketize, kthvalue, median, msort, nanmedian, nanquantile, quantile, searchsorted, sort, topk)
-from .ops.scan import cummax, cummin, cumprod, cumsum, cumulative_trapezoid, diff, logcumsumexp, trapezoid, trapz
-from .ops.pointwise import pointwise
-from .ops.power import float_power, pow
-from .ops.query import (_assert, allclose, broadcast_shapes, broadcast_tensors, equal, is_complex, is_floating_point, is_neg,
+from .ops.index.rearrange import (channel_shuffle, flip, fliplr, flipud, pixel_shuffle, pixel_unshuffle, repeat_interleave, roll,
+                                  rot90, tile)
+from .ops.linalg.lobpcg import lobpcg
+from .ops.linalg.lowrank import pca_lowrank, svd_lowrank
+from .ops.signal.stft import istft, stft
+from .ops.index.triangles import block_diag, diag, diag_embed, diagflat, trace, tril, tril_indices, triu, triu_indices
+from .ops.linalg.matrices import matrix_exp, matrix_power
+from .ops.linalg.triangular import cholesky_inverse, cholesky_solve, triangular_solve
+from .ops.linalg.solve import inverse, logdet, pinverse
+from .ops.linalg.solve import old_det as det
+from .ops.linalg.solve import old_slogdet as slogdet
+from .ops.linalg.lu import lu_unpack
+from .ops.linalg.lu import old_lu as lu
+from .ops.linalg.lu import old_lu_solve as lu_solve
+from .ops.index.mask import argwhere, masked_fill, masked_scatter, masked_select, nonzero, nonzero_static
+from .ops.nn.softmax import log_softmax, logsumexp, softmax
+from .ops.core.op import result_type
+from .ops.pointwise.complexparts import angle, complex, imag, polar, real, view_as_complex, view_as_real
+from .ops.pointwise.functions import add, clamp, conj, conj_physical, div, positive, sub, where
+from .ops.sort.unique import bincount, histc, histogram, histogramdd, isin, mode, unique, unique_consecutive
+from .ops.pointwise.real_functions import (deg2rad, gcd, heaviside, hypot, isneginf, isposinf, isreal, lcm, ldexp, logaddexp,
+                                           logaddexp2, logit, nan_to_num, rad2deg, rsub, sinc, xlogy)
+from .ops.memory.tensortypes import (BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor,
+                                     IntTensor, LongTensor, ShortTensor, is_storage, set_default_tensor_type, typename)
+from .ops.nn.norm import group_norm, layer_norm, rms_norm
+from .ops.linalg.products import combinations, cross, inner, kron, vander, vdot
+from .ops.signal.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
+from .ops.sort.order import (argsort, bucketize, kthvalue, median, msort, nanmedian, nanquantile, quantile, searchsorted, sort,
+                             topk)
+from .ops.sort.scan import cummax, cummin, cumprod, cumsum, cumulative_trapezoid, diff, logcumsumexp, trapezoid, trapz
+from .ops.pointwise.pointwise import pointwise
+from .ops.pointwise.power import float_power, pow
+from .ops.reduce.query import (_assert, allclose, broadcast_shapes, broadcast_tensors, equal, is_complex, is_floating_point, is_neg,
                         is_nonzero, is_same_size, is_tensor, isclose, numel)
-from .ops.generator import Generator, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
-from .ops.random import (bernoulli, multinomial, normal, rand, rand_like, randint, randint_like, randn, randn_like, randperm)
-from .ops.rnn import gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell
-from .ops.extremes import argmax, argmin, max, min, unravel_index
-from .ops.reduce import (all, amax, amin, aminmax, any, count_nonzero, mean, nanmean, nansum, norm, prod, std, std_mean, sum, var,
-                         var_mean)
-from .ops.regions import adaptive_avg_pool1d, max_pool3d
-from .ops.regions import adaptive_max_pool1d_pair as adaptive_max_pool1d
-from .ops.scatter import gather, index_reduce, scatter, scatter_add, scatter_reduce, take_along_dim
-from .ops.split import (chunk, dsplit, hsplit, split, split_with_sizes, tensor_split, unbind, unsafe_chunk, unsafe_split,
+from .ops.core.generator import (Generator, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed,
+                                 set_rng_state)
+from .ops.random.draws import (bernoulli, multinomial, normal, rand, rand_like, randint, randint_like, randn, randn_like, randperm)
+from .ops.nn.rnn import gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell
+from .ops.reduce.extremes import argmax, argmin, max, min, unravel_index
+from .ops.reduce.reductions import (all, amax, amin, aminmax, any, count_nonzero, mean, nanmean, nansum, norm, prod, std, std_mean,
+                                    sum, var, var_mean)
+from .ops.spatial.region_pool import adaptive_avg_pool1d, max_pool3d
+from .ops.spatial.region_pool import adaptive_max_pool1d_pair as adaptive_max_pool1d
+from .ops.index.gather_scatter import gather, index_reduce, scatter, scatter_add, scatter_reduce, take_along_dim
+from .ops.shape.split import (chunk, dsplit, hsplit, split, split_with_sizes, tensor_split, unbind, unsafe_chunk, unsafe_split,
                         unsafe_split_with_sizes, vsplit)
-from .ops.replace import as_strided_scatter, diagonal_scatter, select_scatter, slice_scatter
-from .ops.slicing import as_strided, diagonal, narrow, narrow_copy, select, unfold
-from .ops.special import igamma, igammac, mvlgamma
-from .ops.statistics import corrcoef, cov
-from .ops.unitnorm import renorm
-from .ops.view import (broadcast_to, expand, flatten, movedim, permute, ravel, reshape, squeeze, swapaxes, swapdims, t, transpose,
-                       unflatten, unsqueeze)
-from .ops.window import avg_pool1d, max_pool1d, max_pool2d
+from .ops.shape.view_scatter import as_strided_scatter, diagonal_scatter, select_scatter, slice_scatter
+from .ops.shape.slicing import as_strided, diagonal, narrow, narrow_copy, select, unfold
+from .ops.pointwise.special import igamma, igammac, mvlgamma
+from .ops.reduce.covariance import corrcoef, cov
+from .ops.nn.unit_norm import renorm
+from .ops.shape.views import (broadcast_to, expand, flatten, movedim, permute, ravel, reshape, squeeze, swapaxes, swapdims, t,
+                              transpose, unflatten, unsqueeze)
+from .ops.spatial.pool import avg_pool1d, max_pool1d, max_pool2d
 from .printing import set_printoptions
 from .storage import empty_cache
 from .exchange import from_dlpack, from_numpy, frombuffer

@@ -44,11 +44,11 @@ from numtorch.layout import memory_format as _memory_format
 from numtorch.layout import memory_format as memory_format
 from numtorch.layout import memory_layout as _memory_layout
 from numtorch.layout import memory_layout as layout
-from numtorch.ops.generator import Generator as Generator
-from numtorch.ops.generator import Generator as _Generator
-from numtorch.ops.generator import fork_rng as fork_rng
-from numtorch.ops.legacy import LegacyType as _LegacyType
-from numtorch.ops.pair import Pair as _Pair
+from numtorch.ops.core.generator import Generator as Generator
+from numtorch.ops.core.generator import Generator as _Generator
+from numtorch.ops.core.generator import fork_rng as fork_rng
+from numtorch.ops.core.return_types import Pair as _Pair
+from numtorch.ops.memory.tensortypes import LegacyType as _LegacyType
 from numtorch.tensor import Tensor as Tensor
 from numtorch.types import Device as _Device
 from numtorch.types import Dims as _Dims

@@ -7,8 +7,8 @@ from numpy import ndarray as _ndarray
 from numtorch.dtypes import dtype as _dtype
 from numtorch.tensor import Tensor as Tensor
 from numtorch.layout import memory_format as _memory_format
-from numtorch.ops.generator import Generator as _Generator
-from numtorch.ops.pair import Pair as _Pair
+from numtorch.ops.core.generator import Generator as _Generator
+from numtorch.ops.core.return_types import Pair as _Pair
 from numtorch.types import Device as _Device
 from numtorch.types import Dims as _Dims
 from numtorch.types import Operand as _Operand

@@ -1,5 +1,5 @@
-"""`torch.fft`: this file holds its names. What they compute is in ops/fourier.py."""
-from .ops.fourier import (
+"""`torch.fft`: this file holds its names. What they compute is in ops/signal/fft.py."""
+from .ops.signal.fft import (
                           fft,
                           fft2,
                           fftfreq,

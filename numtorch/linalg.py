@@ -1,11 +1,11 @@
-"""`torch.linalg`: this file holds its names. What they compute is in ops/factorise.py, solve.py, lu.py and matrices.py."""
-from .ops.contract import matmul
-from .ops.factorise import cholesky, cholesky_ex, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
-from .ops.householder import householder_product
-from .ops.lapack import LinAlgError
-from .ops.ldl import ldl_factor, ldl_factor_ex, ldl_solve
-from .ops.lu import inv_ex, lu, lu_factor, lu_factor_ex, lu_solve, solve_ex
-from .ops.matrices import (
+"""`torch.linalg`: this file holds its names. What they compute is in ops/linalg/factorise.py, solve.py, lu.py and matrices.py."""
+from .ops.linalg.factorise import cholesky, cholesky_ex, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
+from .ops.linalg.householder import householder_product
+from .ops.linalg.lapack import LinAlgError
+from .ops.linalg.ldl import ldl_factor, ldl_factor_ex, ldl_solve
+from .ops.linalg.lu import inv_ex, lu, lu_factor, lu_factor_ex, lu_solve, solve_ex
+from .ops.linalg.matmul import matmul
+from .ops.linalg.matrices import (
     cond,
     cross,
     diagonal,
@@ -20,9 +20,9 @@ from .ops.matrices import (
     vecdot,
     vector_norm,
 )
-from .ops.matrices import linalg_norm as norm
-from .ops.solve import det, inv, lstsq, pinv, slogdet, solve
-from .ops.triangular import solve_triangular
+from .ops.linalg.matrices import linalg_norm as norm
+from .ops.linalg.solve import det, inv, lstsq, pinv, slogdet, solve
+from .ops.linalg.triangular import solve_triangular
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",

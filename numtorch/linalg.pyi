@@ -18,7 +18,7 @@ from numtorch.attached import QR as _QR
 from numtorch.attached import SVD as _SVD
 from numtorch.attached import Slogdet as _Slogdet
 from numtorch.attached import SolveEx as _SolveEx
-from numtorch.ops.lapack import LinAlgError as LinAlgError
+from numtorch.ops.linalg.lapack import LinAlgError as LinAlgError
 from numtorch.types import Dims as _Dims
 from numtorch.types import Operand as _Operand
 from numtorch.types import Scalar as _Scalar

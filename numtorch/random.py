@@ -1,4 +1,4 @@
-"""`torch.random`: this file holds its names. What they do is in ops/random.py."""
-from .ops.generator import default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+"""`torch.random`: this file holds its names. What they do is in ops/random/draws.py."""
+from .ops.core.generator import default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
 __all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]

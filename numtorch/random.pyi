@@ -6,8 +6,8 @@ from typing import Any as _Any, Literal as _Literal, NamedTuple as _NamedTuple, 
 from numpy import ndarray as _ndarray
 from numtorch.dtypes import dtype as _dtype
 from numtorch.tensor import Tensor as Tensor
-from numtorch.ops.generator import Generator as _Generator
-from numtorch.ops.generator import fork_rng as fork_rng
+from numtorch.ops.core.generator import Generator as _Generator
+from numtorch.ops.core.generator import fork_rng as fork_rng
 
 default_generator: _Generator
 def get_rng_state() -> Tensor:

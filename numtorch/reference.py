@@ -7,9 +7,9 @@ import numtorch
 
 from . import special
 from .nn import functional
-from .ops.describe import accepted, gradients_of, refused, translated
-from .ops.op import registry
-from .ops.pointwise import PointwiseOp
+from .ops.core.op import registry
+from .ops.pointwise.describe import accepted, gradients_of, refused, translated
+from .ops.pointwise.pointwise import PointwiseOp
 from .tensor import Tensor
 
 _HEAD = """# Elementwise ops

@@ -1,6 +1,7 @@
 """`torch.special`: this file holds its names. What they compute is in ops/."""
-from .ops.activation import sigmoid as expit
-from .ops.bessel import (
+from .ops.nn.softmax import log_softmax, logsumexp, softmax
+from .ops.pointwise.activation import sigmoid as expit
+from .ops.pointwise.bessel import (
     bessel_j0,
     bessel_j1,
     bessel_y0,
@@ -15,9 +16,8 @@ from .ops.bessel import (
     scaled_modified_bessel_k1,
     spherical_bessel_j0,
 )
-from .ops.elementary import digamma, erf, erfc, erfinv, exp2, expm1, lgamma, log1p, polygamma, zeta
-from .ops.numbers import logit, sinc, xlogy
-from .ops.polynomials import (
+from .ops.pointwise.elementary import digamma, erf, erfc, erfinv, exp2, expm1, lgamma, log1p, polygamma, zeta
+from .ops.pointwise.polynomials import (
     chebyshev_polynomial_t,
     chebyshev_polynomial_u,
     chebyshev_polynomial_v,
@@ -31,9 +31,9 @@ from .ops.polynomials import (
     shifted_chebyshev_polynomial_v,
     shifted_chebyshev_polynomial_w,
 )
-from .ops.rounding import round
-from .ops.softmax import log_softmax, logsumexp, softmax
-from .ops.special import entr, erfcx, igamma, igammac, log_ndtr, mvlgamma, ndtr, ndtri, xlog1py
+from .ops.pointwise.real_functions import logit, sinc, xlogy
+from .ops.pointwise.rounding import round
+from .ops.pointwise.special import entr, erfcx, igamma, igammac, log_ndtr, mvlgamma, ndtr, ndtri, xlog1py
 
 gammaln, psi, gammainc, gammaincc, multigammaln = lgamma, digamma, igamma, igammac, mvlgamma
 modified_bessel_i0, modified_bessel_i1 = i0, i1

@@ -17,7 +17,7 @@ import numtorch
 
 from . import types
 from .argumenttypes import FLAGS, MEANS, OVERLOADS, RETURNS
-from .ops.pair import Pair
+from .ops.core.return_types import Pair
 from .tensor import Tensor
 
 NAMESPACES = ("numtorch", "numtorch.fft", "numtorch.linalg", "numtorch.random", "numtorch.special", "numtorch.nn.functional")

@@ -7,10 +7,10 @@ import pytest
 import numtorch as torch
 from numtorch import nn
 from numtorch.autograd import gradcheck, gradgradcheck
-from numtorch.kernels.cpu import attention as kernels
+from numtorch.kernels.cpu.attention import attention as kernels
 from numtorch.nn import functional as F
-from numtorch.ops.linearrelu import linear_relu
-from numtorch.ops.multihead import attend_projections
+from numtorch.ops.nn.linear_relu import linear_relu
+from numtorch.ops.nn.multihead import attend_projections
 
 attend = F.scaled_dot_product_attention
 

@@ -16,7 +16,7 @@ import pytest
 
 import numtorch as torch
 from numtorch.autograd.graph import Node
-from numtorch.ops import op
+from numtorch.ops.core import op
 from numtorch.storage import Storage
 from numtorch.utils.checkpoint import checkpoint
 

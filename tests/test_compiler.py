@@ -84,7 +84,7 @@ def test_fingerprint_is_the_same_for_the_same_source(source, scope):
 
 
 def test_fingerprint_is_the_same_in_another_process():
-    code = ("from numtorch.kernels.binding import fingerprint; import numtorch.kernels.cpu.norm as n, types; "
+    code = ("from numtorch.kernels.binding import fingerprint; import numtorch.kernels.cpu.norm.norm as n, types; "
             "print([fingerprint(f, {}, 'float32', frozenset()) for k, f in sorted(vars(n).items()) "
             "       if isinstance(f, types.FunctionType) and not k.startswith(('plan', '_plan', 'prepare'))])")
     seen = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
@@ -266,11 +266,28 @@ def test_what_cannot_be_compiled_is_said_without_numba():
 
 
 def test_an_intrinsics_hash_has_what_its_module_takes_from_others(monkeypatch):
-    name = "numtorch.kernels.cpu.wordtile"
+    name = "numtorch.kernels.cpu.gemm.half_tile_ir"
     monkeypatch.setattr(binding, "_hashes", {})
     before = binding.module_hash(name)
-    monkeypatch.setattr(binding, "_hashes", {"numtorch.kernels.cpu.microkernel": "changed"})
+    monkeypatch.setattr(binding, "_hashes", {"numtorch.kernels.cpu.micro.microkernel": "changed"})
     assert binding.module_hash(name) != before
+
+
+@pytest.mark.parametrize("line", ["from ..far import rules", "from ..far.rules import\\\n    rule", "from ..far.rules import (one,\n    rule)",
+                                  "import numtorch.far.rules", "from numtorch.far import rules as r", "from .near import rule"])
+def test_a_hash_follows_every_form_of_import_to_other_rooms(line, tmp_path, monkeypatch):
+    """An intrinsic's machine code also depends on helpers two rooms away: an edit there must give a new kernel."""
+    files = {"room/ir.py": line, "room/near.py": "from ..far.rules import rule", "far/rules.py": "def rule(): return 1",
+             "room/__init__.py": "", "far/__init__.py": ""}
+    for place, text in files.items():
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        (tmp_path / place).write_text(text)
+    monkeypatch.setattr(binding, "_ROOT", str(tmp_path))
+    monkeypatch.setattr(binding, "_hashes", {})
+    before = binding.module_hash("numtorch.room.ir")
+    (tmp_path / "far" / "rules.py").write_text("def rule(): return 2")
+    monkeypatch.setattr(binding, "_hashes", {})
+    assert binding.module_hash("numtorch.room.ir") != before
 
 
 @jit_only

@@ -4,7 +4,7 @@ import pytest
 
 import numtorch as torch
 from numtorch.autograd.gradcheck import gradcheck, gradgradcheck
-from numtorch.ops.linear import linear
+from numtorch.ops.nn.linear import linear
 
 RNG = np.random.default_rng(0)
 

@@ -333,11 +333,11 @@ def the_simulator_checks_addresses(torch):
     from numtorch.kernels.cuda.environment import SIMULATED
     if not SIMULATED:
         return
-    from numtorch.ops.backends import kernels
-    from numtorch.ops.op import registry
+    from numtorch.ops.core.backends import kernels
+    from numtorch.ops.core.op import registry
 
     def run(source, target, elements):
-        plan = kernels(torch.device("cuda:0"), "pointwise").plan_pointwise(
+        plan = kernels(torch.device("cuda:0"), "pointwise.pointwise").plan_pointwise(
             registry["neg"].scalar("float32"), ("float32",), ("float32",), (elements,), [(1,), (1,)], compute=("float32",))
         plan.call(source.address, target.address, plan.walk)
 

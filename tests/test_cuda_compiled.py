@@ -25,8 +25,8 @@ def compiler():
 
 
 def operator_kernel(name, dtype, pattern="c"):
-    from numtorch.kernels.cuda.pointwise import pointwise_kernel
-    from numtorch.ops.op import registry
+    from numtorch.kernels.cuda.pointwise.pointwise import pointwise_kernel
+    from numtorch.ops.core.op import registry
     op = registry[name]
     computes = tuple("bool" if p in op.bool_operands else dtype for p in op.parameters)
     return pointwise_kernel(op.scalar(dtype), computes, (dtype,), pattern * (len(computes) + 1), computes)
@@ -56,7 +56,7 @@ def test_pointwise_compiles(name, dtype, capability, compiler):
 
 @pytest.mark.parametrize("capability", CAPABILITIES)
 def test_variance_compiles(capability, compiler):
-    from numtorch.kernels.cuda.moments import variance_kernel
+    from numtorch.kernels.cuda.reduce.moments import variance_kernel
     assert_cubin(variance_kernel("float32", "float32"), capability)
 
 
@@ -65,7 +65,7 @@ def test_variance_compiles(capability, compiler):
                                               ("prod", "int32", "int64"), ("mean", "bfloat16", "bfloat16"),
                                               ("any", "float16", "bool")])
 def test_reductions_compile(kind, dtype, out, capability, compiler):
-    from numtorch.kernels.cuda.reduce import cuda_kernels
+    from numtorch.kernels.cuda.reduce.reduce import cuda_kernels
     kernels = cuda_kernels(kind, dtype, out)
     for stage, blocks in [("whole", True)] + [("whole", False), ("first", True), ("last", True)] * (kind == "sum"):
         assert_cubin(kernels(stage, blocks), capability)

@@ -1,4 +1,4 @@
-"""What records say of themselves (`numtorch/ops/describe.py`): complete, true, and with examples that run."""
+"""What records say of themselves (`numtorch/ops/pointwise/describe.py`): complete, true, and with examples that run."""
 import doctest
 import inspect
 import math
@@ -11,7 +11,7 @@ from test_docstrings import PUBLIC, lacking
 from test_pointwise import OPS
 
 import numtorch as torch
-from numtorch.ops.describe import accepted, gradients_of, refused
+from numtorch.ops.pointwise.describe import accepted, gradients_of, refused
 from numtorch.reference import page, records
 
 
@@ -41,7 +41,7 @@ def test_examples(module):
 
 
 def test_functions_of_records_are_among_them():
-    assert len(UNSEEN["numtorch.ops.elementary"]) > 25 and len(UNSEEN["numtorch.ops.comparison"]) > 15
+    assert len(UNSEEN["numtorch.ops.pointwise.elementary"]) > 25 and len(UNSEEN["numtorch.ops.pointwise.comparison"]) > 15
 
 
 @pytest.mark.parametrize("kind,letter", [("bool", "b"), ("integer", "i"), ("float", "f"), ("complex", "c")])

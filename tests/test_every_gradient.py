@@ -14,9 +14,9 @@ import numtorch as torch
 import numtorch.nn.functional as F
 from numtorch.autograd import gradcheck, gradgradcheck, graph
 from numtorch.kernels.threads import Prepared
-from numtorch.ops import op
-from numtorch.ops.op import registry
-from numtorch.ops.pointwise import PointwiseOp
+from numtorch.ops.core import op
+from numtorch.ops.core.op import registry
+from numtorch.ops.pointwise.pointwise import PointwiseOp
 
 INDEX = torch.tensor([2, 0, 1])
 PLACES = torch.tensor([[0, 2, 1], [1, 0, 2]])

@@ -7,7 +7,7 @@ import pytest
 import numtorch as torch
 from numtorch.autograd import gradgradcheck
 from numtorch.nn import functional as F
-from numtorch.ops.gridsample import _formula
+from numtorch.ops.spatial.grid_sample import _formula
 
 RANDOM = np.random.default_rng(0)
 TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-11}

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from numtorch import dtypes
 from numtorch.autograd.api import grad as gradients
 from numtorch.exchange import make as tensor
-from numtorch.ops import embedding, gather, index, operators, scatter  # noqa: F401  (they attach methods to tensors)
-from numtorch.ops.counting import arange
-from numtorch.ops.creation import ones, zeros
+from numtorch.ops.creation.fill import ones, zeros
+from numtorch.ops.creation.ranges import arange
+from numtorch.ops.nn import embedding
 from numtorch.tensor import Tensor
 
 QUICK = settings(max_examples=250, deadline=None)

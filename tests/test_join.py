@@ -8,9 +8,10 @@ from numtorch import dtypes
 from numtorch.autograd.api import grad as gradients
 from numtorch.exchange import make as tensor
 from numtorch.kernels import threads
-from numtorch.ops import index, join, operators, rearrange, triangle  # noqa: F401  (they attach methods to tensors)
-from numtorch.ops.counting import arange
-from numtorch.ops.creation import ones, zeros
+from numtorch.ops.creation.fill import ones, zeros
+from numtorch.ops.creation.ranges import arange
+from numtorch.ops.index import triangles
+from numtorch.ops.shape import join
 
 
 def numbered(*shape):
@@ -159,7 +160,7 @@ def test_diagonals_filled_and_put_together():
         x, array = zeros(*shape), np.zeros(shape)
         np.fill_diagonal(array, 2, wrap)
         assert x.fill_diagonal_(2, wrap) is x and x.tolist() == array.tolist()
-    found = triangle.block_diag(tensor([[1.0, 2]]), tensor(3), tensor([4, 5]))
+    found = triangles.block_diag(tensor([[1.0, 2]]), tensor(3), tensor([4, 5]))
     assert found.tolist() == [[1, 2, 0, 0, 0], [0, 0, 3, 0, 0], [0, 0, 0, 4, 5]]
     x = tensor(numbered(2, 3), requires_grad=True)
     assert x.trace().item() == 6 and gradients(x.trace(), x)[0].tolist() == [[1, 0, 0], [0, 1, 0]]
@@ -169,7 +170,7 @@ def test_in_place_triangles_and_their_indices():
     x = tensor(numbered(3, 3))
     assert x.tril_() is x
     np.testing.assert_array_equal(x.numpy(), np.tril(numbered(3, 3)))
-    for ours, numpys in ((triangle.tril_indices, np.tril_indices), (triangle.triu_indices, np.triu_indices)):
+    for ours, numpys in ((triangles.tril_indices, np.tril_indices), (triangles.triu_indices, np.triu_indices)):
         for rows, columns, k in itertools.product((0, 1, 3, 5), (0, 1, 4, 5), range(-6, 7)):
             np.testing.assert_array_equal(ours(rows, columns, k).numpy(), np.stack(numpys(rows, k, columns)))
         assert ours(3, 3, dtype=dtypes.int32).dtype is dtypes.int32

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from numtorch.kernels import threads
-from numtorch.kernels.cpu import conv, convdepthlast, convimage, convlanes, convlast
-from numtorch.kernels.cpu.convimage import edges_of_panels
+from numtorch.kernels.cpu.conv import channels_last as convlast
+from numtorch.kernels.cpu.conv import conv, depthwise_last, image, lanes
+from numtorch.kernels.cpu.conv.image import edges_of_panels
 
 try:
     import torch
@@ -216,7 +217,7 @@ def test_gradients_are_adjoint(dtype, case):
 def test_features_as_lanes(dtype, case, monkeypatch):
     """Of every shape, also those that others compute faster, in each form and order of elements."""
     x, w, g, b = operands(case, dtype, 7)
-    shape, out, grad_x = convimage.geometry(*sizes(case)), Guarded(dtype, g.shape), Guarded(dtype, x.shape)
+    shape, out, grad_x = image.geometry(*sizes(case)), Guarded(dtype, g.shape), Guarded(dtype, x.shape)
     if not shape.multiply_adds:
         return
     exact = np.maximum(reference(x.numpy(), w.numpy(), *case[2:]) + b.numpy().reshape(-1, *[1] * (len(x.shape) - 2)), 0)
@@ -224,12 +225,12 @@ def test_features_as_lanes(dtype, case, monkeypatch):
     for last in (False, True)[:1 + (shape.groups == 1)]:
         order = channels_last if last else np.ravel
         first_x, first_g = (Guarded(dtype, a.shape, order(a.numpy())) for a in (x, g))
-        for form in (convlanes.DEEP, convlanes.ROWS, convlanes.ROWS_APART):
-            monkeypatch.setattr(convlanes, "_form", lambda dtype, sums, form=form: form)
-            run(convlanes.plan_forward(dtype, shape, True, True, last), first_x.address, w.address, b.address, out.address)
+        for form in (lanes.DEEP, lanes.ROWS, lanes.ROWS_APART):
+            monkeypatch.setattr(lanes, "_form", lambda dtype, sums, form=form: form)
+            run(lanes.plan_forward(dtype, shape, True, True, last), first_x.address, w.address, b.address, out.address)
             close(out.numpy().ravel(), order(exact), dtype, np.prod(w.shape[1:]))
             if shape.stride[2] <= 2:
-                run(convlanes.plan_input_grad(dtype, shape, False, last), first_g.address, w.address, 0, grad_x.address)
+                run(lanes.plan_input_grad(dtype, shape, False, last), first_g.address, w.address, 0, grad_x.address)
                 close(grad_x.numpy().ravel(), order(exact_x), dtype, w.count // w.shape[1])
 
 
@@ -240,8 +241,8 @@ def test_depthwise_and_products_channels_last(dtype, case, count, monkeypatch):
     """As a whole and in bands of a line."""
     if not conv.takes_channels_last(dtype, *sizes(case)):
         return
-    monkeypatch.setattr(convdepthlast, "BAND_BYTES", convdepthlast.BAND_BYTES if count == 1 else 1)
-    monkeypatch.setattr(convdepthlast, "SPLIT_WORK", 0)
+    monkeypatch.setattr(depthwise_last, "BAND_BYTES", depthwise_last.BAND_BYTES if count == 1 else 1)
+    monkeypatch.setattr(depthwise_last, "SPLIT_WORK", 0)
     monkeypatch.setattr(threads, "get_num_threads", lambda: count)
     x, w, g, b = operands(case, dtype, 8)
     exact_x, exact_w = input_and_weight_gradients(x.numpy(), w.numpy(), g.numpy(), *case[2:])
@@ -269,7 +270,7 @@ def test_weight_gradient_channels_last(dtype, case, monkeypatch):
     for most in (convlast.BLOCK_BYTES, 1):
         monkeypatch.setattr(convlast, "BLOCK_BYTES", most)
         grad_w = Guarded(dtype, w.shape)
-        run(convlast.plan_weight_grad(dtype, convimage.geometry(*sizes(case))), g.address, x.address, grad_w.address)
+        run(convlast.plan_weight_grad(dtype, image.geometry(*sizes(case))), g.address, x.address, grad_w.address)
         close(grad_w.numpy(), exact, dtype, g.count // g.shape[1])
 
 

@@ -7,8 +7,8 @@ import pytest
 from fenced import Fenced, fenced_only
 
 from numtorch.kernels import threads
-from numtorch.kernels.cpu import gather
-from numtorch.kernels.cpu import mask as masks
+from numtorch.kernels.cpu.index import gather
+from numtorch.kernels.cpu.index import mask as masks
 
 DTYPES = ["uint8", "float16", "float32", "int64", "complex128"]
 

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 from numtorch.kernels import threads
-from numtorch.kernels.cpu import gemm, gemmdepth, gemmtiny, gemv, tile
-from numtorch.kernels.cpu.gemm import plan_gemm
+from numtorch.kernels.cpu.gemm import depth as gemmdepth
+from numtorch.kernels.cpu.gemm import gemm, gemv, tiny
+from numtorch.kernels.cpu.gemm.gemm import plan_gemm
+from numtorch.kernels.cpu.micro import tile
 
 GUARD = 77
 TOLERANCE = {"float32": 3e-6, "float64": 1e-14, "complex64": 3e-6, "complex128": 1e-14}
@@ -184,7 +186,7 @@ def test_batches():
 def test_batches_of_tiny_matrices(dtype, count, thread_count, monkeypatch):
     thread_count(count)
     taken = []
-    monkeypatch.setattr(gemmtiny, "plan", lambda problem, plan=gemmtiny.plan: taken.append(problem) or plan(problem))
+    monkeypatch.setattr(tiny, "plan", lambda problem, plan=tiny.plan: taken.append(problem) or plan(problem))
     for m, n, k in ((1, 1, 1), (2, 2, 2), (3, 3, 3), (4, 4, 4), (3, 1, 3), (1, 8, 4), (8, 4, 8), (1, 1, 37)):
         for a, b, c in itertools.product(("row", "column", "reversed"), ("row", "column", "strided"), ("row", "column")):
             check(m, n, k, dtype, a, b, c, batch=8)

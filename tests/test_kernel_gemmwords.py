@@ -9,13 +9,14 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 from test_kernel_gemm import check, from_words, sweep, to_words, workspace_for
 
-from numtorch.kernels.cpu import gemm, gemmwords, tile
+from numtorch.kernels.cpu.gemm import gemm, half
+from numtorch.kernels.cpu.micro import tile
 
 
 @pytest.fixture(params=["halves", "dot"])
 def form(request, monkeypatch):
     monkeypatch.setenv("NUMTORCH_PAIRS", request.param)
-    if gemmwords.pair_form() != request.param:
+    if half.pair_form() != request.param:
         pytest.skip("this processor has no dot product of bfloat16")
     return request.param
 
@@ -97,9 +98,9 @@ check(2, 34, 4, "bfloat16", "column", "column", "strided", bias="column", beta=1
     ("apple-m1", {"neon": True}, "", ""), ("apple-m2", {"neon": True}, "", "dot"),
     ("neoverse-n1", {"neon": True, "bf16": True}, "", "dot")])
 def test_where_pairs_are_used(name, features, asked, expected, monkeypatch):
-    monkeypatch.setattr(gemmwords, "_host", lambda: (name, features))
+    monkeypatch.setattr(half, "_host", lambda: (name, features))
     monkeypatch.setenv("NUMTORCH_PAIRS", asked)
-    assert gemmwords.pair_form() == expected
+    assert half.pair_form() == expected
 
 
 # ---------------------------------------------------------------- machine code for processors that have the instruction
@@ -118,8 +119,8 @@ def target_of(triple, processor, features):
     ("aarch64-unknown-linux-gnu", "neoverse-n1", "+bf16", "bfdot", (8, 3, 4, False)),
     ("arm64-apple-macosx", "apple-m2", "", "bfdot", (8, 3, 4, False))])
 def test_a_tile_is_the_instruction(triple, processor, features, instruction, shape):
-    from numtorch.kernels.cpu.microkernel import _TALL
-    from numtorch.kernels.cpu.wordtile import _DotTile
+    from numtorch.kernels.cpu.gemm.half_tile_ir import _DotTile
+    from numtorch.kernels.cpu.micro.microkernel import _TALL
     machine = target_of(triple, processor, features)
     rows, vectors, width, masked = shape
     module = ir.Module()

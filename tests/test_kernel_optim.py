@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from numtorch.kernels import threads
-from numtorch.kernels.cpu import optim
+from numtorch.kernels.cpu.optim import optim
 
 TOLERANCE = {"float32": 2e-6, "float64": 1e-14, "float16": 2e-3}
 NUMELS = {"small": [0, 1, 7, 64, 0, 33, 257], "threaded": [40_000, 3, 0, 70_001, 17], "empty": []}

@@ -6,7 +6,7 @@ import pytest
 
 import numtorch as torch
 from numtorch.kernels.binding import DISABLE_JIT
-from numtorch.kernels.walk import lengthened, merge, pattern_of, repeated, split, transposed
+from numtorch.kernels.loopnest import lengthened, merge, pattern_of, repeated, split, transposed
 
 SIZES = [1, 2, 7] if DISABLE_JIT else [1, 2, 7, 8, 15, 16, 17, 33, 64, 65, 100, 257, 300]
 

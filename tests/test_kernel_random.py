@@ -4,7 +4,7 @@ import pytest
 from scipy import stats
 
 from numtorch.kernels import threads
-from numtorch.kernels.cpu import random
+from numtorch.kernels.cpu.random import philox
 
 
 def run(plan, n, dtype, seed=1234, start=0, *, inputs=(), extra=(), status=0):
@@ -33,7 +33,7 @@ def test_philox_known_answers():
     assert philox_reference([0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344], [0xA4093822, 0x299F31D0]) == [
         0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1]
     for seed, start in [(0, 0), (-1, 5), (2**62 + 12345, 2**32 - 7), (7, 2**40)]:
-        words = run(random.plan_philox(2), 256, np.uint64, seed, start).reshape(2, 4, 32)
+        words = run(philox.plan_philox(2), 256, np.uint64, seed, start).reshape(2, 4, 32)
         for position in range(64):
             counter, key = start + position, seed % 2**64
             expected = philox_reference([counter & 0xFFFFFFFF, counter >> 32, 0, 0], [key & 0xFFFFFFFF, key >> 32])
@@ -43,8 +43,8 @@ def test_philox_known_answers():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_float_distributions(dtype):
     n = 200_001
-    cases = [(random.plan_uniform(dtype, n, -2.0, 3.0), stats.uniform(-2, 5)), (random.plan_normal(dtype, n, 1.0, 2.0), stats.norm(1, 2)),
-             (random.plan_exponential(dtype, n, 4.0), stats.expon(scale=0.25))]
+    cases = [(philox.plan_uniform(dtype, n, -2.0, 3.0), stats.uniform(-2, 5)), (philox.plan_normal(dtype, n, 1.0, 2.0), stats.norm(1, 2)),
+             (philox.plan_exponential(dtype, n, 4.0), stats.expon(scale=0.25))]
     for plan, law in cases:
         x = run(plan, n, dtype).astype(float)
         assert np.isfinite(x).all() and abs(x.mean() - law.mean()) < 5 * law.std() / n**0.5
@@ -54,13 +54,13 @@ def test_float_distributions(dtype):
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_uniform_stays_below_high(dtype):
-    x = run(random.plan_uniform(dtype, 300_000, 0.0, 1.0), 300_000, dtype)
+    x = run(philox.plan_uniform(dtype, 300_000, 0.0, 1.0), 300_000, dtype)
     assert x.min() >= 0 and x.max() < 1
 
 
 def test_fills_do_not_depend_on_threads_and_continue():
     before, n = threads.get_num_threads(), 100_003
-    for plan, dtype, name in [(random.plan_normal, "float32", "float32"), (random.plan_uniform, "float64", "float64")]:
+    for plan, dtype, name in [(philox.plan_normal, "float32", "float32"), (philox.plan_uniform, "float64", "float64")]:
         results = []
         for count in (1, 2, 3):
             threads.set_num_threads(count)
@@ -69,28 +69,28 @@ def test_fills_do_not_depend_on_threads_and_continue():
         assert all((r == results[0]).all() for r in results)
         assert (run(plan(dtype, 100), 100, dtype) == results[0][:100]).all()
         whole = run(plan(dtype, 1280), 1280, dtype)
-        moved = random.counters_used(640, name)
+        moved = philox.counters_used(640, name)
         assert (run(plan(dtype, 640), 640, dtype, start=moved) == whole[640:]).all()
-    assert random.counters_used(0) == 0 and random.counters_used(1) == 32 and random.counters_used(129) == 64
+    assert philox.counters_used(0) == 0 and philox.counters_used(1) == 32 and philox.counters_used(129) == 64
 
 
 @pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
 def test_bernoulli(p):
     n = 100_001
-    x = run(random.plan_bernoulli("uint8", n, p), n, np.uint8)
+    x = run(philox.plan_bernoulli("uint8", n, p), n, np.uint8)
     assert set(np.unique(x)) <= {0, 1} and abs(x.mean() - p) < 0.01 and (0 < p < 1 or (x == p).all())
     each = np.full(n, p, np.float32)
-    x = run(random.plan_bernoulli_each("float32", "float32", n), n, np.float32, inputs=[each])
+    x = run(philox.plan_bernoulli_each("float32", "float32", n), n, np.float32, inputs=[each])
     assert abs(x.mean() - p) < 0.01 and (0 < p < 1 or (x == p).all())
     for bad in (-0.1, 1.1, np.nan):
         each[77] = bad
-        run(random.plan_bernoulli_each("float32", "float32", n), n, np.float32, inputs=[each], status=1)
+        run(philox.plan_bernoulli_each("float32", "float32", n), n, np.float32, inputs=[each], status=1)
 
 
 @pytest.mark.parametrize("low, high", [(0, 1), (-3, 4), (0, 10), (-2**62, 2**62), (-2**63, 2**63 - 1), (5, 2**40)])
 def test_randint(low, high):
     n = 50_001
-    x = run(random.plan_randint("int64", n, low, high), n, np.int64)
+    x = run(philox.plan_randint("int64", n, low, high), n, np.int64)
     assert x.min() >= low and x.max() < high
     assert abs((x.astype(float) - low).mean() / (high - low) - (high - low - 1) / 2 / (high - low)) < 0.01
     if high - low < 100:
@@ -99,8 +99,8 @@ def test_randint(low, high):
 
 def test_randperm():
     for n in (0, 1, 2, 63, 64, 65, 1000):
-        assert (np.sort(run(random.plan_randperm(n), n, np.int64)) == np.arange(n)).all()
-    plan = random.plan_randperm(3)
+        assert (np.sort(run(philox.plan_randperm(n), n, np.int64)) == np.arange(n)).all()
+    plan = philox.plan_randperm(3)
     seen = [tuple(run(plan, 3, np.int64, seed)) for seed in range(3000)]
     counts = np.unique(seen, axis=0, return_counts=True)[1]
     assert len(counts) == 6 and stats.chisquare(counts).pvalue > 1e-3
@@ -109,7 +109,7 @@ def test_randperm():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_multinomial(dtype):
     weights = np.array([[0, 1, 2, 5, 0], [1, 0, 0, 0, 0]], dtype)
-    plan = random.plan_multinomial(dtype, 2, 5, 20_000)
+    plan = philox.plan_multinomial(dtype, 2, 5, 20_000)
     x = run(plan, 40_000, np.int64, inputs=[weights], extra=[np.zeros(plan.workspace // 8)]).reshape(2, -1)
     counts = np.bincount(x[0], minlength=5)
     assert counts[0] == counts[4] == 0 and (x[1] == 0).all()

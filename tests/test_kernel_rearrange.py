@@ -7,7 +7,7 @@ import pytest
 from fenced import Fenced, fenced_only
 
 from numtorch.kernels import threads
-from numtorch.kernels.cpu import move, rearrange
+from numtorch.kernels.cpu.move import rearrange, words
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_flip(dtype, thread_count):
             thread_count(number)
             expected = np.flip(source.array, dims)
             strides, dense = ([step // x.itemsize for step in x.strides] for x in (expected, source.array))
-            plan = move.plan_move(expected.itemsize, shape, strides, dense)
+            plan = words.plan_move(expected.itemsize, shape, strides, dense)
             out = Fenced(np.zeros_like(expected, order="C"), number == 1)
             plan.call(expected.ctypes.data, out.address, plan.walk)
             np.testing.assert_array_equal(out.array, expected, f"{shape} {dims} {number}")
@@ -96,7 +96,7 @@ def test_every_nth(dtype, thread_count):
         for number in (1, 2, 3):
             thread_count(number)
             out = Fenced(np.zeros(reach(shape, out_strides), dtype), number == 1)
-            plan = move.plan_move(size, shape, tuple(strides), tuple(out_strides))
+            plan = words.plan_move(size, shape, tuple(strides), tuple(out_strides))
             plan.call(x.address, out.address, plan.walk)
             np.testing.assert_array_equal(strided(out.array, shape, out_strides), expected, f"{step} {shape} {apart} {number}")
 
@@ -119,6 +119,6 @@ def test_moves(dtype, thread_count):
             for number in (1, 2):
                 thread_count(number)
                 out = Fenced(np.zeros(reach(out_shape, out_strides), dtype), number == 1)
-                plan = move.plan_move(size, tuple(out_shape), [step // size for step in expected.strides], out_strides)
+                plan = words.plan_move(size, tuple(out_shape), [step // size for step in expected.strides], out_strides)
                 plan.call(expected.ctypes.data, out.address, plan.walk)
                 np.testing.assert_array_equal(strided(out.array, out_shape, out_strides), expected, f"{shape} {order} {turn}")

@@ -8,8 +8,8 @@ import pytest
 from test_kernel_rearrange import Fenced, fenced_only
 
 from numtorch.kernels import threads
-from numtorch.kernels.cpu.argreduce import plan_argreduce, plan_extreme_with_index
-from numtorch.kernels.cpu.reduce import plan_reduce
+from numtorch.kernels.cpu.reduce.argreduce import plan_argreduce, plan_extreme_with_index
+from numtorch.kernels.cpu.reduce.reduce import plan_reduce
 
 WORDS = {"float16": np.uint16, "bfloat16": np.uint16, "bool": np.uint8}
 TOLERANCE = {"float32": 4e-6, "float64": 1e-13, "float16": 1e-3, "bfloat16": 8e-3, "complex64": 4e-6}

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from numtorch.kernels import threads
-from numtorch.kernels.cpu import rnn
-from numtorch.kernels.cpu.rnngates import KINDS, plan_gates
-from numtorch.kernels.cpu.rnnpanels import plan_panels, plan_product, size_of_panels
+from numtorch.kernels.cpu.rnn import rnn
+from numtorch.kernels.cpu.rnn.gates import KINDS, plan_gates
+from numtorch.kernels.cpu.rnn.panels import plan_panels, plan_product, size_of_panels
 
 TOLERANCE = {"float32": 2e-6, "float64": 1e-14, "float16": 4e-3, "bfloat16": 3e-2}
 
@@ -158,7 +158,7 @@ def test_gates_of_extremes():
 def test_float32_kernels_stay_in_float32_and_vectorise(kind):
     from numtorch.kernels.binding import DISABLE_JIT
     from numtorch.kernels.compiler import inspect_ir
-    from numtorch.kernels.cpu.elements import same
+    from numtorch.kernels.cpu.shared.elements import same
     if DISABLE_JIT:
         pytest.skip("nothing is compiled")
     function, arrays, names = KINDS[kind]

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from numtorch.kernels.cpu import scan
+from numtorch.kernels.cpu.scan import scan
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "complex64", "float16"])

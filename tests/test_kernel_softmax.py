@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from numtorch.kernels.cpu import crossentropy
-from numtorch.kernels.cpu import softmax as softmax_kernels
+from numtorch.kernels.cpu.softmax import cross_entropy
+from numtorch.kernels.cpu.softmax import softmax as softmax_kernels
 
 TOLERANCE = {"float32": 3e-6, "float64": 1e-13, "float16": 2e-3, "bfloat16": 2e-2}
 SHAPES = [(1, 1, 1), (3, 1, 1), (5, 10, 1), (7, 129, 1), (2, 2500, 1), (3, 7, 5), (2, 10, 300), (1, 13, 1000), (0, 4, 1),
@@ -118,15 +118,15 @@ def test_cross_entropy_stays_inside(dtype):
         target.flat[1::3] = -100
         weight = to_words(rng.uniform(0.5, 2, c), dtype) if weighted else None
         empty, numbers = np.zeros((n, s), logits.dtype), np.zeros((n, s), wide)
-        plan = crossentropy.plan_class_loss(dtype, n, c, s, -100, weighted, smoothing)
+        plan = cross_entropy.plan_class_loss(dtype, n, c, s, -100, weighted, smoothing)
         *_, saved, status = run(plan, logits, target, weight, empty, numbers, np.zeros((n, 2, s), wide), np.zeros(1, np.int64))
         assert status[0] == 0
-        plan = crossentropy.plan_class_loss_grad(dtype, n, c, s, -100, weighted, smoothing, True, False)
+        plan = cross_entropy.plan_class_loss_grad(dtype, n, c, s, -100, weighted, smoothing, True, False)
         run(plan, logits, saved, target, weight, empty, None, logits)
         wrong = target.copy()
         wrong.flat[2] = [-1, c, 2**62, -2**63][(n + s) % 4]
-        for kernel in (plan_with(crossentropy.plan_class_loss, dtype, n, c, s, weighted, smoothing),
-                       plan_with(crossentropy.plan_likelihood_loss, dtype, n, c, s, weighted)):
+        for kernel in (plan_with(cross_entropy.plan_class_loss, dtype, n, c, s, weighted, smoothing),
+                       plan_with(cross_entropy.plan_likelihood_loss, dtype, n, c, s, weighted)):
             kept = [np.zeros((n, 2, s), wide)] if kernel[1] else []
             *_, status = run(kernel[0], logits, wrong, weight, empty, numbers, *kept, np.zeros(1, np.int64))
             assert status[0] == 3
@@ -139,7 +139,7 @@ def plan_with(planner, dtype, n, c, s, weighted, *smoothing):
 def test_float32_kernels_stay_in_float32():
     from numtorch.kernels.binding import DISABLE_JIT
     from numtorch.kernels.compiler import inspect_ir
-    from numtorch.kernels.cpu.elements import same
+    from numtorch.kernels.cpu.shared.elements import same
     if DISABLE_JIT:
         pytest.skip("nothing is compiled")
     of_log = dict(closed=softmax_kernels.log, result_of=softmax_kernels.log_probability, term=softmax_kernels.grad_alone,

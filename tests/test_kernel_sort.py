@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from numtorch.kernels.cpu import choose, sort
+from numtorch.kernels.cpu.sort import sort, topk
 
 SHAPES = [(1, 1, 1), (0, 5, 1), (2, 0, 3), (3, 31, 1), (3, 96, 1), (2, 100, 11), (1, 9000, 1), (9, 1500, 1)]
 
@@ -45,12 +45,12 @@ def test_sort_topk_and_kth(dtype):
             np.testing.assert_array_equal(indices, order)
             np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))
             for k in {min(1, shape[1]), shape[1] // 3, max(0, shape[1] - 1)} - {0} if dtype in TOPK else ():
-                values, indices = run(choose.plan_topk(dtype, *shape, k, descending), x, (shape[0], k, shape[2]))
+                values, indices = run(topk.plan_topk(dtype, *shape, k, descending), x, (shape[0], k, shape[2]))
                 np.testing.assert_array_equal(indices, order[:, :k])
                 np.testing.assert_array_equal(values, np.take_along_axis(x, order[:, :k], 1))
         for k in {0, shape[1] // 2, shape[1] - 1} if shape[1] and dtype in KTH else ():
             order = stable_order(x, False)[:, k]
-            values, indices = run(choose.plan_kth(dtype, *shape, k), x, (shape[0], shape[2]))
+            values, indices = run(topk.plan_kth(dtype, *shape, k), x, (shape[0], shape[2]))
             np.testing.assert_array_equal(indices, order)
             np.testing.assert_array_equal(values, np.take_along_axis(x, order[:, None], 1)[:, 0])
 
@@ -72,7 +72,7 @@ def test_short_rows_of_every_length_side_by_side(dtype):
         for skip in (False, True):
             middle = np.where((nans > 0) & (not skip), n - nans, np.maximum((n - nans - 1) // 2, 0))
             expected = np.take_along_axis(order, middle, 1)
-            values, indices = run(choose.plan_median(dtype, *shape, skip), x, (rows, columns))
+            values, indices = run(topk.plan_median(dtype, *shape, skip), x, (rows, columns))
             np.testing.assert_array_equal(indices[:, None], expected)
             np.testing.assert_array_equal(values[:, None], np.take_along_axis(x, expected, 1))
 
@@ -89,7 +89,7 @@ def test_keys_that_agree_in_their_leading_bits(dtype):
     values, indices = run(sort.plan_sort(dtype, *x.shape), x, x.shape)
     np.testing.assert_array_equal(indices, np.argsort(x, 1, kind="stable"))
     for k in (3, 40, 2900):
-        _, indices = run(choose.plan_topk(dtype, 1, 3000, 1, k, False), x, (1, k, 1))
+        _, indices = run(topk.plan_topk(dtype, 1, 3000, 1, k, False), x, (1, k, 1))
         np.testing.assert_array_equal(indices, np.argsort(x, 1, kind="stable")[:, :k])
 
 
@@ -97,6 +97,6 @@ def test_median():
     nan = np.nan
     x = np.array([[3, nan, 1, nan, 2], [5, 4, 3, 2, 1], [nan] * 5])[..., None]
     for skip, wanted in ((False, (1, 2, 0)), (True, (4, 2, 0))):
-        values, indices = run(choose.plan_median("float64", 3, 5, 1, skip), x, (3, 1))
+        values, indices = run(topk.plan_median("float64", 3, 5, 1, skip), x, (3, 1))
         assert indices.ravel().tolist() == list(wanted)
         np.testing.assert_array_equal(values, np.take_along_axis(x, indices[:, None], 1)[:, 0])

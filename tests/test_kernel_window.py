@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from fenced import Fenced, fenced_only
 
-from numtorch.kernels.cpu import maxregion, window
+from numtorch.kernels.cpu.pool import max_region, window
 
 try:
     import torch
@@ -224,7 +224,7 @@ def test_which_of_equals_and_of_nan(shape, kernel, stride, padding, dilation, fa
             inside = [[p for p in (at * stride[axis] - padding[axis] + k * dilation[axis] for k in range(kernel[axis]))
                        if 0 <= p < shape[2 + axis]] for at in range(out.shape[2 + axis])]
             axes.append(tuple((p[0], p[-1] + 1) for p in inside))
-        plan = maxregion.plan_max_region("float32", N * C, (1, H, W), axes, (1, *dilation))
+        plan = max_region.plan_max_region("float32", N * C, (1, H, W), axes, (1, *dilation))
     plan.call(x.address, out.address, indices.address, plan.walk)
     found, where = out.numpy(), indices.numpy().astype(np.int64)
     for row, column, ys, xs in windows(case):

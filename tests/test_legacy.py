@@ -194,7 +194,7 @@ def test_many_distances(monkeypatch):
     x, y = rng.standard_normal((2, 40, 3)), rng.standard_normal((30, 3))
     x[0, :5] = y[:5]
     slope = rng.standard_normal((2, 40, 30))
-    monkeypatch.setattr("numtorch.ops.distances._DIFFERENCES", 1000)
+    monkeypatch.setattr("numtorch.ops.linalg.distances._DIFFERENCES", 1000)
     for p in (1, 2, 3):
         results = []
         for mode in ("use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"):

@@ -241,14 +241,14 @@ def test_no_float64_in_float32_loops():
     """The loops over elements stay in float32: what is float64 is scalar."""
     from numtorch.kernels.binding import DISABLE_JIT
     from numtorch.kernels.compiler import inspect_ir
-    from numtorch.kernels.cpu import channelnorm, norm
-    from numtorch.kernels.cpu.elements import same
+    from numtorch.kernels.cpu.norm import channel_norm, norm
+    from numtorch.kernels.cpu.shared.elements import same
     if DISABLE_JIT:
         pytest.skip("nothing is compiled")
     names = {"T": np.float32, "load": same, "store": same, "CENTRED": True}
     for function, signature in [(norm.norm_rows, ("float32*",) * 5 + ("int64*",)),
-                                (channelnorm.group_norm_groups, ("float32*",) * 5 + ("int64*",)),
-                                (channelnorm.batch_norm_channels, ("float32*",) * 7 + ("int64*",))]:
+                                (channel_norm.group_norm_groups, ("float32*",) * 5 + ("int64*",)),
+                                (channel_norm.batch_norm_channels, ("float32*",) * 7 + ("int64*",))]:
         text = inspect_ir(function, signature, names, "float32")
         wide = [line for line in text.splitlines() if "x double>" in line and "load" in line]
         assert not wide and "x float>" in text, (function.__name__, wide[:3])

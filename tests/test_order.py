@@ -5,9 +5,9 @@ import pytest
 from numtorch import dtypes
 from numtorch.autograd.api import grad as gradients
 from numtorch.exchange import make as tensor
-from numtorch.ops import distinct, index, operators, order, scan  # noqa: F401  (they attach methods to tensors)
-from numtorch.ops.counting import arange
-from numtorch.ops.creation import ones, zeros
+from numtorch.ops.creation.fill import ones, zeros
+from numtorch.ops.creation.ranges import arange
+from numtorch.ops.sort import order, scan
 
 SHAPES = [((7,), 0), ((4, 5), 1), ((4, 5), 0), ((2, 33, 3), 1), ((3, 1, 2), 1), ((0, 3), 1), ((3, 0), 1), ((2, 100), -1)]
 RNG = np.random.default_rng(0)

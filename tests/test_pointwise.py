@@ -15,10 +15,10 @@ import numtorch as torch
 from numtorch import ops
 from numtorch.autograd.gradcheck import gradcheck, gradgradcheck
 from numtorch.dtypes import dtype as dtype_of
-from numtorch.ops.op import registry, result_dtype
-from numtorch.ops.pointwise import PointwiseOp
+from numtorch.ops.core.op import registry, result_dtype
+from numtorch.ops.pointwise.pointwise import PointwiseOp
 
-for module in pkgutil.iter_modules(ops.__path__, "numtorch.ops."):
+for module in pkgutil.walk_packages(ops.__path__, "numtorch.ops."):
     importlib.import_module(module.name)                 # every record, whichever of them `import numtorch` needs
 
 OPS = {name: op for name, op in registry.items() if isinstance(op, PointwiseOp) and op.module.startswith("numtorch.")}

@@ -19,7 +19,7 @@ from numtorch.nn.utils.rnn import (
     unpack_sequence,
     unpad_sequence,
 )
-from numtorch.ops.rnnlayer import formula, run_layer
+from numtorch.ops.nn.rnn_layer import formula, run_layer
 
 GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}
 

@@ -7,8 +7,8 @@ import numtorch
 from numtorch import dtypes
 from numtorch.autograd import gradcheck, gradgradcheck
 from numtorch.exchange import make as tensor
-from numtorch.ops import index, operators, reduce, scan  # noqa: F401  (they attach methods to tensors)
-from numtorch.ops.creation import ones
+from numtorch.ops.creation.fill import ones
+from numtorch.ops.sort import scan
 
 
 @pytest.mark.parametrize("shape, dim", SHAPES)

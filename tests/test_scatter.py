@@ -6,8 +6,7 @@ from numtorch import dtypes
 from numtorch.autograd.api import grad as gradients
 from numtorch.autograd.gradcheck import gradcheck, gradgradcheck
 from numtorch.exchange import make as tensor
-from numtorch.ops import gather, index, operators, scatter  # noqa: F401  (they attach methods to tensors)
-from numtorch.ops.creation import ones, zeros
+from numtorch.ops.creation.fill import ones, zeros
 
 RNG = np.random.default_rng(0)
 KEY = tensor(np.array([[0, 2, 2], [1, 0, 2]]))

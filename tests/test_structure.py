@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -82,12 +83,43 @@ def imports():
 
 def test_the_parser_sees_imports():
     assert ("numtorch.tensor", "numtorch.layout") in {(a, b) for a, b, _ in imports()}
-    assert floor_of("numtorch.kernels.cpu.gemm") == 1 and floor_of("numtorch.nn") == TOP
+    assert floor_of("numtorch.kernels.cpu.gemm.gemm") == 1 and floor_of("numtorch.nn") == TOP
 
 
 def test_floors_import_downwards_only():
     wrong = [f"{MODULES[a].relative_to(PACKAGE)}:{line} imports {b}" for a, b, line in imports() if floor_of(b) > floor_of(a)]
     assert not wrong, "\n".join(["a floor imports from one above it:", *wrong])
+
+
+ROOMED = ("numtorch.ops", "numtorch.kernels.cpu")        # folders of rooms, which their docstrings list in import order
+
+
+def rooms_of(package):
+    """The rooms of a folder in the order of its docstring: a word and its explanation a line."""
+    drawn = re.findall(r"^(\w+) {2,}\S", importlib.import_module(package).__doc__, re.MULTILINE)
+    return {room: number for number, room in enumerate(drawn)}
+
+
+@pytest.mark.parametrize("package", ROOMED)
+def test_rooms_import_from_those_before_them(package):
+    rooms = rooms_of(package)
+    folders = {p.parent.name for p in MODULES[package].parent.glob("*/__init__.py")}
+    assert set(rooms) == folders
+    inside = re.compile(re.escape(package) + r"\.(\w+)\.")
+    wrong = [f"{a}:{line} imports {b}" for a, b, line in imports() if (m := inside.match(a)) and (n := inside.match(b + "."))
+             and rooms[m[1]] < rooms.get(n[1], len(rooms))]
+    assert not wrong, "\n".join(["a room imports from one behind it:", *wrong])
+
+
+@pytest.mark.parametrize("package", ROOMED)
+def test_rooms_say_what_lives_in_them(package):
+    for room in rooms_of(package):
+        folder = MODULES[package].parent / room
+        assert len(list(folder.glob("*.py"))) <= 22, f"{room} holds several rooms"
+        page = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+        missing = [p.stem for p in folder.glob("*.py") if p.stem != "__init__" and not re.search(rf"\b{p.stem}\b", page)
+                   and not p.stem.endswith("_ir")]
+        assert not missing, f"{package}.{room} says nothing of {missing}"
 
 
 def test_the_page_draws_these_floors():

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 import numtorch as torch
-from numtorch.ops import loss
-from numtorch.ops.total import TotalNode, total
+from numtorch.ops.loss import elementwise_losses
+from numtorch.ops.reduce.total import TotalNode, total
 
 OPS = [("squared_error", None), ("absolute_error", None), ("smooth_absolute_error", 0.5), ("huber_error", 0.7),
        ("logistic_terms", None), ("soft_margin_terms", None)]
@@ -24,7 +24,7 @@ def _in_two(function, x, y, option, mean):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("name, option", OPS)
 def test_values_and_gradients(name, option, dtype, mean):
-    function = getattr(loss, name)
+    function = getattr(elementwise_losses, name)
     x, y = (t.requires_grad_() for t in _operands(dtype, (7, 11)))
     fused, composed = total(function, x, y, option, mean=mean), _in_two(function, x, y, option, mean)
     assert isinstance(fused.grad_fn, TotalNode) and not isinstance(composed.grad_fn, TotalNode)
@@ -37,7 +37,7 @@ def test_values_and_gradients(name, option, dtype, mean):
 @pytest.mark.parametrize("needs", [(True, False), (False, True)], ids=["first", "second"])
 def test_only_the_wanted_gradient_is_computed(needs):
     x, y = (t.requires_grad_(need) for t, need in zip(_operands(torch.float64, (3, 4)), needs))
-    total(loss.squared_error, x, y, mean=True).backward()
+    total(elementwise_losses.squared_error, x, y, mean=True).backward()
     slope = 2 * (x.detach() - y.detach()).numpy() / 12
     for tensor, need, expected in ((x, needs[0], slope), (y, needs[1], -slope)):
         assert (tensor.grad is not None) == need
@@ -48,7 +48,7 @@ def test_only_the_wanted_gradient_is_computed(needs):
 @pytest.mark.parametrize("name, option", [o for o in OPS if o[0] not in ("absolute_error", "huber_error")])
 def test_derivatives_of_second_order(name, option):
     x, y = (t.requires_grad_() for t in _operands(torch.float64, (2, 3)))
-    assert torch.autograd.gradgradcheck(lambda a, b: total(getattr(loss, name), a, b, option, mean=True), (x, y))
+    assert torch.autograd.gradgradcheck(lambda a, b: total(getattr(elementwise_losses, name), a, b, option, mean=True), (x, y))
 
 
 @pytest.mark.parametrize("count", [1, 2047, 2049, 300_007])
@@ -59,7 +59,7 @@ def test_threads_and_block_edges(count):
     try:
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            assert total(loss.squared_error, x, y, mean=True).item() == pytest.approx(exact, rel=2e-6)
+            assert total(elementwise_losses.squared_error, x, y, mean=True).item() == pytest.approx(exact, rel=2e-6)
     finally:
         torch.set_num_threads(before)
 
@@ -71,16 +71,16 @@ def test_threads_and_block_edges(count):
 def test_other_operands_take_two_ops(make):
     x, y = make(torch.randn(4, 6))
     y = y + 1
-    np.testing.assert_allclose(total(loss.squared_error, x, y, mean=False).item(), ((x - y) * (x - y)).sum().item(), rtol=1e-3)
+    np.testing.assert_allclose(total(elementwise_losses.squared_error, x, y, mean=False).item(), ((x - y) * (x - y)).sum().item(), rtol=1e-3)
 
 
 def test_a_changed_operand_and_a_second_backward_are_errors():
     x, y = _operands(torch.float32, (3,))
-    result = total(loss.squared_error, x.requires_grad_(), y, mean=True)
+    result = total(elementwise_losses.squared_error, x.requires_grad_(), y, mean=True)
     y.add_(1)
     with pytest.raises(RuntimeError, match=r"modified by an inplace operation.*SquaredErrorMeanBackward0"):
         result.backward()
-    result = total(loss.squared_error, x, y, mean=True)
+    result = total(elementwise_losses.squared_error, x, y, mean=True)
     result.backward()
     with pytest.raises(RuntimeError, match="second time"):
         result.backward()
@@ -90,7 +90,7 @@ def test_saved_tensor_hooks_see_both_operands():
     x, y = _operands(torch.float64, (5,))
     packed = []
     with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or len(packed) - 1, lambda i: packed[i]):
-        result = total(loss.squared_error, x.requires_grad_(), y, mean=False)
+        result = total(elementwise_losses.squared_error, x.requires_grad_(), y, mean=False)
     assert len(packed) == 2
     result.backward()
     np.testing.assert_allclose(x.grad.numpy(), 2 * (x.detach() - y).numpy())

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from numtorch.kernels.cpu import tile
+from numtorch.kernels.cpu.micro import tile
 
 # All that a kernel knows of its processor's vectors is the tile: here those of AVX2 and below, of 8, of 4 and 2, and of 4 lanes.
 FAMILIES = {                                             # kernels: places, lanes, panels, windows, Winograd, columns, weights

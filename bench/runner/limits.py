@@ -87,7 +87,7 @@ define void @{symbol}_py() {{
 def _multiply_add(dtype):
     """The FMA kernel for a dtype, and how many operations a round is."""
     from numtorch.kernels import compiler
-    from numtorch.kernels.cpu.tile import host_vector
+    from numtorch.kernels.cpu.micro.tile import host_vector
     machine = compiler.machine()
     width = host_vector()[0] // np.dtype(dtype).itemsize
     symbol = f"bench_fma_{dtype}"

@@ -12,7 +12,7 @@ from .. import storage as _storage
 from ..devices import device as _device
 from ..kernels.cuda.environment import Unavailable
 from ..kernels.cuda.runtime import runtime
-from ..ops.op import register
+from ..ops.core.op import register
 
 __all__ = ["current_device", "device", "device_count", "empty_cache", "get_device_capability", "get_device_name", "init",
            "is_available", "is_initialized", "manual_seed", "manual_seed_all", "set_device", "synchronize"]
@@ -164,7 +164,7 @@ def empty_cache() -> None:
 
 # ---------------------------------------------------------------- for the floors below
 def placed(device):
-    """`device` with an index, the current one's unless it has one. Raises as `numtorch.ops.backends.placed` says."""
+    """`device` with an index, the current one's unless it has one. Raises as `numtorch.ops.core.backends.placed` says."""
     return _device("cuda", _existing(_current.index if device.index is None else device.index))
 
 

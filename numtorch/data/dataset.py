@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
-from ..ops.random import randperm
+from ..ops.random.draws import randperm
 
 
 class Dataset:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..dtypes import float64
 from ..exchange import from_numpy, make
-from ..ops.join import stack
+from ..ops.shape.join import stack
 from ..tensor import Tensor
 from .dataset import IterableDataset, Subset, TensorDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler

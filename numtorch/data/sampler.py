@@ -7,7 +7,7 @@ from typing import Any
 
 from ..dtypes import float64
 from ..exchange import make
-from ..ops.random import multinomial, randint, randperm
+from ..ops.random.draws import multinomial, randint, randperm
 
 
 class Sampler:

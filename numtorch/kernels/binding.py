@@ -285,15 +285,41 @@ def fingerprint(function, names, compute, seen):
 
 
 _hashes: dict[str, str] = {}
+_PACKAGE = __name__.partition(".")[0]
+# from .a.b import c, d | import e.f  (dots, base, names, plain); parsing the files as Python would take ten times as long
+_IMPORTS = re.compile(r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import(?:\\\n|[ \t])*(\([^)]*\)|[^\n#]+)|import[ \t]+([^\n#]+))",
+                      re.MULTILINE)
+_ROOT = os.path.dirname(os.path.dirname(__file__))
 
 
 def module_hash(name):
-    """The hash of a module's source and of the modules beside it that it takes names from: they shape its code too."""
+    """The hash of a module's source and of the modules of this package that it takes names from: they shape its code too."""
     if name not in _hashes:
-        path = os.path.join(os.path.dirname(__file__), *name.split(".")[2:]) + ".py"
+        path, package = _source_of(name)
         with open(path, "rb") as file:
             source = file.read()
-        beside = re.findall(r"^from \.(\w+) import", source.decode(), re.MULTILINE)
-        parts = [source, *(module_hash(f"{name.rpartition('.')[0]}.{other}").encode() for other in beside)]
+        taken = sorted(set(_imported(source.decode(), name if package else name.rpartition(".")[0])))
+        parts = [source, *(module_hash(other).encode() for other in taken)]
         _hashes[name] = hashlib.sha256(b"".join(parts)).hexdigest()[:16]
     return _hashes[name]
+
+
+def _source_of(name):
+    """The file of a module of this package, and whether the module is a package; (None, False) for what is no module."""
+    path = os.path.join(_ROOT, *name.split(".")[1:])
+    if os.path.isdir(path):
+        return os.path.join(path, "__init__.py"), True
+    return (f"{path}.py", False) if os.path.isfile(f"{path}.py") else (None, False)
+
+
+def _imported(source, package):
+    """The modules of this package that a file's import statements name, whatever their form."""
+    for dots, base, names, plain in _IMPORTS.findall(source):
+        start = package.split(".")[:len(package.split(".")) - len(dots) + 1] if dots else []
+        base = ".".join([*start, *([base] if base else [])])
+        inner = [f"{base}.{name.split()[0]}" for name in names.strip("()").split(",") if name.strip()]
+        modules = [m for m in inner if _source_of(m)[0]]
+        if len(modules) < len(inner):
+            modules.append(base)
+        modules += [name.split()[0] for name in plain.split(",") if name.strip()]
+        yield from (m for m in modules if m.split(".")[0] == _PACKAGE)

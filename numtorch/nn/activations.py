@@ -1,13 +1,13 @@
-"""Activations with PyTorch's arguments: its `inplace`, its defaults, its warnings. What they compute is in ops/activation.py;
-softmax and its kind are in softmax.py."""
+"""Activations with PyTorch's arguments: its `inplace`, its defaults, its warnings. What they compute is in
+ops/pointwise/activation.py; softmax and its kind are in softmax.py."""
 from __future__ import annotations
 
 from ..layout import wrap_dim
-from ..ops import activation
-from ..ops.bounds import clamp_both
-from ..ops.creation import empty_like
-from ..ops.op import layout_of
-from ..ops.view import reshape
+from ..ops.core.op import layout_of
+from ..ops.creation.fill import empty_like
+from ..ops.pointwise import activation
+from ..ops.pointwise.bounds import clamp_both
+from ..ops.shape.views import reshape
 from ..tensor import Tensor
 from ..tensor import view_of as _view_of
 from ..viewalgebra import narrow as _narrow_layout

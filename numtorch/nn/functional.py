@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import warnings
 
-from ..ops import reduce
-from ..ops.activation import logsigmoid, sigmoid, softsign
-from ..ops.arithmetic import mul
-from ..ops.attention import scaled_dot_product_attention
-from ..ops.columns import fold, unfold
-from ..ops.contract import matmul
-from ..ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
-from ..ops.ctc import ctc_loss
-from ..ops.distances import pdist
-from ..ops.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, feature_dropout
-from ..ops.elementary import tanh
-from ..ops.embedding import embedding_bag, one_hot
-from ..ops.embedding import lookup as embedding
-from ..ops.fractional import fractional_max_pool2d, fractional_max_pool3d
-from ..ops.gridsample import affine_grid, grid_sample
-from ..ops.linear import linear
-from ..ops.marginloss import multi_margin_loss, multilabel_margin_loss, multilabel_soft_margin_loss
-from ..ops.multihead import multi_head_attention_forward
-from ..ops.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
-from ..ops.pad import pad
-from ..ops.rearrange import channel_shuffle, pixel_shuffle, pixel_unshuffle
-from ..ops.regions import (
+from ..ops.index.rearrange import channel_shuffle, pixel_shuffle, pixel_unshuffle
+from ..ops.linalg.distances import pdist
+from ..ops.linalg.matmul import matmul
+from ..ops.loss.ctc import ctc_loss
+from ..ops.loss.margin_losses import multi_margin_loss, multilabel_margin_loss, multilabel_soft_margin_loss
+from ..ops.nn.attention import scaled_dot_product_attention
+from ..ops.nn.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, feature_dropout
+from ..ops.nn.embedding import embedding_bag, one_hot
+from ..ops.nn.embedding import lookup as embedding
+from ..ops.nn.linear import linear
+from ..ops.nn.multihead import multi_head_attention_forward
+from ..ops.nn.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+from ..ops.nn.response_norm import local_response_norm
+from ..ops.nn.unit_norm import normalize
+from ..ops.pointwise.activation import logsigmoid, sigmoid, softsign
+from ..ops.pointwise.arithmetic import mul
+from ..ops.pointwise.elementary import tanh
+from ..ops.reduce import reductions
+from ..ops.shape.pad import pad
+from ..ops.shape.views import transpose, unsqueeze
+from ..ops.spatial.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from ..ops.spatial.fold import fold, unfold
+from ..ops.spatial.fractional_pool import fractional_max_pool2d, fractional_max_pool3d
+from ..ops.spatial.grid_sample import affine_grid, grid_sample
+from ..ops.spatial.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from ..ops.spatial.region_pool import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
@@ -38,12 +42,8 @@ from ..ops.regions import (
     lp_pool3d,
     max_pool3d,
 )
-from ..ops.resample import interpolate
-from ..ops.responsenorm import local_response_norm
-from ..ops.unitnorm import normalize
-from ..ops.unpool import max_unpool1d, max_unpool2d, max_unpool3d
-from ..ops.view import transpose, unsqueeze
-from ..ops.window import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from ..ops.spatial.resample import interpolate
+from ..ops.spatial.unpool import max_unpool1d, max_unpool2d, max_unpool3d
 from ..tensor import Tensor
 from .activations import (
     celu,
@@ -122,7 +122,7 @@ def bilinear(input1, input2, weight, bias=None) -> Tensor:
         >>> torch.nn.functional.bilinear(x, y, torch.tensor([[[0., 1.], [0., 0.]]]))
         tensor([[5.]])
     """
-    out = reduce.sum(mul(matmul(unsqueeze(input1, -2), transpose(weight, 0, 1).reshape(weight.layout.shape[1], -1))
+    out = reductions.sum(mul(matmul(unsqueeze(input1, -2), transpose(weight, 0, 1).reshape(weight.layout.shape[1], -1))
                          .reshape(*input1.layout.shape[:-1], weight.layout.shape[0], weight.layout.shape[2]),
                          unsqueeze(input2, -2)), -1)
     return out if bias is None else out + bias

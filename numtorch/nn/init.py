@@ -8,7 +8,7 @@ import numpy as np
 
 from ..autograd.modes import no_grad
 from ..exchange import make
-from ..ops.random import randperm
+from ..ops.random.draws import randperm
 from ..tensor import Tensor
 
 _LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")

@@ -1,14 +1,17 @@
-"""Losses with PyTorch's arguments. Terms and their reduction are in ops/loss.py, losses of pairs and triplets in ranking.py."""
+"""Losses with PyTorch's arguments. Terms and their reduction are in ops/loss/elementwise_losses.py, losses of pairs and triplets in
+ranking.py."""
 from __future__ import annotations
 
 import warnings
 
-from ..ops import crossentropy, loss, reduce
-from ..ops.arithmetic import div, mul
-from ..ops.bounds import clamp_low
-from ..ops.creation import full_like
-from ..ops.loss import legacy_reduction, paired_loss, reduced, reduced_terms
-from ..ops.op import layout_of
+from ..ops.core.op import layout_of
+from ..ops.creation.fill import full_like
+from ..ops.loss import cross_entropy as crossentropy
+from ..ops.loss import elementwise_losses
+from ..ops.loss.elementwise_losses import legacy_reduction, paired_loss, reduced, reduced_terms
+from ..ops.pointwise.arithmetic import div, mul
+from ..ops.pointwise.bounds import clamp_low
+from ..ops.reduce import reductions
 from ..tensor import Tensor
 
 
@@ -17,7 +20,7 @@ def _weighted(name, terms, input, target, reduction, weight):
     _check_weight(input, weight)
     if reduction != "mean":
         return paired_loss(name, terms, input, target, reduction, weight)
-    return div(paired_loss(name, terms, input, target, "sum", weight), reduce.sum(weight))
+    return div(paired_loss(name, terms, input, target, "sum", weight), reductions.sum(weight))
 
 
 def _check_weight(input, weight):
@@ -108,8 +111,8 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction: str = "me
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce, reduction)
     if weight is None:
-        return paired_loss("mse_loss", loss.squared_error, input, target, reduction)
-    return _weighted("mse_loss", loss.squared_error, input, target, reduction, weight)
+        return paired_loss("mse_loss", elementwise_losses.squared_error, input, target, reduction)
+    return _weighted("mse_loss", elementwise_losses.squared_error, input, target, reduction, weight)
 
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction: str = "mean", weight=None) -> Tensor:
@@ -135,8 +138,8 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction: str = "mea
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce, reduction)
     if weight is None:
-        return paired_loss("l1_loss", loss.absolute_error, input, target, reduction)
-    return _weighted("l1_loss", loss.absolute_error, input, target, reduction, weight)
+        return paired_loss("l1_loss", elementwise_losses.absolute_error, input, target, reduction)
+    return _weighted("l1_loss", elementwise_losses.absolute_error, input, target, reduction, weight)
 
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction: str = "mean", beta: float = 1.0) -> Tensor:
@@ -165,7 +168,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction: str
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
     reduction = legacy_reduction(size_average, reduce, reduction)
-    return paired_loss("smooth_l1_loss", loss.smooth_absolute_error, input, target, reduction, None, beta)
+    return paired_loss("smooth_l1_loss", elementwise_losses.smooth_absolute_error, input, target, reduction, None, beta)
 
 
 def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None) -> Tensor:
@@ -193,7 +196,7 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:
         _check_weight(input, weight)
-    return paired_loss("huber_loss", loss.huber_error, input, target, reduction, weight, delta)
+    return paired_loss("huber_loss", elementwise_losses.huber_error, input, target, reduction, weight, delta)
 
 
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
@@ -217,7 +220,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5, 0.25]), torch.tensor([1., 0.]), reduction="none")
         tensor([0.6931, 0.2877])
     """
-    return loss.binary_cross_entropy(input, target, weight, legacy_reduction(size_average, reduce, reduction))
+    return elementwise_losses.binary_cross_entropy(input, target, weight, legacy_reduction(size_average, reduce, reduction))
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean",
@@ -243,7 +246,8 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
         >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0., 200.]), torch.tensor([1., 0.]), reduction="none")
         tensor([  0.6931, 200.0000])
     """
-    return loss.binary_cross_entropy_with_logits(input, target, weight, legacy_reduction(size_average, reduce, reduction),
+    return elementwise_losses.binary_cross_entropy_with_logits(input, target, weight,
+                                                 legacy_reduction(size_average, reduce, reduction),
                                                  pos_weight)
 
 
@@ -271,7 +275,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction: str = "mean
         >>> torch.nn.functional.kl_div(q.log(), p, reduction="batchmean")
         tensor(0.1438)
     """
-    terms = loss.log_divergence_terms if log_target else loss.divergence_terms
+    terms = elementwise_losses.log_divergence_terms if log_target else elementwise_losses.divergence_terms
     reduction = legacy_reduction(size_average, reduce, reduction)
     layout, _ = layout_of("kl_div", input), layout_of("kl_div", target, "target", 2)
     if reduction == "batchmean":
@@ -303,7 +307,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction: s
         >>> torch.nn.functional.soft_margin_loss(torch.tensor([0., 100.]), torch.tensor([1., -1.]), reduction="none")
         tensor([  0.6931, 100.0000])
     """
-    return reduced_terms(loss.soft_margin_terms, input, target, legacy_reduction(size_average, reduce, reduction))
+    return reduced_terms(elementwise_losses.soft_margin_terms, input, target, legacy_reduction(size_average, reduce, reduction))
 
 
 def poisson_nll_loss(input, target, log_input: bool = True, full: bool = False, size_average=None, eps: float = 1e-8, reduce=None,
@@ -375,5 +379,5 @@ def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6,
     """
     var = _variances(input, var)
     held = clamp_low(var.detach(), eps) - var.detach() + var
-    terms = mul(held.log() + div(loss.squared_error(input, target), held), 0.5)
+    terms = mul(held.log() + div(elementwise_losses.squared_error(input, target), held), 0.5)
     return reduced(terms + 0.9189385332046727 if full else terms, reduction)

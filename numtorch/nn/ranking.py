@@ -1,15 +1,16 @@
 """Distances, and losses that want some pairs nearer to each other or higher than others."""
 from __future__ import annotations
 
-from ..ops import loss, reduce
-from ..ops.arithmetic import div, mul
-from ..ops.bounds import clamp_low
-from ..ops.comparison import eq
-from ..ops.copy import to_dtype
-from ..ops.elementary import sqrt
-from ..ops.loss import legacy_reduction, reduced
-from ..ops.op import layout_of, result_type
-from ..ops.query import broadcast_tensors
+from ..ops.core.op import layout_of, result_type
+from ..ops.loss import elementwise_losses
+from ..ops.loss.elementwise_losses import legacy_reduction, reduced
+from ..ops.memory.copies import to_dtype
+from ..ops.pointwise.arithmetic import div, mul
+from ..ops.pointwise.bounds import clamp_low
+from ..ops.pointwise.comparison import eq
+from ..ops.pointwise.elementary import sqrt
+from ..ops.reduce import reductions
+from ..ops.reduce.query import broadcast_tensors
 from ..tensor import Tensor
 
 
@@ -39,8 +40,8 @@ def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8) -> Tensor:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x1.layout.dtype.title}")
     if x1.layout.ndim != x2.layout.ndim:
         x1, x2 = broadcast_tensors(x1, x2)
-    lengths = [clamp_low(reduce.norm(x, 2, dim, keepdim=True), eps) for x in (x1, x2)]
-    return reduce.sum(mul(div(x1, lengths[0]), div(x2, lengths[1])), dim)
+    lengths = [clamp_low(reductions.norm(x, 2, dim, keepdim=True), eps) for x in (x1, x2)]
+    return reductions.sum(mul(div(x1, lengths[0]), div(x2, lengths[1])), dim)
 
 
 def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
@@ -60,7 +61,7 @@ def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool =
         >>> torch.nn.functional.pairwise_distance(torch.tensor([[3., 4.]]), torch.tensor([0., 0.]))
         tensor([5.0000])
     """
-    return reduce.norm(x1 - x2 + eps, p, -1, keepdim)
+    return reductions.norm(x1 - x2 + eps, p, -1, keepdim)
 
 
 def _check_triplet(anchor, positive, negative, margin):
@@ -94,7 +95,7 @@ def hinge_embedding_loss(input, target, margin: float = 1.0, size_average=None, 
         >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.5, 0.25]), torch.tensor([1., -1.]), reduction="none")
         tensor([0.5000, 0.7500])
     """
-    return reduced(loss.hinge_terms(input, target, margin), legacy_reduction(size_average, reduce, reduction))
+    return reduced(elementwise_losses.hinge_terms(input, target, margin), legacy_reduction(size_average, reduce, reduction))
 
 
 def margin_ranking_loss(input1, input2, target, margin: float = 0, size_average=None, reduce=None,
@@ -128,8 +129,8 @@ def margin_ranking_loss(input1, input2, target, margin: float = 0, size_average=
 
 def _cosine(x1, x2):
     """The cosine as the loss has it: 1e-12 is added to the squares of both lengths, so that a zero vector has a finite slope."""
-    lengths = mul(reduce.sum(mul(x1, x1), -1) + 1e-12, reduce.sum(mul(x2, x2), -1) + 1e-12)
-    return div(reduce.sum(mul(x1, x2), -1), sqrt(lengths))
+    lengths = mul(reductions.sum(mul(x1, x1), -1) + 1e-12, reductions.sum(mul(x2, x2), -1) + 1e-12)
+    return div(reductions.sum(mul(x1, x2), -1), sqrt(lengths))
 
 
 def cosine_embedding_loss(input1, input2, target, margin: float = 0, size_average=None, reduce=None,

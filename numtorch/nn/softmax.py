@@ -1,15 +1,15 @@
-"""Softmax and its kind along a dimension, with PyTorch's arguments and warnings. What they compute is in ops/softmax.py."""
+"""Softmax and its kind along a dimension, with PyTorch's arguments and warnings. What they compute is in ops/nn/softmax.py."""
 from __future__ import annotations
 
 import warnings
 
-from ..ops import reduce
-from ..ops import softmax as softmax_ops
-from ..ops.arithmetic import div, mul
-from ..ops.comparison import eq
-from ..ops.copy import to_dtype
-from ..ops.op import layout_of
-from ..ops.random import rand
+from ..ops.core.op import layout_of
+from ..ops.memory.copies import to_dtype
+from ..ops.nn import softmax as softmax_ops
+from ..ops.pointwise.arithmetic import div, mul
+from ..ops.pointwise.comparison import eq
+from ..ops.random.draws import rand
+from ..ops.reduce import reductions
 from ..tensor import Tensor
 
 
@@ -102,5 +102,5 @@ def gumbel_softmax(logits, tau: float = 1, hard: bool = False, eps: float = 1e-1
     soft = softmax_ops.softmax(div(logits + noise, tau), dim)
     if not hard:
         return soft
-    chosen = to_dtype(eq(soft, reduce.amax(soft, dim, keepdim=True)), soft.layout.dtype)
+    chosen = to_dtype(eq(soft, reductions.amax(soft, dim, keepdim=True)), soft.layout.dtype)
     return chosen - soft.detach() + soft

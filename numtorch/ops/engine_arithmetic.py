@@ -2,12 +2,16 @@
 from __future__ import annotations
 
 from ..autograd.engine import arithmetic as engine_arithmetic
-from . import arithmetic, assign, comparison, copy, creation, join, reduce, writing
+from .creation import fill
+from .memory import assign, copies, writing
+from .pointwise import arithmetic, comparison
+from .reduce import reductions
+from .shape import join
 
 engine_arithmetic.add = arithmetic.add
 engine_arithmetic.add_ = arithmetic.add.op.inplace
 engine_arithmetic.stack = join.stack
-engine_arithmetic.clone = lambda t, layout=None: copy.clone(t, memory_format=layout or "contiguous_format")
+engine_arithmetic.clone = lambda t, layout=None: copies.clone(t, memory_format=layout or "contiguous_format")
 
 
 _ones: dict = {}                                         # the gradient that backward starts with, by layout
@@ -20,12 +24,12 @@ def _root_gradient(tensor):
         if len(_ones) >= 64:
             _ones.clear()
         layout = tensor.layout
-        found = _ones[layout] = creation.ones(layout.shape, dtype=layout.dtype, device=layout.device)
+        found = _ones[layout] = fill.ones(layout.shape, dtype=layout.dtype, device=layout.device)
     return found
 
 
 engine_arithmetic.ones_like = _root_gradient
-engine_arithmetic.zeros_like = creation.zeros_like
+engine_arithmetic.zeros_like = fill.zeros_like
 engine_arithmetic.zeros = lambda layout: assign.filled(layout.dense(), 0)
 engine_arithmetic.check_inplace_allowed, engine_arithmetic.rebase_history = writing.check_inplace_allowed, writing.rebase_history
-engine_arithmetic.has_nan = lambda t: bool(reduce.any(comparison.isnan(t)))
+engine_arithmetic.has_nan = lambda t: bool(reductions.any(comparison.isnan(t)))

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ..kernels.intrinsics import select, sqrt
-from ..ops.creation import full_like
+from ..ops.creation.fill import full_like
 from .check import not_negative
 from .rule import Rule, RuleOptimizer
 

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 from ..autograd.modes import enable_grad, no_grad
-from ..ops.creation import zeros
-from ..ops.join import cat
+from ..ops.creation.fill import zeros
+from ..ops.shape.join import cat
 from .check import not_negative
 from .linesearch import strong_wolfe
 from .optimizer import Optimizer

@@ -6,8 +6,8 @@ from typing import Any
 
 from ..autograd.modes import no_grad
 from ..dtypes import finfo
-from ..ops.addmm import addmm
-from ..ops.creation import tensor, zeros_like
+from ..ops.creation.fill import tensor, zeros_like
+from ..ops.linalg.addmm import addmm
 from .optimizer import Optimizer
 
 

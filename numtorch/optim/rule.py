@@ -14,9 +14,9 @@ import numpy as np
 from ..arrays import raw_array
 from ..dtypes import float32
 from ..layout import Layout
-from ..ops.backends import kernels
-from ..ops.copy import copy_elements
-from ..ops.creation import zeros_like
+from ..ops.core.backends import kernels
+from ..ops.creation.fill import zeros_like
+from ..ops.memory.copies import copy_elements
 from ..tensor import Tensor, empty, lasting, view_of
 from .optimizer import Optimizer
 
@@ -264,7 +264,7 @@ def _batch(optimizer, rule, key, rows, only):
                       layout.numel * (2 if dtype.is_complex else 1)])
     batch.table = np.array(table, np.int64)
     batch.gradients = [row[1] for row in table]
-    plan = kernels(device, "optim").plan_step(rule.formula, len(rule.states), rule.coefficients, dtype.to_real().kernel,
+    plan = kernels(device, "optim.optim").plan_step(rule.formula, len(rule.states), rule.coefficients, dtype.to_real().kernel,
                                               tuple([row[-1] for row in table]))
     batch.array = np.zeros(3 + rule.coefficients)
     batch.prepared, batch.table_address, batch.array_address = plan, batch.table.ctypes.data, batch.array.ctypes.data

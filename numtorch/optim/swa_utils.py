@@ -9,7 +9,7 @@ from ..autograd.modes import no_grad
 from ..dtypes import int64
 from ..nn.modules.module import Module
 from ..nn.modules.normalization import _BatchNorm
-from ..ops.creation import tensor
+from ..ops.creation.fill import tensor
 from .schedule import LRScheduler, for_each_group
 
 __all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",

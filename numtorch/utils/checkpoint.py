@@ -12,7 +12,7 @@ import warnings
 from ..autograd.api import backward as run_backward
 from ..autograd.function import Function
 from ..autograd.modes import enable_grad, is_grad_enabled, modes, no_grad, saved_tensors_hooks
-from ..ops.generator import get_rng_state, set_rng_state
+from ..ops.core.generator import get_rng_state, set_rng_state
 from ..tensor import Tensor
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import warnings
 
-from ...ops import creation
-from ...ops.activation import relu
-from ...ops.elementary import tanh
+from ...ops.creation import fill
+from ...ops.pointwise.activation import relu
+from ...ops.pointwise.elementary import tanh
 from .. import functional as F
 from ..parameter import Parameter
 from .module import Module
@@ -422,7 +422,7 @@ class PReLU(Module):
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None) -> None:
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
-        self.weight = Parameter(creation.full((num_parameters,), float(init), device=device, dtype=dtype))
+        self.weight = Parameter(fill.full((num_parameters,), float(init), device=device, dtype=dtype))
 
     def forward(self, input):
         return F.prelu(input, self.weight)

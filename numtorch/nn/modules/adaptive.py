@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from ...ops.comparison import ge, logical_and, lt
-from ...ops.extremes import argmax
-from ...ops.gather import put_values
-from ...ops.join import cat
-from ...ops.softmax import log_softmax
+from ...ops.index.index_select import put_values
+from ...ops.nn.softmax import log_softmax
+from ...ops.pointwise.comparison import ge, logical_and, lt
+from ...ops.reduce.extremes import argmax
+from ...ops.shape.join import cat
 from .container import ModuleList, Sequential
 from .linear import Linear
 from .module import Module

@@ -1,8 +1,8 @@
 """Multi-head attention."""
 from __future__ import annotations
 
-from ...ops import creation
-from ...ops.multihead import multi_head_attention_forward
+from ...ops.creation import fill
+from ...ops.nn.multihead import multi_head_attention_forward
 from .. import init
 from ..parameter import Parameter
 from .linear import Linear
@@ -65,13 +65,13 @@ class MultiheadAttention(Module):
         if self._qkv_same_embed_dim:
             shapes = {"in_proj_weight": (3 * embed_dim, embed_dim)}
         for name in ("q_proj_weight", "k_proj_weight", "v_proj_weight", "in_proj_weight"):
-            parameter = Parameter(creation.empty(*shapes[name], device=device, dtype=dtype)) if name in shapes else None
+            parameter = Parameter(fill.empty(*shapes[name], device=device, dtype=dtype)) if name in shapes else None
             self.register_parameter(name, parameter)
-        self.register_parameter("in_proj_bias", Parameter(creation.empty(3 * embed_dim, device=device, dtype=dtype)) if bias
+        self.register_parameter("in_proj_bias", Parameter(fill.empty(3 * embed_dim, device=device, dtype=dtype)) if bias
                                 else None)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
         for name in ("bias_k", "bias_v"):
-            self.register_parameter(name, Parameter(creation.empty(1, 1, embed_dim, device=device, dtype=dtype)) if add_bias_kv
+            self.register_parameter(name, Parameter(fill.empty(1, 1, embed_dim, device=device, dtype=dtype)) if add_bias_kv
                                     else None)
         self.add_zero_attn = add_zero_attn
         self._reset_parameters()

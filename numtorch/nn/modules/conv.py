@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import math
 
-from ...ops import creation
-from ...ops.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
-from ...ops.window import pair
+from ...ops.creation import fill
+from ...ops.spatial.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from ...ops.spatial.pool import pair
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
@@ -43,8 +43,8 @@ class _Convolution(Module):
         self.padding = padding if isinstance(padding, str) else pair(padding, "padding", self.dims)
         self.output_padding = pair(output_padding, "output_padding", self.dims)
         outer, inner = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
-        self.weight = Parameter(creation.empty(outer, inner // groups, *self.kernel_size, device=device, dtype=dtype))
-        self.register_parameter("bias", Parameter(creation.empty(out_channels, device=device, dtype=dtype)) if bias else None)
+        self.weight = Parameter(fill.empty(outer, inner // groups, *self.kernel_size, device=device, dtype=dtype))
+        self.register_parameter("bias", Parameter(fill.empty(out_channels, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -8,7 +8,7 @@ from ...autograd.modes import no_grad
 from ...devices import device as as_device
 from ...dtypes import bfloat16, float16, float32, float64
 from ...dtypes import dtype as dtype_class
-from ...ops.creation import empty_like
+from ...ops.creation.fill import empty_like
 from ...tensor import Tensor
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ...autograd.modes import no_grad
-from ...ops import creation
+from ...ops.creation import fill
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
@@ -56,7 +56,7 @@ class Embedding(Module):
                 raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
             self.weight = Parameter(_weight, requires_grad=not _freeze)
         else:
-            self.weight = Parameter(creation.empty(num_embeddings, embedding_dim, device=device, dtype=dtype),
+            self.weight = Parameter(fill.empty(num_embeddings, embedding_dim, device=device, dtype=dtype),
                                     requires_grad=not _freeze)
             self.reset_parameters()
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import math
 
-from ...ops import creation
-from ...ops.linear import linear
+from ...ops.creation import fill
+from ...ops.nn.linear import linear
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
@@ -57,8 +57,8 @@ class Linear(Module):
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        self.weight = Parameter(creation.empty(out_features, in_features, device=device, dtype=dtype))
-        self.register_parameter("bias", Parameter(creation.empty(out_features, device=device, dtype=dtype)) if bias else None)
+        self.weight = Parameter(fill.empty(out_features, in_features, device=device, dtype=dtype))
+        self.register_parameter("bias", Parameter(fill.empty(out_features, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -108,8 +108,8 @@ class Bilinear(Module):
         if in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got (in1_features={in1_features})")
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
-        self.weight = Parameter(creation.empty(out_features, in1_features, in2_features, device=device, dtype=dtype))
-        self.register_parameter("bias", Parameter(creation.empty(out_features, device=device, dtype=dtype)) if bias else None)
+        self.weight = Parameter(fill.empty(out_features, in1_features, in2_features, device=device, dtype=dtype))
+        self.register_parameter("bias", Parameter(fill.empty(out_features, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -1,8 +1,8 @@
 """Losses as modules: the functions of `functional`, with their options kept. Those by a margin are in marginloss.py."""
 from __future__ import annotations
 
-from ...ops.crossentropy import cross_entropy
-from ...ops.loss import legacy_reduction
+from ...ops.loss.cross_entropy import cross_entropy
+from ...ops.loss.elementwise_losses import legacy_reduction
 from .. import functional as F
 from .module import Module
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import warnings
 
 from ...dtypes import int64
-from ...ops import creation
+from ...ops.creation import fill
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
@@ -30,12 +30,12 @@ class _Statistics(Module):
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(name, Parameter(creation.empty(num_features, device=device, dtype=dtype)) if wanted else None)
-        self.register_buffer("running_mean", creation.zeros(num_features, device=device, dtype=dtype) if track_running_stats
+            self.register_parameter(name, Parameter(fill.empty(num_features, device=device, dtype=dtype)) if wanted else None)
+        self.register_buffer("running_mean", fill.zeros(num_features, device=device, dtype=dtype) if track_running_stats
                              else None)
-        self.register_buffer("running_var", creation.ones(num_features, device=device, dtype=dtype) if track_running_stats
+        self.register_buffer("running_var", fill.ones(num_features, device=device, dtype=dtype) if track_running_stats
                              else None)
-        self.register_buffer("num_batches_tracked", creation.zeros((), dtype=int64, device=device) if track_running_stats else None)
+        self.register_buffer("num_batches_tracked", fill.zeros((), dtype=int64, device=device) if track_running_stats else None)
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
@@ -57,7 +57,7 @@ class _Statistics(Module):
         """Files from before version 2 lack the number of batches."""
         key = prefix + "num_batches_tracked"
         if (local_metadata.get("version") or 0) < 2 and self.track_running_stats and key not in state_dict:
-            state_dict[key] = self.num_batches_tracked if self.num_batches_tracked is not None else creation.zeros((), dtype=int64)
+            state_dict[key] = self.num_batches_tracked if self.num_batches_tracked is not None else fill.zeros((), dtype=int64)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
 
     def _check_input_dim(self, input):
@@ -340,7 +340,7 @@ class LayerNorm(Module):
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
-            self.register_parameter(name, Parameter(creation.empty(self.normalized_shape, device=device, dtype=dtype)) if wanted
+            self.register_parameter(name, Parameter(fill.empty(self.normalized_shape, device=device, dtype=dtype)) if wanted
                                     else None)
         self.reset_parameters()
 
@@ -387,7 +387,7 @@ class RMSNorm(Module):
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self.register_parameter("weight", Parameter(creation.empty(self.normalized_shape, device=device, dtype=dtype))
+        self.register_parameter("weight", Parameter(fill.empty(self.normalized_shape, device=device, dtype=dtype))
                                 if elementwise_affine else None)
         self.reset_parameters()
 
@@ -436,7 +436,7 @@ class GroupNorm(Module):
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(name, Parameter(creation.empty(num_channels, device=device, dtype=dtype)) if wanted else None)
+            self.register_parameter(name, Parameter(fill.empty(num_channels, device=device, dtype=dtype)) if wanted else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

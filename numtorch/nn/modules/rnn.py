@@ -5,9 +5,10 @@ import math
 import numbers
 import warnings
 
-from ...ops import creation, rnn
-from ...ops.gather import index_select
-from ...ops.view import squeeze, unsqueeze
+from ...ops.creation import fill
+from ...ops.index.index_select import index_select
+from ...ops.nn import rnn
+from ...ops.shape.views import squeeze, unsqueeze
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
@@ -87,7 +88,7 @@ class RNNBase(Module):
                     shapes["weight_hr"] = (proj_size, hidden_size)
                 names = [f"{name}_l{layer}{suffix}" for name in shapes]
                 for name, shape in zip(names, shapes.values()):
-                    self.register_parameter(name, Parameter(creation.empty(*shape, device=device, dtype=dtype)))
+                    self.register_parameter(name, Parameter(fill.empty(*shape, device=device, dtype=dtype)))
                 self._all_weights.append(names)
         self.reset_parameters()
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 import math
 
-from ...ops import creation, rnn
-from ...ops.view import squeeze, unsqueeze
+from ...ops.creation import fill
+from ...ops.nn import rnn
+from ...ops.shape.views import squeeze, unsqueeze
 from .. import init
 from ..parameter import Parameter
 from .module import Module
@@ -33,10 +34,10 @@ class RNNCellBase(Module):
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         width = num_chunks * hidden_size
-        self.weight_ih = Parameter(creation.empty(width, input_size, device=device, dtype=dtype))
-        self.weight_hh = Parameter(creation.empty(width, hidden_size, device=device, dtype=dtype))
+        self.weight_ih = Parameter(fill.empty(width, input_size, device=device, dtype=dtype))
+        self.weight_hh = Parameter(fill.empty(width, hidden_size, device=device, dtype=dtype))
         for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, Parameter(creation.empty(width, device=device, dtype=dtype)) if bias else None)
+            self.register_parameter(name, Parameter(fill.empty(width, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

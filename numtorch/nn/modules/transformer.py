@@ -5,10 +5,10 @@ import copy
 import math
 
 from ...dtypes import bool_
-from ...ops.creation import full, zeros
-from ...ops.linearrelu import linear_relu
-from ...ops.mask import masked_fill
-from ...ops.triangle import triu
+from ...ops.creation.fill import full, zeros
+from ...ops.index.mask import masked_fill
+from ...ops.index.triangles import triu
+from ...ops.nn.linear_relu import linear_relu
 from .. import functional as F
 from .. import init
 from .attention import MultiheadAttention

@@ -11,10 +11,10 @@ from ...devices import cpu
 from ...dtypes import uint8
 from ...exchange import make
 from ...layout import Layout
-from ...ops import reduce
-from ...ops.backends import kernels
-from ...ops.join import cat, stack
-from ...ops.op import new_plan_table
+from ...ops.core.backends import kernels
+from ...ops.core.op import new_plan_table
+from ...ops.reduce import reductions
+from ...ops.shape.join import cat, stack
 from ...tensor import Tensor, empty
 
 
@@ -36,7 +36,8 @@ class _Table:
         key = kind, self.dtype, self.numels, *more
         plan = _plans.get(key)
         if plan is None:
-            plan = _plans.keep(key, getattr(kernels(cpu, "totalnorm"), kind)(self.dtype.to_real().kernel, self.numels, *more))
+            planner = getattr(kernels(cpu, "optim.total_norm"), kind)
+            plan = _plans.keep(key, planner(self.dtype.to_real().kernel, self.numels, *more))
         return plan
 
     def norm(self, order):
@@ -86,12 +87,12 @@ def _tables(tensors, order):
 
 
 def _norm_of_all(tables, rest, order, error_if_nonfinite):
-    norms = [table.norm(order) for table in tables] + [reduce.norm(tensor, order) for tensor in rest]
+    norms = [table.norm(order) for table in tables] + [reductions.norm(tensor, order) for tensor in rest]
     if not norms:
         return make(0.0)
     total = norms[0]
     if len(norms) > 1:
-        total = reduce.norm(stack([norm.to(device=total.device, dtype=total.dtype) for norm in norms]), order)
+        total = reductions.norm(stack([norm.to(device=total.device, dtype=total.dtype) for norm in norms]), order)
     if error_if_nonfinite and not total.isfinite().item():
         raise RuntimeError(f"The total norm of order {order} for gradients from `parameters` is non-finite, so it cannot be "
                            f"clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "

@@ -4,11 +4,11 @@ value held at 1 (Miyato et al., "Spectral normalization for generative adversari
 from __future__ import annotations
 
 from ...autograd.modes import no_grad
-from ...ops.creation import eye
-from ...ops.factorise import qr
-from ...ops.join import cat
-from ...ops.matrices import matrix_exp
-from ...ops.solve import solve
+from ...ops.creation.fill import eye
+from ...ops.linalg.factorise import qr
+from ...ops.linalg.matrices import matrix_exp
+from ...ops.linalg.solve import solve
+from ...ops.shape.join import cat
 from ...tensor import Tensor
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d

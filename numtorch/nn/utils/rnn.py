@@ -8,17 +8,17 @@ from typing import NamedTuple
 
 from ...devices import cpu
 from ...dtypes import int64
-from ...ops import counting, creation
-from ...ops.comparison import lt
-from ...ops.gather import index_copy, index_select
-from ...ops.join import stack
-from ...ops.mask import nonzero
-from ...ops.order import sort
-from ...ops.reduce import sum as total
-from ...ops.scatter import scatter
-from ...ops.slicing import narrow
-from ...ops.split import unbind
-from ...ops.view import reshape, transpose, unsqueeze
+from ...ops.creation import fill, ranges
+from ...ops.index.gather_scatter import scatter
+from ...ops.index.index_select import index_copy, index_select
+from ...ops.index.mask import nonzero
+from ...ops.pointwise.comparison import lt
+from ...ops.reduce.reductions import sum as total
+from ...ops.shape.join import stack
+from ...ops.shape.slicing import narrow
+from ...ops.shape.split import unbind
+from ...ops.shape.views import reshape, transpose, unsqueeze
+from ...ops.sort.order import sort
 from ...tensor import Tensor
 
 
@@ -123,8 +123,8 @@ def invert_permutation(permutation):
     if permutation is None:
         return None
     count = permutation.layout.shape[0]
-    places = counting.arange(count, device=permutation.layout.device)
-    return scatter(creation.empty(count, dtype=int64, device=permutation.layout.device), 0, permutation, places)
+    places = ranges.arange(count, device=permutation.layout.device)
+    return scatter(fill.empty(count, dtype=int64, device=permutation.layout.device), 0, permutation, places)
 
 
 def _places(mask, device):
@@ -153,7 +153,7 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
         >>> torch.nn.utils.rnn.pack_padded_sequence(padded, [3, 2]).data
         tensor([1, 4, 2, 5, 3])
     """
-    lengths = lengths.to(int64) if isinstance(lengths, Tensor) else creation.tensor(list(lengths), dtype=int64)
+    lengths = lengths.to(int64) if isinstance(lengths, Tensor) else fill.tensor(list(lengths), dtype=int64)
     if batch_first:
         input = transpose(input, 0, 1)
     sorted_indices = None
@@ -175,7 +175,7 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
                            "you do not need ONNX exportability.")
     if values[0] > shape[0]:
         raise RuntimeError(f"pack_padded_sequence: expected lengths of at most {shape[0]}, the input's steps, got {values[0]}")
-    steps = counting.arange(values[0])
+    steps = ranges.arange(values[0])
     mask = lt(unsqueeze(steps, 1), unsqueeze(lengths, 0))
     rows = reshape(narrow(input, 0, 0, values[0]), (values[0] * shape[1], *shape[2:]))
     return PackedSequence(index_select(rows, 0, _places(mask, input.layout.device)), total(mask, 1), sorted_indices, None)
@@ -208,10 +208,10 @@ def pad_packed_sequence(sequence, batch_first: bool = False, padding_value: floa
     if total_length is not None and total_length < steps:
         raise ValueError(f"Expected total_length to be at least the length of the longest sequence in input, but got "
                          f"total_length={total_length} and max sequence length being {steps}")
-    mask = lt(unsqueeze(counting.arange(batch), 0), unsqueeze(sizes, 1))
+    mask = lt(unsqueeze(ranges.arange(batch), 0), unsqueeze(sizes, 1))
     shape, device = data.layout.shape[1:], data.layout.device
     length = total_length or steps
-    filled = creation.full((length * batch, *shape), padding_value, dtype=data.layout.dtype, device=device)
+    filled = fill.full((length * batch, *shape), padding_value, dtype=data.layout.dtype, device=device)
     padded = reshape(index_copy(filled, 0, _places(mask, device), data), (length, batch, *shape))
     lengths = total(mask, 0)
     if sequence.unsorted_indices is not None:
@@ -253,9 +253,9 @@ def pad_sequence(sequences, batch_first: bool = False, padding_value: float = 0.
     for sequence in sequences:
         count, *rest = sequence.layout.shape
         if count < longest:
-            filled = creation.full((longest, *rest), padding_value, dtype=sequence.layout.dtype, device=sequence.layout.device)
+            filled = fill.full((longest, *rest), padding_value, dtype=sequence.layout.dtype, device=sequence.layout.device)
             start = longest - count if padding_side == "left" else 0
-            places = counting.arange(start, start + count, device=sequence.layout.device)
+            places = ranges.arange(start, start + count, device=sequence.layout.device)
             sequence = index_copy(filled, 0, places, sequence)
         padded.append(sequence)
     return stack(padded, 0 if batch_first else 1)

@@ -1,0 +1,438 @@
+"""Attention: softmax(scale * Q @ K^T + mask) @ V without the matrix of scores, forward and backward.
+
+FlashAttention (Dao et al. 2022; Dao 2023): scores are made block by block and used at once. Forward keeps a running maximum
+and sum a query (online softmax; Milakov, Gimelshein 2018) and saves the logarithm of the sum of exponentials, from which
+backward makes the same probabilities again. Scratch memory grows with a block, in backward also with the number of keys, never
+with the product of the lengths. How a block is laid out stands in `block.py`.
+"""
+from __future__ import annotations
+
+import bisect
+import itertools
+import struct
+
+import numpy as np
+from numpy import float32, inf, int64
+
+from ... import compiler, threads
+from ...intrinsics import fmax, local_array, offset, select
+from ...vectormath import exp, log
+from ..gemm.product import WORDS, float_scalar, round_up, same, space
+from ..micro.tile import ACCUMULATE, host_tile
+from .block import (
+    BOOL_MASK,
+    CAUSAL,
+    DEPTH,
+    DROPOUT,
+    END,
+    FIRST,
+    FLOAT_MASK,
+    GRAD,
+    GRAD_K,
+    GRAD_Q,
+    GRAD_V,
+    GROUP,
+    HEADS,
+    KEY_BLOCK,
+    KEYS,
+    MASK,
+    OUT,
+    QUERIES,
+    SCALE,
+    SPACES,
+    WIDTH,
+    K,
+    Q,
+    V,
+    add_mask,
+    at,
+    draw,
+    hide_future,
+    in_place,
+    multiply_by,
+    own_row,
+    packed_row,
+    panel_reach,
+    product,
+    turn,
+    turn_back,
+    whole_panels,
+    widened,
+)
+
+T = float32                                              # the compute type; bound by compile_kernel, like the names below
+NR, ACROSS = 32, 64
+LOWEST = -87.0                                           # exp of less is denormal
+load = store = same
+rows_of, row_of = in_place, own_row                      # how K and V become operands, and the stride of their rows then
+
+
+# ---------------------------------------------------------------- forward
+def raise_maxima(scores, rows, lanes, best):
+    i = int64(0)
+    while i + 4 <= rows:
+        a, b = offset(scores, i * ACROSS), offset(scores, (i + 1) * ACROSS)
+        c, d = offset(scores, (i + 2) * ACROSS), offset(scores, (i + 3) * ACROSS)
+        for j in range(lanes):
+            best[j] = fmax(best[j], fmax(fmax(a[j], b[j]), fmax(c[j], d[j])))
+        i += 4
+    while i < rows:
+        a = offset(scores, i * ACROSS)
+        for j in range(lanes):
+            best[j] = fmax(best[j], a[j])
+        i += 1
+
+
+def weight(x):
+    """exp(x) for x <= 0, and 0 where it would be denormal: a masked score is -inf, and every denormal that the processor
+    makes on the way to 0 costs it some 150 cycles (causal attention took 3 times as long)."""
+    return select(x < T(LOWEST), T(0), exp(select(x < T(LOWEST), T(0), x)))
+
+
+def exponentiate(scores, rows, lanes, shift, total):
+    for i in range(rows):
+        line = offset(scores, i * ACROSS)
+        for j in range(lanes):
+            e = weight(line[j] - shift[j])
+            line[j] = e
+            total[j] += e
+
+
+def scale_lanes(block, rows, lanes, factor):
+    for i in range(rows):
+        line = offset(block, i * ACROSS)
+        for j in range(lanes):
+            line[j] *= factor[j]
+
+
+def online_softmax(scores, rows, lanes, best, total, shrink):
+    """Scores become exponentials below the new maxima; `shrink` is what sums of earlier blocks must be multiplied by."""
+    shift = local_array(T, ACROSS)
+    for j in range(lanes):
+        shrink[j] = best[j]
+    raise_maxima(scores, rows, lanes, best)
+    for j in range(lanes):
+        shift[j] = select(best[j] == T(-inf), T(0), best[j])         # -inf - -inf would be NaN
+        shrink[j] = exp(shrink[j] - shift[j])
+        total[j] *= shrink[j]
+    exponentiate(scores, rows, lanes, shift, total)
+
+
+def attention(q, k, v, mask, state, out, lse, workspace, walk):
+    """Items are blocks of queries; lse (batch, head, query) is +inf where no key is seen, and the output 0."""
+    heads, queries, depth, width = walk[HEADS], walk[QUERIES], walk[DEPTH], walk[WIDTH]
+    blocks = (queries + ACROSS - 1) // ACROSS
+    scale = float_scalar(walk, SCALE)
+    turned = workspace
+    scores = offset(workspace, walk[SPACES + 1])
+    sums = offset(workspace, walk[SPACES + 2])
+    room = offset(workspace, walk[SPACES + 3])
+    tile = offset(workspace, walk[SPACES + 4])
+    best = local_array(T, ACROSS)
+    total = local_array(T, ACROSS)
+    shrink = local_array(T, ACROSS)
+    k_row, v_row = walk[K + 2], walk[V + 2]
+    for item in range(walk[FIRST], walk[END]):
+        first = item % blocks * ACROSS
+        batch, head = item // blocks // heads, item // blocks % heads
+        source = head // walk[GROUP]
+        present = min(int64(ACROSS), queries - first)
+        lanes = whole_panels(present)
+        seen = min(walk[KEYS], first + present) if walk[CAUSAL] else walk[KEYS]
+        turn(at(q, walk, Q, batch, head, first), walk[Q + 2], present, depth, scale, room, turned)
+        for j in range(lanes):
+            best[j] = T(-inf)
+            total[j] = T(0)
+        for start in range(0, seen, walk[KEY_BLOCK]):
+            keys = min(seen - start, walk[KEY_BLOCK])
+            left = rows_of(at(k, walk, K, batch, source, start), k_row, keys, depth, room)
+            for p in range(0, lanes, NR):
+                reach = panel_reach(walk, first + p, int64(NR), start, keys)
+                product(reach, depth, left, row_of(k_row, depth), int64(1), offset(turned, p), int64(ACROSS), offset(scores, p),
+                        int64(ACROSS), int64(0))
+            if walk[MASK]:
+                add_mask(scores, keys, mask, q, walk, batch, head, first, present, start, room, tile)
+            if walk[CAUSAL]:
+                hide_future(scores, keys, lanes, first, start)
+            online_softmax(scores, keys, lanes, best, total, shrink)
+            if walk[DROPOUT]:
+                draw(room, keys, walk, state, item, start)
+                multiply_by(scores, room, keys * ACROSS)
+            flags = int64(0)
+            if start > 0:
+                scale_lanes(sums, width, lanes, shrink)
+                flags = int64(ACCUMULATE)
+            left = rows_of(at(v, walk, V, batch, source, start), v_row, keys, width, room)
+            for p in range(0, lanes, NR):
+                reach = panel_reach(walk, first + p, int64(NR), start, keys)
+                product(width, reach, left, int64(1), row_of(v_row, width), offset(scores, p), int64(ACROSS), offset(sums, p),
+                        int64(ACROSS), flags)
+        for j in range(lanes):
+            shrink[j] = select(total[j] == T(0), T(0), T(1) / total[j])
+        scale_lanes(sums, width, lanes, shrink)
+        turn_back(sums, width, present, T(1), tile, at(out, walk, OUT, batch, head, first), walk[OUT + 2])
+        for j in range(present):
+            lse[item // blocks * queries + first + j] = select(total[j] == T(0), T(inf), best[j] + log(total[j]))
+
+
+# ---------------------------------------------------------------- backward
+def copy_rows(source, row, rows, columns, out, pitch):
+    """Rows at a pitch of whole panels, the excess 0."""
+    for i in range(rows):
+        line = offset(source, i * row)
+        to = offset(out, i * pitch)
+        for j in range(columns):
+            to[j] = load(line[j])
+        for j in range(columns, pitch):
+            to[j] = T(0)
+
+
+def row_products(x, x_row, y, y_row, rows, columns, out):
+    """out[i] = the sum of x[i, j] * y[i, j]."""
+    for i in range(rows):
+        a = offset(x, i * x_row)
+        b = offset(y, i * y_row)
+        total = T(0)
+        for j in range(columns):
+            total += load(a[j]) * load(b[j])
+        out[i] = total
+
+
+def load_queries(q, grad, out, lse, walk, batch, head, first, present, workspace):
+    """A block of queries and of the gradient that came, turned and as rows; lse and delta = sum(grad * out) a query."""
+    depth, width = walk[DEPTH], walk[WIDTH]
+    room = offset(workspace, walk[SPACES + 10])
+    q_rows = at(q, walk, Q, batch, head, first)
+    grad_rows = at(grad, walk, GRAD, batch, head, first)
+    turn(q_rows, walk[Q + 2], present, depth, float_scalar(walk, SCALE), room, workspace)
+    turn(grad_rows, walk[GRAD + 2], present, width, T(1), room, offset(workspace, walk[SPACES + 1]))
+    copy_rows(q_rows, walk[Q + 2], present, depth, offset(workspace, walk[SPACES + 2]), whole_panels(depth))
+    copy_rows(grad_rows, walk[GRAD + 2], present, width, offset(workspace, walk[SPACES + 3]), whole_panels(width))
+    shift = offset(workspace, walk[SPACES + 9])
+    row_products(grad_rows, walk[GRAD + 2], at(out, walk, OUT, batch, head, first), walk[OUT + 2], present, width,
+                 offset(shift, ACROSS))
+    saved = offset(lse, (batch * walk[HEADS] + head) * walk[QUERIES] + first)
+    for j in range(present):
+        shift[j] = saved[j]
+
+
+def probabilities(scores, slopes, rows, lanes, shift, delta):
+    """scores become exp(score - lse), slopes become probability * (slope - delta)."""
+    for i in range(rows):
+        line = offset(scores, i * ACROSS)
+        slope = offset(slopes, i * ACROSS)
+        for j in range(lanes):
+            p = weight(line[j] - shift[j])
+            line[j] = p
+            slope[j] = p * (slope[j] - delta[j])
+
+
+def block_gradients(q, k, v, mask, state, walk, batch, source, head, first, present, start, workspace):
+    """One block of queries against one block of keys: adds to the gradients of all three in the workspace."""
+    depth, width = walk[DEPTH], walk[WIDTH]
+    seen = min(walk[KEYS], first + present) if walk[CAUSAL] else walk[KEYS]
+    keys = min(seen - start, walk[KEY_BLOCK])
+    lanes = whole_panels(present)
+    turned = workspace
+    turned_grad = offset(workspace, walk[SPACES + 1])
+    scores = offset(workspace, walk[SPACES + 4])
+    slopes = offset(workspace, walk[SPACES + 5])
+    sums = offset(workspace, walk[SPACES + 6])
+    shift = offset(workspace, walk[SPACES + 9])
+    room = offset(workspace, walk[SPACES + 10])
+    k_row, v_row = row_of(walk[K + 2], depth), row_of(walk[V + 2], width)
+    k_rows = rows_of(at(k, walk, K, batch, source, start), walk[K + 2], keys, depth, room)
+    v_rows = rows_of(at(v, walk, V, batch, source, start), walk[V + 2], keys, width, offset(room, walk[KEY_BLOCK] * depth))
+    for p in range(0, lanes, NR):
+        reach = panel_reach(walk, first + p, int64(NR), start, keys)
+        product(reach, depth, k_rows, k_row, int64(1), offset(turned, p), int64(ACROSS), offset(scores, p), int64(ACROSS), int64(0))
+        product(reach, width, v_rows, v_row, int64(1), offset(turned_grad, p), int64(ACROSS), offset(slopes, p), int64(ACROSS),
+                int64(0))
+        for i in range(reach, keys):                     # what no query of the panel sees has a probability of 0
+            for j in range(p, min(lanes, p + NR)):
+                slopes[i * ACROSS + j] = T(0)
+    if walk[MASK]:
+        add_mask(scores, keys, mask, q, walk, batch, head, first, present, start, offset(workspace, walk[SPACES + 11]),
+                 offset(workspace, walk[SPACES + 12]))
+    if walk[CAUSAL]:
+        hide_future(scores, keys, lanes, first, start)
+    kept = offset(workspace, walk[SPACES + 11])
+    if walk[DROPOUT]:
+        blocks = (walk[QUERIES] + ACROSS - 1) // ACROSS
+        draw(kept, keys, walk, state, (batch * walk[HEADS] + head) * blocks + first // ACROSS, start)
+        multiply_by(slopes, kept, keys * ACROSS)
+    probabilities(scores, slopes, keys, lanes, shift, offset(shift, ACROSS))
+    if walk[DROPOUT]:
+        multiply_by(scores, kept, keys * ACROSS)
+    for p in range(0, lanes, NR):
+        reach = panel_reach(walk, first + p, int64(NR), start, keys)
+        product(depth, reach, k_rows, int64(1), k_row, offset(slopes, p), int64(ACROSS), offset(sums, p), int64(ACROSS),
+                int64(ACCUMULATE if start > 0 else 0))
+    add_outer(keys, present, scores, offset(workspace, walk[SPACES + 3]), width, start, offset(workspace, walk[SPACES + 8]))
+    add_outer(keys, present, slopes, offset(workspace, walk[SPACES + 2]), depth, start, offset(workspace, walk[SPACES + 7]))
+
+
+def add_outer(keys, queries, weights, rows, columns, start, out):
+    """out[start + c] += the sum of weights[c * ACROSS + j] times row j."""
+    pitch = whole_panels(columns)
+    for first in range(0, columns, NR):
+        product(keys, queries, weights, int64(ACROSS), int64(1), offset(rows, first), pitch, offset(out, start * pitch + first),
+                pitch, int64(ACCUMULATE))
+
+
+def store_rows(sums, rows, columns, scale, out, row):
+    pitch = whole_panels(columns)
+    for i in range(rows):
+        line = offset(sums, i * pitch)
+        to = offset(out, i * row)
+        for j in range(columns):
+            to[j] = store(line[j] * scale)
+
+
+def attention_grad(q, k, v, mask, state, out, lse, grad, grad_q, grad_k, grad_v, workspace, walk):
+    """Items are (batch, head of K and V), whose sums over all queries one part keeps in its workspace."""
+    keys, queries, depth, width, group = walk[KEYS], walk[QUERIES], walk[DEPTH], walk[WIDTH], walk[GROUP]
+    sources = walk[HEADS] // group
+    scale = float_scalar(walk, SCALE)
+    k_sums = offset(workspace, walk[SPACES + 7])
+    v_sums = offset(workspace, walk[SPACES + 8])
+    shift = offset(workspace, walk[SPACES + 9])
+    for item in range(walk[FIRST], walk[END]):
+        batch, source = item // sources, item % sources
+        for i in range(keys * whole_panels(depth)):
+            k_sums[i] = T(0)
+        for i in range(keys * whole_panels(width)):
+            v_sums[i] = T(0)
+        for i in range(2 * ACROSS):
+            shift[i] = T(0)
+        for head in range(source * group, (source + 1) * group):
+            for first in range(0, queries, ACROSS):
+                present = min(queries - first, int64(ACROSS))
+                load_queries(q, grad, out, lse, walk, batch, head, first, present, workspace)
+                for start in range(0, min(keys, first + present) if walk[CAUSAL] else keys, walk[KEY_BLOCK]):
+                    block_gradients(q, k, v, mask, state, walk, batch, source, head, first, present, start, workspace)
+                turn_back(offset(workspace, walk[SPACES + 6]), depth, present, scale, offset(workspace, walk[SPACES + 12]),
+                          at(grad_q, walk, GRAD_Q, batch, head, first), walk[GRAD_Q + 2])
+        store_rows(k_sums, keys, depth, scale, at(grad_k, walk, GRAD_K, batch, source, int64(0)), walk[GRAD_K + 2])
+        store_rows(v_sums, keys, width, T(1), at(grad_v, walk, GRAD_V, batch, source, int64(0)), walk[GRAD_V + 2])
+
+
+# ---------------------------------------------------------------- dropout by itself
+def attention_kept(state, out, workspace, walk):
+    """out (batch, head, query, key) = the factors that dropout applies to probabilities; items as in forward."""
+    queries, keys = walk[QUERIES], walk[KEYS]
+    blocks = (queries + ACROSS - 1) // ACROSS
+    for item in range(walk[FIRST], walk[END]):
+        first = item % blocks * ACROSS
+        for start in range(0, keys, walk[KEY_BLOCK]):
+            count = min(keys - start, walk[KEY_BLOCK])
+            draw(workspace, count, walk, state, item, start)
+            for j in range(min(queries - first, int64(ACROSS))):
+                line = offset(out, (item // blocks * queries + first + j) * keys + start)
+                for c in range(count):
+                    line[c] = store(workspace[c * ACROSS + j])
+
+
+# ---------------------------------------------------------------- planning
+_KEY_BLOCK = 128                                         # keys whose scores are made at once: 32 KB of them
+_SERIAL_WORK = 100 ** 3                                  # multiply-adds below which one thread is as fast
+
+
+class _Problem:
+    """An attention being planned: its sizes, its tile, and its descriptor."""
+
+    def __init__(self, dtype, batch, heads, group, queries, keys, depth, width, scale=1.0, causal=False, mask=None, dropout=0.0):
+        self.dtype, self.compute = dtype, "float32" if dtype in WORDS else dtype
+        self.item = np.dtype(self.compute).itemsize
+        self.tile = host_tile(self.item)
+        self.lanes = 2 * self.tile.columns
+        self.batch, self.heads, self.group, self.queries, self.keys = batch, heads, group, queries, keys
+        self.depth, self.width, self.causal = depth, width, causal
+        flag = {None: 0, "bool": BOOL_MASK}.get(mask, FLOAT_MASK)
+        self.sizes = [heads, group, queries, keys, depth, width, _bits(scale), flag, int(causal), _KEY_BLOCK, int(dropout > 0),
+                      int((1.0 - dropout) * 2 ** 32), _bits(1.0 / (1.0 - dropout) if dropout < 1 else 0.0)]
+
+    def blocks(self):
+        """Multiply-adds of each block of queries, of all heads."""
+        blocks = -(-self.queries // self.lanes)
+        each = self.lanes * (self.depth + self.width) * (self.item // 4)
+        seen = [min(self.keys, self.lanes * (b + 1)) if self.causal else self.keys for b in range(blocks)]
+        return [keys * each for keys in seen] * (self.batch * self.heads)
+
+    def prepare(self, function, words, costs, strides, spaces):
+        """`words` says what each address points to: x the dtype, c the compute type, b bytes, i int64."""
+        tile = self.tile
+        names = dict(T=np.dtype(self.compute).type, MR=tile.rows, NV=tile.vectors, W=tile.width, NR=tile.columns,
+                     ACROSS=self.lanes, LOWEST=-87.0 if self.item == 4 else -708.0)
+        if self.dtype in WORDS:
+            names.update(load=WORDS[self.dtype][0], store=WORDS[self.dtype][1], rows_of=widened, row_of=packed_row)
+        kinds = {"x": self.dtype, "c": self.compute, "b": "uint8", "i": "int64"}
+        kernel = compiler.compile_kernel(function, (*(kinds[w] + "*" for w in words), "int64*"), names, self.compute)
+        parts = _shares(costs)
+        rows = [(*part, *self.sizes, *(s for each in strides for s in each), *spaces) for part in parts]
+        return threads.prepare(kernel, rows, [(0,) * (len(words) - 1)] * len(parts), workspace=spaces[-1] * self.item,
+                               release_lock=sum(costs) > 1 << 20)
+
+
+def _bits(value):
+    return struct.unpack("<q", struct.pack("<d", value))[0]
+
+
+def _shares(costs):
+    """Ranges of items of about equal cost, one a thread."""
+    ends = [0, *itertools.accumulate(costs)]
+    count = min(threads.get_num_threads(), len(costs)) if ends[-1] >= _SERIAL_WORK else 1
+    cuts = [bisect.bisect_left(ends, ends[-1] * p / count) for p in range(count + 1)]
+    return [(a, b) for a, b in itertools.pairwise(cuts) if b > a]
+
+
+def plan_attention(dtype, batch, heads, group, queries, keys, depth, width, scale, causal, strides, mask=None,
+                   mask_strides=(0, 0, 0, 0), dropout=0.0) -> threads.Prepared:
+    """Plan softmax(scale * Q @ K^T + mask) @ V. Run with (q, k, v, mask or 0, state or 0, out, lse, workspace).
+
+    Args:
+        dtype: of all but lse: `"float32"`, `"float64"`, `"float16"` or `"bfloat16"`; lse has the compute type.
+        heads, group: of Q, and how many of them share a head of K and V.
+        queries, keys, depth, width: Q is (batch, heads, queries, depth), K (batch, heads / group, keys, depth),
+            V (batch, heads / group, keys, width); all at least 1, the last dimension's stride 1.
+        causal: query i sees keys up to i.
+        strides: (batch, head, row) in elements of q, k, v and out.
+        mask: None, `"bool"` or the dtype of the mask; `mask_strides` are those of (batch, head, query, key).
+        dropout: the probability that a weight becomes 0; `state` is then the generator's (see `random/philox.py`).
+
+    The workspace starts at a multiple of 64.
+    """
+    problem = _Problem(dtype, batch, heads, group, queries, keys, depth, width, scale, causal, mask, dropout)
+    lanes, slack = problem.lanes, problem.tile.width
+    spaces = space(depth * lanes + slack, _KEY_BLOCK * lanes, width * lanes + slack,
+                   max(_KEY_BLOCK * max(depth, width), lanes * max(_KEY_BLOCK, depth)), (slack + 1) * lanes)
+    return problem.prepare(attention, "xxxbixcc", problem.blocks(), [*strides, mask_strides, *[(0, 0, 0)] * 4], spaces)
+
+
+def plan_attention_grad(dtype, batch, heads, group, queries, keys, depth, width, scale, causal, strides, mask=None,
+                        mask_strides=(0, 0, 0, 0), dropout=0.0) -> threads.Prepared:
+    """Plan the gradients. Run with (q, k, v, mask or 0, state or 0, out, lse, grad, grad_q, grad_k, grad_v, workspace).
+
+    Args as for `plan_attention`; `strides` are those of q, k, v, out, grad, grad_q, grad_k and grad_v.
+    """
+    problem = _Problem(dtype, batch, heads, group, queries, keys, depth, width, scale, causal, mask, dropout)
+    lanes, slack = problem.lanes, problem.tile.width
+    wide_depth, wide_width = round_up(depth, problem.tile.columns), round_up(width, problem.tile.columns)
+    spaces = space(lanes * depth + slack, lanes * width + slack, lanes * wide_depth, lanes * wide_width,
+                   _KEY_BLOCK * lanes, _KEY_BLOCK * lanes, lanes * depth + slack, keys * wide_depth, keys * wide_width,
+                   2 * lanes, max(_KEY_BLOCK, lanes) * (depth + width), lanes * _KEY_BLOCK, (slack + 1) * lanes)
+    q, k, v, out, grad, *grads = strides
+    costs = [sum(problem.blocks()) * 5 // 2 // problem.batch // (heads // group)] * (batch * heads // group)
+    return problem.prepare(attention_grad, "xxxbixcxxxxc", costs, [q, k, v, out, mask_strides, grad, *grads], spaces)
+
+
+def counters_used(dtype, heads, queries, keys) -> int:
+    """How far a draw for the dropout of so many heads moves the generator on."""
+    lanes = _Problem(dtype, 1, heads, 1, queries, keys, 1, 1).lanes
+    return heads * -(-queries // lanes) * -(-keys * lanes // 128) * 32
+
+
+def plan_attention_kept(dtype, batch, heads, queries, keys, dropout) -> threads.Prepared:
+    """Plan the factors 0 and 1 / (1 - dropout) as (batch, heads, queries, keys). Run with (state, out, workspace)."""
+    problem = _Problem(dtype, batch, heads, 1, queries, keys, 1, 1, dropout=dropout)
+    return problem.prepare(attention_kept, "ixc", problem.blocks(), [(0,) * 28], space(_KEY_BLOCK * problem.lanes))

@@ -1,0 +1,436 @@
+"""The LLVM vector IR that convolution needs beside the matrix micro-kernel of `micro/microkernel.py`.
+
+The Python twins are in `image.py`, `window.py`, `channels.py`, `depthwise_last.py`, `columns.py`, `unfold.py`
+and `winograd.py`.
+Imported only when a kernel must be compiled.
+"""
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from ..micro.microkernel import I1, I32, I64, _index, _Vectors
+
+
+@intrinsic(prefer_literal=True)
+def copy_vector(typing_context, width, source, out):
+    lanes = width.literal_value
+
+    def codegen(context, builder, signature, values):
+        v = _Vectors(builder, context.get_value_type(signature.args[2].dtype), lanes)
+        v.store(v.load(values[1]), values[2])
+        return context.get_dummy_value()
+    return types.void(width, source, out), codegen
+
+
+@intrinsic(prefer_literal=True)
+def gather_pairs(typing_context, width, source, out, count):
+    lanes = width.literal_value
+
+    def codegen(context, builder, signature, values):
+        b, (_, source, out, count) = builder, values
+        v = _Vectors(b, context.get_value_type(signature.args[2].dtype), lanes)
+        present = b.sub(b.mul(count, _index(2)), _index(1))
+        low, high = [v.load(b.gep(source, [_index(start)]), v.first(present, start)) for start in (0, lanes)]
+        evens = ir.Constant(ir.VectorType(I32, lanes), list(range(0, 2 * lanes, 2)))
+        v.store(b.shuffle_vector(low, high, evens), out, v.first(count, 0))
+        return context.get_dummy_value()
+    return types.void(width, source, out, types.int64), codegen
+
+
+@intrinsic(prefer_literal=True)
+def scatter_pairs(typing_context, width, source, out, count):
+    lanes = width.literal_value
+
+    def codegen(context, builder, signature, values):
+        b, (_, source, out, count) = builder, values
+        v = _Vectors(b, context.get_value_type(signature.args[2].dtype), lanes)
+        value = v.load(source, v.first(count, 0))
+        bits = ir.VectorType(I1, lanes)
+        evens = ir.Constant(bits, [lane % 2 == 0 for lane in range(lanes)])
+        present = b.mul(count, _index(2))
+        for start in (0, lanes):
+            picks = ir.Constant(ir.VectorType(I32, lanes), [(start + lane) // 2 for lane in range(lanes)])
+            spread = b.shuffle_vector(value, v.zero, picks)
+            v.store(spread, b.gep(out, [_index(start)]), b.and_(evens, v.first(present, start)))
+        return context.get_dummy_value()
+    return types.void(width, source, out, types.int64), codegen
+
+
+@intrinsic(prefer_literal=True)
+def merge_pairs(typing_context, width, even, odd, start, out, count):
+    lanes = width.literal_value
+
+    def codegen(context, builder, signature, values):
+        b, (_, even, odd, start, out, count) = builder, values
+        v = _Vectors(b, context.get_value_type(signature.args[4].dtype), lanes)
+        mask, shift = v.first(count, 0), v.splat(start)
+        evens, odds = (b.fadd(v.load(source, mask), shift) for source in (even, odd))
+        doubled = b.mul(count, _index(2))
+        for first in (0, lanes):
+            picks = [(first + lane) // 2 + lane % 2 * lanes for lane in range(lanes)]
+            both = b.shuffle_vector(evens, odds, ir.Constant(ir.VectorType(I32, lanes), picks))
+            v.store(both, b.gep(out, [_index(first)]), v.first(doubled, first))
+        return context.get_dummy_value()
+    return types.void(width, even, odd, out.dtype, out, types.int64), codegen
+
+
+def _for_each_height(builder, value, tallest, emit):
+    """A switch over `value`, 1 to `tallest`, with code of its own for each."""
+    done = builder.append_basic_block("tile_done")
+    switch = builder.switch(value, done)
+    for height in range(1, tallest + 1):
+        block = builder.append_basic_block(f"rows{height}")
+        switch.add_case(_index(height), block)
+        builder.position_at_end(block)
+        emit(height)
+        builder.branch(done)
+    builder.position_at_end(done)
+
+
+def _loop(b, count, name):
+    """Open a loop k = 0, 1, ... while k < count, at least once: returns k's phi, the blocks before, of and after it."""
+    before, loop, done = b.block, b.append_basic_block(name), b.append_basic_block(name + "_done")
+    b.branch(loop)
+    b.position_at_end(loop)
+    k = b.phi(I64)
+    k.add_incoming(_index(0), before)
+    return k, before, loop, done
+
+
+def _next(b, k, count, loop, done):
+    following = b.add(k, _index(1))
+    k.add_incoming(following, loop)
+    b.cbranch(b.icmp_signed("<", following, count), loop, done)
+    b.position_at_end(done)
+
+
+def _emit_window(b, v, features, lines, most, operands):
+    depth, image, distance, offsets, weights, starts, lowest, out, out_feature, out_distance, count = operands
+    bases = [b.gep(image, [b.mul(distance, _index(i))]) for i in range(lines)]
+    first = [v.splat(b.load(b.gep(starts, [_index(f)]))) for f in range(features)]
+    k, before, loop, done = _loop(b, depth, "window")
+    sums = [[b.phi(v.type) for _ in range(lines)] for _ in range(features)]
+    at = b.load(b.gep(offsets, [k]))
+    row = [v.load(b.gep(base, [at])) for base in bases]
+    factors = b.gep(weights, [b.mul(k, _index(most))])
+    new = []
+    for f, old in enumerate(sums):
+        factor = v.splat(b.load(b.gep(factors, [_index(f)])))
+        new.append([v.fma(factor, x, y) for x, y in zip(row, old)])
+    for start, old_row, new_row in zip(first, sums, new):
+        for old, value in zip(old_row, new_row):
+            old.add_incoming(start, before)
+            old.add_incoming(value, loop)
+    _next(b, k, depth, loop, done)
+    mask, floor = v.first(count, 0), v.splat(lowest)
+    for f, new_row in enumerate(new):
+        start = b.gep(out, [b.mul(out_feature, _index(f))])
+        for i, value in enumerate(new_row):
+            value = b.select(b.fcmp_ordered("<", value, floor), v.zero, value)       # NaN passes through
+            v.store(value, b.gep(start, [b.mul(out_distance, _index(i))]), mask)
+
+
+@intrinsic(prefer_literal=True)
+def multiply_window(typing_context, most, lines, width, features, depth, image, distance, offsets, weights, starts, lowest, out,
+                    out_feature, out_distance, count):
+    tallest, number, lanes = [t.literal_value for t in (most, lines, width)]
+
+    def codegen(context, builder, signature, values):
+        v = _Vectors(builder, context.get_value_type(out.dtype), lanes)
+        _for_each_height(builder, values[3], tallest,
+                         lambda height: _emit_window(builder, v, height, number, tallest, values[4:]))
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(most, lines, width, integer, integer, image, integer, offsets, weights, starts, out.dtype, out, integer,
+                      integer, integer), codegen
+
+
+def _emit_rows(b, v, tall, lines, most, operands):
+    image, distance, wide, tap_step, weights, start, lowest, out, out_distance, count = operands
+    bases = [b.gep(image, [b.mul(distance, _index(r))]) for r in range(lines + tall - 1)]
+    places = [b.mul(b.mul(wide, _index(y)), _index(most)) for y in range(tall)]
+    first = v.splat(start)
+    k, before, loop, done = _loop(b, wide, "rows")
+    sums = [b.phi(v.type) for _ in range(lines)]
+    factors = [v.splat(b.load(b.gep(weights, [b.add(place, b.mul(k, _index(most)))]))) for place in places]
+    at, new = b.mul(k, tap_step), list(sums)
+    for r, base in enumerate(bases):
+        x = v.load(b.gep(base, [at]))
+        for y in range(max(r - lines + 1, 0), min(r + 1, tall)):
+            new[r - y] = v.fma(factors[y], x, new[r - y])
+    for old, value in zip(sums, new):
+        old.add_incoming(first, before)
+        old.add_incoming(value, loop)
+    _next(b, k, wide, loop, done)
+    mask, floor = v.first(count, 0), v.splat(lowest)
+    for i, value in enumerate(new):
+        value = b.select(b.fcmp_ordered("<", value, floor), v.zero, value)
+        v.store(value, b.gep(out, [b.mul(out_distance, _index(i))]), mask)
+
+
+@intrinsic(prefer_literal=True)
+def multiply_rows(typing_context, tall, lines, most, width, image, distance, wide, tap_step, weights, start, lowest, out,
+                  out_distance, count):
+    height, number, step, lanes = [t.literal_value for t in (tall, lines, most, width)]
+
+    def codegen(context, builder, signature, values):
+        _emit_rows(builder, _Vectors(builder, context.get_value_type(out.dtype), lanes), height, number, step, values[4:])
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(tall, lines, most, width, image, integer, integer, integer, weights, start, out.dtype, out, integer,
+                      integer), codegen
+
+
+def _window_sums(b, v, bases, depth, offsets, weights, most, first):
+    """One feature's sums over k, for a vector at each base."""
+    k, before, loop, done = _loop(b, depth, "half")
+    sums = [b.phi(v.type) for _ in bases]
+    at = b.load(b.gep(offsets, [k]))
+    factor = v.splat(b.load(b.gep(weights, [b.mul(k, _index(most))])))
+    new = [v.fma(factor, v.load(b.gep(base, [at])), old) for base, old in zip(bases, sums)]
+    for old, value in zip(sums, new):
+        old.add_incoming(first, before)
+        old.add_incoming(value, loop)
+    _next(b, k, depth, loop, done)
+    return new
+
+
+@intrinsic(prefer_literal=True)
+def multiply_pairs(typing_context, most, lines, width, image, distance, depth, offsets, weights, odd_depth, odd_offsets,
+                   odd_weights, start, out, out_distance, count):
+    step, number, lanes = [t.literal_value for t in (most, lines, width)]
+
+    def codegen(context, builder, signature, values):
+        b, operands = builder, values[3:]
+        v = _Vectors(b, context.get_value_type(out.dtype), lanes)
+        image, distance, depth, offsets, weights, odd_depth, odd_offsets, odd_weights, start, to, to_distance, count = operands
+        bases, first = [b.gep(image, [b.mul(distance, _index(i))]) for i in range(number)], v.splat(start)
+        evens = _window_sums(b, v, bases, depth, offsets, weights, step, first)
+        odds = _window_sums(b, v, bases, odd_depth, odd_offsets, odd_weights, step, first)
+        for i, (even, odd) in enumerate(zip(evens, odds)):
+            for half in range(2):
+                picks = [(half * lanes + lane) // 2 + lane % 2 * lanes for lane in range(lanes)]
+                both = b.shuffle_vector(even, odd, ir.Constant(ir.VectorType(I32, lanes), picks))
+                v.store(both, b.gep(to, [b.add(b.mul(to_distance, _index(i)), _index(half * lanes))]), v.first(count, half * lanes))
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(most, lines, width, image, integer, integer, offsets, weights, integer, odd_offsets, odd_weights, start, out,
+                      integer, integer), codegen
+
+
+def _emit_channels(b, v, run, operands):
+    distance, depth, image, offsets, weights, first, first_row, lowest, out, out_row = operands
+    bases = [b.gep(image, [b.mul(distance, _index(r))]) for r in range(run)]
+    starts = [v.load(b.gep(first, [b.mul(first_row, _index(r))])) for r in range(run)]
+    k, before, loop, done = _loop(b, depth, "channels")
+    sums = [b.phi(v.type) for _ in range(run)]
+    at, factor = b.load(b.gep(offsets, [k])), v.load(b.gep(weights, [b.mul(k, _index(v.width))]))
+    new = [v.fma(factor, v.load(b.gep(base, [at])), old) for base, old in zip(bases, sums)]
+    for old, start, value in zip(sums, starts, new):
+        old.add_incoming(start, before)
+        old.add_incoming(value, loop)
+    _next(b, k, depth, loop, done)
+    floor = v.splat(lowest)
+    for r, value in enumerate(new):
+        value = b.select(b.fcmp_ordered("<", value, floor), v.zero, value)       # NaN passes through
+        v.store(value, b.gep(out, [b.mul(out_row, _index(r))]))
+
+
+@intrinsic(prefer_literal=True)
+def multiply_channels(typing_context, longest, width, run, distance, depth, image, offsets, weights, first, first_row, lowest, out,
+                      out_row):
+    tallest, lanes = longest.literal_value, width.literal_value
+
+    def codegen(context, builder, signature, values):
+        v = _Vectors(builder, context.get_value_type(out.dtype), lanes)
+        _for_each_height(builder, values[2], tallest, lambda height: _emit_channels(builder, v, height, values[3:]))
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(longest, width, integer, integer, integer, image, offsets, weights, first, integer, out.dtype, out,
+                      integer), codegen
+
+
+def _add_in_registers(b, v, taps, offsets, image, number, sums, step):
+    """sums[t] += the products of `number` steps, for each tap's own place of the image. `step(k)` gives a step's factor, how far it
+    is along in the image, and the mask of its lanes, if any."""
+    bases = [b.gep(image, [b.load(b.gep(offsets, [_index(t)]))]) for t in range(taps)]
+    ends = [b.gep(sums, [_index(t * v.width)]) for t in range(taps)]
+    first = [v.load(end) for end in ends]
+    k, before, loop, done = _loop(b, number, "taps")
+    totals = [b.phi(v.type) for _ in range(taps)]
+    factor, at, mask = step(k)
+    new = [v.fma(factor, v.load(b.gep(base, [at]), mask), old) for base, old in zip(bases, totals)]
+    for start, old, value in zip(first, totals, new):
+        old.add_incoming(start, before)
+        old.add_incoming(value, loop)
+    _next(b, k, number, loop, done)
+    for end, value in zip(ends, new):
+        v.store(value, end)
+
+
+def _emit_taps(b, v, taps, operands):
+    places, image, offsets, step, factors, factors_row, sums = operands
+    _add_in_registers(b, v, taps, offsets, image, places, sums,
+                      lambda k: (v.load(b.gep(factors, [b.mul(k, factors_row)])), b.mul(k, step), None))
+
+
+@intrinsic(prefer_literal=True)
+def multiply_taps(typing_context, longest, width, taps, places, image, offsets, step, factors, factors_row, sums):
+    tallest, lanes = longest.literal_value, width.literal_value
+
+    def codegen(context, builder, signature, values):
+        v = _Vectors(builder, context.get_value_type(sums.dtype), lanes)
+        _for_each_height(builder, values[2], tallest, lambda height: _emit_taps(builder, v, height, values[3:]))
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(longest, width, integer, integer, image, offsets, integer, factors, integer, sums), codegen
+
+
+def _emit_dots(b, v, taps, operands):
+    segments, number, grad, image, offsets, sums = operands
+
+    def step(k):
+        words = [b.load(b.gep(segments, [b.add(b.mul(k, _index(3)), _index(i))])) for i in range(3)]
+        mask = v.first(words[2], 0)
+        return v.load(b.gep(grad, [words[0]]), mask), words[1], mask
+
+    _add_in_registers(b, v, taps, offsets, image, number, sums, step)
+
+
+@intrinsic(prefer_literal=True)
+def multiply_dots(typing_context, most, width, taps, segments, number, grad, image, offsets, sums):
+    tallest, lanes = most.literal_value, width.literal_value
+
+    def codegen(context, builder, signature, values):
+        v = _Vectors(builder, context.get_value_type(sums.dtype), lanes)
+        _for_each_height(builder, values[2], tallest, lambda height: _emit_dots(builder, v, height, values[3:]))
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(most, width, integer, segments, integer, grad, image, offsets, sums), codegen
+
+
+def _emit_pieces(b, v, operands):
+    number, pieces, source, start, out, count = operands
+    first = v.splat(start)
+    k, before, loop, done = _loop(b, number, "pieces")
+    total = b.phi(v.type)
+    at, bits = [b.load(b.gep(pieces, [b.add(b.mul(k, _index(2)), _index(i))])) for i in range(2)]
+    mask = b.bitcast(b.trunc(bits, ir.IntType(v.width)), ir.VectorType(I1, v.width))
+    value = b.fadd(total, v.load(b.gep(source, [at]), mask))
+    total.add_incoming(first, before)
+    total.add_incoming(value, loop)
+    _next(b, k, number, loop, done)
+    v.store(value, out, v.first(count, 0))
+
+
+@intrinsic(prefer_literal=True)
+def sum_pieces(typing_context, width, number, pieces, source, start, out, count):
+    lanes = width.literal_value
+
+    def codegen(context, builder, signature, values):
+        _emit_pieces(builder, _Vectors(builder, context.get_value_type(out.dtype), lanes), values[1:])
+        return context.get_dummy_value()
+
+    return types.void(width, types.int64, pieces, source, out.dtype, out, types.int64), codegen
+
+
+# ---------------------------------------------------------------- Winograd's transforms
+def _transform(v, x, matrix):
+    """Rows of a matrix of 0, 1 and -1, and halves, times vectors x."""
+    b, results = v.builder, []
+    for row in matrix:
+        total, scale = None, 1
+        for factor, value in zip(row, x):
+            if factor == 0:
+                continue
+            if abs(factor) != 1:
+                scale = abs(factor)
+            if total is None:
+                total = value if factor > 0 else b.fneg(value)
+            else:
+                total = (b.fadd if factor > 0 else b.fsub)(total, value)
+        if scale != 1:
+            total = b.fmul(total, ir.Constant(v.type, [scale] * v.width))
+        results.append(total)
+    return results
+
+
+def _both_sides(v, matrix, x, columns):
+    """matrix @ X @ matrix^T, where x lists the rows of X, of `columns` elements."""
+    down = [_transform(v, x[c::columns], matrix) for c in range(columns)]
+    return [value for r in range(len(matrix)) for value in _transform(v, [column[r] for column in down], matrix)]
+
+
+_INPUT = ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1))
+_WEIGHT = ((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1))
+_OUTPUT = ((1, 1, 1, 0), (0, 1, -1, -1))
+
+
+@intrinsic(prefer_literal=True)
+def winograd_input(typing_context, width, image, offsets, out, step, count):
+    lanes = width.literal_value
+
+    def codegen(context, builder, signature, values):
+        b, (_, image, offsets, out, step, count) = builder, values
+        v = _Vectors(b, context.get_value_type(signature.args[3].dtype), lanes)
+        mask = v.first(count, 0)
+        x = [v.load(b.gep(image, [b.load(b.gep(offsets, [_index(e)]))])) for e in range(16)]
+        for e, value in enumerate(_both_sides(v, _INPUT, x, 4)):
+            v.store(value, b.gep(out, [b.mul(step, _index(e))]), mask)
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(width, image, offsets, out, integer, integer), codegen
+
+
+@intrinsic(prefer_literal=True)
+def winograd_weight(typing_context, width, source, pitch, turned, out, step):
+    lanes = width.literal_value
+
+    def codegen(context, builder, signature, values):
+        b, (_, source, pitch, turned, out, step) = builder, values
+        v = _Vectors(b, context.get_value_type(signature.args[4].dtype), lanes)
+        round_about = b.icmp_signed("!=", turned, _index(0))
+        x = [v.load(b.gep(source, [b.mul(pitch, b.select(round_about, _index(8 - t), _index(t)))])) for t in range(9)]
+        for e, value in enumerate(_both_sides(v, _WEIGHT, x, 3)):
+            v.store(value, b.gep(out, [b.mul(step, _index(e))]))
+        return context.get_dummy_value()
+
+    integer = types.int64
+    return types.void(width, source, integer, integer, out, integer), codegen
+
+
+@intrinsic(prefer_literal=True)
+def winograd_output(typing_context, width, sums, step, bias, lowest, out, out_row, rows, columns):
+    lanes = width.literal_value
+
+    def codegen(context, builder, signature, values):
+        b, (_, sums, step, bias, lowest, out, out_row, rows, columns) = builder, values
+        v = _Vectors(b, context.get_value_type(out_type), lanes)
+        shift, floor = v.splat(bias), v.splat(lowest)
+        masks = [v.first(columns, start) for start in (0, lanes)]
+        x = [v.load(b.gep(sums, [b.mul(step, _index(e))])) for e in range(16)]
+        values = []
+        for value in _both_sides(v, _OUTPUT, x, 4):
+            value = b.fadd(value, shift)
+            values.append(b.select(b.fcmp_ordered("<", value, floor), v.zero, value))
+        for line in range(2):
+            with b.if_then(b.icmp_signed(">", rows, _index(line))):
+                start = b.gep(out, [b.mul(out_row, _index(line))])
+                for half in range(2):
+                    picks = [lane // 2 + lane % 2 * lanes + half * lanes // 2 for lane in range(lanes)]
+                    both = b.shuffle_vector(values[2 * line], values[2 * line + 1],
+                                            ir.Constant(ir.VectorType(I32, lanes), picks))
+                    v.store(both, b.gep(start, [_index(half * lanes)]), masks[half])
+        return context.get_dummy_value()
+
+    integer, out_type = types.int64, out.dtype
+    return types.void(width, sums, integer, out_type, out_type, out, integer, integer, integer), codegen

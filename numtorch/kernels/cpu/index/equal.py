@@ -1,0 +1,98 @@
+"""Whether something is found among elements: where two tensors differ, or an index that is out of bounds, looked at until the first
+block that holds it, each part leaving its answer in a word of its own; and which elements are among others."""
+from __future__ import annotations
+
+from numpy import int32, int64
+
+from ...intrinsics import offset
+from ..shared.elements import itemsize, prepare_parts, same, shares, typed
+
+load = same
+BLOCK = 512                                              # elements between two looks at the answer
+GRAIN = 50_000
+MOST_PARTS = 32                                          # words that a caller has for answers
+
+
+def differs(x, y, out, walk):
+    """walk: elements. `out` is 1 where some differ, else 0."""
+    n = walk[0]
+    out[0] = 0
+    for start in range(0, n, BLOCK):
+        a, b = offset(x, start), offset(y, start)
+        unlike = int32(0)
+        for i in range(min(n - start, BLOCK)):
+            unlike = int32(unlike + int32(load(a[i]) != load(b[i])))
+        if unlike != 0:
+            out[0] = 1
+            return
+
+
+def beyond(index, out, walk):
+    """walk: elements, the least good index, the first that is too large. `out` is 1 where one is out of bounds, else 0."""
+    n, least, end = walk[0], walk[1], walk[2]
+    out[0] = 0
+    for start in range(0, n, BLOCK):
+        a = offset(index, start)
+        wrong = int32(0)
+        for i in range(min(n - start, BLOCK)):
+            wrong = int32(wrong + int32((int64(a[i]) < least) | (int64(a[i]) >= end)))
+        if wrong != 0:
+            out[0] = 1
+            return
+
+
+FEW = 24                                                 # numbers that are compared with faster than they are searched
+
+
+def among(x, tests, out, walk):
+    """walk: elements, tests. The tests are in order where they are more than FEW; NaN, which comes last, equals nothing."""
+    n, count = walk[0], walk[1]
+    if count > FEW:
+        for i in range(n):
+            value = load(x[i])
+            low, high = int64(0), count
+            while low < high:
+                middle = (low + high) >> 1
+                if load(tests[middle]) < value:
+                    low = middle + 1
+                else:
+                    high = middle
+            out[i] = low < count and load(tests[min(low, count - 1)]) == value
+        return
+    for start in range(0, n, BLOCK):
+        a, b = offset(x, start), offset(out, start)
+        width = min(n - start, BLOCK)
+        for i in range(width):
+            b[i] = False
+        for j in range(count):
+            test = load(tests[j])
+            for i in range(width):
+                b[i] |= load(a[i]) == test
+
+
+# ---------------------------------------------------------------- planners
+def plan_among(dtype: str, n: int, count: int):
+    """Addresses: x (n), `count` tests, in order if they are more than FEW, out (n, bool); all dense."""
+    work = n * min(count, FEW)
+    parts = shares(n, work, GRAIN)
+    return prepare_parts(typed(among, dtype, ("element*", "element*", "bool*", "int64*")),
+                         [(stop - start, count) for start, stop in parts],
+                         [(start * itemsize(dtype), 0, start) for start, _ in parts], work)
+
+
+def _plan(kernel, dtype, arrays, n, *numbers):
+    parts = shares(n, n, max(GRAIN, n // MOST_PARTS + 1), BLOCK)
+    size = itemsize(dtype)
+    return prepare_parts(typed(kernel, dtype, ("element*",) * arrays + ("int64*", "int64*")),
+                         [(stop - start, *numbers) for start, stop in parts],
+                         [(start * size,) * arrays + (8 * place,) for place, (start, _) in enumerate(parts)], n), len(parts)
+
+
+def plan_differs(dtype: str, n: int):
+    """Addresses: x and y (n each, dense), an int64 for each part. Returns the kernel and how many parts it has."""
+    return _plan(differs, dtype, 2, n)
+
+
+def plan_beyond(dtype: str, n: int, least: int, end: int):
+    """Addresses: n indices, dense, good in [least, end); an int64 for each part. Returns what `plan_differs` does."""
+    return _plan(beyond, dtype, 1, n, least, end)

@@ -1,0 +1,1 @@
+"""Factorisations that NumPy lacks: lu, ldl; triangular systems; distances of points."""

@@ -1,0 +1,110 @@
+"""Triangular systems by substitution, in place of the right-hand sides and a row of them at a time.
+
+Each row takes away the ones found before it, eight at a time, so that it is read and written once for eight multiplications of each
+element; large systems are halved around products instead (ops/linalg/triangular.py). A single right-hand side goes along the rows
+of the matrix, as dot products, or down its columns, whichever lie side by side.
+"""
+from __future__ import annotations
+
+from numpy import float64
+
+from ...intrinsics import offset
+from ..shared.elements import itemsize, prepare_parts, shares, typed
+from .lu import GRAIN, subtract
+
+T = float64
+
+
+def subtract_found(row, x, a, n, stride, column):
+    """row -= the sum of eight rows of x, `stride` apart, times eight elements of a, `column` apart."""
+    f0, f1, f2, f3 = a[0], a[column], a[2 * column], a[3 * column]
+    f4, f5, f6, f7 = a[4 * column], a[5 * column], a[6 * column], a[7 * column]
+    x1, x2, x3, x4 = offset(x, stride), offset(x, 2 * stride), offset(x, 3 * stride), offset(x, 4 * stride)
+    x5, x6, x7 = offset(x, 5 * stride), offset(x, 6 * stride), offset(x, 7 * stride)
+    for j in range(n):
+        row[j] -= (f0 * x[j] + f1 * x1[j]) + (f2 * x2[j] + f3 * x3[j]) + (f4 * x4[j] + f5 * x5[j]) + (f6 * x6[j] + f7 * x7[j])
+
+
+def dot(a, x, n):
+    """The sum of n products, in eight parts that are one vector."""
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = T(0)
+    j = 0
+    while j + 8 <= n:
+        s0 += a[j] * x[j]
+        s1 += a[j + 1] * x[j + 1]
+        s2 += a[j + 2] * x[j + 2]
+        s3 += a[j + 3] * x[j + 3]
+        s4 += a[j + 4] * x[j + 4]
+        s5 += a[j + 5] * x[j + 5]
+        s6 += a[j + 6] * x[j + 6]
+        s7 += a[j + 7] * x[j + 7]
+        j += 8
+    total = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+    while j < n:
+        total += a[j] * x[j]
+        j += 1
+    return total
+
+
+def substitute_one(m, x, n, row, column, upper, unit):
+    """A single right-hand side."""
+    for step in range(n):
+        i, first, stop = step, 0, step
+        if upper:
+            i, first, stop = n - 1 - step, n - step, n
+        value = x[i]
+        if row != 1:
+            along = offset(m, i * row + first * column)
+            if column == 1:
+                value -= dot(along, offset(x, first), stop - first)
+            else:
+                for j in range(stop - first):
+                    value -= along[j * column] * x[first + j]
+        if not unit:
+            value = value / m[i * row + i * column]
+        x[i] = value
+        if row == 1:                                     # from those that are still to be found
+            first, stop = (0, i) if upper else (i + 1, n)
+            subtract(offset(x, first), offset(m, first + i * column), value, stop - first)
+
+
+# walk: matrices, rows, right-hand sides; strides of matrices, rows and columns of a, of matrices and rows of x; upper, unit
+def substitute(a, x, walk):
+    n, k, row, column, stride = walk[1], walk[2], walk[4], walk[5], walk[7]
+    for matrix in range(walk[0]):
+        m, found = offset(a, matrix * walk[3]), offset(x, matrix * walk[6])
+        if k == 1 and stride == 1:
+            substitute_one(m, found, n, row, column, walk[8], walk[9])
+            continue
+        for step in range(n):
+            i, first, stop = step, 0, step
+            if walk[8]:
+                i, first, stop = n - 1 - step, n - step, n
+            mine = offset(found, i * stride)
+            j = first
+            while j + 8 <= stop:
+                subtract_found(mine, offset(found, j * stride), offset(m, i * row + j * column), k, stride, column)
+                j += 8
+            while j < stop:
+                subtract(mine, offset(found, j * stride), m[i * row + j * column], k)
+                j += 1
+            if not walk[9]:
+                pivot = m[i * row + i * column]
+                for j in range(k):
+                    mine[j] = mine[j] / pivot
+
+
+def plan_substitute(dtype: str, matrices: int, n: int, k: int, of_a, of_x, upper: bool, unit: bool):
+    """X with A X = B in place of B, for a triangle of each A; the other is not read. Addresses: a, x.
+
+    Args:
+        matrices, n, k: how many, their extent, and the right-hand sides of each.
+        of_a, of_x: strides in elements, of matrices, rows and columns, and of matrices and rows; columns of x lie side by side.
+        upper: which triangle.
+        unit: whether the diagonal is ones, and not read.
+    """
+    kernel = typed(substitute, dtype, ("element*", "element*", "int64*"))
+    work = matrices * n * n * k // 2
+    parts = shares(matrices, work, GRAIN)
+    offsets = [(start * of_a[0] * itemsize(dtype), start * of_x[0] * itemsize(dtype)) for start, _ in parts]
+    return prepare_parts(kernel, [(stop - start, n, k, *of_a, *of_x, upper, unit) for start, stop in parts], offsets, work)

@@ -1,0 +1,1 @@
+"""The register tile of this processor: tile (what the micro-kernels mean), microkernel (their vector IR)."""

@@ -1,0 +1,1 @@
+"""Elements moved as words: rows, words (any strides), pad, rearrange (cat, roll, repeat)."""

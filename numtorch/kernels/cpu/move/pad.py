@@ -1,0 +1,181 @@
+"""Elements added around the edges of a tensor: a value, its mirror image, its edges, or its other end.
+
+Rows of the result are written one after another: where the row lies in the source is decided for each outer dimension once, the
+middle is copied, and only the ends look at the mode. Elements are words of their size; complex ones are two.
+"""
+from __future__ import annotations
+
+from math import prod
+
+from numpy import float32, int64
+
+from ...intrinsics import offset
+from ..shared.elements import WORDS, itemsize, prepare_parts, same, shares, typed
+from .rows import move_alone, vectors
+
+T = float32                                              # what a gradient is added up in, bound by the planner
+load = store = same
+WIDE = 1                                                 # words of an element; bound by the planner
+
+CONSTANT, REFLECT, REPLICATE, CIRCULAR = int64(0), int64(1), int64(2), int64(3)
+MODES = {"constant": 0, "reflect": 1, "replicate": 2, "circular": 3}
+STEPS = (0, -1, 0, 1)                                    # along the source, from place to place outside of it, by mode
+
+GRAIN = 32_000                                           # elements: two threads take 0.8 of the time at twice as many
+HEAD, DIM = 12, 4                                        # numbers in the descriptor before, and for, each outer dimension
+
+
+def source_of(i, extent, mode):
+    """Which of `extent` elements stands at place i, counted from the first; -1 for none."""
+    if 0 <= i < extent:
+        return i
+    if mode == REFLECT:
+        return -i if i < 0 else 2 * (extent - 1) - i
+    if mode == REPLICATE:
+        return int64(0) if i < 0 else extent - 1
+    if mode == CIRCULAR:
+        return i + extent if i < 0 else i - extent
+    return int64(-1)
+
+
+def outer_place(walk, block, mode):
+    """Where the source of a block of rows begins, by all outer dims but the innermost; -1 where it is all padding."""
+    rest = block
+    at = int64(0)
+    for d in range(1, walk[11]):
+        dim = offset(walk, HEAD + DIM * d)
+        i = source_of(rest % dim[0] - dim[1], dim[2], mode)
+        at = int64(-1) if i < 0 or at < 0 else at + i * dim[3]
+        rest = rest // dim[0]
+    return at
+
+
+def copy_end(source, out, end):
+    """An end of a row. end: elements, the first one's place in the source, and the step from each to the next."""
+    for k in range(end[0]):
+        for w in range(WIDE):
+            out[k * WIDE + w] = source[(end[1] + k * end[2]) * WIDE + w]
+
+
+def pad_rows(x, value, out, walk):
+    """walk: first row of the result, stop, mode, the left end, the middle's place in the source and elements, the right end, outer
+    dims; for each of these, innermost first, its extent in the result, elements before, extent and stride (in words) in the source.
+
+    An end in constant mode is read from `value`, in steps of 0. Nothing in a row depends on the mode, and WIDE is a constant. A
+    row of 16 takes 4.5 ns.
+    """
+    mode, left, middle, right = walk[2], offset(walk, 3), offset(walk, 6), offset(walk, 8)
+    inner, width = offset(walk, HEAD), left[0] + middle[1] + right[0]
+    row = walk[0]
+    while row < walk[1]:
+        block = row // inner[0]
+        base = outer_place(walk, block, mode)
+        end = min(walk[1], (block + 1) * inner[0])
+        while row < end:
+            i = source_of(row - block * inner[0] - inner[1], inner[2], mode)
+            b = offset(out, row * width * WIDE)
+            row += 1
+            if base < 0 or i < 0:
+                for k in range(width):
+                    for w in range(WIDE):
+                        b[k * WIDE + w] = value[w]
+                continue
+            a = offset(x, base + i * inner[3])
+            around = value if mode == CONSTANT else a
+            copy_end(around, b, left)
+            target = offset(b, left[0] * WIDE)
+            move_alone(offset(a, middle[0] * WIDE), target, middle[1] * WIDE)
+            copy_end(around, offset(target, middle[1] * WIDE), right)
+
+
+def add_end(grads, sums, end):
+    """What `copy_end` copied, back to where it came from."""
+    for k in range(end[0]):
+        for w in range(WIDE):
+            i = (end[1] + k * end[2]) * WIDE + w
+            sums[i] = store(load(sums[i]) + load(grads[k * WIDE + w]))
+
+
+def pad_rows_grad(grad_out, grad_x, walk):
+    """Each element's gradient added to that of the element it was copied from.
+
+    walk: how many planes, the words of one in x and in the result, then as for `pad_rows` with the rows of a plane."""
+    form = offset(walk, 3)
+    mode, left, middle, right = form[2], offset(form, 3), offset(form, 6), offset(form, 8)
+    inner, width = offset(form, HEAD), left[0] + middle[1] + right[0]
+    for plane in range(walk[0]):
+        grads, sums = offset(grad_out, plane * walk[2]), offset(grad_x, plane * walk[1])
+        for k in range(walk[1]):
+            sums[k] = store(T(0))
+        for block in range(form[1] // inner[0]):
+            base = outer_place(form, block, mode)
+            for row in range(inner[0]):
+                b = offset(grads, (block * inner[0] + row) * width * WIDE)
+                a = offset(sums, base + source_of(row - inner[1], inner[2], mode) * inner[3])
+                add_end(b, a, left)
+                source, target = offset(b, left[0] * WIDE), offset(a, middle[0] * WIDE)
+                for k in range(middle[1] * WIDE):
+                    target[k] = store(load(target[k]) + load(source[k]))
+                add_end(offset(source, middle[1] * WIDE), a, right)
+
+
+# ---------------------------------------------------------------- planners
+def _dims(shape, strides, widths):
+    """For each dimension, innermost first: its extent in the result, elements before, extent and stride in the source. Outer ones
+    without padding that lie one after another become one, and there is one at least."""
+    found: list = []
+    for extent, stride, (before, after) in zip(reversed(shape), reversed(strides), reversed(widths)):
+        if len(found) > 1 and before == after == 0 and found[-1][0] == found[-1][2] and found[-1][1] == 0 \
+                and stride == found[-1][2] * found[-1][3]:
+            found[-1] = (extent * found[-1][0], 0, extent * found[-1][2], found[-1][3])
+        else:
+            found.append((before + extent + after, before, extent, stride))
+    return found + [(1, 0, 1, 0)] * (2 - len(found))
+
+
+def _form(start, stop, words, mode, dims):
+    """The descriptor of `pad_rows`."""
+    code, (width, before, n, _) = MODES[mode], dims[0]
+    left = min(max(before, 0), width)
+    middle = max(left, min(before + n, width)) - left
+    ends = [(count, max(source_of(place - before, n, code), 0), STEPS[code])
+            for count, place in ((left, 0), (width - left - middle, left + middle))]
+    outer = [number for out, ahead, extent, stride in dims[1:] for number in (out, ahead, extent, stride * words)]
+    return [start, stop, code, *ends[0], left - before, middle, *ends[1], len(dims) - 1, *outer]
+
+
+def plan_pad(mode: str, size: int, shape: tuple, strides: tuple, widths: tuple):
+    """Addresses: x (its last dim of stride 1), the value, out, dense.
+
+    Args:
+        mode: a key of `MODES`.
+        size: bytes of an element.
+        shape, strides: of x.
+        widths: (before, after) for each dimension; negative ones cut off.
+    """
+    words = 2 if size == 16 else 1
+    dims = _dims(shape, strides, widths)
+    rows = prod(dim[0] for dim in dims[1:])
+    work = rows * dims[0][0]
+    parts = shares(rows, work, GRAIN)
+    kernel = typed(pad_rows, WORDS[min(size, 8)], ("element*", "element*", "element*", "int64*"), WIDE=words, **vectors(size))
+    return prepare_parts(kernel, [_form(start, stop, words, mode, dims) for start, stop in parts], [(0, 0, 0)] * len(parts), work)
+
+
+def plan_pad_grad(mode: str, dtype: str, words: int, shape: tuple, widths: tuple):
+    """Addresses: grad_out, grad_x, both dense; for the modes in which every element is one of x.
+
+    Args:
+        dtype, words: how an element is stored: as one number, or a complex one as two.
+        shape: of x; it and the rest as for `plan_pad`.
+    """
+    still = next((d for d, width in enumerate(widths) if width != (0, 0)), 0)        # dims before: planes that never meet
+    planes, inside, around = prod(shape[:still]), shape[still:], widths[still:]
+    strides = [prod(inside[d + 1:]) for d in range(len(inside))]
+    dims = _dims(inside, strides, around)
+    rows = prod(dim[0] for dim in dims[1:])
+    plane, wide = prod(inside) * words, rows * dims[0][0] * words
+    kernel = typed(pad_rows_grad, dtype, ("element*", "element*", "int64*"), WIDE=words)
+    parts = shares(planes, planes * wide, GRAIN)
+    return prepare_parts(kernel, [[stop - start, plane, wide, *_form(0, rows, words, mode, dims)] for start, stop in parts],
+                         [(start * wide * itemsize(dtype), start * plane * itemsize(dtype)) for start, _ in parts], planes * wide)

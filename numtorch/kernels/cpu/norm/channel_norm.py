@@ -1,0 +1,447 @@
+"""Norms whose scale and shift go by channel: group norm (and with a group for each channel instance norm) and batch norm.
+
+Data are contiguous (N, C, S), S being the extent of all that follows the channel. With M the numbers that share a mean, w the
+weight, h the standardised value and r = 1 / deviation, all of them have one gradient (Ioffe and Szegedy 2015):
+
+    grad_x = r * (w * grad - sum(w * grad) / M - h * sum(w * grad * h) / M)
+
+Group norm goes group by group, since a group lies together. Batch norm in training goes channel by channel, so that a channel's
+planes (400 KB in a ResNet's first layer) are still in L2 when they are read again; planes shorter than 512 are gathered into a
+block first, because a loop over 49 elements spends its time on its ends. Without S, 512 channels at a time keep their sums on
+the stack. In evaluation nothing is summed, and planes are taken as they lie.
+"""
+from __future__ import annotations
+
+from numpy import float32, float64, int64
+
+from ...intrinsics import float_of, local_array, local_like, offset, sqrt
+from ..reduce.moments import block_columns, block_moments, contiguous_moments, merge_moments
+from ..shared.elements import itemsize, prepare_parts, same, shares, typed
+from .norm import GRAIN, bits, wide
+
+T = float32
+W = float64
+load = store = same
+BLOCK = 2048                     # elements summed in the compute type
+SHORT = 512                      # planes below this are gathered
+COLUMNS = 512
+BLOCK_ROWS = 32
+
+
+def scaled_plane(x, out, n, mean, scale, shift):
+    for i in range(n):
+        out[i] = store((load(x[i]) - mean) * scale + shift)
+
+
+def sloped_plane(grad, x, grad_x, n, mean, scale, slope, constant):
+    for i in range(n):
+        grad_x[i] = store(load(grad[i]) * scale - (load(x[i]) - mean) * slope - constant)
+
+
+def plane_sums(grad, x, n, mean):
+    """The sums of grad and of grad * (x - mean)."""
+    plain = W(0)
+    along = W(0)
+    for i in range(0, n, BLOCK):
+        g = offset(grad, i)
+        a = offset(x, i)
+        part = T(0)
+        part_along = T(0)
+        for j in range(min(n - i, BLOCK)):
+            value = load(g[j])
+            part += value
+            part_along += value * (load(a[j]) - mean)
+        plain += W(part)
+        along += W(part_along)
+    return plain, along
+
+
+# ---------------------------------------------------------------- group norm
+def group_norm_groups(x, weight, bias, out, stats, walk):
+    """walk: groups (of all examples), channels of a group, S, eps, groups of an example, number of the first group, whether
+    there is a weight, a bias. stats gets (mean, 1 / deviation) of each group."""
+    count, channels, size, eps, groups = walk[0], walk[1], walk[2], float_of(walk[3]), walk[4]
+    n = channels * size
+    for group in range(count):
+        a = offset(x, group * n)
+        b = offset(out, group * n)
+        mean, squares = contiguous_moments(a, n)
+        deviation = W(1) / sqrt(squares / W(n) + eps)
+        center, scale = T(mean), T(deviation)
+        stats[2 * group] = center
+        stats[2 * group + 1] = scale
+        first = (walk[5] + group) % groups * channels
+        for c in range(channels):
+            factor = scale
+            shift = T(0)
+            if walk[6] != 0:
+                factor = scale * load(weight[first + c])
+            if walk[7] != 0:
+                shift = load(bias[first + c])
+            scaled_plane(offset(a, c * size), offset(b, c * size), size, center, factor, shift)
+
+
+def group_norm_grad_groups(grad, x, stats, weight, grad_x, sums, walk):
+    """walk: as forward, then whether grad_x is wanted, whether the sums (2, C) are. The bias is not needed."""
+    count, channels, size, groups = walk[0], walk[1], walk[2], walk[4]
+    n = channels * size
+    total = groups * channels
+    if walk[9] != 0:
+        for i in range(2 * total):
+            sums[i] = W(0)
+    for group in range(count):
+        g = offset(grad, group * n)
+        a = offset(x, group * n)
+        center, scale = stats[2 * group], stats[2 * group + 1]
+        first = (walk[5] + group) % groups * channels
+        plain = W(0)
+        along = W(0)
+        for c in range(channels):
+            p, q = plane_sums(offset(g, c * size), offset(a, c * size), size, center)
+            factor = W(1)
+            if walk[6] != 0:
+                factor = W(load(weight[first + c]))
+            plain += p * factor
+            along += q * factor
+            if walk[9] != 0:
+                sums[first + c] += q * W(scale)
+                sums[total + first + c] += p
+        if walk[8] != 0:
+            slope = T(along * W(scale) * W(scale) * W(scale) / W(n))
+            constant = T(plain * W(scale) / W(n))
+            for c in range(channels):
+                factor = scale
+                if walk[6] != 0:
+                    factor = scale * load(weight[first + c])
+                place = c * size
+                sloped_plane(offset(g, place), offset(a, place), offset(grad_x, group * n + place), size, center, factor, slope,
+                             constant)
+
+
+# ---------------------------------------------------------------- batch norm, channel by channel
+# walk: N, C, S, channels here, training, eps, share of this batch, whether there is a weight, a bias, running statistics,
+# whether grad_x is wanted, whether the weight's gradient is, the bias's; number of the first plane (evaluation)
+def gathered_moments(x, count, size, step):
+    """Mean and squared deviations of `count` short planes, gathered into blocks."""
+    block = local_like(x, 2048)
+    planes = int64(BLOCK) // size
+    done = W(0)
+    mean = W(0)
+    squares = W(0)
+    for first in range(0, count, planes):
+        some = min(count - first, planes)
+        for p in range(some):
+            plane = offset(x, (first + p) * step)
+            target = offset(block, p * size)
+            for i in range(size):
+                target[i] = plane[i]
+        more = W(some * size)
+        block_mean, block_squares = block_moments(block, some * size, 1)
+        done, mean, squares = merge_moments(done, mean, squares, more, block_mean, block_squares)
+    return mean, squares
+
+
+def plane_moments(x, count, size, step):
+    """Mean and squared deviations of `count` planes, `step` apart."""
+    if size < SHORT:
+        return gathered_moments(x, count, size, step)
+    mean, squares = contiguous_moments(x, size)
+    for p in range(1, count):
+        more_mean, more_squares = contiguous_moments(offset(x, p * step), size)
+        _, mean, squares = merge_moments(W(p * size), mean, squares, W(size), more_mean, more_squares)
+    return mean, squares
+
+
+def blend(running, index, value, share):
+    running[index] = store(T(W(load(running[index])) * (W(1) - share) + value * share))
+
+
+def batch_norm_channels(x, weight, bias, running_mean, running_var, out, stats, walk):
+    """Training. stats gets (mean, 1 / deviation) of each channel."""
+    batch, size, eps, share = walk[0], walk[2], float_of(walk[5]), float_of(walk[6])
+    step = walk[1] * size
+    count = W(batch * size)
+    for c in range(walk[3]):
+        a = offset(x, c * size)
+        b = offset(out, c * size)
+        mean, squares = plane_moments(a, batch, size, step)
+        if walk[9] != 0:
+            blend(running_mean, c, mean, share)
+            blend(running_var, c, squares / (count - W(1)), share)
+        deviation = W(1) / sqrt(squares / count + eps)
+        center, scale = T(mean), T(deviation)
+        stats[2 * c] = center
+        stats[2 * c + 1] = scale
+        shift = T(0)
+        if walk[7] != 0:
+            scale = scale * load(weight[c])
+        if walk[8] != 0:
+            shift = load(bias[c])
+        for p in range(batch):
+            scaled_plane(offset(a, p * step), offset(b, p * step), size, center, scale, shift)
+
+
+def batch_norm_planes(x, weight, bias, running_mean, running_var, out, stats, walk):
+    """Evaluation: planes as they lie. stats gets (mean, 1 / deviation) of each channel from the first C planes."""
+    channels, size, eps = walk[1], walk[2], float_of(walk[5])
+    c = walk[13] % channels
+    for p in range(walk[3]):
+        center = load(running_mean[c])
+        deviation = W(1) / sqrt(W(load(running_var[c])) + eps)
+        scale = T(deviation)
+        if walk[13] + p < channels:
+            stats[2 * c] = center
+            stats[2 * c + 1] = scale
+        shift = T(0)
+        if walk[7] != 0:
+            scale = scale * load(weight[c])
+        if walk[8] != 0:
+            shift = load(bias[c])
+        scaled_plane(offset(x, p * size), offset(out, p * size), size, center, scale, shift)
+        c += 1
+        if c == channels:
+            c = int64(0)
+
+
+def gathered_sums(grad, x, count, size, step, mean):
+    """`plane_sums` of many short planes, gathered into blocks."""
+    grads = local_like(grad, 2048)
+    values = local_like(x, 2048)
+    planes = int64(BLOCK) // size
+    plain = W(0)
+    along = W(0)
+    for first in range(0, count, planes):
+        some = min(count - first, planes)
+        for p in range(some):
+            g = offset(grad, (first + p) * step)
+            target = offset(grads, p * size)
+            for i in range(size):
+                target[i] = g[i]
+            a = offset(x, (first + p) * step)
+            target = offset(values, p * size)
+            for i in range(size):
+                target[i] = a[i]
+        more, more_along = plane_sums(grads, values, some * size, mean)
+        plain += more
+        along += more_along
+    return plain, along
+
+
+def batch_norm_grad_channels(grad, x, stats, weight, grad_x, grad_weight, grad_bias, walk):
+    batch, size = walk[0], walk[2]
+    step = walk[1] * size
+    for c in range(walk[3]):
+        g = offset(grad, c * size)
+        a = offset(x, c * size)
+        center, scale = stats[2 * c], stats[2 * c + 1]
+        plain = W(0)
+        along = W(0)
+        if size < SHORT:
+            plain, along = gathered_sums(g, a, batch, size, step, center)
+        else:
+            for p in range(batch):
+                more, more_along = plane_sums(offset(g, p * step), offset(a, p * step), size, center)
+                plain += more
+                along += more_along
+        if walk[11] != 0:
+            grad_weight[c] = store(T(along * W(scale)))
+        if walk[12] != 0:
+            grad_bias[c] = store(T(plain))
+        if walk[10] != 0:
+            slope, constant, factor = channel_slopes(plain, along, weight, c, scale, walk)
+            for p in range(batch):
+                place = p * step
+                sloped_plane(offset(g, place), offset(a, place), offset(grad_x, c * size + place), size, center, factor, slope,
+                             constant)
+
+
+def channel_slopes(plain, along, weight, c, scale, walk):
+    """What grad_x subtracts: a multiple of x - mean, and a constant; and what grad is multiplied by."""
+    factor = scale
+    if walk[7] != 0:
+        factor = scale * load(weight[c])
+    if walk[4] == 0:                                     # running statistics do not depend on x
+        return T(0), T(0), factor
+    share = W(factor) / W(walk[0] * walk[2])
+    return T(along * W(scale) * W(scale) * share), T(plain * share), factor
+
+
+# ---------------------------------------------------------------- batch norm of (N, C): S is 1
+def batch_norm_columns(x, weight, bias, running_mean, running_var, out, stats, walk):
+    """Training and evaluation, 512 channels at a time."""
+    batch, step, training, eps, share = walk[0], walk[1], walk[4], float_of(walk[5]), float_of(walk[6])
+    center = local_array(T, 512)
+    spread = local_array(T, 512)
+    residual = local_array(T, 512)
+    mean = local_array(W, 512)
+    squares = local_array(W, 512)
+    for c in range(0, walk[3], COLUMNS):
+        width = min(walk[3] - c, int64(COLUMNS))
+        a = offset(x, c)
+        b = offset(out, c)
+        if training != 0:
+            for j in range(width):
+                mean[j] = W(0)
+                squares[j] = W(0)
+            for i in range(0, batch, BLOCK_ROWS):
+                rows = min(batch - i, int64(BLOCK_ROWS))
+                block_columns(offset(a, i * step), center, spread, residual, rows, step, width, 1)
+                part = W(rows) / W(i + rows)
+                inverse = W(1) / W(rows)
+                for j in range(width):
+                    shift = W(residual[j]) * inverse
+                    delta = W(center[j]) + shift - mean[j]
+                    mean[j] += delta * part
+                    squares[j] += W(spread[j]) - shift * W(residual[j]) + delta * delta * (W(i) * part)
+            if walk[9] != 0:
+                for j in range(width):
+                    blend(running_mean, c + j, mean[j], share)
+                for j in range(width):
+                    blend(running_var, c + j, squares[j] / (W(batch) - W(1)), share)
+            inverse = W(1) / W(batch)
+            for j in range(width):
+                squares[j] = squares[j] * inverse
+        else:
+            for j in range(width):
+                mean[j] = W(load(running_mean[c + j]))
+            for j in range(width):
+                squares[j] = W(load(running_var[c + j]))
+        for j in range(width):
+            deviation = W(1) / sqrt(squares[j] + eps)
+            center[j] = T(mean[j])
+            spread[j] = T(deviation)
+            residual[j] = T(0)
+        for j in range(width):
+            stats[2 * (c + j)] = center[j]
+            stats[2 * (c + j) + 1] = spread[j]
+        if walk[7] != 0:
+            for j in range(width):
+                spread[j] *= load(weight[c + j])
+        if walk[8] != 0:
+            for j in range(width):
+                residual[j] = load(bias[c + j])
+        for i in range(batch):
+            row = offset(a, i * step)
+            result = offset(b, i * step)
+            for j in range(width):
+                result[j] = store((load(row[j]) - center[j]) * spread[j] + residual[j])
+
+
+def batch_norm_grad_columns(grad, x, stats, weight, grad_x, grad_weight, grad_bias, walk):
+    batch, step = walk[0], walk[1]
+    center = local_array(T, 512)
+    plain = local_array(T, 512)
+    along = local_array(T, 512)
+    factor = local_array(T, 512)
+    all_plain = local_array(W, 512)
+    all_along = local_array(W, 512)
+    for c in range(0, walk[3], COLUMNS):
+        width = min(walk[3] - c, int64(COLUMNS))
+        for j in range(width):
+            center[j] = stats[2 * (c + j)]
+            all_plain[j] = W(0)
+            all_along[j] = W(0)
+        for i in range(0, batch, BLOCK_ROWS):
+            for j in range(width):
+                plain[j] = T(0)
+                along[j] = T(0)
+            for r in range(i, min(i + BLOCK_ROWS, batch)):
+                g = offset(grad, r * step + c)
+                a = offset(x, r * step + c)
+                for j in range(width):
+                    value = load(g[j])
+                    plain[j] += value
+                    along[j] += value * (load(a[j]) - center[j])
+            for j in range(width):
+                all_plain[j] += W(plain[j])
+                all_along[j] += W(along[j])
+        if walk[11] != 0:
+            for j in range(width):
+                grad_weight[c + j] = store(T(all_along[j] * W(stats[2 * (c + j) + 1])))
+        if walk[12] != 0:
+            for j in range(width):
+                grad_bias[c + j] = store(T(all_plain[j]))
+        if walk[10] != 0:
+            for j in range(width):
+                slope, constant, scale = channel_slopes(all_plain[j], all_along[j], weight, c + j, stats[2 * (c + j) + 1], walk)
+                along[j] = slope
+                plain[j] = constant
+                factor[j] = scale
+            for r in range(batch):
+                g = offset(grad, r * step + c)
+                a = offset(x, r * step + c)
+                gx = offset(grad_x, r * step + c)
+                for j in range(width):
+                    gx[j] = store(load(g[j]) * factor[j] - (load(a[j]) - center[j]) * along[j] - plain[j])
+
+
+# ---------------------------------------------------------------- planners
+def plan_group_norm(dtype: str, batch: int, groups: int, channels: int, size: int, eps: float, weighted: bool, biased: bool):
+    """Group norm of contiguous (batch, groups * channels, size).
+
+    Addresses: x, weight (C), bias (C), out, stats (batch * groups, 2) of the compute type.
+    """
+    kernel = typed(group_norm_groups, dtype, ("element*",) * 4 + ("compute*", "int64*"))
+    n, itself = channels * size, itemsize(dtype)
+    parts = shares(batch * groups, batch * groups * n, GRAIN)
+    rows = [(stop - start, channels, size, bits(eps), groups, start, int(weighted), int(biased)) for start, stop in parts]
+    offsets = [(start * n * itself, 0, 0, start * n * itself, 2 * start * wide(dtype)) for start, _ in parts]
+    return prepare_parts(kernel, rows, offsets, batch * groups * n)
+
+
+def plan_group_norm_grad(dtype: str, batch: int, groups: int, channels: int, size: int, weighted: bool, wants_x: bool,
+                         wants_sums: bool):
+    """Gradients of group norm. Returns (prepared, parts).
+
+    Addresses: grad, x, stats of the forward call, weight, grad_x, sums: float64 (parts, 2, C) for `norm.plan_merge_sums`.
+    """
+    signature = ("element*", "element*", "compute*", "element*", "element*", "float64*", "int64*")
+    kernel = typed(group_norm_grad_groups, dtype, signature)
+    n, itself = channels * size, itemsize(dtype)
+    parts = shares(batch * groups, 2 * batch * groups * n, GRAIN)
+    rows = [(stop - start, channels, size, 0, groups, start, int(weighted), 0, int(wants_x), int(wants_sums))
+            for start, stop in parts]
+    offsets = [(start * n * itself, start * n * itself, 2 * start * wide(dtype), 0, start * n * itself * wants_x,
+                part * 16 * groups * channels) for part, (start, _) in enumerate(parts)]
+    return prepare_parts(kernel, rows, offsets, batch * groups * n), len(parts)
+
+
+def _channel_parts(channels, work, size):
+    return shares(channels, work, GRAIN, multiple=16 if size == 1 else 1)
+
+
+def plan_batch_norm(dtype: str, batch: int, channels: int, size: int, eps: float, share: float, training: bool, weighted: bool,
+                    biased: bool, running: bool):
+    """Batch norm of contiguous (batch, channels, size).
+
+    Addresses: x, weight, bias, running_mean, running_var (C each), out, stats (C, 2) of the compute type. In training the
+    running statistics, if there are any, are moved towards the batch's by `share`.
+    """
+    planes = size > 1 and not training
+    kernel = typed(batch_norm_planes if planes else batch_norm_channels if size > 1 else batch_norm_columns, dtype,
+                   ("element*",) * 6 + ("compute*", "int64*"))
+    work, itself = batch * channels * size, itemsize(dtype)
+    parts = shares(batch * channels, work, GRAIN) if planes else _channel_parts(channels, work, size)
+    rows = [(batch, channels, size, stop - start, int(training), bits(eps), bits(share), int(weighted), int(biased), int(running),
+             0, 0, 0, start) for start, stop in parts]
+    if planes:
+        offsets = [(start * size * itself, 0, 0, 0, 0, start * size * itself, 0) for start, _ in parts]
+    else:
+        offsets = [(start * size * itself, start * itself * weighted, start * itself * biased, start * itself * running,
+                    start * itself * running, start * size * itself, 2 * start * wide(dtype)) for start, _ in parts]
+    return prepare_parts(kernel, rows, offsets, work)
+
+
+def plan_batch_norm_grad(dtype: str, batch: int, channels: int, size: int, training: bool, weighted: bool, wants_x: bool,
+                         wants_weight: bool, wants_bias: bool):
+    """Gradients of batch norm. Addresses: grad, x, stats of the forward call, weight, grad_x, grad_weight, grad_bias."""
+    signature = ("element*", "element*", "compute*", "element*", "element*", "element*", "element*", "int64*")
+    kernel = typed(batch_norm_grad_channels if size > 1 else batch_norm_grad_columns, dtype, signature)
+    work, itself = batch * channels * size, itemsize(dtype)
+    parts = _channel_parts(channels, 2 * work, size)
+    rows = [(batch, channels, size, stop - start, int(training), 0, 0, int(weighted), 0, 0, int(wants_x), int(wants_weight),
+             int(wants_bias)) for start, stop in parts]
+    offsets = [(start * size * itself, start * size * itself, 2 * start * wide(dtype), start * itself * weighted,
+                start * size * itself * wants_x, start * itself * wants_weight, start * itself * wants_bias)
+               for start, _ in parts]
+    return prepare_parts(kernel, rows, offsets, work)

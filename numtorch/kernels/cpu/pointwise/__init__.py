@@ -1,0 +1,1 @@
+"""Elementwise: pointwise (loops around a formula), total (its sum in one pass)."""

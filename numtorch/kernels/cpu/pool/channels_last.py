@@ -1,0 +1,185 @@
+"""Max and average pooling of images whose channels are last: the channels of a place are a row, and a window a few rows.
+
+No element is moved across a vector, as it is in `window.py` for planes: a maximum, its place or a sum is kept for each of a block
+of channels while the window's places are walked. Threads share the images, or of a single image the channels. The planners are
+those of `window.py`, run with the same addresses.
+"""
+from __future__ import annotations
+
+from itertools import pairwise
+
+from numpy import float32, inf, int64
+
+from ... import threads
+from ...compiler import compile_kernel
+from ...intrinsics import local_array, offset, select
+from ..shared.elements import same
+from .window import LAYOUTS, SPLIT_WORK, end_inside, first_inside, pool_output_size, span_covered
+
+T = float32                                              # the compute type, bound by the planner
+load = store = same
+
+BLOCK = 128                                              # channels at a time, on the stack
+
+
+def _start(best, at, row, place, count):
+    for i in range(count):
+        best[i], at[i] = load(row[i]), place
+
+
+def _look(best, at, row, place, count):
+    for i in range(count):
+        value = load(row[i])
+        wins = (value > best[i]) | (value != value)      # the last NaN is reported, as in PyTorch
+        best[i], at[i] = select(wins, value, best[i]), select(wins, place, at[i])
+
+
+def max_pool_last(x, out, indices, walk):
+    """walk: images, the sizes of an image, channels, the first and the end of those to do; of the result, rows and columns; then
+    (height, width) of the kernel, the stride, the padding and the dilation."""
+    images, height, width, channels, rows, columns = walk[0], walk[1], walk[2], walk[3], walk[6], walk[7]
+    best, at = local_array(T, BLOCK), local_array(int64, BLOCK)
+    for number in range(images * rows * columns):
+        column, rest = number % columns, number // columns
+        top, left = rest % rows * walk[10] - walk[12], column * walk[11] - walk[13]
+        image = rest // rows * height * width
+        first_h, end_h = first_inside(top, walk[14]), end_inside(top, walk[14], height, walk[8])
+        first_w, end_w = first_inside(left, walk[15]), end_inside(left, walk[15], width, walk[9])
+        for channel in range(walk[4], walk[5], BLOCK):
+            count, fresh = min(walk[5] - channel, BLOCK), True
+            for i in range(first_h, end_h):
+                for j in range(first_w, end_w):
+                    place = (top + i * walk[14]) * width + left + j * walk[15]
+                    row = offset(x, (image + place) * channels + channel)
+                    if fresh:
+                        _start(best, at, row, place, count)
+                    else:
+                        _look(best, at, row, place, count)
+                    fresh = False
+            to = number * channels + channel
+            for i in range(count):
+                out[to + i], indices[to + i] = store(T(-inf) if fresh else best[i]), int64(0) if fresh else at[i]
+
+
+def max_pool_grad_last(grad_out, indices, grad_x, walk):
+    """walk: images, places of the input and of the result, channels, the first and the end of those to do."""
+    inputs, outputs, channels = walk[1], walk[2], walk[3]
+    for image in range(walk[0]):
+        to = offset(grad_x, image * inputs * channels)
+        for place in range(inputs):
+            for c in range(walk[4], walk[5]):
+                to[place * channels + c] = store(T(0))
+        for place in range(image * outputs, (image + 1) * outputs):
+            for c in range(walk[4], walk[5]):
+                at = indices[place * channels + c] * channels + c
+                to[at] = store(load(to[at]) + load(grad_out[place * channels + c]))
+
+
+def _add_scaled(total, row, factor, fresh, count):
+    if fresh:
+        for i in range(count):
+            total[i] = load(row[i]) * factor
+    else:
+        for i in range(count):
+            total[i] += load(row[i]) * factor
+
+
+def _divisor(row, column, walk):
+    """What the sum of a window is divided by."""
+    if walk[15] != 0:
+        return walk[15]
+    return span_covered(row, walk[8], walk[10], walk[12], walk[1], walk[14]) * span_covered(
+        column, walk[9], walk[11], walk[13], walk[2], walk[14])
+
+
+def avg_pool_last(x, out, walk):
+    """walk: as for `max_pool_last`, but for the dilation: whether padding counts, and what to divide by instead, or 0."""
+    images, height, width, channels, rows, columns = walk[0], walk[1], walk[2], walk[3], walk[6], walk[7]
+    total, divisor, share = local_array(T, BLOCK), int64(1), T(1)
+    for number in range(images * rows * columns):
+        column, rest = number % columns, number // columns
+        row, image = rest % rows, rest // rows * height * width
+        top, left, wanted = row * walk[10] - walk[12], column * walk[11] - walk[13], _divisor(row, column, walk)
+        if wanted != divisor:
+            divisor, share = wanted, T(1) / T(wanted)
+        for channel in range(walk[4], walk[5], BLOCK):
+            count, fresh = min(walk[5] - channel, BLOCK), True
+            for y in range(max(top, int64(0)), min(top + walk[8], height)):
+                for at in range(max(left, int64(0)), min(left + walk[9], width)):
+                    _add_scaled(total, offset(x, (image + y * width + at) * channels + channel), share, fresh, count)
+                    fresh = False
+            for i in range(count):
+                out[number * channels + channel + i] = store(T(0) if fresh else total[i])
+
+
+def avg_pool_grad_last(grad_out, grad_x, walk):
+    """Each place of the input adds up its shares of the windows that cover it; walk as for `avg_pool_last`."""
+    images, height, width, channels, rows, columns = walk[0], walk[1], walk[2], walk[3], walk[6], walk[7]
+    total, divisor, share = local_array(T, BLOCK), int64(1), T(1)
+    for number in range(images * height * width):
+        at, rest = number % width, number // width
+        y, image = rest % height, rest // height * rows * columns
+        low_row = max((y + walk[12] - walk[8]) // walk[10] + 1, int64(0))
+        low_column = max((at + walk[13] - walk[9]) // walk[11] + 1, int64(0))
+        for channel in range(walk[4], walk[5], BLOCK):
+            count, fresh = min(walk[5] - channel, BLOCK), True
+            for row in range(low_row, min((y + walk[12]) // walk[10] + 1, rows)):
+                for column in range(low_column, min((at + walk[13]) // walk[11] + 1, columns)):
+                    wanted = _divisor(row, column, walk)
+                    if wanted != divisor:
+                        divisor, share = wanted, T(1) / T(wanted)
+                    _add_scaled(total, offset(grad_out, (image + row * columns + column) * channels + channel), share, fresh, count)
+                    fresh = False
+            for i in range(count):
+                grad_x[number * channels + channel + i] = store(T(0) if fresh else total[i])
+
+
+# ---------------------------------------------------------------- planners
+def _plan(function, dtype, pointers, images, channels, steps, before, after, work):
+    """Parts of the images, each `steps` bytes of the addresses, or of the channels where images are fewer than threads."""
+    parts = threads.get_num_threads() if work > SPLIT_WORK else 1
+    kernel = compile_kernel(function, (*pointers, "int64*"), LAYOUTS[dtype][1])
+    if images >= parts:
+        edges = [images * part // parts for part in range(parts + 1)]
+        rows = [(end - first, *before, channels, 0, channels, *after) for first, end in pairwise(edges)]
+        offsets = [tuple(first * step for step in steps) for first in edges[:-1]]
+    else:
+        parts = min(parts, -(-channels // 16))
+        edges = [channels * part // parts // 16 * 16 for part in range(parts)] + [channels]
+        rows = [(images, *before, channels, first, end, *after) for first, end in pairwise(edges)]
+        offsets = [(0,) * len(pointers)] * parts
+    return threads.prepare(kernel, rows, offsets, release_lock=work > SPLIT_WORK)
+
+
+def _counts(sizes, kernel, stride, padding, dilation, ceil_mode):
+    return [pool_output_size(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, padding, dilation)]
+
+
+def plan_max_pool2d(dtype, N, C, H, W, kernel, stride, padding, dilation=(1, 1), ceil_mode=False) -> threads.Prepared:
+    rows, columns = _counts((H, W), kernel, stride, padding, dilation, ceil_mode)
+    size, pointer = LAYOUTS[dtype][0] * C, dtype + "*"
+    places = rows * columns
+    return _plan(max_pool_last, dtype, (pointer, pointer, "int64*"), N, C, (H * W * size, places * size, places * C * 8),
+                 (H, W), (rows, columns, *kernel, *stride, *padding, *dilation), N * C * places * kernel[0] * kernel[1])
+
+
+def plan_max_pool_grad(dtype, N, C, inputs, outputs) -> threads.Prepared:
+    size, pointer = LAYOUTS[dtype][0] * C, dtype + "*"
+    return _plan(max_pool_grad_last, dtype, (pointer, "int64*", pointer), N, C, (outputs * size, outputs * C * 8, inputs * size),
+                 (inputs, outputs), (), N * C * (inputs // 4 + outputs))
+
+
+def _plan_mean(function, given, taken, dtype, N, C, H, W, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    counts = _counts((H, W), kernel, stride, padding, (1, 1), ceil_mode)
+    size, pointer, places = LAYOUTS[dtype][0] * C, dtype + "*", {"input": H * W, "result": counts[0] * counts[1]}
+    return _plan(function, dtype, (pointer, pointer), N, C, (places[given] * size, places[taken] * size), (H, W),
+                 (*counts, *kernel, *stride, *padding, int(count_include_pad), divisor_override or 0),
+                 N * C * places["result"] * kernel[0] * kernel[1])
+
+
+def plan_avg_pool2d(*arguments) -> threads.Prepared:
+    return _plan_mean(avg_pool_last, "input", "result", *arguments)
+
+
+def plan_avg_pool2d_grad(*arguments) -> threads.Prepared:
+    return _plan_mean(avg_pool_grad_last, "result", "input", *arguments)

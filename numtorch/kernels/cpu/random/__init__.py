@@ -1,0 +1,1 @@
+"""Random numbers: philox (streams), rejection (Poisson, binomial), dropout."""

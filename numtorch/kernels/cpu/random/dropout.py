@@ -1,0 +1,48 @@
+"""Dropout: random bits, the mask and the result in one walk.
+
+A chunk of 128 elements takes the 128 words that Philox gives for its number (philox.py), so the mask depends on seed, offset
+and element alone, not on threads. What is dropped becomes a constant (0, or alpha dropout's value), the rest is scaled and shifted.
+"""
+from __future__ import annotations
+
+from numpy import float32, int64, uint8, uint64
+
+from ...intrinsics import float_of, local_array, offset, select
+from ..norm.norm import bits
+from ..shared.elements import itemsize, prepare_parts, same, shares, typed
+from .philox import PHILOX_LANES, philox
+
+T = float32
+load = store = same
+GRAIN = 8_000
+
+
+def dropout_elements(x, out, mask, state, walk):
+    """walk: elements, first chunk, probability of being kept times 2^32, scale, shift, what is put for the dropped."""
+    words = local_array(uint64, 128)
+    n = walk[0]
+    limit = uint64(walk[2])
+    scale, shift, dropped = T(float_of(walk[3])), T(float_of(walk[4])), T(float_of(walk[5]))
+    counter = state[1] + walk[1] * PHILOX_LANES
+    for first in range(0, n, 128):
+        philox(words, state[0], counter)
+        count = min(int64(128), n - first)
+        a = offset(x, first)
+        kept = offset(mask, first)
+        result = offset(out, first)
+        for i in range(count):
+            kept[i] = uint8(words[i] < limit)
+        for i in range(count):
+            result[i] = store(select(words[i] < limit, load(a[i]) * scale + shift, dropped))
+        counter += PHILOX_LANES
+
+
+def plan_dropout(dtype: str, n: int, keep: float, scale: float, shift: float = 0.0, dropped: float = 0.0):
+    """x * scale + shift with probability `keep` (to 2^-32), else `dropped`.
+
+    Addresses: x (n), out (n), mask (n) of bool, state (philox.py). Moves the offset by `random.counters_used(n)`.
+    """
+    kernel = typed(dropout_elements, dtype, ("element*", "element*", "bool*", "int64*", "int64*"))
+    parts, size = shares(n, n, GRAIN, multiple=128), itemsize(dtype)
+    rows = [(stop - start, start // 128, round(keep * 2**32), bits(scale), bits(shift), bits(dropped)) for start, stop in parts]
+    return prepare_parts(kernel, rows, [(start * size, start * size, start, 0) for start, _ in parts], n)

@@ -1,0 +1,150 @@
+"""Poisson and binomial numbers, which take as many random bits as they happen to need.
+
+Small means go through the distribution's terms with one number ("inversion"); larger ones are drawn under a hat and accepted nearly
+always (Hörmann, "The transformed rejection method for generating Poisson random variables", 1993, and "The generation of binomial
+random variates", 1993). Each element has a stream of its own, the Philox words of its counter and of the number of the attempt, so
+it depends on seed, offset and place alone, not on threads. A draw of n elements moves the offset by n.
+"""
+from __future__ import annotations
+
+import numpy as np
+from numpy import float64, uint64
+
+from ...vectormath import exp, floor, lgamma, log, log1p, sqrt
+from ..shared.elements import itemsize, prepare_parts, shares, typed
+from .philox import block
+
+Element = float64
+GRAIN = 2_000
+INVERTED = 10.0                                          # means below which the terms are added up
+
+
+def pair_of_fractions(key, counter, attempt):
+    """Two multiples of 2^-53 in [0, 1), from one block of random words."""
+    c0, c1, c2, c3 = block(key, counter, attempt)
+    first = (c0 << uint64(21)) ^ (c1 >> uint64(11))
+    second = (c2 << uint64(21)) ^ (c3 >> uint64(11))
+    return float64(first) * 1.1102230246251565e-16, float64(second) * 1.1102230246251565e-16
+
+
+def poisson_of(rate, key, counter):
+    """A Poisson number of a finite rate that is not negative."""
+    if rate < INVERTED:
+        u, _ = pair_of_fractions(key, counter, 0)
+        term = exp(-rate)
+        k = 0.0
+        while u >= term and k < 200.0:                   # what rounding leaves of u is never reached
+            u -= term
+            k += 1.0
+            term *= rate / k
+        return k
+    root, logarithm = sqrt(rate), log(rate)
+    b = 0.931 + 2.53 * root
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    sure = 0.9277 - 3.6224 / (b - 2.0)
+    for attempt in range(1000):
+        u, v = pair_of_fractions(key, counter, attempt)
+        u -= 0.5
+        margin = 0.5 - abs(u)
+        k = floor((2.0 * a / margin + b) * u + rate + 0.43)
+        if margin >= 0.07 and v <= sure:
+            return k
+        if k >= 0.0 and (margin >= 0.013 or v <= margin):
+            if log(v * inverse_alpha / (a / (margin * margin) + b)) <= k * logarithm - rate - lgamma(k + 1.0):
+                return k
+    return floor(rate)
+
+
+def stirling_rest(k):
+    """log(k!) less Stirling's formula for it."""
+    n = k + 1.0
+    if n > 10.0:
+        square = n * n
+        return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / n
+    return lgamma(n) - ((k + 0.5) * log(n) - n + 0.9189385332046727)
+
+
+def binomial_of(trials, chance, key, counter):
+    """A binomial number for a whole number of trials and a chance up to a half."""
+    odds = chance / (1.0 - chance)
+    if trials * chance < INVERTED:
+        u, _ = pair_of_fractions(key, counter, 0)
+        term = exp(trials * log1p(-chance))
+        k = 0.0
+        while u >= term and k < trials and k < 200.0:
+            u -= term
+            k += 1.0
+            term *= odds * (trials - k + 1.0) / k
+        return k
+    deviation = sqrt(trials * chance * (1.0 - chance))
+    b = 1.15 + 2.53 * deviation
+    a = -0.0873 + 0.0248 * b + 0.01 * chance
+    sure = 0.92 - 4.2 / b
+    alpha = (2.83 + 5.1 / b) * deviation
+    mode = floor((trials + 1.0) * chance)
+    for attempt in range(1000):
+        u, v = pair_of_fractions(key, counter, attempt)
+        u -= 0.5
+        margin = 0.5 - abs(u)
+        k = floor((2.0 * a / margin + b) * u + trials * chance + 0.5)
+        if k < 0.0 or k > trials:
+            continue
+        if margin >= 0.07 and v <= sure:
+            return k
+        left = trials - k + 1.0
+        height = (mode + 0.5) * log((mode + 1.0) / (odds * (trials - mode + 1.0)))
+        height += stirling_rest(mode) + stirling_rest(trials - mode)
+        ratio = height + (trials + 1.0) * log((trials - mode + 1.0) / left) + (k + 0.5) * log(odds * left / (k + 1.0))
+        if log(v * alpha / (a / (margin * margin) + b)) <= ratio - stirling_rest(k) - stirling_rest(trials - k):
+            return k
+    return mode
+
+
+def poisson_each(rates, out, state, walk):
+    """Status 1 where a rate is negative or NaN. walk: elements, the first one's number."""
+    for i in range(walk[0]):
+        rate = float64(rates[i])
+        if not rate >= 0.0:
+            state[2] = 1
+            return
+        found = rate
+        if rate < np.inf:
+            found = poisson_of(rate, state[0], state[1] + walk[1] + i)
+        out[i] = Element(found)
+
+
+def binomial_each(trials, chances, out, state, walk):
+    """What is beyond 0 or 1 counts as 0 or 1, and a part of a trial as none. walk: elements, the first one's number."""
+    for i in range(walk[0]):
+        count = floor(float64(trials[i]))
+        chance = float64(chances[i])
+        found = float64(0)
+        if not (count == count and chance == chance):
+            found = count + chance
+        elif count > 0.0 and chance >= 1.0:
+            found = count
+        elif count > 0.0 and chance > 0.0:
+            if chance <= 0.5:
+                found = binomial_of(count, chance, state[0], state[1] + walk[1] + i)
+            else:
+                found = count - binomial_of(count, 1.0 - chance, state[0], state[1] + walk[1] + i)
+        out[i] = Element(found)
+
+
+# ---------------------------------------------------------------- planners
+def _plan(kernel, dtype, n, operands):
+    compiled = typed(kernel, "float64", (*[dtype + "*"] * operands, "int64*", "int64*"), Element=np.dtype(dtype).type)
+    parts, size = shares(n, n, GRAIN), itemsize(dtype)
+    return prepare_parts(compiled, [(stop - start, start) for start, stop in parts],
+                         [(*[start * size] * operands, 0) for start, _ in parts], n, worth_releasing=GRAIN)
+
+
+def plan_poisson(dtype: str, n: int):
+    """Addresses: rates (n) and out (n) of float32 or float64, state, whose third word is set to 1 for a bad rate."""
+    return _plan(poisson_each, dtype, n, 2)
+
+
+def plan_binomial(dtype: str, n: int):
+    """Addresses: trials (n), chances (n) and out (n) of float32 or float64, state."""
+    return _plan(binomial_each, dtype, n, 3)

@@ -1,0 +1,121 @@
+"""What a reduction means: the formulas that reduce.py's kernels are made of, and which of them each kind of reduction takes."""
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from numpy import float32
+
+from ...intrinsics import select
+from ...vectormath import pow
+
+T = float32
+
+
+def real_part(x):
+    return x.real
+
+
+def modulus(x):
+    return abs(x)
+
+
+def nonzero(x):
+    return x != 0
+
+
+def nonzero_half(word):
+    return (word & 0x7FFF) != 0
+
+
+def unchanged(x, exponent):
+    return x
+
+
+def present(x, exponent):
+    return select(x == x, x, T(0))
+
+
+def magnitude(x, exponent):
+    return abs(x)
+
+
+def squared(x, exponent):
+    return x * x
+
+
+def powered(x, exponent):
+    return pow(abs(x), exponent)
+
+
+def not_zero(x, exponent):
+    return x != 0
+
+
+def add(a, b):
+    return a + b
+
+
+def multiply(a, b):
+    return a * b
+
+
+def larger(a, b):
+    return select(a > b, a, b)
+
+
+def smaller(a, b):
+    return select(a < b, a, b)
+
+
+def either(a, b):
+    return a | b
+
+
+def both(a, b):
+    return a & b
+
+
+def total(x, exponent, count):
+    return x
+
+
+def average(x, exponent, count):
+    return x / count
+
+
+def square_root(x, exponent, count):
+    return math.sqrt(x)
+
+
+def root(x, exponent, count):
+    return x ** (1.0 / exponent)
+
+
+class Reduction(NamedTuple):
+    """One kind of reduction. `identity` is what nothing reduces to; `compute` a type that no dtype decides."""
+    lift: object
+    combine: object
+    identity: object
+    finish: object = total
+    compute: str = ""
+
+
+KINDS = {
+    "sum": Reduction(unchanged, add, 0),
+    "nansum": Reduction(present, add, 0),
+    "mean": Reduction(unchanged, add, 0, average),
+    "prod": Reduction(unchanged, multiply, 1),
+    "max": Reduction(unchanged, larger, "lowest"),
+    "min": Reduction(unchanged, smaller, "highest"),
+    "any": Reduction(unchanged, either, 0, total, "uint8"),
+    "all": Reduction(unchanged, both, 1, total, "uint8"),
+    "count_nonzero": Reduction(unchanged, add, 0, total, "int32"),
+    "sum_squares": Reduction(squared, add, 0),
+    "norm": Reduction(powered, add, 0, root),
+    "norm0": Reduction(not_zero, add, 0),
+    "norm1": Reduction(magnitude, add, 0),
+    "norm2": Reduction(squared, add, 0, square_root),
+    "norminf": Reduction(magnitude, larger, 0),
+    "norm-inf": Reduction(magnitude, smaller, "highest"),
+}

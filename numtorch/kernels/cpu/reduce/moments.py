@@ -1,0 +1,242 @@
+"""Variance along rows and columns.
+
+A block is read twice while it is in the cache: for its mean, then for the deviations from it and their squares. The plain
+deviations sum to what rounding took from the mean, and correct both (the corrected two-pass algorithm of Chan, Golub
+and LeVeque, Algorithms for computing the sample variance, 1983). Blocks are combined in the wide type by the same
+authors' formula (Updating formulae, 1979). No step subtracts large numbers, so data far from zero keep their variance.
+
+The descriptor is traversal.py's; its first parameter is the correction. Partial results are (count, mean, sum of
+squared deviations), side by side.
+"""
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from numpy import float32, float64
+
+from ...compiler import compile_kernel
+from ...intrinsics import bfloat16_to_float, float_of, float_to_bfloat16, float_to_half, half_to_float, local_array, offset
+from ..shared.elements import compute_type, same
+from .traversal import HEADER, position
+
+T = OUT = float32
+W = float64
+load = store = same
+BLOCK = 2048
+BLOCK_ROWS = 32                  # by 512 columns: 64 KiB of float32, in L2 when it is read again
+
+
+def merge_moments(count, mean, squares, more, more_mean, more_squares):
+    """Count, mean and squared deviations of two sets together."""
+    together = count + more
+    if together == W(0):
+        return count, mean, squares
+    delta = more_mean - mean
+    share = more / together
+    return together, mean + delta * share, squares + (more_squares + delta * delta * count * share)
+
+
+def write_variance(out, index, count, mean, squares, correction):
+    out[index] = store(OUT(squares / max(count - W(correction), W(0))))
+
+
+def write_moments(out, index, count, mean, squares, correction):
+    out[3 * index] = count
+    out[3 * index + 1] = mean
+    out[3 * index + 2] = squares
+
+
+write = write_variance
+
+
+def block_sum(x, n, step):
+    result = T(0)
+    if step == 1:
+        for i in range(n):
+            result += T(load(x[i]))
+    else:
+        for i in range(n):
+            result += T(load(x[i * step]))
+    return result
+
+
+def block_deviations(x, n, step, mean):
+    """The sums of squared and of plain deviations from a rounded mean."""
+    squares = T(0)
+    residual = T(0)
+    if step == 1:
+        for i in range(n):
+            d = T(load(x[i])) - mean
+            squares += d * d
+            residual += d
+    else:
+        for i in range(n):
+            d = T(load(x[i * step])) - mean
+            squares += d * d
+            residual += d
+    return squares, residual
+
+
+def block_moments(x, n, step):
+    """Mean and squared deviations of a block, from the rounded mean and what rounding took from it."""
+    center = block_sum(x, n, step) * (T(1) / T(n))
+    spread, residual = block_deviations(x, n, step, center)
+    shift = W(residual) * (W(1) / W(n))
+    return W(center) + shift, W(spread) - shift * W(residual)
+
+
+def contiguous_moments(x, n):
+    """Mean and squared deviations of n > 0 numbers one after another."""
+    mean, squares = block_moments(x, min(n, BLOCK), 1)
+    for i in range(BLOCK, n, BLOCK):
+        size = min(n - i, BLOCK)
+        more_mean, more_squares = block_moments(offset(x, i), size, 1)
+        _, mean, squares = merge_moments(W(i), mean, squares, W(size), more_mean, more_squares)
+    return mean, squares
+
+
+def moments_rows(x, out, walk):
+    n, step, columns, x_step, out_step = walk[0], walk[1], walk[2], walk[3], walk[4]
+    kept, kept_dims, reduced, reduced_dims = walk[5], walk[6], walk[7], walk[8]
+    correction = float_of(walk[10])
+    for k in range(kept):
+        first = position(k, walk, HEADER, kept_dims, 3, 2)
+        target = position(k, walk, HEADER, kept_dims, 3, 1)
+        for j in range(columns):
+            count = mean = squares = W(0)
+            for r in range(reduced):
+                a = offset(x, first + j * x_step + position(r, walk, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
+                for i in range(0, n, BLOCK):
+                    b = offset(a, i * step)
+                    size = min(n - i, BLOCK)
+                    block_mean, block_squares = block_moments(b, size, step)
+                    count, mean, squares = merge_moments(count, mean, squares, W(size), block_mean, block_squares)
+            write(out, target + j * out_step, count, mean, squares, correction)
+
+
+def moments_columns(x, out, walk):
+    n, step, columns, x_step, out_step = walk[0], walk[1], walk[2], walk[3], walk[4]
+    kept, kept_dims, reduced, reduced_dims = walk[5], walk[6], walk[7], walk[8]
+    correction = float_of(walk[10])
+    center = local_array(T, 512)
+    spread = local_array(T, 512)
+    residual = local_array(T, 512)
+    mean = local_array(W, 512)
+    squares = local_array(W, 512)
+    for k in range(kept):
+        first = position(k, walk, HEADER, kept_dims, 3, 2)
+        target = position(k, walk, HEADER, kept_dims, 3, 1)
+        for c in range(0, columns, 512):
+            width = min(columns - c, 512)
+            for j in range(width):
+                mean[j] = W(0)
+                squares[j] = W(0)
+            count = W(0)
+            for r in range(reduced):
+                a = offset(x, first + c * x_step + position(r, walk, HEADER + 3 * kept_dims, reduced_dims, 2, 1))
+                for i in range(0, n, BLOCK_ROWS):
+                    rows = min(n - i, BLOCK_ROWS)
+                    block_columns(offset(a, i * step), center, spread, residual, rows, step, width, x_step)
+                    together = count + W(rows)
+                    share = W(rows) / together
+                    for j in range(width):
+                        shift = W(residual[j]) / W(rows)
+                        delta = W(center[j]) + shift - mean[j]
+                        mean[j] += delta * share
+                        squares[j] += W(spread[j]) - shift * W(residual[j]) + delta * delta * (count * share)
+                    count = together
+            for j in range(width):
+                write(out, target + (c + j) * out_step, count, mean[j], squares[j], correction)
+
+
+def block_columns(x, center, spread, residual, rows, step, width, x_step):
+    """Per column of a few rows: the rounded mean, and the sums of squared and of plain deviations from it."""
+    for j in range(width):
+        center[j] = T(0)
+        spread[j] = T(0)
+        residual[j] = T(0)
+    for r in range(0, rows - 1, 2):                      # two rows at once: half the traffic of the accumulators
+        a = offset(x, r * step)
+        b = offset(a, step)
+        if x_step == 1:
+            for j in range(width):
+                center[j] += T(load(a[j])) + T(load(b[j]))
+        else:
+            for j in range(width):
+                center[j] += T(load(a[j * x_step])) + T(load(b[j * x_step]))
+    if rows % 2 != 0:
+        a = offset(x, (rows - 1) * step)
+        for j in range(width):
+            center[j] += T(load(a[j * x_step]))
+    scale = T(1) / T(rows)
+    for j in range(width):
+        center[j] *= scale
+    for r in range(0, rows - 1, 2):
+        a = offset(x, r * step)
+        b = offset(a, step)
+        if x_step == 1:
+            for j in range(width):
+                d = T(load(a[j])) - center[j]
+                e = T(load(b[j])) - center[j]
+                spread[j] += d * d + e * e
+                residual[j] += d + e
+        else:
+            for j in range(width):
+                d = T(load(a[j * x_step])) - center[j]
+                e = T(load(b[j * x_step])) - center[j]
+                spread[j] += d * d + e * e
+                residual[j] += d + e
+    if rows % 2 != 0:
+        a = offset(x, (rows - 1) * step)
+        for j in range(width):
+            d = T(load(a[j * x_step])) - center[j]
+            spread[j] += d * d
+            residual[j] += d
+
+
+def merge_parts(x, out, walk):
+    """The variance from partial results, a few for each output."""
+    n, step, columns, x_step, out_step = walk[0], walk[1], walk[2], walk[3], walk[4]
+    kept, kept_dims = walk[5], walk[6]
+    correction = float_of(walk[10])
+    for k in range(kept):
+        first = position(k, walk, HEADER, kept_dims, 3, 2)
+        target = position(k, walk, HEADER, kept_dims, 3, 1)
+        for j in range(columns):
+            count = mean = squares = W(0)
+            for i in range(n):
+                part = offset(x, 3 * (first + j * x_step + i * step))
+                count, mean, squares = merge_moments(count, mean, squares, part[0], part[1], part[2])
+            write(out, target + j * out_step, count, mean, squares, correction)
+
+
+class _Kernels:
+    """The kernels of a variance of one dtype, as `reducewalk.plan_stages` asks for them."""
+    partial = 24
+
+    def __init__(self, dtype, out_dtype):
+        self.dtype, self.out_dtype, self.made = dtype, out_dtype, {}
+
+    def abreast(self, stage):
+        return False
+
+    def __call__(self, stage, columns_form):
+        key = stage, columns_form
+        if key not in self.made:
+            self.made[key] = self._compiled(*key)
+        return self.made[key]
+
+    def _compiled(self, stage, columns_form):
+        compute = compute_type(self.out_dtype)
+        names = dict(T=np.dtype(compute).type, OUT=np.dtype(compute).type,
+                     load={"float16": half_to_float, "bfloat16": bfloat16_to_float}.get(self.dtype, same),
+                     store={"float16": float_to_half, "bfloat16": float_to_bfloat16}.get(self.out_dtype, same),
+                     write=write_moments if stage == "first" else write_variance)
+        function = merge_parts if stage == "last" else moments_columns if columns_form else moments_rows
+        source = "float64" if stage == "last" else self.dtype
+        target = "float64" if stage == "first" else self.out_dtype
+        return compile_kernel(function, (source + "*", target + "*", "int64*"), names, compute)
+
+
+moments_kernels = functools.cache(_Kernels)

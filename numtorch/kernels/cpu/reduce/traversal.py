@@ -1,0 +1,209 @@
+"""How a reduction walks its input: dimensions merged, a form chosen, work split, and all of it written down.
+
+Every reduction kernel is one nest of four levels, and reads the same descriptor:
+
+    kept outer (by division)  >  columns (x_step, out_step)  >  reduced outer (by division)  >  n (step)
+
+The *rows* form reduces n elements at a time into a scalar. The *columns* form runs along the columns and adds n rows
+into an accumulator per column; it is chosen when the columns, not the reduced elements, are neighbours in memory.
+
+Descriptor, in elements: n, step, columns, x_step, out_step, kept outer count, kept outer dims, reduced outer count,
+reduced outer dims, fold, two float64 parameters of the reduction as bits; then per kept outer dimension (innermost
+first) its extent, out_step and x_step; then per reduced outer dimension its extent and step.
+
+`fold` rows that lie one after another are taken as one long row, so that few columns still fill vectors.
+"""
+from __future__ import annotations
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy import int64
+
+from ...binding import ScalarBody
+from ...compiler import compile_kernel
+from ...intrinsics import address_of, as_pointer, call_native, local_array, local_like
+from ...loopnest import merge
+from ...threads import Prepared, _launch_all, get_num_threads, prepare
+
+HEADER = 12
+COLUMNS = 512                    # columns that are accumulated together; their accumulators live on the stack, in L1
+SHORT = 12                       # reduced elements that make a short row
+FOLDED = 256                     # what few columns are widened to
+PARTIALS = 1024                  # results of the first of two stages, 24 bytes each at most
+THREAD_WORK = 50_000             # elements that make a thread worth waking
+WORTH_RELEASING = 30_000         # elements above which other Python threads may run during a call
+
+
+def _position(index, walk, entry, dims, width, column):
+    """Offset of the outer dimensions' index; their extents stand at `entry` in the descriptor, `width` apart."""
+    at = 0
+    for d in range(dims):
+        e = entry + d * width
+        rest = index // walk[e]
+        at += (index - rest * walk[e]) * walk[e + column]
+        index = rest
+    return at
+
+
+position = ScalarBody(_position, "int64", "float")       # as a scalar body it is compiled once for all kernels
+
+
+class Nest(NamedTuple):
+    """A merged walk: kept dimensions (extent, out_step, x_step) and reduced ones (extent, step), outermost first."""
+    kept: list
+    reduced: list
+
+    @property
+    def outputs(self):
+        return math.prod(k[0] for k in self.kept)
+
+    @property
+    def reduction(self):
+        return math.prod(r[0] for r in self.reduced)
+
+    def columns_form(self, abreast=False) -> bool:
+        """Whether neighbouring columns are nearer in memory than neighbouring reduced elements, or rows are so short
+        that a row at a time costs more than gathering: 5 times at 2 to 4 elements, nothing from 16. Rows that vectors reduce
+        `abreast` never do but of two: 200000 rows of 3 take 170 us, gathered 220, and of 10 180 and 890."""
+        if not self.kept:
+            return False
+        extent, _, x_step = self.kept[-1]
+        step = abs(self.reduced[-1][1]) if self.reduced else math.inf
+        short = 2 if abreast and len(self.reduced) == 1 and self.reduced[0][1] == 1 and x_step > 0 else SHORT
+        return (extent > 1 and 0 < abs(x_step) < step) or self.reduction <= (short if extent >= COLUMNS // 8 else 1)
+
+    def fold(self) -> int:
+        if not self.kept or not self.reduced or self.kept[-1][2] != 1:
+            return 1
+        columns, (n, step) = self.kept[-1][0], self.reduced[-1]
+        return max(1, min(FOLDED // columns, n // 4)) if 0 < columns == step else 1
+
+    def descriptor(self, parameters=(0.0, 0.0)) -> list:
+        if 0 in (self.outputs, self.reduction):
+            kept = [(0, 0, 0)] if self.outputs == 0 else self.kept
+            return Nest(kept, [])._write(parameters, 0 if self.reduction == 0 else 1)
+        return self._write(parameters, 1)
+
+    def _write(self, parameters, least):
+        kept, reduced = list(self.kept), list(self.reduced)
+        columns, out_step, x_step = kept.pop() if kept else (1, 0, 0)
+        n, step = reduced.pop() if reduced else (least, 1)
+        tail = [word for dim in reversed(kept) for word in dim] + [word for dim in reversed(reduced) for word in dim]
+        bits = np.array(parameters, np.float64).view(np.int64).tolist()
+        return [n, step, columns, x_step, out_step, math.prod(k[0] for k in kept), len(kept),
+                math.prod(r[0] for r in reduced), len(reduced), self.fold(), *bits, *tail]
+
+
+def nest(shape, strides, axes, out_strides) -> Nest:
+    """The merged walk of a reduction over `axes`. Order within the reduced dimensions is lost."""
+    kept = [i for i in range(len(shape)) if i not in axes]
+    extents, steps = merge([shape[i] for i in kept], [[t[i] for i in kept] for t in (out_strides, strides)])
+    reduced, reduced_steps = merge([shape[i] for i in axes], [[strides[i] for i in axes]])
+    inside = sorted([(n, *s) for n, s in zip(reduced, reduced_steps)], key=lambda dim: dim[1] != 0)      # repeats go outermost
+    return Nest([(n, *s) for n, s in zip(extents, steps)], inside)
+
+
+def _cut(dims, axis, parts, grain):
+    """Dims with `dims[axis]` cut into parts, and each part's start."""
+    extent = dims[axis][0]
+    units = -(-extent // grain)
+    for part in range(parts):
+        start, stop = (min(extent, units * p // parts * grain) for p in (part, part + 1))
+        yield start, [*dims[:axis], (stop - start, *dims[axis][1:]), *dims[axis + 1:]]
+
+
+def split_kept(walk: Nest, parts, columns_form):
+    """One nest a part and the (out, x) steps it starts at, splitting the outputs; None where they are too few."""
+    for axis, (extent, out_step, x_step) in enumerate(walk.kept):
+        grain = 64 if columns_form and axis == len(walk.kept) - 1 else 1
+        if extent >= parts * grain:
+            return [(Nest(kept, walk.reduced), start * out_step, start * x_step)
+                    for start, kept in _cut(walk.kept, axis, parts, grain)]
+    return None
+
+
+def split_reduced(walk: Nest, parts):
+    """One nest a part and the x step it starts at, splitting what is reduced; None where no dimension is long."""
+    for axis, (extent, step) in enumerate(walk.reduced):
+        grain = 64 if axis == len(walk.reduced) - 1 and abs(step) == 1 else 1
+        if extent >= parts * grain:
+            return [(Nest(walk.kept, reduced), start * step)
+                    for start, reduced in _cut(walk.reduced, axis, parts, grain)]
+    return None
+
+
+def wanted_parts(elements: int, cost: float = 1.0) -> int:
+    return max(1, min(get_num_threads(), int(elements * cost // THREAD_WORK)))
+
+
+launch_all = _launch_all
+
+
+def two_stages(x, out, stages):
+    """Partial results by all threads into this call's stack, then their reduction.
+
+    stages: the launch record of the first stage, the native kernel of the second, its descriptor.
+    """
+    partials = local_array(int64, 3072)
+    call = local_like(stages, 24)
+    record = as_pointer(stages[0], stages)
+    call[0] = stages[0]
+    call[1] = address_of(x)
+    call[2] = address_of(partials)
+    call[3] = record[5]
+    launch_all(record, call)
+    call[0] = address_of(partials)
+    call[1] = address_of(out)
+    call[2] = stages[2]
+    call_native(stages[1], call, 3)
+
+
+@functools.cache
+def _two_stages_kernel():
+    return compile_kernel(two_stages, ("int64*",) * 3, nogil=True)
+
+
+def prepare_stages(first: Prepared, last_kernel, last_row) -> Prepared:
+    """Join two stages: `first` (of several parts) writes to scratch memory what `last_kernel` reads there."""
+    kernel = _two_stages_kernel()
+    row = np.array(last_row, np.int64)
+    stages = np.array([first.walk, last_kernel.address, row.ctypes.data], np.int64)
+    return Prepared(kernel.call, stages.ctypes.data, 0, (first, last_kernel, row, stages, kernel))
+
+
+def plan_stages(walk: Nest, cost, item, out_item, kernels, parameters=(0.0, 0.0)) -> Prepared:
+    """Prepare a reduction: one part, several over the outputs, or two stages over the threads.
+
+    Args:
+        walk: the nest.
+        cost: the work of an element relative to an addition.
+        item, out_item: bytes of an input and an output element.
+        kernels: `kernels(stage, columns_form)` gives the kernel of a stage: "whole", "first" (input to partial results)
+            or "last" (partial results to output); `kernels.abreast(stage)` says whether it reduces rows by vectors, and
+            `kernels.partial` the bytes of a partial result.
+        parameters: two floats for the kernel.
+    """
+    elements = walk.outputs * walk.reduction
+    form = walk.columns_form(kernels.abreast("whole"))
+    parts = wanted_parts(elements, cost)
+    busy = elements * cost > WORTH_RELEASING
+    shared = split_kept(walk, parts, form) if parts > 1 else None
+    if shared:
+        rows = [part.descriptor(parameters) for part, *_ in shared]
+        offsets = [(x * item, out * out_item) for _, out, x in shared]
+        return prepare(kernels("whole", form), rows, offsets)
+    if parts > 1 and walk.outputs * parts <= PARTIALS:
+        shape = [k[0] for k in walk.kept]
+        steps = [math.prod(shape[i + 1:]) for i in range(len(shape))]
+        inner = Nest([(n, s, x) for (n, _, x), s in zip(walk.kept, steps)], walk.reduced)
+        shared = split_reduced(inner, parts)
+        if shared:
+            rows = [part.descriptor(parameters) for part, _ in shared]
+            offsets = [(x * item, i * walk.outputs * kernels.partial) for i, (_, x) in enumerate(shared)]
+            first = prepare(kernels("first", form), rows, offsets)
+            last = Nest([(n, out, s) for (n, out, _), s in zip(walk.kept, steps)], [(parts, walk.outputs)])
+            return prepare_stages(first, kernels("last", last.columns_form()), last.descriptor(parameters))
+    return prepare(kernels("whole", form), [walk.descriptor(parameters)], release_lock=busy)

@@ -1,0 +1,397 @@
+"""The time loop of a recurrent layer as one call: matrix products and gates in turn, each called by the address of its kernel.
+
+A step is a chain of small calls: its products with the input (unless those of all steps are one large product before,
+`input_inside`) and with the hidden state, then the gates (`gates.py`). `run_program` walks a list of such calls
+without coming back to Python: a *segment* is a list of calls that is repeated for a number of steps, each address moving on
+by so many bytes a step.
+
+Sequences of a batch do not depend on one another, so threads share the sequences and each runs the whole loop on its own: one
+fork and join a layer instead of two a step. Where a weight does not fit a core's second level, or each thread would have a
+handful of rows, they share the columns of each product instead, and each reads but its part of the weights: an LSTM of 512 units
+over 4 sequences of 50 steps takes 2.0 ms forward, and by sequences 4.9 (Zen 5, 1 MB a core, two threads).
+
+What the products leave to win: an LSTM of 128 units and inputs over 32 sequences of 64 steps takes 1.61 GFLOP forward and backward,
+4.6 ms at the 350 GFLOP/s that two threads of this machine reach in large products, and its gates 0.4 ms more; PyTorch needs 8.1.
+So 0.6 of its time is below what would be left if every product ran at that pace and nothing else took any time. It takes 6.2, by
+cycle counts in the kernels: forward 1.8, of which the steps' products 1.52, at that pace, and the gates 0.23; backward's loop 1.15,
+of which the products 0.8 and the gates 0.3, a third of that waiting for what forward left in the third level; the inputs' gradient
+0.75, at the pace, and the weights' 0.95 and 0.88, 0.79 at the pace, for 4 MB of gradients that come back from the third level; and
+0.5 for sequences and weights laid out anew and for Python, whose 90 µs become 200 where the products have emptied the caches.
+
+Tried and left: asking for the next step's gates inside the product (what the gates win the product loses), register tiles of 8 x 3
+and 4 x 6 vectors (16 rows 0.97 as fast, 4 rows 0.9), a sigmoid and a tanh side by side in one loop (a vector of units takes 90
+cycles so, and 75 with a loop for each), both weights in one product (3 in 100 of it).
+"""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ... import threads
+from ...compiler import compile_kernel
+from ...intrinsics import call_native, local_like
+from ..gemm.gemm import plan_gemm
+from ..micro.tile import second_level_bytes
+from ..shared.elements import compute_type, itemsize
+from .gates import plan_gates, plan_sum_rows
+from .panels import plan_panels as plan_panels
+from .panels import plan_product
+from .panels import plan_turned as plan_turned
+from .panels import size_of_panels as size_of_panels
+from .panels import worth_laying as worth_laying
+
+ADDRESSES = 16
+
+
+def run_program(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, walk):
+    """walk: segments, and for each its steps, its calls, and for each call its entry, its words, and for each word three numbers:
+    the argument that it starts from (-1: none), what it adds to that at first, and in each further step."""
+    table = local_like(walk, 16)
+    words = local_like(walk, 24)
+    table[0], table[1], table[2], table[3], table[4], table[5], table[6], table[7] = a0, a1, a2, a3, a4, a5, a6, a7
+    table[8], table[9], table[10], table[11], table[12], table[13] = a8, a9, a10, a11, a12, a13
+    table[14], table[15] = a14, a15
+    at = 1
+    for _segment in range(walk[0]):
+        steps, calls = walk[at], walk[at + 1]
+        start = at + 2
+        for step in range(steps):
+            at = start
+            for _call in range(calls):
+                entry, count = walk[at], walk[at + 1]
+                at += 2
+                for w in range(count):
+                    word = walk[at + 1] + step * walk[at + 2]
+                    if walk[at] >= 0:
+                        word += table[walk[at]]
+                    words[w] = word
+                    at += 3
+                call_native(entry, words, count)
+
+
+# ---------------------------------------------------------------- the order of steps
+class Step(NamedTuple):
+    """`rows` sequences from row `at` of all steps' rows on, whose hidden state before is in row `before` of the same, or for those
+    that begin here (None) in row `state` of the initial state."""
+
+    rows: int
+    at: int
+    before: int | None
+    state: int
+
+
+def steps_of(sizes, low, high, reverse) -> list[Step]:
+    """The steps, in order, of sequences `low` to `high` when step t has `sizes[t]` sequences, falling or equal.
+
+    Backwards in time, sequences begin when their last step comes: such a step is two, one for those that go on and one for those
+    that begin.
+    """
+    starts = [0]
+    for size in sizes:
+        starts.append(starts[-1] + size)
+    found = []
+    running = 0
+    for t in (range(len(sizes) - 1, -1, -1) if reverse else range(len(sizes))):
+        rows = min(high, sizes[t]) - low
+        if rows <= 0:
+            continue
+        old = min(running, rows)
+        if old:
+            found.append(Step(old, starts[t] + low, starts[t + 1 if reverse else t - 1] + low, low))
+        if rows > old:
+            found.append(Step(rows - old, starts[t] + low + old, None, low + old))
+        running = rows
+    return found
+
+
+class _Program:
+    """Calls being gathered for `run_program`, for one part."""
+
+    def __init__(self, dtype, names, front=0, workspace=0):
+        self.item, self.names = itemsize(dtype), {name: i for i, name in enumerate(names)}
+        self.front, self.workspace = front, workspace    # where its own of what stands before all scratch memory begins, and that
+        self.segments, self.keep, self.scratch = [], [], 0
+
+    def word(self, name, row=0, width=0):
+        """Argument `name` moved on by rows of `width` elements."""
+        return [self.names[name], row * width * self.item, 0]
+
+    def nothing(self):
+        """A null address."""
+        return [-1, 0, 0]
+
+    def call(self, prepared, *words):
+        """A call of a prepared kernel; the words but the descriptor's are given."""
+        self.keep.append(prepared)
+        self.scratch = max(self.scratch, prepared.workspace)
+        return [prepared.entry.address, *words, [-1, prepared.walk, 0]]
+
+    def multiply(self, product, left, weight, out, bias=None):
+        """The call of a step's product with a weight."""
+        return self.call(product, left[:], weight, out, bias or self.nothing(), [self.names["workspace"], self.workspace, 0])
+
+    def add(self, calls):
+        """Append a step; it joins the last segment when it is the same calls one stride further on."""
+        if self.segments:
+            steps, first = self.segments[-1]
+            if _follows(first, calls, steps):
+                self.segments[-1][0] = steps + 1
+                return
+        self.segments.append([1, calls])
+
+    def row(self):
+        words = [len(self.segments)]
+        for steps, calls in self.segments:
+            words += [steps, len(calls)]
+            for entry, *arguments in calls:
+                words += [entry, len(arguments)]
+                for argument in arguments:
+                    words += argument
+        return words
+
+
+def _follows(first, calls, steps):
+    """Whether `calls` are `first`, `steps` steps on. The second step of a segment decides the strides."""
+    if [(c[0], len(c)) for c in first] != [(c[0], len(c)) for c in calls]:
+        return False
+    pairs = [(a, b) for one, other in zip(first, calls) for a, b in zip(one[1:], other[1:])]
+    if any(a[0] != b[0] for a, b in pairs):
+        return False
+    if steps == 1:
+        if any(a[0] < 0 and a[1] != b[1] for a, b in pairs):
+            return False
+        for a, b in pairs:
+            a[2] = b[1] - a[1]
+        return True
+    return all(a[1] + steps * a[2] == b[1] for a, b in pairs)
+
+
+SERIAL_WORK = 2_000_000                                  # multiply-adds of the whole loop below which one thread runs it
+
+
+FEWEST_ROWS = 8                                          # of a step and part, with which a weight is worth reading in each step
+LARGE_STEP = 1 << 20                                     # multiply-adds of a step whose product is worth being shared
+
+
+def _by_columns(dtype, sizes, out_size, width):
+    """Whether threads share the columns of each product rather than the sequences, at the price of a fork and join a product: where
+    a weight is too large for a core's second level, or its sequences are so few that a product is bound by reading it."""
+    rows = sum(sizes) // len(sizes)
+    large = out_size * width * itemsize(dtype) > second_level_bytes()
+    return (worth_laying(dtype, sizes) and rows * out_size * width >= LARGE_STEP
+            and (large or rows < FEWEST_ROWS * threads.get_num_threads()))
+
+
+def _parts(dtype, sizes, out_size, width):
+    """Ranges of sequences of about as many steps, one for each thread that pays; a single one where threads share columns."""
+    count, batch, work = threads.get_num_threads(), sizes[0], sum(sizes) * out_size * width
+    if count == 1 or batch < 2 or len(sizes) == 1 or work < SERIAL_WORK or _by_columns(dtype, sizes, out_size, width):
+        return [(0, batch)]
+    lengths = [sum(1 for size in sizes if size > row) for row in range(batch)] if sizes[-1] != batch else [1] * batch
+    total, edges, seen = sum(lengths), [0], 0
+    for row, length in enumerate(lengths):
+        seen += length
+        if seen * count >= total * len(edges) and len(edges) < count and row + 1 < batch:
+            edges.append(row + 1)
+    return list(zip(edges, [*edges[1:], batch]))
+
+
+def _prepare(dtype, names, parts, build, release, front=0):
+    """The loop, with a program a part; the workspace begins with `front` bytes for each."""
+    kernel = compile_kernel(run_program, ("int64",) * ADDRESSES + ("int64*",))
+    programs, space = [], -(-front * len(parts) // 64) * 64
+    for part in parts:
+        program = _Program(dtype, names, front * len(programs), space)
+        build(program, *part)
+        space += threads.part_space(program.scratch)
+        programs.append(program)
+    rows = [program.row() for program in programs]
+    longest = max(len(row) for row in rows)
+    rows = [row + [0] * (longest - len(row)) for row in rows]
+    offsets = [(0,) * ADDRESSES for _ in rows]
+    prepared = threads.prepare(kernel, rows, offsets, workspace=space, release_lock=release)
+    return threads.Prepared(prepared.call, prepared.walk, space, (prepared, [p.keep for p in programs]), prepared.entry)
+
+
+class _ByRows(dict):
+    """What is planned for a step, by its number of rows (and what else decides)."""
+
+    def __init__(self, plan):
+        self.plan = plan
+
+    def __missing__(self, rows):
+        self[rows] = self.plan(rows)
+        return self[rows]
+
+
+# ---------------------------------------------------------------- planners
+FORWARD = ("gates", "before", "cell_before", "hidden_weight", "hidden_bias", "projection", "hidden", "cell", "raw", "products",
+           "kept", "workspace", "zeros", "x", "input_weight", "bias")
+BACKWARD = ("later", "later_cell", "grad_out", "gates", "before", "cell_before", "hidden", "cell", "kept", "hidden_weight",
+            "projection", "grad_gates", "grad_products", "grad_hidden", "grad_raw", "workspace")
+GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+
+
+def _products(dtype, sizes, columns, depth, strides, further, limit):
+    """A step's product with a weight seen as (depth, columns), by the number of rows."""
+    if strides is None:
+        return None
+    if worth_laying(dtype, sizes):
+        return _ByRows(lambda rows: plan_product(dtype, rows, columns, depth, further, threaded=limit is None))
+    return _ByRows(lambda rows: plan_gemm(rows, columns, depth, dtype, (depth, 1), strides, (columns, 1), beta=float(further),
+                                          max_parts=limit))
+
+
+WEIGHT_BYTES = 5 << 18                                   # of both weights that stay in the second-level cache
+
+
+def input_inside(dtype: str, sizes, features: int, out_size: int, width: int) -> bool:
+    """Whether each step computes its own product of the inputs, rather than all steps at once: their sums are then used while they
+    are in the cache (an LSTM over 32 sequences of 64 steps, 128 inputs and units: 1.92 ms forward on two threads, 2.05 else). The
+    input's weight then is read in each step, as the hidden one is, and both must stay in the cache; for 4 rows it did not pay."""
+    parts = len(_parts(dtype, sizes, out_size, width))
+    return (features > 0 and worth_laying(dtype, sizes) and sum(sizes) >= FEWEST_ROWS * parts * len(sizes)
+            and (features + out_size) * width * itemsize(dtype) <= WEIGHT_BYTES)
+
+
+def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, out_size: int, weight_strides, projection_strides,
+                 keeping: bool, from_zeros: bool = False, features: int = 0, bias: bool = False):
+    """Plan a layer's loop, from the input or its part of the gates' sums to hidden states.
+
+    Args:
+        kind: `"lstm"`, `"gru"`, `"rnn_tanh"` or `"rnn_relu"`.
+        sizes: sequences in each step, falling or equal; rows of all steps stand one after another.
+        reverse: run from the last step to the first.
+        weight_strides: (row, column) strides of the hidden weight seen as (out_size, gates * hidden_size).
+        projection_strides: the same of the projection, seen as (hidden_size, out_size), or None where there is none.
+        keeping: whether `kept` (GRU) is written for backward.
+        from_zeros: whether `before` is all zeros, so that no product with it is computed.
+        features: columns of x where `input_inside`; 0 where gates (RNN: hidden) hold the input's part of the sums.
+        bias: whether a bias is added to the products with x.
+
+    Addresses, in the order of `FORWARD`, 0 for what is not used: gates (rows, gates * hidden_size; RNN: `hidden` holds them, and
+    gates is not used), before and cell_before (the initial states), hidden_weight and projection (in panels where `worth_laying`
+    says so), hidden_bias (contiguous; GRU only, the others' is among the sums), hidden (rows, out_size), cell (rows, hidden_size),
+    raw (rows, hidden_size; before the projection), products (batch, 3 * hidden_size; GRU), kept (rows, hidden_size; GRU), zeros (as
+    products; GRU from zeros), and for the products inside x (rows, features), input_weight in panels and a contiguous bias.
+    """
+    width = GATES[kind] * hidden_size
+    work = sum(sizes) * out_size * width
+    parts = _parts(dtype, sizes, out_size, width)
+    alone = len(parts) == 1
+    limit = None if alone else 1
+    products = _products(dtype, sizes, width, out_size, weight_strides, kind != "gru", limit)
+    projections = _products(dtype, sizes, out_size, hidden_size, projection_strides, False, limit)
+    inputs = _ByRows(lambda rows: plan_product(dtype, rows, width, features, bias=bias, threaded=alone))
+    gates = _ByRows(lambda rows: plan_gates(kind, dtype, rows, hidden_size, alone, () if keeping else ("kept",), len(sizes) > 1))
+
+    def build(program, low, high):
+        word, nothing = program.word, program.nothing
+        for rows, at, before, state in steps_of(sizes, low, high, reverse):
+            old = word("before", state, out_size) if before is None else word("hidden", before, out_size)
+            begins = before is None and from_zeros
+            sums = {"gru": ("zeros" if begins else "products", low, width), "lstm": ("gates", at, width)}.get(kind,
+                                                                                                              ("hidden", at, width))
+            calls = []
+            if features:
+                calls.append(program.multiply(inputs[rows], word("x", at, features), word("input_weight"),
+                                              word("hidden" if GATES[kind] == 1 else "gates", at, width),
+                                              word("bias") if bias else None))
+            if not begins:
+                calls.append(program.multiply(products[rows], old, word("hidden_weight"), word(*sums)))
+            if kind == "lstm":
+                old_cell = word("cell_before", state, hidden_size) if before is None else word("cell", before, hidden_size)
+                raw = "raw" if projection_strides else "hidden"
+                calls.append(program.call(gates[rows], word(*sums), old_cell, word("cell", at, hidden_size),
+                                          word(raw, at, hidden_size)))
+            elif kind == "gru":
+                calls.append(program.call(gates[rows], word("gates", at, width), word(*sums), word("hidden_bias"), old[:],
+                                          word("hidden", at, hidden_size), word("kept", at, hidden_size) if keeping else nothing()))
+            else:
+                calls.append(program.call(gates[rows], word(*sums)))
+            if projection_strides:
+                calls.append(program.multiply(projections[rows], word("raw", at, hidden_size), word("projection"),
+                                              word("hidden", at, out_size)))
+            program.add(calls)
+
+    return _prepare(dtype, FORWARD, parts, build, work > 1 << 20)
+
+
+def _absent(**there):
+    return [name for name, is_there in there.items() if not is_there]
+
+
+def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, out_size: int, weight_strides, projection_strides,
+                  has, to_before: bool, summed=()):
+    """Plan a layer's loop backwards, to the gradients of the gates' sums and of the initial states.
+
+    Args:
+        kind, sizes, reverse, hidden_size, out_size: as for `plan_forward`.
+        weight_strides: (row, column) strides of the hidden weight seen as (gates * hidden_size, out_size).
+        projection_strides: the same of the projection seen as (out_size, hidden_size), or None.
+        has: which of `later`, `later_cell` and `grad_out` are there. With several steps, the first two must be.
+        to_before: whether the initial states' gradients are wanted.
+        summed: which of `"grad_gates"` and `"grad_products"` are also summed over all rows. The workspace begins with their sums,
+            (parts, summed, gates * hidden_size) in the compute type.
+
+    Returns:
+        The prepared call and its number of parts.
+
+    Addresses, in the order of `BACKWARD`, 0 for what is not used: later (batch, out_size) and later_cell (batch, hidden_size),
+    which hold the gradients of the final states and then those of the initial ones; grad_out (rows, out_size); what forward left;
+    the weights, in panels where `worth_laying` says so; grad_gates and (GRU) grad_products (rows, gates * hidden_size), the
+    gradients of the input's and the hidden state's part of the sums; where there is a projection, grad_hidden (rows, out_size), the
+    whole gradient of the hidden states, and grad_raw (batch, hidden_size).
+    """
+    width = GATES[kind] * hidden_size
+    work = sum(sizes) * out_size * width
+    parts = _parts(dtype, sizes, out_size, width)
+    alone = len(parts) == 1
+    limit = None if alone else 1
+    has_later, has_later_cell, has_grad = has
+    through = to_before or len(sizes) > 1                # between steps, gradients of states stand where those come
+    projected = projection_strides is not None
+    products = _products(dtype, sizes, out_size, width, weight_strides, kind == "gru", limit)
+    projections = _products(dtype, sizes, hidden_size, out_size, projection_strides, False, limit)
+    absent = _absent(later=has_later or projected, grad_out=has_grad and not projected, later_cell=has_later_cell,
+                     grad_before=through)
+    gates = _ByRows(lambda rows: plan_gates(kind + "_grad", dtype, rows, hidden_size, alone, absent, len(sizes) > 1))
+    totals = _ByRows(lambda rows: plan_gates("total", dtype, rows, out_size, alone, _absent(later=has_later, grad_out=has_grad)))
+
+    sums_of = _ByRows(lambda key: plan_sum_rows(dtype, key[0], width, key[1]))
+    total_bytes = width * itemsize(compute_type(dtype))
+
+    def build(program, low, high):
+        word, nothing = program.word, program.nothing
+        further = False
+        for rows, at, before, state in reversed(steps_of(sizes, low, high, reverse)):
+            later = word("later", state, out_size) if has_later else nothing()
+            grad = word("grad_out", at, out_size) if has_grad else nothing()
+            to_later = word("later", state, out_size) if through else nothing()
+            sums = ("grad_products" if kind == "gru" else "grad_gates", at, width)
+            calls = []
+            if projected:
+                calls.append(program.call(totals[rows], later, grad, word("grad_hidden", at, out_size)))
+                calls.append(program.multiply(projections[rows], word("grad_hidden", at, out_size), word("projection"),
+                                              word("grad_raw", low, hidden_size)))
+                later, grad = word("grad_raw", low, hidden_size), nothing()
+            if kind == "lstm":
+                old = word("cell_before", state, hidden_size) if before is None else word("cell", before, hidden_size)
+                later_cell = word("later_cell", state, hidden_size)
+                calls.append(program.call(
+                    gates[rows], later, grad, later_cell if has_later_cell else nothing(), word("gates", at, width), old,
+                    word("cell", at, hidden_size), word(*sums), later_cell[:] if through else nothing()))
+            elif kind == "gru":
+                old = word("before", state, out_size) if before is None else word("hidden", before, out_size)
+                calls.append(program.call(gates[rows], later, grad, word("gates", at, width), word("kept", at, hidden_size), old,
+                                          word("grad_gates", at, width), word(*sums), to_later[:]))
+            else:
+                calls.append(program.call(gates[rows], later, grad, word("hidden", at, out_size), word(*sums)))
+            for place, name in enumerate(summed):
+                calls.append(program.call(sums_of[rows, further], word(name, at, width),
+                                          [program.names["workspace"], program.front + place * total_bytes, 0]))
+            further = True
+            if to_before or before is not None:
+                calls.append(program.multiply(products[rows], word(*sums), word("hidden_weight"), to_later))
+            program.add(calls)
+
+    return _prepare(dtype, BACKWARD, parts, build, work > 1 << 20, len(summed) * total_bytes), len(parts)

@@ -1,0 +1,1 @@
+"""Along an axis: scan (running sums, products, extremes, log-sums)."""

@@ -1,0 +1,1 @@
+"""What all families share: elements (loads, stores, compute types, parts), ranges."""

@@ -1,0 +1,1 @@
+"""Softmax, log-softmax and logsumexp; cross_entropy; ctc."""

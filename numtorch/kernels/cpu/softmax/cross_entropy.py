@@ -1,0 +1,416 @@
+"""Cross entropy and negative log likelihood of contiguous (N, C, S) scores, S being the extent of all that follows the classes.
+
+With q the target distribution (one class or given probabilities, smoothed, times the classes' weights) and m its sum:
+
+    loss = m * log(sum(exp(x - shift))) - sum(q * (x - shift))            grad_x = grad * (m * softmax(x) - q)
+
+A position keeps two numbers, its maximum and 1 / sum of exponentials, instead of C log-probabilities: the gradient exponentiates
+again, which costs less than writing and reading them back. Without S the kernels run along rows, with it 256 columns at a time.
+Smoothing is Szegedy et al.'s (Rethinking the Inception architecture, 2016).
+"""
+from __future__ import annotations
+
+from numpy import float32, float64, int64
+
+from ...intrinsics import float_of, local_array, offset, select
+from ...vectormath import exp, log
+from ..norm.norm import bits, wide
+from ..shared.elements import image_shares, itemsize, prepare_parts, same, shares, typed
+from .softmax import GRAIN, columns_shift_and_total, log_probability, row_exp_sum, row_maximum
+
+T = float32
+W = float64
+load = store = same
+
+
+def class_weight(weight, c, weighted):
+    factor = T(1)
+    if weighted != 0:
+        factor = load(weight[c])
+    return factor
+
+
+def total_weight(weight, n, weighted):
+    """The sum of all classes' weights."""
+    total = T(n)
+    if weighted != 0:
+        total = T(0)
+        for c in range(n):
+            total += load(weight[c])
+    return total
+
+
+def distance_sum(x, weight, n, shift, weighted):
+    """The sum of weight * (shift - x)."""
+    total = T(0)
+    if weighted != 0:
+        for c in range(n):
+            total += load(weight[c]) * (shift - load(x[c]))
+    else:
+        for c in range(n):
+            total += shift - load(x[c])
+    return total
+
+
+# ---------------------------------------------------------------- class indices
+# walk: N, C, S (columns here), ignore_index, number of the first position, whether there is a weight, smoothing, step of a
+# gradient (0: one number serves all), whether there is a divisor, S in memory. saved is (N, 2, S).
+def class_loss_rows(logits, target, weight, losses, weights, saved, status, walk):
+    rows, n, ignored, weighted, smoothing = walk[0], walk[1], walk[3], walk[5], T(float_of(walk[6]))
+    spread = smoothing / T(n)
+    everything = total_weight(weight, n, weighted)
+    for row in range(rows):
+        t = target[row]
+        weights[row] = T(0)
+        losses[row] = store(T(0))
+        if t == ignored:
+            continue
+        if t < 0 or t >= n:
+            status[0] = walk[4] + row + 1
+            continue
+        a = offset(logits, row * n)
+        shift = row_maximum(a, n)
+        total = row_exp_sum(a, n, shift)
+        saved[2 * row] = shift
+        saved[2 * row + 1] = T(1) / total
+        factor = class_weight(weight, t, weighted)
+        weights[row] = factor
+        loss = -factor * log_probability(load(a[t]), shift, log(total))
+        if smoothing != T(0):
+            loss = loss * (T(1) - smoothing) + spread * (everything * log(total) + distance_sum(a, weight, n, shift, weighted))
+        losses[row] = store(loss)
+
+
+def class_loss_grad_rows(logits, saved, target, weight, grad, divisor, grad_logits, walk):
+    rows, n, weighted, smoothing = walk[0], walk[1], walk[5], T(float_of(walk[6]))
+    spread = smoothing / T(n)
+    everything = total_weight(weight, n, weighted)
+    for row in range(rows):
+        t = target[row]
+        a = offset(logits, row * n)
+        out = offset(grad_logits, row * n)
+        if t == walk[3]:
+            for i in range(n):
+                out[i] = store(T(0))
+            continue
+        incoming = load(grad[row * walk[7]])
+        if walk[8] != 0:
+            incoming = incoming / divisor[0]
+        own = incoming * class_weight(weight, t, weighted)
+        shift = saved[2 * row]
+        if smoothing == T(0):
+            scale = saved[2 * row + 1] * own
+            for i in range(n):
+                out[i] = store(exp(load(a[i]) - shift) * scale)
+            out[t] = store(exp(load(a[t]) - shift) * scale - own)
+            continue
+        own = own * (T(1) - smoothing)
+        share = incoming * spread
+        scale = saved[2 * row + 1] * (own + share * everything)
+        if weighted != 0:
+            for i in range(n):
+                out[i] = store(exp(load(a[i]) - shift) * scale - share * load(weight[i]))
+        else:
+            for i in range(n):
+                out[i] = store(exp(load(a[i]) - shift) * scale - share)
+        out[t] = store(exp(load(a[t]) - shift) * scale - share * class_weight(weight, t, weighted) - own)
+
+
+def class_loss_columns(logits, target, weight, losses, weights, saved, status, walk):
+    n, size, weighted, smoothing, step = walk[1], walk[2], walk[5], T(float_of(walk[6])), walk[9]
+    shift = local_array(T, 256)
+    total = local_array(T, 256)
+    far = local_array(T, 256)
+    spread = smoothing / T(n)
+    everything = total_weight(weight, n, weighted)
+    for image in range(walk[0]):
+        for first in range(0, size, 256):
+            width = min(int64(256), size - first)
+            place = image * step + first
+            a = offset(logits, image * n * step + first)
+            columns_shift_and_total(a, shift, total, n, width, step, int64(1))
+            kept = offset(saved, 2 * image * step + first)
+            for j in range(width):
+                kept[j] = shift[j]
+                far[j] = T(0)
+            kept = offset(kept, step)
+            for j in range(width):
+                kept[j] = T(1) / total[j]
+            for j in range(width):
+                total[j] = log(total[j])
+            if smoothing != T(0):
+                for c in range(n):
+                    row = offset(a, c * step)
+                    factor = class_weight(weight, c, weighted)
+                    for j in range(width):
+                        far[j] += factor * (shift[j] - load(row[j]))
+            for j in range(width):
+                t = target[place + j]
+                weights[place + j] = T(0)
+                losses[place + j] = store(T(0))
+                if t == walk[3]:
+                    continue
+                if t < 0 or t >= n:
+                    status[0] = walk[4] + place + j + 1
+                    continue
+                factor = class_weight(weight, t, weighted)
+                weights[place + j] = factor
+                loss = -factor * log_probability(load(a[t * step + j]), shift[j], total[j])
+                if smoothing != T(0):
+                    loss = loss * (T(1) - smoothing) + spread * (everything * total[j] + far[j])
+                losses[place + j] = store(loss)
+
+
+def class_loss_grad_columns(logits, saved, target, weight, grad, divisor, grad_logits, walk):
+    n, size, weighted, smoothing, step = walk[1], walk[2], walk[5], T(float_of(walk[6])), walk[9]
+    own = local_array(T, 256)
+    scale = local_array(T, 256)
+    share = local_array(T, 256)
+    shift = local_array(T, 256)
+    spread = smoothing / T(n)
+    everything = total_weight(weight, n, weighted)
+    for image in range(walk[0]):
+        for first in range(0, size, 256):
+            width = min(int64(256), size - first)
+            place = image * step + first
+            base = image * n * step + first
+            kept = offset(saved, 2 * image * step + first)
+            for j in range(width):
+                t = target[place + j]
+                shift[j] = kept[j]
+                own[j] = T(0)
+                share[j] = T(0)
+                scale[j] = T(0)
+                if t != walk[3]:
+                    incoming = load(grad[(place + j) * walk[7]])
+                    if walk[8] != 0:
+                        incoming = incoming / divisor[0]
+                    own[j] = incoming * class_weight(weight, t, weighted) * (T(1) - smoothing)
+                    share[j] = incoming * spread
+                    scale[j] = kept[step + j] * (own[j] + share[j] * everything)
+            for c in range(n):
+                row = offset(logits, base + c * step)
+                out = offset(grad_logits, base + c * step)
+                factor = class_weight(weight, c, weighted)
+                for j in range(width):
+                    out[j] = store(exp(load(row[j]) - shift[j]) * scale[j] - share[j] * factor)
+            for j in range(width):
+                t = target[place + j]
+                if t != walk[3]:
+                    at = base + t * step + j
+                    spared = share[j] * class_weight(weight, t, weighted) + own[j]
+                    grad_logits[at] = store(exp(load(logits[at]) - shift[j]) * scale[j] - spared)
+
+
+# ---------------------------------------------------------------- probabilities, along rows
+# walk: N, C, whether there is a weight, smoothing, step of a gradient, divisor of the gradient
+def probability_loss_rows(logits, target, weight, losses, saved, walk):
+    """saved: the maximum, 1 / sum of exponentials, and the sum of q."""
+    n, smoothing = walk[1], T(float_of(walk[3]))
+    keep = T(1) - smoothing
+    spread = smoothing / T(n)
+    for row in range(walk[0]):
+        a = offset(logits, row * n)
+        p = offset(target, row * n)
+        shift = row_maximum(a, n)
+        total = row_exp_sum(a, n, shift)
+        mass = T(0)
+        far = T(0)
+        if walk[2] != 0:
+            for c in range(n):
+                q = (load(p[c]) * keep + spread) * load(weight[c])
+                mass += q
+                far += q * (shift - load(a[c]))
+        else:
+            for c in range(n):
+                q = load(p[c]) * keep + spread
+                mass += q
+                far += q * (shift - load(a[c]))
+        saved[3 * row] = shift
+        saved[3 * row + 1] = T(1) / total
+        saved[3 * row + 2] = mass
+        losses[row] = store(mass * log(total) + far)
+
+
+def probability_loss_grad_rows(logits, saved, target, weight, grad, grad_logits, walk):
+    n, smoothing = walk[1], T(float_of(walk[3]))
+    share = T(W(1) / float_of(walk[5]))
+    for row in range(walk[0]):
+        a = offset(logits, row * n)
+        p = offset(target, row * n)
+        out = offset(grad_logits, row * n)
+        incoming = load(grad[row * walk[4]]) * share
+        shift = saved[3 * row]
+        scale = saved[3 * row + 1] * saved[3 * row + 2] * incoming
+        keep = incoming * (T(1) - smoothing)
+        spread = incoming * smoothing / T(n)
+        if walk[2] != 0:
+            for c in range(n):
+                out[c] = store(exp(load(a[c]) - shift) * scale - (load(p[c]) * keep + spread) * load(weight[c]))
+        else:
+            for c in range(n):
+                out[c] = store(exp(load(a[c]) - shift) * scale - (load(p[c]) * keep + spread))
+
+
+# ---------------------------------------------------------------- negative log likelihood
+def pick_losses(x, target, weight, losses, weights, count, n, step, class_step, ignored, weighted):
+    """losses[i] = -weight[t] * x[i * step + t * class_step] without a branch, so that it is gathered by vectors.
+
+    Returns the first position whose target is wrong, or `count`.
+    """
+    wrong = count
+    for i in range(count):
+        t = target[i]
+        skipped = t == ignored
+        inside = (t >= 0) & (t < n) & (not skipped)
+        safe = select(inside, t, int64(0))
+        factor = T(1)
+        if weighted != 0:
+            factor = load(weight[safe])
+        weights[i] = select(inside, factor, T(0))
+        losses[i] = store(select(inside, -factor * load(x[i * step + safe * class_step]), T(0)))
+        wrong = min(wrong, select(inside | skipped, count, int64(i)))
+    return wrong
+
+
+def likelihood_losses(x, target, weight, losses, weights, status, walk):
+    """losses = -weight[t] * x[t]. The walk of class indices."""
+    images, n, size = walk[0], walk[1], walk[2]
+    count, step, class_step = size, int64(1), size
+    if size == 1:
+        count, step, class_step, images = images, n, int64(1), int64(1)
+    if n == 0:
+        status[0] = int64(images * count > 0)
+        return
+    for image in range(images):
+        place = image * size
+        wrong = pick_losses(offset(x, image * n * size), offset(target, place), weight, offset(losses, place),
+                            offset(weights, place), count, n, step, class_step, walk[3], walk[5])
+        if wrong < count and status[0] == 0:
+            status[0] = place + wrong + 1
+
+
+def likelihood_grad(target, weight, grad, divisor, grad_x, walk):
+    n, size = walk[1], walk[2]
+    for image in range(walk[0]):
+        out = offset(grad_x, image * n * size)
+        for i in range(n * size):
+            out[i] = store(T(0))
+        for j in range(size):
+            t = target[image * size + j]
+            if t != walk[3]:
+                slope = -load(grad[(image * size + j) * walk[7]]) * class_weight(weight, t, walk[5])
+                if walk[8] != 0:
+                    slope = slope / divisor[0]
+                out[t * size + j] = store(slope)
+
+
+def loss_total(losses, weights, total, divisor, walk):
+    """total = sum(losses) / divisor. walk: positions, whether the divisor is the sum of the weights, else the divisor."""
+    loss = W(0)
+    weight = W(0)
+    for i in range(walk[0]):
+        loss += W(load(losses[i]))
+    if walk[1] != 0:
+        for i in range(walk[0]):
+            weight += W(weights[i])
+    else:
+        weight = float_of(walk[2])
+    divisor[0] = T(weight)
+    total[0] = store(T(loss / weight))
+
+
+# ---------------------------------------------------------------- planners
+def _class_walk(part, classes, size, ignored, weighted, smoothing, grad_step, divided):
+    image, images, column, columns = part
+    return (images, classes, columns, ignored, image * size + column, int(weighted), bits(smoothing), grad_step, int(divided), size)
+
+
+def plan_class_loss(dtype: str, batch: int, classes: int, size: int, ignored: int, weighted: bool, smoothing: float):
+    """Cross entropy with class indices, a loss for each position.
+
+    Addresses: logits (N, C, S), target (N, S) int64, weight (C), losses (N, S), weights (N, S) and saved (N, 2, S) of the compute
+    type, status int64. A target outside [0, C) that is not `ignored` is never used as an index; 1 + its position goes to
+    `status`, which the caller has set to 0.
+    """
+    signature = ("element*", "int64*", "element*", "element*", "compute*", "compute*", "int64*", "int64*")
+    kernel = typed(class_loss_rows if size == 1 else class_loss_columns, dtype, signature)
+    work, itself, own = batch * classes * size, itemsize(dtype), wide(dtype)
+    rows, offsets = [], []
+    for part in image_shares(batch, size, work, GRAIN):
+        image, _, column, _ = part
+        rows.append(_class_walk(part, classes, size, ignored, weighted, smoothing, 0, False))
+        position = image * size + column
+        offsets.append(((image * classes * size + column) * itself, position * 8, 0, position * itself, position * own,
+                        (2 * image * size + column) * own, 0))
+    return prepare_parts(kernel, rows, offsets, work)
+
+
+def plan_class_loss_grad(dtype: str, batch: int, classes: int, size: int, ignored: int, weighted: bool, smoothing: float,
+                         each: bool, divided: bool):
+    """Gradient of cross entropy with class indices. The forward call must have left its status at 0.
+
+    Addresses: logits, saved and target as in the forward call, weight, grad (N, S) where `each` position has its own, else one
+    number, divisor (read where `divided`), grad_logits (N, C, S).
+    """
+    signature = ("element*", "compute*", "int64*", "element*", "element*", "compute*", "element*", "int64*")
+    kernel = typed(class_loss_grad_rows if size == 1 else class_loss_grad_columns, dtype, signature)
+    work, itself, own = batch * classes * size, itemsize(dtype), wide(dtype)
+    rows, offsets = [], []
+    for part in image_shares(batch, size, work, GRAIN):
+        image, _, column, _ = part
+        rows.append(_class_walk(part, classes, size, ignored, weighted, smoothing, int(each), divided))
+        position, scores = image * size + column, (image * classes * size + column) * itself
+        offsets.append((scores, (2 * image * size + column) * own, position * 8, 0, position * itself * each, 0, scores))
+    return prepare_parts(kernel, rows, offsets, work)
+
+
+def plan_probability_loss(dtype: str, rows: int, classes: int, weighted: bool, smoothing: float):
+    """Cross entropy against probabilities. Addresses: logits and target (N, C), weight (C), losses (N), saved (N, 3)."""
+    kernel = typed(probability_loss_rows, dtype, ("element*",) * 4 + ("compute*", "int64*"))
+    work, itself = rows * classes, itemsize(dtype)
+    parts = shares(rows, work, GRAIN)
+    walks = [(stop - start, classes, int(weighted), bits(smoothing), 0, 0) for start, stop in parts]
+    offsets = [(start * classes * itself, start * classes * itself, 0, start * itself, 3 * start * wide(dtype))
+               for start, _ in parts]
+    return prepare_parts(kernel, walks, offsets, work)
+
+
+def plan_probability_loss_grad(dtype: str, rows: int, classes: int, weighted: bool, smoothing: float, each: bool,
+                               divisor: float):
+    """Addresses: logits, saved and target as in the forward call, weight, grad (N, or one number), grad_logits (N, C)."""
+    kernel = typed(probability_loss_grad_rows, dtype, ("element*", "compute*") + ("element*",) * 4 + ("int64*",))
+    work, itself = rows * classes, itemsize(dtype)
+    parts = shares(rows, work, GRAIN)
+    walks = [(stop - start, classes, int(weighted), bits(smoothing), int(each), bits(divisor)) for start, stop in parts]
+    offsets = [(start * classes * itself, 3 * start * wide(dtype), start * classes * itself, 0, start * itself * each,
+                start * classes * itself) for start, _ in parts]
+    return prepare_parts(kernel, walks, offsets, work)
+
+
+def plan_likelihood_loss(dtype: str, batch: int, classes: int, size: int, ignored: int, weighted: bool):
+    """Negative log likelihood. Addresses: log-probabilities, target, weight, losses, weights, status as for `plan_class_loss`."""
+    kernel = typed(likelihood_losses, dtype, ("element*", "int64*", "element*", "element*", "compute*", "int64*", "int64*"))
+    walk = _class_walk((0, batch, 0, size), classes, size, ignored, weighted, 0.0, 0, False)
+    return prepare_parts(kernel, [walk], None, batch * size)
+
+
+def plan_likelihood_grad(dtype: str, batch: int, classes: int, size: int, ignored: int, weighted: bool, each: bool, divided: bool):
+    """Addresses: target, weight, grad (N, S, or one number), divisor, grad_x (N, C, S), which is written whole."""
+    kernel = typed(likelihood_grad, dtype, ("int64*", "element*", "element*", "compute*", "element*", "int64*"))
+    work, itself = batch * classes * size, itemsize(dtype)
+    rows, offsets = [], []
+    for start, stop in shares(batch, work, 8 * GRAIN):
+        part = (start, stop - start, 0, size)
+        rows.append(_class_walk(part, classes, size, ignored, weighted, 0.0, int(each), divided))
+        offsets.append((start * size * 8, 0, start * size * itself * each, 0, start * classes * size * itself))
+    return prepare_parts(kernel, rows, offsets, work)
+
+
+def plan_loss_total(dtype: str, positions: int, weighted: bool, divisor: float = 1.0):
+    """The sum of the losses over the sum of the targets' weights, or over `divisor`. The mean of nothing is NaN.
+
+    Addresses: losses, weights of the compute type (read where `weighted`), total (1), divisor (1) of the compute type.
+    """
+    kernel = typed(loss_total, dtype, ("element*", "compute*", "element*", "compute*", "int64*"))
+    return prepare_parts(kernel, [(positions, int(weighted), bits(divisor))], None, positions)

@@ -1,0 +1,233 @@
+"""Distinct values, from the runs of equal neighbours in data that is in order (or taken as it comes); and counts: how often
+each integer occurs, how many values fall into each bin, and where values would stand in sorted ones."""
+from __future__ import annotations
+
+import struct
+
+from numpy import float32, float64, int32, int64
+
+from ...intrinsics import float_of, local_array, offset, select
+from ..shared.elements import itemsize, prepare_parts, same, shares, typed
+
+T = float32
+load = store = same
+C = int64                        # what is counted in
+RIGHT = False
+GRAIN = 4_000
+
+
+# ---------------------------------------------------------------- runs
+def count_runs(x, count, walk):
+    """How many runs of equal neighbours x has. A NaN equals nothing. walk: elements."""
+    n = walk[0]
+    total = int64(n > 0)
+    behind = offset(x, 1)
+    for i in range(n - 1):
+        total += int64(load(behind[i]) != load(x[i]))
+    count[0] = total
+
+
+def write_runs(x, order, values, inverse, counts, walk):
+    """The runs' values, for each element the number of its run, and the runs' lengths. walk: elements, what to write of these.
+
+    `order` says where x's elements were before they were put in order.
+    """
+    n, with_inverse, with_counts, ordered = walk[0], walk[1], walk[2], walk[3]
+    run = int64(-1)
+    began = int64(0)
+    for i in range(n):
+        if i == 0 or load(x[i]) != load(x[i - 1]):
+            if with_counts != 0 and run >= 0:
+                counts[run] = i - began
+            run += 1
+            began = int64(i)
+            values[run] = x[i]
+        if with_inverse != 0:
+            place = order[i] if ordered != 0 else int64(i)
+            inverse[place] = run
+    if with_counts != 0 and run >= 0:
+        counts[run] = n - began
+
+
+def longest_run(x, order, values, indices, walk):
+    """Of each row in order, the value of its first longest run, and where the last of it was. walk: rows, length."""
+    rows, n = walk[0], walk[1]
+    for row in range(rows):
+        a = offset(x, row * n)
+        longest = length = int64(0)
+        last = int64(0)
+        for i in range(n):
+            length += 1
+            if i == n - 1 or load(a[i]) != load(a[i + 1]):
+                if length > longest:
+                    longest, last = length, int64(i)
+                length = int64(0)
+        values[row] = a[last]
+        indices[row] = order[row * n + last]
+
+
+# ---------------------------------------------------------------- counting integers, and values in bins
+def limits(x, found, walk):
+    """The least and the greatest of integers. walk: elements, at least 1."""
+    low = high = x[0]
+    for i in range(walk[0]):
+        low = min(low, x[i])
+        high = max(high, x[i])
+    found[0] = int64(low)
+    found[1] = int64(high)
+
+
+def count_integers(x, counts, walk):
+    """counts[x[i]] += 1 for integers that are in range. walk: elements, size of `counts`."""
+    for place in range(walk[1]):
+        counts[place] = 0
+    for i in range(walk[0]):
+        counts[int64(x[i])] += 1
+
+
+def count_bytes(x, counts, walk):
+    """How often each byte occurs. A count waits for the one before in its place, so four neighbours have tables of their own.
+
+    walk: elements, what is put over a byte by exclusive or to give its place (128 for signed ones, so that they are in order).
+    """
+    n, sign = walk[0], walk[1]
+    a = local_array(int64, 1024)
+    b, c, d = offset(a, 256), offset(a, 512), offset(a, 768)
+    for i in range(1024):
+        a[i] = 0
+    for i in range(0, n // 4 * 4, 4):
+        a[int64(x[i])] += 1
+        b[int64(x[i + 1])] += 1
+        c[int64(x[i + 2])] += 1
+        d[int64(x[i + 3])] += 1
+    for i in range(n // 4 * 4, n):
+        a[int64(x[i])] += 1
+    for byte in range(256):
+        counts[byte ^ sign] = a[byte] + b[byte] + c[byte] + d[byte]
+
+
+def rank_bytes(x, ranks, out, walk):
+    """out[i] = ranks[x[i]], in the places of `count_bytes`."""
+    sign = walk[1]
+    for i in range(walk[0]):
+        out[i] = ranks[int64(x[i]) ^ sign]
+
+
+def add_weights(x, weights, sums, walk):
+    """sums[x[i]] += weights[i] for integers that are in range."""
+    for place in range(walk[1]):
+        sums[place] = C(0)
+    for i in range(walk[0]):
+        sums[int64(x[i])] += weights[i]
+
+
+def count_bins(x, out, walk):
+    """How many elements fall into each of equal bins from `low` to `high`, the last of which is closed.
+
+    walk: elements, bins, low and high as the bits of float64.
+    """
+    n, bins = walk[0], walk[1]
+    low = T(float_of(walk[2]))
+    high = T(float_of(walk[3]))
+    scale = T(bins) / (high - low)
+    for bin in range(bins):
+        out[bin] = store(T(0))
+    for i in range(n):
+        value = T(load(x[i]))
+        if value >= low and value <= high:
+            bin = min(int64((value - low) * scale), bins - 1)
+            out[bin] = store(T(load(out[bin]) + T(1)))
+
+
+# ---------------------------------------------------------------- binary search
+def places(boundaries, x, out, walk):
+    """Where each element would be inserted into its row of sorted boundaries: before equal ones, or behind them if RIGHT.
+
+    walk: rows, elements of a row, boundaries of a row, step from row to row of boundaries.
+    """
+    rows, n, m, step = walk[0], walk[1], walk[2], walk[3]
+    for row in range(rows):
+        edges = offset(boundaries, row * step)
+        a = offset(x, row * n)
+        b = offset(out, row * n)
+        for i in range(n):
+            value = T(load(a[i]))
+            low = int64(0)
+            left = m
+            while left > 0:
+                half = left // 2
+                edge = T(load(edges[low + half]))
+                before = not (value < edge) if RIGHT else not (edge >= value)
+                low = select(before, low + half + 1, low)
+                left = select(before, left - half - 1, half)
+            b[i] = C(low)
+
+
+# ---------------------------------------------------------------- planners
+def plan_count_runs(dtype: str, n: int):
+    """Addresses: x (n), count int64."""
+    return prepare_parts(typed(count_runs, dtype, ("element*", "int64*", "int64*")), [(n,)], None, n)
+
+
+def plan_write_runs(dtype: str, n: int, inverse: bool, counts: bool, ordered: bool):
+    """Addresses: x (n), order (n) int64, values (runs), inverse (n) int64, counts (runs) int64; those not asked for may be 0."""
+    kernel = typed(write_runs, dtype, ("element*", "int64*", "element*", "int64*", "int64*", "int64*"))
+    return prepare_parts(kernel, [(n, int(inverse), int(counts), int(ordered))], None, n)
+
+
+def plan_longest_run(dtype: str, rows: int, n: int):
+    """Addresses: x (rows, n) in order, order (rows, n) int64, values (rows), indices (rows) int64."""
+    kernel = typed(longest_run, dtype, ("element*", "int64*", "element*", "int64*", "int64*"))
+    parts, size = shares(rows, rows * n, GRAIN), itemsize(dtype)
+    return prepare_parts(kernel, [(stop - start, n) for start, stop in parts],
+                         [(start * n * size, start * n * 8, start * size, start * 8) for start, _ in parts], rows * n)
+
+
+def plan_limits(dtype: str, n: int):
+    """Addresses: x (n) of integers, two int64."""
+    return prepare_parts(typed(limits, dtype, ("element*", "int64*", "int64*")), [(n,)], None, n)
+
+
+def plan_count_integers(dtype: str, n: int, size: int):
+    """Addresses: x (n) of integers in 0 .. size-1, counts (size) int64."""
+    return prepare_parts(typed(count_integers, dtype, ("element*", "int64*", "int64*")), [(n, size)], None, n)
+
+
+def plan_count_bytes(dtype: str, n: int):
+    """Addresses: x (n) of a dtype of one byte, counts (256) int64, from the least value on."""
+    kernel = typed(count_bytes, "uint8", ("element*", "int64*", "int64*"))
+    return prepare_parts(kernel, [(n, 128 if dtype == "int8" else 0)], None, n)
+
+
+def plan_rank_bytes(dtype: str, n: int):
+    """Addresses: x (n), ranks (256) int64 of the values from the least on, out (n) int64."""
+    kernel = typed(rank_bytes, "uint8", ("element*", "int64*", "int64*", "int64*"))
+    return prepare_parts(kernel, [(n, 128 if dtype == "int8" else 0)], None, n)
+
+
+def plan_add_weights(dtype: str, kind: str, n: int, size: int):
+    """Addresses: x (n) of integers in 0 .. size-1, weights (n) and sums (size), both of the float type `kind`."""
+    kernel = typed(add_weights, dtype, ("element*", kind + "*", kind + "*", "int64*"), C=float32 if kind == "float32" else float64)
+    return prepare_parts(kernel, [(n, size)], None, n)
+
+
+def plan_count_bins(dtype: str, n: int, bins: int, low: float, high: float):
+    """Addresses: x (n), out (bins), both of a float dtype. low < high."""
+    kernel = typed(count_bins, dtype, ("element*", "element*", "int64*"))
+    bits = [struct.unpack("<q", struct.pack("<d", value))[0] for value in (low, high)]
+    return prepare_parts(kernel, [(n, bins, *bits)], None, n)
+
+
+def plan_places(dtype: str, rows: int, n: int, m: int, shared: bool, right: bool, int32_out: bool):
+    """Addresses: boundaries (rows, m), or (m) if `shared`; x (rows, n); out (rows, n) of int64, or int32."""
+    kernel = typed(places, dtype, ("element*", "element*", "int32*" if int32_out else "int64*", "int64*"), RIGHT=right,
+                   C=int32 if int32_out else int64)
+    size, wide = itemsize(dtype), 4 if int32_out else 8
+    work = rows * n * max(1, m.bit_length()) * 2
+    if rows > 1 and not shared:
+        parts = shares(rows, work, 30_000)
+        return prepare_parts(kernel, [(stop - start, n, m, m) for start, stop in parts],
+                             [(start * m * size, start * n * size, start * n * wide) for start, _ in parts], work)
+    parts = shares(rows * n, work, 30_000)
+    return prepare_parts(kernel, [(1, stop - start, m, 0) for start, stop in parts],
+                         [(0, start * size, start * wide) for start, _ in parts], work)

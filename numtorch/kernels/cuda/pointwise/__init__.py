@@ -1,0 +1,1 @@
+"""Elementwise loops around a formula."""

@@ -1,0 +1,83 @@
+"""Variance on a GPU: a block for each output.
+
+Each thread reads its share twice, for its mean and for the squared deviations from it; the shares are combined in shared
+memory by halves, with the CPU's formula (kernels/cpu/reduce/moments.py). The descriptor is the reductions'.
+"""
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from numpy import float32, float64, int64
+
+from ...cpu.reduce.moments import merge_moments, write_variance
+from ...cpu.reduce.traversal import HEADER, position
+from ...cpu.shared.elements import compute_type, same
+from ...intrinsics import bfloat16_to_float, float_of, float_to_bfloat16, float_to_half, half_to_float, offset
+from ..compiler import compile_kernel, cuda
+from ..environment import THREADS
+
+T = OUT = float32
+W = float64
+load = store = same
+
+
+def element(x, q, walk):
+    """Element number `q` of those that an output is made of, where `x` is at the first."""
+    n = walk[0]
+    r = q // n
+    return W(T(load(x[position(r, walk, HEADER + 3 * walk[6], walk[8], 2, 1) + (q - r * n) * walk[1]])))
+
+
+def moments_of_share(x, start, count, walk):
+    """How many elements a thread has, their mean and their squared deviations from it."""
+    mine, total, squares = W(0), W(0), W(0)
+    q = start
+    while q < count:
+        mine += W(1)
+        total += element(x, q, walk)
+        q += THREADS
+    mean = total / max(mine, W(1))
+    q = start
+    while q < count:
+        deviation = element(x, q, walk) - mean
+        squares += deviation * deviation
+        q += THREADS
+    return mine, mean, squares
+
+
+def variance_blocks(x, out, walk):
+    columns, count, correction = walk[2], walk[7] * walk[0], float_of(walk[10])
+    counts = cuda.shared.array(THREADS, W)
+    means = cuda.shared.array(THREADS, W)
+    squares = cuda.shared.array(THREADS, W)
+    me = int64(cuda.threadIdx.x)
+    o = int64(cuda.blockIdx.x)
+    while o < walk[5] * columns:
+        k = o // columns
+        first = position(k, walk, HEADER, walk[6], 3, 2) + (o - k * columns) * walk[3]
+        target = position(k, walk, HEADER, walk[6], 3, 1) + (o - k * columns) * walk[4]
+        counts[me], means[me], squares[me] = moments_of_share(offset(x, first), me, count, walk)
+        cuda.syncthreads()
+        half = THREADS // 2
+        while half > 0:
+            if me < half:
+                other = me + half
+                counts[me], means[me], squares[me] = merge_moments(counts[me], means[me], squares[me], counts[other], means[other],
+                                                                   squares[other])
+            cuda.syncthreads()
+            half //= 2
+        if me == 0:
+            write_variance(out, target, counts[0], means[0], squares[0], correction)
+        cuda.syncthreads()
+        o += cuda.gridDim.x
+
+
+@functools.cache
+def variance_kernel(dtype, out_dtype):
+    """The kernel of a variance of one dtype."""
+    compute = compute_type(out_dtype)
+    names = dict(T=np.dtype(compute).type, OUT=np.dtype(compute).type,
+                 load={"float16": half_to_float, "bfloat16": bfloat16_to_float}.get(dtype, same),
+                 store={"float16": float_to_half, "bfloat16": float_to_bfloat16}.get(out_dtype, same))
+    return compile_kernel(variance_blocks, (dtype + "*", out_dtype + "*", "int64*"), names, compute)

@@ -1,0 +1,168 @@
+"""Reductions on a GPU: what they mean and how memory is walked is the CPU's (kernels/cpu/reduce/reduce.py, reducewalk.py).
+
+Two kernels: *rows* gives each output a thread, for short reductions; *blocks* gives it one or more blocks, whose threads
+combine their results in shared memory by halves. Several blocks an output leave partial results in scratch memory, which a
+second kernel reduces. As on the CPU, accumulation is in `T` over 2048 elements and in `W` across.
+Variance is in moments.py.
+
+The descriptor is the CPU's, with the number of blocks an output in the place of `fold`.
+"""
+from __future__ import annotations
+
+import functools
+import math
+
+from numpy import float32, float64, int64
+
+from ...cpu.reduce.reduce import _NORMS, BLOCK, _Kernels, total, value
+from ...cpu.reduce.traversal import HEADER, Nest, nest, position
+from ...cpu.shared.elements import same
+from ...intrinsics import float_of, offset
+from ...threads import Prepared
+from ..compiler import compile_kernel, cuda, prepare
+from ..environment import MAX_BLOCKS, THREADS
+from ..runtime import runtime
+from .moments import variance_kernel
+
+T = float32
+W = OUT = float64
+IDENTITY = 0
+PARTS = 9                                                # where the descriptor says how many blocks an output has
+SHORT = 64                                               # reduced elements that one thread takes by itself
+GRAIN = 16                                               # elements that make a thread of one more block worth its while
+store, finish = same, total
+
+
+def combine(a, b):
+    return a + b
+
+
+def accumulate(x, start, count, stride, walk, exponent):
+    """Every stride-th of `count` elements from number `start` on, where `x` is at the first of them all."""
+    n, step = walk[0], walk[1]
+    entry, dims = HEADER + 3 * walk[6], walk[8]
+    wide, part, pending = W(IDENTITY), T(IDENTITY), 0
+    q = start
+    while q < count:
+        r = q // n
+        part = T(combine(part, value(x[position(r, walk, entry, dims, 2, 1) + (q - r * n) * step], exponent)))
+        pending += 1
+        if pending == BLOCK:
+            wide, part, pending = W(combine(wide, W(part))), T(IDENTITY), 0
+        q += stride
+    return W(combine(wide, W(part)))
+
+
+def first_of(o, walk):
+    """Where output `o` starts in the input."""
+    columns = walk[2]
+    k = o // columns
+    return position(k, walk, HEADER, walk[6], 3, 2) + (o - k * columns) * walk[3]
+
+
+def target_of(o, walk):
+    """Where output `o` goes."""
+    columns = walk[2]
+    k = o // columns
+    return position(k, walk, HEADER, walk[6], 3, 1) + (o - k * columns) * walk[4]
+
+
+def reduce_rows(x, out, walk):
+    outputs, count = walk[5] * walk[2], walk[7] * walk[0]
+    exponent, divisor = float_of(walk[10]), float_of(walk[11])
+    step = int64(cuda.gridDim.x) * cuda.blockDim.x
+    o = int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
+    while o < outputs:
+        result = accumulate(offset(x, first_of(o, walk)), 0, count, 1, walk, exponent)
+        out[target_of(o, walk)] = store(OUT(finish(result, exponent, divisor)))
+        o += step
+
+
+def reduce_blocks(x, out, walk):
+    outputs, count, parts = walk[5] * walk[2], walk[7] * walk[0], walk[PARTS]
+    exponent, divisor = float_of(walk[10]), float_of(walk[11])
+    results = cuda.shared.array(THREADS, W)
+    me = int64(cuda.threadIdx.x)
+    b = int64(cuda.blockIdx.x)
+    while b < outputs * parts:
+        o = b // parts
+        part = b - o * parts
+        results[me] = accumulate(offset(x, first_of(o, walk)), part * THREADS + me, count, parts * THREADS, walk, exponent)
+        cuda.syncthreads()
+        half = THREADS // 2
+        while half > 0:
+            if me < half:
+                results[me] = W(combine(results[me], results[me + half]))
+            cuda.syncthreads()
+            half //= 2
+        if me == 0:
+            out[target_of(o, walk) + part] = store(OUT(finish(results[0], exponent, divisor)))
+        cuda.syncthreads()
+        b += cuda.gridDim.x
+
+
+# ---------------------------------------------------------------- planners
+class CudaKernels(_Kernels):
+    """The kernels of one reduction of one dtype: what they mean is the CPU's, how they walk is not."""
+
+    def _compile(self, stage, blocks):
+        names, compute, signature = self.meaning(stage)
+        return compile_kernel(reduce_blocks if blocks else reduce_rows, signature, names, compute)
+
+
+cuda_kernels = functools.cache(CudaKernels)
+
+
+def _row(walk: Nest, parameters, parts=1):
+    row = walk.descriptor(parameters)
+    row[PARTS] = parts
+    return row
+
+
+def _plan(kernels, stage, walk, parameters, device):
+    """One launch: a thread an output, or a block."""
+    blocks = walk.reduction > SHORT
+    work = walk.outputs if blocks else -(-walk.outputs // THREADS)
+    return prepare(kernels(stage, blocks), _row(walk, parameters), work, device)
+
+
+class TwoStages:
+    """Several blocks an output: partial results into scratch memory of this call's own, then their reduction."""
+
+    __slots__ = ("first", "last", "nbytes", "device")
+
+    def __init__(self, first, last, nbytes, device):
+        self.first, self.last, self.nbytes, self.device = first, last, nbytes, device
+
+    def __call__(self, x, out, walk):
+        owner, scratch = runtime().allocate(self.nbytes, self.device)
+        self.first.call(x, scratch, walk)
+        self.last.call(scratch, out, self.last.walk)     # the owner gives the scratch back after this in stream order
+
+
+def plan_reduce(kind: str, dtype: str, out_dtype: str, shape: tuple, strides: tuple, axes: tuple, out_strides: tuple, *,
+                correction: float = 1, exponent: float = 2.0, device: int = 0) -> Prepared:
+    """Prepare a reduction on a device. The arguments are those of the CPU's `plan_reduce`."""
+    if kind == "norm":
+        kind = _NORMS.get(float(exponent), kind)
+    if kind == "var":
+        walk = nest(shape, strides, axes, out_strides)
+        return prepare(variance_kernel(dtype, out_dtype), _row(walk, (float(correction), 0.0)), walk.outputs, device)
+    if kind in ("sum", "mean") and dtype == out_dtype and dtype.startswith("complex"):
+        part = "float32" if dtype == "complex64" else "float64"    # a complex sum is two sums of reals
+        return plan_reduce(kind, part, part, (*shape, 2), (*[2 * s for s in strides], 1), axes,
+                           (*[2 * s for s in out_strides], 1), device=device)
+    if out_dtype == "bool":
+        kind = {"sum": "any", "max": "any", "prod": "all", "min": "all"}.get(kind, kind)
+    parameters = (float(exponent), float(math.prod(shape[a] for a in axes)))
+    walk, kernels = nest(shape, strides, axes, out_strides), cuda_kernels(kind, dtype, out_dtype)
+    parts = min(MAX_BLOCKS // max(walk.outputs, 1), walk.reduction // (THREADS * GRAIN))
+    if parts < 2:
+        return _plan(kernels, "whole", walk, parameters, device)
+    dense = [parts * math.prod(k[0] for k in walk.kept[i + 1:]) for i in range(len(walk.kept))]
+    partial = Nest([(n, s, x) for (n, _, x), s in zip(walk.kept, dense)], walk.reduced)
+    first = prepare(kernels("first", True), _row(partial, parameters, parts), walk.outputs * parts, device)
+    rest = Nest([(n, out, s) for (n, out, _), s in zip(walk.kept, dense)], [(parts, 1)])
+    last = _plan(kernels, "last", rest, parameters, device)
+    stages = TwoStages(first, last, walk.outputs * parts * kernels.partial, device)
+    return Prepared(stages, first.walk, 0, (first, last))

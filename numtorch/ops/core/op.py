@@ -1,0 +1,235 @@
+"""Op, Plan and the registry: what every operation has, whatever family it belongs to.
+
+An Op is one record: what it means, its derivative, its doc and samples. Calling it looks up a Plan under the identity of
+its inputs' layouts; only the first sight of a combination pays for promotion, broadcasting, checks and choosing a kernel.
+Families (pointwise, reduce, contract, ...) say how a plan is made.
+"""
+from __future__ import annotations
+
+import inspect
+from numbers import Real
+
+import numpy as np
+
+from ...devices import cpu, on_default_device_change
+from ...dtypes import dtype, get_default_dtype, on_default_dtype_change, promote_types
+from ...exchange import make
+from ...kernels.threads import on_thread_count_change
+from ...scalars import number
+from ...storage import ring_for
+from ...tensor import Tensor
+from .expression import Apply, Expression
+
+PLAN_LIMIT = 2048                                        # plans an op keeps; then it starts over, so dynamic shapes stay bounded
+
+registry: dict[str, Op] = {}
+
+
+class Plan:
+    """What a call must know once its input layouts are known.
+
+    Attributes:
+        out: the result's layout; `ring` hands out memory for it.
+        call, walk: run as `call(*addresses, walk)`.
+        inputs: the input layouts.
+        recipes: for each set of inputs that need gradients, what to record (made on first use).
+    """
+
+    __slots__ = ("op", "inputs", "out", "ring", "call", "walk", "recipes", "prepared", "extra")
+
+    def __init__(self, op, inputs, out, prepared, extra=None):
+        self.op, self.inputs, self.out, self.extra = op, inputs, out, extra
+        self.ring = ring_for(out.nbytes, out.device)
+        self.prepared = prepared
+        self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (nothing_to_do, 0)
+        self.recipes = {}
+
+
+def nothing_to_do(*words):
+    """The kernel of a call on no elements."""
+
+
+class PlanTable(dict):
+    """Plans by what their inputs look like, bounded."""
+
+    __slots__ = ()
+
+    def keep(self, key, plan):
+        if len(self) >= PLAN_LIMIT:
+            self.clear()
+        self[key] = plan
+        return plan
+
+
+_tables: list = []
+
+
+def new_plan_table() -> PlanTable:
+    """A plan table that is emptied when the number of threads changes, since plans hold their split."""
+    table = PlanTable()
+    _tables.append(table)
+    return table
+
+
+def forget_plans() -> None:
+    """Drop every plan. They are made again when needed."""
+    for table in _tables:
+        table.clear()
+
+
+on_thread_count_change(forget_plans)
+on_default_device_change(forget_plans)
+on_default_dtype_change(forget_plans)                    # integers become the default dtype in many ops
+
+
+class Op:
+    """One operation. Subclasses are the families; `registry` finds an op by name."""
+
+    def __init__(self, name: str, doc: str | None, parameters, module: str):
+        self.name, self.doc, self.parameters, self.module = name, doc, tuple(parameters), module
+        self.arity = len(self.parameters)
+        self.function = None                             # what users call
+        registry[name] = self
+
+    def __repr__(self):
+        return f"<op {self.name}({', '.join(self.parameters)})>"
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+
+class _Function:
+    """A named entry of the registry for what is not an elementwise record."""
+
+    def __init__(self, name, function):
+        self.name, self.function = name, function
+        registry[name] = self
+
+
+def register(function, name=None):
+    """Enter a plain function into the registry, where lower files find it by name."""
+    _Function(name or function.__name__, function)
+    return function
+
+
+# ---------------------------------------------------------------- promotion
+def result_dtype(layouts) -> dtype:
+    """The dtype of an arithmetic result, by PyTorch's rules.
+
+    Tensors with dimensions decide; 0-dim tensors and, after them, Python numbers only matter when they are of a higher
+    kind (bool < integer < floating point < complex) than everything before them.
+    """
+    dims = zero_dim = weak = None
+    for layout in layouts:
+        kind = layout.dtype
+        if layout.weak:
+            if kind.category >= 2:
+                kind = get_default_dtype() if kind.category == 2 else get_default_dtype().to_complex()
+            weak = kind if weak is None else promote_types(weak, kind)
+        elif layout.ndim:
+            dims = kind if dims is None else promote_types(dims, kind)
+        else:
+            zero_dim = kind if zero_dim is None else promote_types(zero_dim, kind)
+    found = [kind for kind in (dims, zero_dim, weak) if kind is not None]
+    result = found[0]
+    for kind in found[1:]:
+        if kind.category > result.category:
+            result = result.to_complex() if kind.category == 3 and result.category == 2 and kind is not dims else kind
+    return result
+
+
+def result_type(*tensors) -> dtype:
+    """The dtype that arithmetic on these tensors and numbers has.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.result_type(torch.tensor([1, 2], dtype=torch.int32), 1.0)
+        torch.float32
+    """
+    return result_dtype([as_operand("result_type", t).layout for t in tensors])
+
+
+# ---------------------------------------------------------------- operands
+def as_operand(name, value) -> Tensor:
+    """An argument of an op as a tensor: tensors, numbers, and copies of NumPy's arrays. Raises TypeError for anything else."""
+    if isinstance(value, Tensor):
+        return value
+    found = number(value)
+    if found is None:
+        if isinstance(value, np.ndarray):
+            return make(value)
+        raise TypeError(f"{name}(): expected a Tensor or a number, not {type(value).__name__}")
+    return found
+
+
+def not_a_tensor(name, value, argument="input", position=1) -> TypeError:
+    """What to raise where an argument should be a tensor."""
+    return TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
+
+
+def no_tensor_among(name, **arguments) -> TypeError:
+    """What to raise where one of several arguments, named in order, is no tensor: for the first that is not None either."""
+    wrong = [(key, place) for place, key in enumerate(arguments, 1) if not isinstance(arguments[key], Tensor)]
+    argument, position = next(((k, p) for k, p in wrong if arguments[k] is not None), wrong[0])
+    return not_a_tensor(name, arguments[argument], argument, position)
+
+
+def layout_of(name, value, argument="input", position=1):
+    """The layout of an argument that has to be a tensor. Raises TypeError where it is none."""
+    if not isinstance(value, Tensor):
+        raise not_a_tensor(name, value, argument, position)
+    return value.layout
+
+
+def check_real(name, value, argument) -> None:
+    """Raise TypeError where an argument that has to be a real number is none."""
+    if not isinstance(value, Real):
+        raise TypeError(f"{name}(): argument '{argument}' must be float, not {type(value).__name__}")
+
+
+def is_formula(args) -> bool:
+    """Whether an op is being called on a formula's symbols rather than on tensors."""
+    return any(isinstance(a, Expression) for a in args)
+
+
+def apply_formula(op, args):
+    return Apply(op, args)
+
+
+def common_device(name, layouts):
+    """The device of a call; 0-dim CPU tensors may go along with any. Raises RuntimeError for two."""
+    found = None
+    for layout in layouts:
+        if layout.device is cpu and layout.ndim == 0:
+            continue
+        if found is None:
+            found = layout.device
+        elif layout.device is not found:
+            raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {found} and "
+                               f"{layout.device}! (when checking arguments for {name})")
+    return found or cpu
+
+
+# ---------------------------------------------------------------- names on Tensor
+def method(function, name=None):
+    """Attach a function to Tensor as a method of its own name. Never replaces what is there: one name, one meaning."""
+    name = name or function.__name__
+    if name in Tensor.__dict__:
+        raise ValueError(f"Tensor already has '{name}'")
+    setattr(Tensor, name, function)
+    return function
+
+
+def signature_of(function):
+    """Names of a formula's operands and its keyword-only numbers with their defaults."""
+    operands, numbers = [], {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            if parameter.default is parameter.empty and any(d is not parameter.empty for d in numbers.values()):
+                raise TypeError(f"{function.__name__}: numbers without a default come first, unlike {parameter.name}")
+            numbers[parameter.name] = parameter.default
+        elif parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.POSITIONAL_ONLY):
+            operands.append(parameter.name)
+        else:
+            raise TypeError(f"{function.__name__}: a formula takes named arguments only, not *{parameter.name}")
+    return operands, numbers

@@ -1,0 +1,18 @@
+"""Values and where they were: what max, sort and their like return along a dimension, each under its own name."""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...tensor import Tensor
+
+
+class Pair(NamedTuple):
+    """The values that an op chose along a dimension, and their places in it."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def pair(name):
+    """The type of pairs that one op returns: they show its name."""
+    return type(name, (Pair,), {"__slots__": ()})

@@ -1,0 +1,453 @@
+"""New tensors: filled, like others, copied from data. Those that count are in ranges.py."""
+from __future__ import annotations
+
+import numpy as np
+
+from ...devices import cpu
+from ...dtypes import as_dtype, bool_, get_default_dtype, int64
+from ...exchange import from_numpy, make
+from ...layout import Layout, as_shape, formatted
+from ...scalars import number
+from ...tensor import Tensor, fresh, view_of
+from ...viewalgebra import diagonal
+from ..core.backends import placed
+from ..core.op import layout_of, method, new_plan_table, register
+from ..memory.assign import ONE, ZERO, filled, filled_from
+from ..memory.copies import clone, copy_elements, to_device, to_dtype
+from ..memory.resize import into
+
+
+def checked_shape(args, name):
+    shape = as_shape(args, name)
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    return shape
+
+
+def finish_made(made, requires_grad, out=None):
+    """What a creation function returns: the new tensor, or `out` with its elements."""
+    if out is not None:
+        made = into(out, to_dtype(made, out.layout.dtype) if isinstance(out, Tensor) else made)
+    return made.requires_grad_() if requires_grad else made
+
+
+_layouts = new_plan_table()                              # by the arguments of a call, which decide it on the CPU
+
+
+def layout_for(name, size, dtype, device):
+    """The layout that a creation function's arguments ask for."""
+    for n in size:
+        if type(n) is not int:
+            size = as_shape(size, name)
+            break
+    try:
+        return _layouts[size, dtype, device]
+    except (KeyError, TypeError):
+        layout = Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), checked_shape(size, name), None, placed(device))
+        return _layouts.keep((size, dtype, device), layout) if layout.device is cpu else layout
+
+
+def empty(*shape, size=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None, memory_format=None,
+          pin_memory: bool = False) -> Tensor:
+    """A tensor of uninitialised elements.
+
+    Args:
+        shape: the extents, as ints or one sequence; also under the name `size`.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        memory_format: the order of the dimensions in memory; row-major when None.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a negative extent.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.empty(2, 3).shape
+        torch.Size([2, 3])
+    """
+    layout = layout_for("empty", shape if size is None else (size,), dtype, device)
+    made = fresh(layout if memory_format is None else formatted(layout, memory_format))
+    return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
+
+
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
+                  pin_memory: bool = False) -> Tensor:
+    """A tensor of uninitialised elements, of any strides.
+
+    Args:
+        size: the extents.
+        stride: as many strides, in elements; they may be 0, and elements may overlap.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: lengths that differ, or something negative.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.empty_strided((2, 3), (1, 2)).stride()
+        (1, 2)
+    """
+    size, stride = as_shape((size,)), as_shape((stride,))
+    if len(size) != len(stride) or any(n < 0 for n in size + stride):
+        raise RuntimeError(f"empty_strided: expected as many sizes as strides, none negative, got {list(size)} and {list(stride)}")
+    made = fresh(Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), size, stride, placed(device)))
+    return finish_made(made, requires_grad)
+
+
+def full(size, fill_value, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+         pin_memory: bool = False) -> Tensor:
+    """A tensor with every element `fill_value`, whose kind decides the dtype when none is given.
+
+    Args:
+        size: the extents.
+        fill_value: a bool (dtype bool), an int (int64), a float or a complex number (the default dtypes).
+        dtype, device: the default device when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a negative extent, or a number that `dtype` cannot hold.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.full((2, 2), 7)
+        tensor([[7, 7],
+                [7, 7]])
+    """
+    if dtype is None and type(fill_value) is not float:
+        kind = number(fill_value) if not isinstance(fill_value, Tensor) else fill_value
+        if kind is None:
+            raise TypeError(f"full: expected a number to fill with, got {type(fill_value).__name__}")
+        dtype = {0: bool_, 1: int64, 2: get_default_dtype(), 3: get_default_dtype().to_complex()}[kind.layout.dtype.category]
+    made = filled(layout_for("full", size if type(size) is tuple else (size,), dtype, device), fill_value)
+    return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
+
+
+def zeros(*shape, size=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+          pin_memory: bool = False) -> Tensor:
+    """A tensor of zeros.
+
+    Args:
+        shape: the extents, as ints or one sequence; also under the name `size`.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a negative extent.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2, 2)
+        tensor([[0., 0.],
+                [0., 0.]])
+    """
+    made = filled_from(layout_for("zeros", shape if size is None else (size,), dtype, device), ZERO)
+    return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
+
+
+def ones(*shape, size=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+         pin_memory: bool = False) -> Tensor:
+    """A tensor of ones.
+
+    Args:
+        shape: the extents, as ints or one sequence; also under the name `size`.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a negative extent.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.ones(2, dtype=torch.int64)
+        tensor([1, 1])
+    """
+    made = filled_from(layout_for("ones", shape if size is None else (size,), dtype, device), ONE)
+    return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
+
+
+_likes = new_plan_table()
+
+
+def like_layout(input, dtype, device, memory_format=None):
+    """The layout of a tensor like another: its shape and dense strides, and its dtype and device unless others are given."""
+    source = layout_of("empty_like", input)
+    found = _likes.get((source, dtype))
+    if found is None:
+        kept = source.strides if source.non_overlapping_and_dense() else None
+        found = Layout.of(as_dtype(dtype) if dtype else source.dtype, source.shape, kept, source.device)
+        _likes.keep((source, dtype), found)
+    if device is not None and (device := placed(device)) is not found.device:
+        found = Layout.of(found.dtype, found.shape, found.strides, device)
+    return found if memory_format is None else formatted(found, memory_format)
+
+
+def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
+               pin_memory: bool = False) -> Tensor:
+    """Uninitialised, with the shape, dtype, device and dense strides of another tensor.
+
+    Args:
+        input: the other tensor.
+        dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
+        memory_format: the order of the dimensions in memory; the other tensor's when None.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.empty_like(torch.tensor([[1, 2], [3, 4]]).t()).stride()
+        (1, 2)
+    """
+    return finish_made(fresh(like_layout(input, dtype, device, memory_format)), requires_grad)
+
+
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
+              pin_memory: bool = False) -> Tensor:
+    """Every element `fill_value`, with the shape, dtype, device and dense strides of another tensor.
+
+    Args:
+        input: the other tensor.
+        fill_value: a number.
+        dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
+        memory_format: the order of the dimensions in memory; the other tensor's when None.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a number that the dtype cannot hold.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.full_like(torch.tensor([1., 2.]), 7)
+        tensor([7., 7.])
+    """
+    return finish_made(filled(like_layout(input, dtype, device, memory_format), fill_value), requires_grad)
+
+
+@register
+def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
+               pin_memory: bool = False) -> Tensor:
+    """Zeros, with the shape, dtype, device and dense strides of another tensor.
+
+    Args:
+        input: the other tensor.
+        dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
+        memory_format: the order of the dimensions in memory; the other tensor's when None.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros_like(torch.tensor([1., 2.]))
+        tensor([0., 0.])
+    """
+    return finish_made(filled_from(like_layout(input, dtype, device, memory_format), ZERO), requires_grad)
+
+
+@register
+def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
+              pin_memory: bool = False) -> Tensor:
+    """Ones, with the shape, dtype, device and dense strides of another tensor.
+
+    Args:
+        input: the other tensor.
+        dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
+        memory_format: the order of the dimensions in memory; the other tensor's when None.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.ones_like(torch.tensor([1., 2.]))
+        tensor([1., 1.])
+    """
+    return finish_made(filled_from(like_layout(input, dtype, device, memory_format), ONE), requires_grad)
+
+
+def eye(n, m=None, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+        pin_memory: bool = False) -> Tensor:
+    """An n x m matrix (square when m is None) with ones on the diagonal.
+
+    Args:
+        n, m: rows and columns.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a negative extent.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2)
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
+    m = n if m is None else m
+    if n < 0 or m < 0:
+        raise RuntimeError(f"n must be greater or equal to 0, got {min(n, m)}")
+    made = zeros(n, m, dtype=dtype, device=device)
+    layout, _ = diagonal(made.layout, 0, 0, 1)
+    if layout.numel:
+        copy_elements(ONE if layout.device is cpu else to_device(ONE, layout.device), view_of(made, layout, 0))
+    return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
+
+
+# ---------------------------------------------------------------- from data
+tensor = make
+
+
+def as_tensor(data, dtype=None, device=None) -> Tensor:
+    """`data` as a tensor, sharing its memory where it can: a tensor is returned, a NumPy array wrapped, the rest copied.
+
+    Args:
+        data: what `tensor` takes.
+        dtype, device: what to convert to, with a copy where that changes something; those of `data` when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2.])
+        >>> torch.as_tensor(x) is x
+        True
+    """
+    if isinstance(data, np.ndarray):
+        data = from_numpy(data)
+    if isinstance(data, Tensor):
+        return data if dtype is None and device is None else data.to(device=device, dtype=dtype)
+    return make(data, dtype=dtype, device=device)
+
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad: bool = False) -> Tensor:
+    """`obj` as a tensor, sharing its memory where it can; gradients flow through it to a tensor.
+
+    Args:
+        obj: what `tensor` takes.
+        dtype, device: what to convert to; those of `obj` when None.
+        copy: True for memory of its own, False never to copy, None to copy where it must.
+        requires_grad: whether to record what is computed from it.
+
+    Raises:
+        ValueError: `copy=False` where only a copy will do.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2.])
+        >>> torch.asarray(x) is x, torch.asarray(x, copy=True) is x
+        (True, False)
+    """
+    if not isinstance(obj, (Tensor, np.ndarray)):
+        if copy is False:
+            raise ValueError("asarray(): can't alias arbitrary sequence into a tensor.")
+        return as_tensor(obj, dtype, device).requires_grad_(requires_grad)
+    given = from_numpy(obj) if isinstance(obj, np.ndarray) else obj
+    made = as_tensor(given, dtype, device)
+    if copy is False and made is not given:
+        raise ValueError(f"asarray(): can't alias tensor of {given.layout.dtype} on {given.layout.device} as one of "
+                         f"{made.layout.dtype} on {made.layout.device}")
+    if copy and made is given:
+        made = clone(made)
+    return made if made.node is not None or not requires_grad else made.requires_grad_()
+
+
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """A 0-dim tensor holding a number.
+
+    Args:
+        s: the number.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.scalar_tensor(2)
+        tensor(2.)
+    """
+    return full((), s, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+
+
+# ---------------------------------------------------------------- methods
+def _new(name, value):
+    def made(self, *shape, size=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+        own = self.layout
+        layout = layout_for(name, shape if size is None else (size,), dtype or own.dtype, device or own.device)
+        out = fresh(layout) if value is None else filled_from(layout, value)
+        return out.requires_grad_() if requires_grad else out
+    made.__name__ = made.__qualname__ = f"new_{name}"
+    filled_with = "uninitialised elements" if value is None else name
+    shown = {"empty": "new_empty(2).shape\n        torch.Size([2])", "zeros": "new_zeros(2)\n        tensor([0, 0])",
+             "ones": "new_ones(2)\n        tensor([1, 1])"}[name]
+    made.__doc__ = f"""A tensor of {filled_with}, of this one's dtype and device unless others are given.
+
+    Args:
+        shape: the extents, as ints or one sequence; also under the name `size`.
+        dtype, device: this tensor's when None.
+        requires_grad: whether to record what is computed from it.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a negative extent.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2, 3]).{shown}
+    """
+    return made
+
+
+method(_new("empty", None), "new_empty")
+method(_new("zeros", ZERO), "new_zeros")
+method(_new("ones", ONE), "new_ones")
+
+
+@method
+def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """A tensor with every element `fill_value`, of this one's dtype and device unless others are given.
+
+    Args:
+        size: the extents.
+        fill_value: a number.
+        dtype, device: this tensor's when None. requires_grad: whether to record what is computed from it.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2, 3]).new_full((2,), 7)
+        tensor([7, 7])
+    """
+    return full(size, fill_value, dtype=dtype or self.layout.dtype, device=device or self.layout.device,
+                requires_grad=requires_grad)
+
+
+@method
+def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """A tensor of uninitialised elements and any strides, of this one's dtype and device unless others are given.
+
+    Args:
+        size, stride: the extents, and as many strides in elements.
+        dtype, device: this tensor's when None. requires_grad: whether to record what is computed from it.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2, 3]).new_empty_strided((2, 3), (1, 2)).stride()
+        (1, 2)
+    """
+    return empty_strided(size, stride, dtype=dtype or self.layout.dtype, device=device or self.layout.device,
+                         requires_grad=requires_grad)
+
+
+@method
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """A copy of `data`, of this tensor's dtype and device unless others are given.
+
+    Args:
+        data: what `tensor` takes.
+        dtype, device: this tensor's when None. requires_grad: whether to record what is computed from it.
+        pin_memory: taken for PyTorch's sake.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1.0]).new_tensor([2, 3])
+        tensor([2., 3.])
+    """
+    return make(data, dtype=dtype or self.layout.dtype, device=device or self.layout.device, requires_grad=requires_grad)

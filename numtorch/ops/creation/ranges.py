@@ -1,0 +1,175 @@
+"""New tensors that count: arange, range, linspace, logspace."""
+from __future__ import annotations
+
+import math
+
+from ...devices import cpu
+from ...dtypes import as_dtype, float64, get_default_dtype, int64
+from ...layout import Layout
+from ...scalars import number
+from ...tensor import Tensor, fresh
+from ..core.backends import kernels, placed
+from ..core.op import new_plan_table
+from ..memory.copies import to_device, to_dtype
+from ..pointwise.complexparts import complex as join_parts
+from .fill import finish_made, layout_for
+
+_counts, _powers = new_plan_table(), new_plan_table()
+
+
+def _count(layout, start, end, step, half):
+    """`layout.numel` numbers `step` apart, of which `half` are counted from the start and the others back from the end."""
+    device, kind = layout.device, layout.dtype
+    if device is not cpu:
+        layout = Layout.of(kind, layout.shape)
+    whole = type(start) is int and type(step) is int and kind.category == 1
+    numbers = (start, end, step) if whole else (float(start), float(end), float(step))
+    plan = _counts.get((layout, whole, half))
+    if plan is None:
+        prepared = kernels(cpu, "shared.ranges").plan_count(kind.kernel, "int64" if whole else "float64", layout.numel, half)
+        plan = _counts.keep((layout, whole, half), prepared)
+    out = fresh(layout)
+    low, high, apart = number(numbers[0]), number(numbers[1]), number(numbers[2])
+    plan.call(low.address, high.address, apart.address, out.address, plan.walk)
+    return out if device is cpu else to_device(out, device)
+
+
+def _plain(value):
+    return value.item() if hasattr(value, "item") else value   # tensors and NumPy's numbers
+
+
+def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+           pin_memory: bool = False) -> Tensor:
+    """`start, start + step, ...` up to but without `end`; from 0 when only one bound is given.
+
+    Args:
+        start, end, step: numbers or tensors of one.
+        dtype, device: int64 of ints, else the default dtype, when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a step of 0, or bounds that the step leads away from.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(1, 7, 2)
+        tensor([1, 3, 5])
+    """
+    if end is None or start is None:
+        start, end = 0, start if end is None else end
+        if end is None:
+            raise TypeError("arange() missing the argument 'end'")
+    whole = type(start) is type(end) is type(step) is int
+    if not whole:
+        start, end, step = _plain(start), _plain(end), _plain(step)
+        whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if whole:
+        kind, count = dtype or int64, -((start - end) // step)
+    else:
+        kind, count = dtype, math.ceil((end - start) / step)
+    layout = layout_for("arange", (count,), kind, device)
+    if layout.dtype.category in (1, 2):
+        made = _count(layout, start, end, step, count)
+        return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
+    made = _count(layout_for("arange", (count,), float64, device), float(start), end, step, count)
+    return finish_made(to_dtype(made, layout.dtype), requires_grad, out)
+
+
+def range_inclusive(start=0, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+                    pin_memory: bool = False) -> Tensor:
+    """`start, start + step, ...` up to and with `end` (PyTorch's old `range`).
+
+    Args:
+        start, end, step: numbers.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a step of 0, or bounds that the step leads away from.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.range(1, 3)
+        tensor([1., 2., 3.])
+    """
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    count = math.floor((end - start) / step) + 1
+    return finish_made(_count(layout_for("range", (count,), dtype, device), float(start), end, step, count), requires_grad, out)
+
+
+def linspace(start, end, steps, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+             pin_memory: bool = False) -> Tensor:
+    """`steps` values from `start` to `end`, both included, evenly spaced.
+
+    Args:
+        start, end: numbers or tensors of one, complex ones too.
+        steps: how many values.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: negative steps, or complex bounds of a real dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linspace(0, 1, 5)
+        tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    start, end = _plain(start), _plain(end)
+    natural = get_default_dtype().to_complex() if isinstance(start, complex) or isinstance(end, complex) else get_default_dtype()
+    kind = as_dtype(dtype) if dtype else natural
+    if kind.category < natural.category and natural.is_complex:
+        raise RuntimeError(f"linspace: inferred dtype {natural} can't be safely cast to passed dtype {kind}")
+    if kind.category in (1, 2):
+        step = (end - start) / (steps - 1) if steps > 1 else 0
+        made = _count(layout_for("linspace", (steps,), kind, device), float(start), end, step, (steps + 1) // 2)
+        return finish_made(made, requires_grad, out)
+    if kind.category == 0:
+        raise NotImplementedError(f'"linspace_cpu" not implemented for \'{kind.title}\'')
+    start, end = complex(start), complex(end)
+    parts = [linspace(low, high, steps, dtype=kind.to_real(), device=device)
+             for low, high in ((start.real, end.real), (start.imag, end.imag))]
+    return finish_made(join_parts(*parts), requires_grad, out)
+
+
+def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+             pin_memory: bool = False) -> Tensor:
+    """`steps` values from base**start to base**end, both included, evenly spaced in the exponent; whole powers are exact.
+
+    Args:
+        start, end: exponents, numbers or tensors of one.
+        steps: how many values.
+        base: what is raised to them.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: negative steps.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.logspace(0, 2, 3)
+        tensor([  1.,  10., 100.])
+    """
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    kind = as_dtype(dtype) if dtype else get_default_dtype()
+    exponents = linspace(start, end, steps, dtype=float64, device=cpu)
+    made = fresh(exponents.layout)
+    if steps:
+        plan = _powers.get(steps) or _powers.keep(steps, kernels(cpu, "shared.ranges").plan_powers(steps))
+        plan.call(number(float(_plain(base))).address, exponents.address, made.address, plan.walk)
+    return finish_made(to_device(to_dtype(made, kind), placed(device)), requires_grad, out)

@@ -1,0 +1,5 @@
+"""Elements by index tensors and masks.
+
+index_op: what every such op does around its kernel. index_select: index_select and its kin, reading and writing by index. pattern
+and index: `x[...]`. mask: nonzero, masked_select, masked_fill. gather_scatter: an index for every element. rearrange: roll, flip,
+repeat. triangles: tril, triu, diagonals. """

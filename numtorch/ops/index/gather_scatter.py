@@ -1,0 +1,488 @@
+"""gather and scatter: an index for every element along one dimension, read, written, added and reduced; index_reduce."""
+from __future__ import annotations
+
+from ...autograd.graph import GraphNode, recording
+from ...autograd.writes import mark_written
+from ...dtypes import integer_limits
+from ...layout import Layout, broadcast_shapes, wrap_dim
+from ...scalars import number
+from ...tensor import Tensor, empty
+from ..core.backends import kernels
+from ..core.op import as_operand, layout_of, method, new_plan_table, register
+from ..memory.assign import copy_, filled
+from ..memory.copies import clone, to_dtype
+from ..pointwise import arithmetic, bounds, comparison
+from ..reduce.reductions import aminmax
+from ..shape.slicing import narrow
+from ..shape.view_tape import place
+from ..shape.views import expand, reshape, unsqueeze
+from .index_op import (
+    apart,
+    begin_write,
+    check_index,
+    end_write,
+    finish,
+    into_fresh,
+    look_first,
+    out_of_bounds,
+    out_of_place,
+    run_indexed,
+    same_dtype,
+)
+from .index_select import out_of_self, write_values
+
+_gather_plans = new_plan_table()
+_scatter_plans = new_plan_table()
+
+
+def _misplaced(*where):
+    """PyTorch's class for these ops, with the words of all."""
+    return RuntimeError(str(out_of_bounds(*where)))
+
+
+class _Plan:
+    """The kernel (None for nothing to do), the dimension, what to say of a bad index, and a gather's result."""
+
+    __slots__ = ("prepared", "dim", "bounds", "out")
+
+
+def _at_least_1d(layout):
+    """Shape and strides; one element for a 0-dim tensor."""
+    return (layout.shape, layout.strides) if layout.ndim else ((1,), (1,))
+
+
+def _plan_of(name, layout, dim, index):
+    """A plan without its kernel, and the checks that gather and scatter share."""
+    check_index(name, index)
+    plan = _Plan()
+    plan.dim, plan.prepared = wrap_dim(dim, layout.ndim), None
+    shape, wanted = _at_least_1d(layout)[0], _at_least_1d(index.layout)[0]
+    plan.bounds = ((plan.dim, shape[plan.dim], 0),)
+    if index.layout.numel:
+        if len(wanted) != len(shape):
+            raise RuntimeError(f"Index tensor must have the same number of dimensions as {'input' if name == 'gather' else 'self'} "
+                               f"tensor")
+        for d, (n, m) in enumerate(zip(wanted, shape)):
+            if d != plan.dim and n > m:
+                raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.layout.shape)} to be no "
+                                   f"larger than self {list(shape)} apart from dimension {plan.dim}")
+    return plan
+
+
+# ---------------------------------------------------------------- gather
+def _plan_gather(input, dim, index):
+    layout = layout_of("gather", input)
+    plan = _plan_of("gather", layout, dim, index)
+    plan.out = Layout.of(layout.dtype, index.layout.shape, None, layout.device)
+    if index.layout.numel:
+        plan.prepared = kernels(layout.device, "index.gather").plan_gather(
+            layout.dtype.itemsize, plan.dim, *_at_least_1d(layout), *_at_least_1d(index.layout), _at_least_1d(plan.out)[1],
+            index.layout.dtype.kernel)
+    return _gather_plans.keep((layout, dim, index.layout), plan)
+
+
+@method
+def gather(input, dim, index, *, sparse_grad: bool = False, out=None) -> Tensor:
+    """Elements along a dimension, one for each index: `out[i][j] = input[index[i][j]][j]` for dim 0.
+
+    Args:
+        input: of any dtype.
+        dim: the dimension along which to pick.
+        index: of as many dimensions as `input`, no larger than it but along `dim`; int64 or int32.
+        sparse_grad: taken for PyTorch's sake; gradients are dense.
+        out: a tensor to write the result to.
+
+    Returns:
+        Of the shape of `index`.
+
+    Raises:
+        RuntimeError: the shapes do not fit, a wrong dtype, or an index that is negative or out of bounds.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).gather(1, torch.tensor([[0, 0], [1, 0]]))
+        tensor([[1, 1],
+                [4, 3]])
+    """
+    try:
+        plan = _gather_plans[input.layout, dim, index.layout]
+    except (KeyError, AttributeError):
+        plan = _plan_gather(input, dim, index)
+    result = empty(plan.out)
+    if plan.prepared is not None:
+        run_indexed(plan.prepared, input, (index,), result, plan.bounds, _misplaced)
+    if input.node is not None and recording(input) and result.layout.dtype.category >= 2:
+        result.node = GraphNode("gather", (input.node,), (index,), _gather_vjp, (input.layout, plan.dim))
+    return finish(out, result)
+
+
+def _gather_vjp(node, grad):
+    layout, dim = node.constants
+    return (into_fresh(scatter_add_, filled(layout.dense(grad.layout.dtype), 0), dim, node.tensors()[0], grad),)
+
+
+# ---------------------------------------------------------------- scatter
+def _plan_scatter(name, self, dim, index, source, how):
+    plan = _plan_of(name, self.layout, dim, index)
+    same_dtype(name, self, source)
+    if index.layout.numel:
+        layout, places, values = self.layout, _at_least_1d(index.layout), _at_least_1d(source.layout)
+        if source.layout.ndim == 0 and index.layout.ndim:
+            steps = (0,) * index.layout.ndim
+        elif len(values[0]) != len(places[0]) or any(n > m for n, m in zip(places[0], values[0])):
+            raise RuntimeError(f"Expected index {list(index.layout.shape)} to be no larger than src {list(source.layout.shape)}")
+        else:
+            steps = values[1]
+        plan.prepared = kernels(layout.device, "index.gather").plan_scatter(
+            layout.dtype.kernel, plan.dim, *_at_least_1d(layout), *places, steps, how, index.layout.dtype.kernel)
+    return _scatter_plans.keep((name, self.layout, dim, index.layout, source.layout, how), plan)
+
+
+def _scatter_(name, self, dim, index, source, how):
+    """self[index[i][j]][j] = source[i][j], or combined with it, for dim 0."""
+    if not isinstance(source, Tensor) or source.layout.weak:
+        source = to_dtype(as_operand(name, source), self.layout.dtype)
+    storage = self.storage
+    if source.storage is storage or (isinstance(index, Tensor) and index.storage is storage):
+        index, source = apart(index, self), apart(source, self)      # before it is planned: a copy may lie differently
+    try:
+        plan = _scatter_plans[name, self.layout, dim, index.layout, source.layout, how]
+    except (KeyError, AttributeError):
+        plan = _plan_scatter(name, self, dim, index, source, how)
+    if plan.prepared is None:
+        return self
+    plain = self.node is None and source.node is None and self.layout.contiguous and not storage.inference
+    graph = False if plain else begin_write(name, self, source)
+    look_first(self, (index,), plan.bounds, index.layout.numel, _misplaced)
+    run_indexed(plan.prepared, self, (index,), source, plan.bounds, _misplaced)
+    if plain:
+        mark_written(storage, name + "_")
+        return self
+    return end_write(name, self, graph, (source,), (index,), _scatter_vjp, (plan.dim, source.layout, how))
+
+
+def _scatter_vjp(node, grad):
+    dim, source, how = node.constants
+    places, = node.tensors()
+    by_target = by_source = None
+    if how not in (None, "add"):
+        raise NotImplementedError(f"scatter with reduce='{how}' is not differentiable; expected None or 'add' (or use "
+                                  f"scatter_reduce)")
+    if node.needs(0):
+        by_target = grad if how == "add" else _scatter_("scatter", clone(grad), dim, places, number(0), None)
+    if node.needs(1):
+        by_source = _to_source(gather(grad, dim, places), source, places)
+    return by_target, by_source
+
+
+def _to_source(grad, source, places):
+    """The gradient of the part of a source that an index names, as one of the whole source."""
+    if source.shape == places.layout.shape:
+        return grad
+    if not source.ndim:
+        return grad.sum()
+    region = Layout.of(source.dtype, places.layout.shape, source.dense().strides, source.device)
+    return place(grad, source.dense(), region, 0)
+
+
+_SCATTER_REDUCTIONS = {None: None, "add": "add", "multiply": "multiply"}
+
+
+@method
+def scatter_(self, dim, index, src=None, value=None, *, reduce=None) -> Tensor:
+    """Write to the places along a dimension that `index` names, `self[index[i][j]][j] = src[i][j]` for dim 0; returns this tensor.
+
+    Args:
+        dim: the dimension along which places are named.
+        index: of as many dimensions as this tensor, no larger than it but along `dim`, nor than `src`; int64 or int32.
+        src: a tensor of this one's dtype, or a number.
+        value: a number, instead of `src`.
+        reduce: None to overwrite, "add" or "multiply" to combine.
+
+    Raises:
+        RuntimeError: the shapes or dtypes do not fit, or an index is negative or out of bounds.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[1., 2.], [3., 4.]])
+        >>> x.scatter_(1, torch.tensor([[1], [0]]), 9.0)
+        tensor([[1., 9.],
+                [9., 4.]])
+    """
+    if reduce not in _SCATTER_REDUCTIONS:
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    return _scatter_("scatter", self, dim, index, value if src is None else src, _SCATTER_REDUCTIONS[reduce])
+
+
+@method
+def scatter_add_(self, dim, index, src) -> Tensor:
+    """Add at the places along a dimension that `index` names, `self[index[i][j]][j] += src[i][j]` for dim 0; returns this tensor.
+
+    Args:
+        dim, index, src: as for `scatter_`; at equal places all are added.
+
+    Raises:
+        RuntimeError: the shapes or dtypes do not fit, or an index is negative or out of bounds.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2., 3.])
+        >>> x.scatter_add_(0, torch.tensor([2, 2]), torch.tensor([7., 8.]))
+        tensor([ 1.,  2., 18.])
+    """
+    return _scatter_("scatter_add", self, dim, index, src, "add")
+
+
+scatter = out_of_place(scatter_, "scatter")
+scatter_add = out_of_place(scatter_add_, "scatter_add")
+
+
+# ---------------------------------------------------------------- reductions
+_REDUCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
+
+
+def _check_reduction(reduce):
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
+
+
+def _reduced_into(out, dim, index, src, reduce, include_self):
+    """Combine `src` into a tensor that has no history."""
+    if not include_self:
+        start = {"prod": 1, "amax": _lowest(out.layout.dtype), "amin": _highest(out.layout.dtype)}.get(reduce, 0)
+        scatter_(out, dim, index, start)
+    _scatter_("scatter_reduce", out, dim, index, src, _REDUCTIONS[reduce])
+    if reduce == "mean":
+        count = _contributions(out, dim, index, src, include_self)
+        copy_(out, out / count if out.layout.dtype.category >= 2 else arithmetic.floor_divide(out, count))
+    return out
+
+
+def _contributions(out, dim, index, src, include_self):
+    """How many elements each mean is of; 1 where there are none."""
+    ones = filled(out.layout.dense(), 1 if include_self else 0)
+    return bounds.clamp_low(into_fresh(scatter_add_, ones, dim, index, filled(src.layout.dense(), 1)), 1)
+
+
+def _lowest(dtype):
+    return float("-inf") if dtype.category == 2 else integer_limits(dtype)[0]
+
+
+def _highest(dtype):
+    return float("inf") if dtype.category == 2 else integer_limits(dtype)[1]
+
+
+@method
+def scatter_reduce(input, dim, index, src, reduce, *, include_self: bool = True, out=None) -> Tensor:
+    """A copy of the tensor, with `src` combined into the places along a dimension that `index` names.
+
+    Args:
+        input: the tensor that is copied.
+        dim, index, src: as for `scatter_`.
+        reduce: "sum", "prod", "mean", "amax" or "amin". Elements that tie for an extreme share its gradient.
+        include_self: whether the elements that were there before count.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: another `reduce`; the shapes or dtypes do not fit; an index is negative or out of bounds.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2., 3.])
+        >>> x.scatter_reduce(0, torch.tensor([2, 2]), torch.tensor([7., 8.]), "amax")
+        tensor([1., 2., 8.])
+    """
+    _check_reduction(reduce)
+    layout_of("scatter_reduce", input), layout_of("scatter_reduce", src, "src", 4)
+    result = _reduced_into(clone(input.detach()), dim, index, src.detach(), reduce, include_self)
+    if recording(input, src) and result.layout.dtype.category >= 2:
+        dim = wrap_dim(dim, input.layout.ndim)
+        result.node = GraphNode("scatter_reduce", (input.node, src.node), (input, index, src), _scatter_reduce_vjp,
+                                (dim, reduce, include_self))
+        result.node.save_results([result])
+    return finish(out, result)
+
+
+def _scatter_reduce_vjp(node, grad):
+    self, index, src = node.tensors()
+    out, = node.result_tensors()
+    dim, reduce, include_self = node.constants
+    whole, used = src, src
+    for d, n in enumerate(index.layout.shape):
+        used = narrow(used, d, 0, n)
+    if reduce == "sum":
+        by_self, by_source = grad, gather(grad, dim, index)
+    elif reduce == "mean":
+        share = grad / _contributions(out, dim, index, src, include_self)
+        by_self, by_source = share, gather(share, dim, index)
+    elif reduce == "prod":
+        by_self, by_source = _product_gradients(self, dim, index, used, include_self, grad, out)
+    else:
+        hits, their = comparison.eq(self, out), comparison.eq(used, gather(out, dim, index))
+        if not include_self:
+            hits = scatter(hits, dim, index, False)
+        kind = grad.layout.dtype
+        number_of = scatter_add(to_dtype(hits, kind), dim, index, to_dtype(their, kind))
+        share = grad / arithmetic.where(comparison.eq(number_of, 0), 1, number_of)
+        by_self, by_source = arithmetic.where(hits, share, 0), arithmetic.where(their, gather(share, dim, index), 0)
+        if not include_self:
+            by_self = arithmetic.where(hits, by_self, grad)
+    if not include_self:
+        by_self = scatter(by_self, dim, index, 0)
+    return by_self if node.needs(0) else None, _to_source(by_source, whole.layout, index) if node.needs(1) else None
+
+
+def _product_gradients(self, dim, index, src, include_self, grad, out):
+    """The product of all the others: by division, and by a product of its own for what is 0."""
+    zero_self, zero_source = comparison.eq(self, 0), comparison.eq(src, 0)
+    kind = grad.layout.dtype
+    nonzero_self = arithmetic.where(zero_self, 1, self)
+    without = scatter_reduce(nonzero_self, dim, index, src, "prod", include_self=include_self)
+    by_self = grad * without / nonzero_self
+    counted = into_fresh(scatter_add_, filled(self.layout.dense(kind), 0), dim, index, to_dtype(zero_source, kind))
+    zeros = gather(counted, dim, index)
+    single = comparison.logical_and(zero_source, comparison.eq(zeros, 1))
+    others = scatter_reduce(self, dim, index, arithmetic.where(single, 1, src), "prod", include_self=include_self)
+    by_division = gather(grad * out, dim, index) / arithmetic.where(zero_source, 1, src)
+    return by_self, arithmetic.where(single, gather(grad * others, dim, index), by_division)
+
+
+@method
+def scatter_reduce_(self, dim, index, src, reduce, *, include_self: bool = True) -> Tensor:
+    """Combine `src` into the places along a dimension that `index` names, and return this tensor.
+
+    Args:
+        dim, index, src, reduce, include_self: as for `scatter_reduce`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2., 3.])
+        >>> x.scatter_reduce_(0, torch.tensor([2, 2]), torch.tensor([7., 8.]), "amax")
+        tensor([1., 2., 8.])
+    """
+    layout_of("scatter_reduce_", src, "src", 3)
+    if recording(self, src):                             # the gradient wants what was there before
+        return copy_(self, scatter_reduce(clone(self), dim, index, src, reduce, include_self=include_self))
+    _check_reduction(reduce)
+    return _reduced_into(self, dim, index, src, reduce, include_self)
+
+
+_beyond = out_of_self("index_reduce")
+
+
+def _check_within(index, dim, size):
+    if index.layout.numel:
+        for extreme in aminmax(index):
+            if not 0 <= extreme.item() < size:
+                raise _beyond(extreme.item(), 0, dim, size)
+
+
+@method
+def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True, out=None) -> Tensor:
+    """A copy of the tensor, with the slices of `source` combined into the places in a dimension that a vector `index` names.
+
+    Args:
+        input: the tensor that is copied.
+        dim: the dimension of the slices.
+        index: (n,) int64 or int32; negative ones do not count from the end.
+        source: the input's shape with n in place of the dimension's extent, and its dtype.
+        reduce: "prod", "mean", "amax" or "amin".
+        include_self: whether the elements that were there before count.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: another `reduce`, another dtype, or shapes that do not fit.
+        IndexError: an index out of bounds, or more than one dimension of them.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2., 3.])
+        >>> x.index_reduce(0, torch.tensor([2, 2]), torch.tensor([7., 8.]), "amax")
+        tensor([1., 2., 8.])
+    """
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax, or amin but got {reduce}.")
+    check_index("index_reduce", index)
+    if index.layout.ndim > 1:
+        raise IndexError("index_reduce(): Index is supposed to be a vector")
+    same_dtype("index_reduce", input, source)
+    dim = wrap_dim(dim, input.layout.ndim)
+    shape = [index.layout.numel if d == dim else 1 for d in range(source.layout.ndim)]
+    if index.layout.numel != (source.layout.shape[dim] if source.layout.ndim else 1):
+        raise RuntimeError(f"index_reduce(): Number of indices ({index.layout.numel}) should be equal to source.size(dim): "
+                           f"({list(source.layout.shape)}), for dim: {dim}")
+    if include_self and reduce != "mean" and not recording(input, source) and index.layout.ndim and input.layout.ndim \
+            and source.layout.shape == input.layout.shape[:dim] + index.layout.shape + input.layout.shape[dim + 1:]:
+        result = clone(input.detach())
+        into_fresh(write_values, result, (dim,), (index,), source.detach(), _REDUCTIONS[reduce], False, _beyond)
+        return finish(out, result)
+    _check_within(index, dim, _at_least_1d(input.layout)[0][dim])
+    places = expand(reshape(index, shape), source.layout.shape)
+    return scatter_reduce(input, dim, places, source, reduce, include_self=include_self, out=out)
+
+
+@method
+def index_reduce_(self, dim, index, source, reduce, *, include_self: bool = True) -> Tensor:
+    """Combine the slices of `source` into the places in a dimension that `index` names, and return this tensor.
+
+    Args:
+        dim, index, source, reduce, include_self: as for `index_reduce`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2., 3.])
+        >>> x.index_reduce_(0, torch.tensor([2, 2]), torch.tensor([7., 8.]), "amax")
+        tensor([1., 2., 8.])
+    """
+    layout_of("index_reduce_", source, "source", 3)
+    before = clone(self) if recording(self, source) else self
+    return copy_(self, index_reduce(before, dim, index, source, reduce, include_self=include_self))
+
+
+# ---------------------------------------------------------------- on top of these
+@register
+def value_selecting_backward(grad, dim, indices, shape, keepdim):
+    """The gradient of picking one element along a dimension: `grad` at `indices` in zeros of `shape`."""
+    if not shape:
+        return reshape(grad, ())
+    if not keepdim:
+        grad, indices = unsqueeze(grad, dim), unsqueeze(indices, dim)
+    zeros = filled(Layout.of(grad.layout.dtype, tuple(shape), None, grad.layout.device), 0)
+    return scatter_(zeros, dim, indices, grad)
+
+
+@method
+def take_along_dim(input, indices, dim=None, *, out=None) -> Tensor:
+    """`gather`, with `input` and `indices` broadcast against each other but along `dim`; of flattened tensors without a dim.
+
+    Args:
+        input: of any dtype.
+        indices: of as many dimensions, int64 or int32; as in PyTorch they are taken modulo the dimension's size.
+        dim: the dimension along which to pick; None for the flattened tensors.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: numbers of dimensions that differ.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[3, 1], [2, 4]])
+        >>> x.take_along_dim(x.argsort(1), 1)
+        tensor([[1, 3],
+                [2, 4]])
+    """
+    layouts = layout_of("take_along_dim", input), layout_of("take_along_dim", indices, "indices", 2)
+    if dim is None:
+        return take_along_dim(reshape(input, -1), reshape(indices, -1), 0, out=out)
+    if layouts[0].ndim != layouts[1].ndim:
+        raise RuntimeError(f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+                           f"{input.layout.ndim} dimensions for input, and {indices.layout.ndim} dimensions for indices")
+    dim = wrap_dim(dim, input.layout.ndim)
+    if input.layout.ndim and input.layout.shape[dim]:
+        indices = arithmetic.remainder(indices, input.layout.shape[dim])
+    mine, theirs = input.layout.shape, indices.layout.shape
+    if mine[:dim] == theirs[:dim] and mine[dim + 1:] == theirs[dim + 1:]:
+        return gather(input, dim, indices, out=out)
+    common = list(broadcast_shapes(*[s[:dim] + (1,) + s[dim + 1:] for s in (input.layout.shape, indices.layout.shape)]))
+    shapes = [(*common[:dim], t.layout.shape[dim], *common[dim + 1:]) for t in (input, indices)]
+    return gather(expand(input, shapes[0]), dim, expand(indices, shapes[1]), out=out)

@@ -1,0 +1,282 @@
+"""`x[...]`, read and written: ints, slices, None, `...`, bools, index tensors and masks, in any mix.
+
+What an index stands for is found in ops/index/pattern.py: a view for its basic part, which index tensors and masks then index
+(ops/index/index_select.py): their dimensions take the place of those they index when these are neighbours, else they come first. An
+int is always basic, which is where PyTorch's `x[0, :, [1, 2]]` differs from NumPy's.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...autograd.modes import modes
+from ...autograd.writes import mark_written
+from ...dtypes import bool_
+from ...exchange import make
+from ...scalars import check_fits, number
+from ...tensor import Tensor, view_of
+from ...viewalgebra import expand as expand_layout
+from ..core.op import method, register
+from ..memory.assign import copy_
+from ..memory.copies import clone, copy_elements, to_dtype
+from ..pointwise import comparison
+from ..reduce import reductions
+from ..shape.split import unbind
+from ..shape.view_tape import make_view, separate
+from ..shape.views import reshape, reshape_vjp, unsqueeze
+from .index_select import fit_value, index_values, put_values
+from .mask import masked_scatter_, nonzero, replace_where, select_true
+from .pattern import (
+    as_indices,
+    basic_part,
+    find_basic,
+    find_row,
+    find_rows,
+    is_int,
+    is_plain_index,
+    is_plain_mask,
+    over_all,
+    row,
+    whole_mask,
+)
+
+_INT = {int}
+
+
+# ---------------------------------------------------------------- x[index]
+def getitem(self, index) -> Tensor:
+    """The part of a tensor that an index names: a view for ints, slices, None and `...`; a copy where index tensors or masks
+    take part.
+
+    Raises:
+        IndexError: out of bounds, too many indices, a mask of another shape, or something that is not an index.
+        ValueError: a slice with a step that is not positive.
+    """
+    if self.node is not None:
+        self = separate(self)
+    kind, layout = type(index), self.layout
+    if kind is int:
+        return make_view(self, find_row(layout, index), "select")
+    if kind is slice:
+        return make_view(self, find_rows(layout, index), "slice")
+    if kind is list and index and set(map(type, index)) == _INT:
+        kind, index = Tensor, make(index, device=layout.device)
+    if kind is Tensor:
+        if is_plain_index(index, layout):
+            return index_values(self, (0,), (index,))
+        if is_int(index.layout):
+            return make_view(self, find_row(layout, index.item()), "select")
+        if is_plain_mask(index.layout, layout):
+            if index.layout.ndim == layout.ndim:
+                return select_true(self, index)
+            return index_values(self, tuple(range(index.layout.ndim)), nonzero(index, as_tuple=True))
+    if index is None:
+        return unsqueeze(self, 0)
+    found, dims, tensors = find_basic(layout, index)
+    if not tensors:
+        if found[0].numel == layout.numel:               # all of it, in its order: the gradient needs no place in zeros
+            return make_view(self, found, "slice", reshape_vjp, layout.shape)
+        return make_view(self, found, "slice")
+    part = basic_part(self, found, self.node is not None and modes.grad)
+    mask = whole_mask(tensors, part.layout)
+    if mask is not None:
+        return select_true(part, mask)
+    return index_values(part, dims, as_indices(tensors, layout.device))
+
+
+# ---------------------------------------------------------------- x[index] = value
+def setitem(self, index, value) -> None:
+    """Write a tensor or number, broadcast, to the part of a tensor that an index names.
+
+    Raises:
+        IndexError, ValueError: as for reading.
+        RuntimeError: the value does not broadcast to that part.
+        TypeError: the value is neither a tensor nor a number.
+    """
+    if isinstance(value, Tensor):
+        source = value
+    else:
+        source = number(value)
+        if source is None:
+            raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}")
+        check_fits(value, self.layout.dtype)
+    kind, layout = type(index), self.layout
+    if kind is Tensor:
+        if is_int(index.layout):
+            kind, index = int, index.item()
+        elif value is not source and is_plain_mask(index.layout, layout):
+            replace_where.op.inplace(self, over_all(index, layout), _in_dtype(value, source, layout.dtype))
+            return
+    elif index is Ellipsis:
+        _assign(self, (layout, 0), source)
+        return
+    if kind is int:
+        _assign(self, find_row(layout, index), source)
+        return
+    if kind is slice:
+        _assign(self, find_rows(layout, index), source)
+        return
+    if kind is list and index and set(map(type, index)) == _INT:
+        kind, index = Tensor, make(index, device=layout.device)
+    if kind is Tensor and is_plain_index(index, layout):
+        put_values(self, (0,), (index,), _in_dtype(value, source, layout.dtype), False)
+        return
+    found, dims, tensors = find_basic(layout, index)
+    if not tensors:
+        _assign(self, found, source)
+        return
+    if source.layout.device is not layout.device:
+        source = source.to(layout.device)
+    source = _in_dtype(value, source, layout.dtype)
+    part = basic_part(self, found, True)
+    mask = whole_mask(tensors, part.layout)
+    if mask is None:
+        put_values(part, dims, as_indices(tensors, layout.device), source, False)
+    elif source.layout.numel == 1:
+        source = to_dtype(source, layout.dtype)
+        replace_where.op.inplace(part, mask, reshape(source, ()) if source.layout.ndim else source)
+    else:
+        _put_masked(part, mask, source)
+
+
+_constants: dict = {}                                    # recent numbers as 0-dim tensors, by value and dtype
+
+
+def _in_dtype(value, source, dtype):
+    """What is assigned: a tensor as it is, a number in the dtype of its target."""
+    if value is source or not source.layout.weak:
+        return source
+    key = (type(value), value if value else str(value), dtype)       # 0.0 equals -0.0
+    found = _constants.get(key)
+    if found is None:
+        if len(_constants) >= 256:
+            _constants.clear()
+        found = _constants[key] = to_dtype(source, dtype)
+    return found
+
+
+def _put_masked(part, mask, source):
+    if source.layout.dtype is not part.layout.dtype:
+        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {part.layout.dtype.name} for the "
+                           f"destination and {source.layout.dtype.name} for the source.")
+    count = int(reductions.count_nonzero(mask).item())
+    fit_value(source, (count,), "indexing result")
+    if count:
+        masked_scatter_(part, mask, source)
+
+
+def _assign(x, found, source):
+    """Write to a view of x."""
+    layout, offset = found
+    if source.layout.shape != layout.shape and source.layout.ndim > layout.ndim:
+        source = _without_leading_ones(source, layout.shape)
+    if (modes.grad and (x.node is not None or source.node is not None)) or not x.layout.contiguous \
+            or source.storage is x.storage or source.layout.device is not layout.device or x.layout.weak:
+        target = make_view(x, found, "slice")
+        if not (source.address == target.address and source.layout is layout and source.storage is x.storage):
+            copy_(target, source)                        # `x[i] += y` ends by assigning x[i] to itself
+        return
+    if source.layout.shape != layout.shape and source.layout.ndim:
+        expand_layout(source.layout, layout.shape)       # raises unless it broadcasts
+    mark_written(x.storage, "copy_")
+    copy_elements(source, view_of(x, layout, offset))
+
+
+def _without_leading_ones(source, shape):
+    extra = source.layout.ndim - len(shape)
+    return reshape(source, source.layout.shape[extra:]) if all(n == 1 for n in source.layout.shape[:extra]) else source
+
+
+# ---------------------------------------------------------------- index_put
+def _put_indices(self, indices):
+    dims, found = [], []
+    for item in indices:
+        if item is not None and not isinstance(item, Tensor):
+            raise TypeError(f"index_put_(): expected a tuple of Tensors as indices, got {type(item).__name__}")
+    (_, _), dims, found = find_basic(self.layout, tuple([slice(None) if i is None else _with_dims(i) for i in indices]))
+    if not found:
+        raise IndexError("index_put_(): expected at least one index tensor")
+    return dims, as_indices(found, self.layout.device)
+
+
+def _with_dims(index):
+    return index if index.layout.ndim or index.layout.dtype is bool_ else reshape(index, 1)
+
+
+@register
+@method
+def index_put_(self, indices, values, accumulate: bool = False) -> Tensor:
+    """Write values to where index tensors or masks point, and return this tensor.
+
+    Args:
+        indices: a tuple of index tensors or masks, one for each of the first dimensions; None leaves one out.
+        values: broadcast to the indexed shape, of this tensor's dtype.
+        accumulate: add instead; places named more than once get every addition.
+
+    Raises:
+        RuntimeError: `values` does not broadcast to the indexed shape or has another dtype.
+        IndexError: an index out of bounds.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2., 3.])
+        >>> x.index_put_((torch.tensor([0, 0]),), torch.tensor([10., 20.]), accumulate=True)
+        tensor([31.,  2.,  3.])
+    """
+    dims, found = _put_indices(self, indices)
+    return put_values(self, dims, found, values, accumulate)
+
+
+@register
+@method
+def index_put(input, indices, values, accumulate: bool = False) -> Tensor:
+    """A copy of this tensor after `index_put_`: with `values` at the places that indices name.
+
+    Args:
+        input: the tensor that is copied.
+        indices: a tuple of integer tensors, broadcast with each other, one for each of the first dimensions; or of bools.
+        values: what is put there, broadcast to the places; of the same dtype.
+        accumulate: add to what is there, each place as often as it is named.
+
+    Raises:
+        IndexError: an index beyond its dimension.
+        RuntimeError: values that do not fit, or of another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.zeros(2, 2)
+        >>> x.index_put((torch.tensor([0, 1]), torch.tensor([1, 1])), torch.tensor([5., 6.]))
+        tensor([[0., 5.],
+                [0., 6.]])
+    """
+    return index_put_(clone(input), indices, values, accumulate)
+
+
+# ---------------------------------------------------------------- as a sequence
+def _iterate(self) -> Iterator[Tensor]:
+    """The slices along the first dimension, one after another."""
+    if not self.layout.ndim:
+        raise TypeError("iteration over a 0-d tensor")
+    if self.node is not None and modes.grad:
+        return iter(unbind(self))
+    below, extent, stride = row(self.layout)
+    return (make_view(self, (below, i * stride), "select") for i in range(extent))
+
+
+def _reversed(self) -> Tensor:
+    """The slices along the first dimension from the last to the first; a 0-dim tensor itself."""
+    return self if not self.layout.ndim else self[list(range(self.layout.shape[0]))[::-1]]
+
+
+def _contains(self, element) -> bool:
+    """Whether any element equals a number or tensor (broadcast)."""
+    if not isinstance(element, Tensor) and number(element) is None:
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+    return bool(reductions.any(comparison.eq(self, element)).item())
+
+
+def _delitem(self, index) -> None:
+    raise TypeError("Tensor does not support deleting items")
+
+
+Tensor.__getitem__, Tensor.__setitem__, Tensor.__delitem__ = getitem, setitem, _delitem
+Tensor.__iter__, Tensor.__reversed__, Tensor.__contains__ = _iterate, _reversed, _contains

@@ -1,0 +1,169 @@
+"""What every op that takes index tensors does around its kernel: the call and its status, checks, and writes in place.
+
+Every kernel call checks every index; a bad one is found again here, to be named in the error.
+"""
+from __future__ import annotations
+
+import threading
+from inspect import cleandoc
+
+from ...autograd.graph import GraphNode, recording
+from ...autograd.writes import check_mode, mark_written
+from ...dtypes import int32, int64
+from ...tensor import Tensor
+from ..core.backends import kernels
+from ..core.op import layout_of, method, new_plan_table, register
+from ..core.status import call_words, run_finding
+from ..memory.copies import clone, contiguous
+from ..memory.resize import into
+from ..memory.writing import check_inplace_allowed, overlap_partly, rebase_history
+from ..shape.views import unsqueeze
+
+LOOKED_AT = 256                                          # elements of a write whose kernel looks at all indices before it writes
+
+
+_looks = new_plan_table()
+
+
+class _Fresh(threading.local):
+    """The storage of a result that this thread is making and nobody else has seen."""
+
+    storage = None
+
+
+_fresh = _Fresh()
+
+
+def out_of_bounds(index, position, dim, size):
+    """The exception for a bad index, of most ops; `position` is where in the index tensor it is."""
+    return IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+
+
+def run_indexed(prepared, x, indices, other, bounds, complaint=out_of_bounds):
+    """Run an indexing kernel.
+
+    Args:
+        bounds: for each index tensor, the dimension it indexes, that dimension's size, and the least index that is good.
+        complaint: makes the exception for a bad index (see `out_of_bounds`). A write stops there, and `look_first` has seen to it
+            that then only a new result is lost.
+    """
+    words, status = call_words.words
+    more = 0
+    if len(indices) > 1:
+        for place_in_table in range(1, len(indices)):
+            words[place_in_table] = indices[place_in_table].address
+        more = status + 8
+    prepared.call(x.address, indices[0].address, more, other.address, status, prepared.walk)
+    if words[0]:
+        words[0] = 0
+        raise complaint(*_first_bad(indices, bounds))
+
+
+def look_first(x, indices, bounds, written, complaint=out_of_bounds):
+    """Raise for a bad index before anything is written to a tensor that others have: kernels, which look as they go, so that large
+    indices are read once, would leave half a write behind. `written`: how many elements are."""
+    if written <= LOOKED_AT or _fresh.storage is x.storage:
+        return
+    for index, (_, size, least) in zip(indices, bounds):
+        layout = index.layout
+        if not layout.numel:
+            continue
+        plan = _looks.get((layout, size, least))
+        if plan is None:
+            plan = kernels(layout.device, "index.equal").plan_beyond(layout.dtype.kernel, layout.numel, least, size)
+            _looks.keep((layout, size, least), plan)
+        if run_finding(*plan, index if layout.contiguous else contiguous(index)):
+            raise complaint(*_first_bad(indices, bounds))
+
+
+def into_fresh(inplace, target, *args, **kwargs):
+    """An in-place op on a tensor that was made for it: an error loses nothing."""
+    _fresh.storage = target.storage
+    try:
+        return inplace(target, *args, **kwargs)
+    finally:
+        _fresh.storage = None
+
+
+def run_through(prepared, tensors, index, bounds, complaint):
+    """Run a kernel that goes through a contiguous index tensor once and stops at the first index that is out of bounds."""
+    words, status = call_words.words
+    prepared.call(*[x.address for x in tensors], status, prepared.walk)
+    if words[0]:
+        words[0] = 0
+        raise complaint(*_first_bad((index,), bounds))
+
+
+def _first_bad(indices, bounds):
+    """The first index out of bounds, its position, and the dimension and size it does not fit."""
+    for index, (dim, size, least) in zip(indices, bounds):
+        values = index.numpy().ravel()
+        wrong = ((values < least) | (values >= size)).nonzero()[0]
+        if wrong.size:
+            return int(values[wrong[0]]), int(wrong[0]), dim, size
+    raise AssertionError("a kernel found a bad index that is not there")
+
+
+def check_index(name, index, wanted=(int64, int32)):
+    if not isinstance(index, Tensor):
+        raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
+    if index.layout.dtype not in wanted:
+        raise RuntimeError(f"{name}(): Expected dtype {' or '.join(d.name for d in wanted)} for index, got "
+                           f"{index.layout.dtype.name}")
+    return index
+
+
+def same_dtype(name, self, source):
+    if layout_of(name, self).dtype is not layout_of(name, source, "source", 4).dtype:
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype, got {self.layout.dtype.name} and "
+                           f"{source.layout.dtype.name}")
+
+
+# ---------------------------------------------------------------- writing in place
+def begin_write(name, self, *sources):
+    """The checks of an in-place write. Returns whether it is to be recorded."""
+    layout = self.layout
+    if not layout.contiguous and layout.overlaps_itself():
+        raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                           f"location. Please clone() the tensor before performing the operation. ({name}_)")
+    check_mode(self.storage, name + "_")
+    if recording(self, *sources):
+        check_inplace_allowed(self, name)
+        return True
+    return False
+
+
+def apart(source, target):
+    """`source`, or a copy of it where it shares memory with what is about to be written."""
+    if source.storage is not target.storage:
+        return source
+    return clone(source) if source.address == target.address or overlap_partly(source, target) else source
+
+
+def end_write(name, self, graph, sources, saved, vjp, constants):
+    mark_written(self.storage, name + "_")
+    if graph and self.layout.dtype.category >= 2:
+        rebase_history(self, GraphNode(name, (self.node, *[s.node for s in sources]), saved, vjp, constants))
+    return self
+
+
+def out_of_place(inplace, name):
+    """The form of an in-place op that writes to a copy."""
+    def function(input, *args, out=None, **kwargs) -> Tensor:
+        result = into_fresh(inplace, clone(input), *args, **kwargs)
+        return result if out is None else into(out, result)
+    function.__name__ = function.__qualname__ = name
+    function.arguments_of = inplace
+    details = cleandoc(inplace.__doc__ or "").partition("\n")[2].replace(f"{name}_(", f"{name}(").replace(
+        "Args:\n", "Args:\n    input: the tensor that is copied.\n").replace(
+        "\n\nRaises:", "\n    out: a tensor to write the result to.\n\nRaises:")
+    function.__doc__ = f"A copy of the tensor after `{name}_`, whose arguments it takes.\n{details}"
+    return register(method(function))
+
+
+def at_least_1d(x):
+    return x if x.layout.ndim else unsqueeze(x, 0)
+
+
+def finish(out, result):
+    return into(out, result)

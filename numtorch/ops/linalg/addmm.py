@@ -1,0 +1,298 @@
+"""Products added to something: addmm, addbmm, addmv, baddbmm and addr, each beta * input + alpha * product.
+
+The sum is the epilogue of the product's kernel: a row, a column or a number with beta = 1 goes in as its bias, anything else
+is first copied to where the result will be, as BLAS wants it.
+"""
+from __future__ import annotations
+
+import inspect
+
+from ...autograd.graph import GraphNode, recording
+from ...layout import Layout, broadcast_shapes
+from ...storage import take
+from ...tensor import Tensor, empty
+from ..core.backends import kernels
+from ..core.op import method, new_plan_table, registry
+from ..memory.copies import plan_copy
+from ..pointwise import arithmetic
+from ..shape.views import permute, reshape, unsqueeze
+from .matmul import Product, adjoint, check_operands, kernel_dtype, operand_layouts, outer
+
+
+class _Sum(Product):
+    """A planned product with something added.
+
+    Attributes:
+        copy: brings what is added to the result's memory, for the kernel to add to; None where it is a bias or absent.
+        bias: `"row"`, `"column"` or None.
+    """
+
+    __slots__ = ("copy", "bias")
+
+    def added(self, input, a, b):
+        if self.copy is None:
+            return self.run(a, b, input if self.bias else None)
+        out = empty(self.out)
+        self.copy.call(input.address, out.address, self.copy.walk)
+        workspace = take(self.scratch) if self.scratch is not None else None
+        self.call(a.address, b.address, out.address, 0, 0 if workspace is None else workspace.address, self.walk)
+        return out
+
+
+def _as_bias(input, shape, beta):
+    """Whether `input` can be added as a bias to a result of this shape, as which, and its stride."""
+    if beta != 1 or (input.ndim > 2 and input.shape[:-1].count(1) < input.ndim - 1):
+        return None, 0
+    rows, columns = (1, 1, *input.shape)[-2:]
+    if len(shape) == 1:                                  # a vector is a product with one column
+        return "row", input.strides[-1] if columns > 1 else 0
+    if rows == 1:
+        return "column", input.strides[-1] if columns > 1 else 0
+    return ("row", input.strides[0]) if columns == 1 and input.ndim == 2 and len(shape) == 2 else (None, 0)
+
+
+_plans = new_plan_table()
+
+
+def _plan(name, input, a, b, beta, alpha):
+    """The plan for layouts: matrices, batches of matrices, or a matrix and a vector."""
+    ranks = {"addmm": (2, 2), "baddbmm": (3, 3), "addmv": (2, 1)}[name]
+    for position, layout, rank in (("first", a, ranks[0]), ("second", b, ranks[1])):
+        if layout.ndim != rank:
+            raise RuntimeError(f"{name}(): expected the {position} factor to have {rank} dimensions, but got {layout.ndim}D")
+    inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
+    if a.shape[-1] != inner or (a.ndim == 3 and a.shape[0] != b.shape[0]):
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, a.shape))} and "
+                           f"{'x'.join(map(str, b.shape))}) ({name})")
+    for title, value in (("beta", beta), ("alpha", alpha)):
+        if a.dtype.category < 2 and isinstance(value, float):
+            raise RuntimeError(f"For integral input tensors, argument {title} must not be a floating point number.")
+        if isinstance(value, complex) and not a.dtype.is_complex:
+            raise RuntimeError(f"For non-complex input tensors, argument {title} must not be a complex number.")
+    shape = (*a.shape[:-1], *b.shape[b.ndim - 1 if b.ndim > 1 else 1:])
+    out = Layout.of(a.dtype, shape, None, a.device)
+    bias, stride, copy = None, 0, None
+    if input is not None and beta != 0:
+        if broadcast_shapes(input.shape, shape) != shape:
+            raise RuntimeError(f"The expanded size of the tensor ({list(shape)}) must match the existing size "
+                               f"({list(input.shape)}) ({name})")
+        bias, stride = _as_bias(input, shape, beta)
+        copy = None if bias else plan_copy(input, out)
+    columns = b.strides[-2:] if b.ndim > 1 else (b.strides[0], 1)
+    batch = (a.shape[0], (a.strides[0], b.strides[0], out.strides[0])) if a.ndim == 3 else (1, (0, 0, 0))
+    plan = _Sum(out, kernels(a.device, "gemm.gemm").plan_gemm(
+        a.shape[-2], b.shape[-1] if b.ndim > 1 else 1, inner, kernel_dtype(a), a.strides[-2:], columns,
+        out.strides[-2:] if b.ndim > 1 else (1, 1), batch=batch[0], batch_strides=batch[1], bias=bias, bias_stride=stride,
+        alpha=alpha, beta=beta if copy is not None else 0))
+    plan.bias, plan.copy = bias, copy
+    return plan
+
+
+def _added(name, input, a, b, beta, alpha, out=None):
+    """beta * input + alpha * product, recorded. Without input, alpha * product."""
+    la, lb = operand_layouts(name, a, b)
+    if input is not None and not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
+    key = (name, None if input is None else input.layout, la, lb, beta, alpha)
+    plan = _plans.get(key)
+    if plan is None:
+        check_operands(name, a, b)
+        if input is not None:
+            check_operands(name, input, a)
+        plan = _plans.keep(key, _plan(name, key[1], la, lb, beta, alpha))
+    result = plan.added(input, a, b)
+    if recording(input, a, b) and la.dtype.category >= 2:
+        added = None if input is None or beta == 0 else input.node
+        saved = (a if b.node is not None else None, b if a.node is not None else None)
+        result.node = GraphNode(name, (added, a.node, b.node), saved, _added_vjp,
+                                (beta, alpha, None if input is None else input.layout.shape))
+    return result if out is None else registry["into"].function(out, result)
+
+
+def _added_vjp(node, grad):
+    a, b = node.tensors()
+    beta, alpha, shape = node.constants
+    if isinstance(beta, complex) or isinstance(alpha, complex):
+        beta, alpha = complex(beta).conjugate(), complex(alpha).conjugate()
+    name = node.title
+    by_input = by_a = by_b = None
+    if node.needs(0):
+        by_input = registry["sum_to_size"].function(_scaled(grad, beta), *shape)
+    if node.needs(1):
+        if name == "addmv":
+            by_a = _scaled(outer(grad, arithmetic.conj(b)), alpha)
+        else:
+            by_a = _added(name, None, grad, adjoint(b), 0, alpha)
+    if node.needs(2):
+        by_b = _added(name, None, adjoint(a), grad, 0, alpha)
+    return by_input, by_a, by_b
+
+
+def _scaled(x, factor):
+    return x if factor == 1 else arithmetic.mul(x, factor)
+
+
+# ---------------------------------------------------------------- public
+@method
+def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2), in one kernel; with beta 0 the input is not read.
+
+    Args:
+        input: broadcasts to (n, p).
+        mat1: (n, m).
+        mat2: (m, p).
+        beta, alpha: numbers, whole ones for integers.
+        out: a tensor to write the result to.
+
+    Returns:
+        (n, p).
+
+    Raises:
+        RuntimeError: sizes that do not match, different dtypes, or a fractional factor of integers.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.addmm(torch.tensor([1.]), torch.tensor([[1., 2.]]), torch.tensor([[3.], [4.]]), alpha=2)
+        tensor([[23.]])
+    """
+    return _added("addmm", input, mat1, mat2, beta, alpha, out)
+
+
+@method
+def addmv(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor:
+    """beta * input + alpha * (mat @ vec); with beta 0 the input is not read.
+
+    Args:
+        input: broadcasts to (n).
+        mat: (n, m).
+        vec: (m,).
+        beta, alpha: numbers, whole ones for integers.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: sizes that do not match, different dtypes, or a fractional factor of integers.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.addmv(torch.tensor([1.]), torch.tensor([[1., 2.]]), torch.tensor([3., 4.]))
+        tensor([12.])
+    """
+    return _added("addmv", input, mat, vec, beta, alpha, out)
+
+
+@method
+def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+    """beta * input + alpha * (batch1 @ batch2); with beta 0 the input is not read.
+
+    Args:
+        input: broadcasts to (b, n, p).
+        batch1: (b, n, m).
+        batch2: (b, m, p).
+        beta, alpha: numbers, whole ones for integers.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: sizes that do not match, different dtypes, or a fractional factor of integers.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.baddbmm(torch.tensor([1.]), torch.tensor([[[1., 2.]]]), torch.tensor([[[3.], [4.]]]))
+        tensor([[[12.]]])
+    """
+    return _added("baddbmm", input, batch1, batch2, beta, alpha, out)
+
+
+@method
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+    """beta * input + alpha * the sum of the products of two batches, as one product of depth b * m.
+
+    Args:
+        input: broadcasts to (n, p).
+        batch1: (b, n, m).
+        batch2: (b, m, p).
+        beta, alpha: numbers, whole ones for integers.
+        out: a tensor to write the result to.
+
+    Returns:
+        (n, p).
+
+    Raises:
+        RuntimeError: sizes that do not match, different dtypes, or a fractional factor of integers.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.addbmm(torch.tensor([1.]), torch.ones(3, 1, 2), torch.ones(3, 2, 1))
+        tensor([[7.]])
+    """
+    a, b = operand_layouts("addbmm", batch1, batch2)
+    if a.ndim != 3 or b.ndim != 3 or a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
+        raise RuntimeError(f"addbmm(): expected batches of matrices that can be multiplied, but got {list(a.shape)} and "
+                           f"{list(b.shape)}")
+    depth = a.shape[0] * a.shape[2]
+    left = reshape(permute(batch1, (1, 0, 2)), (a.shape[1], depth))
+    return _added("addmm", input, left, reshape(batch2, (depth, b.shape[2])), beta, alpha, out)
+
+
+@method
+def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
+    """beta * input + alpha * outer(vec1, vec2); with beta 0 the input is not read.
+
+    Args:
+        input: broadcasts to (n, m).
+        vec1, vec2: (n,) and (m,).
+        beta, alpha: numbers.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: not vectors.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.addr(torch.tensor([1.]), torch.tensor([1., 2.]), torch.tensor([3., 4.]))
+        tensor([[4., 5.],
+                [7., 9.]])
+    """
+    for layout in operand_layouts("addr", vec1, vec2):
+        if layout.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument vec1 and vec2, but got {vec1.layout.ndim}-D and {vec2.layout.ndim}-D")
+    if beta == 0:
+        result = _scaled(outer(vec1, vec2), alpha)
+    else:
+        result = arithmetic.addcmul(_scaled(input, beta), unsqueeze(vec1, 1), vec2, value=alpha)
+    return result if out is None else registry["into"].function(out, result)
+
+
+def _in_place(function, shown):
+    factors, name = ", ".join(list(inspect.signature(function).parameters)[1:3]), function.__name__
+
+    def form(self, first=None, second=None, *, beta=1, alpha=1, **named) -> Tensor:
+        if named:
+            factors = [f for f in (first, second) if f is not None]
+            result = function(self, *factors, beta=beta, alpha=alpha, **named)
+        else:
+            result = function(self, first, second, beta=beta, alpha=alpha)
+        return registry["copy_"].function(self, result)
+
+    form.__name__ = form.__qualname__ = f"{name}_"
+    form.arguments_of = function
+    form.__doc__ = f"""The in-place form of `{name}`: this tensor is its input and takes the result.
+
+    Args:
+        first, second: the factors, under the names that they have there ({factors}) too.
+        beta, alpha: as there.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor({shown[0]})
+        >>> {shown[1]}
+        {shown[2]}
+    """
+    return method(form)
+
+
+_A, _B = "torch.tensor([[1., 2.]])", "torch.tensor([[3.], [4.]])"
+addmm_ = _in_place(addmm, ("[[1.]]", f"x.addmm_({_A}, {_B})", "tensor([[12.]])"))
+addmv_ = _in_place(addmv, ("[1.]", f"x.addmv_({_A}, torch.tensor([3., 4.]))", "tensor([12.])"))
+baddbmm_ = _in_place(baddbmm, ("[[[1.]]]", f"x.baddbmm_({_A}[None], {_B}[None])", "tensor([[[12.]]])"))
+addbmm_ = _in_place(addbmm, ("[[1.]]", f"x.addbmm_({_A}[None], {_B}[None])", "tensor([[12.]])"))
+addr_ = _in_place(addr, ("[[1., 1.]]", "x.addr_(torch.tensor([2.]), torch.tensor([3., 4.]))", "tensor([[7., 9.]])"))

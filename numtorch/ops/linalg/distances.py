@@ -1,0 +1,193 @@
+"""Distances: of two tensors, and of all pairs of points."""
+from __future__ import annotations
+
+from math import inf, prod
+
+from ...autograd.graph import GraphNode, recording
+from ...devices import cpu
+from ...layout import Layout
+from ...tensor import Tensor, empty
+from ..core.backends import kernels
+from ..core.op import layout_of, method, new_plan_table
+from ..creation.fill import zeros_like
+from ..index.triangles import triu_indices
+from ..memory.copies import contiguous
+from ..pointwise.functions import where
+from ..reduce.reductions import norm
+from ..shape.join import cat
+from .matmul import matmul
+
+_MODES = {None: 25, "use_mm_for_euclid_dist_if_necessary": 25, "use_mm_for_euclid_dist": 0}  # more points: by a product
+_DIFFERENCES = 1 << 22                                   # that are in memory at once
+_PAIRS = 1 << 16                                         # numbers of few points, whose differences are one operation
+
+
+def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necessary") -> Tensor:
+    """The p-norms of the differences of all points of one set and all of another.
+
+    Args:
+        x1: (*, P, M). x2: (*, R, M), whose leading dimensions broadcast with those of x1.
+        compute_mode: Euclidean distances of more than 25 points are computed as |x|² + |y|² - 2 x·y, one matrix product, which is
+            less exact for points that are close to each other; "use_mm_for_euclid_dist" asks for it always,
+            "donot_use_mm_for_euclid_dist" never.
+
+    Returns:
+        (*, P, R).
+
+    Raises:
+        RuntimeError: fewer than two dimensions, no floating-point numbers, points of two sizes, or a negative p.
+        ValueError: another compute_mode.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.cdist(torch.tensor([[0.0, 0.0], [3.0, 4.0]]), torch.tensor([[0.0, 0.0]]))
+        tensor([[0.],
+                [5.]])
+    """
+    for position, x in enumerate((x1, x2), 1):
+        if layout_of("cdist", x, f"x{position}", position).ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, X{position} got: {x.layout.ndim}D")
+        if not x.layout.dtype.is_floating_point:
+            raise RuntimeError(f"cdist only supports floating-point dtypes, X{position} got: {x.layout.dtype.title}")
+    if x1.layout.shape[-1] != x2.layout.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.layout.shape[-1]} X2: "
+                           f"{x2.layout.shape[-1]}")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    if compute_mode not in _MODES and compute_mode != "donot_use_mm_for_euclid_dist":
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    points, others, features = x1.layout.shape[-2], x2.layout.shape[-2], x1.layout.shape[-1]
+    if p == 2 and compute_mode in _MODES and max(points, others) > _MODES[compute_mode]:
+        return _euclidean(x1, x2)
+    if not recording(x1, x2) and x1.layout.dtype is x2.layout.dtype and x1.layout.shape[:-2] == x2.layout.shape[:-2] \
+            and _has_kernel(x1.layout) and x2.layout.device is cpu:
+        return _run("pairs", x1, x2, float(p))
+    some = max(1, _DIFFERENCES // max(1, others * features))
+    parts = [norm(part.unsqueeze(-2) - x2.unsqueeze(-3), p, -1) for part in x1.split(some, -2)]
+    return parts[0] if len(parts) == 1 else cat(parts, -2)
+
+
+_KERNELS = frozenset(("float32", "float64"))             # what they take; others, and what is recorded, are differences in memory
+_COLUMNS = 2048                                          # differences from which turning a set over pays
+_plans = new_plan_table()
+
+
+def _has_kernel(layout):
+    return layout.device is cpu and layout.dtype.name in _KERNELS
+
+
+def _run(kind, x, y, p):
+    x, y = contiguous(x), contiguous(y)
+    plan = _plans.get((kind, x.layout, y.layout, p)) or _plan(kind, x.layout, y.layout, p)
+    layout, columns, prepared = plan
+    out = empty(layout)
+    if prepared is not None:
+        prepared.call(x.address, (contiguous(y.mT) if columns else y).address, out.address, prepared.walk)
+    return out
+
+
+def _plan(kind, first, second, p):
+    (*batch, rows, features), others = first.shape, second.shape[-2]
+    shape = (rows * (rows - 1) // 2,) if kind == "every_two" else (*batch, rows, others)
+    layout, prepared = Layout.of(first.dtype, shape, None, first.device), None
+    columns = False
+    if layout.numel:
+        module = kernels(first.device, "linalg.distances")
+        columns = layout.numel * features >= _COLUMNS and not module.goes_along(features, p)
+        if kind == "every_two":
+            prepared = module.plan_every_two(first.dtype.kernel, rows, features, p, columns)
+        else:
+            prepared = module.plan_pairs(first.dtype.kernel, rows, others, features, prod(batch), p, columns)
+    return _plans.keep((kind, first, second, p), (layout, columns, prepared))
+
+
+def _euclidean(x1, x2):
+    squares = (x1 * x1).sum(-1, keepdim=True) + (x2 * x2).sum(-1).unsqueeze(-2) - matmul(x1, x2.transpose(-1, -2)) * 2
+    apart = squares > 0                                  # a distance of 0 has no slope; rounding may leave less
+    return where(apart, where(apart, squares, 1.0).sqrt(), 0.0)
+
+
+def pdist(input, p: float = 2.0) -> Tensor:
+    """The p-norms of the differences of every two rows of a matrix.
+
+    Args:
+        input: (N, M).
+        p: 0 or more, as for `norm`.
+
+    Returns:
+        (N (N - 1) / 2,), in the order of `triu_indices(N, N, 1)`.
+
+    Raises:
+        RuntimeError: not a matrix of floating-point numbers, or a negative p.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.pdist(torch.tensor([[0., 0.], [3., 4.], [0., 1.]]))
+        tensor([5.0000, 1.0000, 4.2426])
+    """
+    if layout_of("pdist", input).ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.layout.ndim}D")
+    if not input.layout.dtype.is_floating_point:
+        raise RuntimeError(f"pdist only supports floating-point dtypes, got: {input.layout.dtype.title}")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    count, features = input.layout.shape
+    if _has_kernel(input.layout):
+        out = _run("every_two", input, input, float(p))
+        if recording(input):
+            out.node = GraphNode("pdist", (input.node,), (input,), _every_two_vjp, float(p))
+            out.node.save_results([out])
+        return out
+    if count > 1 and count * count * features > _PAIRS:
+        return cat([norm(input[i + 1:] - input[i], p, -1) for i in range(count - 1)])
+    first, second = triu_indices(count, count, 1).unbind()
+    return norm(input.index_select(0, first) - input.index_select(0, second), p, -1)
+
+
+def _every_two_vjp(node, grad):
+    (x,), (apart,), p = node.tensors(), node.result_tensors(), node.constants
+    if p == 0 or not x.layout.numel or not apart.layout.numel:
+        return (zeros_like(x),)
+    if recording(x, grad):
+        return (_slopes(x, grad, apart, p),)
+    x, grad = contiguous(x), contiguous(grad)
+    prepared = _plans.get(("slopes", x.layout, p))
+    if prepared is None:
+        prepared = _plans.keep(("slopes", x.layout, p), kernels(cpu, "linalg.distances").plan_slopes_of_every_two(
+            x.layout.dtype.kernel, *x.layout.shape, p))
+    out = empty(x.layout)
+    prepared.call(x.address, grad.address, apart.address, out.address, prepared.walk)
+    return (out,)
+
+
+def _slopes(x, grad, apart, p):
+    """The gradient as ops, which have gradients in turn."""
+    first, second = triu_indices(len(x), len(x), 1).unbind()
+    differences = x.index_select(0, first) - x.index_select(0, second)
+    same, apart = (apart == 0).unsqueeze(1), apart.unsqueeze(1)
+    share = where(same, 0.0, grad.unsqueeze(1) / where(same, 1.0, apart) ** (0.0 if p in (1, inf) else p - 1))
+    if p == inf:
+        slope = where(abs(differences) == apart, differences.sign(), 0.0)
+    elif p == 2:
+        slope = differences
+    else:
+        size = where(differences == 0, 1.0, abs(differences))
+        slope = differences.sign() * size ** (p - 1)
+    found = share * slope
+    return zeros_like(x).index_add(0, first, found).index_add(0, second, -found)
+
+
+@method
+def dist(input, other, p: float = 2) -> Tensor:
+    """The p-norm of the difference of two tensors.
+
+    Args:
+        input, other: of shapes that broadcast.
+        p: any number, as for `norm`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([3., 4.]).dist(torch.tensor([0., 0.]))
+        tensor(5.)
+    """
+    return norm(input - other, p)

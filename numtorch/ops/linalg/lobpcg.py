@@ -1,0 +1,154 @@
+"""A few of the largest or smallest eigenpairs of large symmetric matrices, from products with them alone.
+
+Knyazev, "Toward the optimal preconditioned eigensolver", 2001: each step finds the best combinations of what is held, its residuals
+and the last step's directions. These are made orthonormal by the eigenvectors of their products (Stathopoulos and Wu 2002, SVQB),
+twice, and what depends on the others is dropped, so that small steps do no harm.
+"""
+from __future__ import annotations
+
+from itertools import count
+
+from ...autograd.graph import GraphNode, attach_outputs, recording
+from ...autograd.modes import no_grad
+from ...dtypes import finfo
+from ...tensor import Tensor
+from ..core.op import layout_of
+from ..creation.fill import eye
+from ..index.triangles import diag_embed
+from ..random.draws import randn
+from ..reduce.reductions import norm
+from ..shape.join import cat, stack
+from . import lapack
+from .factorise import eigh
+from .solve import solve
+
+
+def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
+           ortho_iparams=None, ortho_fparams=None, ortho_bparams=None) -> tuple[Tensor, Tensor]:
+    """The k largest (or smallest) eigenvalues and their vectors of symmetric A, or of A x = e B x, by LOBPCG.
+
+    First derivatives and higher ones are those of exact eigenpairs, finite where the eigenvalue is simple.
+
+    Args:
+        A: (*, m, m), symmetric and real.
+        k: how many; as many as X has columns, or 1, when None.
+        B: (*, m, m), symmetric positive definite; the identity when None.
+        X: (*, m, n) vectors to start from, n at least k and at most m / 3; random ones when None.
+        n: how many random ones; k when None.
+        iK: (*, m, m), about the inverse of A: a preconditioner.
+        niter: how many steps at most; 1000 when None, no limit when negative.
+        tol: how large a residual may be relative to the norms of A and its vector, at least 10 epsilons of the dtype; the root of
+            epsilon when None.
+        largest: whether the largest are wanted (so when None), or the smallest.
+        method, ortho_iparams, ortho_fparams, ortho_bparams: taken for PyTorch's sake.
+        tracker: None; there is none here.
+
+    Returns:
+        (E, X): (*, k), the largest first (or the smallest), and (*, m, k) with X^T B X the identity.
+
+    Raises:
+        ValueError: m below 3 n, or fewer vectors than k.
+        NotImplementedError: a tracker, complex matrices, or a gradient of B or iK, or of A beside B.
+
+    Example:
+        >>> import numtorch as torch
+        >>> A = torch.diag(torch.arange(1., 13.))
+        >>> E, X = torch.lobpcg(A, k=2)
+        >>> E.round()
+        tensor([12., 11.])
+    """
+    lapack.matrices("lobpcg", A, square=True)
+    if A.layout.dtype.is_complex or tracker is not None:
+        raise NotImplementedError("lobpcg: there is no tracker, and complex matrices are not implemented")
+    for name, given in (("B", B), ("iK", iK)):
+        if given is not None:
+            layout_of("lobpcg", given, name)
+    if recording(*[t for t in (B, iK) if t is not None]) or (B is not None and recording(A)):
+        raise NotImplementedError("lobpcg: the derivative is implemented for A without B only")
+    *batch, m, _ = A.layout.shape
+    if X is not None:
+        n = layout_of("lobpcg", X, "X", 4).shape[-1]
+    k = (1 if X is None else n) if k is None else k
+    n = k if n is None else n
+    if m < 3 * n:
+        raise ValueError(f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number of "
+                         f"requested eigenpairs (={n})")
+    if not 0 < k <= n:
+        raise ValueError(f"lobpcg: expected 1 <= k <= n, got k={k} and n={n}")
+    eps = finfo(A.layout.dtype).eps
+    tol = eps ** 0.5 if tol is None else max(tol, 10 * eps)                    # smaller residuals are rounding
+    steps = range(1000) if niter is None else range(niter) if niter >= 0 else count()
+    with no_grad():
+        start = randn(*batch, m, n, dtype=A.layout.dtype) if X is None else X
+        each = [t if t is None else t.expand(*batch, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (A, B, iK, start)]
+        pairs = [_pairs([None if t is None else t[i] for t in each], k, steps, tol, largest is not False)
+                 for i in range(each[0].layout.shape[0])]
+        values, vectors = [stack(part).reshape(*batch, *part[0].shape) for part in zip(*pairs)] if pairs else (
+            A.new_empty((*batch, k)), A.new_empty((*batch, m, k)))
+    if recording(A):
+        node = GraphNode("lobpcg", (A.node,), (A,), _vjp, None, outputs=2)
+        node.save_results([values, vectors])
+        attach_outputs(node, [values, vectors])
+    return values, vectors
+
+
+def _pairs(given, k, steps, tol, largest):
+    """Those of one matrix: of A, B, the preconditioner and the vectors to start from."""
+    a, b, preconditioner, x = given
+
+    def times_b(y):
+        return y if b is None else b @ y
+
+    def best(s, n):
+        """The n wanted Rayleigh-Ritz values in a space, and how their vectors are made of its basis."""
+        found, turned = eigh(s.mT @ (a @ s))
+        return (found.flip(0)[:n], turned.flip(1)[:, :n]) if largest else (found[:n], turned[:, :n])
+
+    scale_a, scale_b = norm(a @ x) / norm(x), norm(times_b(x)) / norm(x)
+    x = _orthonormal(x, times_b)
+    n, moved = x.shape[1], None
+    values, turned = best(x, n)
+    x = x @ turned
+    for _ in steps:
+        rest = a @ x - times_b(x) * values
+        errors = norm(rest, dim=0) / (norm(x, dim=0) * (scale_a + values.abs() * scale_b))
+        if not bool((errors[:k] >= tol).any()):          # NaN where A and its values are 0
+            break
+        step = rest if preconditioner is None else preconditioner @ rest
+        outside = step if moved is None else cat([step, moved], 1)
+        for _ in range(2):                               # the second time takes away what rounding left
+            outside = outside - x @ (x.mT @ times_b(outside))
+            outside = _orthonormal(outside, times_b)
+        if not outside.shape[1]:                         # the residuals are nothing but rounding
+            break
+        values, turned = best(cat([x, outside], 1), n)
+        moved = outside @ turned[n:]
+        x = x @ turned[:n] + moved
+    return values[:k], x[:, :k]
+
+
+def _orthonormal(y, times_b):
+    """A basis of what the columns span, orthonormal by B; shorter where they depend on each other."""
+    product = y.mT @ times_b(y)
+    size = product.diagonal().clamp(min=0).sqrt()
+    y, size = y[:, size > 0], size[size > 0]
+    if not y.shape[1]:
+        return y
+    y = y / size
+    found, turned = eigh(y.mT @ times_b(y))
+    kept = found > found.max() * finfo(y.dtype).eps * y.shape[1]
+    return (y @ turned[:, kept]) / found[kept].sqrt()
+
+
+def _vjp(node, grads):
+    """X diag(gE) X^T - sum_i (A - e_i)^+ g_i x_i^T, the pseudo-inverses by systems bordered with the vectors."""
+    (a,), (values, vectors) = node.tensors(), node.result_tensors()
+    by_values, by_vectors = grads
+    found = 0 if by_values is None else vectors @ diag_embed(by_values) @ vectors.mT
+    if by_vectors is not None:
+        rows, by_rows = vectors.mT.unsqueeze(-2), by_vectors.mT.unsqueeze(-1)
+        shifted = a.unsqueeze(-3) - values.unsqueeze(-1).unsqueeze(-1) * eye(a.layout.shape[-1], dtype=a.layout.dtype)
+        corner = by_rows[..., :1, :] * 0
+        bordered = cat([cat([shifted, rows.mT], -1), cat([rows, corner], -1)], -2)
+        found = found - (solve(bordered, cat([by_rows, corner], -2))[..., :-1, :] @ rows).sum(-3)
+    return (found,)

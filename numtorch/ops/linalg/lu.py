@@ -1,0 +1,355 @@
+"""LU factorisations, by a kernel of our own (NumPy has none), and what they tell of singular matrices; the derivative is a formula
+of triangular solves."""
+from __future__ import annotations
+
+from collections import namedtuple
+from math import prod
+
+from ...autograd.graph import GraphNode, recording
+from ...dtypes import int32, int64
+from ...layout import Layout
+from ...tensor import Tensor, empty
+from ..core.backends import kernels
+from ..core.op import layout_of, method, new_plan_table
+from ..core.status import run_finding
+from ..creation.fill import eye, zeros
+from ..index.gather_scatter import gather
+from ..index.triangles import tril, triu
+from ..memory.assign import filled
+from ..memory.copies import clone, contiguous
+from ..memory.resize import into, into_all
+from ..pointwise.functions import where
+from ..shape.join import cat
+from ..shape.slicing import narrow
+from ..shape.views import expand, reshape
+from . import lapack
+from .solve import inv, solve
+from .triangular import solve_triangular
+
+LU = namedtuple("linalg_lu", "P L U")
+Factors = namedtuple("linalg_lu_factor", "LU pivots")
+FactorsEx = namedtuple("linalg_lu_factor_ex", "LU pivots info")
+Unpacked = namedtuple("lu_unpack", "P L U")
+InverseEx = namedtuple("linalg_inv_ex", "inverse info")
+SolveEx = namedtuple("linalg_solve_ex", "result info")
+_plans = new_plan_table()
+
+
+# ---------------------------------------------------------------- factors
+def _factored(name, a, pivot):
+    lapack.matrices(name, a)
+    if not pivot:
+        raise RuntimeError(f"linalg.{name}: LU without pivoting is not implemented on the CPU")
+    layout = a.layout
+    *batch, m, n = layout.shape
+    lu, pivots = clone(contiguous(a.detach())), empty(Layout.of(int32, (*batch, min(m, n))))
+    info = empty(Layout.of(int32, tuple(batch)))
+    plan = _plans.get(layout)
+    if plan is None:
+        plan = _plans.keep(layout, kernels(layout.device, "linalg.lu").plan_factor(layout.dtype.kernel, prod(batch), m, n))
+    if layout.numel:
+        plan.call(lu.address, pivots.address, info.address, plan.walk)
+    else:
+        info = filled(info.layout, 0)
+    if recording(a):
+        node = GraphNode("linalg_lu_factor", (a.node,), (pivots,), _vjp, (m, n))
+        lu.node = node
+        node.save_results([lu])
+    return lu, pivots, info
+
+
+def _vjp(node, grad):
+    """P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H for square ones; what lies beyond the square is solved for first."""
+    (pivots,), (lu,) = node.tensors(), node.result_tensors()
+    m, n = node.constants
+    k = min(m, n)
+    square = lu[..., :k, :k]
+    lower, upper = tril(square, -1) + eye(k, dtype=lu.layout.dtype), triu(square)
+    by_square, inner = grad[..., :k, :k], None
+    left, right = lower.mH @ tril(by_square, -1), triu(by_square) @ upper.mH
+    if m > n:
+        below, by_below = lu[..., k:, :], grad[..., k:, :]
+        right = right - below.mH @ by_below
+    elif n > m:
+        beyond, by_beyond = lu[..., :, k:], grad[..., :, k:]
+        left = left - by_beyond @ beyond.mH
+    inner = solve_triangular(lower.mH, tril(left, -1) + triu(right), upper=True, unitriangular=True)
+    out = solve_triangular(upper.mH, inner, upper=False, left=False)
+    if m > n:
+        out = cat([out, solve_triangular(upper.mH, by_below, upper=False, left=False)], -2)
+    elif n > m:
+        out = cat([out, solve_triangular(lower.mH, by_beyond, upper=True, unitriangular=True)], -1)
+    return (_exchanged(out, pivots, back=True),)
+
+
+def _exchanged(x, pivots, back=False):
+    """x with its rows in the order that the factors have (P^H x), or `back` in that of A (P x)."""
+    if not layout_of("lu_unpack", pivots, "LU_pivots", 2).numel or not x.layout.numel:
+        return x
+    m, pivots = x.layout.shape[-2], contiguous(pivots)
+    key = pivots.layout, m, back
+    plan = _plans.get(key)
+    if plan is None:
+        if pivots.layout.dtype is not int32 or not 0 < pivots.layout.ndim < x.layout.ndim or pivots.layout.shape[-1] > m:
+            raise RuntimeError(f"expected pivots (*, n) of torch.int32, as torch.linalg.lu_factor gives them, no more than the {m} "
+                               f"rows, got {list(pivots.layout.shape)} of {pivots.layout.dtype}")
+        *batch, exchanges = pivots.layout.shape
+        prepared = kernels(pivots.layout.device, "linalg.lu").plan_order(
+            pivots.layout.dtype.kernel, prod(batch), m, exchanges, back)
+        plan = _plans.keep(key, (prepared, Layout.of(int64, (*batch, m, 1))))
+    prepared, layout = plan
+    order = empty(layout)
+    if run_finding(prepared, 1, pivots, order):
+        raise RuntimeError(f"pivots passed to lu_unpack and lu_solve must be between 1 and LU.size(-2) = {m} inclusive. Did you "
+                           f"properly pass the result of lu_factor?")
+    return gather(x, -2, expand(order, x.layout.shape))
+
+
+def lu_factor(A, *, pivot: bool = True, out=None) -> Factors:
+    """L and U of A = P L U in one tensor, without the ones on L's diagonal, and the rows that were exchanged.
+
+    Args:
+        A: (*, m, n).
+        pivot: only True on the CPU.
+        out: a pair of tensors to write the results to.
+
+    Returns:
+        (LU, pivots): (*, m, n), and (*, min(m, n)) int32 counting rows from 1.
+
+    Raises:
+        RuntimeError: a pivot is 0, so that the factors could not be used to solve.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.lu_factor(torch.tensor([[1., 2.], [4., 4.]])).LU
+        tensor([[4.0000, 4.0000],
+                [0.2500, 1.0000]])
+    """
+    lu, pivots, info = lu_factor_ex(A, pivot=pivot, check_errors=False)
+    failed = info.tolist() if info.layout.ndim == 1 else reshape(info, info.layout.numel).tolist()
+    at = next((i for i in failed if i), 0)
+    if at:
+        raise RuntimeError(f"torch.linalg.lu_factor: U[{at},{at}] is zero and using it on lu_solve would result in a division by "
+                           f"zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+                           f"linalg.lu_factor_ex(A, pivot)")
+    return into_all(out, Factors(lu, pivots))
+
+
+def lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False, out=None) -> FactorsEx:
+    """`lu_factor` that does not raise: `info` says where it would have.
+
+    Args:
+        A: (*, m, n).
+        pivot: only True on the CPU.
+        check_errors: whether to raise after all.
+        out: three tensors to write the results to.
+
+    Returns:
+        (LU, pivots, info), `info` (*) int32: 0, or the number of the first pivot that is 0, from 1.
+
+    Raises:
+        LinAlgError: with `check_errors`, a pivot is 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.lu_factor_ex(torch.tensor([[1., 2.], [2., 4.]])).info
+        tensor(2, dtype=torch.int32)
+    """
+    lu, pivots, info = _factored("lu_factor", A, pivot)
+    if check_errors and bool((info > 0).any()):
+        raise lapack.LinAlgError("linalg.lu_factor_ex: a pivot is zero.")
+    return into_all(out, FactorsEx(lu, pivots, info))
+
+
+def inv_ex(A, *, check_errors: bool = False, out=None) -> InverseEx:
+    """The inverses of square matrices and, for each, whether there is one.
+
+    Args:
+        A: (*, n, n).
+        check_errors: whether to raise where there is none.
+        out: a pair of tensors to write the results to.
+
+    Returns:
+        (inverse, info): NaN for a singular matrix, and (*) int32: 0, or the number of its first pivot that is 0, from 1.
+
+    Raises:
+        LinAlgError: with `check_errors`, a matrix is singular.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.inv_ex(torch.tensor([[1., 2.], [2., 4.]])).info
+        tensor(2, dtype=torch.int32)
+    """
+    return into_all(out, InverseEx(*_with_info("inv_ex", inv, A, check_errors, 2)))
+
+
+def solve_ex(A, B, *, left: bool = True, check_errors: bool = False, out=None) -> SolveEx:
+    """`linalg.solve` and, for each matrix, whether it has a solution.
+
+    Args:
+        A, B, left: as for `linalg.solve`.
+        check_errors: whether to raise where there is none.
+        out: a pair of tensors to write the results to.
+
+    Returns:
+        (result, info): NaN for a singular matrix, and (*) int32: 0, or the number of its first pivot that is 0, from 1.
+
+    Raises:
+        LinAlgError: with `check_errors`, a matrix is singular.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.solve_ex(torch.tensor([[2., 0.], [0., 4.]]), torch.tensor([2., 2.])).result
+        tensor([1.0000, 0.5000])
+    """
+    lapack.matrices("solve_ex", A, square=True)
+    vector = layout_of("linalg_solve_ex", B, "B", 2).ndim == 1 or B.layout.shape == A.layout.shape[:-1]
+    return into_all(out, SolveEx(*_with_info("solve_ex", lambda a: solve(a, B, left=left), A, check_errors, 1 if vector else 2)))
+
+
+def _with_info(name, function, A, check_errors, ndim):
+    """A function of matrices, whose results have `ndim` dimensions each: NaN for singular ones."""
+    try:
+        return function(A), zeros(A.layout.shape[:-2], dtype=int32)
+    except lapack.LinAlgError:
+        info = lu_factor_ex(A.detach()).info
+        if check_errors:
+            at = next(i for i in reshape(info, -1).tolist() if i)
+            raise lapack.LinAlgError(f"linalg.{name}: The diagonal element {at} is zero, the inversion could not be completed "
+                                     f"because the input matrix is singular.") from None
+    singular = reshape(info > 0, (*info.layout.shape, 1, 1))
+    result = function(where(singular, eye(A.layout.shape[-1], dtype=A.layout.dtype), A))
+    return where(singular if ndim == 2 else singular.squeeze(-1), float("nan"), result), info
+
+
+def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool = True, *, out=None) -> Unpacked:
+    """(P, L, U) of what `lu_factor` returns.
+
+    Args:
+        LU_data, LU_pivots: (*, m, n) and (*, min(m, n)) int32.
+        unpack_data: False for an empty L and U.
+        unpack_pivots: False for an empty P.
+        out: three tensors to write the results to.
+
+    Returns:
+        (*, m, m), (*, m, k) and (*, k, n) with k = min(m, n).
+
+    Example:
+        >>> import numtorch as torch
+        >>> factors = torch.linalg.lu_factor(torch.tensor([[1., 2.], [4., 4.]]))
+        >>> torch.lu_unpack(*factors).L
+        tensor([[1.0000, 0.0000],
+                [0.2500, 1.0000]])
+    """
+    *batch, m, n = layout_of("lu_unpack", LU_data, "LU_data").shape
+    k, dtype = min(m, n), LU_data.layout.dtype
+    if unpack_data:
+        lower = tril(LU_data if n == k else narrow(LU_data, -1, 0, k), -1) + eye(m, k, dtype=dtype)
+        upper = triu(LU_data if m == k else narrow(LU_data, -2, 0, k))
+    else:
+        lower = upper = zeros(0, dtype=dtype)
+    if unpack_pivots:
+        p = _exchanged(expand(eye(m, dtype=dtype), (*batch, m, m)), LU_pivots, back=True)
+    else:
+        p = zeros(0, dtype=dtype)
+    return into_all(out, Unpacked(p, lower, upper))
+
+
+def lu(A, *, pivot: bool = True, out=None) -> LU:
+    """The factorisation A = P L U into a permutation, a lower triangle with ones on its diagonal and an upper triangle.
+
+    Args:
+        A: (*, m, n).
+        pivot: only True on the CPU.
+        out: three tensors to write the results to.
+
+    Returns:
+        (P, L, U): (*, m, m), (*, m, k) and (*, k, n) with k = min(m, n).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.lu(torch.tensor([[1., 2.], [4., 4.]])).U
+        tensor([[4., 4.],
+                [0., 1.]])
+    """
+    return into_all(out, LU(*lu_unpack(*_factored("lu", A, pivot)[:2])))
+
+
+def lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False, out=None) -> Tensor:
+    """The X with A X = B (or X A = B, or with `adjoint` A^H in place of A), from what `lu_factor` gives of A.
+
+    Args:
+        LU, pivots: (*, n, n) and (*, n).
+        B: (*, n, k), or (*, k, n) where not `left`.
+        left, adjoint: which of the equations.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: pivots that are not int32 or count no row, shapes that do not fit, or dtypes that differ.
+
+    Example:
+        >>> import numtorch as torch
+        >>> factors = torch.linalg.lu_factor(torch.tensor([[2., 0.], [0., 4.]]))
+        >>> torch.linalg.lu_solve(*factors, torch.tensor([[2.], [2.]]))
+        tensor([[1.0000],
+                [0.5000]])
+    """
+    lapack.matrices("lu_solve", LU, square=True)
+    if layout_of("linalg_lu_solve", pivots, "pivots", 2).dtype is not int32:
+        raise RuntimeError(f"linalg.lu_solve: Expected pivots to be a Tensor of torch.int32. Got {pivots.layout.dtype.title}")
+    if layout_of("linalg_lu_solve", B, "B", 3).dtype is not LU.layout.dtype:
+        raise RuntimeError(f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type "
+                           f"{LU.layout.dtype.title} and B of type {B.layout.dtype.title} instead")
+    if not left:                                         # X A = B is A^H X^H = B^H
+        return into(out, lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH)
+    n = LU.layout.shape[-1]
+    if B.layout.ndim < 2 or B.layout.shape[-2] != n:
+        raise RuntimeError(f"linalg.lu_solve: Incompatible shapes of A and B for the equation AX = B ({n}x{n} and "
+                           f"{'x'.join(map(str, B.layout.shape[-2:]))})")
+    if adjoint:
+        inner = solve_triangular(LU.mH, B, upper=False)
+        return into(out, _exchanged(solve_triangular(LU.mH, inner, upper=True, unitriangular=True), pivots, back=True))
+    inner = solve_triangular(LU, _exchanged(B, pivots), upper=False, unitriangular=True)
+    return into(out, solve_triangular(LU, inner, upper=True))
+
+
+# ---------------------------------------------------------------- older names
+def old_lu_solve(input, LU_data, LU_pivots, *, out=None) -> Tensor:
+    """`torch.linalg.lu_solve` with the right-hand side first.
+
+    Args:
+        input: (*, n, k).
+        LU_data, LU_pivots: (*, n, n) and (*, n), as `lu_factor` gives them.
+        out: a tensor to write the result to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> factors = torch.linalg.lu_factor(torch.tensor([[2., 0.], [0., 4.]]))
+        >>> torch.tensor([[2.], [2.]]).lu_solve(*factors)
+        tensor([[1.0000],
+                [0.5000]])
+    """
+    return lu_solve(LU_data, LU_pivots, input, out=out)
+
+
+def old_lu(A, pivot: bool = True, get_infos: bool = False, out=None) -> tuple[Tensor, ...]:
+    """`torch.linalg.lu_factor_ex` under its older name: it does not raise where a pivot is 0.
+
+    Args:
+        A: (*, m, n).
+        pivot: only True on the CPU.
+        get_infos: whether to give `info` too.
+        out: tensors to write the results to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1., 2.], [4., 4.]]).lu()[0]
+        tensor([[4.0000, 4.0000],
+                [0.2500, 1.0000]])
+    """
+    found = tuple(lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]
+    return found if out is None else tuple(into(o, r) for o, r in zip(out, found))
+
+
+method(old_lu_solve, "lu_solve")
+method(old_lu, "lu")

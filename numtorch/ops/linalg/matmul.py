@@ -1,0 +1,477 @@
+"""Products of matrices and vectors: mm, bmm, matmul with broadcasting, mv, dot, outer."""
+from __future__ import annotations
+
+import math
+
+from ...autograd.graph import GraphNode, recording
+from ...autograd.modes import modes
+from ...layout import Layout, broadcast_shapes
+from ...storage import ring_for, take
+from ...tensor import Tensor
+from ..core.backends import kernels
+from ..core.generate import ALLOCATION, allocation, make
+from ..core.op import layout_of, method, new_plan_table, not_a_tensor, register, registry
+from ..pointwise import arithmetic
+from ..reduce.total import total
+from ..shape.views import expand, reshape, transpose, unsqueeze
+
+
+class Product:
+    """A planned product: its result's layout, the kernel, and the ring of scratch memory for it.
+
+    The scratch is a storage held for the call, so that several threads may run one plan; both allocations are in line
+    (`tensor.empty` twice took longer than the product of two small matrices).
+    """
+
+    __slots__ = ("out", "ring", "call", "walk", "scratch", "prepared")
+
+    def __init__(self, out, prepared):
+        self.out, self.prepared, self.ring = out, prepared, ring_for(out.nbytes, out.device)
+        self.call, self.walk = prepared.call, prepared.walk
+        self.scratch = ring_for(prepared.workspace, out.device) if prepared.workspace else None
+
+    run = make(f"""
+def run(self, a, b, bias=None):
+    ring = self.ring
+{allocation("out", "ring", "self.out")}    out.node = None
+    scratch = self.scratch
+    if scratch is None:
+        self.call(a.address, b.address, out_address, 0 if bias is None else bias.address, 0, self.walk)
+        return out
+    workspace = scratch[0]
+    if getrefcount(workspace) > FREE:
+        workspace = take(scratch)
+    self.call(a.address, b.address, out_address, 0 if bias is None else bias.address, workspace.address, self.walk)
+    return out
+""", ALLOCATION, "run", (None,))
+
+    def add_to(self, out, a, b):
+        """The same into a result that is there, for a product planned with `beta`."""
+        workspace = None if self.scratch is None else take(self.scratch)
+        self.call(a.address, b.address, out.address, 0, 0 if workspace is None else workspace.address, self.walk)
+        return out
+
+
+_plans = new_plan_table()
+
+
+def check_operands(name, a, b):
+    if not isinstance(b, Tensor):
+        raise not_a_tensor(name, b, "bias", 3)           # operands have had their layouts read
+    if a.layout.device is not b.layout.device:
+        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {a.layout.device} and "
+                           f"{b.layout.device}! (when checking arguments for {name})")
+    if a.layout.dtype is not b.layout.dtype:
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(a.layout.dtype)} != "
+                           f"{_c_name(b.layout.dtype)} ({name})")
+
+
+_SECOND = {"mm": "mat2", "bmm": "mat2", "mv": "vec", "dot": "tensor", "linear": "weight"}
+
+
+def operand_layouts(name, x, y):
+    """The operands' layouts. Raises TypeError for what is no tensor."""
+    try:
+        return x.layout, y.layout
+    except AttributeError:
+        if not isinstance(x, Tensor):
+            raise not_a_tensor(name, x) from None
+        raise not_a_tensor(name, y, _SECOND.get(name, "other"), 2) from None
+
+
+def _c_name(dtype):
+    return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half",
+            "bfloat16": "c10::BFloat16"}.get(dtype.name, dtype.name)
+
+
+def kernel_dtype(layout):
+    return "uint8" if layout.dtype.name == "bool" else layout.dtype.kernel
+
+
+def _plan_mm(a, b):
+    """The product of two matrices' layouts."""
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})")
+    out = Layout.of(a.dtype, (a.shape[0], b.shape[1]), None, a.device)
+    prepared = kernels(a.device, "gemm.gemm").plan_gemm(a.shape[0], b.shape[1], a.shape[1], kernel_dtype(a), a.strides, b.strides,
+                                                   out.strides)
+    return Product(out, prepared)
+
+
+@method
+def mm(input, mat2, *, out=None) -> Tensor:
+    """The product of two matrices.
+
+    Args:
+        input: (n, m).
+        mat2: (m, p), of the same dtype.
+        out: a tensor to write the result to.
+
+    Returns:
+        (n, p).
+
+    Raises:
+        RuntimeError: not matrices, inner sizes that differ, or different dtypes.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1., 2.], [3., 4.]]).mm(torch.tensor([[1.], [10.]]))
+        tensor([[21.],
+                [43.]])
+    """
+    try:
+        plan = _plans[input.layout, mat2.layout]
+    except (KeyError, AttributeError):
+        plan = _first_mm(input, mat2)
+    result = plan.run(input, mat2)
+    left, right = input.node, mat2.node
+    if (left is not None or right is not None) and modes.grad and plan.out.dtype.category >= 2:
+        result.node = GraphNode("mm", (left, right), (None if right is None else input, None if left is None else mat2), _mm_vjp)
+    return result if out is None else registry["into"].function(out, result)
+
+
+def _first_mm(input, mat2):
+    a, b = operand_layouts("mm", input, mat2)
+    for position, layout in (("self", a), ("mat2", b)):
+        if layout.ndim != 2:
+            raise RuntimeError(f"{position} must be a matrix (mm: expected 2 dimensions, got {layout.ndim})")
+    check_operands("mm", input, mat2)
+    return _plans.keep((a, b), _plan_mm(a, b))
+
+
+def _mm_vjp(node, grad):
+    a, b = node.tensors()
+    return (mm(grad, adjoint(b)) if node.needs(0) else None, mm(adjoint(a), grad) if node.needs(1) else None)
+
+
+def adjoint(x):
+    """Matrices transposed and conjugated."""
+    flipped = transpose(x, -2, -1)
+    return arithmetic.conj_physical(flipped) if x.layout.dtype.is_complex else flipped
+
+
+# ---------------------------------------------------------------- batches
+def _plan_bmm(a, b):
+    for position, layout in (("batch1", a), ("batch2", b)):
+        if layout.ndim != 3:
+            raise RuntimeError(f"{position} must be a 3D tensor (bmm: got {layout.ndim} dimensions)")
+    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
+                           f"[{b.shape[0]}, {b.shape[1]}].")
+    out = Layout.of(a.dtype, (a.shape[0], a.shape[1], b.shape[2]), None, a.device)
+    prepared = kernels(a.device, "gemm.gemm").plan_gemm(
+        a.shape[1], b.shape[2], a.shape[2], kernel_dtype(a), a.strides[1:], b.strides[1:], out.strides[1:], batch=a.shape[0],
+        batch_strides=(a.strides[0], b.strides[0], out.strides[0]))
+    return Product(out, prepared)
+
+
+def _planned(name, plans, plan_of, vjp, x, y, out):
+    """The product that `plan_of` plans for two layouts, recorded with `vjp`."""
+    a, b = operand_layouts(name, x, y)
+    plan = plans.get((a, b))
+    if plan is None:
+        check_operands(name, x, y)
+        plan = plans.keep((a, b), plan_of(a, b))
+    result = plan.run(x, y)
+    if recording(x, y) and a.dtype.category >= 2:
+        saved = x if y.node is not None else None, y if x.node is not None else None
+        result.node = GraphNode(name, (x.node, y.node), saved, vjp, (a.shape, b.shape))
+    return result if out is None else registry["into"].function(out, result)
+
+
+_batched = new_plan_table()
+
+
+@method
+def bmm(input, mat2, *, out=None) -> Tensor:
+    """Products of two batches of matrices.
+
+    Args:
+        input: (b, n, m).
+        mat2: (b, m, p), of the same dtype.
+        out: a tensor to write the result to.
+
+    Returns:
+        (b, n, p).
+
+    Raises:
+        RuntimeError: not batches of matrices, sizes that do not match, or different dtypes.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.bmm(torch.ones(2, 3, 4), torch.ones(2, 4, 5)).shape
+        torch.Size([2, 3, 5])
+    """
+    return _planned("bmm", _batched, _plan_bmm, _bmm_vjp, input, mat2, out)
+
+
+def _bmm_vjp(node, grad):
+    a, b = node.tensors()
+    return (bmm(grad, adjoint(b)) if node.needs(0) else None, bmm(adjoint(a), grad) if node.needs(1) else None)
+
+
+@register
+@method
+def matmul(input, other, *, out=None) -> Tensor:
+    """The matrix product, with NumPy's rules: vectors are rows or columns, and batch dimensions broadcast.
+
+    Args:
+        input, other: tensors of at least one dimension and of one dtype: (*, n, m) and (*, m, p), or vectors (m).
+        out: a tensor to write the result to.
+
+    Returns:
+        (*, n, p), without n or p where a vector stood; of two vectors a 0-dim tensor.
+
+    Raises:
+        RuntimeError: 0-dim tensors, sizes that do not match, or batch dimensions that do not broadcast.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.matmul(torch.ones(2, 3), torch.ones(3))
+        tensor([3., 3.])
+    """
+    result = _matmul(input, other)
+    return result if out is None else registry["into"].function(out, result)
+
+
+def _matmul(x, y):
+    if not isinstance(x, Tensor):
+        raise not_a_tensor("matmul", x)
+    if not isinstance(y, Tensor):
+        raise not_a_tensor("matmul", y, "other", 2)
+    m, n = x.layout.ndim, y.layout.ndim
+    if m == 2 and n == 2:
+        return mm(x, y)
+    if m == 0 or n == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D")
+    if m == 1 and n == 1:
+        return dot(x, y)
+    if m == 1 and n == 2:
+        return mv(transpose(y, 0, 1), x) if y.layout.shape[0] == x.layout.shape[0] else _drop(mm(unsqueeze(x, 0), y), 0)
+    if m == 2 and n == 1:
+        return mv(x, y)
+    if m == 1:
+        return _drop(_matmul(unsqueeze(x, 0), y), -2)
+    if n == 1:
+        return _drop(_matmul(x, unsqueeze(y, 1)), -1)
+    if n == 2 and x.layout.contiguous:                   # one tall product instead of a batch of small ones
+        rows = reshape(x, (-1, x.layout.shape[-1])) if x.layout.numel else None
+        if rows is not None:
+            return reshape(mm(rows, y), (*x.layout.shape[:-1], y.layout.shape[1]))
+    return _batches_product(x, y)
+
+
+_batches = new_plan_table()
+
+
+def _batches_product(x, y):
+    """The products of the last two dimensions, over the others' broadcast."""
+    key = x.layout, y.layout
+    plan = _batches.get(key)
+    if plan is None:
+        check_operands("matmul", x, y)
+        plan = _batches.keep(key, _plan_batches(*key))
+    if plan:
+        return _planned("bmm", _batches, _plan_batches, _batches_vjp, x, y, None)
+    batch = broadcast_shapes(x.layout.shape[:-2], y.layout.shape[:-2])      # what no stride spans is copied together
+    left, right = (reshape(expand(t, (*batch, *t.layout.shape[-2:])), (math.prod(batch), *t.layout.shape[-2:])) for t in (x, y))
+    return reshape(bmm(left, right), (*batch, left.layout.shape[1], right.layout.shape[2]))
+
+
+def _plan_batches(a, b):
+    """The product, or False where one of the operands is not a batch at one stride."""
+    try:
+        batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except RuntimeError as error:
+        raise RuntimeError(f"{error} (matmul of {list(a.shape)} and {list(b.shape)})") from None
+    if a.shape[-1] != b.shape[-2]:
+        raise RuntimeError(f"matmul: mat1 and mat2 shapes cannot be multiplied ({a.shape[-2]}x{a.shape[-1]} and "
+                           f"{b.shape[-2]}x{b.shape[-1]}, of {list(a.shape)} and {list(b.shape)})")
+    steps = _batch_stride(a, batch), _batch_stride(b, batch)
+    out = Layout.of(a.dtype, (*batch, a.shape[-2], b.shape[-1]), None, a.device)
+    if None in steps:
+        return False
+    return Product(out, kernels(a.device, "gemm.gemm").plan_gemm(
+        a.shape[-2], b.shape[-1], a.shape[-1], kernel_dtype(a), a.strides[-2:], b.strides[-2:], out.strides[-2:],
+        batch=math.prod(batch), batch_strides=(*steps, out.shape[-2] * out.shape[-1])))
+
+
+def _batch_stride(layout, batch):
+    """Elements from one matrix to the next where `layout`'s leading dimensions are broadcast to `batch`, or None."""
+    extents, strides = layout.shape[:-2], layout.strides[:-2]
+    strides = (0,) * (len(batch) - len(strides)) + tuple(s if e > 1 else 0 for e, s in zip(extents, strides))
+    step = expected = None
+    for extent, stride in zip(reversed(batch), reversed(strides)):
+        if extent == 1:
+            continue
+        if step is None:
+            step = stride
+        elif stride != expected:
+            return None
+        expected = stride * extent
+    return step or 0
+
+
+def _batches_vjp(node, grad):
+    a, b = node.tensors()
+    by_a = _sum_to(matmul(grad, adjoint(b)), node.constants[0]) if node.needs(0) else None
+    return by_a, _sum_to(matmul(adjoint(a), grad), node.constants[1]) if node.needs(1) else None
+
+
+def _sum_to(grad, shape):
+    return grad if grad.layout.shape == shape else registry["sum_to_size"].function(grad, *shape)
+
+
+def _drop(x, dim):
+    shape = list(x.layout.shape)
+    del shape[dim]
+    return reshape(x, tuple(shape))
+
+
+# ---------------------------------------------------------------- vectors
+_vectors = new_plan_table()
+
+
+def _plan_dot(x, y):
+    for layout in (x, y):
+        if layout.ndim != 1:
+            raise RuntimeError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
+    if x.shape != y.shape:
+        raise RuntimeError(f"inconsistent tensor size, expected tensor [{x.shape[0]}] and src [{y.shape[0]}] to have the same "
+                           f"number of elements, but got {x.shape[0]} and {y.shape[0]} elements respectively")
+    return Product(Layout.of(x.dtype, (), None, x.device), kernels(x.device, "gemm.gemm").plan_gemm(
+        1, 1, x.shape[0], kernel_dtype(x), (0, x.strides[0]), (y.strides[0], 0), (1, 1)))
+
+
+@method
+def dot(input, other, *, out=None) -> Tensor:
+    """The sum of the products of two vectors.
+
+    Args:
+        input, other: (n,) of one dtype.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: not vectors, or of two lengths or dtypes.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., 2.]).dot(torch.tensor([1., 10.]))
+        tensor(21.)
+    """
+    layout = layout_of("dot", input)
+    plain = layout.ndim == 1 and layout.contiguous and layout.dtype.name in ("float32", "float64")
+    if not plain or layout is not layout_of("dot", other, "tensor", 2) or out is not None:
+        return _planned("dot", _vectors, _plan_dot, _dot_vjp, input, other, out)
+    if not recording(input, other):
+        return total(arithmetic.mul, input, other, mean=False)       # half the time of a product of a row and a column
+    result = total(arithmetic.mul, input.detach(), other.detach(), mean=False)
+    saved = input if other.node is not None else None, other if input.node is not None else None
+    result.node = GraphNode("dot", (input.node, other.node), saved, _dot_vjp)
+    return result
+
+
+def _dot_vjp(node, grad):
+    x, y = node.tensors()
+    return (arithmetic.mul(grad, arithmetic.conj(y)) if node.needs(0) else None,
+            arithmetic.mul(grad, arithmetic.conj(x)) if node.needs(1) else None)
+
+
+def _plan_mv(a, x):
+    if a.ndim != 2 or x.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {a.ndim}, {x.ndim}")
+    if a.shape[1] != x.shape[0]:
+        raise RuntimeError(f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec ({x.shape[0]})")
+    return Product(Layout.of(a.dtype, (a.shape[0],), None, a.device), kernels(a.device, "gemm.gemm").plan_gemm(
+        a.shape[0], 1, a.shape[1], kernel_dtype(a), a.strides, (x.strides[0], 1), (1, 1)))
+
+
+@method
+def mv(input, vec, *, out=None) -> Tensor:
+    """The product of a matrix and a vector.
+
+    Args:
+        input: (n, m).
+        vec: (m,), of the same dtype.
+        out: a tensor to write the result to.
+
+    Returns:
+        (n,)
+
+    Raises:
+        RuntimeError: sizes that do not match, or different dtypes.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1., 2.], [3., 4.]]).mv(torch.tensor([1., 10.]))
+        tensor([21., 43.])
+    """
+    return _planned("mv", _vectors, _plan_mv, _mv_vjp, input, vec, out)
+
+
+def _mv_vjp(node, grad):
+    a, x = node.tensors()
+    return (outer(grad, arithmetic.conj(x)) if node.needs(0) else None, mv(adjoint(a), grad) if node.needs(1) else None)
+
+
+@method
+def outer(input, vec2, *, out=None) -> Tensor:
+    """The products of every element of one vector with every element of another, as a matrix.
+
+    Args:
+        input: (n,).
+        vec2: (m,).
+        out: a tensor to write the result to.
+
+    Returns:
+        (n, m).
+
+    Raises:
+        RuntimeError: not vectors.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2]).outer(torch.tensor([3, 4]))
+        tensor([[3, 4],
+                [6, 8]])
+    """
+    x, y = operand_layouts("outer", input, vec2)
+    if x.ndim != 1 or y.ndim != 1:
+        raise RuntimeError(f"outer: Expected 1-D arguments, but got {x.ndim}-D and {y.ndim}-D")
+    result = arithmetic.mul(unsqueeze(input, 1), vec2)
+    return result if out is None else registry["into"].function(out, result)
+
+
+method(outer, "ger")
+
+
+def chain_matmul(*matrices, out=None) -> Tensor:
+    """The product of several matrices, from the left; `linalg.multi_dot` looks for the best order.
+
+    Args:
+        matrices: (n, m), (m, p), ..., at least one.
+        out: a tensor to write the result to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[1., 2.], [3., 4.]])
+        >>> torch.chain_matmul(x, x, torch.tensor([[1.], [0.]]))
+        tensor([[ 7.],
+                [15.]])
+    """
+    result = matrices[0]
+    for matrix in matrices[1:]:
+        result = mm(result, matrix)
+    return result if out is None else registry["into"].function(out, result)
+
+
+def _product(self, other) -> Tensor:
+    """`self @ other`. What is no tensor is asked for its own @: an array's gives the tensor of NumPy's product, as in PyTorch."""
+    return _matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+
+
+def _reflected_product(self, other) -> Tensor:
+    return _matmul(other, self) if isinstance(other, Tensor) else NotImplemented
+
+
+Tensor.__matmul__, Tensor.__rmatmul__ = _product, _reflected_product

@@ -1,0 +1,266 @@
+"""Products of vectors and of all elements with all: inner, vdot, cross, kron, powers, combinations."""
+from __future__ import annotations
+
+import itertools
+from math import comb
+
+from ...autograd.graph import GraphNode, recording
+from ...dtypes import int64, promote_types
+from ...exchange import make
+from ...kernels.binding import ScalarBody
+from ...layout import Layout, broadcast_shapes, broadcast_strides, contiguous_strides, wrap_dim
+from ...tensor import Tensor, empty
+from ..core.backends import kernels
+from ..core.op import common_device, layout_of, method, new_plan_table, result_dtype
+from ..creation.ranges import arange
+from ..index.index_select import index_select
+from ..index.triangles import triu_indices
+from ..memory.copies import to_dtype
+from ..memory.resize import into
+from ..pointwise.arithmetic import conj, mul, sub
+from ..pointwise.power import pow
+from ..shape.join import stack
+from ..shape.views import reshape, transpose, unsqueeze
+from .einsum import tensordot
+from .matmul import dot, matmul
+
+
+@method
+def inner(input, other, *, out=None) -> Tensor:
+    """The sums of products over the last dimension of both: (..., n) and (***, n) give (..., ***).
+
+    Args:
+        input, other: of one dtype; a 0-dim one multiplies the other.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: last dimensions of two sizes.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1., 2.], [3., 4.]]).inner(torch.tensor([1., 10.]))
+        tensor([21., 43.])
+    """
+    x, y = layout_of("inner", input).shape, layout_of("inner", other, "other", 2).shape
+    if not x or not y:
+        return into(out, mul(input, other))
+    if x[-1] != y[-1]:
+        raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(x)} and {list(y)}")
+    if len(x) == len(y) == 1:
+        return into(out, dot(input, other))
+    return into(out, matmul(input, transpose(other, 0, 1)) if len(x) <= len(y) == 2 else tensordot(input, other, ([-1], [-1])))
+
+
+@method
+def vdot(input, other, *, out=None) -> Tensor:
+    """The sum of the products of two vectors, the first conjugated.
+
+    Args:
+        input, other: (n,) of one dtype.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: not vectors, or of two lengths.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1.j]).vdot(torch.tensor([1.j]))
+        tensor(1.+0.j)
+    """
+    return into(out, dot(conj(input), other))
+
+
+@method
+def cross(input, other, dim=None, *, out=None) -> Tensor:
+    """The vector products of vectors of three elements along `dim`, by default the first dimension of that size.
+
+    Args:
+        input, other: of as many dimensions and shapes that broadcast.
+        dim: the dimension of the vectors.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: no dimension of size 3, or one that has another size; numbers of dimensions that differ.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., 0., 0.]).cross(torch.tensor([0., 1., 0.]))
+        tensor([0., 0., 1.])
+    """
+    if layout_of("cross", input).ndim != layout_of("cross", other, "other", 2).ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    found = _cross_plans.get((input.layout, other.layout, dim)) or _plan_cross(input.layout, other.layout, dim)
+    result = _cross(input, other, found)
+    return result if out is None else into(out, result)
+
+
+_cross_plans = new_plan_table()
+
+
+def _components(x0, x1, x2, y0, y1, y2):
+    return x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0
+
+
+def _plan_cross(first, second, dim):
+    """The result's layout, how many bytes apart the components of the two and of the result are, and the kernel."""
+    shape, wanted = broadcast_shapes(first.shape, second.shape), dim
+    if dim is None:
+        dim = next((i for i, extent in enumerate(shape) if extent == 3), None)
+        if dim is None:
+            raise RuntimeError(f"no dimension of size 3 in input (cross of shapes {list(first.shape)} and {list(second.shape)})")
+    dim = wrap_dim(dim, len(shape))
+    if shape[dim] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {shape[dim]} and {shape[dim]}")
+    kind, device = result_dtype([first, second]), common_device("cross", [first, second])
+    if kind.category == 0:
+        raise NotImplementedError(f'"cross" not implemented for \'{kind.title}\'')
+    out, prepared, apart = Layout.of(kind, shape, None, device), None, ()
+    if out.numel:
+        strides = [broadcast_strides(first, shape), broadcast_strides(second, shape), out.strides]
+        apart = tuple(s[dim] * layout.dtype.itemsize for s, layout in zip(strides, (first, second, out)))
+        rest = [s[:dim] + s[dim + 1:] for s in strides for _ in range(3)]
+        names = [layout.dtype.kernel for layout in (first, second, out) for _ in range(3)]
+        prepared = kernels(device, "pointwise.pointwise").plan_pointwise(
+            ScalarBody(_components, kind.compute), tuple(names[:6]), tuple(names[6:]), shape[:dim] + shape[dim + 1:], rest,
+            compute=(kind.compute,) * 6, results=(0, 1, 2), cost=6.0)
+    return _cross_plans.keep((first, second, wanted), (out, prepared, apart, dim))
+
+
+def _cross(x, y, plan):
+    layout, prepared, apart, dim = plan
+    out = empty(layout)
+    if prepared is not None:
+        a, b, c = apart
+        i, j, k = x.address, y.address, out.address
+        prepared.call(i, i + a, i + 2 * a, j, j + b, j + 2 * b, k, k + c, k + 2 * c, prepared.walk)
+    if recording(x, y) and layout.dtype.category >= 2:
+        out.node = GraphNode("linalg_cross", (x.node, y.node), (x, y), _cross_vjp, (dim - layout.ndim, x.layout, y.layout))
+    return out
+
+
+def _cross_vjp(node, grad):
+    """Of x it is y x grad, of y grad x x: the triple product stays when its factors go round."""
+    x, y = node.tensors()
+    dim, first, second = node.constants
+    return (_fitted(cross(conj(y), grad, dim), first) if node.needs(0) else None,
+            _fitted(cross(grad, conj(x), dim), second) if node.needs(1) else None)
+
+
+def _fitted(grad, layout):
+    """A gradient summed to the shape and in the dtype of what it belongs to."""
+    grad = grad if grad.layout.shape == layout.shape else grad.sum_to_size(layout.shape)
+    return grad if grad.layout.dtype is layout.dtype else to_dtype(grad, layout.dtype)
+
+
+_kron_plans = new_plan_table()
+
+
+def _plan_kron(first, second):
+    """Every dimension of the result is two: the first's, along which the second stands still, and the second's."""
+    kind, device = promote_types(first.dtype, second.dtype), common_device("kron", [first, second])
+    ndim = max(first.ndim, second.ndim)
+    (m, a), (n, b) = (((1,) * (ndim - layout.ndim) + layout.shape, (0,) * (ndim - layout.ndim) + layout.strides)
+                      for layout in (first, second))
+    out, prepared = Layout.of(kind, tuple(i * j for i, j in zip(m, n)), None, device), None
+    if out.numel:
+        shape = tuple(extent for pair in zip(m, n) for extent in pair)
+        strides = [tuple(s for step in a for s in (step, 0)), tuple(s for step in b for s in (0, step)), contiguous_strides(shape)]
+        prepared = kernels(device, "pointwise.pointwise").plan_pointwise(
+            mul.scalar(kind.compute), (first.dtype.kernel, second.dtype.kernel), (kind.kernel,), shape, strides,
+            compute=(kind.compute,) * 2)
+    return _kron_plans.keep((first, second), (out, prepared))
+
+
+@method
+def kron(input, other, *, out=None) -> Tensor:
+    """Kronecker's product: every element of the first times the whole of the second, in its place.
+
+    Args:
+        input, other: of any shapes; the one of fewer dimensions gets leading ones.
+        out: a tensor to write the result to.
+
+    Returns:
+        Each extent is the product of theirs.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1, 2]]).kron(torch.tensor([[1, 10]]))
+        tensor([[ 1, 10,  2, 20]])
+    """
+    layouts = layout_of("kron", input), layout_of("kron", other, "other", 2)
+    if not recording(input, other):
+        layout, prepared = _kron_plans.get(layouts) or _plan_kron(*layouts)
+        result = empty(layout)
+        if prepared is not None:
+            prepared.call(input.address, other.address, result.address, prepared.walk)
+        return result if out is None else into(out, result)
+    ndim = max(input.layout.ndim, other.layout.ndim)
+    x, y = ((1,) * (ndim - t.layout.ndim) + t.layout.shape for t in (input, other))
+    left = reshape(input, tuple(n for extent in x for n in (extent, 1)))
+    right = reshape(other, tuple(n for extent in y for n in (1, extent)))
+    return into(out, reshape(mul(left, right), tuple(m * n for m, n in zip(x, y))))
+
+
+@method
+def vander(x, N=None, increasing: bool = False) -> Tensor:
+    """Vandermonde's matrix: a row for each element of a vector, with its powers N-1 to 0.
+
+    Args:
+        x: (n,).
+        N: how many powers; n when None.
+        increasing: from power 0 to N-1 instead.
+
+    Returns:
+        (n, N).
+
+    Raises:
+        RuntimeError: not a vector, or a negative N.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.vander(torch.tensor([2, 3]), 3)
+        tensor([[4, 2, 1],
+                [9, 3, 1]])
+    """
+    if layout_of("vander", x).ndim != 1:
+        raise RuntimeError(f"x must be a one-dimensional tensor (vander: got {x.layout.ndim} dimensions)")
+    count = x.layout.shape[0] if N is None else N
+    if count < 0:
+        raise RuntimeError(f"N must be non-negative (vander: got {count})")
+    powers = arange(count, device=x.layout.device) if increasing else sub(count - 1, arange(count, device=x.layout.device))
+    return pow(unsqueeze(x, 1), powers)
+
+
+def combinations(input, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of r elements of a vector, a row each, in the order of `itertools.combinations`.
+
+    Args:
+        input: (n,).
+        r: how many are chosen.
+        with_replacement: whether an element may be chosen again.
+
+    Returns:
+        (choices, r).
+
+    Raises:
+        RuntimeError: not a vector, a negative r, or more choices than there is memory for.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.combinations(torch.tensor([1, 2, 3])).tolist()
+        [[1, 2], [1, 3], [2, 3]]
+    """
+    if layout_of("combinations", input).ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.layout.shape)} (combinations)")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r} (combinations)")
+    if r == 2:
+        first, second = triu_indices(input.layout.shape[0], input.layout.shape[0], 0 if with_replacement else 1).unbind()
+        return stack([index_select(input, 0, first), index_select(input, 0, second)], 1)
+    n = input.layout.shape[0]
+    count = (comb(n + r - 1, r) if with_replacement and n else comb(n, r)) if r else 0
+    empty(Layout.of(int64, (count, r), None, input.layout.device))       # before counting so far: is there the memory?
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = choose(range(n), r) if count else ()
+    places = make([place for row in rows for place in row], int64, input.layout.device)
+    return reshape(index_select(input, 0, places), (count, r) if r else (0,))

@@ -1,0 +1,387 @@
+"""Linear systems, inverses and determinants, by LAPACK's LU; derivatives are formulas of the same ops."""
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+
+from ...autograd.graph import GraphNode, attach_outputs, recording
+from ...dtypes import bool_, finfo
+from ...layout import broadcast_shapes
+from ...tensor import Tensor
+from ..core.op import method
+from ..creation.fill import eye, zeros_like
+from ..memory.resize import into, into_all
+from ..pointwise.complexparts import complex as complex_of
+from ..pointwise.complexparts import imag
+from ..pointwise.elementary import log
+from ..pointwise.functions import where
+from ..reduce.reductions import norm
+from . import lapack
+
+Slogdet = namedtuple("linalg_slogdet", "sign logabsdet")
+Lstsq = namedtuple("linalg_lstsq", "solution residuals rank singular_values")
+
+
+def fitting(x, shape):
+    """A gradient summed to the shape that was broadcast."""
+    return x if x.layout.shape == shape else x.sum_to_size(*shape)
+
+
+# ---------------------------------------------------------------- systems
+def solve(A, B, *, left: bool = True, out=None) -> Tensor:
+    """The X with A X = B, by an LU factorisation.
+
+    Args:
+        A: (*, n, n).
+        B: (*, n, k); or (n) or (*, n), one column a matrix.
+        left: whether A stands on the left; else X A = B.
+        out: a tensor to write the result to.
+
+    Returns:
+        Of the shape of B, its leading dimensions broadcast with A's.
+
+    Raises:
+        LinAlgError: a matrix is singular.
+        RuntimeError: shapes that do not fit, or dtypes that differ.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.solve(torch.tensor([[2., 0.], [0., 4.]]), torch.tensor([2., 2.]))
+        tensor([1.0000, 0.5000])
+    """
+    lapack.matrices("solve", A, square=True)
+    lapack.right_hand_side("solve", A, B)
+    vector = B.layout.ndim == 1 or B.layout.shape == A.layout.shape[:-1]
+    if vector:
+        return into(out, solve(A, B.unsqueeze(-1)).squeeze(-1) if left else solve(A.mT, B.unsqueeze(-1)).squeeze(-1))
+    if not left:
+        return into(out, solve(A.mT, B.mT).mT)
+    if B.layout.ndim < 2 or B.layout.shape[-2] != A.layout.shape[-1]:
+        raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({A.layout.shape[-2]}x"
+                           f"{A.layout.shape[-1]} and {B.layout.shape[-2] if B.layout.ndim > 1 else 0}x{B.layout.shape[-1]})")
+    broadcast_shapes(A.layout.shape[:-2], B.layout.shape[:-2])
+    result, = lapack.tensors([lapack.run("solve", np.linalg.solve, lapack.array(A), lapack.array(B))], A.layout.dtype)
+    if recording(A, B):
+        node = result.node = GraphNode("linalg_solve", (A.node, B.node), (A,), _solve_vjp, (A.layout.shape, B.layout.shape))
+        node.save_results([result])
+    return into(out, result)
+
+
+def _solve_vjp(node, grad):
+    (a,), (x,) = node.tensors(), node.result_tensors()
+    by_b = solve(a.mH, grad)
+    return (fitting(-(by_b @ x.mH), node.constants[0]) if node.needs(0) else None,
+            fitting(by_b, node.constants[1]) if node.needs(1) else None)
+
+
+def inv(A, *, out=None) -> Tensor:
+    """The inverses of square matrices.
+
+    Args:
+        A: (*, n, n).
+        out: a tensor to write the result to.
+
+    Raises:
+        LinAlgError: a matrix is singular.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.inv(torch.tensor([[2., 0.], [0., 4.]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.2500]])
+    """
+    lapack.matrices("inv", A, square=True)
+    result, = lapack.tensors([lapack.run("inv", np.linalg.inv, lapack.array(A))], A.layout.dtype)
+    if recording(A):
+        node = result.node = GraphNode("linalg_inv", (A.node,), (), _inv_vjp)
+        node.save_results([result])
+    return into(out, result)
+
+
+def _inv_vjp(node, grad):
+    adjoint = node.result_tensors()[0].mH
+    return (-(adjoint @ grad @ adjoint),)
+
+
+# ---------------------------------------------------------------- determinants
+def det(A, *, out=None) -> Tensor:
+    """The determinants of square matrices.
+
+    Args:
+        A: (*, n, n).
+        out: a tensor to write the result to.
+
+    Returns:
+        (*)
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.det(torch.tensor([[2., 1.], [0., 4.]]))
+        tensor(8.)
+    """
+    lapack.matrices("det", A, square=True)
+    result, = lapack.tensors([np.linalg.det(lapack.array(A))], A.layout.dtype)
+    if recording(A):
+        node = result.node = GraphNode("linalg_det", (A.node,), (A,), _det_vjp)
+        node.save_results([result])
+    return into(out, result)
+
+
+def _det_vjp(node, grad):
+    (a,), (value,) = node.tensors(), node.result_tensors()
+    if bool((value.detach() != 0).all()):
+        return ((grad * value.conj()).unsqueeze(-1).unsqueeze(-1) * inv(a).mH,)
+    return (grad.unsqueeze(-1).unsqueeze(-1) * _cofactors(a),)
+
+
+def _cofactors(a):
+    """The conjugates of the gradient of det, which exist where no inverse does: by singular values and vectors."""
+    u, s, vh = lapack.svd("det", a)
+    n = s.layout.shape[-1]
+    others = where(eye(n, dtype=bool_), 1.0, s.unsqueeze(-2)).prod(-1)
+    result = (det(u) * det(vh)).unsqueeze(-1).unsqueeze(-1) * ((u * others.unsqueeze(-2)) @ vh)
+    if recording(a):
+        result.node = GraphNode("linalg_cofactors", (a.node,), (a,), _cofactors_vjp, (u, s, vh))
+    return result
+
+
+def _cofactors_vjp(node, grad):
+    """det's second derivative at U S V^H, in the basis of the singular vectors: with P[i, j] the product of all singular values but
+    i and j, that of diagonal elements i and j is P[i, j], that of elements [i, j] and [j, i] is -P[i, j]; all others are 0."""
+    u, s, vh = node.constants
+    n = s.layout.shape[-1]
+    one = eye(n, dtype=bool_)
+    pairs = where(one, 0.0, where(one.unsqueeze(-2) | one.unsqueeze(-3), 1.0, s.unsqueeze(-2).unsqueeze(-2)).prod(-1))
+    inner = u.mH @ grad @ vh.mH
+    diagonal = pairs.to(inner.dtype) @ inner.diagonal(0, -2, -1).unsqueeze(-1)
+    found = where(one, diagonal, -pairs * inner.mT).conj()
+    result = (det(u) * det(vh)).unsqueeze(-1).unsqueeze(-1) * (u @ found @ vh)
+    a, = node.tensors()
+    if recording(a):                                     # which is constant as far as the tape knows
+        end = zeros_like(result)
+        end.node = GraphNode("linalg_cofactors", (a.node,), (), _no_further)
+        result = result + end
+    return (result,)
+
+
+def _no_further(node, grad):
+    raise NotImplementedError("linalg.det: derivatives of singular matrices are there up to the second")
+
+
+def slogdet(A, *, out=None) -> Slogdet:
+    """The sign (of complex matrices, the phase) of determinants, and the logarithm of their absolute values.
+
+    Args:
+        A: (*, n, n).
+        out: a pair of tensors to write the results to.
+
+    Returns:
+        (sign, logabsdet), each (*); 0 and -inf of a singular matrix.
+
+    Example:
+        >>> import numtorch as torch
+        >>> sign, size = torch.linalg.slogdet(torch.tensor([[2., 0.], [0., -4.]]))
+        >>> sign, size.exp()
+        (tensor(-1.), tensor(8.))
+    """
+    lapack.matrices("slogdet", A, square=True)
+    sign, size = np.linalg.slogdet(lapack.array(A))
+    kind = A.layout.dtype
+    results = [*lapack.tensors([sign], kind), *lapack.tensors([size], kind.to_real())]
+    if recording(A):
+        node = GraphNode("linalg_slogdet", (A.node,), (A,), _slogdet_vjp, kind.is_complex, outputs=2)
+        node.save_results(results)
+        attach_outputs(node, results)
+    return into_all(out, Slogdet(*results))
+
+
+def _slogdet_vjp(node, grads):
+    (a,), (sign, size) = node.tensors(), node.result_tensors()
+    by_sign, by_size = grads
+    by_size = size * 0 if by_size is None else by_size
+    if node.constants:
+        turn = size * 0 if by_sign is None else -imag(by_sign.conj() * sign)
+        by_size = complex_of(by_size, turn)
+    return (by_size.unsqueeze(-1).unsqueeze(-1) * inv(a).mH,)
+
+
+@method
+def logdet(input) -> Tensor:
+    """The logarithms of the determinants of square matrices; NaN for a negative one, -inf for 0.
+
+    Args:
+        input: (*, n, n).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.logdet(torch.tensor([[2., 0.], [0., 4.]]))
+        tensor(2.0794)
+    """
+    sign, size = slogdet(input)
+    return size + log(sign)
+
+
+# ---------------------------------------------------------------- least squares
+def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False, out=None) -> Tensor:
+    """Moore and Penrose's inverses of matrices, by their singular values.
+
+    Args:
+        A: (*, m, n).
+        rcond: an older name of rtol.
+        atol, rtol: singular values up to max(atol, rtol * the largest) count as 0; rtol is max(m, n) times the dtype's epsilon
+            where neither is given.
+        hermitian: whether A may be taken for Hermitian.
+        out: a tensor to write the result to.
+
+    Returns:
+        (*, n, m).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.pinv(torch.tensor([[2., 0.], [0., 0.]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.0000]])
+    """
+    lapack.matrices("pinv", A, square=hermitian)
+    return into(out, _pinv("pinv", A, atol, rcond if rtol is None else rtol)[0])
+
+
+def _pinv(name, A, atol, rtol):
+    """The inverse, the singular values, and which of them count."""
+    u, s, vh = lapack.svd(name, A, False)
+    keep = s > tolerance(A, s, atol, rtol)
+    result = (vh.mH * where(keep, 1 / s, 0.0).unsqueeze(-2)) @ u.mH
+    if recording(A):
+        node = result.node = GraphNode("linalg_pinv", (A.node,), (A,), _pinv_vjp)
+        node.save_results([result])
+    return result, s, keep
+
+
+def tolerance(A, s, atol, rtol):
+    """Up to where singular values count as 0, as PyTorch has it: (*, 1)."""
+    if rtol is None:
+        above = atol is not None and bool((atol > 0).any() if isinstance(atol, Tensor) else atol > 0)
+        rtol = 0.0 if above else max(A.layout.shape[-2:]) * finfo(s.layout.dtype).eps
+    largest = s.narrow(-1, 0, 1) if s.layout.shape[-1] else s.new_zeros((*s.layout.shape[:-1], 1))
+    if atol is None and not isinstance(rtol, Tensor):
+        return largest * rtol
+    atol, rtol = (0.0 if t is None else t.unsqueeze(-1) if isinstance(t, Tensor) else t for t in (atol, rtol))
+    relative = rtol * largest
+    return where(relative < atol, atol, relative)
+
+
+def _pinv_vjp(node, grad):
+    (a,), (p,) = node.tensors(), node.result_tensors()
+    ph, gh = p.mH, grad.mH
+    if a.layout.shape[-2] <= a.layout.shape[-1]:
+        k = gh @ p
+        kph = k @ ph
+        return (-(p @ k).mH + kph - (a @ p) @ kph + (ph @ p) @ (gh - k @ a),)
+    k = p @ gh
+    phk = ph @ k
+    return (-(k @ p).mH + (gh - a @ k) @ p @ ph + phk - (phk @ p) @ a,)
+
+
+def lstsq(A, B, rcond=None, *, driver=None) -> Lstsq:
+    """The X that makes the norm of A X - B least, and of those the least, by the singular values of A.
+
+    Args:
+        A: (*, m, n).
+        B: (*, m, k).
+        rcond: singular values up to rcond times the largest count as 0; max(m, n) times the dtype's epsilon when None.
+        driver: LAPACK's; taken for PyTorch's sake.
+
+    Returns:
+        solution (*, n, k), residuals (*, k) where m > n and A has full rank (else empty), rank (*), singular_values (*, min(m, n)).
+
+    Example:
+        >>> import numtorch as torch
+        >>> A = torch.tensor([[1., 0.], [0., 2.], [0., 0.]])
+        >>> torch.linalg.lstsq(A, torch.tensor([[1.], [4.], [3.]])).solution
+        tensor([[1.],
+                [2.]])
+    """
+    lapack.matrices("lstsq", A)
+    rows, columns = A.layout.shape[-2:]
+    inverse, s, keep = _pinv("lstsq", A, None, rcond)
+    solution, rank = inverse @ B, keep.sum(-1)
+    kind = A.layout.dtype
+    residuals = kind.to_real()
+    if rows > columns and (rank == columns).all():
+        rest = norm(A @ solution - B, 2, -2)
+        found = rest * rest
+    else:
+        found = A.new_empty((0,), dtype=residuals)
+    return Lstsq(solution, found, rank, s)
+
+
+# ---------------------------------------------------------------- PyTorch's older names
+def old_det(input) -> Tensor:
+    """`torch.linalg.det` under its older name.
+
+    Args:
+        input: (*, n, n).
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[2., 1.], [0., 4.]]).det()
+        tensor(8.)
+    """
+    return det(input)
+
+
+def old_slogdet(input, *, out=None) -> Slogdet:
+    """`torch.linalg.slogdet` under its older name.
+
+    Args:
+        input: (*, n, n).
+        out: a pair of tensors to write the results to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[2., 0.], [0., -4.]]).slogdet().sign
+        tensor(-1.)
+    """
+    return slogdet(input, out=out)
+
+
+method(old_det, "det")
+method(old_slogdet, "slogdet")
+
+
+@method
+def inverse(input, *, out=None) -> Tensor:
+    """`torch.linalg.inv` under its older name.
+
+    Args:
+        input: (*, n, n).
+        out: a tensor to write the result to.
+
+    Raises:
+        LinAlgError: a matrix is singular.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[2., 0.], [0., 4.]]).inverse()
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.2500]])
+    """
+    return inv(input, out=out)
+
+
+@method
+def pinverse(input, rcond: float = 1e-15) -> Tensor:
+    """`torch.linalg.pinv` under its older name.
+
+    Args:
+        input: (*, m, n).
+        rcond: singular values up to this times the largest count as 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[2., 0.], [0., 0.]]).pinverse()
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.0000]])
+    """
+    return pinv(input, rcond)

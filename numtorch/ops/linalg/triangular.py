@@ -1,0 +1,187 @@
+"""Systems with a triangular matrix, and those that a Cholesky factor makes two such of.
+
+The kernel substitutes; derivatives are formulas of the same ops.
+"""
+from __future__ import annotations
+
+from collections import namedtuple
+from math import prod
+
+from ...autograd.graph import GraphNode, recording
+from ...layout import broadcast_shapes, contiguous_format
+from ...tensor import Tensor
+from ..core.backends import kernels
+from ..core.op import layout_of, method, new_plan_table
+from ..creation.fill import eye
+from ..index.triangles import tril, triu
+from ..memory.copies import clone, contiguous
+from ..memory.resize import into, into_all
+from ..shape.views import expand
+from . import lapack
+from .solve import fitting
+
+TriangularSolve = namedtuple("triangular_solve", "solution cloned_coefficient")
+HALVED = 96                                              # extent from which products do most of the work
+_plans = new_plan_table()
+
+
+def solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangular: bool = False, out=None) -> Tensor:
+    """The X with A X = B (or X A = B), of the triangle of A that `upper` names.
+
+    Args:
+        A: (*, n, n), of which the other triangle is not read.
+        B: (*, n, k), or (*, k, n) where not `left`.
+        upper: the upper triangle, else the lower one.
+        left: whether A stands on the left.
+        unitriangular: whether A's diagonal is to be taken for ones.
+        out: a tensor to write the result to.
+
+    Returns:
+        Of the shape of B, its leading dimensions broadcast with A's; infinite or NaN where an element of the diagonal is 0.
+
+    Raises:
+        RuntimeError: shapes that do not fit, or dtypes that differ.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.linalg.solve_triangular(torch.tensor([[2., 1.], [0., 4.]]), torch.tensor([[4.], [8.]]), upper=True)
+        tensor([[1.],
+                [2.]])
+    """
+    lapack.matrices("solve_triangular", A, square=True)
+    lapack.right_hand_side("solve_triangular", A, B)
+    if B.layout.ndim < 2 or B.layout.shape[-2 if left else -1] != A.layout.shape[-1]:
+        raise RuntimeError(f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B "
+                           f"({A.layout.shape[-2]}x{A.layout.shape[-1]} and {'x'.join(map(str, B.layout.shape[-2:]))})")
+    if left:
+        return into(out, _solved(A, B, bool(upper), bool(unitriangular)))
+    return into(out, _solved(A.mT, B.mT, not upper, bool(unitriangular)).mT)
+
+
+def _solved(a, b, upper, unit):
+    batch = broadcast_shapes(a.layout.shape[:-2], b.layout.shape[:-2])
+    x = b if b.layout.shape[:-2] == batch else expand(b, (*batch, *b.layout.shape[-2:]))
+    x = clone(x if x.node is None else x.detach(), memory_format=contiguous_format)
+    if x.layout.numel:
+        _substitute(a.detach() if a.node is not None else a, x, batch, upper, unit)
+    if recording(a, b):
+        node = x.node = GraphNode("linalg_solve_triangular", (a.node, b.node), (a,), _vjp,
+                                  (a.layout.shape, b.layout.shape, upper, unit))
+        node.save_results([x])
+    return x
+
+
+def _substitute(a, x, batch, upper, unit):
+    """x becomes the solution: by substitution, or of one half of the rows and then of the other."""
+    n = x.layout.shape[-2]
+    if n > HALVED and x.layout.shape[-1] > 1:
+        half = n // 2
+        first, then = (slice(half, None), slice(half)) if upper else (slice(half), slice(half, None))
+        _substitute(a[..., first, first], x[..., first, :], batch, upper, unit)
+        x[..., then, :].sub_(a[..., then, first] @ x[..., first, :])
+        _substitute(a[..., then, then], x[..., then, :], batch, upper, unit)
+        return
+    step = _step(a.layout, batch)
+    if step is None:
+        a = contiguous(expand(a, (*batch, n, n)))
+        step = n * n
+    key = a.layout, x.layout, upper, unit
+    plan = _plans.get(key)
+    if plan is None:
+        of_x = (_step(x.layout, batch), x.layout.strides[-2])
+        plan = _plans.keep(key, kernels(a.layout.device, "linalg.triangular").plan_substitute(
+            a.layout.dtype.kernel, prod(batch), n, x.layout.shape[-1], (step, *a.layout.strides[-2:]), of_x, upper, unit))
+    plan.call(a.address, x.address, plan.walk)
+
+
+def _step(layout, batch):
+    """How far apart a tensor's matrices lie, 0 where there is one for all; None where that is not one number."""
+    sizes, strides = layout.shape[:-2], layout.strides[:-2]
+    if prod(sizes) == 1:
+        return 0
+    if sizes != batch or any(s != n * t for s, n, t in zip(strides, sizes[1:], strides[1:])):
+        return None
+    return strides[-1]
+
+
+def _vjp(node, grad):
+    (a,), (x,) = node.tensors(), node.result_tensors()
+    of_a, of_b, upper, unit = node.constants
+    by_b = solve_triangular(a.mH, grad, upper=not upper, unitriangular=unit)
+    by_a = None
+    if node.needs(0):
+        by_a = fitting((triu if upper else tril)(-(by_b @ x.mH), (1 if upper else -1) if unit else 0), of_a)
+    return by_a, fitting(by_b, of_b) if node.needs(1) else None
+
+
+# ---------------------------------------------------------------- from Cholesky factors, and an older name
+
+def cholesky_solve(input, input2, upper: bool = False, *, out=None) -> Tensor:
+    """The X with A X = B, given A's Cholesky factor.
+
+    Args:
+        input: B, (*, n, k).
+        input2: the factor L, (*, n, n), whose lower triangle is read.
+        upper: whether it is the upper factor, L^H, whose upper triangle is read.
+        out: a tensor to write the result to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> A = torch.tensor([[4., 2.], [2., 5.]])
+        >>> torch.cholesky_solve(torch.tensor([[8.], [12.]]), torch.linalg.cholesky(A))
+        tensor([[1.],
+                [2.]])
+    """
+    layout_of("cholesky_solve", input2, "input2", 2)
+    lower, above = (input2.mH, input2) if upper else (input2, input2.mH)
+    return into(out, solve_triangular(above, solve_triangular(lower, input, upper=False), upper=True))
+
+
+def cholesky_inverse(input, upper: bool = False, *, out=None) -> Tensor:
+    """The inverse of A, given its Cholesky factor.
+
+    Args:
+        input: the factor L, (*, n, n), whose lower triangle is read.
+        upper: whether it is the upper factor, L^H, whose upper triangle is read.
+        out: a tensor to write the result to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.cholesky_inverse(torch.tensor([[2., 0.], [0., 4.]]))
+        tensor([[0.2500, 0.0000],
+                [0.0000, 0.0625]])
+    """
+    layout_of("cholesky_inverse", input)
+    lower = input.mH if upper else input
+    found = solve_triangular(lower, eye(input.layout.shape[-1], dtype=input.layout.dtype), upper=False)
+    return into(out, found.mH @ found)
+
+
+def triangular_solve(input, A, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *,
+                     out=None) -> TriangularSolve:
+    """`torch.linalg.solve_triangular` under its older name, as (solution, cloned_coefficient), the latter a copy of A.
+
+    Args:
+        input: B, (*, n, k).
+        A: (*, n, n).
+        upper: the upper triangle, else the lower one.
+        transpose: A^T X = B instead.
+        unitriangular: whether A's diagonal is to be taken for ones.
+        out: a pair of tensors to write the results to.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.triangular_solve(torch.tensor([[4.], [8.]]), torch.tensor([[2., 1.], [0., 4.]])).solution
+        tensor([[1.],
+                [2.]])
+    """
+    if transpose:
+        A, upper = A.mT, not upper
+    found = solve_triangular(A, input, upper=upper, unitriangular=unitriangular)
+    return into_all(out, TriangularSolve(found, A.clone()))
+
+
+
+
+for _function in (cholesky_inverse, cholesky_solve, triangular_solve):
+    method(_function)

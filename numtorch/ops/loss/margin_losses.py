@@ -1,0 +1,126 @@
+"""Losses that want the target's score above others' by a margin."""
+from __future__ import annotations
+
+from ...tensor import Tensor
+from ..core.op import layout_of
+from ..creation.ranges import arange
+from ..index.gather_scatter import gather
+from ..index.mask import replace_where
+from ..pointwise.activation import logsigmoid
+from ..pointwise.bounds import clamp_low
+from ..pointwise.comparison import eq
+from .elementwise_losses import legacy_reduction, reduced
+
+
+def _classes(name, input, target):
+    layout_of(name, target, "target", 2)
+    if layout_of(name, input).ndim not in (1, 2) or not input.layout.numel:
+        raise RuntimeError(f"{name}: Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+                           f"{list(input.layout.shape)}")
+    single = input.layout.ndim == 1
+    return (input.unsqueeze(0), target.reshape(1, -1), True) if single else (input, target, False)
+
+
+def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=None, size_average=None, reduce=None,
+                      reduction: str = "mean") -> Tensor:
+    """The sum over the other classes of weight[target] max(0, margin - input[target] + input[class])^p, divided by the number of
+    classes.
+
+    Args:
+        input: scores, (N, C) or (C).
+        target: int64 classes, (N) or ().
+        p: 1 or 2.
+        margin: by how much the target's score is wanted above the others.
+        weight: a factor for each target's class, (C); 1 when None.
+        size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
+        reduction: "mean" or "sum" over the batch, or "none".
+
+    Returns:
+        A 0-dim tensor; with "none" one of the target's shape.
+
+    Raises:
+        ValueError: another p, or an unknown reduction.
+        RuntimeError: shapes that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0., 0.5, 2.]]), torch.tensor([2]))
+        tensor(0.)
+        >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0., 0.5, 2.]]), torch.tensor([0]))
+        tensor(1.5000)
+    """
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    rows, classes, single = _classes("multi_margin_loss", input, target)
+    if classes.layout.numel != rows.layout.shape[0]:
+        raise RuntimeError(f"inconsistent target size, expected {rows.layout.shape[0]} but got {list(target.layout.shape)}")
+    if weight is not None and weight.layout.numel != rows.layout.shape[1]:
+        raise RuntimeError(f"inconsistent weight size, expected {rows.layout.shape[1]} but got {list(weight.layout.shape)}")
+    classes = classes.reshape(-1, 1)
+    terms = clamp_low(rows - gather(rows, 1, classes) + margin, 0.0)
+    terms = terms if p == 1 else terms * terms
+    if weight is not None:
+        terms = terms * weight[classes.reshape(-1)].unsqueeze(1)
+    others = replace_where(terms, eq(arange(rows.layout.shape[1]), classes), 0)
+    found = others.sum(1) / rows.layout.shape[1]
+    return reduced(found.squeeze(0) if single else found, legacy_reduction(size_average, reduce, reduction))
+
+
+def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
+    """The sum over targets and other classes of max(0, 1 - input[target] + input[class]), divided by the number of classes.
+
+    Args:
+        input: scores, (N, C) or (C).
+        target: int64 of the same shape: each row's classes, up to its first -1.
+        size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
+        reduction: "mean" or "sum" over the batch, or "none".
+
+    Returns:
+        A 0-dim tensor; with "none" (N) or ().
+
+    Raises:
+        RuntimeError: shapes that do not fit.
+        ValueError: an unknown reduction.
+
+    Example:
+        >>> import numtorch as torch
+        >>> scores, classes = torch.tensor([[0.1, 0.2, 0.4, 0.8]]), torch.tensor([[3, 0, -1, 1]])
+        >>> torch.nn.functional.multilabel_margin_loss(scores, classes)
+        tensor(0.8500)
+    """
+    rows, classes, single = _classes("multilabel_margin_loss", input, target)
+    if classes.layout.shape != rows.layout.shape:
+        raise RuntimeError(f"inconsistent target size: {list(target.layout.shape)} for input of size: {list(input.layout.shape)}")
+    given = (classes < 0).cumsum(1) == 0
+    count = rows.layout.shape[1]
+    places = clamp_low(classes, 0)
+    is_target = ((eq(arange(count), places.unsqueeze(2)) & given.unsqueeze(2)).sum(1)) > 0
+    terms = clamp_low(1 - gather(rows, 1, places).unsqueeze(2) + rows.unsqueeze(1), 0.0)
+    terms = replace_where(terms, ~given.unsqueeze(2) | is_target.unsqueeze(1), 0)
+    found = terms.sum((1, 2)) / count
+    return reduced(found.squeeze(0) if single else found, legacy_reduction(size_average, reduce, reduction))
+
+
+def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
+    """-(y log sigmoid(x) + (1 - y) log sigmoid(-x)), the mean over classes: binary cross entropy for each class on its own.
+
+    Args:
+        input: x, scores (N, C) or (C).
+        target: y, 0 and 1, of the same shape.
+        weight: a factor for each class, (C); 1 when None.
+        size_average, reduce: older forms of `reduction`: reduce=False is "none", size_average=False "sum"; None for neither.
+        reduction: "mean" or "sum" over the batch, or "none".
+
+    Returns:
+        A 0-dim tensor; with "none" (N) or ().
+
+    Raises:
+        ValueError: an unknown reduction.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.multilabel_soft_margin_loss(torch.tensor([[0., 200.]]), torch.tensor([[1., 1.]]))
+        tensor(0.3466)
+    """
+    terms = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    return reduced((terms if weight is None else terms * weight).mean(-1), legacy_reduction(size_average, reduce, reduction))

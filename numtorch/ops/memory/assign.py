@@ -1,0 +1,181 @@
+"""Writing elements that are not computed into tensors: `copy_`, `fill_`, `zero_`, and new tensors of one value."""
+from __future__ import annotations
+
+from ...autograd.graph import GraphNode, recording
+from ...autograd.modes import modes
+from ...autograd.writes import mark_written
+from ...layout import Layout
+from ...scalars import NUMBERS, check_fits, number
+from ...tensor import Tensor, fresh
+from ...viewalgebra import expand
+from ..core.op import as_operand, method, new_plan_table, nothing_to_do, register, registry
+from .copies import clone, plan_copy, to_device, to_dtype
+from .writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
+
+
+class _Writing:
+    """A planned copy into a tensor of one layout: run as `call(source.address, target.address, walk)`."""
+
+    __slots__ = ("call", "walk", "prepared")
+
+    def __init__(self, source, target):
+        prepared = self.prepared = plan_copy(source, target)     # kept: `walk` is an address in it
+        self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (nothing_to_do, 0)
+
+
+@register
+@method
+def copy_(self, src, non_blocking: bool = False) -> Tensor:
+    """Write `src` into this tensor and return it.
+
+    Args:
+        src: a tensor or number, broadcast and cast to this tensor.
+        non_blocking: as in PyTorch; without a meaning.
+
+    Raises:
+        RuntimeError: `src` does not broadcast to this shape, elements of this tensor share memory, or it is a leaf that
+            requires a gradient.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2, 2).copy_(torch.tensor([1., 2.]))
+        tensor([[1., 2.],
+                [1., 2.]])
+    """
+    try:
+        writing = _writings[src.layout, self.layout]
+    except (KeyError, AttributeError):
+        return _write(self, as_operand("copy_", src))
+    if self.node is not None or src.node is not None or src.storage is self.storage:
+        return _write(self, src)
+    mark_written(self.storage, "copy_")
+    writing.call(src.address, self.address, writing.walk)
+    return self
+
+
+def written_back(x, function, *args, **kwargs):
+    """The result of a function of `x`, written into it: of a copy where the tape may save what is overwritten."""
+    return copy_(x, function(clone(x) if recording(x) else x, *args, **kwargs))
+
+
+_writings = new_plan_table()                             # copies into tensors whose layouts have passed every check
+
+
+def _write(self, source):
+    """`copy_` with every check that PyTorch makes."""
+    if source is self:
+        if modes.grad and self.node is not None:
+            check_inplace_allowed(self, "copy")
+        return self
+    target = self.layout
+    if source.layout.shape != target.shape:
+        expand(source.layout, target.shape)
+    check_writable("copy_", target, target.dtype, target.shape)
+    graph = modes.grad and (self.node is not None or source.node is not None)
+    if graph:
+        check_inplace_allowed(self, "copy")
+    if source.layout.device is not target.device:
+        moved = to_device(source.detach() if not graph else source, target.device)
+        return copy_(self, moved)
+    if overlap_partly(source, self):
+        source = clone(source)
+    key = (source.layout, target)
+    writing = _writings.get(key) or _writings.keep(key, _Writing(*key))
+    mark_written(self.storage, "copy_")
+    writing.call(source.address, self.address, writing.walk)
+    if graph and target.dtype.category >= 2:
+        node = GraphNode("copy", (self.node, source.node), (), _copy_into_vjp, source.layout)
+        rebase_history(self, node)
+    return self
+
+
+def _copy_into_vjp(node, grad):
+    layout = node.constants
+    by_source = None
+    if node.needs(1):
+        by_source = to_dtype(registry["sum_to_size"].function(grad, layout.shape), layout.dtype)
+    return (registry["zeros_like"].function(grad) if node.needs(0) else None, by_source)
+
+
+@register
+@method
+def fill_(self, value) -> Tensor:
+    """Set every element to a value and return this tensor.
+
+    Args:
+        value: a number that the dtype can hold, or a 0-dim tensor, which is cast.
+
+    Raises:
+        RuntimeError: a number that the dtype cannot hold, a tensor with dimensions, or a leaf that requires a gradient.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2).fill_(3)
+        tensor([3., 3.])
+    """
+    if type(value) in NUMBERS:
+        check_fits(value, self.layout.dtype)
+        return copy_(self, number(value))
+    source = as_operand("fill_", value)
+    if source.layout.ndim:
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.layout.ndim} dimensions.")
+    return copy_(self, source)
+
+
+def fill(input, value) -> Tensor:
+    """A tensor like `input` with every element `value`; the gradient of `input` is 0.
+
+    Args:
+        input: (*), for the shape and dtype.
+        value: a number that the dtype can hold, or a 0-dim tensor, which is cast.
+
+    Raises:
+        RuntimeError: a number that the dtype cannot hold, or a tensor with dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.fill(torch.zeros(2), 3)
+        tensor([3., 3.])
+    """
+    return fill_(clone(input), value)
+
+
+@method
+def zero_(self) -> Tensor:
+    """Set every element to 0 and return this tensor.
+
+    Raises:
+        RuntimeError: a leaf that requires a gradient.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1., 2.]).zero_()
+        tensor([0., 0.])
+    """
+    return copy_(self, ZERO)
+
+
+ZERO, ONE = as_operand("zeros", 0), as_operand("ones", 1)
+_fillings = new_plan_table()
+
+
+def filled(layout: Layout, value) -> Tensor:
+    """A new tensor with every element `value`, a number or a 0-dim tensor. Its memory counts writes from 0.
+
+    Raises:
+        RuntimeError: a number that the dtype cannot hold.
+    """
+    if type(value) in NUMBERS:
+        check_fits(value, layout.dtype)
+    return filled_from(layout, as_operand("full", value))
+
+
+def filled_from(layout: Layout, source: Tensor) -> Tensor:
+    """`filled` with a number that is a tensor already."""
+    if source.layout.device is not layout.device:
+        source = to_device(source, layout.device)
+    key = (source.layout, layout)
+    plan = _fillings.get(key) or _fillings.keep(key, _Writing(*key))
+    out = fresh(layout)
+    plan.call(source.address, out.address, plan.walk)
+    return out

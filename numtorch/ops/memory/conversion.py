@@ -1,0 +1,160 @@
+"""`Tensor.to` and the methods that are short for it: another dtype, another device, another order in memory."""
+from __future__ import annotations
+
+from ...devices import cpu
+from ...dtypes import as_dtype
+from ...dtypes import dtype as dtype_class
+from ...layout import memory_format as memory_format_class
+from ...tensor import Tensor
+from ..core.backends import placed
+from ..core.op import layout_of, method
+from .copies import clone, contiguous, copied, to_device, to_dtype
+
+
+@method
+def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: bool = False, memory_format=None) -> Tensor:
+    """This tensor with another dtype, on another device, or as another tensor has them.
+
+    Args:
+        args: a dtype, a device, a device and a dtype, or a tensor to follow.
+        dtype, device: the same by name.
+        non_blocking: as in PyTorch; without a meaning.
+        copy: make a new tensor even when nothing changes.
+        memory_format: the order of its dimensions in memory, such as `torch.channels_last`; kept when None.
+
+    Returns:
+        The tensor itself where nothing changes, else a copy through which gradients pass.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1.7]).to(torch.int64)
+        tensor([1])
+    """
+    if len(args) == 1 and type(args[0]) is dtype_class and dtype is None and device is None and not copy:
+        return to_dtype(self, args[0])
+    for value in args:
+        if isinstance(value, memory_format_class):
+            memory_format = value
+        elif isinstance(value, str):
+            device = value
+        elif isinstance(value, Tensor):
+            dtype, device = value.layout.dtype, value.layout.device
+        elif isinstance(value, dtype_class) or value in (float, int, bool, complex):
+            dtype = value
+        elif value is not None and not isinstance(value, bool):       # a bool is non_blocking, which means nothing here
+            device = value
+    out = self
+    if device is not None:
+        out = to_device(out, placed(device))
+    if dtype is not None:
+        out = to_dtype(out, as_dtype(dtype))
+    if memory_format is not None and memory_format != "preserve_format":
+        out = contiguous(out, memory_format)
+    return clone(out) if copy and out is self else out
+
+
+def _type(self, dtype=None, non_blocking: bool = False):
+    """This tensor's type as its name, or this tensor with another dtype.
+
+    Args:
+        dtype: a dtype, a tensor type or its name; None asks for the name.
+        non_blocking: as in PyTorch; without a meaning.
+
+    Raises:
+        ValueError: a name that is none of a type.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1.7]).type(), torch.tensor([1.7]).type(torch.int64)
+        ('torch.FloatTensor', tensor([1]))
+    """
+    if dtype is None:
+        return f"torch.{'cuda.' if self.is_cuda else ''}{self.layout.dtype.title}Tensor"
+    if isinstance(dtype, str):
+        for kind in dtype_class.by_name.values():
+            if dtype in (f"torch.{kind.title}Tensor", f"torch.cuda.{kind.title}Tensor"):
+                moved = to_device(self, placed("cuda")) if ".cuda." in dtype else self
+                return to_dtype(moved, kind)
+        raise ValueError(f"invalid type: '{dtype}'")
+    return to_dtype(self, as_dtype(getattr(dtype, "dtype", dtype)))
+
+
+method(_type, "type")
+
+
+def _cast_method(name, target):
+    def cast(self, memory_format=None) -> Tensor:
+        out = self if self.layout.dtype is target else copied(self, target, "to_copy")
+        return out if memory_format is None or memory_format == "preserve_format" else contiguous(out, memory_format)
+    cast.__name__ = cast.__qualname__ = name
+    cast.__doc__ = f"""This tensor as {target.name}: itself where it is so, else a copy through which gradients pass.
+
+    Args:
+        memory_format: the order of its dimensions in memory, such as `torch.channels_last`; kept when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([0, 1]).{name}().dtype
+        torch.{target.name}
+    """
+    method(cast)
+
+
+for _name, _dtype in {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "int": "int32",
+                      "long": "int64", "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64",
+                      "cdouble": "complex128"}.items():
+    _cast_method(_name, dtype_class.by_name[_dtype])
+
+
+@method
+def type_as(self, other) -> Tensor:
+    """This tensor with the dtype and device of another.
+
+    Args:
+        other: whose they are.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1.7]).type_as(torch.tensor([1]))
+        tensor([1])
+    """
+    have, wanted = self.layout, layout_of("type_as", other, "other")
+    return to_dtype(self, wanted.dtype) if have.device is wanted.device else self.to(other)
+
+
+def _to_cpu(self, memory_format=None) -> Tensor:
+    """This tensor in host memory: itself where it is there.
+
+    Args:
+        memory_format: the order of its dimensions in memory, such as `torch.channels_last`; kept when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1.]).cpu().device
+        device(type='cpu')
+    """
+    return to_device(self, cpu) if memory_format is None else to(self, cpu, memory_format=memory_format)
+
+
+method(_to_cpu, "cpu")
+
+
+def _to_cuda(self, device=None, non_blocking: bool = False, memory_format=None) -> Tensor:
+    """This tensor on a CUDA device: itself where it is there.
+
+    Args:
+        device: which, as a number, a name or a `torch.device`; the current one when None.
+        non_blocking: as in PyTorch; without a meaning.
+        memory_format: the order of its dimensions in memory, such as `torch.channels_last`; kept when None.
+
+    Raises:
+        RuntimeError: there is no such device.
+
+    Example:
+        >>> torch.zeros(2).cuda().device                 # doctest: +SKIP
+        device(type='cuda', index=0)
+    """
+    return to(self, "cuda" if device is None else device, memory_format=memory_format)
+
+
+method(_to_cuda, "cuda")

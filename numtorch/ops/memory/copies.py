@@ -1,0 +1,177 @@
+"""Copies and casts: what moves elements without computing with them. Writing into tensors that exist is in `assign.py`."""
+from __future__ import annotations
+
+from ...autograd.graph import GraphNode, recording
+from ...autograd.modes import modes
+from ...devices import cpu
+from ...dtypes import dtype as dtype_class
+from ...kernels.binding import ScalarBody
+from ...layout import Layout, broadcast_strides, contiguous_format, formatted, lies_in
+from ...tensor import Tensor, empty
+from ..core.backends import kernels
+from ..core.generate import ALLOCATION, allocation, make
+from ..core.op import Plan, layout_of, method, new_plan_table, register, registry
+
+
+def _identity(x):
+    return x
+
+
+_copies = new_plan_table()
+
+
+def plan_copy(source: Layout, target: Layout):
+    """The prepared kernel that writes `source`, broadcast and cast, into `target`; None for no elements."""
+    key = (source, target)
+    found = _copies.get(key)
+    if found is None and target.numel:
+        found = _copies.keep(key, _plan_copy(source, target))
+    return found
+
+
+def _plan_copy(source, target):
+    strides, kind, device = broadcast_strides(source, target.shape), target.dtype, target.device
+    if source.dtype is kind and device is cpu:
+        return kernels(device, "move.words").plan_move(kind.itemsize, target.shape, strides, target.strides)
+    narrowing = source.dtype.is_complex and not kind.is_complex
+    compute = source.dtype.compute if narrowing else kind.compute
+    return kernels(device, "pointwise.pointwise").plan_pointwise(
+        ScalarBody(_identity, compute), (source.dtype.kernel,), (kind.kernel,), target.shape, [strides, target.strides],
+        compute=(compute,), real_part=narrowing)
+
+
+def copy_elements(source: Tensor, target: Tensor) -> None:
+    """Write a tensor's elements, broadcast and cast, into another on the same device. No tape, no checks."""
+    prepared = plan_copy(source.layout, target.layout)
+    if prepared is not None:
+        prepared.call(source.address, target.address, prepared.walk)
+
+
+def _transfer(source: Tensor, target: Tensor) -> None:
+    """Write a tensor into one of the same layout on another device."""
+    mover = source if source.layout.device.type != "cpu" else target
+    registry[f"transfer_{mover.layout.device.type}"].function(source, target)
+
+
+# ---------------------------------------------------------------- dtype and device
+def _kept_strides(layout):
+    return layout.strides if layout.non_overlapping_and_dense() else None
+
+
+_made = new_plan_table()                                 # copies and casts by the layout and what is made of it
+
+
+def _plan_made(source, wanted):
+    """The plan of a copy: in a memory format or a layout, or of a dtype and with the strides kept where they are dense."""
+    if type(wanted) is dtype_class:
+        out = Layout.of(wanted, source.shape, _kept_strides(source), source.device)
+    elif type(wanted) is Layout:
+        out = wanted
+    else:
+        out = formatted(source, wanted)
+    return _made.keep((source, wanted), Plan(None, (source,), out, plan_copy(source, out)))
+
+
+def _copied_vjp(node, grad):
+    source = node.constants
+    if grad.layout.dtype.is_complex and not source.is_complex:
+        grad = registry["real"].function(grad)
+    return (to_dtype(grad, source),)
+
+
+copied = make(f"""
+def copied(x, wanted, title):
+    source = x.layout
+    plan = made.get((source, wanted)) or plan_made(source, wanted)
+    ring = plan.ring
+{allocation("out", "ring", "plan.out")}    plan.call(x.address, out_address, plan.walk)
+    out.node = None
+    if x.node is not None and modes.grad and plan.out.dtype.category >= 2:
+        out.node = GraphNode(title, (x.node,), (), vjp, source.dtype)
+    return out
+""", dict(ALLOCATION, made=_made, plan_made=_plan_made, modes=modes, GraphNode=GraphNode, vjp=_copied_vjp), "copied")
+copied.__doc__ = "A copy of x on the same device (see `_plan_made`), recorded under `title`."
+
+
+@register
+def to_dtype(x: Tensor, dtype: dtype_class) -> Tensor:
+    """x with another dtype; x itself when it has it."""
+    return x if x.layout.dtype is dtype else copied(x, dtype, "to_copy")
+
+
+def _moved(x, device):
+    source = x.contiguous()
+    out = empty(Layout.of(source.layout.dtype, source.layout.shape, None, device, source.layout.weak))
+    _transfer(source, out)
+    return out
+
+
+def _number_on(x, device):
+    """A number on another device. It is kept, so that `x * 2` in a loop sends its 2 once."""
+    copies = x.__dict__.setdefault("_copies", {})
+    found = copies.get(device)
+    if found is None:
+        found = copies[device] = _moved(x, device)
+    return found
+
+
+@register
+def to_device(x: Tensor, device) -> Tensor:
+    """x on another device; x itself when it is there."""
+    if x.layout.device is device:
+        return x
+    if x.layout.weak:
+        return _number_on(x, device)
+    out = _moved(x, device)
+    if recording(x):
+        out.node = GraphNode("to_copy", (x.node,), (), lambda node, grad: (to_device(grad, node.constants),), x.layout.device)
+    return out
+
+
+# ---------------------------------------------------------------- clone, contiguous
+@register
+@method
+def clone(input, *, memory_format=None) -> Tensor:
+    """A copy with memory of its own. Gradients pass through.
+
+    Args:
+        input: (*).
+        memory_format: the order of the copy's dimensions in memory; None or `torch.preserve_format` keeps that of `input`
+            where it is without gaps.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1., 2.])
+        >>> y = x.clone()
+        >>> y[0] = 5.
+        >>> x
+        tensor([1., 2.])
+    """
+    if memory_format is None or memory_format == "preserve_format":
+        return copied(input, layout_of("clone", input).dtype, "clone")
+    layout_of("clone", input)
+    return copied(input, memory_format, "clone")
+
+
+@register
+@method
+def contiguous(self, memory_format=None) -> Tensor:
+    """This tensor where it is row-major without gaps, else a row-major copy.
+
+    Args:
+        memory_format: another order of the dimensions in memory, such as `torch.channels_last`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.zeros(2, 3).t()
+        >>> x.stride(), x.contiguous().stride()
+        ((1, 3), (2, 1))
+    """
+    if memory_format is None or memory_format == "contiguous_format":
+        return self if self.layout.contiguous else copied(self, contiguous_format, "clone")
+    return self if lies_in(self.layout, memory_format) else copied(self, memory_format, "clone")
+
+
+def in_format(x, memory_format):
+    """x, copied where it has not the very strides of a memory format; None is for any."""
+    return x if memory_format is None or x.layout is formatted(x.layout, memory_format) else copied(x, memory_format, "clone")

@@ -1,0 +1,83 @@
+"""The same memory apart from the graph: `detach` and `Tensor.data`."""
+from __future__ import annotations
+
+from ...autograd.graph import Leaf
+from ...tensor import Tensor, bare, wrap
+from ..core.op import method, not_a_tensor, register
+
+
+@register
+@method
+def detach(input) -> Tensor:
+    """A tensor over the same memory, apart from the graph: no gradient passes.
+
+    Args:
+        input: (*).
+
+    Returns:
+        A tensor that shares memory and version with `input`: a write to it is noticed.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1.], requires_grad=True)
+        >>> x.detach().requires_grad
+        False
+    """
+    out = bare()
+    try:
+        out.storage, out.address, out.layout, out.node = input.storage, input.address, input.layout, None
+    except AttributeError:
+        raise not_a_tensor("detach", input) from None
+    return out
+
+
+@method
+def detach_(self) -> Tensor:
+    """Take this tensor out of the graph, in place, and return it.
+
+    Raises:
+        RuntimeError: a view.
+
+    Example:
+        >>> import numtorch as torch
+        >>> y = torch.tensor([1., 2.], requires_grad=True) * 2
+        >>> y.detach_().requires_grad
+        False
+    """
+    if self._base is not None:
+        raise RuntimeError("Can't detach views in-place. Use detach() instead. ")
+    self.node = None
+    return self
+
+
+def _data(self) -> Tensor:
+    """The same memory, apart from the graph, with a version counter of its own: writes to it are not noticed.
+
+    Assigned to, this tensor takes on the memory, shape and dtype of another.
+
+    Raises:
+        TypeError: what is assigned is not a tensor.
+        RuntimeError: integers are assigned to a tensor that requires grad.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1.], requires_grad=True)
+        >>> x.data.mul_(3)
+        tensor([3.])
+        >>> x
+        tensor([3.], requires_grad=True)
+    """
+    return wrap(self.storage.alias(), self.address, self.layout)
+
+
+def _set_data(self, value):
+    if not isinstance(value, Tensor):
+        raise TypeError(f"Variable data has to be a tensor, but got {value.__class__.__name__}")
+    if self.node is not None and value.layout.dtype.category < 2:
+        raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+    self.storage, self.address, self.layout = value.storage, value.address, value.layout
+    if isinstance(self.node, Leaf):
+        self.node.lie_as(value.layout)
+
+
+Tensor.data = property(_data, _set_data)

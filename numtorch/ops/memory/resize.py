@@ -1,0 +1,209 @@
+"""Tensors that take on another shape or other memory: `resize_`, `set_`, and results that go into `out`.
+
+Memory grows by moving: a tensor whose storage is too small for its new shape gets one of its own, with its elements copied, and
+what else lay over the old one stays there. PyTorch grows the storage itself, under all of its views; an address here is fixed.
+"""
+from __future__ import annotations
+
+import ctypes
+import warnings
+
+from ...autograd.graph import Leaf
+from ...autograd.modes import modes
+from ...autograd.writes import check_mode
+from ...devices import cpu
+from ...dtypes import can_cast
+from ...layout import Layout, as_shape, formatted
+from ...storage import Storage, new_storage
+from ...tensor import Tensor, fresh
+from ..core.op import layout_of, method, register
+from .assign import copy_
+
+
+def _take_on(x, layout, name):
+    """Give a tensor another layout from where its first element is, in larger memory where it does not fit."""
+    if x.node is not None:
+        raise RuntimeError(f"cannot resize variables that require grad ({name})")
+    storage = x.storage
+    check_mode(storage, name)
+    lowest, stop = layout.extent() if layout.numel else (0, 0)
+    offset = x.address - storage.address
+    wanted = offset + stop * layout.dtype.itemsize
+    if wanted > storage.nbytes:
+        larger = new_storage(wanted, storage.device)
+        if storage.device is cpu:
+            ctypes.memmove(larger.address, storage.address, storage.nbytes)
+        elif storage.nbytes:
+            raise NotImplementedError(f"{name}: memory on {storage.device} cannot grow yet")
+        larger.version, larger.writer = storage.version + 1, name
+        x.storage, x.address = larger, larger.address + offset
+        _leave_views(x)
+    x.layout = layout
+    return x
+
+
+def _leave_views(x):
+    """With memory of its own, a tensor is neither a view nor seen through one any longer."""
+    x.__dict__.pop("_base", None)
+    x.__dict__.pop("_views", None)
+
+
+@method
+def resize_(self, *sizes, memory_format=None) -> Tensor:
+    """Change the shape of this tensor itself, to any number of elements; those that are new are not initialised.
+
+    Elements lie in row-major order afterwards, and the first ones keep their values.
+
+    Args:
+        sizes: the shape, as several ints or one tuple.
+        memory_format: the order of the dimensions in memory, such as `torch.channels_last`; row-major when None.
+
+    Raises:
+        RuntimeError: the tensor requires grad, or an extent is negative.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2, 3, 4, 5, 6]).resize_(2, 2)
+        tensor([[1, 2],
+                [3, 4]])
+    """
+    shape = as_shape(sizes, "resize_")
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)} (resize_)")
+    layout = Layout.of(self.layout.dtype, shape, None, self.layout.device)
+    return _take_on(self, layout if memory_format is None else formatted(layout, memory_format), "resize_")
+
+
+@method
+def resize_as_(self, other, *, memory_format=None) -> Tensor:
+    """Change this tensor's shape to that of another; see `resize_`.
+
+    Args:
+        other: whose shape.
+        memory_format: the order of the dimensions in memory; row-major when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2, 3, 4]).resize_as_(torch.zeros(2, 1))
+        tensor([[1],
+                [2]])
+    """
+    return resize_(self, *layout_of("resize_as_", other, "other").shape, memory_format=memory_format)
+
+
+@method
+def as_strided_(self, size, stride, storage_offset=None) -> Tensor:
+    """See this tensor's memory under another shape and strides from now on; see `as_strided`.
+
+    Args:
+        size, stride: as many of each; strides in elements.
+        storage_offset: the first element's place in the storage; this tensor's when None.
+
+    Raises:
+        RuntimeError: the tensor requires grad, or the view would reach outside the storage.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2, 3, 4]).as_strided_((2,), (2,))
+        tensor([1, 3])
+    """
+    view = self.as_strided(size, stride, storage_offset)
+    if self.node is not None:
+        raise RuntimeError("as_strided_: expected a tensor without a gradient; use as_strided")
+    self.layout, self.address = view.layout, view.address
+    return self
+
+
+@method
+def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> Tensor:
+    """Take on the memory of a tensor or a storage, or none at all.
+
+    Args:
+        source: a tensor of this dtype, a storage, or None for an empty tensor.
+        storage_offset: where the first element is in a storage, in elements.
+        size, stride: the shape and strides; all of a storage in one dimension when None.
+
+    Raises:
+        RuntimeError: another dtype or device, what does not fit the storage, or a tensor with a history, or that requires grad
+            outside of `no_grad`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1, 2, 3, 4])
+        >>> torch.tensor([0]).set_(x.untyped_storage(), 1, (2,))
+        tensor([2, 3])
+    """
+    own = self.layout
+    if self.node is not None:
+        if not isinstance(self.node, Leaf):
+            raise RuntimeError("set_: expected a tensor without a history")
+        if modes.grad:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    if source is None:
+        source = fresh(Layout.of(own.dtype, (0,), None, own.device))
+    if isinstance(source, Tensor):
+        if source.layout.dtype is not own.dtype:
+            raise RuntimeError(f"Could not set tensor of type {source.layout.dtype} to a tensor of type {own.dtype} (set_)")
+        if size is None:
+            return _taking(self, source.storage, source.address, source.layout)
+        source = source.storage
+    if not isinstance(source, Storage):
+        raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}")
+    if source.device is not own.device:
+        raise RuntimeError(f"set_: expected a storage on {own.device}, got one on {source.device}")
+    itemsize = own.dtype.itemsize
+    shape = (source.nbytes // itemsize - storage_offset,) if size is None else as_shape((size,), "set_")
+    layout = Layout.of(own.dtype, shape, None if stride is None else as_shape((stride,), "set_"), own.device)
+    first, stop = layout.extent() if layout.numel else (0, 0)
+    if storage_offset + first < 0 or (storage_offset + stop) * itemsize > source.nbytes:
+        raise RuntimeError(f"setStorage: sizes {list(shape)}, strides {list(layout.strides)}, storage offset {storage_offset}, "
+                           f"and itemsize {itemsize} requiring a storage size of {(storage_offset + stop) * itemsize} are out of "
+                           f"bounds for storage of size {source.nbytes}")
+    return _taking(self, source, source.address + storage_offset * itemsize, layout)
+
+
+def _taking(x, storage, address, layout):
+    x.storage, x.address, x.layout = storage, address, layout
+    if x.node is not None:
+        x.node.lie_as(layout)
+    _leave_views(x)
+    return x
+
+
+# ---------------------------------------------------------------- results
+@register
+def fit_out(out, shape) -> None:
+    """Give `out` the shape of a result, as PyTorch does: silently where it has no elements, with a warning else."""
+    if out.layout.shape == shape:
+        return
+    if out.layout.numel:
+        warnings.warn(f"An output with one or more elements was resized since it had shape {list(out.layout.shape)}, which does "
+                      f"not match the required output shape {list(shape)}. This behavior is deprecated, and in a future PyTorch "
+                      f"release outputs will not be resized unless they have zero elements. You can explicitly reuse an out tensor "
+                      f"t by resizing it, inplace, to zero elements with t.resize_(0).", UserWarning, stacklevel=4)
+    _take_on(out, Layout.of(out.layout.dtype, shape, None, out.layout.device), "resize_")
+
+
+@register
+def into(out, result):
+    """A result, written to `out` where one is given.
+
+    Raises:
+        TypeError: `out` is not a Tensor.
+        RuntimeError: a dtype that cannot hold the result.
+    """
+    if out is None:
+        return result
+    if not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    if not can_cast(result.layout.dtype, out.layout.dtype):
+        raise RuntimeError(f"result type {result.layout.dtype.title} can't be cast to the desired output type "
+                           f"{out.layout.dtype.title}")
+    fit_out(out, result.layout.shape)
+    return copy_(out, result.detach())
+
+
+@register
+def into_all(out, results):
+    """Several results, written to the tensors of `out` where they are given."""
+    return results if out is None else type(results)(*[into(o, r) for o, r in zip(out, results)])

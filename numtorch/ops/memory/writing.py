@@ -1,0 +1,95 @@
+"""Rules of writing into tensors that exist: what may be written, and what the tape must then know."""
+from __future__ import annotations
+
+from ...autograd.graph import Leaf, Output
+from ...dtypes import can_cast
+from ..core.op import registry
+
+
+def check_writable(name, target, result_dtype, shape):
+    """Whether a result may be written into a tensor of layout `target`. Raises RuntimeError, as PyTorch words it."""
+    if target.weak:
+        raise RuntimeError(f"{name}: expected a Tensor to write into, got a number")
+    if not can_cast(result_dtype, target.dtype):
+        raise RuntimeError(f"result type {result_dtype.title} can't be cast to the desired output type {target.dtype.title} "
+                           f"({name})")
+    if shape != target.shape:
+        raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}")
+    if target.overlaps_itself():
+        raise RuntimeError(f"unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                           f"location. Please clone() the tensor before performing the operation. ({name})")
+
+
+def overlap_partly(source, target) -> bool:
+    """Whether writing `target` could change elements of `source` that are still to be read."""
+    if source.storage is not target.storage or (source.address == target.address and source.layout is target.layout):
+        return False
+    a, b = source.layout, target.layout
+    low, high = a.extent()
+    first, last = b.extent()
+    size = a.dtype.itemsize
+    return (source.address + low * size < target.address + last * b.dtype.itemsize
+            and target.address + first * b.dtype.itemsize < source.address + high * size)
+
+
+# Views whose place in the graph is not that of a view op, so that a write could not be undone on the way back.
+_SEVERAL = ("This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+            "modified inplace. You should replace the inplace operation by an out-of-place one.")
+_FORBIDDEN = {
+    "no_grad": "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case "
+               "is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
+               "either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
+               "the inplace to be tracked).",
+    "function": "The output of a custom Function is a view and is being modified inplace. This view was created inside a custom "
+                "Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override "
+                "the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is "
+                "forbidden. You can fix this by cloning the output of the custom Function.",
+    "parts": "A view of complex numbers as real ones, or of real ones as complex, is being modified inplace, and a gradient would "
+             "have to go through it. Write to the tensor itself, or build another with torch.complex.",
+}
+
+
+def check_inplace_allowed(target, name):
+    """Raise RuntimeError for a leaf that requires grad (its gradient would be lost) or a view of one."""
+    origin = target.__dict__.get("_origin")
+    if origin == "several":
+        node = target.node
+        what = "A view was created in no_grad mode and is being modified inplace with grad mode enabled." if type(node) is Leaf \
+            else f"Output {node.index if type(node) is Output else 0} of {node.name()} is a view and is being modified inplace."
+        raise RuntimeError(f"{what} {_SEVERAL} ({name}_)")
+    if type(target.node) is Leaf and origin != "no_grad":
+        raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation. ({name}_)")
+    base = target._base
+    if base is not None and type(base.node) is Leaf:
+        raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation. ({name}_)")
+    if base is not None and base.layout.dtype is not target.layout.dtype:
+        origin = "parts"
+    if origin is not None:
+        raise RuntimeError(f"{_FORBIDDEN[origin]} ({name}_)")
+
+
+def rebase_history(target, node):
+    """Make `node` the origin of a tensor that was written in place, and of what shares its memory."""
+    base = target._base
+    if base is None:
+        move(target, node)
+        for view in live_views(target):
+            registry["refresh_view"].function(target, view)
+    else:
+        registry["write_through_view"].function(base, target, node)
+
+
+def move(tensor, node):
+    """Give a tensor that was written, itself or through a view, its new origin."""
+    retains = tensor.retains_grad
+    if retains:                                          # .grad is to be the gradient of what the tensor holds now
+        tensor.node.extras.retained = None
+    tensor.node = node
+    if retains:
+        tensor.retain_grad()
+
+
+def live_views(tensor) -> list:
+    """The differentiable views of a tensor that still exist."""
+    views = tensor.__dict__.get("_views")
+    return [v for v in (ref() for ref in views) if v is not None] if views else []

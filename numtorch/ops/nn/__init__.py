@@ -1,0 +1,2 @@
+"""Layers as functions: linear and linear_relu, softmax, norm, response_norm and unit_norm, dropout, embedding, attention and
+multihead, rnn_layer (one direction of one layer) and rnn."""

@@ -1,0 +1,358 @@
+"""Tables of vectors looked up by index: embeddings, bags of them, and one-hot vectors."""
+from __future__ import annotations
+
+from ...autograd.graph import GraphNode, recording
+from ...autograd.modes import modes, no_grad
+from ...autograd.writes import mark_written
+from ...devices import cpu
+from ...dtypes import float32, float64, int32, int64
+from ...layout import Layout
+from ...tensor import Tensor, empty
+from ..core.backends import kernels
+from ..core.op import layout_of, new_plan_table, register
+from ..core.status import run_marking
+from ..creation.ranges import arange
+from ..index.gather_scatter import scatter_reduce
+from ..index.index_op import check_index, run_indexed, run_through
+from ..index.index_select import index_add, index_plan, index_values, out_of_self, put_values, spread
+from ..memory.assign import filled
+from ..memory.copies import contiguous, to_dtype
+from ..pointwise import arithmetic, bounds, comparison
+from ..reduce import reductions
+from ..shape.views import expand, reshape, unsqueeze
+from ..sort.order import searchsorted
+from ..sort.unique import bincount, unique
+
+# ---------------------------------------------------------------- one vector an index
+_no_such_row = out_of_self("embedding")
+
+
+def _no_such_member(index, position, dim, size):
+    return RuntimeError(f"Index {position} of input takes value {index} which is not in the valid range [0, {size})")
+
+
+@register
+def embedding(weight, indices, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
+    """Rows of `weight` at `indices`: what `functional.embedding` is, with the table first.
+
+    Args:
+        weight: (V, D).
+        indices: int64 or int32 (*).
+        padding_idx: a row that gets no gradient; -1 for none.
+        scale_grad_by_freq: divide a row's gradient by how often it was named.
+        sparse: not supported; False.
+
+    Returns:
+        (*, D).
+
+    Raises:
+        IndexError: an index that is negative or not below V.
+        NotImplementedError: `sparse`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.embedding(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1, 0, 1]))
+        tensor([[3., 4.],
+                [1., 2.],
+                [3., 4.]])
+    """
+    _dense_only("embedding", sparse)
+    return _rows_of(weight, indices, padding_idx, scale_grad_by_freq, _no_such_row)
+
+
+def _rows_of(weight, indices, padding_idx, scale_grad_by_freq, complaint):
+    check_index("embedding", indices)
+    layout = layout_of("embedding", weight, "weight")
+    if layout.ndim != 2:
+        raise RuntimeError(f"'weight' must be 2-D, got {layout.ndim}-D")
+    plan = index_plan(layout, (0,), (indices,), wrap=False)
+    out = empty(plan.out)
+    if plan.prepared is not None:
+        run_indexed(plan.prepared, weight, (indices,), out, plan.bounds, complaint)
+    if weight.node is not None and recording(weight):
+        out.node = GraphNode("embedding", (weight.node,), (indices,), _embedding_vjp, (layout, padding_idx, scale_grad_by_freq))
+    return out
+
+
+def _dense_only(name, sparse):
+    if sparse:
+        raise NotImplementedError(f"{name}: sparse gradients are not supported; expected sparse=False")
+
+
+def _embedding_vjp(node, grad):
+    layout, padding, by_frequency = node.constants
+    indices, = node.tensors()
+    if by_frequency:
+        counts = to_dtype(bincount(reshape(indices, -1), minlength=layout.shape[0]), grad.layout.dtype)
+        grad = grad / unsqueeze(index_values(counts, (0,), (indices,)), -1)
+    if padding >= 0 and modes.recording:                 # the write below would not be differentiable
+        grad = arithmetic.where(unsqueeze(comparison.eq(indices, padding), -1), 0, grad)
+    out = spread(grad, layout, (0,), (indices,))
+    if padding >= 0 and not modes.recording:
+        put_values(out, (0,), (filled(Layout.of(int64, (1,), None, layout.device), padding),),
+                   filled(Layout.of(layout.dtype, (), None, layout.device), 0), False)
+    return (out,)
+
+
+@no_grad()
+def embedding_renorm_(weight, indices, max_norm: float, norm_type: float = 2.0) -> Tensor:
+    """Scale the rows of `weight` that `indices` name and whose norm is above `max_norm` down to it, in place.
+
+    Args:
+        weight: (V, D).
+        indices: integers (*).
+        max_norm, norm_type: the largest norm that is left, and its order.
+
+    Returns:
+        `weight`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.embedding_renorm_(torch.tensor([[3., 4.], [0., 9.]]), torch.tensor([0]), 1.0)
+        tensor([[0.6000, 0.8000],
+                [0.0000, 9.0000]])
+    """
+    layout_of("embedding_renorm_", weight, "weight")
+    rows = unique(reshape(indices, -1))
+    vectors = index_values(weight, (0,), (rows,))
+    size = reductions.norm(vectors, norm_type, 1, True)
+    scale = arithmetic.where(comparison.gt(size, max_norm), max_norm / (size + 1e-7), 1)
+    put_values(weight.detach(), (0,), (rows,), vectors * scale, False)
+    mark_written(weight.storage, "embedding_renorm_")
+    return weight
+
+
+def _padding(rows, padding_idx):
+    """A padding index made positive; -1 for none."""
+    if padding_idx is None:
+        return -1
+    if not -rows <= padding_idx < rows:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    return padding_idx % rows
+
+
+def lookup(input, weight, padding_idx=None, max_norm=None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+           sparse: bool = False) -> Tensor:
+    """Rows of `weight` at the indices `input`.
+
+    Args:
+        input: int64 or int32 indices (*).
+        weight: (V, D).
+        padding_idx: a row that receives no gradient; negative from the end, None for none.
+        max_norm: rows of a larger norm are scaled down to it first, in place.
+        norm_type: the order of that norm.
+        scale_grad_by_freq: divide a row's gradient by how often it is named.
+        sparse: not supported; False.
+
+    Returns:
+        (*, D).
+
+    Raises:
+        IndexError: an index out of range.
+        NotImplementedError: `sparse`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.embedding(torch.tensor([2, 0]), torch.tensor([[1., 2.], [3., 4.], [5., 6.]]))
+        tensor([[5., 6.],
+                [1., 2.]])
+    """
+    if layout_of("embedding", weight, "weight", 2).ndim != 2:
+        raise RuntimeError(f"'weight' must be 2-D, got {weight.layout.ndim}-D")
+    padding = _padding(weight.layout.shape[0], padding_idx)
+    if max_norm is not None:
+        embedding_renorm_(weight, input, max_norm, norm_type)
+    return embedding(weight, input, padding, scale_grad_by_freq, sparse)
+
+
+# ---------------------------------------------------------------- one vector a bag of indices
+def _check_bags(input, offsets):
+    if layout_of("embedding_bag", input).ndim == 2:
+        if offsets is not None:
+            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+                             "sequences. However, found offsets of type <class 'numtorch.Tensor'>")
+        return
+    if input.layout.ndim != 1:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.layout.ndim}")
+    if offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if layout_of("embedding_bag", offsets, "offsets", 3).ndim != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    if offsets.layout.numel:
+        first, last = offsets[0].item(), offsets[-1].item()
+        if first != 0:
+            raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+                               f"However, got {first}")
+        if last > input.layout.numel:
+            raise RuntimeError(f"offsets[-1] can not be greater than input's length({input.layout.numel}) but got offsets[-1] of "
+                               f"{last}")
+
+
+def _bags(input, offsets, include_last_offset):
+    """A vector of indices, the bag of each, and how many bags there are."""
+    if input.layout.ndim == 2:
+        count, length = input.layout.shape
+        bags = reshape(expand(unsqueeze(arange(count, device=input.layout.device), 1), count, length), -1)
+        return reshape(input, -1), bags, count
+    offsets = to_dtype(offsets, int64)
+    count = offsets.layout.numel - (1 if include_last_offset else 0)
+    places = arange(input.layout.numel, device=input.layout.device)
+    return input, searchsorted(offsets[:count], places, right=True) - 1, count
+
+
+# ---------------------------------------------------------------- sums and means in one kernel
+_bag_plans = new_plan_table()
+
+
+def _summed(input, weight, offsets, mean):
+    """The bags' sums or means, (B, D), without a copy of the rows; None where that takes more thought."""
+    layout, index = weight.layout, input.layout
+    if layout.ndim != 2 or not layout.contiguous or layout.dtype not in (float32, float64) or layout.device is not cpu \
+            or index.dtype not in (int64, int32) or not index.contiguous or not index.numel:
+        return None
+    if offsets is None:
+        count, length = index.shape
+        offsets = arange(0, count * length, length)
+    elif offsets.layout.dtype is not int64 or not offsets.layout.contiguous:
+        return None
+    key = layout, index, offsets.layout, mean
+    plan = _bag_plans.get(key)
+    if plan is None:
+        rows, width = layout.shape
+        out = Layout.of(layout.dtype, (offsets.layout.numel, width))
+        prepared = kernels(cpu, "index.bags").plan_sum_bags(
+            layout.dtype.kernel, index.dtype.kernel, out.shape[0], index.numel, rows, width, mean)
+        plan = _bag_plans.keep(key, (out, prepared, ((0, rows, 0),)))
+    out = empty(plan[0])
+    run_through(plan[1], (weight, input, offsets, out), input, plan[2], _no_such_member)
+    if weight.node is not None and recording(weight):
+        out.node = GraphNode("embedding_bag", (weight.node,), (input, offsets), _summed_vjp, (layout, mean))
+    return out
+
+
+def _summed_vjp(node, grad):
+    layout, mean = node.constants
+    input, offsets = node.tensors()
+    input = reshape(input, -1)
+    bags = searchsorted(offsets, arange(input.layout.numel), right=True) - 1
+    if mean:
+        grad = grad / unsqueeze(to_dtype(bounds.clamp_low(bincount(bags, minlength=offsets.layout.numel), 1), layout.dtype), 1)
+    return (spread(index_values(grad, (0,), (bags,)), layout, (0,), (input,)),)
+
+
+def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float = 2, scale_grad_by_freq: bool = False,
+                  mode: str = "mean", sparse: bool = False, per_sample_weights=None, include_last_offset: bool = False,
+                  padding_idx=None) -> Tensor:
+    """Sums, means or maxima of the rows of `weight` that bags of indices name.
+
+    Args:
+        input: integers (B, N) for bags of one size, or (N) with `offsets`.
+        weight: (V, D).
+        offsets: (B), where each bag starts; with `include_last_offset` (B + 1), the last being where the last bag ends.
+        max_norm: rows of a larger norm are scaled down to it first, in place.
+        norm_type: the order of that norm.
+        scale_grad_by_freq: divide a row's gradient by how often it is named.
+        mode: "sum", "mean" or "max"; of an empty bag 0.
+        sparse: not supported; False.
+        per_sample_weights: factors of the rows, of input's shape; only for sums.
+        include_last_offset: whether `offsets` has one more.
+        padding_idx: an index that does not count.
+
+    Returns:
+        (B, D).
+
+    Raises:
+        ValueError: the shapes or the mode do not fit.
+        IndexError: an index out of range.
+        NotImplementedError: weights with another mode than "sum", or `sparse`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> weight = torch.tensor([[1., 2.], [3., 4.], [5., 6.]])
+        >>> torch.nn.functional.embedding_bag(torch.tensor([0, 1, 2]), weight, torch.tensor([0, 1]), mode="sum")
+        tensor([[ 1.,  2.],
+                [ 8., 10.]])
+    """
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for "
+                                  f"mode='sum' (got mode='{mode}').")
+    given = None if per_sample_weights is None else layout_of("embedding_bag", per_sample_weights, "per_sample_weights", 8)
+    if given is not None and given.shape != input.layout.shape:
+        raise ValueError(f"embedding_bag: If per_sample_weights ({list(per_sample_weights.layout.shape)}) is not None, then it "
+                         f"must have the same shape as the input ({list(input.layout.shape)})")
+    if layout_of("embedding_bag", weight, "weight", 2).ndim != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.layout.ndim}")
+    padding = _padding(weight.layout.shape[0], padding_idx)
+    _dense_only("embedding_bag", sparse)
+    _check_bags(input, offsets)
+    if mode != "max" and per_sample_weights is None and padding < 0 and max_norm is None and not scale_grad_by_freq \
+            and not include_last_offset:
+        found = _summed(input, weight, offsets, mode == "mean")
+        if found is not None:
+            return found
+    indices, bags, count = _bags(input, offsets, include_last_offset)
+    if max_norm is not None:
+        embedding_renorm_(weight, indices, max_norm, norm_type)
+    factors = None if per_sample_weights is None else reshape(per_sample_weights, -1)
+    if padding >= 0:
+        kept, = comparison.ne(indices, padding).nonzero(as_tuple=True)
+        indices, bags = index_values(indices, (0,), (kept,)), index_values(bags, (0,), (kept,))
+        factors = None if factors is None else index_values(factors, (0,), (kept,))
+    vectors = _rows_of(weight, indices, -1, scale_grad_by_freq, _no_such_member)
+    if factors is not None:
+        vectors = vectors * unsqueeze(factors, 1)
+    start = filled(Layout.of(weight.layout.dtype, (count, weight.layout.shape[1]), None, weight.layout.device), 0)
+    if mode == "max":
+        return scatter_reduce(start, 0, expand(unsqueeze(bags, 1), *vectors.layout.shape), vectors, "amax", include_self=False)
+    total = index_add(start, 0, bags, vectors)
+    if mode == "sum":
+        return total
+    sizes = bounds.clamp_low(bincount(bags, minlength=count), 1)
+    return total / unsqueeze(to_dtype(sizes, weight.layout.dtype), 1)
+
+
+# ---------------------------------------------------------------- one-hot
+_one_hot_plans = new_plan_table()
+
+
+def one_hot(tensor, num_classes: int = -1) -> Tensor:
+    """int64 zeros with a 1 at each index, along a new last dimension.
+
+    Args:
+        tensor: int64 indices (*).
+        num_classes: the extent C of the new dimension; the largest index + 1 when -1.
+
+    Returns:
+        (*, C).
+
+    Raises:
+        RuntimeError: not an integer tensor, or an index that is negative or not below `num_classes`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.one_hot(torch.tensor([2, 0]), 3)
+        tensor([[0, 0, 1],
+                [1, 0, 0]])
+    """
+    if layout_of("one_hot", tensor, "tensor").dtype is not int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if not tensor.layout.numel and num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    if num_classes == -1:
+        num_classes = max(int(reductions.amax(tensor).item()), 0) + 1
+    elif num_classes < 1:
+        raise RuntimeError("num_classes should be positive")
+    key = tensor.layout, num_classes
+    plan = _one_hot_plans.get(key)
+    if plan is None:
+        layout = Layout.of(int64, (*tensor.layout.shape, num_classes), None, tensor.layout.device)
+        prepared = kernels(layout.device, "move.rearrange").plan_one_hot(tensor.layout.numel, num_classes) if layout.numel else None
+        plan = _one_hot_plans.keep(key, (layout, prepared))
+    layout, prepared = plan
+    out, classes = empty(layout), contiguous(tensor)
+    if prepared is not None and run_marking(prepared, classes, out):
+        negative = reductions.amin(classes).item() < 0
+        raise RuntimeError(f"Class values must be {'non-negative' if negative else 'smaller than num_classes'}.")
+    return out

@@ -1,0 +1,480 @@
+"""Batch, layer, group, instance and root-mean-square norm: a kernel forward and a kernel backward.
+
+Forward keeps the mean and 1 / deviation of whatever shares them; backward is one walk for all gradients. Gradients of gradients,
+and devices without these kernels, take the formula over other ops in reduce/normformula.py.
+"""
+from __future__ import annotations
+
+import math
+
+from ...autograd.graph import GraphNode, recording
+from ...autograd.modes import no_grad
+from ...autograd.writes import mark_written
+from ...devices import cpu
+from ...dtypes import dtype as named
+from ...dtypes import float64
+from ...layout import Layout, format_of, formatted
+from ...tensor import Tensor, empty
+from ..core.backends import kernels
+from ..core.op import check_real, common_device, layout_of, new_plan_table, no_tensor_among
+from ..memory.copies import contiguous, in_format, to_dtype
+from ..reduce.normformula import Form, composed, composed_gradients
+from ..reduce.reductions import mean, var
+from ..shape.views import reshape
+
+float32 = named.by_name["float32"]
+
+
+# ---------------------------------------------------------------- plans
+class _Plan:
+    """A norm's kernels for one combination of layouts.
+
+    Attributes:
+        forward: the kernel, or None where the formula serves.
+        stats: the layout of what forward keeps.
+        backward: kernels by which gradients are wanted.
+        vector: the layout of weight and bias.
+        order: the memory format in which the kernels want the data, and keep it.
+        format: the memory format of results, where that is another; or None.
+    """
+
+    __slots__ = ("form", "out", "stats", "forward", "backward", "vector", "weighted", "batch", "make_backward", "plain", "order",
+                 "format")
+
+    def __init__(self, form, layout, vectors, groups, vector_shape, order="contiguous_format"):
+        self.form, self.out, self.backward, self.order, self.format = form, formatted(layout, order), {}, order, None
+        self.weighted = vectors[0] is not None
+        self.stats = Layout.of(named.by_name[layout.dtype.compute], (groups, 2), None, layout.device)
+        self.vector = Layout.of(layout.dtype, vector_shape, None, layout.device)
+        self.forward = None
+        self.plain = (layout.contiguous if order == "contiguous_format" else layout is self.out) and all(
+            v is None or v.contiguous for v in vectors)
+        self.batch = False
+
+    @property
+    def fused(self):
+        return self.out.device is cpu and self.out.numel > 0
+
+
+_plans = new_plan_table()
+
+
+def _dense(tensor, order="contiguous_format"):
+    if tensor is None or (order == "contiguous_format" and tensor.layout.contiguous):
+        return tensor
+    return contiguous(tensor.detach(), order)
+
+
+def _address(tensor):
+    return 0 if tensor is None else tensor.address
+
+
+def _run(plan, title, input, weight, bias):
+    """Forward of the norms without running statistics."""
+    forward = plan.forward
+    if forward is None:
+        return composed(plan.form, input, weight, bias)
+    x, w, b = (input, weight, bias) if plan.plain else (_dense(input), _dense(weight), _dense(bias))
+    out, stats = empty(plan.out), empty(plan.stats)
+    forward.call(x.address, 0 if w is None else w.address, 0 if b is None else b.address, out.address, stats.address, forward.walk)
+    out = in_format(out, plan.format)
+    if recording(input, weight, bias):
+        edges = (input.node, None if weight is None else weight.node, None if bias is None else bias.node)
+        out.node = GraphNode(title, edges, (input, weight, stats), _vjp, plan)
+    return out
+
+
+def _vjp(node, grad):
+    input, weight, stats = node.tensors()
+    plan = node.constants
+    if recording(input, weight, grad):
+        return composed_gradients(node, plan.form, grad, input, weight)
+    wanted = node.needs(0), node.needs(1), node.needs(2)
+    found = plan.backward.get(wanted)
+    if found is None:
+        found = plan.backward[wanted] = plan.make_backward(*wanted)
+    prepared, merge, workspace = found
+    x, w, g = _dense(input), _dense(weight), _dense(grad)
+    by_input = empty(plan.out) if wanted[0] else None
+    sums = None if workspace is None else empty(workspace)
+    prepared.call(g.address, x.address, stats.address, _address(w), _address(by_input), _address(sums), prepared.walk)
+    if wanted[0]:
+        by_input = in_format(by_input, plan.format)
+    if merge is None:
+        return by_input, None, None
+    by_weight = empty(plan.vector) if wanted[1] else None
+    by_bias = empty(plan.vector) if wanted[2] else None
+    merge.call(sums.address, _address(by_weight), _address(by_bias), merge.walk)
+    return by_input, by_weight, by_bias
+
+
+def _with_merge(plan, prepared, parts, by_weight, by_bias):
+    if not (by_weight or by_bias):
+        return prepared, None, None
+    n, device = plan.vector.numel, plan.out.device
+    merge = kernels(device, "norm.norm").plan_merge_sums(plan.out.dtype.kernel, parts, n, by_weight, by_bias)
+    return prepared, merge, Layout.of(float64, (parts, 2, n), None, device)
+
+
+def _check_dtypes(name, layout, vectors):
+    """Whether the input must be widened to its weights' dtype. Raises for dtypes that do not go together."""
+    if not layout.dtype.is_floating_point:
+        raise NotImplementedError(f"\"{name}\" not implemented for '{layout.dtype.title}': expected a floating-point dtype")
+    found = {v.dtype for v in vectors if v is not None}
+    if not found or found == {layout.dtype}:
+        return False
+    if found == {float32} and layout.dtype.itemsize == 2:
+        return True
+    other = next(d for d in found if d is not layout.dtype)
+    raise RuntimeError(f"{name}: expected scalar type {layout.dtype.title} but found {other.title}")
+
+
+def _layouts(*tensors):
+    try:
+        return tuple([None if t is None else t.layout for t in tensors])
+    except AttributeError:
+        raise no_tensor_among("batch_norm", **dict(zip(("weight", "bias", "running_mean", "running_var"), tensors))) from None
+
+
+# ---------------------------------------------------------------- rows: layer norm, RMS norm
+def _row_plan(name, layout, shape, vectors, eps, centred):
+    check_real(name, eps, "eps")
+    if not shape:
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+                           "normalized_shape = []")
+    for label, vector in zip(("weight", "bias"), vectors):
+        if vector is not None and vector.shape != shape:
+            raise RuntimeError(f"Expected {label} to be of same shape as normalized_shape, but got {label} of shape "
+                               f"{list(vector.shape)} and normalized_shape = {list(shape)}")
+    if layout.shape[-len(shape):] != shape:
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
+                           f"but got input of size{list(layout.shape)}")
+    common_device(name, [layout, *[v for v in vectors if v is not None]])
+    if _check_dtypes(name, layout, vectors):
+        return None
+    n = math.prod(shape)
+    rows = math.prod(layout.shape[:layout.ndim - len(shape)])
+    plan = _Plan(Form((rows, n), (1, n), (1,), (0,), eps, centred), layout, vectors, rows, shape)
+    if plan.fused:
+        module, dtype = kernels(cpu, "norm.norm"), layout.dtype.kernel
+        plan.forward = module.plan_row_norm(dtype, rows, n, eps, plan.weighted, vectors[1] is not None, centred)
+
+        def make_backward(by_input, by_weight, by_bias):
+            prepared, parts = module.plan_row_norm_grad(dtype, rows, n, plan.weighted, centred, by_input, by_weight or by_bias)
+            return _with_merge(plan, prepared, parts, by_weight, by_bias)
+        plan.make_backward = make_backward
+    return plan
+
+
+def _row_norm(name, input, shape, weight, bias, eps, centred):
+    layout = layout_of(name, input)
+    try:
+        key = (name, layout, shape, None if weight is None else weight.layout, None if bias is None else bias.layout, eps)
+    except AttributeError:
+        raise no_tensor_among(name, input=input, weight=weight, bias=bias) from None
+    try:
+        plan = _plans[key]
+    except (KeyError, TypeError):
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        key = (name, layout, shape, *key[3:])
+        plan = _plans.get(key, key)
+        if plan is key:
+            plan = _plans.keep(key, _row_plan(name, layout, shape, key[3:5], eps, centred))
+    if plan is None:
+        return to_dtype(_row_norm(name, to_dtype(input, float32), shape, weight, bias, eps, centred), layout.dtype)
+    return _run(plan, name, input, weight, bias)
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions (Ba et al. 2016).
+
+    Args:
+        input: (*, *normalized_shape), of floating point.
+        normalized_shape: the extents of the dimensions that share a mean.
+        weight, bias: of that shape, or None.
+        eps: added to the variance.
+
+    Returns:
+        The input's shape and dtype.
+
+    Raises:
+        RuntimeError: the input's last extents are others, or a weight's shape or dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.layer_norm(torch.tensor([[1., 3.]]), (2,), eps=0.0)
+        tensor([[-1.,  1.]])
+    """
+    return _row_norm("layer_norm", input, normalized_shape, weight, bias, eps, True)
+
+
+def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
+    """x / sqrt(mean(x^2) + eps) * weight over the last dimensions (Zhang and Sennrich 2019).
+
+    Args:
+        input: (*, *normalized_shape), of floating point.
+        normalized_shape: the extents of the dimensions that share a mean.
+        weight: of that shape, or None.
+        eps: added to the mean; None for the distance of 1 and the next number (of float32 for 16-bit floats).
+
+    Returns:
+        The input's shape and dtype.
+
+    Raises:
+        RuntimeError: the input's last extents are others, or the weight's shape or dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.rms_norm(torch.tensor([[1., 7.]]), (2,))
+        tensor([[0.2000, 1.4000]])
+    """
+    if eps is None:
+        eps = 2.0 ** -52 if layout_of("rms_norm", input).dtype is float64 else 2.0 ** -23
+    return _row_norm("rms_norm", input, normalized_shape, weight, None, eps, False)
+
+
+# ---------------------------------------------------------------- groups of channels
+def _group_plan(name, layout, groups, vectors, eps):
+    check_real(name, eps, "eps")
+    shape = layout.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
+    batch, channels = shape[:2]
+    if groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {groups}")
+    if channels % groups:
+        raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
+                           f"{list(shape)} and num_groups={groups}")
+    for label, vector in zip(("weight", "bias"), vectors):
+        if vector is not None and vector.shape != (channels,):
+            raise RuntimeError(f"Expected {label} to be a vector of size equal to the number of channels in input, but got {label} "
+                               f"of shape {list(vector.shape)} and input of shape {list(shape)}")
+    common_device(name, [layout, *[v for v in vectors if v is not None]])
+    if _check_dtypes(name, layout, vectors):
+        return None
+    size, own = math.prod(shape[2:]), channels // groups
+    form = Form((batch, groups, own, size), (1, groups, own, 1), (2, 3), (0, 3), eps)
+    plan = _Plan(form, layout, vectors, batch * groups, (channels,))
+    if name == "group_norm":
+        plan.format = format_of(layout)
+    if plan.fused:
+        module, dtype = kernels(cpu, "norm.channel_norm"), layout.dtype.kernel
+        plan.forward = module.plan_group_norm(dtype, batch, groups, own, size, eps, plan.weighted, vectors[1] is not None)
+
+        def make_backward(by_input, by_weight, by_bias):
+            prepared, parts = module.plan_group_norm_grad(dtype, batch, groups, own, size, plan.weighted, by_input,
+                                                          by_weight or by_bias)
+            return _with_merge(plan, prepared, parts, by_weight, by_bias)
+        plan.make_backward = make_backward
+    return plan
+
+
+def _group_norm(name, input, groups, weight, bias, eps):
+    try:
+        key = (name, input.layout, groups, None if weight is None else weight.layout, None if bias is None else bias.layout, eps)
+    except AttributeError:
+        raise no_tensor_among(name, input=input, weight=weight, bias=bias) from None
+    plan = _plans.get(key, key)
+    if plan is key:
+        plan = _plans.keep(key, _group_plan(name, input.layout, groups, key[3:5], eps))
+    if plan is None:
+        return to_dtype(_group_norm(name, to_dtype(input, float32), groups, weight, bias, eps), input.layout.dtype)
+    return _run(plan, name, input, weight, bias)
+
+
+def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias over each group of channels of each example (Wu and He 2018).
+
+    Args:
+        input: (N, C, *), of floating point.
+        num_groups: how many, of neighbouring channels.
+        weight, bias: (C) or None.
+        eps: added to the variance.
+
+    Returns:
+        The input's shape and dtype.
+
+    Raises:
+        RuntimeError: the groups do not divide the channels, or a weight is no vector over channels.
+        ValueError: a group of a single value.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.group_norm(torch.tensor([[0., 2., 3., 1.]]), 2)
+        tensor([[-1.0000,  1.0000,  1.0000, -1.0000]])
+    """
+    shape = layout_of("group_norm", input).shape
+    if len(shape) > 1 and num_groups > 0 and shape[0] * shape[1] // num_groups * math.prod(shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size "
+                         f"{[shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]}")
+    return _group_norm("group_norm", input, num_groups, weight, bias, eps)
+
+
+def _blend(running, value, share):
+    layout_of("instance_norm", running, "running_mean", 2)
+    running.copy_(running * (1 - share) + value.reshape(running.layout.shape) * share)
+
+
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats: bool = True,
+                  momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel of each example (Ulyanov et al. 2016).
+
+    Args:
+        input: (N, C, *), of floating point.
+        running_mean, running_var: statistics over time, (C) or None; moved by `momentum` towards the batch's, or used when not
+            `use_input_stats`.
+        weight, bias: (C) or None.
+        use_input_stats: take the statistics of the input.
+        momentum: the share of this batch in the running statistics.
+        eps: added to the variance.
+
+    Returns:
+        The input's shape and dtype.
+
+    Raises:
+        ValueError: a single element for each channel.
+        RuntimeError: neither statistics of the input nor others.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.instance_norm(torch.tensor([[[0., 2.], [3., 1.]]]))
+        tensor([[[-1.0000,  1.0000],
+                 [ 1.0000, -1.0000]]])
+    """
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    shape = layout_of("instance_norm", input).shape
+    if math.prod(shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+    if running_mean is not None:
+        dims = tuple(range(2, len(shape)))
+        with no_grad():
+            _blend(running_mean, mean(mean(input, dims), 0), momentum)
+            _blend(running_var, mean(var(input, dims), 0), momentum)
+    return _group_norm("instance_norm", input, shape[1], weight, bias, eps)
+
+
+# ---------------------------------------------------------------- batch norm
+def _batch_plan(layout, vectors, training, share, eps):
+    check_real("batch_norm", eps, "eps")
+    shape = layout.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {list(shape)}")
+    channels = shape[1]
+    for name, vector in zip(("weight", "bias", "running_mean", "running_var"), vectors):
+        if vector is not None and vector.numel != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {vector.numel}")
+    running = vectors[2] is not None and vectors[3] is not None
+    if training and (vectors[2] is None) != (vectors[3] is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+    if eps < 0 or (training and eps == 0):
+        raise ValueError(f"batch_norm eps must be {'positive during training' if training else 'non-negative'}, but got {eps}")
+    if not training and not running:
+        raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+    count = layout.numel // max(channels, 1)
+    if training and count == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})")
+    common_device("batch_norm", [layout, *[v for v in vectors if v is not None]])
+    if _check_dtypes("batch_norm", layout, vectors):
+        return None
+    batch, size = shape[0], math.prod(shape[2:])
+    plan = _Plan(Form((batch, channels, size), (1, channels, 1), (0, 2), (0, 2), eps), layout, vectors, channels, (channels,),
+                 format_of(layout) or "contiguous_format")
+    if plan.order != "contiguous_format":
+        batch, size = batch * size, 1                    # every place is an example
+    plan.batch = training
+    if plan.fused:
+        module, dtype = kernels(cpu, "norm.channel_norm"), layout.dtype.kernel
+        plan.forward = module.plan_batch_norm(dtype, batch, channels, size, eps, share, training, plan.weighted,
+                                              vectors[1] is not None, running)
+        plan.make_backward = lambda *wanted: module.plan_batch_norm_grad(dtype, batch, channels, size, training, plan.weighted,
+                                                                         *wanted)
+    return plan
+
+
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training: bool = False, momentum: float = 0.1,
+               eps: float = 1e-5) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel, over all else (Ioffe and Szegedy 2015).
+
+    Args:
+        input: (N, C, *), of floating point.
+        running_mean, running_var: statistics over time, (C) or None; used when not `training`, updated in place when it is (the
+            variance by the unbiased one).
+        weight, bias: (C) or None.
+        training: take the statistics of this batch.
+        momentum: the share of this batch in the running statistics.
+        eps: added to the variance.
+
+    Returns:
+        The input's shape and dtype.
+
+    Raises:
+        ValueError: a channel of a single value in training; one of the two statistics without the other; an `eps` below 0, or of 0
+            in training.
+        RuntimeError: vectors of another length than C, or no statistics when not training.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([[0., 1.], [2., 5.]])
+        >>> torch.nn.functional.batch_norm(x, None, None, training=True)
+        tensor([[-1.0000, -1.0000],
+                [ 1.0000,  1.0000]])
+        >>> torch.nn.functional.batch_norm(x, torch.zeros(2), torch.ones(2), eps=0.0)
+        tensor([[0., 1.],
+                [2., 5.]])
+    """
+    key = (layout_of("batch_norm", input), _layouts(weight, bias, running_mean, running_var), training, momentum, eps)
+    plan = _plans.get(key, key)
+    if plan is key:
+        plan = _plans.keep(key, _batch_plan(input.layout, key[1], training, momentum, eps))
+    if plan is None:
+        out = batch_norm(to_dtype(input, float32), running_mean, running_var, weight, bias, training, momentum, eps)
+        return to_dtype(out, input.layout.dtype)
+    if plan.forward is None:
+        return _batch_norm_of_ops(plan, input, running_mean, running_var, weight, bias, training, momentum)
+    moved = training and running_mean is not None and running_var is not None
+    if plan.plain:
+        x, w, b, m, v = input, weight, bias, running_mean, running_var
+    else:
+        x, w, b, m, v = _dense(input, plan.order), *[_dense(t) for t in (weight, bias, running_mean, running_var)]
+    out, stats = empty(plan.out), empty(plan.stats)
+    plan.forward.call(x.address, _address(w), _address(b), _address(m), _address(v), out.address, stats.address, plan.forward.walk)
+    if moved:
+        for ours, theirs in ((m, running_mean), (v, running_var)):
+            if ours is theirs or ours.storage is theirs.storage:
+                mark_written(theirs.storage, "batch_norm")
+            else:
+                theirs.copy_(ours)
+    if recording(input, weight, bias):
+        edges = (input.node, None if weight is None else weight.node, None if bias is None else bias.node)
+        kept = (running_mean, running_var) if not training else (None, None)
+        out.node = GraphNode("batch_norm", edges, (input, weight, stats, *kept), _batch_vjp, plan)
+    return out
+
+
+def _batch_norm_of_ops(plan, input, running_mean, running_var, weight, bias, training, share):
+    if not training:
+        return composed(plan.form, input, weight, bias, (running_mean, running_var))
+    if running_mean is not None and running_var is not None:
+        count = input.layout.numel // max(input.layout.shape[1], 1)
+        with no_grad():
+            data = reshape(input, plan.form.view)
+            _blend(running_mean, mean(data, (0, 2)), share)
+            _blend(running_var, var(data, (0, 2), correction=1 if count > 1 else 0), share)
+    return composed(plan.form, input, weight, bias)
+
+
+def _batch_vjp(node, grad):
+    input, weight, stats, running_mean, running_var = node.tensors()
+    plan = node.constants
+    if recording(input, weight, grad):
+        running = None if plan.batch else (running_mean, running_var)
+        return composed_gradients(node, plan.form, grad, input, weight, running)
+    wanted = node.needs(0), node.needs(1), node.needs(2)
+    prepared = plan.backward.get(wanted)
+    if prepared is None:
+        prepared = plan.backward[wanted] = plan.make_backward(*wanted)
+    x, w, g = _dense(input, plan.order), _dense(weight), _dense(grad, plan.order)
+    found = [empty(layout) if want else None for layout, want in zip((plan.out, plan.vector, plan.vector), wanted)]
+    prepared.call(g.address, x.address, stats.address, _address(w), *[_address(t) for t in found], prepared.walk)
+    return found

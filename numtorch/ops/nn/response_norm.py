@@ -1,0 +1,101 @@
+"""Local response norm: a kernel forward and a kernel backward, and the formula for gradients of gradients."""
+from __future__ import annotations
+
+import math
+
+from ...autograd.graph import GraphNode, recording
+from ...dtypes import dtype as named
+from ...tensor import Tensor, empty
+from ..core.backends import kernels
+from ..core.op import layout_of, new_plan_table
+from ..memory.copies import contiguous, to_dtype
+from ..pointwise.arithmetic import add, div, mul, sub
+from ..pointwise.power import pow
+from ..shape.pad import pad
+from ..shape.slicing import narrow
+
+_plans = new_plan_table()
+
+
+class _Plan:
+    __slots__ = ("out", "forward", "backward", "size", "alpha", "beta", "k")
+
+    def __init__(self, layout, size, alpha, beta, k):
+        shape = layout.shape
+        if len(shape) < 3:
+            raise ValueError(f"Expected 3D or higher dimensionality input (got {len(shape)} dimensions)")
+        if not layout.dtype.is_floating_point:
+            raise NotImplementedError(f"local_response_norm: expected a floating point input, got {layout.dtype}")
+        if size < 1:
+            raise RuntimeError(f"local_response_norm: expected a window of at least one channel, got size={size}")
+        self.out, self.size, self.alpha, self.beta, self.k = layout.dense(), size, alpha, beta, k
+        module = kernels(layout.device, "norm.response_norm")
+        settings = (layout.dtype.compute, shape[0], shape[1], math.prod(shape[2:]), size, alpha, beta, k)
+        self.forward, self.backward = module.plan_response_norm(*settings), module.plan_response_norm_grad(*settings)
+
+
+def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """x / (k + alpha * mean of squares over `size` neighbouring channels)^beta (Krizhevsky et al. 2012).
+
+    Args:
+        input: (N, C, *), of floating point and at least three dimensions.
+        size: how many channels, half of them on each side; beyond the ends they count as 0.
+        alpha, beta, k: of the formula.
+
+    Returns:
+        The input's shape and dtype.
+
+    Raises:
+        ValueError: an input of fewer than 3 dimensions.
+        RuntimeError: a size below 1, or another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.local_response_norm(torch.ones(1, 3, 1), 2, alpha=2.0, beta=1.0).flatten()
+        tensor([0.5000, 0.3333, 0.3333])
+    """
+    layout = layout_of("local_response_norm", input)
+    plan = _plans.get((layout, size, alpha, beta, k))
+    if plan is None:
+        plan = _plans.keep((layout, size, alpha, beta, k), _Plan(layout, size, alpha, beta, k))
+    if not layout.numel:
+        return input
+    if layout.dtype.itemsize == 2:                       # sums over windows would be rounded at every step
+        wide = to_dtype(input, named.by_name["float32"])
+        return to_dtype(local_response_norm(wide, size, alpha, beta, k), layout.dtype)
+    out, divisor = empty(plan.out), empty(plan.out)
+    x = input if layout.contiguous else contiguous(input.detach())
+    plan.forward.call(x.address, out.address, divisor.address, plan.forward.walk)
+    if recording(input):
+        out.node = GraphNode("local_response_norm", (input.node,), (input, divisor), _vjp, plan)
+    return out
+
+
+def _vjp(node, grad):
+    input, divisor = node.tensors()
+    plan = node.constants
+    if recording(input, grad):
+        return (_composed_gradient(plan, input, grad),)
+    out = empty(plan.out)
+    x, grad = [t if t.layout.contiguous else contiguous(t) for t in (input.detach(), grad)]
+    plan.backward.call(grad.address, x.address, divisor.address, out.address, plan.backward.walk)
+    return (out,)
+
+
+def _window_sum(x, before, after):
+    """The sum over the channels from `before` below each to `after` above it."""
+    channels = x.layout.shape[1]
+    padded = pad(x, (0, 0) * (x.layout.ndim - 2) + (before, after))
+    total = narrow(padded, 1, 0, channels)
+    for start in range(1, before + after + 1):
+        total = add(total, narrow(padded, 1, start, channels))
+    return total
+
+
+def _composed_gradient(plan, x, grad):
+    before, after = plan.size // 2, (plan.size - 1) // 2
+    share = plan.alpha / plan.size
+    divisor = add(mul(_window_sum(mul(x, x), before, after), share), plan.k)
+    scaled = mul(grad, pow(divisor, -plan.beta))
+    spread = _window_sum(div(mul(scaled, x), divisor), after, before)
+    return sub(scaled, mul(mul(x, spread), 2 * share * plan.beta))

@@ -1,0 +1,249 @@
+"""Softmax and log-softmax along one dimension and logsumexp over several, with gradients of any order."""
+from __future__ import annotations
+
+import math
+
+from ...autograd.graph import GraphNode, recording
+from ...dtypes import as_dtype, get_default_dtype
+from ...layout import Layout, wrap_dim, wrap_dims
+from ...tensor import Tensor, empty
+from ..core.backends import kernels
+from ..core.op import layout_of, method, new_plan_table, not_a_tensor, register, registry
+from ..memory.copies import contiguous, to_dtype
+from ..pointwise.arithmetic import mul, sub
+from ..pointwise.elementary import exp, log
+from ..reduce.reduce_op import MAX, SUM
+from ..shape.views import permute, reshape, squeeze
+
+_plans = new_plan_table()
+
+
+def _plan(kind, layout, dim):
+    """The row-major layout of the result, and the kernel over (outer, extent of dim, inner); None for no elements."""
+    key = (kind, layout, dim)
+    found = _plans.get(key)
+    if found is None:
+        if not layout.dtype.is_floating_point:
+            raise NotImplementedError(f'"{kind}" not implemented for \'{layout.dtype.title}\': expected a floating-point dtype; '
+                                      f'pass dtype= to convert first')
+        axis = wrap_dim(dim, layout.ndim)
+        outer, inner = 1, 1
+        for extent in layout.shape[:axis]:
+            outer *= extent
+        for extent in layout.shape[axis + 1:]:
+            inner *= extent
+        prepared = None
+        if layout.numel:
+            planner = getattr(kernels(layout.device, "softmax.softmax"), f"plan_{kind}")
+            prepared = planner(layout.dtype.kernel, outer, layout.shape[axis] if layout.ndim else 1, inner)
+        found = _plans.keep(key, (layout.dense(), prepared))
+    return found
+
+
+def _run(kind, x, dim, vjp):
+    if not isinstance(x, Tensor):
+        raise not_a_tensor(kind, x)
+    layout, prepared = _plan(kind, x.layout, dim)
+    out = empty(layout)
+    if prepared is not None:
+        source = x if x.layout.contiguous else contiguous(x.detach())
+        prepared.call(source.address, out.address, prepared.walk)
+    if x.node is not None and recording(x):
+        node = out.node = GraphNode(kind, (x.node,), (), vjp, dim)
+        node.save_results((out,))
+    return out
+
+
+def _run_gradient(kind, grad, out, dim, vjp):
+    """A gradient's kernel, itself an op of the gradient that came and of the forward result."""
+    layout, prepared = _plan(kind, out.layout, dim)
+    result = empty(layout)
+    if prepared is not None:
+        incoming = grad if grad.layout.contiguous else contiguous(grad.detach())
+        outgoing = out if out.layout.contiguous else contiguous(out.detach())
+        prepared.call(incoming.address, outgoing.address, result.address, prepared.walk)
+    if recording(grad, out):
+        result.node = GraphNode(kind, (grad.node, out.node), (grad, out), vjp, dim)
+    return result
+
+
+# ---------------------------------------------------------------- softmax
+@register
+@method
+def softmax(input, dim, dtype=None) -> Tensor:
+    """exp(x) / sum(exp(x)) along a dimension, computed from x - max(x).
+
+    Args:
+        input: (*), floats.
+        dim: the dimension along which the results sum to 1.
+        dtype: convert to this first.
+
+    Returns:
+        Of the shape of `input`.
+
+    Raises:
+        NotImplementedError: the dtype is not floating-point.
+        IndexError: `dim` is out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.softmax(torch.tensor([0., 0.]), dim=0)
+        tensor([0.5000, 0.5000])
+    """
+    if dtype is not None:
+        input = to_dtype(input, as_dtype(dtype))
+    return _run("softmax", input, dim, _softmax_vjp)
+
+
+def _softmax_vjp(node, grad):
+    out, = node.result_tensors()
+    return (softmax_grad(grad, out, node.constants),)
+
+
+def softmax_grad(grad, out, dim) -> Tensor:
+    """out * (grad - sum(grad * out)): the gradient of softmax, from its result."""
+    return _run_gradient("softmax_grad", grad, out, dim, _softmax_grad_vjp)
+
+
+def _softmax_grad_vjp(node, u):
+    grad, out = node.tensors()
+    dim = node.constants
+    by_out = None
+    if node.needs(1):
+        by_out = sub(mul(u, sub(grad, SUM.run(mul(grad, out), dim, True))), mul(grad, SUM.run(mul(u, out), dim, True)))
+    return softmax_grad(u, out, dim) if node.needs(0) else None, by_out
+
+
+# ---------------------------------------------------------------- log-softmax
+@register
+@method
+def log_softmax(input, dim, dtype=None) -> Tensor:
+    """log(softmax(x)) along a dimension, exact where softmax underflows.
+
+    Args:
+        input: (*), floats.
+        dim: the dimension along which the exponentials of the results sum to 1.
+        dtype: convert to this first.
+
+    Returns:
+        Of the shape of `input`.
+
+    Raises:
+        NotImplementedError: the dtype is not floating-point.
+        IndexError: `dim` is out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.log_softmax(torch.tensor([0., 1000.]), dim=0)
+        tensor([-1000.,     0.])
+    """
+    if dtype is not None:
+        input = to_dtype(input, as_dtype(dtype))
+    return _run("log_softmax", input, dim, _log_softmax_vjp)
+
+
+def _log_softmax_vjp(node, grad):
+    out, = node.result_tensors()
+    return (log_softmax_grad(grad, out, node.constants),)
+
+
+def log_softmax_grad(grad, out, dim) -> Tensor:
+    """grad - exp(out) * sum(grad): the gradient of log-softmax, from its result."""
+    return _run_gradient("log_softmax_grad", grad, out, dim, _log_softmax_grad_vjp)
+
+
+def _log_softmax_grad_vjp(node, u):
+    grad, out = node.tensors()
+    dim = node.constants
+    probability = exp(out)
+    by_grad = sub(u, SUM.run(mul(probability, u), dim, True)) if node.needs(0) else None
+    by_out = mul(mul(u, probability), mul(SUM.run(grad, dim, True), -1)) if node.needs(1) else None
+    return by_grad, by_out
+
+
+def softmin(input, dim, dtype=None) -> Tensor:
+    """softmax(-x) along a dimension."""
+    return softmax(mul(input, -1), dim, dtype)
+
+
+# ---------------------------------------------------------------- logsumexp
+class _LogSumExpPlan:
+    """The kernels over (outer, R, inner), and the result's layout with and without the reduced dimensions."""
+
+    __slots__ = ("out", "kept", "forward", "backward", "dense")
+
+    def __init__(self, layout, dims, keepdim):
+        first, last = min(dims), max(dims)
+        shape = layout.shape
+        self.kept = tuple([1 if i in dims else n for i, n in enumerate(shape)])
+        self.out = Layout.of(layout.dtype, self.kept if keepdim else shape[:first] + shape[last + 1:], None, layout.device)
+        self.dense = layout.dense()
+        extents = layout.dtype.kernel, math.prod(shape[:first]), math.prod(shape[first:last + 1]), math.prod(shape[last + 1:])
+        module = kernels(layout.device, "softmax.softmax")
+        self.forward = module.plan_logsumexp(*extents)
+        self.backward = module.plan_logsumexp_grad(*extents)
+
+
+@method
+def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
+    """log(sum(exp(x))) along dimensions, shifted by the largest element so that nothing overflows.
+
+    Args:
+        input: (*), of any dtype; integers and bools give the default dtype.
+        dim: an int, or several.
+        keepdim: keep reduced dimensions with extent 1.
+
+    Raises:
+        IndexError: a dimension out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.logsumexp(torch.tensor([1000., 1000.]), dim=0)
+        tensor(1000.6932)
+    """
+    dim = dim if type(dim) is int else tuple(dim)
+    plan = _sum_plans.get((layout_of("logsumexp", input), dim, keepdim))
+    if plan is None:
+        if input.layout.dtype.category < 2:
+            input = to_dtype(input, get_default_dtype())
+        layout = input.layout
+        dims = sorted(wrap_dims(None if dim == () else dim, layout.ndim))
+        dims = dims if layout.ndim else []
+        if not layout.numel or not dims or layout.dtype.is_complex:
+            return _logsumexp_of_ops(input, dims, keepdim)
+        if dims[-1] - dims[0] >= len(dims):              # others lie between them
+            rest = [i for i in range(layout.ndim) if i not in dims]
+            out = logsumexp(permute(input, rest + dims), tuple(range(len(rest), layout.ndim)))
+            return reshape(out, tuple([1 if i in dims else n for i, n in enumerate(layout.shape)])) if keepdim else out
+        plan = _sum_plans.keep((layout, dim, keepdim), _LogSumExpPlan(layout, dims, keepdim))
+    out = empty(plan.out)
+    source = input if input.layout.contiguous else contiguous(input.detach())
+    plan.forward.call(source.address, out.address, plan.forward.walk)
+    if input.node is not None and recording(input):
+        node = out.node = GraphNode("logsumexp", (input.node,), (input,), _logsumexp_vjp, plan)
+        node.save_results((out,))
+    return out
+
+
+_sum_plans = new_plan_table()
+
+
+def _logsumexp_of_ops(input, dims, keepdim):
+    """Of nothing, -inf; of a single number, itself; of complex numbers, shifted by the largest real part."""
+    if dims and input.layout.numel:
+        shift = MAX.run(contiguous(registry["real"].function(input.detach())), tuple(dims), True)
+        total = log(SUM.run(exp(input - shift), tuple(dims), True)) + shift
+        return total if keepdim else squeeze(total, tuple(dims))
+    return log(SUM.run(exp(input), tuple(dims), keepdim)) if dims else input * 1
+
+
+def _logsumexp_vjp(node, grad):
+    x, = node.tensors()
+    out, = node.result_tensors()
+    plan = node.constants
+    if recording(x, grad):
+        return (mul(reshape(grad, plan.kept), exp(sub(x, reshape(out, plan.kept)))),)
+    result = empty(plan.dense)
+    x, grad = [t if t.layout.contiguous else contiguous(t) for t in (x, grad)]
+    plan.backward.call(grad.address, x.address, out.address, result.address, plan.backward.walk)
+    return (result,)

@@ -1,0 +1,140 @@
+"""Vectors divided by their length along a dimension: a kernel forward and a kernel backward; other norms than 2 as a formula.
+Slices held to a norm."""
+from __future__ import annotations
+
+import math
+
+from ...autograd.graph import GraphNode, recording
+from ...devices import cpu
+from ...dtypes import dtype as named
+from ...layout import Layout, wrap_dim
+from ...tensor import Tensor, empty
+from ..core.backends import kernels
+from ..core.op import layout_of, method, new_plan_table
+from ..memory.assign import written_back
+from ..memory.copies import contiguous
+from ..memory.resize import into
+from ..pointwise.arithmetic import div, where
+from ..pointwise.bounds import clamp_low
+from ..pointwise.comparison import gt
+from ..reduce.reduce_op import SUM
+from ..reduce.reductions import norm
+
+_plans = new_plan_table()
+
+
+class _Plan:
+    __slots__ = ("out", "lengths", "forward", "backward", "axis", "eps")
+
+    def __init__(self, layout, dim, eps):
+        axis = self.axis = wrap_dim(dim, layout.ndim)
+        shape = layout.shape
+        outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1:])
+        self.out, self.eps = layout.dense(), eps
+        self.lengths = Layout.of(named.by_name[layout.dtype.compute], (outer, inner), None, layout.device)
+        module = kernels(layout.device, "norm.unit_norm")
+        self.forward = module.plan_unit(layout.dtype.kernel, outer, shape[axis], inner, eps)
+        self.backward = module.plan_unit_grad(layout.dtype.kernel, outer, shape[axis], inner, eps)
+
+
+def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out=None) -> Tensor:
+    """Divided by its p-norm along a dimension (at least eps).
+
+    Args:
+        input: of any shape.
+        p: the norm's order.
+        dim: a dimension, or several.
+        eps: the least norm that is divided by.
+        out: where to put the result.
+
+    Returns:
+        The input's shape and dtype.
+
+    Raises:
+        IndexError: `dim` is out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.normalize(torch.tensor([[3., 4.]]))
+        tensor([[0.6000, 0.8000]])
+    """
+    layout = layout_of("normalize", input)
+    fused = p == 2 and out is None and type(dim) is int and layout.numel and layout.ndim
+    if not fused or not layout.dtype.is_floating_point or layout.device is not cpu:
+        return div(input, clamp_low(norm(input, p, dim, keepdim=True), eps), out=out)
+    plan = _plans.get((layout, dim, eps))
+    if plan is None:
+        plan = _plans.keep((layout, dim, eps), _Plan(layout, dim, eps))
+    result, lengths = empty(plan.out), empty(plan.lengths)
+    x = input if layout.contiguous else contiguous(input.detach())
+    plan.forward.call(x.address, result.address, lengths.address, plan.forward.walk)
+    if recording(input):
+        result.node = GraphNode("normalize", (input.node,), (input, lengths), _vjp, plan)
+    return result
+
+
+def _vjp(node, grad):
+    input, lengths = node.tensors()
+    plan = node.constants
+    if recording(input, grad):
+        length = clamp_low(norm(input, 2, plan.axis, keepdim=True), plan.eps)
+        unit = div(input, length)
+        return (_composed_gradient(grad, unit, length, plan),)
+    out = empty(plan.out)
+    x, grad = [t if t.layout.contiguous else contiguous(t) for t in (input.detach(), grad)]
+    plan.backward.call(grad.address, x.address, lengths.address, out.address, plan.backward.walk)
+    return (out,)
+
+
+def _composed_gradient(grad, unit, length, plan):
+    """(grad - unit * sum(grad * unit)) / length; the sum counts where the length is not held at eps."""
+    along = SUM.run(grad * unit, plan.axis, True) * (length.detach() > plan.eps)
+    return div(grad - unit * along, length)
+
+
+@method
+def renorm(input, p, dim, maxnorm, *, out=None) -> Tensor:
+    """The tensor with those slices of a dimension whose p-norm is above `maxnorm` scaled down to it.
+
+    Args:
+        input: at least two dimensions, floating point or complex.
+        p: above 0.
+        dim: the dimension whose slices are held.
+        maxnorm: the largest norm a slice keeps, 0 or more.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: a p or a `maxnorm` out of range, or fewer than two dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[3., 4.], [0., 1.]]).renorm(2, 0, 1.0)
+        tensor([[0.6000, 0.8000],
+                [0.0000, 1.0000]])
+    """
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if layout_of("renorm", input).ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.layout.ndim} dimensions")
+    dim = wrap_dim(dim, input.layout.ndim)
+    size = norm(input, p, tuple(d for d in range(input.layout.ndim) if d != dim), True)
+    result = input * where(gt(size, maxnorm), maxnorm / (size + 1e-7), 1)
+    return into(out, result)
+
+
+@method
+def renorm_(self, p, dim, maxnorm) -> Tensor:
+    """Scale those slices of a dimension of this tensor whose p-norm is above `maxnorm` down to it.
+
+    Args:
+        p, dim, maxnorm: as for `renorm`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[3., 4.], [0., 1.]]).renorm_(2, 0, 1.0)
+        tensor([[0.6000, 0.8000],
+                [0.0000, 1.0000]])
+    """
+    return written_back(self, renorm, p, dim, maxnorm)

@@ -1,0 +1,161 @@
+"""Floating-point numbers as mantissa and exponent, and the number next to another."""
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+
+from ...autograd.graph import GraphNode, recording
+from ...dtypes import int32
+from ...kernels.binding import ScalarBody
+from ...kernels.intrinsics import bits_of, fabs, float_of, select
+from ...kernels.vectormath.elementary import ByPrecision, Int
+from ...layout import Layout, broadcast_shapes, broadcast_strides, shared_strides
+from ...scalars import number
+from ...tensor import Tensor, empty
+from ..core.backends import kernels
+from ..core.op import common_device, layout_of, method, new_plan_table, result_dtype
+from ..memory.copies import to_device
+from ..memory.resize import into, into_all
+from .real_functions import ldexp
+
+Frexp = namedtuple("frexp", ["mantissa", "exponent"])
+
+# ---------------------------------------------------------------- mantissa and exponent
+FRACTION, BIAS = ByPrecision(np.int32(23), np.int64(52)), ByPrecision(np.int32(126), np.int64(1022))
+FIELD = ByPrecision(np.int32(0xFF), np.int64(0x7FF))
+REST = ByPrecision(np.int32(-0x7F800001), np.int64(-0x7FF0000000000001))           # all bits but the exponent's
+HALF = ByPrecision(np.int32(126 << 23), np.int64(1022 << 52))
+LEAST_NORMAL = ByPrecision(np.float32(2.0 ** -126), np.float64(2.0 ** -1022))
+RAISED = ByPrecision(np.float32(2.0 ** 23), np.float64(2.0 ** 52))
+
+
+def _parts(x):
+    """Mantissa and exponent; subnormal numbers get an exponent by a factor."""
+    small = fabs(x) < LEAST_NORMAL
+    bits = bits_of(select(small, x * RAISED, x))
+    field = Int(Int(bits >> FRACTION) & FIELD)
+    plain = (x != 0.0) & (field != FIELD)
+    mantissa = float_of(Int(Int(bits & REST) | HALF))
+    exponent = Int(field - BIAS) - select(small, FRACTION, Int(0))
+    return select(plain, mantissa, x), select(plain, exponent, Int(0))
+
+
+_frexp_plans = new_plan_table()
+
+
+def _plan_frexp(layout):
+    if not layout.dtype.is_floating_point:
+        raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, got {layout.dtype.title}")
+    strides = shared_strides([layout], layout.shape)
+    mantissa, exponent = (Layout.of(kind, layout.shape, strides, layout.device) for kind in (layout.dtype, int32))
+    prepared = None
+    if layout.numel:
+        compute = layout.dtype.compute
+        prepared = kernels(layout.device, "pointwise.pointwise").plan_pointwise(
+            ScalarBody(_parts, compute), (layout.dtype.kernel,), (layout.dtype.kernel, "int32"), layout.shape,
+            [layout.strides, mantissa.strides, exponent.strides], compute=(compute,), results=(0, 1), cost=4.0)
+    return _frexp_plans.keep(layout, (mantissa, exponent, prepared))
+
+
+@method
+def frexp(input, *, out=None) -> Frexp:
+    """mantissa * 2**exponent, elementwise.
+
+    Infinities and NaN are their own mantissas, with an exponent of 0.
+
+    Args:
+        input: (*), floats.
+        out: two tensors to write the results into.
+
+    Returns:
+        (mantissa, exponent): of magnitude in [0.5, 1) or 0, in the dtype of `input`; int32.
+
+    Raises:
+        RuntimeError: a dtype that is not floating point.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.frexp(torch.tensor([8.0, -3.0]))
+        frexp(mantissa=tensor([ 0.5000, -0.7500]), exponent=tensor([4, 2], dtype=torch.int32))
+    """
+    plan = _frexp_plans.get(layout_of("frexp", input)) or _plan_frexp(input.layout)
+    mantissa, exponent = empty(plan[0]), empty(plan[1])
+    if plan[2] is not None:
+        plan[2].call(input.address, mantissa.address, exponent.address, plan[2].walk)
+    if recording(input):
+        mantissa.node = GraphNode("frexp", (input.node,), (exponent,), _frexp_vjp)
+    found = Frexp(mantissa, exponent)
+    return found if out is None else into_all(out, found)
+
+
+def _frexp_vjp(node, grad):
+    return (ldexp(grad, -node.tensors()[0]),)
+
+
+# ---------------------------------------------------------------- the next number
+_WORDS = {                                               # a word of as many bits, and infinity's
+    "bfloat16": ("int16", 0x7F80), "float16": ("int16", 0x7C00), "float32": ("int32", 0x7F800000),
+    "float64": ("int64", 0x7FF0000000000000),
+}
+
+
+def _next_word(x, y, infinity, sign):
+    """The word of the number after x on the way to y. Words without their sign are in the order of the numbers."""
+    here = select(x < 0, sign - x, x)
+    goal = select(y < 0, sign - y, y)
+    found = here + select(goal > here, 1, -1)
+    stepped = select((found < 0) | ((found == 0) & (here < 0)), sign - found, found)
+    found = select(here == goal, y, stepped)
+    found = select((goal > infinity) | (goal < -infinity), y, found)
+    return select((here > infinity) | (here < -infinity), x, found)
+
+
+_next_plans = new_plan_table()
+
+
+def _plan_next(first, second):
+    kind = result_dtype([first, second])
+    if not kind.is_floating_point:
+        raise NotImplementedError(f'"nextafter_cpu" not implemented for \'{kind.title}\'')
+    device = common_device("nextafter", [first, second])
+    shape = broadcast_shapes(first.shape, second.shape)
+    out = Layout.of(kind, shape, shared_strides([first, second], shape), device)
+    word, infinity = _WORDS[kind.name]
+    prepared = None
+    same = first.dtype is kind is second.dtype
+    if out.numel and same:
+        strides = [broadcast_strides(layout, shape) for layout in (first, second)] + [(0,) * out.ndim] * 2 + [out.strides]
+        prepared = kernels(device, "pointwise.pointwise").plan_pointwise(
+            ScalarBody(_next_word, word), (word, word, "int64", "int64"), (word,), shape, strides, compute=(word,) * 4, cost=4.0)
+    numbers = to_device(number(infinity), device), to_device(number(-1 << 8 * kind.itemsize - 1), device)
+    return _next_plans.keep((first, second), (None if same else kind, out, numbers, prepared))
+
+
+@method
+def nextafter(input, other, *, out=None) -> Tensor:
+    """The number that comes after `input` on the way to `other`, elementwise, in the dtype to which both promote.
+
+    It has no gradient.
+
+    Args:
+        input, other: floats, broadcast with each other; where they are equal, `other` comes out.
+        out: a tensor to write the result into.
+
+    Raises:
+        NotImplementedError: a dtype that is not floating point.
+        RuntimeError: shapes that do not broadcast.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nextafter(torch.tensor([1.]), torch.tensor([2.])) - 1
+        tensor([1.1921e-07])
+    """
+    pair = layout_of("nextafter", input), layout_of("nextafter", other, "other", 2)
+    kind, layout, (infinity, sign), prepared = _next_plans.get(pair) or _plan_next(*pair)
+    if kind is not None:
+        return nextafter(input.detach().to(kind), other.detach().to(kind), out=out)
+    result = empty(layout)
+    if prepared is not None:
+        prepared.call(input.address, other.address, infinity.address, sign.address, result.address, prepared.walk)
+    return result if out is None else into(out, result)

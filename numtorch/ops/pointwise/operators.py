@@ -1,0 +1,53 @@
+"""Python's operators on tensors."""
+from __future__ import annotations
+
+from ...tensor import Tensor
+from ..core.op import as_operand
+from . import arithmetic, comparison, power
+
+
+def _reversed(function):
+    def operator(self, other) -> Tensor:
+        return function(as_operand(function.__name__, other), self)
+    return operator
+
+
+_BINARY = {"add": arithmetic.add, "sub": arithmetic.sub, "mul": arithmetic.mul, "truediv": arithmetic.div,
+           "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "and": comparison.bitwise_and,
+           "or": comparison.bitwise_or, "xor": comparison.bitwise_xor, "lshift": comparison.bitwise_left_shift,
+           "rshift": comparison.bitwise_right_shift}
+_COMMUTATIVE = {"add", "mul", "and", "or", "xor"}
+
+for _name, _function in _BINARY.items():
+    setattr(Tensor, f"__{_name}__", _function)
+    setattr(Tensor, f"__r{_name}__", _function if _name in _COMMUTATIVE else _reversed(_function))
+    setattr(Tensor, f"__i{_name}__", _function.op.inplace)
+for _name in ("lt", "le", "gt", "ge"):
+    setattr(Tensor, f"__{_name}__", getattr(comparison, _name))
+Tensor.__pow__ = power.pow
+Tensor.__rpow__ = _reversed(power.pow)
+Tensor.__ipow__ = power.pow_of.op.inplace
+Tensor.__neg__ = arithmetic.neg
+Tensor.__abs__ = arithmetic.abs
+
+
+def _invert(self) -> Tensor:
+    if self.layout.dtype.category > 1:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return comparison.bitwise_not(self)
+
+
+Tensor.__invert__ = _invert
+
+
+def _equality(function, otherwise):
+    def operator(self, other) -> Tensor:
+        """Elementwise for tensors and numbers; identity for anything else, so that tensors live in lists and dicts."""
+        if other is None or isinstance(other, (str, list, tuple, dict)):
+            return otherwise
+        return function(self, other)
+    return operator
+
+
+Tensor.__eq__ = _equality(comparison.eq, False)
+Tensor.__ne__ = _equality(comparison.ne, True)

@@ -1,0 +1,335 @@
+"""Elementwise ops from one formula: `@pointwise` on a function of scalars makes the op, `@op.derivative` its gradient.
+
+    @pointwise
+    def sigmoid(x):
+        \"\"\"Logistic function 1 / (1 + exp(-x)), elementwise.\"\"\"
+        return 1 / (1 + exp(-x))
+
+    @sigmoid.derivative
+    def _(grad, x, out):
+        return grad * out * (1 - out)
+
+Positional arguments of the formula are tensors (or numbers), keyword-only ones are numbers with defaults. A derivative names
+what it needs among the inputs, the numbers, `grad` and `out`, and returns one gradient per input. Formulas may call any other
+pointwise op; they must not branch, but choose with `where`. What comes out: the function, the method, the in-place form,
+`out=`, fused forward and backward kernels for every dtype and layout, and gradients of any order.
+"""
+from __future__ import annotations
+
+import types as pytypes
+
+import numpy as np
+
+from ...devices import cpu
+from ...dtypes import bool_, get_default_dtype
+from ...kernels.binding import ScalarBody
+from ...kernels.compiler import CannotCompile
+from ...layout import Layout, broadcast_shapes, broadcast_strides, shared_strides
+from ...tensor import Tensor
+from ..core.backends import kernels
+from ..core.expression import Symbol, symbols, trace
+from ..core.op import Op, Plan, PlanTable, common_device, method, new_plan_table, result_dtype, signature_of
+from ..memory.writing import check_writable
+from .calling import make_function, make_inplace
+from .describe import RUNTIME, describe
+from .divisor import checked
+from .tape import BackwardPlan, Recipe
+
+
+# ---------------------------------------------------------------- dtypes
+def _arithmetic(op, layouts):
+    found = result_dtype(layouts)
+    return found, found
+
+
+def _float(op, layouts):
+    found = result_dtype(layouts)
+    found = found if found.category >= 2 else get_default_dtype()
+    return found, found
+
+
+def _comparison(op, layouts):
+    return result_dtype(layouts), bool_
+
+
+def _logical(op, layouts):
+    return bool_, bool_
+
+
+def _bitwise(op, layouts):
+    found = result_dtype(layouts)
+    if found.category > 1:
+        raise NotImplementedError(f'"{op.name}" not implemented for \'{found.title}\': expected integers or bools')
+    return found, found
+
+
+def _real(op, layouts):
+    found = result_dtype(layouts)
+    return found, found.to_real()
+
+
+# what kind of dtype an op computes in and returns, given its inputs' layouts
+KINDS = {"arithmetic": _arithmetic, "float": _float, "comparison": _comparison, "logical": _logical, "bitwise": _bitwise,
+         "real": _real}
+
+
+# What PyTorch calls the operands that formulas call x and y. Users' ops keep the names of their formulas.
+_PUBLIC = {"x": "input", "y": "other"}
+_PUBLIC_OF = {("y", "x"): ("input", "other"), ("s", "q"): ("input", "other"), ("x", "y", "z"): ("input", "tensor1", "tensor2")}
+
+
+class PointwiseOp(Op):
+    """An elementwise op. See the module's docstring for how one is written."""
+
+    def __init__(self, body, kind, bool_operands, cost, name, scalars, differentiable, refuses, divisor):
+        operands, numbers = signature_of(body)
+        super().__init__(name or body.__name__, body.__doc__, [*operands, *numbers], body.__module__)
+        self.operands, self.numbers, self.body = tuple(operands), numbers, body
+        public = self.operands
+        if str(self.module).startswith("numtorch."):
+            public = _PUBLIC_OF.get(public) or tuple([_PUBLIC.get(n, n) for n in public])
+        self.public = public + tuple(numbers)
+        self.kind, self.bool_operands, self.cost = kind, frozenset(bool_operands), cost
+        self.scalars = scalars                           # scalar functions by compute type, instead of the formula
+        self.divisor = divisor                           # the operand that must not be 0 among integers
+        self.refuses = refuses                           # what to say to kinds of compute types it has no meaning for
+        self.overloads = {}                              # formulas for a kind of compute type: {"complex": body}
+        self.differentiable, self.derivative_body = differentiable, None
+        self.plans, self.inplace_plans = new_plan_table(), new_plan_table()
+        self._bodies = {}
+        self.function = make_function(self)
+        self.inplace = make_inplace(self)
+
+    # -------------------------------------------------------- the formula as scalar code
+    def scalar(self, compute: str) -> ScalarBody:
+        """The op as a function of scalars of one compute type, for other formulas and for kernels."""
+        found = self._bodies.get(compute)
+        if found is None:
+            body = self.overloads.get(_kind_of(compute))
+            if body is None and self.scalars is not None:
+                found = self.scalars.scalar(compute)
+            else:
+                found = ScalarBody(_positional(body or self.body), compute)
+            self._bodies[compute] = found
+        return found
+
+    def overload(self, kind):
+        """Decorator: another formula for one kind of compute types: "bool", "integer", "float" or "complex"."""
+        def add(body):
+            self.overloads[kind] = body
+            return body
+        return add
+
+    def derivative(self, body):
+        """Decorator: the gradient's formula. Its arguments are among `grad`, the inputs, the numbers and `out`."""
+        names = list(body.__code__.co_varnames[:body.__code__.co_argcount])
+        allowed = {"grad", "out", *self.parameters}
+        unknown = [n for n in names if n not in allowed]
+        if unknown:
+            raise TypeError(f"{self.name}.derivative: expected arguments among {sorted(allowed)}, got {unknown[0]!r}")
+        self.derivative_body, self.derivative_names, self._gradients = body, names, None
+        describe(self)
+        return body
+
+    @property
+    def gradients(self):
+        """The derivative as expressions, one for each operand. Traced on first use: records may refer to later ones."""
+        if self._gradients is None:
+            expressions = trace(self.derivative_body, self.derivative_names)
+            if len(expressions) != len(self.operands):
+                raise TypeError(f"{self.name}.derivative: expected one gradient for each of {self.operands}, got "
+                                f"{len(expressions)}")
+            self._gradients = expressions
+        return self._gradients
+
+    # -------------------------------------------------------- plans
+    def _dtypes(self, layouts):
+        """The compute dtype, the result dtype, and each input's compute name."""
+        deciding = [l for n, l in zip(self.parameters, layouts) if n not in self.bool_operands]
+        compute, out = KINDS[self.kind](self, deciding)
+        for name, layout in zip(self.parameters, layouts) if self.bool_operands else ():
+            if name in self.bool_operands and layout.dtype.name not in ("bool", "uint8") and not layout.weak:
+                raise RuntimeError(f"{self.name}: expected {name} to be a boolean tensor, but got a tensor with dtype "
+                                   f"{layout.dtype.title}")
+        if self.refuses:
+            given = result_dtype([l for n, l in zip(self.operands, layouts) if n not in self.bool_operands])
+            refused = self.refuses.get(("bool", "integer", "float", "complex")[given.category])
+            if refused is None and any(l.dtype.category == 0 for l in layouts):
+                refused = self.refuses.get("a bool")
+            if refused is not None:
+                kind = RuntimeError if refused.startswith(RUNTIME) else NotImplementedError
+                raise kind(refused or _not_implemented(self.name, given))
+        computes = ["bool" if n in self.bool_operands else compute.compute for n in self.parameters]
+        if self.kind == "comparison" and compute.name in ("float16", "bfloat16"):        # a number is what the dtype makes of it
+            computes = [compute.name if l.dtype is not compute else c for l, c in zip(layouts, computes)]
+        return compute, out, tuple(computes)
+
+    def make_plan(self, layouts):
+        compute, out_dtype, computes = self._dtypes(layouts)
+        device = common_device(self.name, layouts)
+        shape = self._broadcast(layouts)
+        out = Layout.of(out_dtype, shape, shared_strides(layouts, shape), device)
+        prepared = None
+        if out.numel:
+            strides = [broadcast_strides(l, shape) for l in layouts] + [out.strides]
+            prepared = self._planned(
+                device, compute, tuple(l.dtype.kernel for l in layouts), (out_dtype.kernel,), shape, strides,
+                compute=computes, cost=self.cost, real_part=self.kind == "real" and compute.is_complex)
+        return Plan(self, layouts, out, prepared)
+
+    def make_inplace_plan(self, layouts):
+        """A plan whose first input is also the output."""
+        compute, out_dtype, computes = self._dtypes(layouts)
+        target = layouts[0]
+        check_writable(self.name + "_", target, out_dtype, self._broadcast(layouts))
+        prepared = None
+        if target.numel:
+            strides = [broadcast_strides(l, target.shape) for l in layouts]
+            prepared = self._planned(
+                common_device(self.name,
+                              layouts), compute, tuple(l.dtype.kernel for l in layouts), (target.dtype.kernel,), target.shape,
+                strides, compute=computes, written=0, cost=self.cost,
+                real_part=self.kind == "real" and compute.is_complex)
+        return Plan(self, layouts, target, prepared)
+
+    def _planned(self, device, body_type, *geometry, **options):
+        """The prepared kernel. Raises NotImplementedError for a dtype that the formula cannot be computed in."""
+        try:
+            prepared = kernels(device, "pointwise.pointwise").plan_pointwise(self.scalar(body_type.compute), *geometry, **options)
+        except (CannotCompile, TypeError) as error:
+            raise NotImplementedError(f"{_not_implemented(self.name, body_type)}: the formula has no meaning for that "
+                                      f"dtype") from error
+        if self.divisor is not None and body_type.category == 1 and device is cpu:
+            dtypes, _, shape, strides = geometry
+            position = self.operands.index(self.divisor)
+            return checked(prepared, position, dtypes[position], shape, strides[position])
+        return prepared
+
+    def _broadcast(self, layouts):
+        try:
+            return broadcast_shapes(*[l.shape for l in layouts])
+        except RuntimeError as error:
+            shapes = " and ".join(str(list(l.shape)) for l in layouts if not l.weak)
+            raise RuntimeError(f"{error} ({self.name}: expected shapes that broadcast together, got {shapes})") from None
+
+    # -------------------------------------------------------- gradients
+    def recipe(self, plan, wanted):
+        """The recipe for these wanted inputs, or None where the result has no gradient."""
+        if not self.differentiable or plan.out.dtype.category < 2:
+            return None
+        if self.derivative_body is None:
+            raise NotImplementedError(f"the derivative for '{self.name}' is not implemented")
+        found = Recipe()
+        found.plan = plan
+        found.wanted = wanted
+        found.expressions = [self.gradients[i] for i in wanted]
+        needed = frozenset().union(*[symbols(e) for e in found.expressions])
+        found.saves = tuple(i for i, n in enumerate(self.parameters) if n in needed)
+        found.saves_out = "out" in needed
+        found.passed = tuple(isinstance(e, Symbol) and e.name == "grad" for e in found.expressions)
+        found.computed = tuple(i for i, passed in zip(wanted, found.passed) if not passed)
+        found.shapes = tuple(plan.inputs[i].shape for i in wanted)
+        found.dtypes = tuple(plan.inputs[i].dtype for i in wanted)
+        found.fits = tuple(s == plan.out.shape and d is plan.out.dtype for s, d in zip(found.shapes, found.dtypes))
+        found.plans = PlanTable()                        # goes with its plan, so nobody else needs to know of it
+        found.finish(len(plan.inputs))
+        return found
+
+    def make_backward_plan(self, plan, recipe, grad):
+        """The fused kernel of the gradients that must be computed: (prepared, result layouts)."""
+        compute, _, _ = self._dtypes(plan.inputs)
+        compute = compute if compute.category >= 2 else get_default_dtype()
+        shape = plan.out.shape
+        inputs = [grad, *[plan.inputs[i] for i in recipe.saves]] + ([plan.out] if recipe.saves_out else [])
+        names = ["grad", *[self.parameters[i] for i in recipe.saves]] + (["out"] if recipe.saves_out else [])
+        outs = [Layout.of(plan.inputs[i].dtype, shape, None if plan.inputs[i].shape != shape
+                          or not plan.inputs[i].non_overlapping_and_dense() else plan.inputs[i].strides, plan.out.device)
+                for i in recipe.computed]
+        if not plan.out.numel:
+            return BackwardPlan(None, outs)
+        computes = tuple("bool" if n in self.bool_operands else compute.compute for n in names)
+        prepared = kernels(plan.out.device, "pointwise.pointwise").plan_pointwise(
+            self._backward_body(names, compute.compute), tuple(l.dtype.kernel for l in inputs),
+            tuple(l.dtype.kernel for l in outs), shape, [broadcast_strides(l, shape) for l in inputs] + [o.strides for o in outs],
+            compute=computes, results=recipe.computed if len(self.operands) > 1 else None, cost=self.cost + 1,
+            real_part=compute.is_complex)
+        return BackwardPlan(prepared, outs)
+
+    def _backward_body(self, names, compute):
+        """The derivative as a function of what is at hand; what no wanted gradient needs is a zero that LLVM drops."""
+        key = (compute, tuple(names))
+        found = self._bodies.get(key)
+        if found is None:
+            args = ", ".join(f"a{names.index(n)}" if n in names else "zero" for n in self.derivative_names)
+            params = ", ".join(f"a{i}" for i in range(len(names)))
+            scope = dict(formula=ScalarBody(self.derivative_body, compute), zero=getattr(np, compute)(0))
+            exec(f"def backward({params}):\n    return formula({args})\n", scope)
+            found = self._bodies[key] = ScalarBody(scope["backward"], compute)
+        return found
+
+
+def _not_implemented(name, compute):
+    return f'"{name}" not implemented for \'{compute.title}\''
+
+
+def _kind_of(compute):
+    return "complex" if compute[0] == "c" else "float" if compute[0] == "f" else "bool" if compute == "bool" else "integer"
+
+
+def _positional(body):
+    """The formula with its keyword-only numbers as ordinary arguments, which is how kernels pass them."""
+    code = body.__code__
+    if not code.co_kwonlyargcount:
+        return body
+    code = code.replace(co_argcount=code.co_argcount + code.co_kwonlyargcount, co_kwonlyargcount=0)
+    return pytypes.FunctionType(code, body.__globals__, body.__name__, None, body.__closure__)
+
+
+# ---------------------------------------------------------------- the decorator
+def pointwise(body=None, *, kind: str = "arithmetic", bool_operands=(), cost: float = 1.0, name: str | None = None, scalars=None,
+              differentiable: bool | None = None, methods: bool = True, refuses=None, divisor: str | None = None):
+    """Make an elementwise op of a function of scalars.
+
+    Args:
+        body: the formula. Positional arguments are tensors or numbers, keyword-only ones numbers with defaults.
+        kind: which dtype it computes in and returns: `"arithmetic"` (the promoted one), `"float"` (integers become the
+            default dtype), `"comparison"` (promoted, returns bool), `"logical"` (bool), `"bitwise"` (integers and bool),
+            `"real"` (promoted; complex gives its real dtype).
+        bool_operands: names of operands that are conditions and take no part in promotion.
+        cost: the work of an element relative to an addition, which decides from what size on threads pay.
+        name: the op's name, when it is not the function's.
+        scalars: an elementary function (see kernels/vectormath) to use instead of the formula.
+        differentiable: whether results are recorded; by default all but comparisons, logical and bitwise ops.
+        methods: whether `Tensor` gets the op and its in-place form as methods.
+        refuses: kinds of dtypes ("bool", "integer", "float", "complex", or "a bool" for one among other operands) it raises
+            NotImplementedError for, with what to say ("" for the usual words).
+        divisor: an operand by which integers cannot be divided where it is 0, which raises RuntimeError.
+
+    Returns:
+        The op's function. `f.derivative` is the decorator for its gradient; `f.op` the record.
+
+    Raises:
+        TypeError: the formula takes `*args` or `**kwargs`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> @torch.pointwise
+        ... def swish(x):
+        ...     return x / (1 + torch.exp(-x))
+        >>> swish(torch.tensor([0., 1.]))
+        tensor([0.0000, 0.7311])
+    """
+    if body is None:
+        return lambda b: pointwise(b, kind=kind, bool_operands=bool_operands, cost=cost, name=name, scalars=scalars,
+                                   differentiable=differentiable, methods=methods, refuses=refuses, divisor=divisor)
+    if differentiable is None:
+        differentiable = kind in ("arithmetic", "float", "real")
+    op = PointwiseOp(body, kind, bool_operands, cost, name, scalars, differentiable, refuses or {}, divisor)
+    if methods:
+        for name, function in ((op.name, op.function), (op.name + "_", op.inplace)):
+            if hasattr(Tensor.__dict__.get(name), "op"):     # an op of that name, defined again in a session
+                delattr(Tensor, name)
+            if name not in Tensor.__dict__:
+                method(function, name)
+    describe(op)
+    return op.function

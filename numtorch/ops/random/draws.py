@@ -1,0 +1,483 @@
+"""Random numbers from counter-based streams: the same seed gives the same numbers, whatever the number of threads.
+
+A `Generator` is a seed and a position. Drawing reads Philox blocks from that position and moves it on (Salmon et al. 2011);
+each element's bits depend on its index alone, so splitting the work changes nothing.
+"""
+from __future__ import annotations
+
+import ctypes
+import math
+import threading
+
+from ...devices import cpu, default
+from ...dtypes import as_dtype, finfo, float32, float64, get_default_dtype, int64, integer_limits
+from ...layout import Layout, as_shape, broadcast_shapes
+from ...tensor import Tensor
+from ...tensor import empty as empty_tensor
+from ..core.backends import kernels, placed
+from ..core.generator import claim
+from ..core.op import layout_of, method, new_plan_table, register
+from ..creation.fill import checked_shape, finish_made, like_layout
+from ..memory.copies import contiguous, copy_elements, to_device, to_dtype
+from ..memory.resize import into
+from ..pointwise.complexparts import view_as_complex
+from ..reduce import reductions
+from ..sort.order import topk
+
+
+# ---------------------------------------------------------------- filling
+class _State(threading.local):
+    """A thread's words for the kernel it is calling: seed, first counter, status."""
+
+    def __init__(self):
+        words = (ctypes.c_int64 * 3)()
+        self.words = words, ctypes.addressof(words)
+
+
+class _FillPlan:
+    """What is filled, the kernel (None for nothing to do), how many counters it uses, and its scratch memory."""
+
+    __slots__ = ("layout", "prepared", "counters", "scratch")
+
+
+_state = _State()
+_plans = new_plan_table()
+
+
+def plan_fill(layout, kind, parameters, counters_dtype, each=()):
+    key = (layout, kind, parameters, counters_dtype, each)
+    plan = _plans.get(key)
+    if plan is None:
+        plan, module, n = _FillPlan(), kernels(cpu, "random.philox"), layout.numel
+        plan.layout, plan.counters = layout, module.counters_used(n, counters_dtype)
+        planner = getattr(module, f"plan_{kind}")
+        names = () if kind == "randperm" else (*each, layout.dtype.kernel)
+        plan.prepared = planner(*names, n, *parameters) if n else None
+        _plans.keep(key, plan)
+    return plan
+
+
+def run_fill(plan, out, generator, each=None) -> int:
+    """Fill a contiguous CPU tensor from a stream. Returns the kernel's status."""
+    prepared = plan.prepared
+    if prepared is None:
+        return 0
+    words, address = _state.words
+    claim(generator, words, plan.counters)
+    if each is None:
+        prepared.call(out.address, address, prepared.walk)
+        return 0
+    prepared.call(each.address, out.address, address, prepared.walk)
+    status, words[2] = words[2], 0
+    return status
+
+
+def fill(out, kind, parameters, generator, counters_dtype="float32"):
+    run_fill(plan_fill(out.layout, kind, parameters, counters_dtype), out, generator)
+
+
+_drawn_plans = new_plan_table()
+
+
+def _drawn(size, kind, parameters, dtype, device, generator, requires_grad, title, into=None):
+    try:
+        plan = _drawn_plans.get((size, kind, parameters, dtype))
+    except TypeError:                                    # a size in a list
+        plan = None
+    if plan is None:
+        kind_dtype = as_dtype(dtype) if dtype else get_default_dtype()
+        if kind == "randint":
+            check_range(*parameters, kind_dtype)
+        plan = plan_fill(Layout.of(kind_dtype, checked_shape(size, title)), kind, parameters,
+                          "int64" if kind == "randint" else kind_dtype.compute)
+        if all(type(n) in (int, tuple) for n in size):
+            _drawn_plans.keep((size, kind, parameters, dtype), plan)
+    out = empty_tensor(plan.layout)
+    run_fill(plan, out, generator)
+    if device is None and into is None and not requires_grad and default[0] is cpu:
+        return out
+    device = placed(device)
+    return finish_made(out if device is cpu else to_device(out, device), requires_grad, into)
+
+
+def _parts(draw, size, kind, scale, generator, device, requires_grad, into):
+    """Complex numbers whose parts are drawn one by one."""
+    pairs = draw(*as_shape(size), 2, generator=generator, dtype=kind.to_real())
+    out = view_as_complex(pairs if scale is None else pairs.mul_(scale))
+    return finish_made(to_device(out, placed(device)), requires_grad, into)
+
+
+def _float_only(dtype, title):
+    if dtype is not None and not as_dtype(dtype).is_floating_point:
+        raise NotImplementedError(f'"{title}" not implemented for \'{as_dtype(dtype).name.capitalize()}\'')
+
+
+def rand(*shape, size=None, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+         pin_memory: bool = False) -> Tensor:
+    """Uniform numbers in [0, 1); of a complex dtype both parts are.
+
+    Args:
+        shape: the extents, as ints or one sequence; also under the name `size`.
+        generator: where the random numbers come from; the default one when None.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a negative extent.
+        NotImplementedError: an integer dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.rand(1000).mean().sub(0.5).abs().item() < 0.05
+        True
+    """
+    size = shape if size is None else (size,)
+    if dtype is not None and as_dtype(dtype).is_complex:
+        return _parts(rand, size, as_dtype(dtype), None, generator, device, requires_grad, out)
+    _float_only(dtype, "rand")
+    return _drawn(size, "uniform", (0.0, 1.0), dtype, device, generator, requires_grad, "rand", into=out)
+
+
+def randn(*shape, size=None, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
+          pin_memory: bool = False) -> Tensor:
+    """Normal numbers of mean 0 and variance 1; of a complex dtype the parts have variance 1/2 each.
+
+    Args:
+        shape, size, generator, dtype, layout, device, requires_grad, out, pin_memory: as for `rand`.
+
+    Raises:
+        RuntimeError: a negative extent.
+        NotImplementedError: an integer dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> _ = torch.manual_seed(0)
+        >>> x = torch.randn(1000)
+        >>> abs(x.mean().item()) < 0.1, abs(x.std().item() - 1) < 0.1
+        (True, True)
+    """
+    size = shape if size is None else (size,)
+    if dtype is not None and as_dtype(dtype).is_complex:
+        return _parts(randn, size, as_dtype(dtype), math.sqrt(0.5), generator, device, requires_grad, out)
+    _float_only(dtype, "randn")
+    return _drawn(size, "normal", (0.0, 1.0), dtype, device, generator, requires_grad, "randn", into=out)
+
+
+def randint(low=None, high=None, size=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
+            out=None, pin_memory: bool = False) -> Tensor:
+    """Integers in [low, high), or in [0, low) when `high` is the size.
+
+    Args:
+        low, high: the range.
+        size: the extents.
+        generator: where the random numbers come from; the default one when None.
+        dtype, device: int64 and the default device when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: an empty range, or one that `dtype` cannot hold.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.randint(3, 6, (100,))
+        >>> x.min(), x.max()
+        (tensor(3), tensor(5))
+    """
+    if size is None:
+        if high is None or isinstance(high, int):
+            raise TypeError("randint() missing the argument 'size'")
+        low, high, size = 0, low, high
+    elif low is None or high is None:
+        low, high = 0, low if high is None else high
+        if high is None:
+            raise TypeError("randint() missing the argument 'high'")
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    kind = as_dtype(dtype) if dtype else int64
+    if kind.category == 0:
+        check_range(low, high, kind)
+    elif kind.is_complex:
+        raise RuntimeError(f"randint handles integers, floating-point numbers and bools, not {kind.name}")
+    if kind.category != 1:
+        made = _drawn((size,), "randint", (low, high), int64, None, generator, False, "randint")
+        return finish_made(to_device(to_dtype(made, kind), placed(device)), requires_grad, out)
+    return _drawn((size,), "randint", (low, high), kind, device, generator, requires_grad, "randint", out)
+
+
+def check_range(low, high, dtype):
+    """Raise RuntimeError for limits of random integers that a dtype cannot hold."""
+    least, most = integer_limits(dtype) if dtype.category else (0, 1)
+    for name, value in (("from", low), ("to - 1", high - 1)):
+        if not least <= value <= most:
+            raise RuntimeError(f"{name} is out of bounds for {dtype.name}")
+
+
+def randperm(n: int, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
+             out=None, pin_memory: bool = False) -> Tensor:
+    """A random order of 0 .. n-1.
+
+    Args:
+        n: how many.
+        generator: where the random numbers come from; the default one when None.
+        dtype, device: int64 and the default device when None. requires_grad: whether to record what is computed from it.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a negative n, or one up to which the dtype does not hold all numbers.
+        NotImplementedError: bools or complex numbers.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.randperm(4).sort().values
+        tensor([0, 1, 2, 3])
+    """
+    if n < 0:
+        raise RuntimeError(f"n must be non-negative, got {n}")
+    kind = as_dtype(dtype) if dtype else int64
+    if kind.category not in (1, 2):
+        raise NotImplementedError(f'"randperm" not implemented for \'{kind.title}\'')
+    if n > 1 + (integer_limits(kind)[1] if kind.category == 1 else round(2 / finfo(kind).eps)):
+        raise RuntimeError(f"randperm: {kind.name} does not hold all of {n} numbers")
+    plan = plan_fill(Layout.of(int64, (n,)), "randperm", (), "int64")
+    made = empty_tensor(plan.layout)
+    run_fill(plan, made, generator)
+    if dtype is not None or device is not None:
+        made = to_device(to_dtype(made, kind), placed(device))
+    return finish_made(made, requires_grad, out)
+
+
+def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
+           out=None, pin_memory: bool = False) -> Tensor:
+    """Normal numbers of the given means and standard deviations.
+
+    Args:
+        mean, std: two numbers, with a `size`, or tensors of shapes that broadcast, one of which may be a number.
+        size: the extents, with two numbers.
+        generator: where the random numbers come from; the default one when None.
+        dtype, device, requires_grad: of what is drawn with two numbers, the default ones when None; tensors decide their own.
+        out: a tensor to write the result to.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: a negative standard deviation.
+        TypeError: two numbers without a size.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.normal(torch.tensor([0., 100.]), 0.0)
+        tensor([  0., 100.])
+    """
+    if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+        if size is None:
+            raise TypeError("normal() missing the argument 'size'")
+        check_std(std)
+        return _drawn((size,), "normal", (float(mean), float(std)), dtype, device, generator, requires_grad, "normal", out)
+    if not isinstance(std, Tensor):
+        check_std(std)
+    elif not bool(reductions.all(std.detach() >= 0)):
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    shape = broadcast_shapes(*[t.layout.shape for t in (mean, std) if isinstance(t, Tensor)])
+    first = mean if isinstance(mean, Tensor) else std
+    return into(out, randn(shape, generator=generator, dtype=first.layout.dtype, device=first.layout.device) * std + mean)
+
+
+def check_std(std):
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+
+
+def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
+    """1 with the probability that each element of `input` gives (or with probability p), else 0.
+
+    Args:
+        input: probabilities, floating point, of any shape. With `p` only its shape and dtype matter.
+        p: one probability for all.
+        generator: where the random numbers come from; the default one when None.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: a probability outside [0, 1], or an integer tensor of them.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.bernoulli(torch.tensor([0., 1., 1.]))
+        tensor([0., 1., 1.])
+    """
+    if p is not None:
+        result = empty_tensor(input.layout.dense())
+        fill(result, "bernoulli", (probability(p),), generator)
+        return into(out, result)
+    kind = layout_of("bernoulli", input).dtype
+    probabilities = contiguous(input if input.node is None else input.detach())
+    if not kind.is_floating_point:
+        raise NotImplementedError(f"bernoulli: expected floating-point probabilities, got {kind}")
+    if kind not in (float32, float64):
+        probabilities = to_dtype(probabilities, float32)
+    plan = plan_fill(input.layout.dense(), "bernoulli_each", (), "float32", (probabilities.layout.dtype.kernel,))
+    result = empty_tensor(plan.layout)
+    if run_fill(plan, result, generator, probabilities):
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    return into(out, result)
+
+
+def probability(p):
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    return float(p)
+
+
+def multinomial(input, num_samples: int, replacement: bool = False, *, generator=None, out=None) -> Tensor:
+    """Indices drawn in proportion to each row's weights.
+
+    Args:
+        input: (classes) or (rows, classes) weights, floating point, not negative.
+        num_samples: how many from each row.
+        replacement: whether an index may be drawn again; else exponential races decide (Efraimidis and Spirakis 2006).
+        generator: where the random numbers come from; the default one when None.
+        out: a tensor to write the result to.
+
+    Returns:
+        (num_samples) or (rows, num_samples), int64.
+
+    Raises:
+        RuntimeError: more draws than classes without replacement, or weights that are negative, not finite or all 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.multinomial(torch.tensor([0., 3., 0.]), 4, replacement=True)
+        tensor([1, 1, 1, 1])
+    """
+    if layout_of("multinomial", input).ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if not input.layout.dtype.is_floating_point:
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.layout.dtype.name}")
+    kind = input.layout.dtype if input.layout.dtype in (float32, float64) else float32
+    weights = contiguous(to_dtype(input if input.node is None else input.detach(), kind))
+    classes = weights.layout.shape[-1]
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement:
+        if num_samples > classes:
+            raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+        least, total = reductions.amin(weights, -1), reductions.sum(weights, -1)
+        if not bool(reductions.all((least >= 0) & (total > 0) & (total < float("inf")))):
+            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+        # the largest of exponential races: draws without replacement in proportion (Efraimidis and Spirakis 2006)
+        race = empty_tensor(weights.layout)
+        fill(race, "exponential", (1.0,), generator, kind.kernel)
+        return into(out, topk(weights / race, num_samples, -1).indices)
+    rows = weights.layout.numel // classes if classes else 0
+    plan = _plan_multinomial(weights.layout, rows, classes, num_samples)
+    drawn, workspace = empty_tensor(plan.layout), empty_tensor(plan.scratch)
+    words, address = _state.words
+    claim(generator, words, plan.counters)
+    plan.prepared.call(weights.address, drawn.address, address, workspace.address, plan.prepared.walk)
+    if words[2]:
+        row, words[2] = words[2] - 1, 0
+        raise RuntimeError(f"probability tensor contains either `inf`, `nan` or element < 0, or no positive element (row {row})")
+    return into(out, drawn)
+
+
+def _plan_multinomial(layout, rows, classes, draws):
+    key = (layout, "multinomial", draws)
+    plan = _plans.get(key)
+    if plan is None:
+        plan, module = _FillPlan(), kernels(cpu, "random.philox")
+        plan.layout, plan.scratch = Layout.of(int64, (*layout.shape[:-1], draws)), Layout.of(float64, (classes,))
+        plan.counters = rows * module.counters_used(draws, "float64")
+        plan.prepared = module.plan_multinomial(layout.dtype.kernel, rows, classes, draws)
+        _plans.keep(key, plan)
+    return plan
+
+
+# ---------------------------------------------------------------- like another
+def _as_input(made, input, memory_format):
+    """A draw of another tensor's shape, with its strides."""
+    layout = like_layout(input, made.layout.dtype, made.layout.device, memory_format)
+    if made.layout is layout:
+        return made
+    out = empty_tensor(layout)
+    copy_elements(made, out)
+    return out
+
+
+def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
+              pin_memory: bool = False) -> Tensor:
+    """Uniform numbers in [0, 1), with the shape, dtype, device and dense strides of another tensor.
+
+    Args:
+        input: the other tensor.
+        generator: where the random numbers come from; the default one when None.
+        dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
+        memory_format: the order of the dimensions in memory; the other tensor's when None.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.rand_like(torch.tensor([[1., 2.], [3., 4.]])).shape
+        torch.Size([2, 2])
+    """
+    own = layout_of("rand_like", input)
+    made = rand(own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
+    if memory_format is not None or not own.contiguous:
+        made = _as_input(made, input, memory_format)
+    return made.requires_grad_() if requires_grad else made
+
+
+def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
+               pin_memory: bool = False) -> Tensor:
+    """Normal numbers of mean 0 and variance 1, with the shape, dtype, device and dense strides of another tensor.
+
+    Args:
+        input, generator, dtype, layout, device, requires_grad, memory_format, pin_memory: as for `rand_like`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.randn_like(torch.tensor([[1., 2.], [3., 4.]])).shape
+        torch.Size([2, 2])
+    """
+    own = layout_of("randn_like", input)
+    made = randn(own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
+    if memory_format is not None or not own.contiguous:
+        made = _as_input(made, input, memory_format)
+    return made.requires_grad_() if requires_grad else made
+
+
+def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
+                 memory_format=None, pin_memory: bool = False) -> Tensor:
+    """Integers in [low, high), or in [0, low) without `high`, with the shape, dtype, device and dense strides of another tensor.
+
+    Args:
+        low, high: the range.
+        input, generator, dtype, layout, device, requires_grad, memory_format, pin_memory: as for `rand_like`.
+
+    Raises:
+        RuntimeError: an empty range, or one that the dtype cannot hold.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.randint_like(torch.tensor([1., 2.]), 5, 6)
+        tensor([5., 5.])
+    """
+    low, high = (0, low) if high is None else (low or 0, high)
+    own = layout_of("randint_like", input)
+    made = randint(low, high, own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
+    if memory_format is not None or not own.contiguous:
+        made = _as_input(made, input, memory_format)
+    return made.requires_grad_() if requires_grad else made
+
+
+method(bernoulli)
+method(multinomial)
+
+
+@register
+def keep_mask(layout, p, generator=None) -> Tensor:
+    """Ones with probability p in a dense layout, for dropout."""
+    out = empty_tensor(layout)
+    fill(out, "bernoulli", (probability(p),), generator)
+    return out

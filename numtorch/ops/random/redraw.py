@@ -1,0 +1,236 @@
+"""In-place draws: a tensor of any layout filled from a stream of random numbers."""
+from __future__ import annotations
+
+import math
+
+from ...autograd.graph import GraphNode
+from ...autograd.modes import modes
+from ...autograd.writes import mark_written
+from ...devices import cpu
+from ...dtypes import finfo, float64, integer_limits
+from ...layout import Layout
+from ...tensor import Tensor
+from ...tensor import empty as empty_tensor
+from ..core.op import method, new_plan_table
+from ..creation.fill import zeros_like
+from ..memory.copies import copy_elements, to_device
+from ..memory.writing import check_inplace_allowed, check_writable, rebase_history
+from .draws import bernoulli, check_range, check_std, plan_fill, probability, randint, run_fill
+
+_refills = new_plan_table()
+
+
+def _plan_refill(tensor, kind, parameters, title, counters_dtype):
+    layout = tensor.layout
+    if kind != "bernoulli" and not layout.dtype.is_floating_point:
+        raise NotImplementedError(f'"{title}_" not implemented for \'{layout.dtype.title}\': expected floating point')
+    check_writable(title, layout, layout.dtype, layout.shape)
+    plan = plan_fill(layout.dense() if layout.device is cpu else Layout.of(layout.dtype, layout.shape), kind, parameters,
+                      counters_dtype or layout.dtype.compute)
+    return _refills.keep((layout, kind, parameters), plan)
+
+
+def _refill(tensor, kind, parameters, generator, title, counters_dtype=None):
+    """Fill a tensor of any layout in place."""
+    plan = _refills.get((tensor.layout, kind, parameters))
+    if plan is None:
+        plan = _plan_refill(tensor, kind, parameters, title, counters_dtype)
+    if tensor.node is not None and modes.grad:
+        check_inplace_allowed(tensor, title)
+    mark_written(tensor.storage, title + "_")
+    if plan.layout is tensor.layout:
+        run_fill(plan, tensor, generator)
+    else:
+        target = empty_tensor(plan.layout)
+        run_fill(plan, target, generator)
+        copy_elements(to_device(target, tensor.layout.device), tensor)
+    if tensor.node is not None and modes.grad:
+        rebase_history(tensor, GraphNode(title, (tensor.node,), (), _forgotten))
+    return tensor
+
+
+def _forgotten(node, grad):
+    """Nothing of what was there before matters any more."""
+    return zeros_like(grad),
+
+
+@method
+def uniform_(self, a: float = 0.0, b: float = 1.0, *, generator=None) -> Tensor:
+    """Fill with uniform numbers in [a, b); returns this tensor.
+
+    Args:
+        a, b: the range.
+        generator: where the random numbers come from; the default one when None.
+
+    Raises:
+        RuntimeError: a is above b.
+        NotImplementedError: an integer tensor.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.zeros(100).uniform_(2, 3)
+        >>> bool((x >= 2).all()), bool((x < 3).all())
+        (True, True)
+    """
+    if a > b:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
+    return _refill(self, "uniform", (float(a), float(b)), generator, "uniform")
+
+
+@method
+def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Tensor:
+    """Fill with normal numbers; returns this tensor.
+
+    Args:
+        mean, std: of the distribution.
+        generator: where the random numbers come from; the default one when None.
+
+    Raises:
+        RuntimeError: a negative `std`.
+        NotImplementedError: an integer tensor.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2).normal_(5.0, 0.0)
+        tensor([5., 5.])
+    """
+    check_std(std)
+    return _refill(self, "normal", (float(mean), float(std)), generator, "normal")
+
+
+@method
+def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
+    """Fill with 1 with probability p, else 0; returns this tensor.
+
+    Args:
+        p: a probability, or a tensor of them that broadcasts to this one.
+        generator: where the random numbers come from; the default one when None.
+
+    Raises:
+        RuntimeError: a probability outside [0, 1].
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(3).bernoulli_(1.0)
+        tensor([1., 1., 1.])
+    """
+    if isinstance(p, Tensor):
+        return self.copy_(bernoulli(p.expand(self.layout.shape), generator=generator))
+    return _refill(self, "bernoulli", (probability(p),), generator, "bernoulli", "float32")
+
+
+@method
+def exponential_(self, lambd: float = 1.0, *, generator=None) -> Tensor:
+    """Fill with exponential numbers of density lambd exp(-lambd x); returns this tensor.
+
+    Args:
+        lambd: above 0; the mean is 1 / lambd.
+        generator: where the random numbers come from; the default one when None.
+
+    Raises:
+        RuntimeError: a `lambd` of 0 or less.
+        NotImplementedError: an integer tensor.
+
+    Example:
+        >>> import numtorch as torch
+        >>> bool((torch.zeros(100).exponential_() > 0).all())
+        True
+    """
+    if lambd <= 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    return _refill(self, "exponential", (float(lambd),), generator, "exponential")
+
+
+@method
+def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None) -> Tensor:
+    """Fill with Cauchy numbers of density sigma / (pi (sigma^2 + (x - median)^2)); returns this tensor.
+
+    Args:
+        median: where half of them lie below.
+        sigma: half the width at half the height, above 0.
+        generator: where the random numbers come from; the default one when None.
+
+    Raises:
+        RuntimeError: a `sigma` of 0 or less.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2).cauchy_().shape
+        torch.Size([2])
+    """
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    uniform = uniform_(empty_tensor(self.layout.dense()), 0.0, 1.0, generator=generator)
+    return self.copy_((uniform - 0.5).mul_(math.pi).tan_().mul_(sigma).add_(median))
+
+
+@method
+def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None) -> Tensor:
+    """Fill with numbers whose logarithms are normal; returns this tensor.
+
+    Args:
+        mean, std: of the logarithms.
+        generator: where the random numbers come from; the default one when None.
+
+    Raises:
+        RuntimeError: a negative `std`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(2).log_normal_(0.0, 0.0)
+        tensor([1., 1.])
+    """
+    check_std(std)
+    return self.copy_(normal_(empty_tensor(self.layout.dense()), mean, std, generator=generator).exp_())
+
+
+@method
+def geometric_(self, p, *, generator=None) -> Tensor:
+    """Fill with the number of trials up to the first success, from 1 on; returns this tensor.
+
+    Args:
+        p: the probability of each trial's success, in (0, 1).
+        generator: where the random numbers come from; the default one when None.
+
+    Raises:
+        RuntimeError: a p outside (0, 1).
+
+    Example:
+        >>> import numtorch as torch
+        >>> bool((torch.zeros(100).geometric_(0.5) >= 1).all())
+        True
+    """
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    waits = exponential_(empty_tensor(self.layout.dense(float64)), -math.log1p(-p), generator=generator)
+    return self.copy_(waits.ceil_())
+
+
+@method
+def random_(self, from_=None, to=None, *, generator=None) -> Tensor:
+    """Fill with integers in [from_, to), in [0, from_) with one number, or in all of the dtype's from 0 on; returns this tensor.
+
+    Args:
+        from_, to: the range. Without any: up to the dtype's greatest, of floats up to where all integers are exact.
+        generator: where the random numbers come from; the default one when None.
+
+    Raises:
+        RuntimeError: an empty range, or one that the dtype cannot hold.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.zeros(3).random_(5, 6)
+        tensor([5., 5., 5.])
+    """
+    kind = self.layout.dtype
+    if kind.is_complex:
+        raise RuntimeError(f"random_ handles integers, floating-point numbers and bools, not {kind.name}")
+    if to is None:
+        from_, to = 0, from_
+    if to is None and kind.category == 2:                # up to where the dtype's numbers are one apart
+        to = round(2 / finfo(kind).eps) + 1
+    elif to is None:                                     # a draw has 63 bits
+        to = min(integer_limits(kind)[1] + 1, (1 << 63) - 1) if kind.category else 2
+    elif kind.category < 2:
+        check_range(from_, to, kind)
+    return self.copy_(randint(from_, to, self.layout.shape, generator=generator))

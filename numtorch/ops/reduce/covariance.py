@@ -1,0 +1,100 @@
+"""Covariances and correlations."""
+from __future__ import annotations
+
+from ...dtypes import get_default_dtype
+from ...tensor import Tensor
+from ..core.op import layout_of, method
+from ..memory.copies import to_dtype
+from ..pointwise import arithmetic, bounds, comparison, elementary
+from ..shape.slicing import diagonal
+from ..shape.views import reshape, transpose, unsqueeze
+from . import reductions
+
+
+def _weights(name, weights, count):
+    if layout_of("cov", weights, name).ndim > 1:
+        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.layout.ndim} "
+                           f"dimensions")
+    if weights.layout.numel != count:
+        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input, but got "
+                           f"{weights.layout.numel} != {count}")
+    if bool(reductions.any(comparison.lt(weights, 0))):
+        raise RuntimeError(f"cov(): {name} cannot be negative")
+    return reshape(weights, -1)
+
+
+@method
+def cov(input, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
+    """The covariance matrix of variables (rows) from observations (columns); a vector is one variable.
+
+    Args:
+        input: (variables, observations); integers are computed in the default dtype.
+        correction: what is taken from the number of observations to give the divisor.
+        fweights: (observations,) how often each observation occurred.
+        aweights: (observations,) how much each observation counts.
+
+    Returns:
+        (variables, variables); of a single variable a 0-dim tensor.
+
+    Raises:
+        RuntimeError: more than two dimensions, or weights that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1., 2., 3.], [3., 2., 1.]]).cov()
+        tensor([[ 1., -1.],
+                [-1.,  1.]])
+    """
+    if layout_of("cov", input).ndim > 2:
+        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.layout.ndim} "
+                           f"dimensions")
+    x = to_dtype(input, get_default_dtype()) if input.layout.dtype.category < 2 else input
+    x = reshape(x, 1, -1) if x.layout.ndim < 2 else x
+    count = x.layout.shape[1]
+    weights = None
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
+        if given is not None:
+            checked = to_dtype(_weights(name, given, count), x.layout.dtype)
+            weights = checked if weights is None else weights * checked
+    if weights is None:
+        total, mean, divisor = count, reductions.mean(x, 1, True), count - correction
+        weighted = x - mean
+    else:
+        total = reductions.sum(weights)
+        mean = unsqueeze(reductions.sum(x * weights, 1), 1) / total
+        if aweights is None:
+            divisor = total - correction
+        else:
+            divisor = total - correction * reductions.sum(weights * aweights) / total
+        weighted = (x - mean) * weights
+        divisor = bounds.clamp_low(divisor, 0)
+    centred = x - mean
+    product = weighted @ arithmetic.conj(transpose(centred, 0, 1))
+    result = product / (divisor if isinstance(divisor, Tensor) else max(divisor, 0))
+    return reshape(result, ()) if result.layout.numel == 1 else result
+
+
+@method
+def corrcoef(input) -> Tensor:
+    """Pearson's correlation coefficients of variables (rows) from observations (columns): covariances over standard deviations.
+
+    Args:
+        input: (variables, observations), or a vector, whose coefficient is 1.
+
+    Raises:
+        RuntimeError: more than two dimensions.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1., 2., 3.], [3., 2., 1.]]).corrcoef()
+        tensor([[ 1., -1.],
+                [-1.,  1.]])
+    """
+    if layout_of("corrcoef", input).ndim > 2:
+        raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with "
+                           f"{input.layout.ndim} dimensions")
+    matrix = cov(input)
+    if not matrix.layout.ndim:
+        return matrix / matrix
+    deviation = elementary.sqrt(diagonal(matrix))
+    return bounds.maximum(bounds.minimum(matrix / unsqueeze(deviation, 1) / unsqueeze(deviation, 0), 1), -1)

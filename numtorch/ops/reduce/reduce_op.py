@@ -1,0 +1,267 @@
+"""What a reduction is: how it is planned for a layout and dimensions, run and recorded, its gradient, and a record for each.
+
+`reductions.py` has the functions that users call.
+"""
+from __future__ import annotations
+
+from ...autograd.graph import GraphNode, Node
+from ...autograd.modes import PLAIN, modes
+from ...dtypes import bool_, int64, uint8
+from ...layout import Layout, wrap_dims
+from ...tensor import bare, empty, view_of
+from ...viewalgebra import expand as expand_layout
+from ...viewalgebra import try_view
+from ..core.backends import kernels
+from ..core.op import Op, PlanTable, layout_of, new_plan_table, nothing_to_do, registry
+from ..memory.copies import to_dtype
+from ..pointwise import arithmetic, comparison
+from ..pointwise.power import pow
+from ..shape.views import expand, reshape
+
+
+class _ReducePlan:
+    """What a reduction must know once its input's layout and its dimensions are known."""
+
+    __slots__ = ("out", "prepared", "call", "walk", "axes", "kept_shape", "final", "count", "spread", "summed", "differentiable")
+
+
+class ReduceOp(Op):
+    """A reduction. `kind` names its kernel; `result(dtype) -> dtype` says what it returns; `vjp(node, grad)` its gradient."""
+
+    def __init__(self, kind, result, vjp, saves_input=False, saves_result=False, empty_error=None):
+        super().__init__(kind, None, ("input",), __name__)
+        self.kind, self.result, self.vjp = kind, result, vjp
+        self.saves_input, self.saves_result, self.empty_error = saves_input, saves_result, empty_error
+        self.plans = new_plan_table()
+
+    def _plan(self, layout, dims, keepdim, options):
+        plan = _ReducePlan()
+        plan.spread, plan.summed = {}, PlanTable()
+        out_dtype = self.result(layout.dtype)
+        plan.axes = wrap_dims(dims, layout.ndim)
+        if not layout.ndim:
+            plan.axes = ()                               # dims 0 and -1 of a 0-dim tensor are valid and mean nothing
+        plan.kept_shape = tuple(1 if i in plan.axes else n for i, n in enumerate(layout.shape))
+        plan.final = plan.kept_shape if keepdim else tuple(n for i, n in enumerate(layout.shape) if i not in plan.axes)
+        plan.count = 1
+        for axis in plan.axes:
+            plan.count *= layout.shape[axis]
+        if self.empty_error and layout.dtype.is_complex:
+            raise NotImplementedError(f'"{self.name}" not implemented for \'{layout.dtype.title}\': complex numbers have no order')
+        if self.empty_error and layout.numel == 0 and dims is None:
+            raise RuntimeError(f"a{self.name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+                               f"reduction dim with the 'dim' argument.")
+        if self.empty_error and plan.count == 0 and 0 not in plan.kept_shape:
+            axis = next(a for a in plan.axes if not layout.shape[a])
+            raise IndexError(f"a{self.name}(): Expected reduction dim {axis} to have non-zero size: {self.empty_error}")
+        plan.out = Layout.of(out_dtype, plan.final, None, layout.device)
+        kept = Layout.of(out_dtype, plan.kept_shape, None, layout.device)
+        strides = tuple(0 if i in plan.axes else s for i, s in enumerate(kept.strides))
+        plan.differentiable = self.vjp is not None and out_dtype.category >= 2
+        plan.prepared, plan.call, plan.walk = None, nothing_to_do, 0
+        if plan.out.numel:
+            prepared = plan.prepared = kernels(layout.device, "reduce.reduce").plan_reduce(
+                self.kind, layout.dtype.kernel, out_dtype.kernel, layout.shape,
+                layout.strides, plan.axes, strides, **dict(options))
+            plan.call, plan.walk = prepared.call, prepared.walk
+        return plan
+
+    def plan(self, layout, dims=None, keepdim=False, options=()):
+        """How a layout is reduced over dims (all, when None)."""
+        key = layout if dims is None and not keepdim and not options else (layout, dims, keepdim, options)
+        plan = self.plans.get(key)
+        if plan is None:
+            plan = self.plans.keep(key, self._plan(layout, dims, keepdim, options))
+        return plan
+
+    def run(self, x, dims=None, keepdim=False, options=()):
+        """Reduce x over dims (all, when None)."""
+        layout = layout_of(self.name, x)
+        plan = self.plans.get(layout) if dims is None and not keepdim and not options else None
+        if plan is None:
+            plan = self.plan(layout, dims, keepdim, options)
+        out = empty(plan.out)
+        plan.call(x.address, out.address, plan.walk)
+        if x.node is not None and plan.differentiable:
+            recording = modes.recording
+            if not recording:
+                return out
+            if recording == PLAIN and self is SUM:
+                node = out.node = SumNode()
+                node.edges, node.extras, node.saved, node.constants = (x.node,), None, (), (layout, plan, options)
+                return out
+            node = out.node = GraphNode(self.name, (x.node,), (x,) if self.saves_input else (), self.vjp,
+                                        (layout, plan, options))
+            if self.saves_result:
+                node.save_results([out])
+        return out
+
+
+# ---------------------------------------------------------------- gradients
+def _spread(node, grad):
+    """The result's gradient in the input's shape, without copying."""
+    layout, plan, _ = node.constants
+    if not modes.grad:
+        found = plan.spread.get(grad.layout)
+        if found is not None:
+            return view_of(grad, found, 0)
+        kept = try_view(grad.layout, plan.kept_shape)
+        if kept is not None and len(plan.spread) < 16:
+            found = plan.spread[grad.layout] = expand_layout(kept[0], layout.shape)[0]
+            return view_of(grad, found, 0)
+    if grad.layout.shape != plan.kept_shape:
+        grad = reshape(grad, plan.kept_shape)
+    return expand(grad, layout.shape) if plan.kept_shape != layout.shape else grad
+
+
+def _typed(node, grad):
+    layout = node.constants[0]
+    if grad.layout.dtype is not layout.dtype:
+        if grad.layout.dtype.is_complex and not layout.dtype.is_complex:
+            grad = registry["real"].function(grad)
+        grad = to_dtype(grad, layout.dtype)
+    return grad
+
+
+class SumNode(Node):
+    """A recorded sum. Its backward expands the gradient without asking anything that was known the last time: 0.3 µs less than
+    by `_sum_vjp`."""
+
+    __slots__ = ("constants",)
+    title = "sum"
+    name = GraphNode.name
+
+    def backward(self, grad):
+        known = self.constants[1].summed.get(grad.layout)
+        if known is None:
+            spread, = _sum_vjp(self, grad)
+            if spread.storage is grad.storage:
+                self.constants[1].summed.keep(grad.layout, spread.layout)
+            return spread,
+        spread = bare()
+        spread.storage, spread.address, spread.layout, spread.node = grad.storage, grad.address, known, None
+        return spread,
+
+    def differentiable_backward(self, grad):
+        return _sum_vjp(self, grad)
+
+
+def _sum_vjp(node, grad):
+    return (_typed(node, _spread(node, grad)),)
+
+
+def _nansum_vjp(node, grad):
+    return (_typed(node, arithmetic.where(comparison.isnan(node.tensors()[0]), 0, _spread(node, grad))),)
+
+
+def _mean_vjp(node, grad):
+    return (_typed(node, _spread(node, arithmetic.div(grad, node.constants[1].count))),)
+
+
+def _prod_vjp(node, grad):
+    """The product of all the others: by division where nothing is 0, and where a single element is 0 for that one."""
+    x, = node.tensors()
+    plan = node.constants[1]
+    is_zero = comparison.eq(x, 0)
+    if modes.grad and x.node is not None and is_zero.any():
+        return (_typed(node, _spread(node, grad) * arithmetic.conj(_others(x, plan.axes))),)
+    others = arithmetic.where(is_zero, 1, x)
+    product = reshape(prod_all(others, plan.axes), plan.kept_shape)
+    zeros = reshape(count_zeros(x, plan.axes), plan.kept_shape)
+    by_division = product / others
+    alone = arithmetic.where(comparison.logical_and(is_zero, comparison.eq(zeros, 1)), product, 0)
+    return (_typed(node, _spread(node, grad) * arithmetic.conj(arithmetic.where(comparison.eq(zeros, 0), by_division, alone))),)
+
+
+def _others(x, axes):
+    """The product of all the others, from running products of both sides: their gradients know what a 0 hides."""
+    order = [d for d in range(x.layout.ndim) if d not in axes] + list(axes)
+    moved = x.permute(order)
+    rows = moved.reshape(*moved.layout.shape[:x.layout.ndim - len(axes)], -1)
+    count, one = rows.layout.shape[-1], rows.new_ones((*rows.layout.shape[:-1], 1))
+    before = rows.narrow(-1, 0, count - 1).cumprod(-1)
+    behind = rows.narrow(-1, 1, count - 1).flip(-1).cumprod(-1).flip(-1)
+    cat = registry["cat"].function
+    found = cat([one, before], -1) * cat([behind, one], -1)
+    return found.reshape(moved.layout.shape).permute([order.index(d) for d in range(x.layout.ndim)])
+
+
+def prod_all(x, axes):
+    return PROD.run(x, axes)
+
+
+def count_zeros(x, axes):
+    return SUM.run(to_dtype(comparison.eq(x, 0), int64), axes)
+
+
+def _extreme_vjp(node, grad):
+    """Shared evenly among the elements that reach the extreme, or that are NaN where it is."""
+    x, = node.tensors()
+    result, = node.result_tensors()
+    layout, plan, _ = node.constants
+    hits = comparison.coincides(x, reshape(result, plan.kept_shape).detach())
+    share = reshape(grad, plan.kept_shape) / reshape(SUM.run(to_dtype(hits, layout.dtype), plan.axes), plan.kept_shape)
+    return (arithmetic.where(hits, share, 0),)           # not a product with the hits: infinite gradients would be NaN elsewhere
+
+
+def _var_vjp(node, grad):
+    x, = node.tensors()
+    _, plan, options = node.constants
+    freedom = plan.count - dict(options)["correction"]
+    scale = 2.0 / freedom if freedom > 0 else float("nan")
+    mean = reshape(MEAN.run(x, plan.axes), plan.kept_shape)
+    return (_typed(node, arithmetic.scaled_distance(x, mean, reshape(grad * scale, plan.kept_shape))),)
+
+
+def _norm_vjp(node, grad):
+    """d|x|_p/dx = sign(x) (|x| / |x|_p)^(p-1), and 0 where the norm is 0."""
+    x, = node.tensors()
+    result, = node.result_tensors()
+    layout, plan, options = node.constants
+    p = dict(options)["exponent"]
+    spread, size = _spread(node, grad), reshape(result, plan.kept_shape)
+    if p == 0:
+        return (spread * 0 * x,)
+    if p == 1:
+        return (spread * arithmetic.sgn(x),)
+    if p in (float("inf"), float("-inf")):
+        hits = to_dtype(comparison.eq(arithmetic.abs(x), size.detach()), layout.dtype)
+        return (spread * arithmetic.sgn(x) * (hits / reshape(SUM.run(hits, plan.axes), plan.kept_shape)),)
+    nonzero = comparison.ne(size, 0)
+    safe = arithmetic.where(nonzero, size, 1)
+    if p == 2:
+        slope = x / safe
+    else:
+        ratio = arithmetic.abs(x) / safe
+        slope = arithmetic.sgn(x) * pow(ratio, p - 1)
+    return (arithmetic.where(nonzero, spread * slope, 0),)
+
+
+# ---------------------------------------------------------------- records
+def _same(dtype):
+    return dtype
+
+
+def _wide_integers(dtype):
+    return int64 if dtype.category < 2 else dtype
+
+
+def _floating(dtype):
+    return dtype
+
+
+def _truth(dtype):
+    return uint8 if dtype is uint8 else bool_            # as PyTorch's masks were, before it had bool
+
+
+SUM = ReduceOp("sum", _wide_integers, _sum_vjp)
+NANSUM = ReduceOp("nansum", _wide_integers, _nansum_vjp, saves_input=True)
+PROD = ReduceOp("prod", _wide_integers, _prod_vjp, saves_input=True)
+MEAN = ReduceOp("mean", _floating, _mean_vjp)
+MAX = ReduceOp("max", _same, _extreme_vjp, saves_input=True, saves_result=True, empty_error="the maximum of nothing is undefined")
+MIN = ReduceOp("min", _same, _extreme_vjp, saves_input=True, saves_result=True, empty_error="the minimum of nothing is undefined")
+ANY = ReduceOp("any", _truth, None)
+ALL = ReduceOp("all", _truth, None)
+VAR = ReduceOp("var", lambda d: d.to_real(), _var_vjp, saves_input=True)
+NORM = ReduceOp("norm", lambda d: d.to_real(), _norm_vjp, saves_input=True, saves_result=True)
+COUNT = ReduceOp("count_nonzero", lambda d: int64, None)

@@ -1,0 +1,179 @@
+"""Views of parts of a tensor: an index or a range of a dimension, windows, diagonals, and any strides."""
+from __future__ import annotations
+
+from operator import index as as_index
+
+from ... import viewalgebra as algebra
+from ...layout import as_shape
+from ...tensor import Tensor
+from ..core.op import layout_of, method, not_a_tensor, register, registry
+from ..memory.copies import clone
+from .view_tape import make_view, separate
+
+
+@method
+def select(input, dim, index) -> Tensor:
+    """One index of a dimension, which goes away.
+
+    Args:
+        input: (*).
+        dim, index: which; negative ones count from the end.
+
+    Returns:
+        A view.
+
+    Raises:
+        IndexError: there is no such dimension or index.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).select(1, 0)
+        tensor([1, 3])
+    """
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("select", input)
+    x = input if input.node is None else separate(input)
+    return make_view(x, algebra.select(x.layout, dim, as_index(index)), "select")
+
+
+@register
+@method
+def narrow_copy(input, dim, start, length, *, out=None) -> Tensor:
+    """`narrow` with memory of its own.
+
+    Args:
+        input: (*).
+        dim: which dimension.
+        start: the first index; a negative one counts from the end.
+        length: how many.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: they reach beyond the dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(6).narrow_copy(0, 2, 3)
+        tensor([2, 3, 4])
+    """
+    part = narrow(input, dim, start, length)
+    return clone(part) if out is None else registry["into"].function(out, part)
+
+
+@method
+def narrow(input, dim, start, length) -> Tensor:
+    """`length` indices of a dimension from `start`.
+
+    Args:
+        input: (*).
+        dim: which dimension.
+        start: the first index, an int or a tensor of one; a negative one counts from the end.
+        length: how many.
+
+    Returns:
+        A view.
+
+    Raises:
+        RuntimeError: they reach beyond the dimension.
+        IndexError: there is no such dimension or start.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(6).narrow(0, 2, 3)
+        tensor([2, 3, 4])
+    """
+    start = start.item() if isinstance(start, Tensor) else start
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("narrow", input)
+    x = input if input.node is None else separate(input)
+    return make_view(x, algebra.narrow(x.layout, dim, start, length), "narrow")
+
+
+def slice_view(x, dim, start, stop, step):
+    """`[start:stop:step]` of one dimension."""
+    x = x if x.node is None else separate(x)
+    return make_view(x, algebra.slice_dim(x.layout, dim, start, stop, step), "slice")
+
+
+@method
+def unfold(input, dimension, size, step) -> Tensor:
+    """Windows along a dimension, as a new last dimension.
+
+    Args:
+        input: (*).
+        dimension: along which.
+        size: of a window.
+        step: from one to the next.
+
+    Returns:
+        A view: (..., (L - size) // step + 1, ..., size) for an extent L.
+
+    Raises:
+        RuntimeError: a window larger than the dimension, or a step that is not positive.
+        IndexError: there is no such dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(5).unfold(0, 3, 2)
+        tensor([[0, 1, 2],
+                [2, 3, 4]])
+    """
+    x = input if input.node is None else separate(input)
+    return make_view(x, algebra.unfold(x.layout, dimension, size, step), "unfold")
+
+
+@method
+def diagonal(input, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A diagonal of two dimensions, as a new last dimension.
+
+    Args:
+        input: (*), of two dimensions at least.
+        offset: which diagonal: above the main one (positive) or below it.
+        dim1, dim2: the two dimensions, which go away.
+
+    Returns:
+        A view.
+
+    Raises:
+        RuntimeError: the same dimension twice.
+        IndexError: there is no such dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.arange(9).view(3, 3)
+        >>> x.diagonal(), x.diagonal(1)
+        (tensor([0, 4, 8]), tensor([1, 5]))
+    """
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("diagonal", input)
+    x = input if input.node is None else separate(input)
+    return make_view(x, algebra.diagonal(x.layout, offset, dim1, dim2), "diagonal")
+
+
+@method
+def as_strided(input, size, stride, storage_offset=None) -> Tensor:
+    """Any shape and strides over this tensor's storage.
+
+    Args:
+        input: the tensor whose storage it is.
+        size, stride: as many of each; strides in elements.
+        storage_offset: the first element's place in the storage; that of `input` when None.
+
+    Returns:
+        A view.
+
+    Raises:
+        RuntimeError: the view would reach outside the storage, or lengths differ.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.arange(5).as_strided((3, 2), (1, 1))
+        tensor([[0, 1],
+                [1, 2],
+                [2, 3]])
+    """
+    layout_of("as_strided", input)
+    own = input.storage_offset()
+    start = own if storage_offset is None else storage_offset
+    return make_view(input, algebra.strided_within(input.layout, as_shape((size,)), as_shape((stride,)), own, start,
+                                                  input.storage.nbytes), "as_strided")

@@ -1,0 +1,228 @@
+"""Making views: other layouts over the same memory, and what the tape must know of them.
+
+Views remember their base, so that an in-place write through one reaches the gradient of all: the base's history becomes a
+`CopySlices` node, and every live view of it stands behind that again. The view ops are in views.py and slicing.py.
+"""
+from __future__ import annotations
+
+import copy
+from weakref import ref
+
+from ...autograd.graph import GraphNode, Leaf, Node, recording
+from ...autograd.modes import modes
+from ...kernels.binding import ScalarBody
+from ...layout import Layout
+from ...tensor import Tensor, bare, empty, lasting, view_of
+from ..core.backends import kernels
+from ..core.op import as_operand, new_plan_table, register, registry
+from ..memory.assign import filled
+from ..memory.copies import clone, contiguous, copy_elements, plan_copy, to_device
+from ..memory.writing import live_views, move
+
+
+# ---------------------------------------------------------------- with their place in the graph
+def make_view(x: Tensor, found, title: str, vjp=None, constants=None) -> Tensor:
+    """A view of x with layout and offset `found`; without a vjp its gradient goes back into the region it covers."""
+    layout, offset = found
+    out = bare()
+    out.storage = x.storage
+    out.address = x.address + offset * layout.dtype.itemsize if offset else x.address
+    out.layout = layout
+    out.node = None
+    if layout.dtype.category >= 2 and modes.grad:        # views made without recording are apart from the tape for good
+        base = x._base
+        if base is None or type(x.node) is Leaf:         # a view that was made a leaf is what its own views are views of
+            base = x
+        elif "_origin" in x.__dict__:                    # what is so of a view is so of its parts
+            out._origin = x._origin
+        out._base = base
+        views = base._views
+        if views is None:
+            base._views = [ref(out)]
+        else:
+            if len(views) >= 32 and not len(views) & (len(views) - 1):     # at powers of two, drop the dead
+                views[:] = [v for v in views if v() is not None]
+            views.append(ref(out))
+        if x.node is not None:
+            if vjp is None:
+                vjp, constants = _region_vjp, (x.layout, layout, offset)
+            out.node = GraphNode(title, (x.node,), (), vjp, constants)
+    elif x.node is not None and layout.dtype.category >= 2:
+        out._origin, out.node = "no_grad", Leaf(out)     # as in PyTorch, where such a view is a leaf that requires grad
+    return out
+
+
+def make_views(x: Tensor, places) -> list:
+    """Views of x of several layouts and offsets, that the caller records. Every other thing is done once for all."""
+    storage, address, itemsize, tracked = x.storage, x.address, x.layout.dtype.itemsize, None
+    if modes.grad and x.layout.dtype.category >= 2:
+        base = x if x._base is None or type(x.node) is Leaf else x._base
+        tracked = base._views
+        if tracked is None:
+            tracked = base._views = []
+        elif len(tracked) >= 32 and len(tracked).bit_length() != (len(tracked) + len(places)).bit_length():
+            tracked[:] = [v for v in tracked if v() is not None]
+    views = []
+    for layout, offset in places:
+        out = bare()
+        out.storage, out.address, out.layout, out.node = storage, address + offset * itemsize, layout, None
+        if tracked is not None:
+            out._base, out._origin = base, "several"
+            tracked.append(ref(out))
+        elif x.node is not None:
+            out._origin, out.node = "several", Leaf(out)
+        views.append(out)
+    return views
+
+
+def separate(x: Tensor) -> Tensor:
+    """x, or a copy where several of its elements share memory and it is recorded: a region of such a tensor does not say
+    which of the elements it was, so its gradient could not be put back."""
+    layout = x.layout
+    return contiguous(x) if not layout.contiguous and modes.grad and layout.overlaps_itself() else x
+
+
+def _region_vjp(node, grad):
+    base, layout, offset = node.constants
+    return (place(grad, base, layout, offset),)
+
+
+_accumulations = new_plan_table()
+
+
+def _sum_of(x, y):
+    return x + y
+
+
+def add_into(region: Tensor, grad: Tensor):
+    """region += grad where elements of the region may share memory: one thread, one element after another."""
+    key = (region.layout, grad.layout)
+    prepared = _accumulations.get(key)
+    if prepared is None:
+        if not region.layout.numel:
+            return
+        compute = region.layout.dtype.compute
+        prepared = _accumulations.keep(key, kernels(region.layout.device, "pointwise.pointwise").plan_pointwise(
+            ScalarBody(_sum_of, compute), (region.layout.dtype.kernel, grad.layout.dtype.kernel), (region.layout.dtype.kernel,),
+            region.layout.shape, [region.layout.strides, grad.layout.strides], compute=(compute,) * 2, written=0, cost=0))
+    prepared.call(region.address, grad.address, prepared.walk)
+
+
+class _Placing:
+    """What `place` does for one layout of gradients and one view: the layouts it makes and the kernels that write them."""
+
+    __slots__ = ("out", "region", "start", "zero", "fill", "write")
+
+    def __init__(self, grad, base, layout, offset):
+        dtype, device = grad.dtype, base.device
+        self.out = Layout.of(dtype, base.shape, base.strides, device)
+        self.region = Layout.of(dtype, layout.shape, layout.strides, device)
+        self.start, self.zero = offset * dtype.itemsize, to_device(as_operand("place", 0), device)
+        self.fill = plan_copy(self.zero.layout, self.out)
+        self.write = None if layout.overlaps_itself() else plan_copy(grad, self.region)
+
+
+_placings = new_plan_table()
+
+
+@register
+def place(grad: Tensor, base: Layout, layout: Layout, offset: int) -> Tensor:
+    """Zeros of the base's shape with `grad` added where the view `(layout, offset)` of the base lies."""
+    key = (grad.layout, base, layout, offset)
+    plan = _placings.get(key) or _placings.keep(key, _Placing(*key))
+    out = empty(plan.out) if plan.out.contiguous else lasting(plan.out)
+    if plan.fill is not None:
+        plan.fill.call(plan.zero.address, out.address, plan.fill.walk)
+    if plan.write is not None:
+        plan.write.call(grad.address, out.address + plan.start, plan.write.walk)
+    elif layout.numel:
+        add_into(view_of(out, plan.region, offset), grad)
+    if recording(grad):
+        out.node = GraphNode("place", (grad.node,), (), _place_vjp, (base, layout, offset))
+    return out if out.layout.contiguous else contiguous(out)
+
+
+def _place_vjp(node, grad):
+    base, layout, offset = node.constants
+    wanted = Layout.of(grad.layout.dtype, base.shape, base.strides, base.device)
+    if grad.layout is not wanted:
+        moved = lasting(wanted)
+        copy_elements(grad, moved)
+        if recording(grad):
+            moved.node = GraphNode("clone", (grad.node,), (), lambda node, g: (g,))
+        grad = moved
+    return (make_view(grad, (Layout.of(grad.layout.dtype, layout.shape, layout.strides, base.device), offset), "as_strided"),)
+
+
+# ---------------------------------------------------------------- writing through views
+class CopySlices(Node):
+    """The history of a tensor after an in-place write to a view of it: outside the view the gradient passes on, inside it
+    goes through the write."""
+
+    __slots__ = ("inner", "base", "layout", "offset")
+
+    def __init__(self, base_node, inner, base, layout, offset):
+        self.edges, self.extras = (base_node, *inner.edges[1:]), None
+        self.inner, self.base, self.layout, self.offset = inner, base, layout, offset
+
+    def name(self):
+        return "CopySlices"
+
+    @property
+    def saved(self):
+        """What the inner node saved, which goes when this node's does."""
+        return self.inner.saved
+
+    @saved.setter
+    def saved(self, value):
+        self.inner.saved = value
+
+    def backward(self, grad):
+        base = Layout.of(grad.layout.dtype, self.base.shape, self.base.strides, self.base.device)
+        whole = lasting(base)
+        copy_elements(grad, whole)
+        if recording(grad):
+            whole.node = GraphNode("clone", (grad.node,), (), lambda node, g: (g,))
+        region = (Layout.of(grad.layout.dtype, self.layout.shape, self.layout.strides, base.device), self.offset)
+        # Recorded, an inner node may put its saved result behind itself, where it would run and be freed before its turn here.
+        run = copy.copy(self.inner).differentiable_backward if modes.grad else self.inner.backward
+        outgoing = run(clone(make_view(whole, region, "as_strided")))
+        part = make_view(whole, region, "as_strided")
+        inside = outgoing[0]
+        if inside is None:
+            inside = filled(Layout.of(grad.layout.dtype, (), (), base.device), 0)
+        registry["copy_"].function(part, inside)
+        return (whole if whole.layout.contiguous else contiguous(whole), *outgoing[1:])
+
+
+@register
+def write_through_view(base: Tensor, view: Tensor, node: Node) -> None:
+    """Make `node`, the in-place write to `view`, part of the history of the base and of all its views."""
+    offset = (view.address - base.address) // base.layout.dtype.itemsize
+    move(base, CopySlices(base.node, node, base.layout, view.layout, offset))
+    for each in live_views(base):
+        refresh_view(base, each)
+
+
+@register
+def refresh_view(base: Tensor, view: Tensor) -> None:
+    """Put a view behind its base's new history."""
+    offset = (view.address - base.address) // base.layout.dtype.itemsize
+    if view.__dict__.get("_origin") == "function":
+        vjp, constants = _refuse, None
+    elif view.layout.dtype is not base.layout.dtype:
+        vjp, constants = _refuse_parts, None
+    else:
+        vjp, constants = _region_vjp, (base.layout, view.layout, offset)
+    move(view, GraphNode("as_strided", (base.node,), (), vjp, constants))
+
+
+def _refuse(node, grad):
+    raise RuntimeError("The output of a custom Function is a view and its base or another view of its base has been modified "
+                       "inplace. This would override the custom backward associated with the custom Function, leading to incorrect "
+                       "gradients. You can fix this by cloning the output of the custom Function.")
+
+
+def _refuse_parts(node, grad):
+    raise RuntimeError("A tensor was modified inplace while there was a view of it as real or complex numbers. Make that view "
+                       "again after the write.")

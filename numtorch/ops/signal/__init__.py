@@ -1,0 +1,1 @@
+"""Signals: fft (by NumPy's pocketfft), stft, windows."""

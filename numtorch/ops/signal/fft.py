@@ -1,0 +1,393 @@
+"""Discrete Fourier transforms, by NumPy's pocketfft.
+
+Three transforms are ops: complex to complex, real to half of a complex spectrum, and back. The adjoint of each is the transform the
+other way with the norm the other way, so derivatives of any order are transforms again.
+"""
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ...arrays import host_array
+from ...autograd.graph import GraphNode, recording
+from ...devices import cpu
+from ...dtypes import as_dtype, complex128, float64, get_default_dtype
+from ...layout import Layout, as_shape, wrap_dim
+from ...tensor import Tensor, empty
+from ..core.op import layout_of, new_plan_table
+from ..creation.ranges import arange
+from ..index.rearrange import roll
+from ..linalg import lapack
+from ..memory.copies import to_dtype
+from ..memory.resize import into
+from ..pointwise.complexparts import real
+from ..shape.pad import pad
+
+_OTHER = {"backward": "forward", "forward": "backward", "ortho": "ortho"}          # the norm of the adjoint
+
+
+# ---------------------------------------------------------------- the three transforms
+def _along(function, array, dims, norm):
+    """Complex numbers transformed in place, dimension by dimension."""
+    for d in dims:
+        function(array, None, d, norm, array)
+
+
+ROWS = 8                                                 # from which two conversions take less than single precision costs
+
+
+def _precise(x, dim):
+    """x in double precision where that is faster: NumPy gives its ufunc a scale in double precision, so that single precision goes
+    through its casting row by row, with a plan made for each (512 rows of 300: 3.9 ms, and so 0.8)."""
+    kind, shape = x.layout.dtype, x.layout.shape
+    if kind.itemsize == (16 if kind.is_complex else 8) or x.layout.numel < ROWS * shape[dim]:
+        return x
+    return to_dtype(x.detach(), complex128 if kind.is_complex else float64)
+
+
+def _transformed(function, x, layout, dim, norm, extent=None):
+    """A new tensor of one transform, whose memory NumPy writes itself, and that memory as an array."""
+    out = empty(layout)
+    result = host_array(out)
+    function(x, extent, dim, norm, result)
+    return out, result
+
+
+def transform_complex(x, dims, norm, inverse):
+    """Complex numbers to complex numbers over dimensions."""
+    function, source = np.fft.ifft if inverse else np.fft.fft, _precise(x, dims[-1])
+    out, result = _transformed(function, lapack.array(source), source.layout.dense(), dims[-1], norm)
+    _along(function, result, dims[-2::-1], norm)
+    out = to_dtype(out, x.layout.dtype)
+    if recording(x):
+        out.node = GraphNode("fft_c2c", (x.node,), (), _complex_vjp, (dims, norm, inverse))
+    return out
+
+
+def _complex_vjp(node, grad):
+    dims, norm, inverse = node.constants
+    return (transform_complex(grad, dims, _OTHER[norm], not inverse),)
+
+
+def transform_real(x, dims, norm):
+    """Real numbers to complex ones, of which the last of the dimensions holds the half that is not the other's conjugate."""
+    shape, dim, source = x.layout.shape, dims[-1], _precise(x, dims[-1])
+    layout = Layout.of(source.layout.dtype.to_complex(), (*shape[:dim], shape[dim] // 2 + 1, *shape[dim + 1:]))
+    out, result = _transformed(np.fft.rfft, lapack.array(source), layout, dim, norm)
+    _along(np.fft.fft, result, dims[-2::-1], norm)
+    out = to_dtype(out, x.layout.dtype.to_complex())
+    if recording(x):
+        out.node = GraphNode("fft_r2c", (x.node,), (), _halved_vjp, (dims, norm, x.layout.shape[dims[-1]]))
+    return out
+
+
+def _halved_vjp(node, grad):
+    dims, norm, extent = node.constants
+    return (real(transform_complex(_sized(grad, dims[-1], extent), dims, _OTHER[norm], True)),)
+
+
+def restore_real(x, dims, norm, extent):
+    """The inverse of `transform_real`: real numbers, `extent` of them in the last of the dimensions."""
+    shape, dim, precise = x.layout.shape, dims[-1], _precise(x, dims[-1])
+    source = lapack.array(precise)
+    if len(dims) > 1:
+        source = np.fft.ifft(source, None, dims[0], norm)
+        _along(np.fft.ifft, source, dims[1:-1], norm)
+    layout = Layout.of(precise.layout.dtype.to_real(), (*shape[:dim], extent, *shape[dim + 1:]))
+    out, _ = _transformed(np.fft.irfft, source, layout, dim, norm, extent)
+    out = to_dtype(out, x.layout.dtype.to_real())
+    if recording(x):
+        out.node = GraphNode("fft_c2r", (x.node,), (), _whole_vjp, (dims, norm, extent, x.layout.shape[dims[-1]]))
+    return out
+
+
+def _whole_vjp(node, grad):
+    dims, norm, extent, half = node.constants
+    spectrum = transform_real(grad, dims, _OTHER[norm])
+    weights = grad.new_full((half,), 2.0)                # each but the first, and the middle of an even number, stands for two
+    weights[0] = 1.0
+    if extent % 2 == 0:
+        weights[-1] = 1.0
+    return (spectrum * weights.reshape([-1 if d == dims[-1] else 1 for d in range(grad.layout.ndim)]),)
+
+
+def _sized(x, dim, extent):
+    """x with so many elements along a dimension: cut, or with zeros at the end."""
+    have = x.layout.shape[dim]
+    if have > extent:
+        return x.narrow(dim, 0, extent)
+    if have < extent:
+        return pad(x, [0, 0] * (x.layout.ndim - 1 - dim) + [0, extent - have])
+    return x
+
+
+# ---------------------------------------------------------------- arguments
+def _norm_of(name, norm):
+    if norm is None:
+        return "backward"
+    if not isinstance(norm, str):
+        raise TypeError(f"{name}(): argument 'norm' must be str, not {type(norm).__name__}")
+    if norm not in _OTHER:
+        raise RuntimeError(f"Invalid normalization mode: \"{norm}\" ({name})")
+    return norm
+
+
+def transformed_input(name, x, complex_too=True):
+    """The input in a dtype that is transformed: float32 for integers' default, never 16 bits."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+    kind = x.layout.dtype
+    if x.layout.device is not cpu:
+        raise NotImplementedError(f"{name} runs on the CPU; move the tensor with .cpu()")
+    if not complex_too and kind.is_complex:
+        raise RuntimeError(f"{name} expects a real input tensor, but got {kind.title}")
+    if kind.category < 2:
+        return to_dtype(x, get_default_dtype())
+    if kind.itemsize < 4:
+        raise RuntimeError(f"Unsupported dtype {kind.title} ({name})")
+    return x
+
+
+_plans = new_plan_table()
+
+
+def _dims(name, x, s, dim, half=False):
+    """The dimensions (not negative), those that must be cut or padded with their sizes, and the points of the last one's result."""
+    key = x.layout, tuple(s) if type(s) is list else s, tuple(dim) if type(dim) is list else dim, half
+    return _plans.get(key) or _plans.keep(key, _plan_dims(name, *key))
+
+
+def _plan_dims(name, layout, s, dim, half):
+    ndim = layout.ndim
+    if dim is None:
+        dims = tuple(range(ndim)) if s is None else tuple(range(ndim - len(s), ndim))
+    else:
+        dims = tuple(wrap_dim(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim))
+    if len(set(dims)) != len(dims):
+        raise RuntimeError("FFT dims must be unique")
+    sizes = [-1] * len(dims) if s is None else list(as_shape((s,), f"{name}: s"))
+    if len(sizes) != len(dims):
+        raise RuntimeError(f"When given, dim and shape arguments must have the same length ({name})")
+    for position, (d, n) in enumerate(zip(dims, sizes)):
+        extent = n if n is not None and n != -1 else layout.shape[d]
+        if half and position == len(dims) - 1 and (n is None or n == -1):
+            extent = 2 * (layout.shape[d] - 1)
+        if extent < 1:
+            raise RuntimeError(f"Invalid number of data points ({extent}) specified ({name})")
+        sizes[position] = extent
+    last = sizes[-1] if sizes else 0
+    if half and sizes:
+        sizes[-1] = last // 2 + 1
+    return dims, tuple((d, n) for d, n in zip(dims, sizes) if n != layout.shape[d]), last
+
+
+def _complex_input(name, input):
+    x = transformed_input(name, input)
+    return x if x.layout.dtype.is_complex else to_dtype(x, x.layout.dtype.to_complex())
+
+
+def _c2c(name, input, s, dim, norm, *, inverse):
+    x = _complex_input(name, input)
+    dims, changed, _ = _dims(name, x, s, dim)
+    for d, n in changed:
+        x = _sized(x, d, n)
+    return transform_complex(x, dims, _norm_of(name, norm), inverse) if dims else x.clone()
+
+
+def _r2c(name, input, s, dim, norm):
+    x = transformed_input(name, input, complex_too=False)
+    dims, changed, _ = _dims(name, x, s, dim)
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    for d, n in changed:
+        x = _sized(x, d, n)
+    return transform_real(x, dims, _norm_of(name, norm))
+
+
+def _c2r(name, input, s, dim, norm):
+    x = _complex_input(name, input)
+    dims, changed, extent = _dims(name, x, s, dim, half=True)
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    for d, n in changed:
+        x = _sized(x, d, n)
+    return restore_real(x, dims, _norm_of(name, norm), extent)
+
+
+# ---------------------------------------------------------------- torch.fft
+_ARGUMENTS = """
+
+    Args:
+        input: {kind}.
+        {sizes}: {how} transformed; longer input is cut, shorter is followed by zeros.
+        {dims}
+        norm: "backward" (the inverse is divided by the number of points; so when None), "ortho" (both by its root), "forward".
+        out: a tensor to write the result to.
+
+    Returns:
+        {result}.
+
+    Raises:
+        RuntimeError: no points to transform, a dimension twice, or another norm.
+
+    Example:
+        >>> import numtorch as torch
+        >>> {example}
+    """
+
+
+def _one(name, doc, transform, kind, result, example):
+    def function(input, n=None, dim=-1, norm=None, *, out=None) -> Tensor:
+        if n == -1:                                      # which of several sizes means the tensor's
+            raise RuntimeError(f"Invalid number of data points (-1) specified (fft.{name})")
+        found = transform(input, None if n is None else (n,), (dim,), norm)
+        return found if out is None else into(out, found)
+    given, found = example
+    return _named(function, name, doc, _ARGUMENTS.format(
+        kind=kind, sizes="n", how="how many points are", dims="dim: the dimension.", result=result,
+        example=f"torch.fft.{name}(torch.tensor([{given}]))\n        tensor([{found}])"))
+
+
+def _several(name, doc, transform, kind, dims, result, example):
+    def function(input, s=None, dim=dims, norm=None, *, out=None) -> Tensor:
+        found = transform(input, s, dim, norm)
+        return found if out is None else into(out, found)
+    which = "all of them when None" if dims is None else "the last two"
+    given, found = example
+    return _named(function, name, doc, _ARGUMENTS.format(
+        kind=kind, sizes="s", how="how many points of each dimension are", dims=f"dim: the dimensions, {which}.", result=result,
+        example=f"torch.fft.{name}(torch.tensor([[{given}]]))\n        tensor([[{found}]])"))
+
+
+def _named(function, name, doc, arguments):
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc + arguments
+    return function
+
+
+def _family(prefix, doc, transform, kind, result, example):
+    def at(name):
+        return functools.partial(transform, f"fft.{name}")
+    return (_one(prefix, f"The {doc} along a dimension.", at(prefix), kind, result, example),
+            _several(prefix + "2", f"The {doc} over two dimensions.", at(prefix + "2"), kind, (-2, -1), result, example),
+            _several(prefix + "n", f"The {doc} over several dimensions.", at(prefix + "n"), kind, None, result, example))
+
+
+_SAME = "Complex, of the input's shape or the sizes asked for"
+_HALF = "Complex, with n // 2 + 1 of the n points of the last dimension"
+def _conjugate(name, x):
+    layout_of(name, x)
+    return x.conj()
+
+
+_TWICE = "Real, with 2 (m - 1) points of the m in the last dimension where no size is asked for"
+_WAVE, _SPECTRUM = "1., 2., 3., 4.", "10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j"
+
+fft, fft2, fftn = _family("fft", "discrete Fourier transform", functools.partial(_c2c, inverse=False), "real or complex", _SAME,
+                          (_WAVE, _SPECTRUM))
+ifft, ifft2, ifftn = _family("ifft", "inverse discrete Fourier transform", functools.partial(_c2c, inverse=True), "real or complex",
+                             _SAME, ("10., -2.+2.j, -2., -2.-2.j", "1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j"))
+rfft, rfft2, rfftn = _family("rfft", "half of the spectrum of real numbers (the other half is its conjugate)", _r2c, "real", _HALF,
+                             (_WAVE, "10.+0.j, -2.+2.j, -2.+0.j"))
+irfft, irfft2, irfftn = _family("irfft", "real numbers whose half spectrum is given", _c2r, "complex", _TWICE,
+                                ("10., -2.+2.j, -2.", "1., 2., 3., 4."))
+hfft, hfft2, hfftn = _family(
+    "hfft", "real spectrum of numbers whose second half is the conjugate of the first",
+    lambda name, x, s, dim, norm: _c2r(name, _conjugate(name, x), s, dim, _OTHER[_norm_of(name, norm)]), "complex", _TWICE,
+    ("1., 2.+1.j, 3.", " 8.,  0.,  0., -4."))
+ihfft, ihfft2, ihfftn = _family(
+    "ihfft", "half of the numbers whose spectrum is real",
+    lambda name, x, s, dim, norm: _r2c(name, x, s, dim, _OTHER[_norm_of(name, norm)]).conj(), "real", _HALF,
+    ("8., 0., 0., -4.", "1.-0.j, 2.+1.j, 3.-0.j"))
+
+
+def fftfreq(n: int, d: float = 1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
+            pin_memory: bool = False) -> Tensor:
+    """The frequencies of the n points of a spectrum, in cycles per unit of `d`.
+
+    Args:
+        n: how many points.
+        d: how far samples are apart.
+        out: a tensor to write the result to.
+        dtype, device: the default ones when None (of `out`, its own). requires_grad: whether to record what is computed from it.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: an integer dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.fft.fftfreq(4)
+        tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
+    places = arange(n, device=device)
+    half = (n + 1) // 2
+    places[half:] -= n
+    return _frequencies("fftfreq", places, n * d, dtype, out).requires_grad_(requires_grad)
+
+
+def rfftfreq(n: int, d: float = 1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
+             pin_memory: bool = False) -> Tensor:
+    """The frequencies of half of a spectrum of n points, in cycles per unit of `d`: n // 2 + 1 of them.
+
+    Args:
+        n: how many points.
+        d: how far samples are apart.
+        out: a tensor to write the result to.
+        dtype, device: the default ones when None (of `out`, its own). requires_grad: whether to record what is computed from it.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: an integer dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.fft.rfftfreq(4)
+        tensor([0.0000, 0.2500, 0.5000])
+    """
+    return _frequencies("rfftfreq", arange(n // 2 + 1, device=device), n * d, dtype, out).requires_grad_(requires_grad)
+
+
+def _frequencies(name, places, length, dtype, out):
+    kind = as_dtype(dtype) if dtype else out.layout.dtype if isinstance(out, Tensor) else get_default_dtype()
+    if kind.category < 2:
+        raise RuntimeError(f"{name} requires a floating point or complex dtype")
+    return into(out, to_dtype(places, kind) * (1 / length if length else float("inf")))
+
+
+def _shifts(input, dim, sign):
+    ndim = layout_of("fft_fftshift" if sign > 0 else "fft_ifftshift", input).ndim
+    dims = range(ndim) if dim is None else [wrap_dim(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim)]
+    halves = [input.layout.shape[d] // 2 for d in dims]
+    return roll(input, tuple(h if sign > 0 else input.layout.shape[d] - h for h, d in zip(halves, dims)), tuple(dims))
+
+
+def fftshift(input, dim=None) -> Tensor:
+    """The frequency 0 moved to the middle of dimensions.
+
+    Args:
+        input: of any dtype.
+        dim: an int or several; all dimensions when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.fft.fftshift(torch.tensor([0, 1, 2, -2, -1]))
+        tensor([-2, -1,  0,  1,  2])
+    """
+    return _shifts(input, dim, 1)
+
+
+def ifftshift(input, dim=None) -> Tensor:
+    """What `fftshift` moved, moved back.
+
+    Args:
+        input: of any dtype.
+        dim: an int or several; all dimensions when None.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1, 2]))
+        tensor([ 0,  1,  2, -2, -1])
+    """
+    return _shifts(input, dim, -1)

@@ -1,0 +1,386 @@
+"""Running sums, products, extremes and log-sums along a dimension, and what is made of neighbours: differences, areas."""
+from __future__ import annotations
+
+from ...autograd.graph import GraphNode, recording
+from ...dtypes import as_dtype, bool_, int64
+from ...layout import Layout, wrap_dim
+from ...tensor import Tensor, empty
+from ..core.backends import kernels
+from ..core.op import layout_of, method, new_plan_table
+from ..core.return_types import Pair, pair
+from ..index.gather_scatter import scatter_add_
+from ..index.index_op import into_fresh
+from ..memory.assign import filled, written_back
+from ..memory.copies import contiguous, copy_elements, to_dtype
+from ..memory.resize import into
+from ..pointwise import arithmetic, comparison, elementary
+from ..reduce.reductions import sum
+from ..shape.join import cat
+from ..shape.slicing import narrow, select
+from ..shape.views import reshape
+from .order import around
+
+# ---------------------------------------------------------------- sums and products
+_scan_plans = new_plan_table()
+
+
+def _prepared(kind, layout, dim, *arguments):
+    key = (kind, layout, dim, *arguments)
+    prepared = _scan_plans.get(key)
+    if prepared is None:
+        planner = getattr(kernels(layout.device, "scan.scan"), "plan_" + kind)
+        prepared = _scan_plans.keep(key, planner(layout.dtype.kernel, *around(layout.shape, dim), *arguments))
+    return prepared
+
+
+def _scan(kind, x, dim, reverse=False):
+    """A running `kind` ("cumsum", "cumprod", "logcumsumexp") of a tensor of the result's dtype."""
+    dim = wrap_dim(dim, x.layout.ndim)
+    x = contiguous(x)
+    layout = x.layout
+    out = empty(layout)
+    if not layout.numel or not layout.ndim:
+        copy_elements(x, out)
+    else:
+        prepared = _prepared(kind, layout, dim, reverse)
+        prepared.call(x.address, out.address, prepared.walk)
+    if x.node is not None and recording(x) and layout.dtype.category >= 2:
+        if kind == "cumsum":
+            out.node = GraphNode(kind, (x.node,), (), _cumsum_vjp, (dim, reverse))
+        else:
+            vjp = _cumprod_vjp if kind == "cumprod" else _logcumsumexp_vjp
+            out.node = GraphNode(kind, (x.node,), (x,), vjp, (dim, reverse))
+            out.node.save_results([out])
+    return out
+
+
+def _cumsum_vjp(node, grad):
+    dim, reverse = node.constants
+    return (_scan("cumsum", grad, dim, not reverse),)
+
+
+def _cumprod_vjp(node, grad):
+    """d out[j] / d x[i] is the product before i times that of what stands between i and j: of the latter a recurrence makes the sum
+    over j, weighted by grad[j]."""
+    x, = node.tensors()
+    out, = node.result_tensors()
+    dim, _ = node.constants
+    if not x.layout.ndim or not x.layout.numel:
+        return (grad,)
+    if x.layout.dtype.is_complex:
+        x, out = arithmetic.conj_physical(x), arithmetic.conj_physical(out)
+    if recording(grad, x, out):
+        return (_recurrence(grad, x, dim, True) * _moved_on(out, dim, 1),)
+    return (_recurrence(grad, x, dim, True, out),)
+
+
+def _recurrence(c, x, dim, reverse, products=None):
+    """s[i] = c[i] + x[i] s[i - 1], or if `reverse` c[i] + x[i + 1] s[i + 1]; times products[i - 1] if given, without gradients."""
+    c, x, times = contiguous(c), contiguous(x), products is not None
+    products = contiguous(products) if times else x
+    out = empty(x.layout)
+    prepared = _prepared("recurrence", x.layout, dim, reverse, times)
+    prepared.call(c.address, x.address, products.address, out.address, prepared.walk)
+    if not times and recording(c, x):
+        out.node = GraphNode("recurrence", (c.node, x.node), (x,), _recurrence_vjp, (dim, reverse))
+        out.node.save_results([out])
+    return out
+
+
+def _recurrence_vjp(node, grad):
+    x, = node.tensors()
+    out, = node.result_tensors()
+    dim, reverse = node.constants
+    if x.layout.dtype.is_complex:
+        x, out = arithmetic.conj_physical(x), arithmetic.conj_physical(out)
+    back = _recurrence(grad, x, dim, not reverse)
+    return back, _moved_on(back, dim, 0) * out if reverse else back * _moved_on(out, dim, 0)
+
+
+def _moved_on(x, dim, first):
+    """Each element one place further along a dimension; at the first one a number."""
+    shape = x.layout.shape
+    start = filled(Layout.of(x.layout.dtype, (*shape[:dim], 1, *shape[dim + 1:]), None, x.layout.device), first)
+    return cat([start, narrow(x, dim, 0, shape[dim] - 1)], dim)
+
+
+def _constant(x, value):
+    return filled(Layout.of(x.layout.dtype, (), None, x.layout.device), value)
+
+
+def _accumulated(kind, input, dim, dtype, out):
+    if dim is None:
+        raise TypeError(f"{kind}() missing the argument 'dim'")
+    layout = layout_of(kind, input)
+    if dtype is None and isinstance(out, Tensor):
+        dtype = out.layout.dtype                         # they are computed in it, as in PyTorch
+    wanted = as_dtype(dtype) if dtype is not None else int64 if layout.dtype.category < 2 else layout.dtype
+    result = _scan(kind, to_dtype(input, wanted), dim)
+    return into(out, result)
+
+
+@method
+def cumsum(input, dim=None, *, axis=None, dtype=None, out=None) -> Tensor:
+    """Running sums along a dimension. Integers and bools sum as int64 unless a dtype is given.
+
+    Args:
+        input: of any dtype.
+        dim, axis: the dimension along which to sum, under PyTorch's name or NumPy's.
+        dtype: convert to this first.
+        out: a tensor to write the result to.
+
+    Returns:
+        Of the input's shape.
+
+    Raises:
+        IndexError: a dimension out of range.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2, 3]).cumsum(0)
+        tensor([1, 3, 6])
+    """
+    return _accumulated("cumsum", input, dim if axis is None else axis, dtype, out)
+
+
+@method
+def cumprod(input, dim=None, *, axis=None, dtype=None, out=None) -> Tensor:
+    """Running products along a dimension. Integers and bools multiply as int64 unless a dtype is given.
+
+    Args:
+        input, dim, axis, dtype, out: as for `cumsum`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2, 3]).cumprod(0)
+        tensor([1, 2, 6])
+    """
+    return _accumulated("cumprod", input, dim if axis is None else axis, dtype, out)
+
+
+def _in_place(function, found):
+    def inplace(self, dim, *, dtype=None) -> Tensor:
+        if dtype is not None and as_dtype(dtype) is not self.layout.dtype:
+            raise RuntimeError(f"Bad in-place call: input tensor dtype {self.layout.dtype.name} and output tensor dtype "
+                               f"{as_dtype(dtype).name} should match")
+        return written_back(self, function, dim, dtype=self.layout.dtype)
+    name = inplace.__name__ = inplace.__qualname__ = function.__name__ + "_"
+    inplace.__doc__ = f"""In-place form of `{function.__name__}`: this tensor takes the results, in its own dtype.
+
+    Args:
+        dim: the dimension along which to go.
+        dtype: this tensor's, if any.
+
+    Raises:
+        RuntimeError: another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 2, 3]).{name}(0)
+        tensor({found})
+    """
+    return method(inplace)
+
+
+cumsum_, cumprod_ = _in_place(cumsum, "[1, 3, 6]"), _in_place(cumprod, "[1, 2, 6]")
+
+
+# ---------------------------------------------------------------- log-sums
+@method
+def logcumsumexp(input, dim, *, out=None) -> Tensor:
+    """log of the running sums of exponentials along a dimension, shifted so that nothing overflows.
+
+    Args:
+        input: floating point or complex.
+        dim: the dimension along which to sum.
+        out: a tensor to write the result to.
+
+    Raises:
+        NotImplementedError: integers or bools.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1000., 1000., 1000.]).logcumsumexp(0)
+        tensor([1000.0000, 1000.6932, 1001.0986])
+    """
+    if layout_of("logcumsumexp", input).dtype.category < 2:
+        raise NotImplementedError(f'"logcumsumexp" not implemented for \'{input.layout.dtype.title}\': expected floating point')
+    result = _scan("logcumsumexp", input, dim)
+    return into(out, result)
+
+
+def _logcumsumexp_vjp(node, grad):
+    """d out[j] / d x[i] = exp(x[i] - out[j]) for j >= i. The sums over j are taken as logarithms too, so that they neither
+    overflow nor vanish: those of positive and of negative gradients apart."""
+    x, = node.tensors()
+    out, = node.result_tensors()
+    dim, reverse = node.constants
+    none = _constant(x, -1e30 if x.layout.dtype.itemsize > 2 else -3e4)      # not -inf: its gradients would be NaN
+    if x.layout.dtype.is_complex:
+        size = arithmetic.where(comparison.eq(grad, 0), none, elementary.log(grad))
+        return (elementary.exp(_scan("logcumsumexp", size - arithmetic.conj(out), dim, not reverse) + arithmetic.conj(x)),)
+    result = None
+    for sign in (1, -1):
+        size = arithmetic.where(comparison.gt(grad * sign, 0), elementary.log(grad * sign), none)
+        part = elementary.exp(_scan("logcumsumexp", size - out, dim, not reverse) + x)
+        result = part if result is None else result - part
+    return (result,)
+
+
+# ---------------------------------------------------------------- extremes
+_PAIRS = {name: pair(name) for name in ("cummax", "cummin")}
+
+
+def _running_extreme(kind, input, dim, out):
+    if layout_of(kind, input).dtype.is_complex:
+        raise NotImplementedError(f'"{kind}" not implemented for \'{input.layout.dtype.title}\': complex numbers have no order')
+    dim = wrap_dim(dim, input.layout.ndim)
+    x = contiguous(input)
+    layout = x.layout
+    values, indices = empty(layout), empty(layout.dense(int64))
+    if not layout.ndim:
+        copy_elements(x, values)
+        indices = filled(indices.layout, 0)
+    elif layout.numel:
+        prepared = _prepared(kind, layout, dim)
+        prepared.call(x.address, values.address, indices.address, prepared.walk)
+    if recording(x) and layout.dtype.category >= 2:
+        values.node = GraphNode(kind, (x.node,), (indices,), _running_extreme_vjp, dim)
+    found = _PAIRS[kind](values, indices)
+    return found if out is None else _PAIRS[kind](*[into(o, r) for o, r in zip(out, found)])
+
+
+def _running_extreme_vjp(node, grad):
+    indices, = node.tensors()
+    if not grad.layout.ndim:
+        return (grad,)
+    return (into_fresh(scatter_add_, filled(grad.layout.dense(), 0), node.constants, indices, grad),)
+
+
+@method
+def cummax(input, dim, *, out=None) -> Pair:
+    """The largest element so far along a dimension and where it was met last, as (values, indices). NaN counts as largest.
+
+    Args:
+        input: of any real dtype.
+        dim: the dimension along which to go.
+        out: a pair of tensors to write the results to.
+
+    Raises:
+        NotImplementedError: a complex tensor.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([1, 3, 2, 3]).cummax(0).indices
+        tensor([0, 1, 1, 3])
+    """
+    return _running_extreme("cummax", input, dim, out)
+
+
+@method
+def cummin(input, dim, *, out=None) -> Pair:
+    """The smallest element so far along a dimension and where it was met last, as (values, indices). NaN counts as smallest.
+
+    Args:
+        input, dim, out: as for `cummax`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([3, 1, 2, 1]).cummin(0).indices
+        tensor([0, 1, 1, 3])
+    """
+    return _running_extreme("cummin", input, dim, out)
+
+
+# ---------------------------------------------------------------- neighbours
+@method
+def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=None) -> Tensor:
+    """Differences of neighbours along a dimension, taken n times; bools differ or not.
+
+    Args:
+        input: at least one dimension, of any dtype.
+        n: how often differences are taken; each time the dimension is one shorter.
+        dim: the dimension of the neighbours.
+        prepend, append: tensors to be joined to the ends first.
+        out: a tensor to write the result to.
+
+    Raises:
+        RuntimeError: a 0-dim tensor, or a negative n.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.tensor([1, 3, 6, 10])
+        >>> x.diff(), x.diff(n=2)
+        (tensor([2, 3, 4]), tensor([1, 1]))
+    """
+    if not layout_of("diff", input).ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    dim = wrap_dim(dim, input.layout.ndim)
+    ends = [t for t in (prepend, input, append) if t is not None]
+    x = cat(ends, dim) if len(ends) > 1 else input
+    for _ in range(n):
+        size = x.layout.shape[dim]
+        right, left = narrow(x, dim, min(1, size), max(0, size - 1)), narrow(x, dim, 0, max(0, size - 1))
+        x = comparison.ne(right, left) if x.layout.dtype is bool_ else right - left
+    return into(out, x)
+
+
+def _areas(name, y, x, dx, dim):
+    """The area between each pair of neighbours."""
+    dim = wrap_dim(dim, layout_of(name, y, "y").ndim)
+    size = y.layout.shape[dim]
+    heights = narrow(y, dim, min(1, size), max(0, size - 1)) + narrow(y, dim, 0, max(0, size - 1))
+    if x is None:
+        return heights * (dx / 2.0)
+    if layout_of(name, x, "x", 2).ndim == 1:
+        if x.layout.shape[0] != size:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point, got {x.layout.shape[0]} and {size}")
+        x = reshape(x, *[size if d == dim else 1 for d in range(y.layout.ndim)])
+        return heights * diff(x, 1, dim) / 2.0
+    return heights * diff(x, 1, dim - y.layout.ndim) / 2.0
+
+
+def trapezoid(y, x=None, *, dx: float = 1, dim: int = -1) -> Tensor:
+    """The area below samples along a dimension, by the trapezoidal rule.
+
+    Args:
+        y: the samples.
+        x: where they were taken, a vector or of y's shape; else they are `dx` apart.
+        dx: the distance of neighbours without an `x`.
+        dim: the dimension along which they were taken; it is not in the result.
+
+    Raises:
+        RuntimeError: a vector `x` of another length than y's dimension.
+
+    Example:
+        >>> import numtorch as torch
+        >>> y = torch.tensor([1., 2., 3.])
+        >>> torch.trapezoid(y), torch.trapezoid(y, torch.tensor([0., 1., 3.]))
+        (tensor(4.), tensor(6.5000))
+    """
+    if not layout_of("trapezoid", y, "y").shape[dim]:
+        return sum(y, dim)
+    size = y.layout.shape[dim]
+    if x is None and size > 1:                           # one pass over all but the ends
+        ends = (select(y, dim, 0) + select(y, dim, -1)) / 2.0
+        return (sum(narrow(y, dim, 1, size - 2), dim) + ends) * dx
+    return sum(_areas("trapezoid", y, x, dx, dim), dim)
+
+
+trapz = trapezoid
+
+
+def cumulative_trapezoid(y, x=None, *, dx: float = 1, dim: int = -1) -> Tensor:
+    """The running area below samples along a dimension, by the trapezoidal rule; of n samples n - 1 areas.
+
+    Args:
+        y, x, dx, dim: as for `trapezoid`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.cumulative_trapezoid(torch.tensor([1., 2., 3.]))
+        tensor([1.5000, 4.0000])
+    """
+    return cumsum(_areas("cumulative_trapezoid", y, x, dx, dim), dim)

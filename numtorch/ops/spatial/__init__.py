@@ -1,0 +1,1 @@
+"""Images and sequences: pool and region_pool, fractional_pool, unpool, fold, conv, resample, grid_sample."""

@@ -1,0 +1,396 @@
+"""Pooling: maxima and means of windows over the last dimensions of (N, C, L) and (N, C, H, W), and what windows share.
+
+A plan is made of the options as a caller gives them and of the input as it is, with a batch dimension or without; for the kernels,
+one dimension is two with a height of 1. Regions of other kinds are in region_pool.py, convolutions in conv.py.
+"""
+from __future__ import annotations
+
+from math import prod
+
+from ...autograd.graph import GraphNode, recording
+from ...dtypes import int64
+from ...layout import Layout, contiguous_format, format_of, formatted, ints
+from ...tensor import Tensor, empty
+from ..core.backends import kernels
+from ..core.op import layout_of, new_plan_table
+from ..memory.assign import filled
+from ..memory.copies import contiguous, in_format
+from ..reduce.extremes import max as maximum
+from ..reduce.reductions import amax, mean
+from ..shape.views import reshape, unsqueeze
+
+_plans = new_plan_table()
+
+LONG = 8                                                 # windows side by side are summed as rows: of 60, 17 µs for 230
+
+
+def pair(value, name: str, length: int = 2) -> tuple:
+    """A number for every axis, or one for all. Raises TypeError or RuntimeError for anything else."""
+    if type(value) is int:
+        return (value,) * length
+    if not hasattr(value, "__iter__"):
+        if hasattr(value, "__index__"):
+            return ints((value,), name) * length
+        raise TypeError(f"{name}: expected an int or a tuple of ints, got {type(value).__name__}")
+    values = ints(value, name)
+    if len(values) == 1:
+        return values * length
+    if len(values) != length:
+        raise RuntimeError(f"{name}: expected one number or {length}, got {list(values)}")
+    return values
+
+
+def dense(x, order=contiguous_format):
+    """x for a kernel: row-major, or in the order of another memory format, and without its history where it is copied."""
+    return x if x.layout.contiguous and order is contiguous_format else contiguous(x.detach(), order)
+
+
+def batched(name, input, dims):
+    """The input with a batch dimension, and whether it came without one. Raises RuntimeError for other dimensions."""
+    ndim = layout_of(name, input).ndim
+    if ndim == dims + 2:
+        return input, False
+    if ndim == dims + 1:
+        return unsqueeze(input, 0), True
+    raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got input of size: "
+                       f"{list(input.layout.shape)}")
+
+
+def planned(make, *key):
+    """The plan that `make(*key)` makes, of a layout and options as they were given."""
+    try:
+        return _plans[make, key]
+    except (KeyError, TypeError):                        # TypeError: a list
+        key = tuple([tuple(v) if hasattr(v, "__iter__") and type(v) is not str else v for v in key])
+        return _plans.get((make, key)) or _plans.keep((make, key), make(*key))
+
+
+# ---------------------------------------------------------------- what is common to all windows
+def extents(name, layout, dims):
+    """The extents of an input, batched or not, before its last `dims`, and these. Raises RuntimeError for other inputs."""
+    if layout.ndim not in (dims + 1, dims + 2):
+        raise RuntimeError(f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got input of size: "
+                           f"{list(layout.shape)}")
+    if not layout.dtype.is_floating_point:
+        raise NotImplementedError(f'"{name}" not implemented for \'{layout.dtype.title}\': expected a floating-point dtype')
+    return layout.shape[:-dims], layout.shape[-dims:]
+
+
+def check_window(name, kernel, stride, padding, dilation):
+    """Raises RuntimeError for what is no window: it would lead a kernel outside its memory."""
+    for what, values in (("kernel size", kernel), ("stride", stride), ("dilation", dilation)):
+        if min(values) <= 0:
+            raise RuntimeError(f"{what} should be greater than zero, but got {list(values)} ({name})")
+    if min(padding) < 0:
+        raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)} ({name})")
+
+
+def windows(name, lead, sizes, kernel_size, stride, padding, dilation, ceil_mode, count):
+    """A window's options as tuples of `len(sizes)`, and how many windows there are along each axis."""
+    dims = len(sizes)
+    kernel, padding, dilation = [pair(v, f"{name}: {what}", dims) for v, what in
+                                 ((kernel_size, "kernel_size"), (padding, "padding"), (dilation, "dilation"))]
+    stride = pair(stride, f"{name}: stride", dims) if stride else kernel
+    check_window(name, kernel, stride, padding, dilation)
+    if any(2 * p > k for p, k in zip(padding, kernel)):
+        raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={max(padding)}, kernel_size={kernel} "
+                           f"({name})")
+    counts = tuple([count(*axis, bool(ceil_mode)) for axis in zip(sizes, kernel, stride, padding, dilation)])
+    if min(counts) < 1:
+        raise RuntimeError(f"Given input size: ({'x'.join(map(str, lead[-1:] + sizes))}). Calculated output size: "
+                           f"({'x'.join(map(str, lead[-1:] + counts))}). Output size is too small ({name})")
+    return (kernel, stride, padding, dilation), counts
+
+
+def _in_two(options, dims):
+    """Options of one dimension as those of two with a height of 1."""
+    return options if dims == 2 else [(least, *option) for least, option in zip((1, 1, 0, 1), options)]
+
+
+def _side_by_side(lead, sizes, options):
+    """The shape that has windows of one dimension as rows, where they are its parts and long enough to be reduced as such."""
+    (length, *more), stride, padding, dilation = options
+    if more or length < LONG or stride != (length,) or padding != (0,) or dilation != (1,) or sizes[0] % length:
+        return None
+    return (*lead, sizes[0] // length, length)
+
+
+# ---------------------------------------------------------------- maxima
+class MaxPlan:
+    """A pooling of maxima: the result's layout and the kernels that find them, with their places or alone.
+
+    Attributes:
+        source, dims: the input's layout, and how many dimensions have windows.
+        format: the memory format of results, or None; `kernels` of channels that are last, where there are such, keep it.
+        prepared, values, backward: run with (x, out, indices), (x, out) and (grad_out, indices, grad_x).
+        rows: the shape of an input whose last dimension is a window, where that is so.
+    """
+
+    __slots__ = ("source", "dims", "out", "places", "prepared", "values", "backward", "rows", "format", "order")
+
+    def __init__(self, source, lead, counts, rows=None):
+        self.source, self.dims, self.rows = source, len(counts), rows
+        self.format = format_of(source) if source.ndim == len(counts) + 2 else None
+        self.out = Layout.of(source.dtype, (*lead, *counts), None, source.device)
+        self.places, self.order = self.out.dense(int64), contiguous_format
+        self.prepared = self.values = self.backward = None
+
+    def take_as_it_lies(self, *arguments):
+        """Plan the kernel for channels that are last."""
+        self.order = self.format
+        self.out, self.places = formatted(self.out, self.order), formatted(self.places, self.order)
+        self.prepared = kernels(self.source.device, "pool.channels_last").plan_max_pool2d(*arguments)
+
+    def plan_backward(self):
+        module, dims = kernels(self.source.device, "pool.window"), self.dims
+        if self.order is not contiguous_format:
+            (images, channels, *sizes), module = self.source.shape, kernels(self.source.device, "pool.channels_last")
+            self.backward = module.plan_max_pool_grad(self.source.dtype.kernel, images, channels, prod(sizes),
+                                                      prod(self.out.shape[-dims:]))
+            return self.backward
+        self.backward = module.plan_max_pool_grad(self.source.dtype.kernel, prod(self.source.shape[:-dims]),
+                                                  prod(self.source.shape[-dims:]), prod(self.out.shape[-dims:]))
+        return self.backward
+
+
+def plan_max(layout, name, dims, kernel_size, stride, padding, dilation, ceil_mode):
+    lead, sizes = extents(name, layout, dims)
+    module = kernels(layout.device, "pool.window")
+    options, counts = windows(name, lead, sizes, kernel_size, stride, padding, dilation, ceil_mode, module.pool_output_size)
+    plan = MaxPlan(layout, lead, counts, _side_by_side(lead, sizes, options))
+    if plan.out.numel and plan.format == "channels_last":
+        plan.take_as_it_lies(layout.dtype.kernel, *layout.shape, *options, bool(ceil_mode))
+    elif plan.out.numel:
+        arguments = (layout.dtype.kernel, prod(lead), 1, *(1,) * (2 - dims), *sizes, *_in_two(options, dims), bool(ceil_mode))
+        plan.prepared, plan.values = module.plan_max_pool2d(*arguments), module.plan_max_pool2d_values(*arguments)
+    return plan
+
+
+def maxima(x, plan, return_indices):
+    """The maxima that a plan finds in x, and where they are in their planes."""
+    tracked = recording(x)
+    if plan.rows is not None and plan.out.numel and not return_indices:
+        rows = reshape(x, plan.rows)
+        return in_format(reshape(maximum(rows, -1)[0] if tracked else amax(rows, -1), plan.out.shape), plan.format)
+    if plan.values is not None and not (return_indices or tracked):
+        out, source = empty(plan.out), dense(x)
+        plan.values.call(source.address, out.address, plan.values.walk)
+        return in_format(out, plan.format)
+    out, indices = empty(plan.out), empty(plan.places)
+    if plan.prepared is not None:
+        source = dense(x, plan.order)
+        plan.prepared.call(source.address, out.address, indices.address, plan.prepared.walk)
+    out = in_format(out, plan.format)
+    if tracked:
+        out.node = GraphNode(f"max_pool{plan.dims}d_with_indices", (x.node,), (indices,), _max_vjp, plan)
+    return (out, in_format(indices, plan.format)) if return_indices else out
+
+
+def _max_vjp(node, grad):
+    indices, = node.tensors()
+    return (_max_grad(grad, indices, node.constants),)
+
+
+def _max_grad(grad, indices, plan):
+    if plan.prepared is None:
+        return filled(plan.source.dense(), 0)
+    backward, out = plan.backward or plan.plan_backward(), empty(formatted(plan.source, plan.order))
+    source = dense(grad, plan.order)
+    backward.call(source.address, indices.address, out.address, backward.walk)
+    out = in_format(out, plan.format)
+    if recording(grad):
+        out.node = GraphNode("max_pool_grad", (grad.node,), (indices,), _max_grad_vjp, plan.dims)
+    return out
+
+
+def _max_grad_vjp(node, u):
+    """Each output's gradient went to one input, so what comes back is that input's."""
+    indices, = node.tensors()
+    lead = u.layout.shape[:-node.constants]
+    return (reshape(reshape(u, *lead, -1).gather(-1, reshape(indices, *lead, -1)), indices.layout.shape),)
+
+
+def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
+    """The largest element of each window.
+
+    Args:
+        input: (N, C, H, W) or (C, H, W), of floating point.
+        kernel_size, stride, dilation: a number or (height, width); the stride is the kernel's size when None.
+        padding: the same, of -inf at both ends; at most half the kernel's size.
+        ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
+        return_indices: also return where in its plane each maximum is.
+
+    Returns:
+        (N, C, H_out, W_out) or (C, H_out, W_out), with H_out = (H + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1, and
+        W likewise; or a pair of that and int64 places in the flattened plane.
+
+    Raises:
+        RuntimeError: options or extents that do not fit.
+        NotImplementedError: another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.max_pool2d(torch.arange(16.).view(1, 4, 4), 2, return_indices=True)
+        (tensor([[[ 5.,  7.],
+                 [13., 15.]]]), tensor([[[ 5,  7],
+                 [13, 15]]]))
+    """
+    plan = planned(plan_max, layout_of("max_pool2d", input), "max_pool2d", 2, kernel_size, stride, padding, dilation, ceil_mode)
+    return maxima(input, plan, return_indices)
+
+
+def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
+    """The largest element of each window.
+
+    Args:
+        input: (N, C, L) or (C, L), of floating point.
+        kernel_size, stride, dilation: a number; the stride is the kernel's size when None.
+        padding: the same, of -inf at both ends; at most half the kernel's size.
+        ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
+        return_indices: also return where in its row each maximum is.
+
+    Returns:
+        (N, C, L_out) or (C, L_out), with L_out = (L + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1; or a pair of that
+        and int64 places in the flattened row.
+
+    Raises:
+        RuntimeError: options or extents that do not fit.
+        NotImplementedError: another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.max_pool1d(torch.tensor([[1., 3., 2., 4.]]), 2, return_indices=True)
+        (tensor([[3., 4.]]), tensor([[1, 3]]))
+    """
+    plan = planned(plan_max, layout_of("max_pool1d", input), "max_pool1d", 1, kernel_size, stride, padding, dilation, ceil_mode)
+    return maxima(input, plan, return_indices)
+
+
+# ---------------------------------------------------------------- means
+class MeanPlan:
+    """A pooling of means: the result's layout, the kernels, and how the kernels are asked for; or the shape of an input whose last
+    dimension is a window."""
+
+    __slots__ = ("source", "out", "prepared", "arguments", "backward", "rows", "format", "order", "family")
+
+    def __init__(self, source, out, arguments, rows):
+        self.source, self.out, self.arguments, self.rows = source, out, arguments, rows
+        self.format, self.order, self.family = format_of(source), contiguous_format, "pool.window"
+        if self.format is not None and rows is None:     # as they lie, by the kernels for channels that are last
+            self.order, self.family, self.out = self.format, "pool.channels_last", formatted(out, self.format)
+            self.arguments = (arguments[0], *source.shape, *arguments[5:])
+        self.prepared = self.backward = None
+        if out.numel and rows is None:
+            self.prepared = kernels(source.device, self.family).plan_avg_pool2d(*self.arguments)
+
+    def plan_backward(self):
+        self.backward = kernels(self.source.device, self.family).plan_avg_pool2d_grad(*self.arguments)
+        return self.backward
+
+
+def plan_mean(layout, name, dims, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    if divisor_override is not None:
+        divisor_override, = ints((divisor_override,), f"{name}: divisor_override")
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    lead, sizes = extents(name, layout, dims)
+    options, counts = windows(name, lead, sizes, kernel_size, stride, padding, 1, ceil_mode,
+                              kernels(layout.device, "pool.window").pool_output_size)
+    rows = None
+    if divisor_override is None:
+        whole = options[0] == sizes and not any(options[2])          # one window a plane: 7 times as fast as a mean
+        rows = (*lead, prod(sizes)) if whole else _side_by_side(lead, sizes, options)
+    kernel, stride, padding, _ = _in_two(options, dims)
+    return MeanPlan(layout, Layout.of(layout.dtype, (*lead, *counts), None, layout.device),
+                     (layout.dtype.kernel, prod(lead), 1, *(1,) * (2 - dims), *sizes, kernel, stride, padding, bool(ceil_mode),
+                      bool(count_include_pad), divisor_override), rows)
+
+
+def means(x, plan):
+    """The means that a plan takes of x."""
+    if plan.rows is not None:
+        return in_format(reshape(mean(reshape(x, plan.rows), -1), plan.out.shape), plan.format)
+    out = empty(plan.out)
+    if plan.prepared is not None:
+        source = dense(x, plan.order)
+        plan.prepared.call(source.address, out.address, plan.prepared.walk)
+    out = in_format(out, plan.format)
+    if x.node is not None and recording(x):
+        out.node = GraphNode("avg_pool2d", (x.node,), (), _mean_vjp, plan)
+    return out
+
+
+def _mean_vjp(node, grad):
+    return (_mean_grad(grad, node.constants),)
+
+
+def _mean_grad(grad, plan):
+    if plan.prepared is None:
+        return filled(plan.source.dense(), 0)
+    backward, out = plan.backward or plan.plan_backward(), empty(formatted(plan.source, plan.order))
+    source = dense(grad, plan.order)
+    backward.call(source.address, out.address, backward.walk)
+    out = in_format(out, plan.format)
+    if recording(grad):
+        out.node = GraphNode("avg_pool2d_grad", (grad.node,), (), _mean_grad_vjp, plan)
+    return out
+
+
+def _mean_grad_vjp(node, u):
+    return (means(u, node.constants),)
+
+
+def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
+               divisor_override=None) -> Tensor:
+    """The mean of each window.
+
+    Args:
+        input: (N, C, H, W) or (C, H, W), of floating point.
+        kernel_size, stride: a number or (height, width); the stride is the kernel's size when None.
+        padding: the same, at both ends; at most half the kernel's size.
+        ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
+        count_include_pad: whether padding counts as zeros in the mean, or not at all.
+        divisor_override: divide by this instead of the window's size.
+
+    Returns:
+        (N, C, H_out, W_out) or (C, H_out, W_out), with H_out = (H + 2 padding - kernel_size) // stride + 1, and W likewise.
+
+    Raises:
+        RuntimeError: options or extents that do not fit.
+        NotImplementedError: another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.avg_pool2d(torch.arange(16.).view(1, 4, 4), 2)
+        tensor([[[ 2.5000,  4.5000],
+                 [10.5000, 12.5000]]])
+    """
+    return means(input, planned(plan_mean, layout_of("avg_pool2d", input), "avg_pool2d", 2, kernel_size, stride, padding,
+                                ceil_mode, count_include_pad, divisor_override))
+
+
+def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
+    """The mean of each window.
+
+    Args:
+        input: (N, C, L) or (C, L), of floating point.
+        kernel_size, stride: a number; the stride is the kernel's size when None.
+        padding: the same, at both ends; at most half the kernel's size.
+        ceil_mode: let the last window hang over the edge: round up in the formula below, while the window begins inside.
+        count_include_pad: whether padding counts as zeros in the mean, or not at all.
+
+    Returns:
+        (N, C, L_out) or (C, L_out), with L_out = (L + 2 padding - kernel_size) // stride + 1.
+
+    Raises:
+        RuntimeError: options or extents that do not fit.
+        NotImplementedError: another dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.avg_pool1d(torch.tensor([[1., 3., 2., 4.]]), 2)
+        tensor([[2., 3.]])
+    """
+    layout = layout_of("avg_pool1d", input)
+    return means(input, planned(plan_mean, layout, "avg_pool1d", 1, kernel_size, stride, padding, ceil_mode,
+                                count_include_pad, None))

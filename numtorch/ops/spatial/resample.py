@@ -1,0 +1,298 @@
+"""Interpolation, and averages over regions: maps that are linear along each of the last dimensions.
+
+One op serves all of them. It is told the three maps as rows of weights; its gradient is the op with the transposed maps.
+"""
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from ...autograd.graph import GraphNode, recording
+from ...dtypes import uint8
+from ...layout import Layout, format_of, formatted
+from ...tensor import Tensor, empty
+from ..core.backends import kernels
+from ..core.op import layout_of, new_plan_table
+from ..memory.assign import filled
+from ..memory.copies import contiguous
+
+_plans = new_plan_table()
+
+FEW_CHANNELS = 16                                        # that are last, below which they are no rows worth a loop
+
+
+class _Maps:
+    """The maps along each of the last dimensions, by what they are made of: a kind, and (inputs, outputs, ...) for each."""
+
+    __slots__ = ("kind", "axes", "transposed", "inputs", "outputs")
+
+    def __init__(self, kind, axes, transposed=False):
+        self.kind, self.axes, self.transposed = kind, tuple(axes), transposed
+        self.inputs, self.outputs = tuple(a[0] for a in self.axes), tuple(a[1] for a in self.axes)
+        if transposed:
+            self.inputs, self.outputs = self.outputs, self.inputs
+
+    def adjoint(self):
+        return _maps(self.kind, self.axes, not self.transposed)
+
+    def rows(self):
+        """For each axis and each output along it, a list of (input, weight) pairs."""
+        made = [_KINDS[self.kind](*axis) for axis in self.axes]
+        return [_transposed(rows, axis[0]) for rows, axis in zip(made, self.axes)] if self.transposed else made
+
+
+def _transposed(rows, inputs):
+    turned = [[] for _ in range(inputs)]
+    for i, row in enumerate(rows):
+        for j, weight in row:
+            turned[j].append((i, weight))
+    return turned
+
+
+@functools.lru_cache(1024)
+def _maps(kind, axes, transposed=False):
+    return _Maps(kind, axes, transposed)
+
+
+class _Plan:
+    __slots__ = ("out", "call", "tables", "workspace", "walk", "kept", "format")
+
+
+def _plan(layout, maps):
+    key = (layout, maps)
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _Plan()
+        dims = len(maps.inputs)
+        lead = layout.shape[:-dims]
+        plan.out = Layout.of(layout.dtype, (*lead, *maps.outputs), None, layout.device)
+        plan.call, plan.format = None, "contiguous_format"
+        made, sizes = maps.rows(), maps.inputs
+        if dims == 2 and format_of(layout) is not None:
+            plan.format = format_of(layout)
+            plan.out = formatted(plan.out, plan.format)
+            lead, channels = lead[:1], lead[1]
+            if channels < FEW_CHANNELS:                  # columns and channels are one axis
+                made[1] = [[(at * channels + c, weight) for at, weight in row] for row in made[1] for c in range(channels)]
+                sizes = (sizes[0], sizes[1] * channels)
+            else:
+                made, sizes = [*made, None], (*sizes, channels)
+        if plan.out.numel and layout.numel:
+            rows = [[[(0, 1.0)]]] * (3 - len(sizes)) + made
+            kept = kernels(layout.device, "pool.resample").plan_resample(
+                layout.dtype.kernel, math.prod(lead), (1,) * (3 - len(sizes)) + sizes, rows)
+            plan.kept, plan.call, plan.walk = kept, kept.prepared.call, kept.prepared.walk
+            plan.tables = kept.indices.ctypes.data, kept.weights.ctypes.data
+            plan.workspace = Layout.of(uint8, (kept.prepared.workspace,), None, layout.device)
+        _plans.keep(key, plan)
+    return plan
+
+
+def apply(x, maps) -> Tensor:
+    """The maps applied to the last dimensions of x."""
+    plan = _plan(x.layout, maps)
+    source = x if x.layout.contiguous and plan.format == "contiguous_format" else contiguous(x.detach(), plan.format)
+    if plan.call is None:
+        out = filled(plan.out, 0)
+    else:
+        out, room = empty(plan.out), empty(plan.workspace)
+        plan.call(source.address, out.address, *plan.tables, room.address, plan.walk)
+    if recording(x):
+        out.node = GraphNode("resample", (x.node,), (), _vjp, maps)
+    return out
+
+
+def _vjp(node, grad):
+    return (apply(grad, node.constants.adjoint()),)
+
+
+# ---------------------------------------------------------------- averages
+def _regions(inputs, outputs):
+    """Output i averages the inputs from floor(i n / outputs) up to ceil((i + 1) n / outputs)."""
+    rows = []
+    for i in range(outputs):
+        region = range(i * inputs // outputs, -(-(i + 1) * inputs // outputs))
+        rows.append([(j, 1.0 / len(region)) for j in region])
+    return rows
+
+
+def _windows(inputs, outputs, kernel, stride, padding, include_padding, divide):
+    """Output i averages a window, or sums it where the division is done elsewhere."""
+    rows = []
+    for i in range(outputs):
+        start = i * stride - padding
+        stop = min(start + kernel, inputs + padding)
+        inside = range(max(start, 0), min(stop, inputs))
+        count = stop - start if include_padding else len(inside)
+        rows.append([(j, 1.0 / count if divide else 1.0) for j in inside])
+    return rows
+
+
+def region_maps(inputs, outputs):
+    """Means over as many equal regions of the last dimensions as `outputs` says; they overlap where extents do not divide."""
+    return _maps("regions", tuple(zip(inputs, outputs)))
+
+
+def window_maps(inputs, outputs, kernel, stride, padding, include_padding, divide):
+    """Means over windows of the last dimensions, or their sums."""
+    return _maps("windows", tuple((*axis, include_padding, divide) for axis in zip(inputs, outputs, kernel, stride, padding)))
+
+
+# ---------------------------------------------------------------- interpolation
+def _positions(inputs, outputs, align_corners, scale):
+    """Where outputs lie among inputs: corners on corners, or halves of pixels on halves."""
+    if align_corners:
+        step = (inputs - 1) / (outputs - 1) if outputs > 1 else 0.0
+        return [i * step for i in range(outputs)]
+    return [(i + 0.5) * scale - 0.5 for i in range(outputs)]
+
+
+def _nearest(inputs, outputs, scale, exact):
+    """`exact` takes the input whose centre is nearest; the other is PyTorch's old rule, floor(i * scale)."""
+    scale, half = np.float32(scale), np.float32(0.5 if exact else 0.0)
+    at = [(np.float32(i) + half) * scale for i in range(outputs)]    # as PyTorch: in float32, and floor shows the difference
+    return [[(min(math.floor(x), inputs - 1), 1.0)] for x in at]
+
+
+def _linear(inputs, outputs, scale, align_corners):
+    rows = []
+    for position in _positions(inputs, outputs, align_corners, scale):
+        low = min(math.floor(max(position, 0.0)), inputs - 1)
+        fraction = min(max(position - low, 0.0), 1.0)
+        rows.append([(low, 1.0 - fraction), (min(low + 1, inputs - 1), fraction)])
+    return rows
+
+
+def _cubic(inputs, outputs, scale, align_corners):
+    """Keys's cubic convolution with a = -0.75; inputs beyond an edge are the edge."""
+    a = -0.75
+
+    def near(x):
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x):
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    rows = []
+    for position in _positions(inputs, outputs, align_corners, scale):
+        low = math.floor(position)
+        t = position - low
+        weights = far(t + 1), near(t), near(1 - t), far(2 - t)
+        rows.append([(min(max(low + i, 0), inputs - 1), w) for i, w in zip(range(-1, 3), weights)])
+    return rows
+
+
+def _triangle(x):
+    return max(0.0, 1.0 - abs(x))
+
+
+def _keys(x):
+    """Keys's cubic with a = -0.5, as Pillow has it."""
+    x = abs(x)
+    return (1.5 * x - 2.5) * x * x + 1 if x < 1 else ((-0.5 * x + 2.5) * x - 4) * x + 2 if x < 2 else 0.0
+
+
+_FILTERS = {"bilinear": (1.0, _triangle), "bicubic": (2.0, _keys)}           # how far each reaches, in outputs
+
+
+def _smooth(inputs, outputs, scale, name):
+    """A filter about each output that is as wide as what the output stands for: nothing between outputs is lost."""
+    reach, weigh = _FILTERS[name]
+    wide = max(scale, 1.0)
+    rows = []
+    for i in range(outputs):
+        centre = scale * (i + 0.5)
+        first, stop = max(int(centre - reach * wide + 0.5), 0), min(int(centre + reach * wide + 0.5), inputs)
+        weights = [weigh((j - centre + 0.5) / wide) for j in range(first, stop)]
+        rows.append([(j, w / sum(weights)) for j, w in enumerate(weights, first)])
+    return rows
+
+
+_KINDS = {"regions": _regions, "windows": _windows, "nearest": _nearest, "linear": _linear, "cubic": _cubic, "smooth": _smooth}
+_MODES = {"nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "area": (1, 2, 3), "linear": (1,), "bilinear": (2,), "bicubic": (2,),
+          "trilinear": (3,)}
+
+
+def _output_sizes(input, size, scale_factor, recompute, dims):
+    """The output's extents, and for each the scale that positions use: what was given, or input / output."""
+    extents = input.layout.shape[2:]
+    if (size is None) == (scale_factor is None):
+        raise ValueError("only one of size or scale_factor should be defined" if size is not None else
+                         "either size or scale_factor should be defined")
+    given = size if size is not None else scale_factor
+    if not isinstance(given, (list, tuple)):
+        given = (given,) * dims
+    if len(given) != dims:
+        what = "output" if size is not None else "scale_factor"
+        raise ValueError(f"Input and {what} must have the same number of spatial dimensions, but got input with spatial dimensions "
+                         f"of {list(extents)} and {what} of {list(given)}.")
+    if size is not None:
+        return tuple(int(s) for s in given), None
+    sizes = tuple(math.floor(float(n) * s) for n, s in zip(extents, given))
+    return sizes, None if recompute else tuple(given)
+
+
+@functools.lru_cache(1024)
+def _interpolation(mode, extents, sizes, factors, align_corners):
+    scales = [n / o if f is None else 1.0 / f for n, o, f in zip(extents, sizes, factors or (None,) * len(extents))]
+    kind, extra = {"nearest": ("nearest", False), "nearest-exact": ("nearest", True), "bicubic": ("cubic", align_corners),
+                   "smooth bilinear": ("smooth", "bilinear"), "smooth bicubic": ("smooth", "bicubic")}.get(
+        mode, ("linear", align_corners))
+    if kind == "smooth" and align_corners:
+        scales = [(n - 1) / (o - 1) if o > 1 else 0.0 for n, o in zip(extents, sizes)]
+    return _maps(kind, tuple((n, o, s, extra) for n, o, s in zip(extents, sizes, scales)))
+
+
+def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", align_corners=None, recompute_scale_factor=None,
+                antialias: bool = False) -> Tensor:
+    """Images made larger or smaller.
+
+    Args:
+        input: (N, C, L), (N, C, H, W) or (N, C, D, H, W), of floating point.
+        size: the new extents, or one for all; or
+        scale_factor: what to multiply the extents with, one number or one for each.
+        mode: `"nearest"`, `"nearest-exact"`, `"linear"` (3-D input), `"bilinear"`, `"bicubic"` (4-D), `"trilinear"` (5-D) or
+            `"area"` (means).
+        align_corners: whether the centres of the corner pixels stay where they are; else the outer edges do.
+        recompute_scale_factor: compute positions from the extents, and not from `scale_factor`.
+        antialias: whether what is made smaller is smoothed first, as Pillow does it; of bilinear and bicubic mode.
+
+    Returns:
+        (N, C, *) with the new extents, floor(extent * scale_factor) where none were given.
+
+    Raises:
+        ValueError: options that do not go together.
+        NotImplementedError: a mode that the input's dimensions do not have, or another dtype.
+        RuntimeError: an extent of 0.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.interpolate(torch.tensor([[[1., 2.]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
+    """
+    if mode not in _MODES:
+        raise NotImplementedError(f"interpolate: unknown mode {mode!r}, expected one of {sorted(_MODES)}")
+    if mode in ("nearest", "nearest-exact", "area"):
+        if align_corners is not None:
+            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
+                             "trilinear")
+    dims = layout_of("interpolate", input).ndim - 2
+    if antialias and (mode not in _FILTERS or dims != 2):
+        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
+    if dims not in _MODES[mode]:
+        raise NotImplementedError(f"Got {input.layout.ndim}D input, but {mode} mode needs "
+                                  f"{' or '.join(f'{d + 2}D' for d in _MODES[mode])} input")
+    if not input.layout.dtype.is_floating_point:
+        raise NotImplementedError(f"interpolate: expected a floating-point dtype, got {input.layout.dtype}")
+    if recompute_scale_factor and size is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    sizes, factors = _output_sizes(input, size, scale_factor, recompute_scale_factor, dims)
+    if min(sizes) <= 0 or min(input.layout.shape[1:]) <= 0:
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input (spatial "
+                           f"{list(input.layout.shape[2:])}) output ({list(sizes)})")
+    if mode == "area":
+        return apply(input, region_maps(input.layout.shape[2:], sizes))
+    mode = "smooth " + mode if antialias else mode
+    return apply(input, _interpolation(mode, input.layout.shape[2:], sizes, factors, bool(align_corners)))
