@@ -76,7 +76,7 @@ from .ops.linalg.lu import old_lu as lu
 from .ops.linalg.lu import old_lu_solve as lu_solve
 from .ops.index.mask import argwhere, masked_fill, masked_scatter, masked_select, nonzero, nonzero_static
 from .ops.nn.softmax import log_softmax, logsumexp, softmax
-from .ops.core.op import result_type
+from .ops.core.operands import result_type
 from .ops.pointwise.complexparts import angle, complex, imag, polar, real, view_as_complex, view_as_real
 from .ops.pointwise.functions import add, clamp, conj, conj_physical, div, positive, sub, where
 from .ops.sort.unique import bincount, histc, histogram, histogramdd, isin, mode, unique, unique_consecutive

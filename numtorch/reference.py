@@ -7,7 +7,7 @@ import numtorch
 
 from . import special
 from .nn import functional
-from .ops.core.op import registry
+from .ops.core.primitive import registry
 from .ops.pointwise.describe import accepted, gradients_of, refused, translated
 from .ops.pointwise.pointwise import PointwiseOp
 from .tensor import Tensor

@@ -16,7 +16,7 @@ import pytest
 
 import numtorch as torch
 from numtorch.autograd.graph import Node
-from numtorch.ops.core import op
+from numtorch.ops.core import primitive
 from numtorch.storage import Storage
 from numtorch.utils.checkpoint import checkpoint
 
@@ -410,8 +410,8 @@ def test_training_leaves_memory_flat():
 def tables() -> dict:
     """Entries of every plan table and registry of layouts, by where they are."""
     from numtorch import layout, storage
-    found = {f"table {i}": len(t) for i, t in enumerate(op._tables)}
-    found["tables"] = len(op._tables)
+    found = {f"table {i}": len(t) for i, t in enumerate(primitive._tables)}
+    found["tables"] = len(primitive._tables)
     found["rings"] = len(storage._rings)
     for module in (layout, storage):
         for name, value in vars(module).items():
@@ -422,7 +422,7 @@ def tables() -> dict:
 
 def test_dynamic_shapes_leave_tables_bounded(monkeypatch):
     """1 000 shapes with room for 100 plans, as 20 000 would be with the room there is."""
-    monkeypatch.setattr(op, "PLAN_LIMIT", 100)
+    monkeypatch.setattr(primitive, "PLAN_LIMIT", 100)
 
     def run(n):
         x = torch.ones(n, requires_grad=True)

@@ -334,7 +334,7 @@ def the_simulator_checks_addresses(torch):
     if not SIMULATED:
         return
     from numtorch.ops.core.backends import kernels
-    from numtorch.ops.core.op import registry
+    from numtorch.ops.core.primitive import registry
 
     def run(source, target, elements):
         plan = kernels(torch.device("cuda:0"), "pointwise.pointwise").plan_pointwise(

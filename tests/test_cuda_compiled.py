@@ -26,7 +26,7 @@ def compiler():
 
 def operator_kernel(name, dtype, pattern="c"):
     from numtorch.kernels.cuda.pointwise.pointwise import pointwise_kernel
-    from numtorch.ops.core.op import registry
+    from numtorch.ops.core.primitive import registry
     op = registry[name]
     computes = tuple("bool" if p in op.bool_operands else dtype for p in op.parameters)
     return pointwise_kernel(op.scalar(dtype), computes, (dtype,), pattern * (len(computes) + 1), computes)

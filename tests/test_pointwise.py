@@ -15,7 +15,8 @@ import numtorch as torch
 from numtorch import ops
 from numtorch.autograd.gradcheck import gradcheck, gradgradcheck
 from numtorch.dtypes import dtype as dtype_of
-from numtorch.ops.core.op import registry, result_dtype
+from numtorch.ops.core.operands import result_dtype
+from numtorch.ops.core.primitive import registry
 from numtorch.ops.pointwise.pointwise import PointwiseOp
 
 for module in pkgutil.walk_packages(ops.__path__, "numtorch.ops."):

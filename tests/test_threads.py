@@ -15,7 +15,7 @@ import numtorch as torch
 from numtorch.kernels import compiler, threads
 from numtorch.kernels.compiler import compile_kernel
 from numtorch.kernels.intrinsics import atomic_add, atomic_load, offset, pause
-from numtorch.ops.core.op import new_plan_table
+from numtorch.ops.core.primitive import new_plan_table
 
 jit_only = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing runs in threads")
 can_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")

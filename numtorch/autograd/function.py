@@ -5,9 +5,11 @@ import functools
 
 from ..tensor import Tensor, view_of
 from .engine import arithmetic
-from .graph import GraphNode, Node, Output, extras_of, freed_error, note_view, rebuild_result, restore, save, save_result
+from .graph import GraphNode, Node, Output, Recorded, extras_of, freed_error, note_view, rebuild_result, restore, save, save_result
 from .modes import modes, no_grad
 from .writes import mark_written, source_line
+
+_ONCE_DIFFERENTIABLE = Recorded("once_differentiable")
 
 
 class FunctionCtx(Node):
@@ -406,11 +408,12 @@ def once_differentiable(backward):
         out = []
         for item in items:
             if isinstance(item, Tensor):
-                item = view_of(item, item.layout, 0, GraphNode("once_differentiable", edges, (), _refuse))
+                item = view_of(item, item.layout, 0, GraphNode(_ONCE_DIFFERENTIABLE, edges, ()))
             out.append(item)
         return tuple(out) if isinstance(result, tuple) else out[0]
     return wrapper
 
 
+@_ONCE_DIFFERENTIABLE.derivative
 def _refuse(node, grad):
     raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")

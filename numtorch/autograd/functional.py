@@ -10,8 +10,10 @@ from ..layout import Layout
 from ..tensor import Tensor, lasting
 from .api import grad
 from .engine import arithmetic
-from .graph import GraphNode, recording
+from .graph import GraphNode, Recorded, recording
 from .modes import enable_grad, no_grad
+
+_STACK = Recorded("stack")
 
 
 # ---------------------------------------------------------------- arguments and results
@@ -216,10 +218,11 @@ def _stack(rows, shape, like):
         for position, row in enumerate(rows):
             out.select(0, position).copy_(row)
     if recording(*rows):
-        out.node = GraphNode("stack", tuple([row.node for row in rows]), (), _stack_vjp)
+        out.node = GraphNode(_STACK, tuple([row.node for row in rows]), ())
     return out
 
 
+@_STACK.derivative
 def _stack_vjp(node, grad):
     return tuple([grad.select(0, i) if node.needs(i) else None for i in range(len(node.edges))])
 

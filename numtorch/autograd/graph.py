@@ -294,21 +294,36 @@ def freed_error():
 
 
 # ---------------------------------------------------------------- ops made of ops
+class Recorded:
+    """What a node was recorded for: a name and a derivative. The primitives of ops/ are such."""
+
+    def __init__(self, name: str):
+        self.name, self.vjp = name, None
+
+    def derivative(self, vjp):
+        """Decorator: the gradients of the inputs by ops, `vjp(node, grad)`."""
+        self.vjp = vjp
+        return vjp
+
+    def __repr__(self):
+        return f"<{type(self).__name__.lower()} {self.name}>"
+
+
 class GraphNode(Node):
-    """A recorded call of an op whose backward is made of ops: `vjp(node, grad) -> gradients`, with what it asked to save.
+    """A recorded call of a primitive whose derivative is made of ops.
 
     Args:
-        title: the op's name.
+        primitive: what was called; `primitive.vjp(node, grad)` gives the gradients, `grad` being a list where the node has several
+            outputs.
         edges: the inputs' nodes.
         saved: tensors to keep for backward (None allowed).
-        vjp: called with this node and the output's gradient (a list of gradients where the node has several outputs).
-        constants: anything else the vjp wants.
+        attributes: what the derivative must know beside tensors: the call's other arguments, or its plan.
     """
 
-    __slots__ = ("title", "vjp", "constants", "outputs")
+    __slots__ = ("primitive", "attributes", "outputs")
 
-    def __init__(self, title, edges, saved, vjp, constants=None, outputs=1) -> None:
-        self.title, self.edges, self.vjp, self.constants, self.outputs = title, edges, vjp, constants, outputs
+    def __init__(self, primitive, edges, saved, attributes=None, outputs=1) -> None:
+        self.primitive, self.edges, self.attributes, self.outputs = primitive, edges, attributes, outputs
         self.extras = None
         if not saved and modes.recording != RARE:
             self.saved = _NOTHING_SAVED
@@ -321,7 +336,7 @@ class GraphNode(Node):
         self.saved = saved, versions, ()
 
     def name(self):
-        return "".join(p.capitalize() for p in self.title.split("_")) + "Backward0"
+        return "".join(p.capitalize() for p in self.primitive.name.split("_")) + "Backward0"
 
     def needs(self, index) -> bool:
         """Whether the gradient of input `index` is wanted."""
@@ -349,7 +364,7 @@ class GraphNode(Node):
         return [rebuild_result(r, self, i) for i, r in enumerate(self.saved[2])]
 
     def backward(self, grad):
-        return self.vjp(self, grad)
+        return self.primitive.vjp(self, grad)
 
 
 _NOTHING_SAVED = (), (), ()

@@ -12,7 +12,7 @@ from .. import storage as _storage
 from ..devices import device as _device
 from ..kernels.cuda.environment import Unavailable
 from ..kernels.cuda.runtime import runtime
-from ..ops.core.op import register
+from ..ops.core.late import provide
 
 __all__ = ["current_device", "device", "device_count", "empty_cache", "get_device_capability", "get_device_name", "init",
            "is_available", "is_initialized", "manual_seed", "manual_seed_all", "set_device", "synchronize"]
@@ -177,7 +177,7 @@ class _Allocator:
         return _storage.Storage(address, nbytes, owner, device)
 
 
-@register
+@provide
 def transfer_cuda(source, target) -> None:
     """Write a tensor into one of the same dense layout, where at least one of the two is on a CUDA device."""
     if source.layout.nbytes:

@@ -3,7 +3,7 @@ ops/pointwise/activation.py; softmax and its kind are in softmax.py."""
 from __future__ import annotations
 
 from ..layout import wrap_dim
-from ..ops.core.op import layout_of
+from ..ops.core.operands import layout_of
 from ..ops.creation.fill import empty_like
 from ..ops.pointwise import activation
 from ..ops.pointwise.bounds import clamp_both

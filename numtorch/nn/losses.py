@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from ..ops.core.op import layout_of
+from ..ops.core.operands import layout_of
 from ..ops.creation.fill import full_like
 from ..ops.loss import cross_entropy as crossentropy
 from ..ops.loss import elementwise_losses

@@ -1,7 +1,7 @@
 """Distances, and losses that want some pairs nearer to each other or higher than others."""
 from __future__ import annotations
 
-from ..ops.core.op import layout_of, result_type
+from ..ops.core.operands import layout_of, result_type
 from ..ops.loss import elementwise_losses
 from ..ops.loss.elementwise_losses import legacy_reduction, reduced
 from ..ops.memory.copies import to_dtype

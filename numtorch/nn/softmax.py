@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import warnings
 
-from ..ops.core.op import layout_of
+from ..ops.core.operands import layout_of
 from ..ops.memory.copies import to_dtype
 from ..ops.nn import softmax as softmax_ops
 from ..ops.pointwise.arithmetic import div, mul

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 
-from ...autograd.graph import GraphNode, attach_outputs
+from ...autograd.graph import GraphNode, Recorded, attach_outputs
 from ...autograd.hooks import HookTable
 from ...autograd.modes import modes
 from ...tensor import view_of
@@ -207,13 +207,18 @@ def _same_count(result, expected):
     return result
 
 
+_BACKWARD_HOOK = Recorded("backward_hook")
+
+
+@_BACKWARD_HOOK.derivative
+def _hooked_vjp(node, grad):
+    return node.attributes(tuple(grad) if node.outputs > 1 else (grad,))
+
+
 def _identity(structure, tensors, function):
     """The structure with its tensors behind a node that shows all their gradients to `function` at once."""
-    def vjp(node, grad):
-        return function(tuple(grad) if count > 1 else (grad,))
-
     count = len(tensors)
-    node = GraphNode("backward_hook", tuple(t.node for t in tensors), (), vjp, None, count)
+    node = GraphNode(_BACKWARD_HOOK, tuple(t.node for t in tensors), (), function, count)
     passed = [view_of(t, t.layout, 0) for t in tensors]
     recorded = [(i, p) for i, p in enumerate(passed) if p.layout.dtype.category >= 2]
     if count == 1:

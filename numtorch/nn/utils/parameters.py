@@ -12,7 +12,7 @@ from ...dtypes import uint8
 from ...exchange import make
 from ...layout import Layout
 from ...ops.core.backends import kernels
-from ...ops.core.op import new_plan_table
+from ...ops.core.primitive import new_plan_table
 from ...ops.reduce import reductions
 from ...ops.shape.join import cat, stack
 from ...tensor import Tensor, empty

@@ -11,7 +11,9 @@ from ...scalars import number
 from ...tensor import Tensor, fresh, view_of
 from ...viewalgebra import diagonal
 from ..core.backends import placed
-from ..core.op import layout_of, method, new_plan_table, register
+from ..core.late import provide
+from ..core.operands import layout_of, method
+from ..core.primitive import new_plan_table
 from ..memory.assign import ONE, ZERO, filled, filled_from
 from ..memory.copies import clone, copy_elements, to_device, to_dtype
 from ..memory.resize import into
@@ -226,7 +228,7 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
     return finish_made(filled(like_layout(input, dtype, device, memory_format), fill_value), requires_grad)
 
 
-@register
+@provide
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
                pin_memory: bool = False) -> Tensor:
     """Zeros, with the shape, dtype, device and dense strides of another tensor.
@@ -245,7 +247,6 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad: bo
     return finish_made(filled_from(like_layout(input, dtype, device, memory_format), ZERO), requires_grad)
 
 
-@register
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
               pin_memory: bool = False) -> Tensor:
     """Ones, with the shape, dtype, device and dense strides of another tensor.

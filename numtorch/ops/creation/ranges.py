@@ -9,7 +9,7 @@ from ...layout import Layout
 from ...scalars import number
 from ...tensor import Tensor, fresh
 from ..core.backends import kernels, placed
-from ..core.op import new_plan_table
+from ..core.primitive import new_plan_table
 from ..memory.copies import to_device, to_dtype
 from ..pointwise.complexparts import complex as join_parts
 from .fill import finish_made, layout_for

@@ -8,7 +8,9 @@ from ...layout import Layout, broadcast_shapes, wrap_dim
 from ...scalars import number
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import as_operand, layout_of, method, new_plan_table, register
+from ..core.late import provide
+from ..core.operands import as_operand, layout_of, method
+from ..core.primitive import Primitive, derivative_of, new_plan_table, primitives
 from ..memory.assign import copy_, filled
 from ..memory.copies import clone, to_dtype
 from ..pointwise import arithmetic, bounds, comparison
@@ -30,6 +32,11 @@ from .index_op import (
     same_dtype,
 )
 from .index_select import out_of_self, write_values
+
+_WRITES = primitives("scatter", "scatter_add", "scatter_reduce")
+
+_GATHER = Primitive("gather")
+_SCATTER_REDUCE = Primitive("scatter_reduce")
 
 _gather_plans = new_plan_table()
 _scatter_plans = new_plan_table()
@@ -112,12 +119,13 @@ def gather(input, dim, index, *, sparse_grad: bool = False, out=None) -> Tensor:
     if plan.prepared is not None:
         run_indexed(plan.prepared, input, (index,), result, plan.bounds, _misplaced)
     if input.node is not None and recording(input) and result.layout.dtype.category >= 2:
-        result.node = GraphNode("gather", (input.node,), (index,), _gather_vjp, (input.layout, plan.dim))
+        result.node = GraphNode(_GATHER, (input.node,), (index,), (input.layout, plan.dim))
     return finish(out, result)
 
 
+@_GATHER.derivative
 def _gather_vjp(node, grad):
-    layout, dim = node.constants
+    layout, dim = node.attributes
     return (into_fresh(scatter_add_, filled(layout.dense(grad.layout.dtype), 0), dim, node.tensors()[0], grad),)
 
 
@@ -158,11 +166,12 @@ def _scatter_(name, self, dim, index, source, how):
     if plain:
         mark_written(storage, name + "_")
         return self
-    return end_write(name, self, graph, (source,), (index,), _scatter_vjp, (plan.dim, source.layout, how))
+    return end_write(_WRITES[name], self, graph, (source,), (index,), (plan.dim, source.layout, how))
 
 
+@derivative_of(*_WRITES.values())
 def _scatter_vjp(node, grad):
-    dim, source, how = node.constants
+    dim, source, how = node.attributes
     places, = node.tensors()
     by_target = by_source = None
     if how not in (None, "add"):
@@ -297,16 +306,17 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self: bool = True,
     result = _reduced_into(clone(input.detach()), dim, index, src.detach(), reduce, include_self)
     if recording(input, src) and result.layout.dtype.category >= 2:
         dim = wrap_dim(dim, input.layout.ndim)
-        result.node = GraphNode("scatter_reduce", (input.node, src.node), (input, index, src), _scatter_reduce_vjp,
+        result.node = GraphNode(_SCATTER_REDUCE, (input.node, src.node), (input, index, src),
                                 (dim, reduce, include_self))
         result.node.save_results([result])
     return finish(out, result)
 
 
+@_SCATTER_REDUCE.derivative
 def _scatter_reduce_vjp(node, grad):
     self, index, src = node.tensors()
     out, = node.result_tensors()
-    dim, reduce, include_self = node.constants
+    dim, reduce, include_self = node.attributes
     whole, used = src, src
     for d, n in enumerate(index.layout.shape):
         used = narrow(used, d, 0, n)
@@ -440,7 +450,7 @@ def index_reduce_(self, dim, index, source, reduce, *, include_self: bool = True
 
 
 # ---------------------------------------------------------------- on top of these
-@register
+@provide
 def value_selecting_backward(grad, dim, indices, shape, keepdim):
     """The gradient of picking one element along a dimension: `grad` at `indices` in zeros of `shape`."""
     if not shape:

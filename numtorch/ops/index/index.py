@@ -15,14 +15,15 @@ from ...exchange import make
 from ...scalars import check_fits, number
 from ...tensor import Tensor, view_of
 from ...viewalgebra import expand as expand_layout
-from ..core.op import method, register
+from ..core.operands import method
 from ..memory.assign import copy_
 from ..memory.copies import clone, copy_elements, to_dtype
 from ..pointwise import comparison
 from ..reduce import reductions
+from ..shape.slicing import SELECT, SLICE
 from ..shape.split import unbind
 from ..shape.view_tape import make_view, separate
-from ..shape.views import reshape, reshape_vjp, unsqueeze
+from ..shape.views import VIEW, reshape, unsqueeze
 from .index_select import fit_value, index_values, put_values
 from .mask import masked_scatter_, nonzero, replace_where, select_true
 from .pattern import (
@@ -55,16 +56,16 @@ def getitem(self, index) -> Tensor:
         self = separate(self)
     kind, layout = type(index), self.layout
     if kind is int:
-        return make_view(self, find_row(layout, index), "select")
+        return make_view(self, find_row(layout, index), SELECT)
     if kind is slice:
-        return make_view(self, find_rows(layout, index), "slice")
+        return make_view(self, find_rows(layout, index), SLICE)
     if kind is list and index and set(map(type, index)) == _INT:
         kind, index = Tensor, make(index, device=layout.device)
     if kind is Tensor:
         if is_plain_index(index, layout):
             return index_values(self, (0,), (index,))
         if is_int(index.layout):
-            return make_view(self, find_row(layout, index.item()), "select")
+            return make_view(self, find_row(layout, index.item()), SELECT)
         if is_plain_mask(index.layout, layout):
             if index.layout.ndim == layout.ndim:
                 return select_true(self, index)
@@ -74,8 +75,8 @@ def getitem(self, index) -> Tensor:
     found, dims, tensors = find_basic(layout, index)
     if not tensors:
         if found[0].numel == layout.numel:               # all of it, in its order: the gradient needs no place in zeros
-            return make_view(self, found, "slice", reshape_vjp, layout.shape)
-        return make_view(self, found, "slice")
+            return make_view(self, found, VIEW, layout.shape)
+        return make_view(self, found, SLICE)
     part = basic_part(self, found, self.node is not None and modes.grad)
     mask = whole_mask(tensors, part.layout)
     if mask is not None:
@@ -171,7 +172,7 @@ def _assign(x, found, source):
         source = _without_leading_ones(source, layout.shape)
     if (modes.grad and (x.node is not None or source.node is not None)) or not x.layout.contiguous \
             or source.storage is x.storage or source.layout.device is not layout.device or x.layout.weak:
-        target = make_view(x, found, "slice")
+        target = make_view(x, found, SLICE)
         if not (source.address == target.address and source.layout is layout and source.storage is x.storage):
             copy_(target, source)                        # `x[i] += y` ends by assigning x[i] to itself
         return
@@ -202,7 +203,6 @@ def _with_dims(index):
     return index if index.layout.ndim or index.layout.dtype is bool_ else reshape(index, 1)
 
 
-@register
 @method
 def index_put_(self, indices, values, accumulate: bool = False) -> Tensor:
     """Write values to where index tensors or masks point, and return this tensor.
@@ -226,7 +226,6 @@ def index_put_(self, indices, values, accumulate: bool = False) -> Tensor:
     return put_values(self, dims, found, values, accumulate)
 
 
-@register
 @method
 def index_put(input, indices, values, accumulate: bool = False) -> Tensor:
     """A copy of this tensor after `index_put_`: with `values` at the places that indices name.
@@ -259,7 +258,7 @@ def _iterate(self) -> Iterator[Tensor]:
     if self.node is not None and modes.grad:
         return iter(unbind(self))
     below, extent, stride = row(self.layout)
-    return (make_view(self, (below, i * stride), "select") for i in range(extent))
+    return (make_view(self, (below, i * stride), SELECT) for i in range(extent))
 
 
 def _reversed(self) -> Tensor:

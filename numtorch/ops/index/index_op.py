@@ -12,7 +12,8 @@ from ...autograd.writes import check_mode, mark_written
 from ...dtypes import int32, int64
 from ...tensor import Tensor
 from ..core.backends import kernels
-from ..core.op import layout_of, method, new_plan_table, register
+from ..core.operands import layout_of, method
+from ..core.primitive import new_plan_table
 from ..core.status import call_words, run_finding
 from ..memory.copies import clone, contiguous
 from ..memory.resize import into
@@ -140,10 +141,10 @@ def apart(source, target):
     return clone(source) if source.address == target.address or overlap_partly(source, target) else source
 
 
-def end_write(name, self, graph, sources, saved, vjp, constants):
-    mark_written(self.storage, name + "_")
+def end_write(primitive, self, graph, sources, saved, attributes):
+    mark_written(self.storage, primitive.name + "_")
     if graph and self.layout.dtype.category >= 2:
-        rebase_history(self, GraphNode(name, (self.node, *[s.node for s in sources]), saved, vjp, constants))
+        rebase_history(self, GraphNode(primitive, (self.node, *[s.node for s in sources]), saved, attributes))
     return self
 
 
@@ -158,7 +159,7 @@ def out_of_place(inplace, name):
         "Args:\n", "Args:\n    input: the tensor that is copied.\n").replace(
         "\n\nRaises:", "\n    out: a tensor to write the result to.\n\nRaises:")
     function.__doc__ = f"A copy of the tensor after `{name}_`, whose arguments it takes.\n{details}"
-    return register(method(function))
+    return method(function)
 
 
 def at_least_1d(x):

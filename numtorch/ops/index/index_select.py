@@ -12,10 +12,12 @@ from ...layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
 from ...scalars import number
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import as_operand, layout_of, method, new_plan_table, not_a_tensor, registry
+from ..core.operands import as_operand, layout_of, method
+from ..core.primitive import Primitive, derivative_of, new_plan_table, not_a_tensor, primitives
 from ..memory.assign import copy_, filled
 from ..memory.copies import clone, to_dtype
 from ..pointwise import arithmetic
+from ..reduce.reductions import sum_to_size
 from ..shape.views import reshape, unsqueeze, view
 from .index_op import (
     apart,
@@ -31,6 +33,11 @@ from .index_op import (
     run_indexed,
     same_dtype,
 )
+
+_WRITES = primitives("index_put", "index_add", "index_copy", "index_fill", "put")
+
+_INDEX = Primitive("index")
+_INDEX_BACKWARD = Primitive("index_backward")
 
 
 # ---------------------------------------------------------------- several index tensors at once
@@ -89,12 +96,13 @@ def index_values(x: Tensor, dims: tuple, indices, wrap=True, complaint=out_of_bo
     if plan.prepared is not None:
         run_indexed(plan.prepared, x, indices, out, plan.bounds, complaint)
     if x.node is not None and modes.grad and x.layout.dtype.category >= 2:
-        out.node = GraphNode("index", (x.node,), indices, _index_vjp, (x.layout, dims))
+        out.node = GraphNode(_INDEX, (x.node,), indices, (x.layout, dims))
     return out
 
 
+@_INDEX.derivative
 def _index_vjp(node, grad):
-    return (spread(grad, *node.constants, node.tensors()),)
+    return (spread(grad, *node.attributes, node.tensors()),)
 
 
 def spread(grad, layout, dims, indices):
@@ -102,12 +110,13 @@ def spread(grad, layout, dims, indices):
     out = filled(layout.dense(grad.layout.dtype), 0)
     into_fresh(write_values, out, dims, indices, grad, "add")
     if recording(grad):
-        out.node = GraphNode("index_backward", (grad.node,), indices, _spread_vjp, dims)
+        out.node = GraphNode(_INDEX_BACKWARD, (grad.node,), indices, dims)
     return out
 
 
+@_INDEX_BACKWARD.derivative
 def _spread_vjp(node, grad):
-    return (index_values(grad, node.constants, node.tensors()),)
+    return (index_values(grad, node.attributes, node.tensors()),)
 
 
 def _plan_put(layout, dims, indices, source, reduce, wrap):
@@ -189,17 +198,18 @@ def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool
     if plain:
         mark_written(storage, name + "_")
         return x
-    return end_write(name, x, graph, (source,), indices, _put_vjp, (dims, source.layout, accumulate))
+    return end_write(_WRITES[name], x, graph, (source,), indices, (dims, source.layout, accumulate))
 
 
+@derivative_of(*_WRITES.values())
 def _put_vjp(node, grad):
-    dims, source, accumulate = node.constants
+    dims, source, accumulate = node.attributes
     indices = node.tensors()
     by_target = by_source = None
     if node.needs(0):
         by_target = grad if accumulate else put_values(clone(grad), dims, indices, number(0), False)
     if node.needs(1):
-        by_source = registry["sum_to_size"].function(index_values(grad, dims, indices), source.shape)
+        by_source = sum_to_size(index_values(grad, dims, indices), source.shape)
     return by_target, by_source
 
 

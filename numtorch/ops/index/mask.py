@@ -7,7 +7,9 @@ from ...kernels.intrinsics import select
 from ...layout import Layout, broadcast_shapes
 from ...tensor import Tensor, empty, view_of
 from ..core.backends import kernels
-from ..core.op import layout_of, method, new_plan_table, register
+from ..core.late import provide
+from ..core.operands import layout_of, method
+from ..core.primitive import Primitive, new_plan_table
 from ..core.status import run_counting
 from ..memory.assign import copy_, filled
 from ..memory.copies import contiguous, to_dtype
@@ -18,6 +20,10 @@ from ..shape.slicing import narrow
 from ..shape.view_tape import place
 from ..shape.views import expand, reshape, view
 from .index_op import apart, begin_write, end_write, finish, out_of_place
+
+_MASKED_SCATTER = Primitive("masked_scatter")
+
+_MASKED_SELECT = Primitive("masked_select")
 
 _mask_plans = new_plan_table()
 _coordinate_plans = new_plan_table()                     # by the mask's layout and how many are true
@@ -48,7 +54,7 @@ def _as_mask(x):
     return x if x.layout.contiguous else contiguous(x)
 
 
-@register
+@provide
 @method
 def nonzero(input, *, as_tuple: bool = False, out=None):
     """The indices of elements that are not zero, in row-major order.
@@ -176,12 +182,13 @@ def select_true(x, mask):
     prepared = _mask_plan("plan_masked_select", layout.device, layout.dtype.itemsize, layout.numel)
     prepared.call(x.address, mask.address, out.address, prepared.walk)
     if x.node is not None and recording(x) and layout.dtype.category >= 2:
-        out.node = GraphNode("masked_select", (x.node,), (mask,), _select_true_vjp, layout)
+        out.node = GraphNode(_MASKED_SELECT, (x.node,), (mask,), layout)
     return out
 
 
+@_MASKED_SELECT.derivative
 def _select_true_vjp(node, grad):
-    return (masked_scatter_(filled(node.constants.dense(), 0), node.tensors()[0], grad),)
+    return (masked_scatter_(filled(node.attributes.dense(), 0), node.tensors()[0], grad),)
 
 
 @method
@@ -215,11 +222,12 @@ def masked_scatter_(self, mask, source) -> Tensor:
     prepared.call(target.address, mask.address, source.address, prepared.walk)
     if target.storage is not self.storage:
         copy_(self.detach(), target)
-    return end_write("masked_scatter", self, graph, (source,), (mask,), _masked_scatter_vjp, source.layout)
+    return end_write(_MASKED_SCATTER, self, graph, (source,), (mask,), source.layout)
 
 
+@_MASKED_SCATTER.derivative
 def _masked_scatter_vjp(node, grad):
-    source, (mask,) = node.constants, node.tensors()
+    source, (mask,) = node.attributes, node.tensors()
     by_target = where(mask, 0, grad) if node.needs(0) else None
     if not node.needs(1):
         return by_target, None

@@ -15,6 +15,7 @@ from ...tensor import Tensor, view_of
 from ...viewalgebra import try_view, view_function
 from ..memory.copies import contiguous, to_dtype
 from ..pointwise import comparison
+from ..shape.slicing import SLICE
 from ..shape.view_tape import make_view
 from .mask import nonzero
 
@@ -222,7 +223,7 @@ def basic_part(x, found, tracked):
     """The view that the basic part makes: x itself when that is all of it."""
     if found[0] is x.layout and not found[1]:
         return x
-    return make_view(x, found, "slice") if tracked else view_of(x, *found)
+    return make_view(x, found, SLICE) if tracked else view_of(x, *found)
 
 
 def as_indices(tensors, device):

@@ -9,12 +9,15 @@ from ...dtypes import int64
 from ...layout import Layout, as_shape, ints, wrap_dim, wrap_dims
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import layout_of, method, new_plan_table
+from ..core.operands import layout_of, method
+from ..core.primitive import derivative_of, new_plan_table, primitives
 from ..core.status import run_counting
 from ..memory.copies import clone, contiguous, plan_copy
 from ..reduce.reductions import sum
 from ..shape.views import reshape, transpose
 from .index_select import index_values
+
+_MOVES = primitives("repeat", "repeat_interleave", "flip", "roll", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle")
 
 _moves = new_plan_table()
 
@@ -22,13 +25,13 @@ _moves = new_plan_table()
 class _Move:
     """The result's layout, and what puts it together: (offset in the source, offset in the result, kernel), in bytes."""
 
-    __slots__ = ("out", "parts", "title", "vjp", "constants")
+    __slots__ = ("out", "parts", "primitive", "attributes")
 
 
-def _plan(key, title, layout, out, parts, vjp, constants):
+def _plan(key, primitive, layout, out, parts, attributes):
     """`parts` are pairs of views (layout, offset), of the source and of the result, of which one is copied to the other."""
     move, size = _Move(), layout.dtype.itemsize
-    move.out, move.title, move.vjp, move.constants = out, title, vjp, constants
+    move.out, move.primitive, move.attributes = out, primitive, attributes
     move.parts = [(a * size, b * size, plan_copy(source, target)) for (source, a), (target, b) in parts if target.numel]
     return _moves.keep(key, move) if key is not None else move
 
@@ -38,12 +41,12 @@ def _moved(x, move):
     for a, b, prepared in move.parts:
         prepared.call(x.address + a, out.address + b, prepared.walk)
     if x.node is not None and recording(x) and x.layout.dtype.category >= 2:
-        out.node = GraphNode(move.title, (x.node,), (), move.vjp, move.constants)
+        out.node = GraphNode(move.primitive, (x.node,), (), move.attributes)
     return out
 
 
 # ---------------------------------------------------------------- repeating
-def _plan_repeat(key, layout, before, counts, title):
+def _plan_repeat(key, layout, before, counts, primitive):
     """Each dimension becomes one of (count, extent), or with `before` of (extent, count), seen as one."""
     shape, strides, wide = [], [], []
     for n, stride, count in zip(layout.shape, layout.strides, counts):
@@ -53,11 +56,12 @@ def _plan_repeat(key, layout, before, counts, title):
     source = Layout.of(layout.dtype, tuple(wide), tuple(strides), layout.device)
     out = Layout.of(layout.dtype, tuple(shape), None, layout.device)
     dims = tuple(2 * d + (1 if before else 0) for d in range(len(counts)))
-    return _plan(key, title, layout, out, [((source, 0), (source.dense(), 0))], _repeat_vjp, (tuple(wide), dims))
+    return _plan(key, primitive, layout, out, [((source, 0), (source.dense(), 0))], (tuple(wide), dims))
 
 
+@derivative_of(_MOVES["repeat"], _MOVES["repeat_interleave"])
 def _repeat_vjp(node, grad):
-    wide, dims = node.constants
+    wide, dims = node.attributes
     return (sum(reshape(grad, wide), dims) if dims else grad,)
 
 
@@ -93,7 +97,7 @@ def repeat(self, *counts, repeats=None) -> Tensor:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(final)}: {final}")
     if extra:
         return repeat(reshape(self, shape), *repeats)
-    return _moved(self, _plan_repeat(("repeat", self.layout, repeats), self.layout, False, repeats, "repeat"))
+    return _moved(self, _plan_repeat(("repeat", self.layout, repeats), self.layout, False, repeats, _MOVES["repeat"]))
 
 
 @method
@@ -158,7 +162,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None) -> Ten
             raise RuntimeError("Repeats must be non-negative")
         counts = [times if d == dim else 1 for d in range(input.layout.ndim)]
         key = ("repeat_interleave", input.layout, times, dim)
-        return _moved(input, _moves.get(key) or _plan_repeat(key, input.layout, True, counts, "repeat_interleave"))
+        return _moved(input, _moves.get(key) or _plan_repeat(key, input.layout, True, counts, _MOVES["repeat_interleave"]))
     if repeats.layout.numel != size:
         raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.layout.numel} "
                            f"and input.size({dim}) = {size}")
@@ -218,11 +222,12 @@ def _plan_flip(layout, dims):
         source, more = algebra.slice_dim(source, d, None, None, -1)
         offset += more
     key = ("flip", layout, dims) if all(type(d) in (int, tuple) for d in dims) else None
-    return _plan(key, "flip", layout, layout.dense(), [((source, offset), (layout.dense(), 0))], _flip_vjp, wrapped)
+    return _plan(key, _MOVES["flip"], layout, layout.dense(), [((source, offset), (layout.dense(), 0))], wrapped)
 
 
+@derivative_of(_MOVES["flip"])
 def _flip_vjp(node, grad):
-    return (flip(grad, *node.constants),)
+    return (flip(grad, *node.attributes),)
 
 
 @method
@@ -350,20 +355,21 @@ def _roll(x, shift, dim):
                      for a, b, n in ((0, step, size - step), (size - step, 0, step))]
         rows, itemsize = prod(source.shape[:axis]), source.dtype.itemsize
         by_rows = step and rows >= 8 and source.numel * itemsize >= 64 * rows and source.contiguous and source.device.type == "cpu"
-        move = _plan(key, "roll", x.layout, x.layout.dense(), [] if by_rows else parts, _roll_vjp, (shift, dim))
+        move = _plan(key, _MOVES["roll"], x.layout, x.layout.dense(), [] if by_rows else parts, (shift, dim))
         if by_rows:
             n = source.numel // rows
             move.parts = [(0, 0, kernels(source.device, "move.rearrange").plan_roll(itemsize, rows, n, step * (n // size)))]
     return _moved(x, move)
 
 
+@derivative_of(_MOVES["roll"])
 def _roll_vjp(node, grad):
-    shift, dim = node.constants
+    shift, dim = node.attributes
     return (_roll(contiguous(grad), -shift, dim),)
 
 
 # ---------------------------------------------------------------- channels and pixels
-def _dealt(name, input, factor, wide_of, vjp):
+def _dealt(name, input, factor, wide_of):
     """The copy of a tensor seen in more dimensions and in another order of them: `wide_of` says which, and the result's shape."""
     key = (name, layout_of(name, input), factor)
     move = _moves.get(key)
@@ -371,10 +377,10 @@ def _dealt(name, input, factor, wide_of, vjp):
         wide, order, shape = wide_of(input.layout.shape, factor)
         found = algebra.try_view(input.layout, wide)
         if found is None:
-            return _dealt(name, contiguous(input), factor, wide_of, vjp)
+            return _dealt(name, contiguous(input), factor, wide_of)
         source, _ = algebra.permute(found[0], order)
         out = Layout.of(input.layout.dtype, tuple(shape), None, input.layout.device)
-        move = _plan(key, name, input.layout, out, [((source, 0), (source.dense(), 0))], vjp, factor)
+        move = _plan(key, _MOVES[name], input.layout, out, [((source, 0), (source.dense(), 0))], factor)
     return _moved(input, move)
 
 
@@ -433,11 +439,12 @@ def pixel_shuffle(input, upscale_factor: int) -> Tensor:
         tensor([[[0, 1],
                  [2, 3]]])
     """
-    return _dealt("pixel_shuffle", input, upscale_factor, _shuffled, _pixel_shuffle_vjp)
+    return _dealt("pixel_shuffle", input, upscale_factor, _shuffled)
 
 
+@derivative_of(_MOVES["pixel_shuffle"])
 def _pixel_shuffle_vjp(node, grad):
-    return (pixel_unshuffle(grad, node.constants),)
+    return (pixel_unshuffle(grad, node.attributes),)
 
 
 def pixel_unshuffle(input, downscale_factor: int) -> Tensor:
@@ -458,11 +465,12 @@ def pixel_unshuffle(input, downscale_factor: int) -> Tensor:
         >>> torch.pixel_unshuffle(torch.arange(4).view(1, 2, 2), 2).flatten()
         tensor([0, 1, 2, 3])
     """
-    return _dealt("pixel_unshuffle", input, downscale_factor, _unshuffled, _pixel_unshuffle_vjp)
+    return _dealt("pixel_unshuffle", input, downscale_factor, _unshuffled)
 
 
+@derivative_of(_MOVES["pixel_unshuffle"])
 def _pixel_unshuffle_vjp(node, grad):
-    return (pixel_shuffle(grad, node.constants),)
+    return (pixel_shuffle(grad, node.attributes),)
 
 
 def channel_shuffle(input, groups: int) -> Tensor:
@@ -483,8 +491,9 @@ def channel_shuffle(input, groups: int) -> Tensor:
         >>> torch.channel_shuffle(torch.arange(4).view(1, 4, 1), 2).flatten()
         tensor([0, 2, 1, 3])
     """
-    return _dealt("channel_shuffle", input, groups, _regrouped, _channel_shuffle_vjp)
+    return _dealt("channel_shuffle", input, groups, _regrouped)
 
 
+@derivative_of(_MOVES["channel_shuffle"])
 def _channel_shuffle_vjp(node, grad):
-    return (channel_shuffle(grad, grad.layout.shape[1] // node.constants),)
+    return (channel_shuffle(grad, grad.layout.shape[1] // node.attributes),)

@@ -11,7 +11,8 @@ from ...exchange import make
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty, view_of
 from ..core.backends import kernels
-from ..core.op import layout_of, method, new_plan_table
+from ..core.operands import layout_of, method
+from ..core.primitive import Primitive, derivative_of, new_plan_table, primitives
 from ..memory.assign import copy_, filled
 from ..memory.copies import clone, contiguous, copy_elements
 from ..memory.resize import into
@@ -22,6 +23,11 @@ from ..shape.slicing import as_strided
 from ..shape.slicing import diagonal as diagonal_view
 from ..shape.views import reshape
 from .index_op import begin_write, end_write
+
+_TRIANGLES = primitives("tril", "triu")
+
+_DIAG_EMBED = Primitive("diag_embed")
+_BLOCK_DIAG = Primitive("block_diag")
 
 _plans = new_plan_table()
 
@@ -48,12 +54,13 @@ def _triangle(name, x, diagonal, upper):
     if prepared is not None:
         prepared.call(source.address, out.address, prepared.walk)
     if x.node is not None and recording(x) and x.layout.dtype.category >= 2:
-        out.node = GraphNode(name, (x.node,), (), _triangle_vjp, (name, diagonal, upper))
+        out.node = GraphNode(_TRIANGLES[name], (x.node,), (), (name, diagonal, upper))
     return out
 
 
+@derivative_of(*_TRIANGLES.values())
 def _triangle_vjp(node, grad):
-    name, diagonal, upper = node.constants
+    name, diagonal, upper = node.attributes
     return (_triangle(name, grad, diagonal, upper),)
 
 
@@ -108,7 +115,7 @@ def _in_place(function, upper):
         prepared, = _plans.get(key) or _plan_triangle(key, name, self.layout, int(diagonal), upper)
         if prepared is not None:
             prepared.call(self.address, self.address, prepared.walk)
-        return end_write(name, self, graph, (), (), _triangle_vjp, (name, diagonal, upper))
+        return end_write(_TRIANGLES[name], self, graph, (), (), (name, diagonal, upper))
     inplace.__name__ = inplace.__qualname__ = name + "_"
     inplace.__doc__ = f"""In-place form of `{name}`: sets what it leaves out of this tensor to 0, and returns it.
 
@@ -234,12 +241,13 @@ def diag_embed(input, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor
     out = filled(base, 0)
     copy_elements(input, view_of(out, region, start))
     if input.node is not None and recording(input) and base.dtype.category >= 2:
-        out.node = GraphNode("diag_embed", (input.node,), (), _diag_embed_vjp, (offset, dim1, dim2))
+        out.node = GraphNode(_DIAG_EMBED, (input.node,), (), (offset, dim1, dim2))
     return out
 
 
+@_DIAG_EMBED.derivative
 def _diag_embed_vjp(node, grad):
-    return (diagonal_view(grad, *node.constants),)
+    return (diagonal_view(grad, *node.attributes),)
 
 
 @method
@@ -380,7 +388,7 @@ def block_diag(*tensors) -> Tensor:
     for block, (within, offset) in zip(blocks, places):
         copy_elements(block, view_of(out, within, offset))
     if recording(*blocks) and layout.dtype.category >= 2:
-        out.node = GraphNode("block_diag", tuple([b.node for b in blocks]), (), _block_diag_vjp, (key, places))
+        out.node = GraphNode(_BLOCK_DIAG, tuple([b.node for b in blocks]), (), (key, places))
     return out
 
 
@@ -401,7 +409,8 @@ def _plan_blocks(layouts):
     return out, places
 
 
+@_BLOCK_DIAG.derivative
 def _block_diag_vjp(node, grad):
     grad = contiguous(grad)
     return [cast_gradient(as_strided(grad, within.shape, within.strides, offset), given.dtype) if node.needs(position) else None
-            for position, (given, (within, offset)) in enumerate(zip(*node.constants))]
+            for position, (given, (within, offset)) in enumerate(zip(*node.attributes))]

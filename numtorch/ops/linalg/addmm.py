@@ -12,11 +12,17 @@ from ...layout import Layout, broadcast_shapes
 from ...storage import take
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import method, new_plan_table, registry
+from ..core.operands import method
+from ..core.primitive import derivative_of, new_plan_table, primitives
+from ..memory.assign import copy_
 from ..memory.copies import plan_copy
+from ..memory.resize import into
 from ..pointwise import arithmetic
+from ..reduce.reductions import sum_to_size
 from ..shape.views import permute, reshape, unsqueeze
 from .matmul import Product, adjoint, check_operands, kernel_dtype, operand_layouts, outer
+
+_ADDED = primitives("addmm", "addmv", "baddbmm")
 
 
 class _Sum(Product):
@@ -104,20 +110,21 @@ def _added(name, input, a, b, beta, alpha, out=None):
     if recording(input, a, b) and la.dtype.category >= 2:
         added = None if input is None or beta == 0 else input.node
         saved = (a if b.node is not None else None, b if a.node is not None else None)
-        result.node = GraphNode(name, (added, a.node, b.node), saved, _added_vjp,
+        result.node = GraphNode(_ADDED[name], (added, a.node, b.node), saved,
                                 (beta, alpha, None if input is None else input.layout.shape))
-    return result if out is None else registry["into"].function(out, result)
+    return result if out is None else into(out, result)
 
 
+@derivative_of(*_ADDED.values())
 def _added_vjp(node, grad):
     a, b = node.tensors()
-    beta, alpha, shape = node.constants
+    beta, alpha, shape = node.attributes
     if isinstance(beta, complex) or isinstance(alpha, complex):
         beta, alpha = complex(beta).conjugate(), complex(alpha).conjugate()
-    name = node.title
+    name = node.primitive.name
     by_input = by_a = by_b = None
     if node.needs(0):
-        by_input = registry["sum_to_size"].function(_scaled(grad, beta), *shape)
+        by_input = sum_to_size(_scaled(grad, beta), *shape)
     if node.needs(1):
         if name == "addmv":
             by_a = _scaled(outer(grad, arithmetic.conj(b)), alpha)
@@ -259,7 +266,7 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
         result = _scaled(outer(vec1, vec2), alpha)
     else:
         result = arithmetic.addcmul(_scaled(input, beta), unsqueeze(vec1, 1), vec2, value=alpha)
-    return result if out is None else registry["into"].function(out, result)
+    return result if out is None else into(out, result)
 
 
 def _in_place(function, shown):
@@ -271,7 +278,7 @@ def _in_place(function, shown):
             result = function(self, *factors, beta=beta, alpha=alpha, **named)
         else:
             result = function(self, first, second, beta=beta, alpha=alpha)
-        return registry["copy_"].function(self, result)
+        return copy_(self, result)
 
     form.__name__ = form.__qualname__ = f"{name}_"
     form.arguments_of = function

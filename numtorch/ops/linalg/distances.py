@@ -8,7 +8,8 @@ from ...devices import cpu
 from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import layout_of, method, new_plan_table
+from ..core.operands import layout_of, method
+from ..core.primitive import Primitive, new_plan_table
 from ..creation.fill import zeros_like
 from ..index.triangles import triu_indices
 from ..memory.copies import contiguous
@@ -16,6 +17,8 @@ from ..pointwise.functions import where
 from ..reduce.reductions import norm
 from ..shape.join import cat
 from .matmul import matmul
+
+_PDIST = Primitive("pdist")
 
 _MODES = {None: 25, "use_mm_for_euclid_dist_if_necessary": 25, "use_mm_for_euclid_dist": 0}  # more points: by a product
 _DIFFERENCES = 1 << 22                                   # that are in memory at once
@@ -135,7 +138,7 @@ def pdist(input, p: float = 2.0) -> Tensor:
     if _has_kernel(input.layout):
         out = _run("every_two", input, input, float(p))
         if recording(input):
-            out.node = GraphNode("pdist", (input.node,), (input,), _every_two_vjp, float(p))
+            out.node = GraphNode(_PDIST, (input.node,), (input,), float(p))
             out.node.save_results([out])
         return out
     if count > 1 and count * count * features > _PAIRS:
@@ -144,8 +147,9 @@ def pdist(input, p: float = 2.0) -> Tensor:
     return norm(input.index_select(0, first) - input.index_select(0, second), p, -1)
 
 
+@_PDIST.derivative
 def _every_two_vjp(node, grad):
-    (x,), (apart,), p = node.tensors(), node.result_tensors(), node.constants
+    (x,), (apart,), p = node.tensors(), node.result_tensors(), node.attributes
     if p == 0 or not x.layout.numel or not apart.layout.numel:
         return (zeros_like(x),)
     if recording(x, grad):

@@ -6,7 +6,7 @@ import math
 
 from ...layout import wrap_dim
 from ...tensor import Tensor
-from ..core.op import layout_of
+from ..core.operands import layout_of
 from ..memory.resize import into
 from ..pointwise.arithmetic import mul
 from ..reduce import reductions

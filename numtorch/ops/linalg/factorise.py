@@ -14,7 +14,8 @@ from ...autograd.graph import GraphNode, attach_outputs, recording
 from ...dtypes import int32
 from ...exchange import make
 from ...tensor import Tensor
-from ..core.op import method
+from ..core.operands import method
+from ..core.primitive import Primitive
 from ..creation.fill import eye, zeros
 from ..index.triangles import diag_embed
 from ..memory.resize import into, into_all
@@ -23,6 +24,12 @@ from ..pointwise.functions import where
 from . import lapack
 from .solve import solve
 from .triangular import solve_triangular
+
+_CHOLESKY = Primitive("linalg_cholesky")
+_QR = Primitive("linalg_qr")
+_SVD = Primitive("linalg_svd")
+_EIGH = Primitive("linalg_eigh")
+_EIG = Primitive("linalg_eig")
 
 CholeskyEx = namedtuple("linalg_cholesky_ex", "L info")
 QR = namedtuple("linalg_qr", "Q R")
@@ -33,10 +40,10 @@ OldSVD = namedtuple("svd", ["U", "S", "V"])
 OldQR = namedtuple("qr", ["Q", "R"])
 
 
-def _record(title, x, results, vjp, constants=None):
+def _record(primitive, x, results, attributes=None):
     """Put the results of a factorisation of x behind it; they are what its derivative needs."""
     if recording(x):
-        node = GraphNode(title, (x.node,), (), vjp, constants, outputs=len(results))
+        node = GraphNode(primitive, (x.node,), (), attributes, outputs=len(results))
         node.save_results(results)
         if len(results) == 1:
             results[0].node = node
@@ -87,7 +94,7 @@ def cholesky(A, *, upper: bool = False, out=None) -> Tensor:
     if upper:
         source = np.conj(np.swapaxes(source, -1, -2))
     result, = lapack.tensors([_cholesky(source)], A.layout.dtype)
-    result, = _record("linalg_cholesky", A, [result], _cholesky_vjp)
+    result, = _record(_CHOLESKY, A, [result])
     return into(out, result.mH if upper else result)
 
 
@@ -141,6 +148,7 @@ def _first_minor(matrix):
     return bad
 
 
+@_CHOLESKY.derivative
 def _cholesky_vjp(node, grad):
     lower, = node.result_tensors()
     inner = (lower.mH @ grad).tril()
@@ -175,11 +183,12 @@ def qr(A, mode: str = "reduced", *, out=None) -> QR:
     found = lapack.run("qr", np.linalg.qr, lapack.array(A), mode)
     kind = A.layout.dtype
     results = lapack.tensors([np.empty(0), found] if mode == "r" else found, kind)
-    return into_all(out, QR(*_record("linalg_qr", A, results, _qr_vjp, (mode, *A.layout.shape[-2:]))))
+    return into_all(out, QR(*_record(_QR, A, results, (mode, *A.layout.shape[-2:]))))
 
 
+@_QR.derivative
 def _qr_vjp(node, grads):
-    mode, rows, columns = node.constants
+    mode, rows, columns = node.attributes
     if mode == "r":
         raise RuntimeError("The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
                            "linalg.qr(A, mode='reduced')")
@@ -230,13 +239,14 @@ def svd(A, full_matrices: bool = True, *, driver=None, out=None) -> SVD:
     """
     lapack.matrices("svd", A)
     results = lapack.svd("svd", A, full_matrices)
-    return into_all(out, SVD(*_record("linalg_svd", A, results, _svd_vjp, min(A.layout.shape[-2:]))))
+    return into_all(out, SVD(*_record(_SVD, A, results, min(A.layout.shape[-2:]))))
 
 
+@_SVD.derivative
 def _svd_vjp(node, grads):
     u, s, vh = node.result_tensors()
     by_u, by_s, by_vh = grads
-    k = node.constants
+    k = node.attributes
     u, vh = u[..., :k], vh[..., :k, :]
     by_u = None if by_u is None else by_u[..., :k]
     by_vh = None if by_vh is None else by_vh[..., :k, :]
@@ -311,7 +321,7 @@ def eigh(A, UPLO: str = "L", *, out=None) -> Eigh:
     values, vectors = lapack.run("eigh", np.linalg.eigh, lapack.array(A), UPLO.upper())
     kind = A.layout.dtype
     results = [*lapack.tensors([values], kind.to_real()), *lapack.tensors([vectors], kind)]
-    return into_all(out, Eigh(*_record("linalg_eigh", A, results, _eigh_vjp)))
+    return into_all(out, Eigh(*_record(_EIGH, A, results)))
 
 
 def _triangle(A, UPLO):
@@ -320,6 +330,7 @@ def _triangle(A, UPLO):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
 
 
+@_EIGH.derivative
 def _eigh_vjp(node, grads):
     values, vectors = node.result_tensors()
     by_values, by_vectors = grads
@@ -372,9 +383,10 @@ def eig(A, *, out=None) -> Eig:
     lapack.matrices("eig", A, square=True)
     found = lapack.run("eig", np.linalg.eig, lapack.array(A))
     results = lapack.tensors(found, A.layout.dtype.to_complex())
-    return into_all(out, Eig(*_record("linalg_eig", A, results, _eig_vjp, A.layout.dtype)))
+    return into_all(out, Eig(*_record(_EIG, A, results, A.layout.dtype)))
 
 
+@_EIG.derivative
 def _eig_vjp(node, grads):
     values, vectors = node.result_tensors()
     by_values, by_vectors = grads
@@ -385,7 +397,7 @@ def _eig_vjp(node, grads):
         turn = turn - diag_embed(turn.diagonal(0, -2, -1))
         inner = inner + turn / _gaps(values.conj())
     found = solve(vectors.mH, inner @ vectors.mH)
-    return (found if node.constants.is_complex else real(found),)
+    return (found if node.attributes.is_complex else real(found),)
 
 
 def eigvals(A, *, out=None) -> Tensor:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...autograd.graph import recording
 from ...tensor import Tensor
-from ..core.op import layout_of, method
+from ..core.operands import layout_of, method
 from ..creation.fill import eye
 from ..index.triangles import diag_embed, tril, triu
 from ..memory.resize import into, into_all

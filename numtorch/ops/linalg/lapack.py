@@ -7,7 +7,7 @@ from ...arrays import host_array
 from ...devices import cpu
 from ...exchange import copy_of, from_numpy
 from ...tensor import Tensor
-from ..core.op import not_a_tensor
+from ..core.primitive import not_a_tensor
 from ..memory.copies import contiguous
 
 

@@ -9,12 +9,15 @@ from ...dtypes import int32
 from ...layout import Layout, broadcast_shapes, contiguous_format
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import layout_of, new_plan_table
+from ..core.operands import layout_of
+from ..core.primitive import Primitive, new_plan_table
 from ..index.triangles import tril
 from ..memory.copies import clone, contiguous, to_dtype
 from ..memory.resize import into, into_all
 from ..shape.views import expand
 from . import lapack
+
+_LINALG_LDL_SOLVE = Primitive("linalg_ldl_solve")
 
 Factors = namedtuple("linalg_ldl_factor", "LD pivots")
 FactorsEx = namedtuple("linalg_ldl_factor_ex", "LD pivots info")
@@ -135,7 +138,7 @@ def _solved(ld, pivots, b, hermitian):
         x.layout.dtype.kernel, prod(batch), n, k, hermitian))
     plan.call(factors.address, chosen.address, x.address, plan.walk)
     if recording(b):
-        x.node = GraphNode("linalg_ldl_solve", (b.node,), (ld, pivots), _vjp, (b.layout.shape, hermitian))
+        x.node = GraphNode(_LINALG_LDL_SOLVE, (b.node,), (ld, pivots), (b.layout.shape, hermitian))
     return x
 
 
@@ -151,9 +154,10 @@ def _check_pivots(pivots, n):
             k += rows
 
 
+@_LINALG_LDL_SOLVE.derivative
 def _vjp(node, grad):
     ld, pivots = node.tensors()
-    shape, hermitian = node.constants
+    shape, hermitian = node.attributes
     if not hermitian:                                    # A^-H is the conjugate of A^-1 where A is symmetric
         found = _solved(ld, pivots, grad.conj(), hermitian).conj()
     else:

@@ -12,7 +12,8 @@ from ...autograd.graph import GraphNode, attach_outputs, recording
 from ...autograd.modes import no_grad
 from ...dtypes import finfo
 from ...tensor import Tensor
-from ..core.op import layout_of
+from ..core.operands import layout_of
+from ..core.primitive import Primitive
 from ..creation.fill import eye
 from ..index.triangles import diag_embed
 from ..random.draws import randn
@@ -21,6 +22,8 @@ from ..shape.join import cat, stack
 from . import lapack
 from .factorise import eigh
 from .solve import solve
+
+_LOBPCG = Primitive("lobpcg")
 
 
 def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
@@ -86,7 +89,7 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
         values, vectors = [stack(part).reshape(*batch, *part[0].shape) for part in zip(*pairs)] if pairs else (
             A.new_empty((*batch, k)), A.new_empty((*batch, m, k)))
     if recording(A):
-        node = GraphNode("lobpcg", (A.node,), (A,), _vjp, None, outputs=2)
+        node = GraphNode(_LOBPCG, (A.node,), (A,), None, outputs=2)
         node.save_results([values, vectors])
         attach_outputs(node, [values, vectors])
     return values, vectors
@@ -140,6 +143,7 @@ def _orthonormal(y, times_b):
     return (y @ turned[:, kept]) / found[kept].sqrt()
 
 
+@_LOBPCG.derivative
 def _vjp(node, grads):
     """X diag(gE) X^T - sum_i (A - e_i)^+ g_i x_i^T, the pseudo-inverses by systems bordered with the vectors."""
     (a,), (values, vectors) = node.tensors(), node.result_tensors()

@@ -10,7 +10,8 @@ from ...dtypes import int32, int64
 from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import layout_of, method, new_plan_table
+from ..core.operands import layout_of, method
+from ..core.primitive import Primitive, new_plan_table
 from ..core.status import run_finding
 from ..creation.fill import eye, zeros
 from ..index.gather_scatter import gather
@@ -25,6 +26,8 @@ from ..shape.views import expand, reshape
 from . import lapack
 from .solve import inv, solve
 from .triangular import solve_triangular
+
+_LINALG_LU_FACTOR = Primitive("linalg_lu_factor")
 
 LU = namedtuple("linalg_lu", "P L U")
 Factors = namedtuple("linalg_lu_factor", "LU pivots")
@@ -52,16 +55,17 @@ def _factored(name, a, pivot):
     else:
         info = filled(info.layout, 0)
     if recording(a):
-        node = GraphNode("linalg_lu_factor", (a.node,), (pivots,), _vjp, (m, n))
+        node = GraphNode(_LINALG_LU_FACTOR, (a.node,), (pivots,), (m, n))
         lu.node = node
         node.save_results([lu])
     return lu, pivots, info
 
 
+@_LINALG_LU_FACTOR.derivative
 def _vjp(node, grad):
     """P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H for square ones; what lies beyond the square is solved for first."""
     (pivots,), (lu,) = node.tensors(), node.result_tensors()
-    m, n = node.constants
+    m, n = node.attributes
     k = min(m, n)
     square = lu[..., :k, :k]
     lower, upper = tril(square, -1) + eye(k, dtype=lu.layout.dtype), triu(square)

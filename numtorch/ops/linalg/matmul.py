@@ -10,10 +10,20 @@ from ...storage import ring_for, take
 from ...tensor import Tensor
 from ..core.backends import kernels
 from ..core.generate import ALLOCATION, allocation, make
-from ..core.op import layout_of, method, new_plan_table, not_a_tensor, register, registry
+from ..core.operands import layout_of, method
+from ..core.primitive import Primitive, new_plan_table, not_a_tensor
+from ..memory.resize import into
 from ..pointwise import arithmetic
+from ..reduce.reductions import sum_to_size
 from ..reduce.total import total
 from ..shape.views import expand, reshape, transpose, unsqueeze
+
+_BMM = Primitive("bmm")
+_MATMUL = Primitive("matmul")
+_MV = Primitive("mv")
+
+_DOT = Primitive("dot")
+_MM = Primitive("mm")
 
 
 class Product:
@@ -126,8 +136,8 @@ def mm(input, mat2, *, out=None) -> Tensor:
     result = plan.run(input, mat2)
     left, right = input.node, mat2.node
     if (left is not None or right is not None) and modes.grad and plan.out.dtype.category >= 2:
-        result.node = GraphNode("mm", (left, right), (None if right is None else input, None if left is None else mat2), _mm_vjp)
-    return result if out is None else registry["into"].function(out, result)
+        result.node = GraphNode(_MM, (left, right), (None if right is None else input, None if left is None else mat2))
+    return result if out is None else into(out, result)
 
 
 def _first_mm(input, mat2):
@@ -139,6 +149,7 @@ def _first_mm(input, mat2):
     return _plans.keep((a, b), _plan_mm(a, b))
 
 
+@_MM.derivative
 def _mm_vjp(node, grad):
     a, b = node.tensors()
     return (mm(grad, adjoint(b)) if node.needs(0) else None, mm(adjoint(a), grad) if node.needs(1) else None)
@@ -165,8 +176,9 @@ def _plan_bmm(a, b):
     return Product(out, prepared)
 
 
-def _planned(name, plans, plan_of, vjp, x, y, out):
-    """The product that `plan_of` plans for two layouts, recorded with `vjp`."""
+def _planned(primitive, plans, plan_of, x, y, out):
+    """The product that `plan_of` plans for two layouts."""
+    name = primitive.name
     a, b = operand_layouts(name, x, y)
     plan = plans.get((a, b))
     if plan is None:
@@ -175,8 +187,8 @@ def _planned(name, plans, plan_of, vjp, x, y, out):
     result = plan.run(x, y)
     if recording(x, y) and a.dtype.category >= 2:
         saved = x if y.node is not None else None, y if x.node is not None else None
-        result.node = GraphNode(name, (x.node, y.node), saved, vjp, (a.shape, b.shape))
-    return result if out is None else registry["into"].function(out, result)
+        result.node = GraphNode(primitive, (x.node, y.node), saved, (a.shape, b.shape))
+    return result if out is None else into(out, result)
 
 
 _batched = new_plan_table()
@@ -202,15 +214,15 @@ def bmm(input, mat2, *, out=None) -> Tensor:
         >>> torch.bmm(torch.ones(2, 3, 4), torch.ones(2, 4, 5)).shape
         torch.Size([2, 3, 5])
     """
-    return _planned("bmm", _batched, _plan_bmm, _bmm_vjp, input, mat2, out)
+    return _planned(_BMM, _batched, _plan_bmm, input, mat2, out)
 
 
+@_BMM.derivative
 def _bmm_vjp(node, grad):
     a, b = node.tensors()
     return (bmm(grad, adjoint(b)) if node.needs(0) else None, bmm(adjoint(a), grad) if node.needs(1) else None)
 
 
-@register
 @method
 def matmul(input, other, *, out=None) -> Tensor:
     """The matrix product, with NumPy's rules: vectors are rows or columns, and batch dimensions broadcast.
@@ -231,7 +243,7 @@ def matmul(input, other, *, out=None) -> Tensor:
         tensor([3., 3.])
     """
     result = _matmul(input, other)
-    return result if out is None else registry["into"].function(out, result)
+    return result if out is None else into(out, result)
 
 
 def _matmul(x, y):
@@ -272,7 +284,7 @@ def _batches_product(x, y):
         check_operands("matmul", x, y)
         plan = _batches.keep(key, _plan_batches(*key))
     if plan:
-        return _planned("bmm", _batches, _plan_batches, _batches_vjp, x, y, None)
+        return _planned(_MATMUL, _batches, _plan_batches, x, y, None)
     batch = broadcast_shapes(x.layout.shape[:-2], y.layout.shape[:-2])      # what no stride spans is copied together
     left, right = (reshape(expand(t, (*batch, *t.layout.shape[-2:])), (math.prod(batch), *t.layout.shape[-2:])) for t in (x, y))
     return reshape(bmm(left, right), (*batch, left.layout.shape[1], right.layout.shape[2]))
@@ -312,14 +324,15 @@ def _batch_stride(layout, batch):
     return step or 0
 
 
+@_MATMUL.derivative
 def _batches_vjp(node, grad):
     a, b = node.tensors()
-    by_a = _sum_to(matmul(grad, adjoint(b)), node.constants[0]) if node.needs(0) else None
-    return by_a, _sum_to(matmul(adjoint(a), grad), node.constants[1]) if node.needs(1) else None
+    by_a = _sum_to(matmul(grad, adjoint(b)), node.attributes[0]) if node.needs(0) else None
+    return by_a, _sum_to(matmul(adjoint(a), grad), node.attributes[1]) if node.needs(1) else None
 
 
 def _sum_to(grad, shape):
-    return grad if grad.layout.shape == shape else registry["sum_to_size"].function(grad, *shape)
+    return grad if grad.layout.shape == shape else sum_to_size(grad, *shape)
 
 
 def _drop(x, dim):
@@ -362,15 +375,16 @@ def dot(input, other, *, out=None) -> Tensor:
     layout = layout_of("dot", input)
     plain = layout.ndim == 1 and layout.contiguous and layout.dtype.name in ("float32", "float64")
     if not plain or layout is not layout_of("dot", other, "tensor", 2) or out is not None:
-        return _planned("dot", _vectors, _plan_dot, _dot_vjp, input, other, out)
+        return _planned(_DOT, _vectors, _plan_dot, input, other, out)
     if not recording(input, other):
         return total(arithmetic.mul, input, other, mean=False)       # half the time of a product of a row and a column
     result = total(arithmetic.mul, input.detach(), other.detach(), mean=False)
     saved = input if other.node is not None else None, other if input.node is not None else None
-    result.node = GraphNode("dot", (input.node, other.node), saved, _dot_vjp)
+    result.node = GraphNode(_DOT, (input.node, other.node), saved)
     return result
 
 
+@_DOT.derivative
 def _dot_vjp(node, grad):
     x, y = node.tensors()
     return (arithmetic.mul(grad, arithmetic.conj(y)) if node.needs(0) else None,
@@ -406,9 +420,10 @@ def mv(input, vec, *, out=None) -> Tensor:
         >>> torch.tensor([[1., 2.], [3., 4.]]).mv(torch.tensor([1., 10.]))
         tensor([21., 43.])
     """
-    return _planned("mv", _vectors, _plan_mv, _mv_vjp, input, vec, out)
+    return _planned(_MV, _vectors, _plan_mv, input, vec, out)
 
 
+@_MV.derivative
 def _mv_vjp(node, grad):
     a, x = node.tensors()
     return (outer(grad, arithmetic.conj(x)) if node.needs(0) else None, mv(adjoint(a), grad) if node.needs(1) else None)
@@ -439,7 +454,7 @@ def outer(input, vec2, *, out=None) -> Tensor:
     if x.ndim != 1 or y.ndim != 1:
         raise RuntimeError(f"outer: Expected 1-D arguments, but got {x.ndim}-D and {y.ndim}-D")
     result = arithmetic.mul(unsqueeze(input, 1), vec2)
-    return result if out is None else registry["into"].function(out, result)
+    return result if out is None else into(out, result)
 
 
 method(outer, "ger")
@@ -462,7 +477,7 @@ def chain_matmul(*matrices, out=None) -> Tensor:
     result = matrices[0]
     for matrix in matrices[1:]:
         result = mm(result, matrix)
-    return result if out is None else registry["into"].function(out, result)
+    return result if out is None else into(out, result)
 
 
 def _product(self, other) -> Tensor:

@@ -7,7 +7,8 @@ import math
 from ...dtypes import as_dtype
 from ...layout import wrap_dim
 from ...tensor import Tensor
-from ..core.op import layout_of, method, register
+from ..core.late import provide
+from ..core.operands import layout_of, method
 from ..creation.fill import eye
 from ..memory.copies import clone, to_dtype
 from ..memory.resize import into
@@ -46,7 +47,7 @@ def vector_norm(x, ord=2, dim=None, keepdim: bool = False, *, dtype=None, out=No
     return into(out, norm(x, ord, dim, keepdim, dtype=dtype))
 
 
-@register
+@provide
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
     """A norm of matrices.
 

@@ -11,7 +11,8 @@ from ...kernels.binding import ScalarBody
 from ...layout import Layout, broadcast_shapes, broadcast_strides, contiguous_strides, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import common_device, layout_of, method, new_plan_table, result_dtype
+from ..core.operands import common_device, layout_of, method, result_dtype
+from ..core.primitive import Primitive, new_plan_table
 from ..creation.ranges import arange
 from ..index.index_select import index_select
 from ..index.triangles import triu_indices
@@ -23,6 +24,8 @@ from ..shape.join import stack
 from ..shape.views import reshape, transpose, unsqueeze
 from .einsum import tensordot
 from .matmul import dot, matmul
+
+_LINALG_CROSS = Primitive("linalg_cross")
 
 
 @method
@@ -134,14 +137,15 @@ def _cross(x, y, plan):
         i, j, k = x.address, y.address, out.address
         prepared.call(i, i + a, i + 2 * a, j, j + b, j + 2 * b, k, k + c, k + 2 * c, prepared.walk)
     if recording(x, y) and layout.dtype.category >= 2:
-        out.node = GraphNode("linalg_cross", (x.node, y.node), (x, y), _cross_vjp, (dim - layout.ndim, x.layout, y.layout))
+        out.node = GraphNode(_LINALG_CROSS, (x.node, y.node), (x, y), (dim - layout.ndim, x.layout, y.layout))
     return out
 
 
+@_LINALG_CROSS.derivative
 def _cross_vjp(node, grad):
     """Of x it is y x grad, of y grad x x: the triple product stays when its factors go round."""
     x, y = node.tensors()
-    dim, first, second = node.constants
+    dim, first, second = node.attributes
     return (_fitted(cross(conj(y), grad, dim), first) if node.needs(0) else None,
             _fitted(cross(grad, conj(x), dim), second) if node.needs(1) else None)
 

@@ -9,7 +9,8 @@ from ...autograd.graph import GraphNode, attach_outputs, recording
 from ...dtypes import bool_, finfo
 from ...layout import broadcast_shapes
 from ...tensor import Tensor
-from ..core.op import method
+from ..core.operands import method
+from ..core.primitive import Primitive
 from ..creation.fill import eye, zeros_like
 from ..memory.resize import into, into_all
 from ..pointwise.complexparts import complex as complex_of
@@ -18,6 +19,15 @@ from ..pointwise.elementary import log
 from ..pointwise.functions import where
 from ..reduce.reductions import norm
 from . import lapack
+
+_COFACTORS_GRAD = Primitive("linalg_cofactors_grad")
+
+_LINALG_SOLVE = Primitive("linalg_solve")
+_LINALG_INV = Primitive("linalg_inv")
+_LINALG_DET = Primitive("linalg_det")
+_LINALG_COFACTORS = Primitive("linalg_cofactors")
+_LINALG_SLOGDET = Primitive("linalg_slogdet")
+_LINALG_PINV = Primitive("linalg_pinv")
 
 Slogdet = namedtuple("linalg_slogdet", "sign logabsdet")
 Lstsq = namedtuple("linalg_lstsq", "solution residuals rank singular_values")
@@ -63,16 +73,17 @@ def solve(A, B, *, left: bool = True, out=None) -> Tensor:
     broadcast_shapes(A.layout.shape[:-2], B.layout.shape[:-2])
     result, = lapack.tensors([lapack.run("solve", np.linalg.solve, lapack.array(A), lapack.array(B))], A.layout.dtype)
     if recording(A, B):
-        node = result.node = GraphNode("linalg_solve", (A.node, B.node), (A,), _solve_vjp, (A.layout.shape, B.layout.shape))
+        node = result.node = GraphNode(_LINALG_SOLVE, (A.node, B.node), (A,), (A.layout.shape, B.layout.shape))
         node.save_results([result])
     return into(out, result)
 
 
+@_LINALG_SOLVE.derivative
 def _solve_vjp(node, grad):
     (a,), (x,) = node.tensors(), node.result_tensors()
     by_b = solve(a.mH, grad)
-    return (fitting(-(by_b @ x.mH), node.constants[0]) if node.needs(0) else None,
-            fitting(by_b, node.constants[1]) if node.needs(1) else None)
+    return (fitting(-(by_b @ x.mH), node.attributes[0]) if node.needs(0) else None,
+            fitting(by_b, node.attributes[1]) if node.needs(1) else None)
 
 
 def inv(A, *, out=None) -> Tensor:
@@ -94,11 +105,12 @@ def inv(A, *, out=None) -> Tensor:
     lapack.matrices("inv", A, square=True)
     result, = lapack.tensors([lapack.run("inv", np.linalg.inv, lapack.array(A))], A.layout.dtype)
     if recording(A):
-        node = result.node = GraphNode("linalg_inv", (A.node,), (), _inv_vjp)
+        node = result.node = GraphNode(_LINALG_INV, (A.node,), ())
         node.save_results([result])
     return into(out, result)
 
 
+@_LINALG_INV.derivative
 def _inv_vjp(node, grad):
     adjoint = node.result_tensors()[0].mH
     return (-(adjoint @ grad @ adjoint),)
@@ -123,11 +135,12 @@ def det(A, *, out=None) -> Tensor:
     lapack.matrices("det", A, square=True)
     result, = lapack.tensors([np.linalg.det(lapack.array(A))], A.layout.dtype)
     if recording(A):
-        node = result.node = GraphNode("linalg_det", (A.node,), (A,), _det_vjp)
+        node = result.node = GraphNode(_LINALG_DET, (A.node,), (A,))
         node.save_results([result])
     return into(out, result)
 
 
+@_LINALG_DET.derivative
 def _det_vjp(node, grad):
     (a,), (value,) = node.tensors(), node.result_tensors()
     if bool((value.detach() != 0).all()):
@@ -142,14 +155,15 @@ def _cofactors(a):
     others = where(eye(n, dtype=bool_), 1.0, s.unsqueeze(-2)).prod(-1)
     result = (det(u) * det(vh)).unsqueeze(-1).unsqueeze(-1) * ((u * others.unsqueeze(-2)) @ vh)
     if recording(a):
-        result.node = GraphNode("linalg_cofactors", (a.node,), (a,), _cofactors_vjp, (u, s, vh))
+        result.node = GraphNode(_LINALG_COFACTORS, (a.node,), (a,), (u, s, vh))
     return result
 
 
+@_LINALG_COFACTORS.derivative
 def _cofactors_vjp(node, grad):
     """det's second derivative at U S V^H, in the basis of the singular vectors: with P[i, j] the product of all singular values but
     i and j, that of diagonal elements i and j is P[i, j], that of elements [i, j] and [j, i] is -P[i, j]; all others are 0."""
-    u, s, vh = node.constants
+    u, s, vh = node.attributes
     n = s.layout.shape[-1]
     one = eye(n, dtype=bool_)
     pairs = where(one, 0.0, where(one.unsqueeze(-2) | one.unsqueeze(-3), 1.0, s.unsqueeze(-2).unsqueeze(-2)).prod(-1))
@@ -160,11 +174,12 @@ def _cofactors_vjp(node, grad):
     a, = node.tensors()
     if recording(a):                                     # which is constant as far as the tape knows
         end = zeros_like(result)
-        end.node = GraphNode("linalg_cofactors", (a.node,), (), _no_further)
+        end.node = GraphNode(_COFACTORS_GRAD, (a.node,), ())
         result = result + end
     return (result,)
 
 
+@_COFACTORS_GRAD.derivative
 def _no_further(node, grad):
     raise NotImplementedError("linalg.det: derivatives of singular matrices are there up to the second")
 
@@ -190,17 +205,18 @@ def slogdet(A, *, out=None) -> Slogdet:
     kind = A.layout.dtype
     results = [*lapack.tensors([sign], kind), *lapack.tensors([size], kind.to_real())]
     if recording(A):
-        node = GraphNode("linalg_slogdet", (A.node,), (A,), _slogdet_vjp, kind.is_complex, outputs=2)
+        node = GraphNode(_LINALG_SLOGDET, (A.node,), (A,), kind.is_complex, outputs=2)
         node.save_results(results)
         attach_outputs(node, results)
     return into_all(out, Slogdet(*results))
 
 
+@_LINALG_SLOGDET.derivative
 def _slogdet_vjp(node, grads):
     (a,), (sign, size) = node.tensors(), node.result_tensors()
     by_sign, by_size = grads
     by_size = size * 0 if by_size is None else by_size
-    if node.constants:
+    if node.attributes:
         turn = size * 0 if by_sign is None else -imag(by_sign.conj() * sign)
         by_size = complex_of(by_size, turn)
     return (by_size.unsqueeze(-1).unsqueeze(-1) * inv(a).mH,)
@@ -253,7 +269,7 @@ def _pinv(name, A, atol, rtol):
     keep = s > tolerance(A, s, atol, rtol)
     result = (vh.mH * where(keep, 1 / s, 0.0).unsqueeze(-2)) @ u.mH
     if recording(A):
-        node = result.node = GraphNode("linalg_pinv", (A.node,), (A,), _pinv_vjp)
+        node = result.node = GraphNode(_LINALG_PINV, (A.node,), (A,))
         node.save_results([result])
     return result, s, keep
 
@@ -271,6 +287,7 @@ def tolerance(A, s, atol, rtol):
     return where(relative < atol, atol, relative)
 
 
+@_LINALG_PINV.derivative
 def _pinv_vjp(node, grad):
     (a,), (p,) = node.tensors(), node.result_tensors()
     ph, gh = p.mH, grad.mH

@@ -11,7 +11,8 @@ from ...autograd.graph import GraphNode, recording
 from ...layout import broadcast_shapes, contiguous_format
 from ...tensor import Tensor
 from ..core.backends import kernels
-from ..core.op import layout_of, method, new_plan_table
+from ..core.operands import layout_of, method
+from ..core.primitive import Primitive, new_plan_table
 from ..creation.fill import eye
 from ..index.triangles import tril, triu
 from ..memory.copies import clone, contiguous
@@ -19,6 +20,8 @@ from ..memory.resize import into, into_all
 from ..shape.views import expand
 from . import lapack
 from .solve import fitting
+
+_LINALG_SOLVE_TRIANGULAR = Primitive("linalg_solve_triangular")
 
 TriangularSolve = namedtuple("triangular_solve", "solution cloned_coefficient")
 HALVED = 96                                              # extent from which products do most of the work
@@ -65,7 +68,7 @@ def _solved(a, b, upper, unit):
     if x.layout.numel:
         _substitute(a.detach() if a.node is not None else a, x, batch, upper, unit)
     if recording(a, b):
-        node = x.node = GraphNode("linalg_solve_triangular", (a.node, b.node), (a,), _vjp,
+        node = x.node = GraphNode(_LINALG_SOLVE_TRIANGULAR, (a.node, b.node), (a,),
                                   (a.layout.shape, b.layout.shape, upper, unit))
         node.save_results([x])
     return x
@@ -104,9 +107,10 @@ def _step(layout, batch):
     return strides[-1]
 
 
+@_LINALG_SOLVE_TRIANGULAR.derivative
 def _vjp(node, grad):
     (a,), (x,) = node.tensors(), node.result_tensors()
-    of_a, of_b, upper, unit = node.constants
+    of_a, of_b, upper, unit = node.attributes
     by_b = solve_triangular(a.mH, grad, upper=not upper, unitriangular=unit)
     by_a = None
     if node.needs(0):

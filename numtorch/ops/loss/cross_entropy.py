@@ -13,7 +13,8 @@ from ...dtypes import bool_, int64, uint8
 from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import layout_of, new_plan_table, register
+from ..core.operands import layout_of
+from ..core.primitive import Primitive, derivative_of, new_plan_table
 from ..creation import ranges
 from ..memory.copies import contiguous, to_dtype
 from ..nn.softmax import log_softmax, softmax
@@ -22,6 +23,8 @@ from ..pointwise.arithmetic import add, div, mul, sub, where
 from ..reduce.reduce_op import SUM
 from ..shape.views import movedim, reshape
 from .elementwise_losses import check_reduction
+
+_CROSS_ENTROPY, _NLL_LOSS = Primitive("cross_entropy"), Primitive("nll_loss")
 
 
 # ---------------------------------------------------------------- what goes together
@@ -103,7 +106,7 @@ def _dense(tensor):
     return tensor if tensor is None or tensor.layout.contiguous else contiguous(tensor.detach())
 
 
-def _run(plan, title, input, target, weight):
+def _run(plan, primitive, input, target, weight):
     """The loss, and its node."""
     scores = input if input.layout.contiguous else contiguous(input.detach())
     if plan.kind == "probabilities":
@@ -133,13 +136,14 @@ def _run(plan, title, input, target, weight):
     if total is not None:
         total.call(losses, address + plan.weights, out.address, address + 64, total.walk)
     if recording(input, target):
-        out.node = GraphNode(title, (input.node, target.node), (input, target, scratch, weight), _vjp, plan)
+        out.node = GraphNode(primitive, (input.node, target.node), (input, target, scratch, weight), plan)
     return out
 
 
+@derivative_of(_CROSS_ENTROPY, _NLL_LOSS)
 def _vjp(node, grad):
     input, target, scratch, weight = node.tensors()
-    plan = node.constants
+    plan = node.attributes
     if recording(input, target, grad) or node.needs(1):
         return _composed_gradients(node, plan, grad, input, target, weight)
     if not grad.layout.contiguous:
@@ -193,7 +197,6 @@ def _composed_gradients(node, plan, grad, input, target, weight):
 
 
 # ---------------------------------------------------------------- the functions
-@register
 def cross_entropy(input, target, weight=None, ignore_index: int = -100, reduction: str = "mean",
                   label_smoothing: float = 0.0) -> Tensor:
     """-log softmax(input)[target].
@@ -218,7 +221,7 @@ def cross_entropy(input, target, weight=None, ignore_index: int = -100, reductio
         if wanted.dtype.category >= 2 and layout.ndim > 2 and wanted.shape == layout.shape:
             return _along_rows(input, target, weight, reduction, label_smoothing)
         plan = _plans.keep(key, _cross_entropy_plan(layout, wanted, key[2], ignore_index, reduction, label_smoothing))
-    return _run(plan, "cross_entropy", input, target, weight)
+    return _run(plan, _CROSS_ENTROPY, input, target, weight)
 
 
 def _cross_entropy_plan(layout, target, weight, ignored, reduction, smoothing):
@@ -263,4 +266,4 @@ def nll_loss(input, target, weight=None, ignore_index: int = -100, reduction: st
         check_reduction(reduction)
         _check_classes("nll_loss", layout, target.layout, key[3])
         plan = _plans.keep(key, _Plan("likelihood", layout.dense(), key[3], ignore_index, reduction, 0.0))
-    return _run(plan, "nll_loss", input, target, weight)
+    return _run(plan, _NLL_LOSS, input, target, weight)

@@ -16,7 +16,8 @@ from ...dtypes import int64
 from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import layout_of, new_plan_table
+from ..core.operands import layout_of
+from ..core.primitive import Primitive, new_plan_table
 from ..creation.fill import full, tensor, zeros
 from ..creation.ranges import arange
 from ..index.gather_scatter import gather
@@ -30,6 +31,8 @@ from ..reduce.reductions import mean, sum
 from ..shape.join import cat, stack
 from ..shape.views import expand, reshape, unsqueeze
 from .elementwise_losses import check_reduction
+
+_CTC_LOSS = Primitive("ctc_loss")
 
 _CHECKING = "(while checking arguments for ctc_loss)"
 _TARGETS = f"argument #2 'targets' {_CHECKING}"
@@ -109,13 +112,14 @@ def ctc_losses(log_probs, labels, places, plan):
     if plan.zero_infinity:
         out = where(comparison.eq(losses, math.inf), 0, losses)
     if recording(log_probs):
-        out.node = GraphNode("ctc_loss", (log_probs.node,), (log_probs, labels, places, losses, alpha), _vjp, plan)
+        out.node = GraphNode(_CTC_LOSS, (log_probs.node,), (log_probs, labels, places, losses, alpha), plan)
     return out
 
 
+@_CTC_LOSS.derivative
 def _vjp(node, grad):
     log_probs, labels, places, losses, alpha = node.tensors()
-    plan = node.constants
+    plan = node.attributes
     if recording(log_probs, grad):
         return (_composed(plan, grad, log_probs, labels, places, losses),)
     scores, grad = contiguous(log_probs.detach()), contiguous(grad)

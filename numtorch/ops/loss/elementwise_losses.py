@@ -6,7 +6,8 @@ import warnings
 
 from ...layout import broadcast_shapes
 from ...tensor import Tensor
-from ..core.op import layout_of, not_a_tensor
+from ..core.operands import layout_of
+from ..core.primitive import not_a_tensor
 from ..pointwise import comparison
 from ..pointwise.activation import sigmoid
 from ..pointwise.arithmetic import UNORDERED, abs, mul, sgn, sign, sub, where

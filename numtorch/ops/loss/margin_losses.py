@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ...tensor import Tensor
-from ..core.op import layout_of
+from ..core.operands import layout_of
 from ..creation.ranges import arange
 from ..index.gather_scatter import gather
 from ..index.mask import replace_where

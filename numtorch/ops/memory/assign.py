@@ -8,9 +8,13 @@ from ...layout import Layout
 from ...scalars import NUMBERS, check_fits, number
 from ...tensor import Tensor, fresh
 from ...viewalgebra import expand
-from ..core.op import as_operand, method, new_plan_table, nothing_to_do, register, registry
+from ..core.late import later
+from ..core.operands import as_operand, method
+from ..core.primitive import Primitive, new_plan_table, nothing_to_do
 from .copies import clone, plan_copy, to_device, to_dtype
 from .writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
+
+_COPY = Primitive("copy")
 
 
 class _Writing:
@@ -23,7 +27,6 @@ class _Writing:
         self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (nothing_to_do, 0)
 
 
-@register
 @method
 def copy_(self, src, non_blocking: bool = False) -> Tensor:
     """Write `src` into this tensor and return it.
@@ -84,20 +87,20 @@ def _write(self, source):
     mark_written(self.storage, "copy_")
     writing.call(source.address, self.address, writing.walk)
     if graph and target.dtype.category >= 2:
-        node = GraphNode("copy", (self.node, source.node), (), _copy_into_vjp, source.layout)
+        node = GraphNode(_COPY, (self.node, source.node), (), source.layout)
         rebase_history(self, node)
     return self
 
 
+@_COPY.derivative
 def _copy_into_vjp(node, grad):
-    layout = node.constants
+    layout = node.attributes
     by_source = None
     if node.needs(1):
-        by_source = to_dtype(registry["sum_to_size"].function(grad, layout.shape), layout.dtype)
-    return (registry["zeros_like"].function(grad) if node.needs(0) else None, by_source)
+        by_source = to_dtype(later["sum_to_size"](grad, layout.shape), layout.dtype)
+    return (later["zeros_like"](grad) if node.needs(0) else None, by_source)
 
 
-@register
 @method
 def fill_(self, value) -> Tensor:
     """Set every element to a value and return this tensor.

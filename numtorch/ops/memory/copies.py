@@ -10,7 +10,11 @@ from ...layout import Layout, broadcast_strides, contiguous_format, formatted, l
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.generate import ALLOCATION, allocation, make
-from ..core.op import Plan, layout_of, method, new_plan_table, register, registry
+from ..core.late import later
+from ..core.operands import layout_of, method
+from ..core.primitive import Plan, Primitive, derivative_of, new_plan_table
+
+_TO_DEVICE, TO_COPY, CLONE = Primitive("to_device"), Primitive("to_copy"), Primitive("clone")
 
 
 def _identity(x):
@@ -50,7 +54,7 @@ def copy_elements(source: Tensor, target: Tensor) -> None:
 def _transfer(source: Tensor, target: Tensor) -> None:
     """Write a tensor into one of the same layout on another device."""
     mover = source if source.layout.device.type != "cpu" else target
-    registry[f"transfer_{mover.layout.device.type}"].function(source, target)
+    later[f"transfer_{mover.layout.device.type}"](source, target)
 
 
 # ---------------------------------------------------------------- dtype and device
@@ -72,31 +76,31 @@ def _plan_made(source, wanted):
     return _made.keep((source, wanted), Plan(None, (source,), out, plan_copy(source, out)))
 
 
+@derivative_of(TO_COPY, CLONE)
 def _copied_vjp(node, grad):
-    source = node.constants
+    source = node.attributes
     if grad.layout.dtype.is_complex and not source.is_complex:
-        grad = registry["real"].function(grad)
+        grad = later["real"](grad)
     return (to_dtype(grad, source),)
 
 
 copied = make(f"""
-def copied(x, wanted, title):
+def copied(x, wanted, primitive):
     source = x.layout
     plan = made.get((source, wanted)) or plan_made(source, wanted)
     ring = plan.ring
 {allocation("out", "ring", "plan.out")}    plan.call(x.address, out_address, plan.walk)
     out.node = None
     if x.node is not None and modes.grad and plan.out.dtype.category >= 2:
-        out.node = GraphNode(title, (x.node,), (), vjp, source.dtype)
+        out.node = GraphNode(primitive, (x.node,), (), source.dtype)
     return out
-""", dict(ALLOCATION, made=_made, plan_made=_plan_made, modes=modes, GraphNode=GraphNode, vjp=_copied_vjp), "copied")
-copied.__doc__ = "A copy of x on the same device (see `_plan_made`), recorded under `title`."
+""", dict(ALLOCATION, made=_made, plan_made=_plan_made, modes=modes, GraphNode=GraphNode), "copied")
+copied.__doc__ = "A copy of x on the same device (see `_plan_made`), recorded as a call of `primitive`."
 
 
-@register
 def to_dtype(x: Tensor, dtype: dtype_class) -> Tensor:
     """x with another dtype; x itself when it has it."""
-    return x if x.layout.dtype is dtype else copied(x, dtype, "to_copy")
+    return x if x.layout.dtype is dtype else copied(x, dtype, TO_COPY)
 
 
 def _moved(x, device):
@@ -115,7 +119,6 @@ def _number_on(x, device):
     return found
 
 
-@register
 def to_device(x: Tensor, device) -> Tensor:
     """x on another device; x itself when it is there."""
     if x.layout.device is device:
@@ -124,12 +127,16 @@ def to_device(x: Tensor, device) -> Tensor:
         return _number_on(x, device)
     out = _moved(x, device)
     if recording(x):
-        out.node = GraphNode("to_copy", (x.node,), (), lambda node, grad: (to_device(grad, node.constants),), x.layout.device)
+        out.node = GraphNode(_TO_DEVICE, (x.node,), (), x.layout.device)
     return out
 
 
+@_TO_DEVICE.derivative
+def _to_device_vjp(node, grad):
+    return (to_device(grad, node.attributes),)
+
+
 # ---------------------------------------------------------------- clone, contiguous
-@register
 @method
 def clone(input, *, memory_format=None) -> Tensor:
     """A copy with memory of its own. Gradients pass through.
@@ -148,12 +155,11 @@ def clone(input, *, memory_format=None) -> Tensor:
         tensor([1., 2.])
     """
     if memory_format is None or memory_format == "preserve_format":
-        return copied(input, layout_of("clone", input).dtype, "clone")
+        return copied(input, layout_of("clone", input).dtype, CLONE)
     layout_of("clone", input)
-    return copied(input, memory_format, "clone")
+    return copied(input, memory_format, CLONE)
 
 
-@register
 @method
 def contiguous(self, memory_format=None) -> Tensor:
     """This tensor where it is row-major without gaps, else a row-major copy.
@@ -168,10 +174,10 @@ def contiguous(self, memory_format=None) -> Tensor:
         ((1, 3), (2, 1))
     """
     if memory_format is None or memory_format == "contiguous_format":
-        return self if self.layout.contiguous else copied(self, contiguous_format, "clone")
-    return self if lies_in(self.layout, memory_format) else copied(self, memory_format, "clone")
+        return self if self.layout.contiguous else copied(self, contiguous_format, CLONE)
+    return self if lies_in(self.layout, memory_format) else copied(self, memory_format, CLONE)
 
 
 def in_format(x, memory_format):
     """x, copied where it has not the very strides of a memory format; None is for any."""
-    return x if memory_format is None or x.layout is formatted(x.layout, memory_format) else copied(x, memory_format, "clone")
+    return x if memory_format is None or x.layout is formatted(x.layout, memory_format) else copied(x, memory_format, CLONE)

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from ...autograd.graph import Leaf
 from ...tensor import Tensor, bare, wrap
-from ..core.op import method, not_a_tensor, register
+from ..core.operands import method
+from ..core.primitive import not_a_tensor
 
 
-@register
 @method
 def detach(input) -> Tensor:
     """A tensor over the same memory, apart from the graph: no gradient passes.

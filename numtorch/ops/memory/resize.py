@@ -16,7 +16,7 @@ from ...dtypes import can_cast
 from ...layout import Layout, as_shape, formatted
 from ...storage import Storage, new_storage
 from ...tensor import Tensor, fresh
-from ..core.op import layout_of, method, register
+from ..core.operands import layout_of, method
 from .assign import copy_
 
 
@@ -171,7 +171,6 @@ def _taking(x, storage, address, layout):
 
 
 # ---------------------------------------------------------------- results
-@register
 def fit_out(out, shape) -> None:
     """Give `out` the shape of a result, as PyTorch does: silently where it has no elements, with a warning else."""
     if out.layout.shape == shape:
@@ -184,7 +183,6 @@ def fit_out(out, shape) -> None:
     _take_on(out, Layout.of(out.layout.dtype, shape, None, out.layout.device), "resize_")
 
 
-@register
 def into(out, result):
     """A result, written to `out` where one is given.
 
@@ -203,7 +201,6 @@ def into(out, result):
     return copy_(out, result.detach())
 
 
-@register
 def into_all(out, results):
     """Several results, written to the tensors of `out` where they are given."""
     return results if out is None else type(results)(*[into(o, r) for o, r in zip(out, results)])

@@ -7,7 +7,7 @@ from ...dtypes import set_default_dtype
 from ...exchange import make
 from ...storage import Storage
 from ...tensor import Tensor
-from ..core.op import layout_of, method
+from ..core.operands import layout_of, method
 from .assign import copy_
 
 

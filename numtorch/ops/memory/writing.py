@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ...autograd.graph import Leaf, Output
 from ...dtypes import can_cast
-from ..core.op import registry
+from ..core.late import later
 
 
 def check_writable(name, target, result_dtype, shape):
@@ -74,9 +74,9 @@ def rebase_history(target, node):
     if base is None:
         move(target, node)
         for view in live_views(target):
-            registry["refresh_view"].function(target, view)
+            later["refresh_view"](target, view)
     else:
-        registry["write_through_view"].function(base, target, node)
+        later["write_through_view"](base, target, node)
 
 
 def move(tensor, node):

@@ -15,7 +15,8 @@ from ...tensor import Tensor, empty
 from ...viewalgebra import expand as expand_layout
 from ..core.backends import kernels
 from ..core.generator import default_generator
-from ..core.op import check_real, layout_of, new_plan_table
+from ..core.operands import check_real, layout_of
+from ..core.primitive import Primitive, new_plan_table
 from ..creation.fill import ones
 from ..index.mask import masked_fill
 from ..index.rearrange import repeat_interleave
@@ -27,6 +28,8 @@ from ..reduce.reductions import sum as total
 from ..shape.views import expand, reshape, transpose
 from .dropout import dropout
 from .softmax import softmax
+
+_SCALED_DOT_PRODUCT_ATTENTION = Primitive("scaled_dot_product_attention")
 
 _plans = new_plan_table()
 
@@ -213,8 +216,8 @@ def _rows(x):
 def _attend(plan, query, key, value, mask):
     out, lse, state = run_forward(plan, query, key, value, mask)
     if recording(query, key, value):
-        out.node = node = GraphNode("scaled_dot_product_attention", (query.node, key.node, value.node),
-                                    (query, key, value, mask, lse), _attend_vjp, (plan, state))
+        out.node = node = GraphNode(_SCALED_DOT_PRODUCT_ATTENTION, (query.node, key.node, value.node),
+                                    (query, key, value, mask, lse), (plan, state))
         node.save_results((out,))
     return out
 
@@ -228,9 +231,10 @@ def run_forward(plan, query, key, value, mask):
     return out, lse, state
 
 
+@_SCALED_DOT_PRODUCT_ATTENTION.derivative
 def _attend_vjp(node, grad):
     query, key, value, mask, lse = node.tensors()
-    plan, state = node.constants
+    plan, state = node.attributes
     if modes.grad:
         return gradient_formula(plan, state, [node.needs(i) for i in range(3)], query, key, value, mask, grad)
     out, = node.result_tensors()

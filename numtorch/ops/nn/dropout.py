@@ -10,12 +10,15 @@ from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.generator import default_generator
-from ..core.op import layout_of, new_plan_table
+from ..core.operands import layout_of
+from ..core.primitive import Primitive, derivative_of, new_plan_table
 from ..memory.assign import copy_
 from ..memory.copies import contiguous
 from ..pointwise.arithmetic import add, mul, sub
 from ..pointwise.pointwise import pointwise
 from ..random.draws import keep_mask
+
+_DROPOUT, _ALPHA_DROPOUT = Primitive("dropout"), Primitive("alpha_dropout")
 
 SELU_LIMIT = -1.7580993408473766                         # what selu tends to at -infinity: -alpha * scale
 
@@ -55,7 +58,7 @@ def _alpha_affine(p):
     return scale, -SELU_LIMIT * scale * p
 
 
-def _elementwise(name, input, p, alpha):
+def _elementwise(primitive, input, p, alpha):
     layout = input.layout
     plan = _plans.get((layout, p, alpha))
     if plan is None:
@@ -67,13 +70,14 @@ def _elementwise(name, input, p, alpha):
         state = default_generator._advance(counters)
         prepared.call(x.address, out.address, mask.address, state.ctypes.data, prepared.walk)
     if recording(input):
-        out.node = GraphNode(name, (input.node,), (mask,), _vjp, scale)
+        out.node = GraphNode(primitive, (input.node,), (mask,), scale)
     return out
 
 
+@derivative_of(_DROPOUT, _ALPHA_DROPOUT)
 def _vjp(node, grad):
     mask, = node.tensors()
-    return (masked_scale(grad, mask, node.constants),)
+    return (masked_scale(grad, mask, node.attributes),)
 
 
 def _check(name, input, p):
@@ -111,7 +115,7 @@ def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False)
     _check("dropout", input, p)
     if not training or p == 0.0:
         return input
-    return _finish(input, _elementwise("dropout", input, p, False), inplace)
+    return _finish(input, _elementwise(_DROPOUT, input, p, False), inplace)
 
 
 def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
@@ -139,7 +143,7 @@ def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool =
     _check("alpha_dropout", input, p)
     if not training or p == 0.0:
         return input
-    return _finish(input, _elementwise("alpha_dropout", input, p, True), inplace)
+    return _finish(input, _elementwise(_ALPHA_DROPOUT, input, p, True), inplace)
 
 
 # ---------------------------------------------------------------- whole channels

@@ -9,7 +9,8 @@ from ...dtypes import float32, float64, int32, int64
 from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import layout_of, new_plan_table, register
+from ..core.operands import layout_of
+from ..core.primitive import Primitive, new_plan_table
 from ..core.status import run_marking
 from ..creation.ranges import arange
 from ..index.gather_scatter import scatter_reduce
@@ -23,6 +24,9 @@ from ..shape.views import expand, reshape, unsqueeze
 from ..sort.order import searchsorted
 from ..sort.unique import bincount, unique
 
+_EMBEDDING = Primitive("embedding")
+_EMBEDDING_BAG = Primitive("embedding_bag")
+
 # ---------------------------------------------------------------- one vector an index
 _no_such_row = out_of_self("embedding")
 
@@ -31,7 +35,6 @@ def _no_such_member(index, position, dim, size):
     return RuntimeError(f"Index {position} of input takes value {index} which is not in the valid range [0, {size})")
 
 
-@register
 def embedding(weight, indices, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
     """Rows of `weight` at `indices`: what `functional.embedding` is, with the table first.
 
@@ -70,7 +73,7 @@ def _rows_of(weight, indices, padding_idx, scale_grad_by_freq, complaint):
     if plan.prepared is not None:
         run_indexed(plan.prepared, weight, (indices,), out, plan.bounds, complaint)
     if weight.node is not None and recording(weight):
-        out.node = GraphNode("embedding", (weight.node,), (indices,), _embedding_vjp, (layout, padding_idx, scale_grad_by_freq))
+        out.node = GraphNode(_EMBEDDING, (weight.node,), (indices,), (layout, padding_idx, scale_grad_by_freq))
     return out
 
 
@@ -79,8 +82,9 @@ def _dense_only(name, sparse):
         raise NotImplementedError(f"{name}: sparse gradients are not supported; expected sparse=False")
 
 
+@_EMBEDDING.derivative
 def _embedding_vjp(node, grad):
-    layout, padding, by_frequency = node.constants
+    layout, padding, by_frequency = node.attributes
     indices, = node.tensors()
     if by_frequency:
         counts = to_dtype(bincount(reshape(indices, -1), minlength=layout.shape[0]), grad.layout.dtype)
@@ -226,12 +230,13 @@ def _summed(input, weight, offsets, mean):
     out = empty(plan[0])
     run_through(plan[1], (weight, input, offsets, out), input, plan[2], _no_such_member)
     if weight.node is not None and recording(weight):
-        out.node = GraphNode("embedding_bag", (weight.node,), (input, offsets), _summed_vjp, (layout, mean))
+        out.node = GraphNode(_EMBEDDING_BAG, (weight.node,), (input, offsets), (layout, mean))
     return out
 
 
+@_EMBEDDING_BAG.derivative
 def _summed_vjp(node, grad):
-    layout, mean = node.constants
+    layout, mean = node.attributes
     input, offsets = node.tensors()
     input = reshape(input, -1)
     bags = searchsorted(offsets, arange(input.layout.numel), right=True) - 1

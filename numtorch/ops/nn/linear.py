@@ -6,12 +6,14 @@ from ...autograd.modes import PLAIN, modes
 from ...layout import Layout
 from ...tensor import Tensor, empty, new
 from ..core.backends import kernels
-from ..core.op import PlanTable, new_plan_table, register
+from ..core.primitive import PlanTable, Primitive, new_plan_table
 from ..linalg.matmul import Product, check_operands, kernel_dtype, matmul, mm, operand_layouts
 from ..memory.copies import contiguous
 from ..pointwise import arithmetic
 from ..reduce.reduce_op import SUM
 from ..shape.views import reshape, transpose
+
+_LINEAR = Primitive("linear")
 
 _plans = new_plan_table()
 
@@ -55,7 +57,6 @@ def _flat(layout):
     return Layout.of(layout.dtype, (rows, layout.shape[-1]), None, layout.device)
 
 
-@register
 def linear(input, weight, bias=None) -> Tensor:
     """input @ weight.T + bias, in one kernel.
 
@@ -90,10 +91,10 @@ def linear(input, weight, bias=None) -> Tensor:
     if recording and plan.out.dtype.category >= 2:
         saved = (None if weight_node is None else input, None if node is None else weight)
         if recording != PLAIN:
-            out.node = GraphNode("linear", (node, weight_node, bias_node), saved, _linear_vjp)
+            out.node = GraphNode(_LINEAR, (node, weight_node, bias_node), saved)
             return out
         made = out.node = new(LinearNode)
-        made.title, made.vjp, made.constants, made.outputs, made.extras = "linear", _linear_vjp, plan, 1, None
+        made.primitive, made.attributes, made.outputs, made.extras = _LINEAR, plan, 1, None
         made.edges = (node, weight_node, bias_node)
         made.saved = saved, (input.storage.version, weight.storage.version), ()
     return out
@@ -154,12 +155,12 @@ class LinearNode(GraphNode):
     __slots__ = ()
 
     def backward(self, grad):
-        saved, kernels = self.saved, self.constants.gradients.get(grad.layout) or self._kernels(grad.layout)
+        saved, kernels = self.saved, self.attributes.gradients.get(grad.layout) or self._kernels(grad.layout)
         if saved is None or kernels is None:
-            return self.vjp(self, grad)
+            return self.primitive.vjp(self, grad)
         (x, weight), (x_version, weight_version), _ = saved
         if (x is not None and x.storage.version != x_version) or (weight is not None and weight.storage.version != weight_version):
-            return self.vjp(self, grad)                  # which says who changed what
+            return self.primitive.vjp(self, grad)                  # which says who changed what
         by_input, by_weight, by_bias = self.edges
         if by_input is not None:
             by_input = (kernels.by_input or kernels.for_input()).run(grad, weight)
@@ -175,12 +176,13 @@ class LinearNode(GraphNode):
         """The kernels for a layout of the gradient seen for the first time; None where it is done by ops."""
         if layout.dtype.is_complex or (layout.ndim != 2 and not layout.contiguous):
             return None
-        return self.constants.gradients.keep(layout, _Gradients(self.constants, layout))
+        return self.attributes.gradients.keep(layout, _Gradients(self.attributes, layout))
 
     def differentiable_backward(self, grad):
-        return self.vjp(self, grad)
+        return self.primitive.vjp(self, grad)
 
 
+@_LINEAR.derivative
 def _linear_vjp(node, grad):
     """The gradients by ops, which are recorded under `create_graph`."""
     x, weight = node.tensors()

@@ -5,7 +5,7 @@ from ...autograd.graph import recording
 from ...layout import Layout
 from ...tensor import Tensor
 from ..core.backends import kernels
-from ..core.op import new_plan_table
+from ..core.primitive import new_plan_table
 from ..linalg.matmul import Product
 from ..pointwise.activation import relu
 from .linear import linear

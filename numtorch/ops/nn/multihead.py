@@ -13,7 +13,8 @@ from ...autograd.modes import modes
 from ...dtypes import bool_
 from ...layout import Layout
 from ...tensor import Tensor, empty, wrap
-from ..core.op import layout_of, new_plan_table, register
+from ..core.operands import layout_of
+from ..core.primitive import Primitive, new_plan_table
 from ..creation.fill import zeros
 from ..index.mask import masked_fill
 from ..linalg.matmul import bmm
@@ -27,6 +28,8 @@ from .attention import gradient_formula, make_plan, run_backward, run_forward, s
 from .dropout import dropout
 from .linear import linear
 from .softmax import softmax
+
+_MULTI_HEAD_ATTENTION = Primitive("multi_head_attention")
 
 _plans = new_plan_table()
 
@@ -98,15 +101,16 @@ def attend_projections(packs, heads, batch_dim, mask=None, dropout_p=0.0, is_cau
     out, lse, state = run_forward(plan.attention, query, key, value, mask)
     result = wrap(out.storage, out.address, plan.out)
     if recording(*packs):
-        result.node = node = GraphNode("multi_head_attention", tuple([p.node for p in packs]), (*packs, mask, lse),
-                                       _projections_vjp, (plan, state, batch_dim))
+        result.node = node = GraphNode(_MULTI_HEAD_ATTENTION, tuple([p.node for p in packs]), (*packs, mask, lse),
+                                       (plan, state, batch_dim))
         node.save_results((result,))
     return result
 
 
+@_MULTI_HEAD_ATTENTION.derivative
 def _projections_vjp(node, grad):
     *packs, mask, lse = node.tensors()
-    plan, state, batch_dim = node.constants
+    plan, state, batch_dim = node.attributes
     if modes.grad:
         query, key, value = _differentiable_views(packs, plan.heads, batch_dim)
         grad = _heads_of(grad, plan.heads, batch_dim)
@@ -225,7 +229,6 @@ def _projected(query, key, value, weight, bias, separate, width):
     return [linear(x, w, b) for x, w, b in zip(inputs, split(weight, sizes), biases)]
 
 
-@register
 def multi_head_attention_forward(query, key, value, embed_dim_to_check: int, num_heads: int, in_proj_weight, in_proj_bias, bias_k,
                                  bias_v, add_zero_attn: bool, dropout_p: float, out_proj_weight, out_proj_bias,
                                  training: bool = True, key_padding_mask=None, need_weights: bool = True, attn_mask=None,

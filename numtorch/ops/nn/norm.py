@@ -16,11 +16,16 @@ from ...dtypes import float64
 from ...layout import Layout, format_of, formatted
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import check_real, common_device, layout_of, new_plan_table, no_tensor_among
+from ..core.operands import check_real, common_device, layout_of, no_tensor_among
+from ..core.primitive import Primitive, derivative_of, new_plan_table, primitives
 from ..memory.copies import contiguous, in_format, to_dtype
 from ..reduce.normformula import Form, composed, composed_gradients
 from ..reduce.reductions import mean, var
 from ..shape.views import reshape
+
+_NORMS = primitives("layer_norm", "rms_norm", "group_norm", "instance_norm")
+
+_BATCH_NORM = Primitive("batch_norm")
 
 float32 = named.by_name["float32"]
 
@@ -69,7 +74,7 @@ def _address(tensor):
     return 0 if tensor is None else tensor.address
 
 
-def _run(plan, title, input, weight, bias):
+def _run(plan, primitive, input, weight, bias):
     """Forward of the norms without running statistics."""
     forward = plan.forward
     if forward is None:
@@ -80,13 +85,14 @@ def _run(plan, title, input, weight, bias):
     out = in_format(out, plan.format)
     if recording(input, weight, bias):
         edges = (input.node, None if weight is None else weight.node, None if bias is None else bias.node)
-        out.node = GraphNode(title, edges, (input, weight, stats), _vjp, plan)
+        out.node = GraphNode(primitive, edges, (input, weight, stats), plan)
     return out
 
 
+@derivative_of(*_NORMS.values())
 def _vjp(node, grad):
     input, weight, stats = node.tensors()
-    plan = node.constants
+    plan = node.attributes
     if recording(input, weight, grad):
         return composed_gradients(node, plan.form, grad, input, weight)
     wanted = node.needs(0), node.needs(1), node.needs(2)
@@ -182,7 +188,7 @@ def _row_norm(name, input, shape, weight, bias, eps, centred):
             plan = _plans.keep(key, _row_plan(name, layout, shape, key[3:5], eps, centred))
     if plan is None:
         return to_dtype(_row_norm(name, to_dtype(input, float32), shape, weight, bias, eps, centred), layout.dtype)
-    return _run(plan, name, input, weight, bias)
+    return _run(plan, _NORMS[name], input, weight, bias)
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
@@ -279,7 +285,7 @@ def _group_norm(name, input, groups, weight, bias, eps):
         plan = _plans.keep(key, _group_plan(name, input.layout, groups, key[3:5], eps))
     if plan is None:
         return to_dtype(_group_norm(name, to_dtype(input, float32), groups, weight, bias, eps), input.layout.dtype)
-    return _run(plan, name, input, weight, bias)
+    return _run(plan, _NORMS[name], input, weight, bias)
 
 
 def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
@@ -448,7 +454,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if recording(input, weight, bias):
         edges = (input.node, None if weight is None else weight.node, None if bias is None else bias.node)
         kept = (running_mean, running_var) if not training else (None, None)
-        out.node = GraphNode("batch_norm", edges, (input, weight, stats, *kept), _batch_vjp, plan)
+        out.node = GraphNode(_BATCH_NORM, edges, (input, weight, stats, *kept), plan)
     return out
 
 
@@ -464,9 +470,10 @@ def _batch_norm_of_ops(plan, input, running_mean, running_var, weight, bias, tra
     return composed(plan.form, input, weight, bias)
 
 
+@_BATCH_NORM.derivative
 def _batch_vjp(node, grad):
     input, weight, stats, running_mean, running_var = node.tensors()
-    plan = node.constants
+    plan = node.attributes
     if recording(input, weight, grad):
         running = None if plan.batch else (running_mean, running_var)
         return composed_gradients(node, plan.form, grad, input, weight, running)

@@ -7,12 +7,15 @@ from ...autograd.graph import GraphNode, recording
 from ...dtypes import dtype as named
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import layout_of, new_plan_table
+from ..core.operands import layout_of
+from ..core.primitive import Primitive, new_plan_table
 from ..memory.copies import contiguous, to_dtype
 from ..pointwise.arithmetic import add, div, mul, sub
 from ..pointwise.power import pow
 from ..shape.pad import pad
 from ..shape.slicing import narrow
+
+_LOCAL_RESPONSE_NORM = Primitive("local_response_norm")
 
 _plans = new_plan_table()
 
@@ -67,13 +70,14 @@ def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.7
     x = input if layout.contiguous else contiguous(input.detach())
     plan.forward.call(x.address, out.address, divisor.address, plan.forward.walk)
     if recording(input):
-        out.node = GraphNode("local_response_norm", (input.node,), (input, divisor), _vjp, plan)
+        out.node = GraphNode(_LOCAL_RESPONSE_NORM, (input.node,), (input, divisor), plan)
     return out
 
 
+@_LOCAL_RESPONSE_NORM.derivative
 def _vjp(node, grad):
     input, divisor = node.tensors()
-    plan = node.constants
+    plan = node.attributes
     if recording(input, grad):
         return (_composed_gradient(plan, input, grad),)
     out = empty(plan.out)

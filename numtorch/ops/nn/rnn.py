@@ -9,7 +9,8 @@ from ...autograd.graph import GraphNode, recording
 from ...devices import cpu
 from ...layout import Layout
 from ...tensor import Tensor, empty
-from ..core.op import layout_of, new_plan_table, no_tensor_among
+from ..core.operands import layout_of, no_tensor_among
+from ..core.primitive import Primitive, new_plan_table
 from ..memory.copies import contiguous, plan_copy
 from ..shape.join import cat, stack
 from ..shape.slicing import select
@@ -17,6 +18,10 @@ from ..shape.view_tape import make_view
 from ..shape.views import transpose, unsqueeze
 from .dropout import dropout as drop
 from .rnn_layer import GATES, run_layer
+
+_SEQUENCES = Primitive("sequences_of_steps")
+
+_STEPS = Primitive("steps_of_sequences")
 
 
 # ---------------------------------------------------------------- cells
@@ -271,11 +276,11 @@ def _steps_of(x, batch_first):
     out, copy, length = plan
     if copy is None:                                     # as it lies, or for what has no kernel
         steps = contiguous(transpose(x, 0, 1) if batch_first else x)
-        return make_view(steps, (out, 0), "view", _steps_vjp, (length, False))
+        return make_view(steps, (out, 0), _STEPS, (length, False))
     rows = empty(out)
     copy.call(x.address, rows.address, copy.walk)
     if recording(x):
-        rows.node = GraphNode("transpose", (x.node,), (), _steps_vjp, (length, batch_first))
+        rows.node = GraphNode(_STEPS, (x.node,), (), (length, batch_first))
     return rows
 
 
@@ -288,8 +293,9 @@ def _arrangement(layout, batch_first):
     return out, plan_copy(steps, Layout.of(layout.dtype, steps.shape, None, cpu)) if copied else None, length
 
 
+@_STEPS.derivative
 def _steps_vjp(node, grad):
-    return (_sequences_of(contiguous(grad), *node.constants),)
+    return (_sequences_of(contiguous(grad), *node.attributes),)
 
 
 def _sequences_of(rows, length, batch_first):
@@ -298,11 +304,12 @@ def _sequences_of(rows, length, batch_first):
     layout, offset = algebra.try_view(rows.layout, (length, count // length, features))
     if batch_first:
         layout, offset = algebra.transpose(layout, 0, 1)
-    return make_view(rows, (layout, offset), "transpose" if batch_first else "view", _sequences_vjp, batch_first)
+    return make_view(rows, (layout, offset), _SEQUENCES, batch_first)
 
 
+@_SEQUENCES.derivative
 def _sequences_vjp(node, grad):
-    return (_steps_of(grad, node.constants),)
+    return (_steps_of(grad, node.attributes),)
 
 
 def _packed(kind, data, batch_sizes, states, params, has_biases, num_layers, dropout, train, bidirectional):

@@ -18,7 +18,7 @@ from ...dtypes import float32, uint8
 from ...layout import Layout
 from ...tensor import empty, view_of, wrap
 from ..core.backends import kernels
-from ..core.op import new_plan_table
+from ..core.primitive import derivative_of, new_plan_table, primitives
 from ..creation import fill
 from ..index.index_select import index_select
 from ..linalg.matmul import Product
@@ -32,6 +32,8 @@ from ..shape.join import cat
 from ..shape.slicing import narrow
 from ..shape.views import view_as
 from .linear import linear
+
+_LAYERS = primitives("lstm", "gru", "rnn_tanh", "rnn_relu")
 
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 _plans = new_plan_table()
@@ -82,7 +84,7 @@ def run_layer(kind, x, sizes, reverse, before, cell_before, w_ih, w_hh, b_ih=Non
                                                                              plan.last(cell, ends[1]))
     if recorded:
         saved = inputs + (_apart(hidden), gates, None if cell is None else _apart(cell), raw, kept)
-        node = GraphNode(kind, tuple([None if t is None else t.node for t in inputs]), saved, _layer_vjp, plan, len(outputs))
+        node = GraphNode(_LAYERS[kind], tuple([None if t is None else t.node for t in inputs]), saved, plan, len(outputs))
         if len(outputs) == 1:
             hidden.node = node
         else:
@@ -373,11 +375,12 @@ def _address(tensor):
 
 
 # ---------------------------------------------------------------- backward
+@derivative_of(*_LAYERS.values())
 def _layer_vjp(node, grads):
     grads = grads if isinstance(grads, list) else [grads]
     if modes.grad:
         return _formula_vjp(node, grads)
-    plan = node.constants
+    plan = node.attributes
     x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr, hidden, gates, cell, raw, kept = node.tensors()
     for_x, for_before, for_cell, for_input, for_hidden, for_b_ih, for_b_hh, for_projection = [e is not None for e in node.edges]
     grad_out, later, later_cell = grads[0], None, None
@@ -422,7 +425,7 @@ def _layer_vjp(node, grads):
 
 def _formula_vjp(node, grads):
     """Gradients that can be differentiated: those of the formula, run again."""
-    plan = node.constants
+    plan = node.attributes
     inputs = [None if t is None else view_as(t, t) for t in node.tensors()[:8]]       # the walk back ends at these
     x, before, cell_before, *weights = inputs
     hidden, last, cell = formula(plan.kind, x, plan.sizes, plan.reverse, before, cell_before, *weights)

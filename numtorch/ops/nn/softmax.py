@@ -8,12 +8,18 @@ from ...dtypes import as_dtype, get_default_dtype
 from ...layout import Layout, wrap_dim, wrap_dims
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import layout_of, method, new_plan_table, not_a_tensor, register, registry
+from ..core.operands import layout_of, method
+from ..core.primitive import Primitive, new_plan_table, not_a_tensor, primitives
 from ..memory.copies import contiguous, to_dtype
 from ..pointwise.arithmetic import mul, sub
+from ..pointwise.complexparts import real
 from ..pointwise.elementary import exp, log
 from ..reduce.reduce_op import MAX, SUM
 from ..shape.views import permute, reshape, squeeze
+
+_ALONG = primitives("softmax", "log_softmax", "softmax_grad", "log_softmax_grad")
+
+_LOGSUMEXP = Primitive("logsumexp")
 
 _plans = new_plan_table()
 
@@ -40,7 +46,7 @@ def _plan(kind, layout, dim):
     return found
 
 
-def _run(kind, x, dim, vjp):
+def _run(kind, x, dim):
     if not isinstance(x, Tensor):
         raise not_a_tensor(kind, x)
     layout, prepared = _plan(kind, x.layout, dim)
@@ -49,12 +55,12 @@ def _run(kind, x, dim, vjp):
         source = x if x.layout.contiguous else contiguous(x.detach())
         prepared.call(source.address, out.address, prepared.walk)
     if x.node is not None and recording(x):
-        node = out.node = GraphNode(kind, (x.node,), (), vjp, dim)
+        node = out.node = GraphNode(_ALONG[kind], (x.node,), (), dim)
         node.save_results((out,))
     return out
 
 
-def _run_gradient(kind, grad, out, dim, vjp):
+def _run_gradient(kind, grad, out, dim):
     """A gradient's kernel, itself an op of the gradient that came and of the forward result."""
     layout, prepared = _plan(kind, out.layout, dim)
     result = empty(layout)
@@ -63,12 +69,11 @@ def _run_gradient(kind, grad, out, dim, vjp):
         outgoing = out if out.layout.contiguous else contiguous(out.detach())
         prepared.call(incoming.address, outgoing.address, result.address, prepared.walk)
     if recording(grad, out):
-        result.node = GraphNode(kind, (grad.node, out.node), (grad, out), vjp, dim)
+        result.node = GraphNode(_ALONG[kind], (grad.node, out.node), (grad, out), dim)
     return result
 
 
 # ---------------------------------------------------------------- softmax
-@register
 @method
 def softmax(input, dim, dtype=None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension, computed from x - max(x).
@@ -92,22 +97,24 @@ def softmax(input, dim, dtype=None) -> Tensor:
     """
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
-    return _run("softmax", input, dim, _softmax_vjp)
+    return _run("softmax", input, dim)
 
 
+@_ALONG["softmax"].derivative
 def _softmax_vjp(node, grad):
     out, = node.result_tensors()
-    return (softmax_grad(grad, out, node.constants),)
+    return (softmax_grad(grad, out, node.attributes),)
 
 
 def softmax_grad(grad, out, dim) -> Tensor:
     """out * (grad - sum(grad * out)): the gradient of softmax, from its result."""
-    return _run_gradient("softmax_grad", grad, out, dim, _softmax_grad_vjp)
+    return _run_gradient("softmax_grad", grad, out, dim)
 
 
+@_ALONG["softmax_grad"].derivative
 def _softmax_grad_vjp(node, u):
     grad, out = node.tensors()
-    dim = node.constants
+    dim = node.attributes
     by_out = None
     if node.needs(1):
         by_out = sub(mul(u, sub(grad, SUM.run(mul(grad, out), dim, True))), mul(grad, SUM.run(mul(u, out), dim, True)))
@@ -115,7 +122,6 @@ def _softmax_grad_vjp(node, u):
 
 
 # ---------------------------------------------------------------- log-softmax
-@register
 @method
 def log_softmax(input, dim, dtype=None) -> Tensor:
     """log(softmax(x)) along a dimension, exact where softmax underflows.
@@ -139,22 +145,24 @@ def log_softmax(input, dim, dtype=None) -> Tensor:
     """
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
-    return _run("log_softmax", input, dim, _log_softmax_vjp)
+    return _run("log_softmax", input, dim)
 
 
+@_ALONG["log_softmax"].derivative
 def _log_softmax_vjp(node, grad):
     out, = node.result_tensors()
-    return (log_softmax_grad(grad, out, node.constants),)
+    return (log_softmax_grad(grad, out, node.attributes),)
 
 
 def log_softmax_grad(grad, out, dim) -> Tensor:
     """grad - exp(out) * sum(grad): the gradient of log-softmax, from its result."""
-    return _run_gradient("log_softmax_grad", grad, out, dim, _log_softmax_grad_vjp)
+    return _run_gradient("log_softmax_grad", grad, out, dim)
 
 
+@_ALONG["log_softmax_grad"].derivative
 def _log_softmax_grad_vjp(node, u):
     grad, out = node.tensors()
-    dim = node.constants
+    dim = node.attributes
     probability = exp(out)
     by_grad = sub(u, SUM.run(mul(probability, u), dim, True)) if node.needs(0) else None
     by_out = mul(mul(u, probability), mul(SUM.run(grad, dim, True), -1)) if node.needs(1) else None
@@ -220,7 +228,7 @@ def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
     source = input if input.layout.contiguous else contiguous(input.detach())
     plan.forward.call(source.address, out.address, plan.forward.walk)
     if input.node is not None and recording(input):
-        node = out.node = GraphNode("logsumexp", (input.node,), (input,), _logsumexp_vjp, plan)
+        node = out.node = GraphNode(_LOGSUMEXP, (input.node,), (input,), plan)
         node.save_results((out,))
     return out
 
@@ -231,16 +239,17 @@ _sum_plans = new_plan_table()
 def _logsumexp_of_ops(input, dims, keepdim):
     """Of nothing, -inf; of a single number, itself; of complex numbers, shifted by the largest real part."""
     if dims and input.layout.numel:
-        shift = MAX.run(contiguous(registry["real"].function(input.detach())), tuple(dims), True)
+        shift = MAX.run(contiguous(real(input.detach())), tuple(dims), True)
         total = log(SUM.run(exp(input - shift), tuple(dims), True)) + shift
         return total if keepdim else squeeze(total, tuple(dims))
     return log(SUM.run(exp(input), tuple(dims), keepdim)) if dims else input * 1
 
 
+@_LOGSUMEXP.derivative
 def _logsumexp_vjp(node, grad):
     x, = node.tensors()
     out, = node.result_tensors()
-    plan = node.constants
+    plan = node.attributes
     if recording(x, grad):
         return (mul(reshape(grad, plan.kept), exp(sub(x, reshape(out, plan.kept)))),)
     result = empty(plan.dense)

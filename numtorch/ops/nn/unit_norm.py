@@ -10,7 +10,8 @@ from ...dtypes import dtype as named
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import layout_of, method, new_plan_table
+from ..core.operands import layout_of, method
+from ..core.primitive import Primitive, new_plan_table
 from ..memory.assign import written_back
 from ..memory.copies import contiguous
 from ..memory.resize import into
@@ -19,6 +20,8 @@ from ..pointwise.bounds import clamp_low
 from ..pointwise.comparison import gt
 from ..reduce.reduce_op import SUM
 from ..reduce.reductions import norm
+
+_NORMALIZE = Primitive("normalize")
 
 _plans = new_plan_table()
 
@@ -69,13 +72,14 @@ def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out=None)
     x = input if layout.contiguous else contiguous(input.detach())
     plan.forward.call(x.address, result.address, lengths.address, plan.forward.walk)
     if recording(input):
-        result.node = GraphNode("normalize", (input.node,), (input, lengths), _vjp, plan)
+        result.node = GraphNode(_NORMALIZE, (input.node,), (input, lengths), plan)
     return result
 
 
+@_NORMALIZE.derivative
 def _vjp(node, grad):
     input, lengths = node.tensors()
-    plan = node.constants
+    plan = node.attributes
     if recording(input, grad):
         length = clamp_low(norm(input, 2, plan.axis, keepdim=True), plan.eps)
         unit = div(input, length)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ...tensor import Tensor
-from ..core.op import method
+from ..core.operands import method
 from .arithmetic import REAL_NUMBERS, UNORDERED, where
 from .pointwise import pointwise
 

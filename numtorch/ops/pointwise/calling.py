@@ -11,7 +11,11 @@ from ...autograd.writes import mark_written
 from ...scalars import NUMBERS, number
 from ...tensor import Tensor, empty
 from ..core.generate import ALLOCATION, allocation, make
-from ..core.op import Plan, apply_formula, as_operand, common_device, is_formula, not_a_tensor, registry
+from ..core.operands import apply_formula, as_operand, common_device, is_formula
+from ..core.primitive import Plan, not_a_tensor
+from ..memory.assign import copy_
+from ..memory.copies import clone, to_device
+from ..memory.resize import fit_out
 from ..memory.writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
 from .tape import recipe_for, record, record_call
 
@@ -78,7 +82,7 @@ def _operands(op, args):
     tensors = tuple([as_operand(op.name, a) for a in args])
     device = common_device(op.name, [t.layout for t in tensors])
     if device.type != "cpu":
-        tensors = tuple([t if t.layout.device is device else registry["to_device"].function(t, device) for t in tensors])
+        tensors = tuple([t if t.layout.device is device else to_device(t, device) for t in tensors])
     return tensors
 
 
@@ -136,11 +140,11 @@ def call_into(op, args, out):
                            f"the arguments requires grad.")
     plan = find_plan(op, tensors)
     if out.layout.shape != plan.out.shape:
-        registry["fit_out"].function(out, plan.out.shape)
+        fit_out(out, plan.out.shape)
     check_writable(op.name, out.layout, plan.out.dtype, plan.out.shape)
     if any(overlap_partly(t, out) for t in tensors) or plan.out is not out.layout \
             or any(t.storage is out.storage for t in tensors):
-        registry["copy_"].function(out, _run(plan, tensors))
+        copy_(out, _run(plan, tensors))
         return out
     mark_written(out.storage, op.name)
     plan.call(*[t.address for t in tensors], out.address, plan.walk)
@@ -184,7 +188,7 @@ def _readable(op, operand, target):
     if operand.layout.non_overlapping_and_dense() and target.layout.non_overlapping_and_dense():
         raise RuntimeError(f"unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
                            f"single memory location. Please clone() the tensor before performing the operation. ({op.name}_)")
-    return registry["clone"].function(operand)
+    return clone(operand)
 
 
 def _apart(operand, target, saved):
@@ -194,7 +198,7 @@ def _apart(operand, target, saved):
         return operand
     kept = operand.detach()
     if operand.address == target.address:
-        kept = registry["clone"].function(kept)
+        kept = clone(kept)
     kept.node = operand.node
     return kept
 
@@ -216,7 +220,7 @@ def run_inplace(op, tensors):
     recipe = recipe_for(plan, sum((t.node is not None) << i for i, t in enumerate(tensors)))
     if recipe is None:
         raise RuntimeError(f"{op.name}_: the result has no gradient, but the tensor it is written to requires one")
-    before = registry["clone"].function(target.detach()) if 0 in recipe.saves else target.detach()
+    before = clone(target.detach()) if 0 in recipe.saves else target.detach()
     before.node = target.node
     kept = (before, *[_apart(t, target, i in recipe.saves) for i, t in enumerate(tensors[1:], 1)])
     mark_written(target.storage, op.name + "_")

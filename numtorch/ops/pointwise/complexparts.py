@@ -8,7 +8,9 @@ from ...kernels.vectormath.complex import of_parts
 from ...layout import Layout, broadcast_shapes, broadcast_strides
 from ...tensor import Tensor, empty, view_of, wrap
 from ..core.backends import kernels
-from ..core.op import as_operand, layout_of, method, new_plan_table, register, registry
+from ..core.late import later, provide
+from ..core.operands import as_operand, layout_of, method
+from ..core.primitive import Primitive, new_plan_table
 from ..memory.assign import copy_
 from ..memory.resize import into
 from ..shape.slicing import select
@@ -16,21 +18,25 @@ from .arithmetic import where
 from .elementary import PI, atan2
 from .pointwise import pointwise
 
+_VIEW_AS_REAL, _VIEW_AS_COMPLEX = Primitive("view_as_real"), Primitive("view_as_complex")
+
+_COMPLEX = Primitive("complex")
+
 
 # ---------------------------------------------------------------- views
-def _as_view(x, layout, offset, title, vjp):
+def _as_view(x, layout, offset, primitive):
     """A view of x whose elements have another dtype. Writes through it reach x; they are not recorded."""
     out = view_of(x, layout, offset)
     if modes.grad:
         note_view(x, out)
         if x.node is not None:
-            out.node = GraphNode(title, (x.node,), (), vjp)
+            out.node = GraphNode(primitive, (x.node,), ())
     elif x.node is not None:
         out._origin = "no_grad"
     return out
 
 
-@register
+@provide
 def view_as_real(input) -> Tensor:
     """A view of complex numbers as pairs of their real and imaginary parts.
 
@@ -55,10 +61,15 @@ def view_as_real(input) -> Tensor:
     if pairs is None:
         strides = (*[2 * s for s in layout.strides], 1)
         pairs = layout.views["pairs"] = Layout.of(layout.dtype.to_real(), (*layout.shape, 2), strides, layout.device)
-    return _as_view(input, pairs, 0, "view_as_real", lambda node, grad: (view_as_complex(grad.contiguous()),))
+    return _as_view(input, pairs, 0, _VIEW_AS_REAL)
 
 
-@register
+@_VIEW_AS_REAL.derivative
+def _view_as_real_vjp(node, grad):
+    return (view_as_complex(grad.contiguous()),)
+
+
+@provide
 def view_as_complex(input) -> Tensor:
     """A view of pairs of numbers as complex numbers.
 
@@ -89,7 +100,12 @@ def view_as_complex(input) -> Tensor:
     if input.storage_offset() % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
     numbers = Layout.of(layout.dtype.to_complex(), layout.shape[:-1], tuple([s // 2 for s in layout.strides[:-1]]), layout.device)
-    return _as_view(input, numbers, 0, "view_as_complex", lambda node, grad: (view_as_real(grad),))
+    return _as_view(input, numbers, 0, _VIEW_AS_COMPLEX)
+
+
+@_VIEW_AS_COMPLEX.derivative
+def _view_as_complex_vjp(node, grad):
+    return (view_as_real(grad),)
 
 
 def _part(x, which):
@@ -107,7 +123,7 @@ def _part(x, which):
     return out
 
 
-@register
+@provide
 def real(input) -> Tensor:
     """The real parts, as a view; a real tensor itself.
 
@@ -204,13 +220,14 @@ def complex(real, imag, *, out=None) -> Tensor:
     if prepared is not None:
         prepared.call(real.address, imag.address, made.address, prepared.walk)
     if recording(real, imag):
-        made.node = GraphNode("complex", (real.node, imag.node), (), _complex_vjp, (real.layout.shape, imag.layout.shape))
+        made.node = GraphNode(_COMPLEX, (real.node, imag.node), (), (real.layout.shape, imag.layout.shape))
     return into(out, made)
 
 
+@_COMPLEX.derivative
 def _complex_vjp(node, grad):
-    return tuple([None if edge is None else registry["sum_to_size"].function(part(grad), shape)
-                  for edge, part, shape in zip(node.edges, (real, imag), node.constants)])
+    return tuple([None if edge is None else later["sum_to_size"](part(grad), shape)
+                  for edge, part, shape in zip(node.edges, (real, imag), node.attributes)])
 
 
 def polar(abs, angle, *, out=None) -> Tensor:

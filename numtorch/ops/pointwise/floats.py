@@ -14,10 +14,13 @@ from ...layout import Layout, broadcast_shapes, broadcast_strides, shared_stride
 from ...scalars import number
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import common_device, layout_of, method, new_plan_table, result_dtype
+from ..core.operands import common_device, layout_of, method, result_dtype
+from ..core.primitive import Primitive, new_plan_table
 from ..memory.copies import to_device
 from ..memory.resize import into, into_all
 from .real_functions import ldexp
+
+_FREXP = Primitive("frexp")
 
 Frexp = namedtuple("frexp", ["mantissa", "exponent"])
 
@@ -84,11 +87,12 @@ def frexp(input, *, out=None) -> Frexp:
     if plan[2] is not None:
         plan[2].call(input.address, mantissa.address, exponent.address, plan[2].walk)
     if recording(input):
-        mantissa.node = GraphNode("frexp", (input.node,), (exponent,), _frexp_vjp)
+        mantissa.node = GraphNode(_FREXP, (input.node,), (exponent,))
     found = Frexp(mantissa, exponent)
     return found if out is None else into_all(out, found)
 
 
+@_FREXP.derivative
 def _frexp_vjp(node, grad):
     return (ldexp(grad, -node.tensors()[0]),)
 

@@ -3,7 +3,8 @@ names of records; conjugates."""
 from __future__ import annotations
 
 from ...tensor import Tensor
-from ..core.op import layout_of, method, registry, result_type
+from ..core.late import later
+from ..core.operands import layout_of, method, result_type
 from ..memory.resize import into
 from . import arithmetic, bounds, power
 
@@ -149,7 +150,7 @@ def where(condition, input=None, other=None, *, out=None):
         (tensor([0., 2.]), (tensor([1]),))
     """
     if input is None and other is None:
-        return registry["nonzero"].function(condition, as_tuple=True)
+        return later["nonzero"](condition, as_tuple=True)
     return arithmetic.where(condition, input, other, out=out)
 
 

@@ -3,7 +3,7 @@ in-place methods under their other names."""
 from __future__ import annotations
 
 from ...tensor import Tensor
-from ..core.op import method
+from ..core.operands import method
 from ..memory.assign import written_back
 from .activation import hardshrink
 from .elementary import polygamma

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ...tensor import Tensor
-from ..core.op import as_operand
+from ..core.operands import as_operand
 from . import arithmetic, comparison, power
 
 

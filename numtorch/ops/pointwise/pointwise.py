@@ -28,7 +28,8 @@ from ...layout import Layout, broadcast_shapes, broadcast_strides, shared_stride
 from ...tensor import Tensor
 from ..core.backends import kernels
 from ..core.expression import Symbol, symbols, trace
-from ..core.op import Op, Plan, PlanTable, common_device, method, new_plan_table, result_dtype, signature_of
+from ..core.operands import common_device, method, result_dtype, signature_of
+from ..core.primitive import Plan, PlanTable, Primitive, new_plan_table
 from ..memory.writing import check_writable
 from .calling import make_function, make_inplace
 from .describe import RUNTIME, describe
@@ -78,7 +79,7 @@ _PUBLIC = {"x": "input", "y": "other"}
 _PUBLIC_OF = {("y", "x"): ("input", "other"), ("s", "q"): ("input", "other"), ("x", "y", "z"): ("input", "tensor1", "tensor2")}
 
 
-class PointwiseOp(Op):
+class PointwiseOp(Primitive):
     """An elementwise op. See the module's docstring for how one is written."""
 
     def __init__(self, body, kind, bool_operands, cost, name, scalars, differentiable, refuses, divisor):

@@ -4,7 +4,7 @@ from __future__ import annotations
 from ...kernels import vectormath
 from ...tensor import Tensor
 from ..core.expression import define_operators
-from ..core.op import as_operand, method, result_dtype
+from ..core.operands import as_operand, method, result_dtype
 from .arithmetic import NOT_BOOL, conj, positive, reciprocal, square, where
 from .elementary import log, rsqrt, sqrt
 from .pointwise import pointwise

@@ -6,7 +6,8 @@ import math
 from ...dtypes import finfo
 from ...kernels import vectormath
 from ...tensor import Tensor
-from ..core.op import as_operand, layout_of, method, registry
+from ..core.late import later
+from ..core.operands import as_operand, layout_of, method
 from ..memory.copies import contiguous
 from ..memory.resize import into
 from .activation import sigmoid
@@ -234,8 +235,8 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor
     """
     kind = layout_of("nan_to_num", input).dtype
     if kind.is_complex:
-        parts = nan_to_num(registry["view_as_real"].function(input), nan, posinf, neginf)
-        return into(out, registry["view_as_complex"].function(contiguous(parts)))
+        parts = nan_to_num(later["view_as_real"](input), nan, posinf, neginf)
+        return into(out, later["view_as_complex"](contiguous(parts)))
     if not kind.is_floating_point:
         return input.clone() if out is None else into(out, input)
     most = finfo(kind).max

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ...kernels import vectormath
 from ...tensor import Tensor
-from ..core.op import layout_of, method
+from ..core.operands import layout_of, method
 from ..memory.assign import copy_
 from ..memory.resize import into
 from .arithmetic import FLOATS, REAL_NUMBERS

@@ -10,7 +10,7 @@ from ...autograd.graph import recording
 from ...kernels import vectormath
 from ...kernels.vectormath.elementary import constant, polynomial
 from ...tensor import Tensor
-from ..core.op import method, result_type
+from ..core.operands import method, result_type
 from ..core.subfunction import Part
 from ..memory.resize import into
 from .arithmetic import FLOATS, UNORDERED, where

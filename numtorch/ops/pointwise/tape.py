@@ -16,7 +16,9 @@ from ...storage import ring_for
 from ...tensor import Tensor, empty, new, wrap
 from ..core.expression import evaluate
 from ..core.generate import ALLOCATION, allocation, make
-from ..core.op import nothing_to_do, registry
+from ..core.late import later
+from ..core.primitive import nothing_to_do
+from ..memory.copies import to_dtype
 
 
 class Recipe:
@@ -124,7 +126,7 @@ class PointwiseNode(Node):
         values = {"grad": grad}
         for index, tensor in zip(recipe.saves, self._restored()):
             if tensor.layout.weak:                       # an op on a lone number would take the default dtype
-                tensor = registry["to_dtype"].function(wrap(tensor.storage, tensor.address, tensor.layout.dense()),
+                tensor = to_dtype(wrap(tensor.storage, tensor.address, tensor.layout.dense()),
                                                        recipe.plan.out.dtype)
             values[op.parameters[index]] = tensor
         if recipe.saves_out:
@@ -136,11 +138,11 @@ class PointwiseNode(Node):
 def _fit(grad, shape, dtype):
     """A gradient as its input's shape and dtype: broadcasting is undone by summing."""
     if grad.layout.shape != shape:
-        grad = registry["sum_to_size"].function(grad, shape)
+        grad = later["sum_to_size"](grad, shape)
     if grad.layout.dtype is not dtype:
         if grad.layout.dtype.is_complex and not dtype.is_complex:
-            grad = registry["real"].function(grad)
-        grad = registry["to_dtype"].function(grad, dtype)
+            grad = later["real"](grad)
+        grad = to_dtype(grad, dtype)
     return grad
 
 

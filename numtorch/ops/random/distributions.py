@@ -8,10 +8,15 @@ from ...layout import broadcast_shapes
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.generator import claim
-from ..core.op import layout_of, new_plan_table
+from ..core.operands import layout_of
+from ..core.primitive import Primitive, derivative_of, new_plan_table
 from ..memory.copies import contiguous, to_device, to_dtype
 from ..shape.views import expand
 from .draws import _state
+
+_BINOMIAL = Primitive("binomial")
+
+_POISSON = Primitive("poisson")
 
 _plans = new_plan_table()
 
@@ -71,7 +76,7 @@ def poisson(input, generator=None) -> Tensor:
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     out = _result(out, layout.dtype, layout.device)
     if recording(input):
-        out.node = GraphNode("poisson", (input.node,), (), _no_slope, (layout.shape,))
+        out.node = GraphNode(_POISSON, (input.node,), (), (layout.shape,))
     return out
 
 
@@ -104,9 +109,10 @@ def binomial(count, prob, generator=None) -> Tensor:
     out, _ = _draw("binomial", (_operand(count, shape), _operand(prob, shape)), generator)
     out = _result(out, first.dtype, first.device)
     if recording(count, prob):
-        out.node = GraphNode("binomial", (count.node, prob.node), (), _no_slope, (first.shape, second.shape))
+        out.node = GraphNode(_BINOMIAL, (count.node, prob.node), (), (first.shape, second.shape))
     return out
 
 
+@derivative_of(_POISSON, _BINOMIAL)
 def _no_slope(node, grad):
-    return tuple(grad.new_zeros(shape) if node.needs(i) else None for i, shape in enumerate(node.constants))
+    return tuple(grad.new_zeros(shape) if node.needs(i) else None for i, shape in enumerate(node.attributes))

@@ -16,7 +16,8 @@ from ...tensor import Tensor
 from ...tensor import empty as empty_tensor
 from ..core.backends import kernels, placed
 from ..core.generator import claim
-from ..core.op import layout_of, method, new_plan_table, register
+from ..core.operands import layout_of, method
+from ..core.primitive import new_plan_table
 from ..creation.fill import checked_shape, finish_made, like_layout
 from ..memory.copies import contiguous, copy_elements, to_device, to_dtype
 from ..memory.resize import into
@@ -475,7 +476,6 @@ method(bernoulli)
 method(multinomial)
 
 
-@register
 def keep_mask(layout, p, generator=None) -> Tensor:
     """Ones with probability p in a dense layout, for dropout."""
     out = empty_tensor(layout)

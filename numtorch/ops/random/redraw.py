@@ -11,11 +11,14 @@ from ...dtypes import finfo, float64, integer_limits
 from ...layout import Layout
 from ...tensor import Tensor
 from ...tensor import empty as empty_tensor
-from ..core.op import method, new_plan_table
+from ..core.operands import method
+from ..core.primitive import Primitive, derivative_of, new_plan_table
 from ..creation.fill import zeros_like
 from ..memory.copies import copy_elements, to_device
 from ..memory.writing import check_inplace_allowed, check_writable, rebase_history
 from .draws import bernoulli, check_range, check_std, plan_fill, probability, randint, run_fill
+
+_REDRAWN = {name: Primitive(f"{name}_") for name in ("uniform", "normal", "bernoulli", "exponential")}
 
 _refills = new_plan_table()
 
@@ -45,10 +48,11 @@ def _refill(tensor, kind, parameters, generator, title, counters_dtype=None):
         run_fill(plan, target, generator)
         copy_elements(to_device(target, tensor.layout.device), tensor)
     if tensor.node is not None and modes.grad:
-        rebase_history(tensor, GraphNode(title, (tensor.node,), (), _forgotten))
+        rebase_history(tensor, GraphNode(_REDRAWN[title], (tensor.node,), ()))
     return tensor
 
 
+@derivative_of(*_REDRAWN.values())
 def _forgotten(node, grad):
     """Nothing of what was there before matters any more."""
     return zeros_like(grad),

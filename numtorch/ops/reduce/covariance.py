@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ...dtypes import get_default_dtype
 from ...tensor import Tensor
-from ..core.op import layout_of, method
+from ..core.operands import layout_of, method
 from ..memory.copies import to_dtype
 from ..pointwise import arithmetic, bounds, comparison, elementary
 from ..shape.slicing import diagonal

@@ -6,13 +6,17 @@ from ...dtypes import int64
 from ...layout import Layout, as_shape, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import layout_of, method, new_plan_table, registry
+from ..core.late import later
+from ..core.operands import layout_of, method
+from ..core.primitive import Primitive, derivative_of, new_plan_table
 from ..core.return_types import pair
 from ..memory.resize import into
 from ..pointwise import bounds
 from ..pointwise.arithmetic import floor_divide, remainder
 from .reduce_op import MAX, MIN
 from .reductions import numpy_names
+
+_EXTREMES = {kind: Primitive(f"{kind}_along") for kind in ("max", "min")}
 
 _arg_plans = new_plan_table()
 _PAIRS = {name: pair(name) for name in ("max", "min")}
@@ -105,14 +109,15 @@ def _extreme_along(kind, x, dim, keepdim):
     if prepared is not None:
         prepared.call(x.address, values.address, indices.address, prepared.walk)
     if recording(x) and x.layout.dtype.category >= 2:
-        values.node = GraphNode(kind, (x.node,), (indices,), _extreme_along_vjp, (x.layout, dim, keepdim))
+        values.node = GraphNode(_EXTREMES[kind], (x.node,), (indices,), (x.layout, dim, keepdim))
     return _PAIRS[kind](values, indices)
 
 
+@derivative_of(*_EXTREMES.values())
 def _extreme_along_vjp(node, grad):
     indices, = node.tensors()
-    layout, dim, keepdim = node.constants
-    return (registry["value_selecting_backward"].function(grad, dim, indices, layout.shape, keepdim),)
+    layout, dim, keepdim = node.attributes
+    return (later["value_selecting_backward"](grad, dim, indices, layout.shape, keepdim),)
 
 
 def _max_or_min(kind, total, pairwise, input, dim, keepdim, out):

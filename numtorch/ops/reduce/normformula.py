@@ -54,5 +54,5 @@ def composed_gradients(node, form, grad, input, weight, running=None):
     if node.needs(1):
         by_weight = reshape(SUM.run(mul(grad, out), form.spread), weight.layout.shape)
     if node.needs(2):
-        by_bias = reshape(SUM.run(grad, form.spread), node.constants.vector.shape)
+        by_bias = reshape(SUM.run(grad, form.spread), node.attributes.vector.shape)
     return by_input, by_weight, by_bias

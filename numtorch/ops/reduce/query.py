@@ -6,7 +6,8 @@ from ...layout import Size
 from ...layout import broadcast_shapes as shape_of_all
 from ...tensor import Tensor
 from ..core.backends import kernels
-from ..core.op import layout_of, method, new_plan_table, not_a_tensor
+from ..core.operands import layout_of, method
+from ..core.primitive import new_plan_table, not_a_tensor
 from ..core.status import run_comparing
 from ..pointwise import comparison
 from ..shape import views

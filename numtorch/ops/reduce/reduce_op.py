@@ -12,10 +12,13 @@ from ...tensor import bare, empty, view_of
 from ...viewalgebra import expand as expand_layout
 from ...viewalgebra import try_view
 from ..core.backends import kernels
-from ..core.op import Op, PlanTable, layout_of, new_plan_table, nothing_to_do, registry
+from ..core.operands import layout_of
+from ..core.primitive import PlanTable, Primitive, new_plan_table, nothing_to_do
 from ..memory.copies import to_dtype
 from ..pointwise import arithmetic, comparison
+from ..pointwise.complexparts import real
 from ..pointwise.power import pow
+from ..shape.join import cat
 from ..shape.views import expand, reshape
 
 
@@ -25,7 +28,7 @@ class _ReducePlan:
     __slots__ = ("out", "prepared", "call", "walk", "axes", "kept_shape", "final", "count", "spread", "summed", "differentiable")
 
 
-class ReduceOp(Op):
+class ReduceOp(Primitive):
     """A reduction. `kind` names its kernel; `result(dtype) -> dtype` says what it returns; `vjp(node, grad)` its gradient."""
 
     def __init__(self, kind, result, vjp, saves_input=False, saves_result=False, empty_error=None):
@@ -88,10 +91,9 @@ class ReduceOp(Op):
                 return out
             if recording == PLAIN and self is SUM:
                 node = out.node = SumNode()
-                node.edges, node.extras, node.saved, node.constants = (x.node,), None, (), (layout, plan, options)
+                node.edges, node.extras, node.saved, node.attributes = (x.node,), None, (), (layout, plan, options)
                 return out
-            node = out.node = GraphNode(self.name, (x.node,), (x,) if self.saves_input else (), self.vjp,
-                                        (layout, plan, options))
+            node = out.node = GraphNode(self, (x.node,), (x,) if self.saves_input else (), (layout, plan, options))
             if self.saves_result:
                 node.save_results([out])
         return out
@@ -100,7 +102,7 @@ class ReduceOp(Op):
 # ---------------------------------------------------------------- gradients
 def _spread(node, grad):
     """The result's gradient in the input's shape, without copying."""
-    layout, plan, _ = node.constants
+    layout, plan, _ = node.attributes
     if not modes.grad:
         found = plan.spread.get(grad.layout)
         if found is not None:
@@ -115,10 +117,10 @@ def _spread(node, grad):
 
 
 def _typed(node, grad):
-    layout = node.constants[0]
+    layout = node.attributes[0]
     if grad.layout.dtype is not layout.dtype:
         if grad.layout.dtype.is_complex and not layout.dtype.is_complex:
-            grad = registry["real"].function(grad)
+            grad = real(grad)
         grad = to_dtype(grad, layout.dtype)
     return grad
 
@@ -127,16 +129,15 @@ class SumNode(Node):
     """A recorded sum. Its backward expands the gradient without asking anything that was known the last time: 0.3 µs less than
     by `_sum_vjp`."""
 
-    __slots__ = ("constants",)
-    title = "sum"
+    __slots__ = ("attributes",)
     name = GraphNode.name
 
     def backward(self, grad):
-        known = self.constants[1].summed.get(grad.layout)
+        known = self.attributes[1].summed.get(grad.layout)
         if known is None:
             spread, = _sum_vjp(self, grad)
             if spread.storage is grad.storage:
-                self.constants[1].summed.keep(grad.layout, spread.layout)
+                self.attributes[1].summed.keep(grad.layout, spread.layout)
             return spread,
         spread = bare()
         spread.storage, spread.address, spread.layout, spread.node = grad.storage, grad.address, known, None
@@ -155,13 +156,13 @@ def _nansum_vjp(node, grad):
 
 
 def _mean_vjp(node, grad):
-    return (_typed(node, _spread(node, arithmetic.div(grad, node.constants[1].count))),)
+    return (_typed(node, _spread(node, arithmetic.div(grad, node.attributes[1].count))),)
 
 
 def _prod_vjp(node, grad):
     """The product of all the others: by division where nothing is 0, and where a single element is 0 for that one."""
     x, = node.tensors()
-    plan = node.constants[1]
+    plan = node.attributes[1]
     is_zero = comparison.eq(x, 0)
     if modes.grad and x.node is not None and is_zero.any():
         return (_typed(node, _spread(node, grad) * arithmetic.conj(_others(x, plan.axes))),)
@@ -181,7 +182,6 @@ def _others(x, axes):
     count, one = rows.layout.shape[-1], rows.new_ones((*rows.layout.shape[:-1], 1))
     before = rows.narrow(-1, 0, count - 1).cumprod(-1)
     behind = rows.narrow(-1, 1, count - 1).flip(-1).cumprod(-1).flip(-1)
-    cat = registry["cat"].function
     found = cat([one, before], -1) * cat([behind, one], -1)
     return found.reshape(moved.layout.shape).permute([order.index(d) for d in range(x.layout.ndim)])
 
@@ -198,7 +198,7 @@ def _extreme_vjp(node, grad):
     """Shared evenly among the elements that reach the extreme, or that are NaN where it is."""
     x, = node.tensors()
     result, = node.result_tensors()
-    layout, plan, _ = node.constants
+    layout, plan, _ = node.attributes
     hits = comparison.coincides(x, reshape(result, plan.kept_shape).detach())
     share = reshape(grad, plan.kept_shape) / reshape(SUM.run(to_dtype(hits, layout.dtype), plan.axes), plan.kept_shape)
     return (arithmetic.where(hits, share, 0),)           # not a product with the hits: infinite gradients would be NaN elsewhere
@@ -206,7 +206,7 @@ def _extreme_vjp(node, grad):
 
 def _var_vjp(node, grad):
     x, = node.tensors()
-    _, plan, options = node.constants
+    _, plan, options = node.attributes
     freedom = plan.count - dict(options)["correction"]
     scale = 2.0 / freedom if freedom > 0 else float("nan")
     mean = reshape(MEAN.run(x, plan.axes), plan.kept_shape)
@@ -217,7 +217,7 @@ def _norm_vjp(node, grad):
     """d|x|_p/dx = sign(x) (|x| / |x|_p)^(p-1), and 0 where the norm is 0."""
     x, = node.tensors()
     result, = node.result_tensors()
-    layout, plan, options = node.constants
+    layout, plan, options = node.attributes
     p = dict(options)["exponent"]
     spread, size = _spread(node, grad), reshape(result, plan.kept_shape)
     if p == 0:
@@ -255,6 +255,7 @@ def _truth(dtype):
 
 
 SUM = ReduceOp("sum", _wide_integers, _sum_vjp)
+SumNode.primitive = SUM
 NANSUM = ReduceOp("nansum", _wide_integers, _nansum_vjp, saves_input=True)
 PROD = ReduceOp("prod", _wide_integers, _prod_vjp, saves_input=True)
 MEAN = ReduceOp("mean", _floating, _mean_vjp)

@@ -6,10 +6,12 @@ from collections import namedtuple
 from ...dtypes import as_dtype
 from ...layout import as_shape, ints, wrap_dims
 from ...tensor import Tensor
-from ..core.op import check_real, layout_of, method, register, registry
+from ..core.late import later, provide
+from ..core.operands import check_real, layout_of, method
 from ..memory.copies import to_dtype
 from ..memory.resize import into
 from ..pointwise import arithmetic, comparison, elementary
+from ..pointwise.complexparts import view_as_real
 from ..shape.slicing import narrow
 from ..shape.views import reshape
 from .reduce_op import ALL, ANY, COUNT, MAX, MEAN, MIN, NANSUM, NORM, PROD, SUM, VAR
@@ -351,7 +353,7 @@ def var(input, dim=None, unbiased=None, keepdim: bool = False, *, axis=None, kee
             wrap_dims(_none_if_empty(dim), 0)
             input, dim, keepdim = reshape(input, (1,)), 0, False
         dims = wrap_dims(_none_if_empty(dim), input.layout.ndim)
-        parts = var(registry["view_as_real"].function(input), dims, unbiased, keepdim, correction=correction)
+        parts = var(view_as_real(input), dims, unbiased, keepdim, correction=correction)
         return into(out, sum(parts, -1))
     return into(out, _var(input, _none_if_empty(dim), keepdim, (("correction", _correction(unbiased, correction)),)))
 
@@ -439,13 +441,13 @@ def norm(input, p=2, dim=None, keepdim: bool = False, out=None, dtype=None) -> T
                            f"{input.layout.dtype.title}")
     if p == "nuc":
         dims = _none_if_empty(dim)
-        return into(out, registry["matrix_norm"].function(input, "nuc", (-2, -1) if dims is None else dims, keepdim))
+        return into(out, later["matrix_norm"](input, "nuc", (-2, -1) if dims is None else dims, keepdim))
     p = 2.0 if p == "fro" or p is None else float(p)
     return into(out, _norm(input, _none_if_empty(dim), keepdim, (("exponent", p),)))
 
 
 # ---------------------------------------------------------------- broadcasting undone
-@register
+@provide
 @method
 def sum_to_size(self, *size) -> Tensor:
     """Summed over dimensions until the shape is `size`, from which this one broadcasts: what undoes `expand`.

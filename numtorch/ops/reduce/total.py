@@ -15,7 +15,8 @@ from ...storage import ring_for, take
 from ...tensor import Tensor, empty, kept
 from ..core.backends import kernels
 from ..core.expression import evaluate
-from ..core.op import new_plan_table, no_tensor_among
+from ..core.operands import no_tensor_among
+from ..core.primitive import new_plan_table
 from ..shape.views import expand
 from .reduce_op import MEAN, SUM
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ...autograd.modes import modes
 from ...tensor import Tensor
-from ..core.op import method
+from ..core.operands import method
 from ..memory.writing import check_inplace_allowed
 from .views import squeeze, t, transpose, unsqueeze
 

@@ -10,12 +10,15 @@ from ...kernels.loopnest import merge
 from ...layout import Layout, format_of, formatted, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import layout_of, new_plan_table, register
+from ..core.operands import layout_of
+from ..core.primitive import Primitive, new_plan_table
 from ..core.status import MOST_ADDRESSES, table_of
 from ..memory.copies import plan_copy, to_dtype
 from ..memory.resize import into
 from .slicing import narrow, select
 from .views import expand, reshape, unsqueeze
+
+_CAT, _STACK = Primitive("cat"), Primitive("stack")
 
 
 # ---------------------------------------------------------------- cat and stack
@@ -127,9 +130,9 @@ def _plan_whole(layouts, out, regions):
     return kernels(out.device, "move.rearrange").plan_join(size, pieces)
 
 
-def _join(title, plan_for, vjp, tensors, dim, plan=None):
+def _join(primitive, plan_for, tensors, dim, plan=None):
     if plan is None:
-        key = (title, dim, *[t.layout for t in tensors])
+        key = (primitive, dim, *[t.layout for t in tensors])
         plan = _joins.get(key) or _joins.keep(key, plan_for([t.layout for t in tensors], dim))
     out = empty(plan.out)
     address, whole = out.address, plan.whole
@@ -140,21 +143,23 @@ def _join(title, plan_for, vjp, tensors, dim, plan=None):
     for each in tensors:
         if each.node is not None:
             if recording(each) and plan.out.dtype.category >= 2:
-                out.node = GraphNode(title, tuple([t.node for t in tensors]), (), vjp, plan)
+                out.node = GraphNode(primitive, tuple([t.node for t in tensors]), (), plan)
             break
     return out
 
 
+@_CAT.derivative
 def _cat_vjp(node, grad):
     return _cut(node, grad, narrow)
 
 
+@_STACK.derivative
 def _stack_vjp(node, grad):
     return _cut(node, grad, select)
 
 
 def _cut(node, grad, view):
-    plan = node.constants
+    plan = node.attributes
     return [cast_gradient(view(grad, *piece), kind) if piece is not None and node.needs(position) else None
             for position, (piece, kind) in enumerate(zip(plan.pieces, plan.dtypes))]
 
@@ -166,7 +171,6 @@ def cast_gradient(grad, kind):
     return to_dtype(grad, kind)
 
 
-@register
 def cat(tensors, dim: int = 0, *, axis=None, out=None) -> Tensor:
     """Tensors one after another along a dimension. Dtypes are promoted.
 
@@ -196,14 +200,13 @@ def cat(tensors, dim: int = 0, *, axis=None, out=None) -> Tensor:
         plan = None
     if plan is None and not _tensors_of("cat", tensors):
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    result = _join("cat", _plan_cat, _cat_vjp, tensors, dim, plan)
+    result = _join(_CAT, _plan_cat, tensors, dim, plan)
     return result if out is None else into(out, result)
 
 
 concat = concatenate = cat
 
 
-@register
 def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
     """Tensors of one shape along a new dimension. Dtypes are promoted.
 
@@ -224,7 +227,7 @@ def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
     """
     if not _tensors_of("stack", tensors):
         raise RuntimeError("stack expects a non-empty TensorList")
-    result = _join("stack", _plan_stack, _stack_vjp, tensors, dim)
+    result = _join(_STACK, _plan_stack, tensors, dim)
     return result if out is None else into(out, result)
 
 

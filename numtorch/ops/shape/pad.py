@@ -5,8 +5,14 @@ from ...autograd.graph import GraphNode, recording
 from ...layout import Layout, format_of, formatted, ints
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import as_operand, new_plan_table, not_a_tensor
+from ..core.operands import as_operand
+from ..core.primitive import Primitive, derivative_of, new_plan_table, not_a_tensor
 from ..memory.copies import contiguous, to_dtype
+
+_PADS = {mode: Primitive("constant_pad_nd" if mode == "constant" else f"{mode}_pad")
+         for mode in ("constant", "reflect", "replicate", "circular")}
+
+_PAD_GRAD = Primitive("pad_grad")
 
 _plans = new_plan_table()
 MODES = ("constant", "reflect", "replicate", "circular")
@@ -69,12 +75,13 @@ def _padded(x, plan, value):
         source = x if plan.as_is else contiguous(x.detach(), plan.format)
         plan.prepared.call(source.address, value.address, out.address, plan.prepared.walk)
     if x.node is not None and recording(x) and plan.out.dtype.category >= 2:
-        out.node = GraphNode("constant_pad_nd" if plan.mode == "constant" else plan.mode + "_pad", (x.node,), (), _vjp, plan)
+        out.node = GraphNode(_PADS[plan.mode], (x.node,), (), plan)
     return out
 
 
+@derivative_of(*_PADS.values())
 def _vjp(node, grad):
-    plan = node.constants
+    plan = node.attributes
     if plan.mode == "constant":
         return (pad(grad, [-n for n in plan.pad]),)
     return (_pad_grad(grad, plan),)
@@ -88,12 +95,13 @@ def _pad_grad(grad, plan):
     backward, source = plan.backward or plan.plan_backward(), contiguous(grad.detach(), plan.format)
     backward.call(source.address, out.address, backward.walk)
     if recording(grad):
-        out.node = GraphNode("pad_grad", (grad.node,), (), _pad_grad_vjp, plan)
+        out.node = GraphNode(_PAD_GRAD, (grad.node,), (), plan)
     return out
 
 
+@_PAD_GRAD.derivative
 def _pad_grad_vjp(node, u):
-    plan = node.constants
+    plan = node.attributes
     return (pad(u, plan.pad, plan.mode),)
 
 

@@ -6,9 +6,14 @@ from operator import index as as_index
 from ... import viewalgebra as algebra
 from ...layout import as_shape
 from ...tensor import Tensor
-from ..core.op import layout_of, method, not_a_tensor, register, registry
+from ..core.operands import layout_of, method
+from ..core.primitive import not_a_tensor
 from ..memory.copies import clone
-from .view_tape import make_view, separate
+from ..memory.resize import into
+from .view_tape import AS_STRIDED, View, make_view, separate
+
+SELECT, NARROW, SLICE = View("select"), View("narrow"), View("slice")
+UNFOLD, DIAGONAL = View("unfold"), View("diagonal")
 
 
 @method
@@ -33,10 +38,9 @@ def select(input, dim, index) -> Tensor:
     if not isinstance(input, Tensor):
         raise not_a_tensor("select", input)
     x = input if input.node is None else separate(input)
-    return make_view(x, algebra.select(x.layout, dim, as_index(index)), "select")
+    return make_view(x, algebra.select(x.layout, dim, as_index(index)), SELECT)
 
 
-@register
 @method
 def narrow_copy(input, dim, start, length, *, out=None) -> Tensor:
     """`narrow` with memory of its own.
@@ -57,7 +61,7 @@ def narrow_copy(input, dim, start, length, *, out=None) -> Tensor:
         tensor([2, 3, 4])
     """
     part = narrow(input, dim, start, length)
-    return clone(part) if out is None else registry["into"].function(out, part)
+    return clone(part) if out is None else into(out, part)
 
 
 @method
@@ -86,13 +90,13 @@ def narrow(input, dim, start, length) -> Tensor:
     if not isinstance(input, Tensor):
         raise not_a_tensor("narrow", input)
     x = input if input.node is None else separate(input)
-    return make_view(x, algebra.narrow(x.layout, dim, start, length), "narrow")
+    return make_view(x, algebra.narrow(x.layout, dim, start, length), NARROW)
 
 
 def slice_view(x, dim, start, stop, step):
     """`[start:stop:step]` of one dimension."""
     x = x if x.node is None else separate(x)
-    return make_view(x, algebra.slice_dim(x.layout, dim, start, stop, step), "slice")
+    return make_view(x, algebra.slice_dim(x.layout, dim, start, stop, step), SLICE)
 
 
 @method
@@ -119,7 +123,7 @@ def unfold(input, dimension, size, step) -> Tensor:
                 [2, 3, 4]])
     """
     x = input if input.node is None else separate(input)
-    return make_view(x, algebra.unfold(x.layout, dimension, size, step), "unfold")
+    return make_view(x, algebra.unfold(x.layout, dimension, size, step), UNFOLD)
 
 
 @method
@@ -147,7 +151,7 @@ def diagonal(input, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     if not isinstance(input, Tensor):
         raise not_a_tensor("diagonal", input)
     x = input if input.node is None else separate(input)
-    return make_view(x, algebra.diagonal(x.layout, offset, dim1, dim2), "diagonal")
+    return make_view(x, algebra.diagonal(x.layout, offset, dim1, dim2), DIAGONAL)
 
 
 @method
@@ -176,4 +180,4 @@ def as_strided(input, size, stride, storage_offset=None) -> Tensor:
     own = input.storage_offset()
     start = own if storage_offset is None else storage_offset
     return make_view(input, algebra.strided_within(input.layout, as_shape((size,)), as_shape((stride,)), own, start,
-                                                  input.storage.nbytes), "as_strided")
+                                                  input.storage.nbytes), AS_STRIDED)

@@ -9,27 +9,31 @@ from ...autograd.graph import GraphNode, attach_outputs
 from ...autograd.modes import modes
 from ...layout import Layout, ints, wrap_dim
 from ...tensor import Tensor, kept, view_of
-from ..core.op import as_operand, layout_of, method, new_plan_table, no_tensor_among
+from ..core.operands import as_operand, layout_of, method, no_tensor_among
+from ..core.primitive import Primitive, derivative_of, new_plan_table
 from ..memory.copies import copy_elements, to_device
 from .join import cat, stack
-from .slicing import slice_view
+from .slicing import SLICE, slice_view
 from .view_tape import make_view, make_views, separate
 
+_UNBIND, _SPLIT = Primitive("unbind"), Primitive("split")
 
-def _parts(x, title, join, dim, views) -> tuple:
+
+def _parts(x, primitive, join, dim, views) -> tuple:
     """Views of x, of layouts and offsets in it, which `join` along `dim` puts together again."""
     if x.node is None:
         return tuple(make_views(x, views))
     if not modes.grad or x.layout.dtype.category < 2:
-        return tuple([make_view(x, found, title) for found in views])
-    node = GraphNode(title, (x.node,), (), _parts_vjp, (join, dim, views), len(views))
+        return tuple([make_view(x, found, primitive) for found in views])
+    node = GraphNode(primitive, (x.node,), (), (join, dim, views), len(views))
     views = make_views(x, views)
     attach_outputs(node, views)
     return tuple(views)
 
 
+@derivative_of(_UNBIND, _SPLIT)
 def _parts_vjp(node, grads):
-    join, dim, places = node.constants
+    join, dim, places = node.attributes
     grads = [grads] if isinstance(grads, Tensor) else grads
     return (join([_nothing(layout) if grad is None else grad for grad, (layout, _) in zip(grads, places)], dim),)
 
@@ -71,7 +75,7 @@ def unbind(input, dim: int = 0) -> tuple[Tensor, ...]:
     except AttributeError:
         raise no_tensor_among("unbind", input=input) from None
     x = input if input.node is None else separate(input)
-    return _parts(x, "unbind", stack, dim, algebra.every(x.layout, dim))
+    return _parts(x, _UNBIND, stack, dim, algebra.every(x.layout, dim))
 
 
 @method
@@ -107,12 +111,12 @@ def split(tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
         if size < 0 or (size == 0 and extent):
             wanted = "positive" if size == 0 else "non-negative"
             raise RuntimeError(f"split expects split_size be {wanted}, but got split_size={size}")
-        return _parts(x, "split", cat, dim, algebra.cut(x.layout, dim, size))
+        return _parts(x, _SPLIT, cat, dim, algebra.cut(x.layout, dim, size))
     sizes = list(split_size_or_sections)
     if sum(sizes) != extent or any(s < 0 for s in sizes):
         raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size at dimension "
                            f"{dim}), but got split_sizes={sizes}")
-    return _parts(x, "split", cat, dim, [algebra.narrow(x.layout, dim, stop - size, size)
+    return _parts(x, _SPLIT, cat, dim, [algebra.narrow(x.layout, dim, stop - size, size)
                                          for size, stop in zip(sizes, accumulate(sizes))])
 
 
@@ -146,7 +150,7 @@ def chunk(input, chunks, dim: int = 0) -> tuple[Tensor, ...]:
     x = input if input.node is None else separate(input)
     dim = wrap_dim(dim, x.layout.ndim)
     places = algebra.cut(x.layout, dim, max(1, -(-x.layout.shape[dim] // chunks)))
-    return _parts(x, "split", cat, dim, places if x.layout.shape[dim] else list(places) * chunks)
+    return _parts(x, _SPLIT, cat, dim, places if x.layout.shape[dim] else list(places) * chunks)
 
 
 @method
@@ -182,7 +186,7 @@ def tensor_split(input, indices_or_sections, dim: int = 0) -> tuple[Tensor, ...]
             raise RuntimeError(f"number of sections must be larger than 0, got {n}")
         if n <= extent and not extent % n:
             x = input if input.node is None else separate(input)
-            return tuple([make_view(x, found, "slice") for found in algebra.cut(x.layout, dim, extent // n)])
+            return tuple([make_view(x, found, SLICE) for found in algebra.cut(x.layout, dim, extent // n)])
         cuts = [extent // n * i + min(i, extent % n) for i in range(n + 1)]
     else:
         if isinstance(indices_or_sections, Tensor):

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ...tensor import Tensor
-from ..core.op import layout_of, method
+from ..core.operands import layout_of, method
 from ..memory.assign import copy_
 from ..memory.copies import clone
 from .slicing import as_strided, diagonal, select, slice_view

@@ -8,21 +8,34 @@ from __future__ import annotations
 import copy
 from weakref import ref
 
-from ...autograd.graph import GraphNode, Leaf, Node, recording
+from ...autograd.graph import GraphNode, Leaf, Node, Recorded, recording
 from ...autograd.modes import modes
 from ...kernels.binding import ScalarBody
 from ...layout import Layout
 from ...tensor import Tensor, bare, empty, lasting, view_of
 from ..core.backends import kernels
-from ..core.op import as_operand, new_plan_table, register, registry
-from ..memory.assign import filled
+from ..core.late import provide
+from ..core.operands import as_operand
+from ..core.primitive import Primitive, new_plan_table
+from ..memory.assign import copy_, filled
 from ..memory.copies import clone, contiguous, copy_elements, plan_copy, to_device
 from ..memory.writing import live_views, move
 
+_PLACE, _AS_IT_IS = Primitive("place"), Recorded("clone")
+_REFUSING, _REFUSING_PARTS = Recorded("as_strided"), Recorded("as_strided")
+
+
+class View(Primitive):
+    """A view op. Without a derivative of its own, its gradient goes back into the region that the view covers."""
+
+    def __init__(self, name):
+        super().__init__(name)
+        self.vjp = region_vjp
+
 
 # ---------------------------------------------------------------- with their place in the graph
-def make_view(x: Tensor, found, title: str, vjp=None, constants=None) -> Tensor:
-    """A view of x with layout and offset `found`; without a vjp its gradient goes back into the region it covers."""
+def make_view(x: Tensor, found, primitive: Primitive, attributes=None) -> Tensor:
+    """A view of x with layout and offset `found`, made by a primitive."""
     layout, offset = found
     out = bare()
     out.storage = x.storage
@@ -44,9 +57,9 @@ def make_view(x: Tensor, found, title: str, vjp=None, constants=None) -> Tensor:
                 views[:] = [v for v in views if v() is not None]
             views.append(ref(out))
         if x.node is not None:
-            if vjp is None:
-                vjp, constants = _region_vjp, (x.layout, layout, offset)
-            out.node = GraphNode(title, (x.node,), (), vjp, constants)
+            if primitive.vjp is region_vjp:
+                attributes = (x.layout, layout, offset)
+            out.node = GraphNode(primitive, (x.node,), (), attributes)
     elif x.node is not None and layout.dtype.category >= 2:
         out._origin, out.node = "no_grad", Leaf(out)     # as in PyTorch, where such a view is a leaf that requires grad
     return out
@@ -82,8 +95,8 @@ def separate(x: Tensor) -> Tensor:
     return contiguous(x) if not layout.contiguous and modes.grad and layout.overlaps_itself() else x
 
 
-def _region_vjp(node, grad):
-    base, layout, offset = node.constants
+def region_vjp(node, grad):
+    base, layout, offset = node.attributes
     return (place(grad, base, layout, offset),)
 
 
@@ -125,7 +138,6 @@ class _Placing:
 _placings = new_plan_table()
 
 
-@register
 def place(grad: Tensor, base: Layout, layout: Layout, offset: int) -> Tensor:
     """Zeros of the base's shape with `grad` added where the view `(layout, offset)` of the base lies."""
     key = (grad.layout, base, layout, offset)
@@ -138,20 +150,21 @@ def place(grad: Tensor, base: Layout, layout: Layout, offset: int) -> Tensor:
     elif layout.numel:
         add_into(view_of(out, plan.region, offset), grad)
     if recording(grad):
-        out.node = GraphNode("place", (grad.node,), (), _place_vjp, (base, layout, offset))
+        out.node = GraphNode(_PLACE, (grad.node,), (), (base, layout, offset))
     return out if out.layout.contiguous else contiguous(out)
 
 
+@_PLACE.derivative
 def _place_vjp(node, grad):
-    base, layout, offset = node.constants
+    base, layout, offset = node.attributes
     wanted = Layout.of(grad.layout.dtype, base.shape, base.strides, base.device)
     if grad.layout is not wanted:
         moved = lasting(wanted)
         copy_elements(grad, moved)
         if recording(grad):
-            moved.node = GraphNode("clone", (grad.node,), (), lambda node, g: (g,))
+            moved.node = GraphNode(_AS_IT_IS, (grad.node,), ())
         grad = moved
-    return (make_view(grad, (Layout.of(grad.layout.dtype, layout.shape, layout.strides, base.device), offset), "as_strided"),)
+    return (make_view(grad, (Layout.of(grad.layout.dtype, layout.shape, layout.strides, base.device), offset), AS_STRIDED),)
 
 
 # ---------------------------------------------------------------- writing through views
@@ -182,20 +195,20 @@ class CopySlices(Node):
         whole = lasting(base)
         copy_elements(grad, whole)
         if recording(grad):
-            whole.node = GraphNode("clone", (grad.node,), (), lambda node, g: (g,))
+            whole.node = GraphNode(_AS_IT_IS, (grad.node,), ())
         region = (Layout.of(grad.layout.dtype, self.layout.shape, self.layout.strides, base.device), self.offset)
         # Recorded, an inner node may put its saved result behind itself, where it would run and be freed before its turn here.
         run = copy.copy(self.inner).differentiable_backward if modes.grad else self.inner.backward
-        outgoing = run(clone(make_view(whole, region, "as_strided")))
-        part = make_view(whole, region, "as_strided")
+        outgoing = run(clone(make_view(whole, region, AS_STRIDED)))
+        part = make_view(whole, region, AS_STRIDED)
         inside = outgoing[0]
         if inside is None:
             inside = filled(Layout.of(grad.layout.dtype, (), (), base.device), 0)
-        registry["copy_"].function(part, inside)
+        copy_(part, inside)
         return (whole if whole.layout.contiguous else contiguous(whole), *outgoing[1:])
 
 
-@register
+@provide
 def write_through_view(base: Tensor, view: Tensor, node: Node) -> None:
     """Make `node`, the in-place write to `view`, part of the history of the base and of all its views."""
     offset = (view.address - base.address) // base.layout.dtype.itemsize
@@ -204,25 +217,35 @@ def write_through_view(base: Tensor, view: Tensor, node: Node) -> None:
         refresh_view(base, each)
 
 
-@register
+@provide
 def refresh_view(base: Tensor, view: Tensor) -> None:
     """Put a view behind its base's new history."""
     offset = (view.address - base.address) // base.layout.dtype.itemsize
     if view.__dict__.get("_origin") == "function":
-        vjp, constants = _refuse, None
+        primitive, attributes = _REFUSING, None
     elif view.layout.dtype is not base.layout.dtype:
-        vjp, constants = _refuse_parts, None
+        primitive, attributes = _REFUSING_PARTS, None
     else:
-        vjp, constants = _region_vjp, (base.layout, view.layout, offset)
-    move(view, GraphNode("as_strided", (base.node,), (), vjp, constants))
+        primitive, attributes = AS_STRIDED, (base.layout, view.layout, offset)
+    move(view, GraphNode(primitive, (base.node,), (), attributes))
 
 
+AS_STRIDED = View("as_strided")
+
+
+@_AS_IT_IS.derivative
+def _as_it_is_vjp(node, grad):
+    return (grad,)
+
+
+@_REFUSING.derivative
 def _refuse(node, grad):
     raise RuntimeError("The output of a custom Function is a view and its base or another view of its base has been modified "
                        "inplace. This would override the custom backward associated with the custom Function, leading to incorrect "
                        "gradients. You can fix this by cloning the output of the custom Function.")
 
 
+@_REFUSING_PARTS.derivative
 def _refuse_parts(node, grad):
     raise RuntimeError("A tensor was modified inplace while there was a view of it as real or complex numbers. Make that view "
                        "again after the write.")

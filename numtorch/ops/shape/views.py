@@ -8,9 +8,14 @@ from ... import viewalgebra as algebra
 from ...dtypes import dtype as dtype_class
 from ...layout import as_shape, wrap_dim
 from ...tensor import Tensor, view_of
-from ..core.op import layout_of, method, not_a_tensor, register, registry
+from ..core.late import later
+from ..core.operands import layout_of, method
+from ..core.primitive import Primitive, derivative_of, not_a_tensor
 from ..memory.copies import contiguous
 from .view_tape import make_view
+
+VIEW, _SQUEEZE, _UNSQUEEZE, _EXPAND = Primitive("view"), Primitive("squeeze"), Primitive("unsqueeze"), Primitive("expand")
+_PERMUTE, _TRANSPOSE, _T = Primitive("permute"), Primitive("transpose"), Primitive("t")
 
 
 # ---------------------------------------------------------------- rearranging
@@ -37,11 +42,12 @@ def permute(input, *order, dims=None) -> Tensor:
     if not isinstance(input, Tensor):
         raise not_a_tensor("permute", input)
     dims = as_shape(order if dims is None else (dims,), "permute")
-    return make_view(input, algebra.permute(input.layout, dims), "permute", _permute_vjp, dims)
+    return make_view(input, algebra.permute(input.layout, dims), _PERMUTE, dims)
 
 
+@_PERMUTE.derivative
 def _permute_vjp(node, grad):
-    dims = [wrap_dim(d, len(node.constants)) for d in node.constants]
+    dims = [wrap_dim(d, len(node.attributes)) for d in node.attributes]
     inverse = [0] * len(dims)
     for i, d in enumerate(dims):
         inverse[d] = i
@@ -69,11 +75,17 @@ def transpose(input, dim0, dim1) -> Tensor:
     """
     if not isinstance(input, Tensor):
         raise not_a_tensor("transpose", input)
-    return make_view(input, algebra.transpose(input.layout, dim0, dim1), "transpose", _transpose_vjp, (dim0, dim1))
+    return make_view(input, algebra.transpose(input.layout, dim0, dim1), _TRANSPOSE, (dim0, dim1))
 
 
+@_T.derivative
+def _t_vjp(node, grad):
+    return (grad,)
+
+
+@_TRANSPOSE.derivative
 def _transpose_vjp(node, grad):
-    return (transpose(grad, *node.constants),)
+    return (transpose(grad, *node.attributes),)
 
 
 swapdims = method(transpose, "swapdims")
@@ -127,7 +139,7 @@ def t(input) -> Tensor:
         raise not_a_tensor("t", input) from None
     if ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but input is {ndim}D")
-    return transpose(input, 0, 1) if ndim == 2 else make_view(input, (input.layout, 0), "t", lambda node, g: (g,))
+    return transpose(input, 0, 1) if ndim == 2 else make_view(input, (input.layout, 0), _T)
 
 
 def _reversed_dims(self) -> Tensor:
@@ -187,13 +199,12 @@ def movedim(input, source, destination) -> Tensor:
     if type(source) is not int or type(destination) is not int:
         source, destination = [d if isinstance(d, int) else tuple(d) for d in (source, destination)]
     order = algebra.moved_order(layout_of("movedim", input), source, destination)
-    return make_view(input, algebra.permute(input.layout, order), "permute", _permute_vjp, order)
+    return make_view(input, algebra.permute(input.layout, order), _PERMUTE, order)
 
 
 method(movedim, "moveaxis")
 
 
-@register
 @method
 def expand(input, *sizes, size=None) -> Tensor:
     """Broadcast to a shape without copying.
@@ -216,11 +227,12 @@ def expand(input, *sizes, size=None) -> Tensor:
     """
     sizes = as_shape(sizes if size is None else (size,), "expand")
     layout = layout_of("expand", input)
-    return make_view(input, algebra.expand(layout, sizes), "expand", _expand_vjp, layout.shape)
+    return make_view(input, algebra.expand(layout, sizes), _EXPAND, layout.shape)
 
 
+@_EXPAND.derivative
 def _expand_vjp(node, grad):
-    return (registry["sum_to_size"].function(grad, node.constants),)
+    return (later["sum_to_size"](grad, node.attributes),)
 
 
 @method
@@ -257,8 +269,9 @@ def broadcast_to(input, size) -> Tensor:
 
 
 # ---------------------------------------------------------------- reshaping
+@derivative_of(VIEW, _SQUEEZE, _UNSQUEEZE)
 def reshape_vjp(node, grad):
-    return (reshape(grad, node.constants),)
+    return (reshape(grad, node.attributes),)
 
 
 @method
@@ -292,7 +305,7 @@ def view(self, *shape, size=None) -> Tensor:
     if found is None:
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across "
                            "two contiguous subspaces). Use .reshape(...) instead.")
-    return make_view(self, found, "view", reshape_vjp, self.layout.shape)
+    return make_view(self, found, VIEW, self.layout.shape)
 
 
 def _view_as_dtype(x, kind):
@@ -303,7 +316,6 @@ def _view_as_dtype(x, kind):
     return view_of(x, layout, 0)
 
 
-@register
 @method
 def reshape(input, *extents, shape=None) -> Tensor:
     """The same elements under another shape: a view where the strides allow it, else a copy.
@@ -336,7 +348,7 @@ def reshape(input, *extents, shape=None) -> Tensor:
             dense.layout = found[0]
             return dense
         input = dense
-    return make_view(input, found, "view", reshape_vjp, input.layout.shape)
+    return make_view(input, found, VIEW, input.layout.shape)
 
 
 @method
@@ -428,7 +440,7 @@ def unflatten(input, dim, sizes) -> Tensor:
         torch.Size([2, 3, 2])
     """
     layout = layout_of("unflatten", input)
-    return make_view(input, algebra.unflatten(layout, dim, tuple(sizes)), "view", reshape_vjp, layout.shape)
+    return make_view(input, algebra.unflatten(layout, dim, tuple(sizes)), VIEW, layout.shape)
 
 
 @method
@@ -469,7 +481,7 @@ def squeeze(input, dim=None) -> Tensor:
     dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
     if not isinstance(input, Tensor):
         raise not_a_tensor("squeeze", input)
-    return make_view(input, algebra.squeeze(input.layout, dims), "squeeze", reshape_vjp, input.layout.shape)
+    return make_view(input, algebra.squeeze(input.layout, dims), _SQUEEZE, input.layout.shape)
 
 
 @method
@@ -494,4 +506,4 @@ def unsqueeze(input, dim) -> Tensor:
     """
     if not isinstance(input, Tensor):
         raise not_a_tensor("unsqueeze", input)
-    return make_view(input, algebra.unsqueeze(input.layout, dim), "unsqueeze", reshape_vjp, input.layout.shape)
+    return make_view(input, algebra.unsqueeze(input.layout, dim), _UNSQUEEZE, input.layout.shape)

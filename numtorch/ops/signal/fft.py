@@ -15,7 +15,8 @@ from ...devices import cpu
 from ...dtypes import as_dtype, complex128, float64, get_default_dtype
 from ...layout import Layout, as_shape, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.op import layout_of, new_plan_table
+from ..core.operands import layout_of
+from ..core.primitive import Primitive, new_plan_table
 from ..creation.ranges import arange
 from ..index.rearrange import roll
 from ..linalg import lapack
@@ -23,6 +24,10 @@ from ..memory.copies import to_dtype
 from ..memory.resize import into
 from ..pointwise.complexparts import real
 from ..shape.pad import pad
+
+_FFT_C2C = Primitive("fft_c2c")
+_FFT_R2C = Primitive("fft_r2c")
+_FFT_C2R = Primitive("fft_c2r")
 
 _OTHER = {"backward": "forward", "forward": "backward", "ortho": "ortho"}          # the norm of the adjoint
 
@@ -61,12 +66,13 @@ def transform_complex(x, dims, norm, inverse):
     _along(function, result, dims[-2::-1], norm)
     out = to_dtype(out, x.layout.dtype)
     if recording(x):
-        out.node = GraphNode("fft_c2c", (x.node,), (), _complex_vjp, (dims, norm, inverse))
+        out.node = GraphNode(_FFT_C2C, (x.node,), (), (dims, norm, inverse))
     return out
 
 
+@_FFT_C2C.derivative
 def _complex_vjp(node, grad):
-    dims, norm, inverse = node.constants
+    dims, norm, inverse = node.attributes
     return (transform_complex(grad, dims, _OTHER[norm], not inverse),)
 
 
@@ -78,12 +84,13 @@ def transform_real(x, dims, norm):
     _along(np.fft.fft, result, dims[-2::-1], norm)
     out = to_dtype(out, x.layout.dtype.to_complex())
     if recording(x):
-        out.node = GraphNode("fft_r2c", (x.node,), (), _halved_vjp, (dims, norm, x.layout.shape[dims[-1]]))
+        out.node = GraphNode(_FFT_R2C, (x.node,), (), (dims, norm, x.layout.shape[dims[-1]]))
     return out
 
 
+@_FFT_R2C.derivative
 def _halved_vjp(node, grad):
-    dims, norm, extent = node.constants
+    dims, norm, extent = node.attributes
     return (real(transform_complex(_sized(grad, dims[-1], extent), dims, _OTHER[norm], True)),)
 
 
@@ -98,12 +105,13 @@ def restore_real(x, dims, norm, extent):
     out, _ = _transformed(np.fft.irfft, source, layout, dim, norm, extent)
     out = to_dtype(out, x.layout.dtype.to_real())
     if recording(x):
-        out.node = GraphNode("fft_c2r", (x.node,), (), _whole_vjp, (dims, norm, extent, x.layout.shape[dims[-1]]))
+        out.node = GraphNode(_FFT_C2R, (x.node,), (), (dims, norm, extent, x.layout.shape[dims[-1]]))
     return out
 
 
+@_FFT_C2R.derivative
 def _whole_vjp(node, grad):
-    dims, norm, extent, half = node.constants
+    dims, norm, extent, half = node.attributes
     spectrum = transform_real(grad, dims, _OTHER[norm])
     weights = grad.new_full((half,), 2.0)                # each but the first, and the middle of an even number, stands for two
     weights[0] = 1.0

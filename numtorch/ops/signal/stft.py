@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ...tensor import Tensor
-from ..core.op import layout_of, method
+from ..core.operands import layout_of, method
 from ..creation.fill import ones
 from ..creation.ranges import arange
 from ..memory.copies import to_dtype

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ...layout import wrap_dims
 from ...tensor import Tensor
-from ..core.op import layout_of
+from ..core.operands import layout_of
 from ..memory.copies import to_dtype
 from ..shape.join import cat
 from ..shape.slicing import narrow

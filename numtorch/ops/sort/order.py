@@ -6,7 +6,8 @@ from ...dtypes import float32, float64, int32, int64, uint8
 from ...layout import Layout, ints, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import as_operand, layout_of, method, new_plan_table, result_dtype
+from ..core.operands import as_operand, layout_of, method, result_dtype
+from ..core.primitive import Primitive, derivative_of, new_plan_table
 from ..core.return_types import Pair, pair
 from ..creation.fill import as_tensor
 from ..index.gather_scatter import gather, value_selecting_backward
@@ -18,6 +19,8 @@ from ..reduce import reductions
 from ..shape.views import expand, movedim, reshape, squeeze
 
 _PAIRS = {name: pair(name) for name in ("sort", "topk", "kthvalue", "median", "nanmedian")}
+_PICKED = {name: Primitive(name if name in ("sort", "topk", "kthvalue") else f"{name}_along") for name in _PAIRS}
+_MEDIAN, _MEDIAN_OF_NONE = Primitive("median"), Primitive("median_of_none")
 
 
 def around(shape, dim):
@@ -76,12 +79,13 @@ def _run(name, plan, x):
         workspace = empty(plan.workspace)
         prepared.call(x.address, values.address, indices.address, workspace.address, prepared.walk)
     if x.node is not None and recording(x) and x.layout.dtype.category >= 2:
-        values.node = GraphNode(name, (x.node,), (indices,), _picked_vjp, plan.way_back)
+        values.node = GraphNode(_PICKED[name], (x.node,), (indices,), plan.way_back)
     return _PAIRS[name](values, indices)
 
 
+@derivative_of(*_PICKED.values())
 def _picked_vjp(node, grad):
-    dim, shape, keepdim = node.constants
+    dim, shape, keepdim = node.attributes
     return (value_selecting_backward(grad, dim, node.tensors()[0], shape, keepdim),)
 
 
@@ -220,6 +224,7 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None) -
     return _into(out, _ordered("kthvalue", "sort.topk", "kth", input, dim, 1, bool(keepdim), k - 1))
 
 
+@_MEDIAN.derivative
 def _median_vjp(node, grad):
     """Elements that tie for the median of all share its gradient, as in PyTorch."""
     (x,), (out,) = node.tensors(), node.result_tensors()
@@ -227,8 +232,9 @@ def _median_vjp(node, grad):
     return (same * (grad / reductions.sum(same)),)
 
 
+@_MEDIAN_OF_NONE.derivative
 def _median_of_none_vjp(node, grad):
-    return (expand(reshape(grad, [1] * len(node.constants)), *node.constants),)
+    return (expand(reshape(grad, [1] * len(node.attributes)), *node.attributes),)
 
 
 _median_plans = new_plan_table()                         # of all elements, as one row
@@ -241,7 +247,7 @@ def _median(name, input, dim, keepdim, skip_nan, out):
         if not layout_of(name, input).numel:
             out = to_dtype(filled(Layout.of(float64, (), None, input.layout.device), float("nan")), input.layout.dtype)
             if recording(input):
-                out.node = GraphNode(name, (input.node,), (), _median_of_none_vjp, input.layout.shape)
+                out.node = GraphNode(_MEDIAN_OF_NONE, (input.node,), (), input.layout.shape)
             return out
         x = input if input.layout.contiguous else contiguous(input)
         plan = _median_plans.get((x.layout, skip_nan))
@@ -251,7 +257,7 @@ def _median(name, input, dim, keepdim, skip_nan, out):
         out, indices, workspace = empty(plan.values), empty(plan.indices), empty(plan.workspace)
         plan.prepared.call(x.address, out.address, indices.address, workspace.address, plan.prepared.walk)
         if input.node is not None and recording(input):
-            out.node = GraphNode(name, (input.node,), (input,), _median_vjp)
+            out.node = GraphNode(_MEDIAN, (input.node,), (input,))
             out.node.save_results([out])
         return out
     dim, size = _size(name, input, dim)

@@ -6,7 +6,8 @@ from ...dtypes import as_dtype, bool_, int64
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import layout_of, method, new_plan_table
+from ..core.operands import layout_of, method
+from ..core.primitive import Primitive, derivative_of, new_plan_table, primitives
 from ..core.return_types import Pair, pair
 from ..index.gather_scatter import scatter_add_
 from ..index.index_op import into_fresh
@@ -19,6 +20,10 @@ from ..shape.join import cat
 from ..shape.slicing import narrow, select
 from ..shape.views import reshape
 from .order import around
+
+_RUNNING = primitives("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin")
+
+_RECURRENCE = Primitive("recurrence")
 
 # ---------------------------------------------------------------- sums and products
 _scan_plans = new_plan_table()
@@ -46,25 +51,26 @@ def _scan(kind, x, dim, reverse=False):
         prepared.call(x.address, out.address, prepared.walk)
     if x.node is not None and recording(x) and layout.dtype.category >= 2:
         if kind == "cumsum":
-            out.node = GraphNode(kind, (x.node,), (), _cumsum_vjp, (dim, reverse))
+            out.node = GraphNode(_RUNNING[kind], (x.node,), (), (dim, reverse))
         else:
-            vjp = _cumprod_vjp if kind == "cumprod" else _logcumsumexp_vjp
-            out.node = GraphNode(kind, (x.node,), (x,), vjp, (dim, reverse))
+            out.node = GraphNode(_RUNNING[kind], (x.node,), (x,), (dim, reverse))
             out.node.save_results([out])
     return out
 
 
+@_RUNNING["cumsum"].derivative
 def _cumsum_vjp(node, grad):
-    dim, reverse = node.constants
+    dim, reverse = node.attributes
     return (_scan("cumsum", grad, dim, not reverse),)
 
 
+@_RUNNING["cumprod"].derivative
 def _cumprod_vjp(node, grad):
     """d out[j] / d x[i] is the product before i times that of what stands between i and j: of the latter a recurrence makes the sum
     over j, weighted by grad[j]."""
     x, = node.tensors()
     out, = node.result_tensors()
-    dim, _ = node.constants
+    dim, _ = node.attributes
     if not x.layout.ndim or not x.layout.numel:
         return (grad,)
     if x.layout.dtype.is_complex:
@@ -82,15 +88,16 @@ def _recurrence(c, x, dim, reverse, products=None):
     prepared = _prepared("recurrence", x.layout, dim, reverse, times)
     prepared.call(c.address, x.address, products.address, out.address, prepared.walk)
     if not times and recording(c, x):
-        out.node = GraphNode("recurrence", (c.node, x.node), (x,), _recurrence_vjp, (dim, reverse))
+        out.node = GraphNode(_RECURRENCE, (c.node, x.node), (x,), (dim, reverse))
         out.node.save_results([out])
     return out
 
 
+@_RECURRENCE.derivative
 def _recurrence_vjp(node, grad):
     x, = node.tensors()
     out, = node.result_tensors()
-    dim, reverse = node.constants
+    dim, reverse = node.attributes
     if x.layout.dtype.is_complex:
         x, out = arithmetic.conj_physical(x), arithmetic.conj_physical(out)
     back = _recurrence(grad, x, dim, not reverse)
@@ -209,12 +216,13 @@ def logcumsumexp(input, dim, *, out=None) -> Tensor:
     return into(out, result)
 
 
+@_RUNNING["logcumsumexp"].derivative
 def _logcumsumexp_vjp(node, grad):
     """d out[j] / d x[i] = exp(x[i] - out[j]) for j >= i. The sums over j are taken as logarithms too, so that they neither
     overflow nor vanish: those of positive and of negative gradients apart."""
     x, = node.tensors()
     out, = node.result_tensors()
-    dim, reverse = node.constants
+    dim, reverse = node.attributes
     none = _constant(x, -1e30 if x.layout.dtype.itemsize > 2 else -3e4)      # not -inf: its gradients would be NaN
     if x.layout.dtype.is_complex:
         size = arithmetic.where(comparison.eq(grad, 0), none, elementary.log(grad))
@@ -245,16 +253,17 @@ def _running_extreme(kind, input, dim, out):
         prepared = _prepared(kind, layout, dim)
         prepared.call(x.address, values.address, indices.address, prepared.walk)
     if recording(x) and layout.dtype.category >= 2:
-        values.node = GraphNode(kind, (x.node,), (indices,), _running_extreme_vjp, dim)
+        values.node = GraphNode(_RUNNING[kind], (x.node,), (indices,), dim)
     found = _PAIRS[kind](values, indices)
     return found if out is None else _PAIRS[kind](*[into(o, r) for o, r in zip(out, found)])
 
 
+@derivative_of(_RUNNING["cummax"], _RUNNING["cummin"])
 def _running_extreme_vjp(node, grad):
     indices, = node.tensors()
     if not grad.layout.ndim:
         return (grad,)
-    return (into_fresh(scatter_add_, filled(grad.layout.dense(), 0), node.constants, indices, grad),)
+    return (into_fresh(scatter_add_, filled(grad.layout.dense(), 0), node.attributes, indices, grad),)
 
 
 @method

@@ -9,7 +9,8 @@ from ...dtypes import bool_, float32, float64, int8, int64
 from ...layout import Layout, ints, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import as_operand, layout_of, method, new_plan_table, not_a_tensor
+from ..core.operands import as_operand, layout_of, method
+from ..core.primitive import Primitive, new_plan_table, not_a_tensor
 from ..core.return_types import Pair, pair
 from ..core.status import run_counting, run_measuring
 from ..creation.fill import zeros
@@ -27,6 +28,8 @@ from ..shape.slicing import narrow, select
 from ..shape.views import movedim, reshape, transpose
 from .order import searchsorted, sort
 from .scan import cumsum, diff
+
+_MODE = Primitive("mode")
 
 _run_plans = new_plan_table()
 
@@ -229,13 +232,14 @@ def mode(input, dim: int = -1, keepdim: bool = False, *, out=None) -> Pair:
         kept = (*input.layout.shape[:dim], 1, *input.layout.shape[dim + 1:])
         values, indices = reshape(values, kept), reshape(indices, kept)
     if recording(input) and input.layout.dtype.category >= 2:
-        values.node = GraphNode("mode", (input.node,), (indices,), _mode_vjp, (dim, input.layout.shape, keepdim))
+        values.node = GraphNode(_MODE, (input.node,), (indices,), (dim, input.layout.shape, keepdim))
     found = _Mode(values, indices)
     return found if out is None else _Mode(*[into(o, r) for o, r in zip(out, found)])
 
 
+@_MODE.derivative
 def _mode_vjp(node, grad):
-    dim, shape, keepdim = node.constants
+    dim, shape, keepdim = node.attributes
     return (value_selecting_backward(grad, dim, node.tensors()[0], shape, keepdim),)
 
 

@@ -10,12 +10,17 @@ from ...dtypes import float32, uint8
 from ...layout import Layout, contiguous_format, format_of, formatted
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import layout_of, new_plan_table, no_tensor_among, register
+from ..core.operands import layout_of, no_tensor_among
+from ..core.primitive import Primitive, new_plan_table
 from ..memory.copies import contiguous, copy_elements
 from ..reduce.reduce_op import SUM
 from ..shape.pad import pad
 from ..shape.views import squeeze
 from .pool import batched, dense, pair
+
+_CONVOLUTION = Primitive("convolution")
+_CONVOLUTION_INPUT_GRAD = Primitive("convolution_input_grad")
+_CONVOLUTION_WEIGHT_GRAD = Primitive("convolution_weight_grad")
 
 _plans = new_plan_table()
 
@@ -159,13 +164,14 @@ def _convolve(x, w, bias, window):
     out = plan.run(x, w, bias)
     if recording(x, w, bias):
         edges = (x.node, w.node) if bias is None else (x.node, w.node, bias.node)
-        out.node = GraphNode("convolution", edges, (x, w), _convolve_vjp, window)
+        out.node = GraphNode(_CONVOLUTION, edges, (x, w), window)
     return out
 
 
+@_CONVOLUTION.derivative
 def _convolve_vjp(node, grad):
     x, w = node.tensors()
-    window, kept = node.constants, _format(x.layout, w.layout)
+    window, kept = node.attributes, _format(x.layout, w.layout)
     by_x = convolution_input_grad(grad, w, x.layout.shape, window, None, kept) if node.needs(0) else None
     by_w = convolution_weight_grad(grad, x, w.layout.shape, window, kept) if node.needs(1) else None
     return (by_x, by_w) if len(node.edges) == 2 else (by_x, by_w, _bias_grad(grad) if node.needs(2) else None)
@@ -185,13 +191,14 @@ def convolution_input_grad(grad, w, x_shape, window, bias=None, memory_format=No
     out = plan.run(grad, w, bias)
     if recording(grad, w, bias):
         edges = (grad.node, w.node) if bias is None else (grad.node, w.node, bias.node)
-        out.node = GraphNode("convolution_input_grad", edges, (grad, w), _input_grad_vjp, window)
+        out.node = GraphNode(_CONVOLUTION_INPUT_GRAD, edges, (grad, w), window)
     return out
 
 
+@_CONVOLUTION_INPUT_GRAD.derivative
 def _input_grad_vjp(node, u):
     grad, w = node.tensors()
-    window = node.constants
+    window = node.attributes
     by_grad = _convolve(u, w, None, window) if node.needs(0) else None
     by_w = convolution_weight_grad(grad, u, w.layout.shape, window, _format(grad.layout, w.layout)) if node.needs(1) else None
     return (by_grad, by_w) if len(node.edges) == 2 else (by_grad, by_w, _bias_grad(u) if node.needs(2) else None)
@@ -206,13 +213,14 @@ def convolution_weight_grad(grad, x, w_shape, window, memory_format=None) -> Ten
                                       memory_format, x.layout.shape, w_shape, *window))
     out = plan.run(grad, x, with_bias=False)
     if recording(grad, x):
-        out.node = GraphNode("convolution_weight_grad", (grad.node, x.node), (grad, x), _weight_grad_vjp, window)
+        out.node = GraphNode(_CONVOLUTION_WEIGHT_GRAD, (grad.node, x.node), (grad, x), window)
     return out
 
 
+@_CONVOLUTION_WEIGHT_GRAD.derivative
 def _weight_grad_vjp(node, u):
     grad, x = node.tensors()
-    window = node.constants
+    window = node.attributes
     return (_convolve(x, u, None, window) if node.needs(0) else None,
             convolution_input_grad(grad, u, x.layout.shape, window) if node.needs(1) else None)
 
@@ -457,6 +465,3 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
                   [1., 1.]]]])
     """
     return _transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-register(conv2d)

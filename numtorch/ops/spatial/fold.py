@@ -4,13 +4,16 @@ from __future__ import annotations
 from ...autograd.graph import GraphNode, recording
 from ...layout import Layout
 from ...tensor import Tensor, view_of
-from ..core.op import layout_of
+from ..core.operands import layout_of
+from ..core.primitive import Primitive
 from ..memory.assign import filled
 from ..shape.pad import pad
-from ..shape.slicing import narrow
-from ..shape.view_tape import add_into, make_view
+from ..shape.slicing import UNFOLD, narrow
+from ..shape.view_tape import AS_STRIDED, add_into, make_view
 from ..shape.views import reshape, squeeze, unsqueeze
 from .pool import check_window, dense, pair
+
+_FOLD = Primitive("fold")
 
 
 def _options(name, kernel_size, dilation, padding, stride):
@@ -62,7 +65,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
     image, channel, down, across = layout.strides
     windows = Layout.of(layout.dtype, (n, c, kh, kw, rows, columns),
                         (image, channel, dh * down, dw * across, sh * down, sw * across), layout.device)
-    out = reshape(make_view(x, (windows, 0), "unfold"), n, c * kh * kw, rows * columns)
+    out = reshape(make_view(x, (windows, 0), UNFOLD), n, c * kh * kw, rows * columns)
     return out if input.layout.ndim == 4 else squeeze(out, 0)
 
 
@@ -125,7 +128,7 @@ def _fold(x, size, options, padded, rows, columns):
     places = Layout.of(x.layout.dtype, (n, c, rows, columns), (image, channel, sh * down, sw), x.layout.device)
     for i in range(kh):
         for j in range(kw):
-            make_view(total, (places, i * dh * down + j * dw), "fold").add_(source[:, :, i, j])
+            make_view(total, (places, i * dh * down + j * dw), AS_STRIDED).add_(source[:, :, i, j])
     return _cropped(x, total, size, options)
 
 
@@ -134,6 +137,11 @@ def _cropped(x, total, size, options):
     out = narrow(narrow(total, 2, ph, size[0]), 3, pw, size[1])
     out = dense(out) if ph or pw else out
     if recording(x):
-        out.node = GraphNode("fold", (x.node,), (), lambda node, grad: (unfold(grad, *node.constants),), options)
+        out.node = GraphNode(_FOLD, (x.node,), (), options)
     return out
+
+
+@_FOLD.derivative
+def _fold_vjp(node, grad):
+    return (unfold(grad, *node.attributes),)
 

@@ -6,7 +6,7 @@ from math import prod
 
 from ...dtypes import int64
 from ...tensor import Tensor
-from ..core.op import layout_of
+from ..core.operands import layout_of
 from ..creation.ranges import arange
 from ..index.gather_scatter import gather
 from ..memory.copies import to_dtype

@@ -15,7 +15,8 @@ from ...dtypes import float32, float64, int64
 from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import layout_of, new_plan_table
+from ..core.operands import layout_of
+from ..core.primitive import Primitive, new_plan_table
 from ..creation.fill import ones
 from ..creation.ranges import arange
 from ..linalg.matmul import matmul
@@ -27,6 +28,8 @@ from ..pointwise.rounding import floor
 from ..pointwise.rounding import round_to_even as nearest_integer
 from ..shape.join import cat
 from ..shape.views import expand, reshape, transpose, unsqueeze
+
+_GRID_SAMPLER = Primitive("grid_sampler")
 
 
 def _unnormalised(x, extent, align_corners):
@@ -106,12 +109,13 @@ def _sample(input, grid, mode, padding_mode, align_corners):
     out = empty(plan.out)
     plan.forward.call(image.address, points.address, out.address, plan.forward.walk)
     if recording(input, grid):
-        out.node = GraphNode("grid_sampler", (input.node, grid.node), (input, grid), _sample_vjp, plan)
+        out.node = GraphNode(_GRID_SAMPLER, (input.node, grid.node), (input, grid), plan)
     return out
 
 
+@_GRID_SAMPLER.derivative
 def _sample_vjp(node, grad):
-    plan = node.constants
+    plan = node.attributes
     input, grid = node.tensors()
     mode, padding_mode, align_corners = plan.options
     if modes.grad and (node.needs(0) or mode != "nearest"):

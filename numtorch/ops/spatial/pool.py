@@ -12,12 +12,19 @@ from ...dtypes import int64
 from ...layout import Layout, contiguous_format, format_of, formatted, ints
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import layout_of, new_plan_table
+from ..core.operands import layout_of
+from ..core.primitive import Primitive, derivative_of, new_plan_table
 from ..memory.assign import filled
 from ..memory.copies import contiguous, in_format
 from ..reduce.extremes import max as maximum
 from ..reduce.reductions import amax, mean
 from ..shape.views import reshape, unsqueeze
+
+_MAXIMA = {dims: Primitive(f"max_pool{dims}d_with_indices") for dims in (1, 2, 3)}
+
+_MAX_POOL_GRAD = Primitive("max_pool_grad")
+_AVG_POOL2D = Primitive("avg_pool2d")
+_AVG_POOL2D_GRAD = Primitive("avg_pool2d_grad")
 
 _plans = new_plan_table()
 
@@ -182,13 +189,14 @@ def maxima(x, plan, return_indices):
         plan.prepared.call(source.address, out.address, indices.address, plan.prepared.walk)
     out = in_format(out, plan.format)
     if tracked:
-        out.node = GraphNode(f"max_pool{plan.dims}d_with_indices", (x.node,), (indices,), _max_vjp, plan)
+        out.node = GraphNode(_MAXIMA[plan.dims], (x.node,), (indices,), plan)
     return (out, in_format(indices, plan.format)) if return_indices else out
 
 
+@derivative_of(*_MAXIMA.values())
 def _max_vjp(node, grad):
     indices, = node.tensors()
-    return (_max_grad(grad, indices, node.constants),)
+    return (_max_grad(grad, indices, node.attributes),)
 
 
 def _max_grad(grad, indices, plan):
@@ -199,14 +207,15 @@ def _max_grad(grad, indices, plan):
     backward.call(source.address, indices.address, out.address, backward.walk)
     out = in_format(out, plan.format)
     if recording(grad):
-        out.node = GraphNode("max_pool_grad", (grad.node,), (indices,), _max_grad_vjp, plan.dims)
+        out.node = GraphNode(_MAX_POOL_GRAD, (grad.node,), (indices,), plan.dims)
     return out
 
 
+@_MAX_POOL_GRAD.derivative
 def _max_grad_vjp(node, u):
     """Each output's gradient went to one input, so what comes back is that input's."""
     indices, = node.tensors()
-    lead = u.layout.shape[:-node.constants]
+    lead = u.layout.shape[:-node.attributes]
     return (reshape(reshape(u, *lead, -1).gather(-1, reshape(indices, *lead, -1)), indices.layout.shape),)
 
 
@@ -316,12 +325,13 @@ def means(x, plan):
         plan.prepared.call(source.address, out.address, plan.prepared.walk)
     out = in_format(out, plan.format)
     if x.node is not None and recording(x):
-        out.node = GraphNode("avg_pool2d", (x.node,), (), _mean_vjp, plan)
+        out.node = GraphNode(_AVG_POOL2D, (x.node,), (), plan)
     return out
 
 
+@_AVG_POOL2D.derivative
 def _mean_vjp(node, grad):
-    return (_mean_grad(grad, node.constants),)
+    return (_mean_grad(grad, node.attributes),)
 
 
 def _mean_grad(grad, plan):
@@ -332,12 +342,13 @@ def _mean_grad(grad, plan):
     backward.call(source.address, out.address, backward.walk)
     out = in_format(out, plan.format)
     if recording(grad):
-        out.node = GraphNode("avg_pool2d_grad", (grad.node,), (), _mean_grad_vjp, plan)
+        out.node = GraphNode(_AVG_POOL2D_GRAD, (grad.node,), (), plan)
     return out
 
 
+@_AVG_POOL2D_GRAD.derivative
 def _mean_grad_vjp(node, u):
-    return (means(u, node.constants),)
+    return (means(u, node.attributes),)
 
 
 def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,

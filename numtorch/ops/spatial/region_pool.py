@@ -10,7 +10,7 @@ from math import prod
 
 from ...tensor import Tensor
 from ..core.backends import kernels
-from ..core.op import layout_of
+from ..core.operands import layout_of
 from ..pointwise.activation import relu
 from ..pointwise.arithmetic import abs as absolute
 from ..pointwise.arithmetic import mul, sign

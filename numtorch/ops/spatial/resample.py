@@ -14,9 +14,12 @@ from ...dtypes import uint8
 from ...layout import Layout, format_of, formatted
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.op import layout_of, new_plan_table
+from ..core.operands import layout_of
+from ..core.primitive import Primitive, new_plan_table
 from ..memory.assign import filled
 from ..memory.copies import contiguous
+
+_RESAMPLE = Primitive("resample")
 
 _plans = new_plan_table()
 
@@ -100,12 +103,13 @@ def apply(x, maps) -> Tensor:
         out, room = empty(plan.out), empty(plan.workspace)
         plan.call(source.address, out.address, *plan.tables, room.address, plan.walk)
     if recording(x):
-        out.node = GraphNode("resample", (x.node,), (), _vjp, maps)
+        out.node = GraphNode(_RESAMPLE, (x.node,), (), maps)
     return out
 
 
+@_RESAMPLE.derivative
 def _vjp(node, grad):
-    return (apply(grad, node.constants.adjoint()),)
+    return (apply(grad, node.attributes.adjoint()),)
 
 
 # ---------------------------------------------------------------- averages

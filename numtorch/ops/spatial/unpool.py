@@ -6,7 +6,7 @@ from math import prod
 from ...dtypes import int64
 from ...layout import Layout
 from ...tensor import Tensor
-from ..core.op import layout_of
+from ..core.operands import layout_of
 from ..index.gather_scatter import scatter
 from ..memory.assign import filled
 from ..shape.views import reshape

@@ -1,9 +1,4 @@
-"""Op, Plan and the registry: what every operation has, whatever family it belongs to.
-
-An Op is one record: what it means, its derivative, its doc and samples. Calling it looks up a Plan under the identity of
-its inputs' layouts; only the first sight of a combination pays for promotion, broadcasting, checks and choosing a kernel.
-Families (pointwise, reduce, contract, ...) say how a plan is made.
-"""
+"""What ops ask of their operands: the dtype they promote to, numbers as tensors, one device, names on Tensor."""
 from __future__ import annotations
 
 import inspect
@@ -11,105 +6,13 @@ from numbers import Real
 
 import numpy as np
 
-from ...devices import cpu, on_default_device_change
-from ...dtypes import dtype, get_default_dtype, on_default_dtype_change, promote_types
+from ...devices import cpu
+from ...dtypes import dtype, get_default_dtype, promote_types
 from ...exchange import make
-from ...kernels.threads import on_thread_count_change
 from ...scalars import number
-from ...storage import ring_for
 from ...tensor import Tensor
 from .expression import Apply, Expression
-
-PLAN_LIMIT = 2048                                        # plans an op keeps; then it starts over, so dynamic shapes stay bounded
-
-registry: dict[str, Op] = {}
-
-
-class Plan:
-    """What a call must know once its input layouts are known.
-
-    Attributes:
-        out: the result's layout; `ring` hands out memory for it.
-        call, walk: run as `call(*addresses, walk)`.
-        inputs: the input layouts.
-        recipes: for each set of inputs that need gradients, what to record (made on first use).
-    """
-
-    __slots__ = ("op", "inputs", "out", "ring", "call", "walk", "recipes", "prepared", "extra")
-
-    def __init__(self, op, inputs, out, prepared, extra=None):
-        self.op, self.inputs, self.out, self.extra = op, inputs, out, extra
-        self.ring = ring_for(out.nbytes, out.device)
-        self.prepared = prepared
-        self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (nothing_to_do, 0)
-        self.recipes = {}
-
-
-def nothing_to_do(*words):
-    """The kernel of a call on no elements."""
-
-
-class PlanTable(dict):
-    """Plans by what their inputs look like, bounded."""
-
-    __slots__ = ()
-
-    def keep(self, key, plan):
-        if len(self) >= PLAN_LIMIT:
-            self.clear()
-        self[key] = plan
-        return plan
-
-
-_tables: list = []
-
-
-def new_plan_table() -> PlanTable:
-    """A plan table that is emptied when the number of threads changes, since plans hold their split."""
-    table = PlanTable()
-    _tables.append(table)
-    return table
-
-
-def forget_plans() -> None:
-    """Drop every plan. They are made again when needed."""
-    for table in _tables:
-        table.clear()
-
-
-on_thread_count_change(forget_plans)
-on_default_device_change(forget_plans)
-on_default_dtype_change(forget_plans)                    # integers become the default dtype in many ops
-
-
-class Op:
-    """One operation. Subclasses are the families; `registry` finds an op by name."""
-
-    def __init__(self, name: str, doc: str | None, parameters, module: str):
-        self.name, self.doc, self.parameters, self.module = name, doc, tuple(parameters), module
-        self.arity = len(self.parameters)
-        self.function = None                             # what users call
-        registry[name] = self
-
-    def __repr__(self):
-        return f"<op {self.name}({', '.join(self.parameters)})>"
-
-    def __call__(self, *args, **kwargs):
-        return self.function(*args, **kwargs)
-
-
-class _Function:
-    """A named entry of the registry for what is not an elementwise record."""
-
-    def __init__(self, name, function):
-        self.name, self.function = name, function
-        registry[name] = self
-
-
-def register(function, name=None):
-    """Enter a plain function into the registry, where lower files find it by name."""
-    _Function(name or function.__name__, function)
-    return function
+from .primitive import not_a_tensor
 
 
 # ---------------------------------------------------------------- promotion
@@ -160,11 +63,6 @@ def as_operand(name, value) -> Tensor:
             return make(value)
         raise TypeError(f"{name}(): expected a Tensor or a number, not {type(value).__name__}")
     return found
-
-
-def not_a_tensor(name, value, argument="input", position=1) -> TypeError:
-    """What to raise where an argument should be a tensor."""
-    return TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
 
 
 def no_tensor_among(name, **arguments) -> TypeError:

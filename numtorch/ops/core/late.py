@@ -1,0 +1,12 @@
+"""Functions of later rooms that earlier ones call: entered where they are written, looked up by name when they are called."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+later: dict[str, Callable] = {}
+
+
+def provide(function):
+    """Decorator: let earlier rooms call a function as `later["its name"]`."""
+    later[function.__name__] = function
+    return function

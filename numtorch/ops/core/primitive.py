@@ -1,0 +1,216 @@
+"""Primitive: an op that is not composed of others; plan tables; and the one way of a call that finds no plan.
+
+A primitive is one record: its name, how it is planned for the layouts of its tensors and its attributes, what runs a plan, and its
+derivative. Everything else that is called an op is a Python function over primitives.
+
+    SOFTMAX = Primitive("softmax")
+
+    @SOFTMAX.planned
+    def _plan(layout, dim): ...                  # layouts, then attributes: checks, the result's layout, the kernel
+
+    @SOFTMAX.run
+    def softmax_along(plan, x: Tensor, dim): ... # a known plan, then the tensors and attributes of the call
+
+    @SOFTMAX.derivative
+    def _vjp(node, grad): ...                    # gradients of the tensors, by ops
+
+`softmax_along(x, dim)` looks its plan up by the identity of the layouts and by the attributes. What is not found goes to `miss`,
+which hands layouts that are special to their handler and plans the rest: an ordinary call never asks.
+"""
+from __future__ import annotations
+
+import inspect
+
+from ...autograd.graph import Recorded
+from ...devices import on_default_device_change
+from ...dtypes import on_default_dtype_change
+from ...kernels.threads import on_thread_count_change
+from ...storage import ring_for
+from ...tensor import Tensor
+from .generate import make
+
+PLAN_LIMIT = 2048                                        # plans a table keeps; then it starts over, so dynamic shapes stay bounded
+
+registry: dict[str, Primitive] = {}                      # every primitive by name
+
+
+# ---------------------------------------------------------------- plans
+class Plan:
+    """What a call must know once its input layouts are known.
+
+    Attributes:
+        out: the result's layout; `ring` hands out memory for it.
+        call, walk: run as `call(*addresses, walk)`.
+        inputs: the input layouts.
+        recipes: for each set of inputs that need gradients, what to record (made on first use).
+    """
+
+    __slots__ = ("op", "inputs", "out", "ring", "call", "walk", "recipes", "prepared", "extra")
+
+    def __init__(self, op, inputs, out, prepared, extra=None):
+        self.op, self.inputs, self.out, self.extra = op, inputs, out, extra
+        self.ring = ring_for(out.nbytes, out.device)
+        self.prepared = prepared
+        self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (nothing_to_do, 0)
+        self.recipes = {}
+
+
+def nothing_to_do(*words):
+    """The kernel of a call on no elements."""
+
+
+class PlanTable(dict):
+    """Plans by what their inputs look like, bounded."""
+
+    __slots__ = ()
+
+    def keep(self, key, plan):
+        if len(self) >= PLAN_LIMIT:
+            self.clear()
+        self[key] = plan
+        return plan
+
+
+_tables: list = []
+
+
+def new_plan_table() -> PlanTable:
+    """A plan table that is emptied when the number of threads changes, since plans hold their split."""
+    table = PlanTable()
+    _tables.append(table)
+    return table
+
+
+def forget_plans() -> None:
+    """Drop every plan. They are made again when needed."""
+    for table in _tables:
+        table.clear()
+
+
+on_thread_count_change(forget_plans)
+on_default_device_change(forget_plans)
+on_default_dtype_change(forget_plans)                    # integers become the default dtype in many ops
+
+
+# ---------------------------------------------------------------- primitives
+class Primitive(Recorded):
+    """One op that is not composed of others.
+
+    Args:
+        name: as the graph shows it, such as `"softmax"`.
+        doc: a line on what it does, where no function of its name says so.
+        parameters: the names of its arguments, where these are not read from what runs it.
+        module: where it is written; by default where it is made.
+
+    Attributes:
+        plans: by the layouts of its tensors, then its attributes.
+        function: what users call, where that is the primitive itself.
+        vjp: `vjp(node, grad) -> gradients`, by ops; None where results have no gradient.
+    """
+
+    function = plan = execute = None
+
+    def __init__(self, name: str, doc: str | None = None, parameters=(), module: str | None = None):
+        super().__init__(name)
+        self.doc, self.parameters = doc, tuple(parameters)
+        self.module = module or inspect.currentframe().f_back.f_globals["__name__"]
+        self.arity = len(self.parameters)
+        self.plans = new_plan_table()
+        registry[name] = self
+
+    def __repr__(self):
+        return f"<primitive {self.name}({', '.join(self.parameters)})>"
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+    def planned(self, plan):
+        """Decorator: `plan(*layouts, *attributes)`, which makes a plan or raises what is wrong with the call."""
+        self.plan = plan
+        return plan
+
+    def run(self, execute):
+        """Decorator: what runs a plan, `execute(plan, *tensors, *attributes)`. Becomes the primitive's call, without the plan.
+
+        Its arguments that are annotated as tensors are looked at by layout; the others are attributes, which must be hashable.
+        """
+        _, *arguments = inspect.signature(execute).parameters.values()
+        names = [a.name for a in arguments]
+        kinds = {a.name: str(a.annotation) for a in arguments}
+        tensors = [n for n in names if kinds[n].startswith("Tensor")]
+        key = [f"None if {n} is None else {n}.layout" if n in tensors and "None" in kinds[n] else
+               f"{n}.layout" if n in tensors else n for n in names]
+        source = f"""
+def call({', '.join(names)}):
+    try:
+        plan = plans.get({key[0] if len(key) == 1 else '(' + ', '.join(key) + ')'})
+    except AttributeError:
+        plan = None
+    if plan is None:
+        return miss(primitive, ({', '.join(tensors)},), ({''.join(n + ', ' for n in names if n not in tensors)}))
+    return execute(plan, {', '.join(names)})
+"""
+        if names[:len(tensors)] != tensors:
+            raise TypeError(f"{self.name}: expected tensors before attributes, got {names}")
+        self.execute, self.parameters, self.arity = execute, tuple(names), len(names)
+        scope = dict(plans=self.plans, primitive=self, miss=miss, execute=execute)
+        call = make(source, scope, execute.__name__, tuple(a.default for a in arguments if a.default is not a.empty) or None)
+        call.__doc__, call.__module__, call.primitive = execute.__doc__, execute.__module__, self
+        self.function = self.function or call
+        return call
+
+
+def primitives(*names) -> dict:
+    """Primitives of one kind, by name."""
+    module = inspect.currentframe().f_back.f_globals["__name__"]
+    return {name: Primitive(name, module=module) for name in names}
+
+
+def derivative_of(*each):
+    """Decorator: the derivative of several primitives."""
+    def add(vjp):
+        for primitive in each:
+            primitive.vjp = vjp
+        return vjp
+    return add
+
+
+def miss(primitive, tensors, attributes=()):
+    """A call whose plan is not known: planned, unless one of its layouts is special.
+
+    Args:
+        primitive: what is called.
+        tensors: its tensors, None for one that is left out.
+        attributes: its other arguments.
+
+    Returns:
+        What the call returns.
+
+    Raises:
+        TypeError: what should be a tensor is none.
+    """
+    handler = handler_of(tensors)
+    if handler is not None:
+        return handler(primitive, tensors, attributes)
+    for position, tensor in enumerate(tensors, 1):
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise not_a_tensor(primitive.name, tensor, primitive.parameters[position - 1], position)
+    layouts = [None if t is None else t.layout for t in tensors]
+    key = (*layouts, *attributes)
+    plan = primitive.plans.keep(key[0] if len(key) == 1 else key, primitive.plan(*layouts, *attributes))
+    return primitive.execute(plan, *tensors, *attributes)
+
+
+def handler_of(tensors):
+    """What takes over a call on these tensors: of special layouts among them, the handler of the highest rank; None as a rule."""
+    found = None
+    for tensor in tensors:
+        handler = getattr(getattr(tensor, "layout", None), "handler", None)
+        if handler is not None and (found is None or handler.rank > found.rank):
+            found = handler
+    return found
+
+
+def not_a_tensor(name, value, argument="input", position=1) -> TypeError:
+    """What to raise where an argument should be a tensor."""
+    return TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
