@@ -43,10 +43,14 @@ def layout_for(name, size, dtype, device):
             size = as_shape(size, name)
             break
     try:
-        return _layouts[size, dtype, device]
-    except (KeyError, TypeError):
+        layout = _layouts.get((size, dtype, device))
+    except TypeError:
+        layout = None
+    if layout is None:
         layout = Layout.of(as_dtype(dtype) if dtype else get_default_dtype(), checked_shape(size, name), None, placed(device))
-        return _layouts.keep((size, dtype, device), layout) if layout.device is cpu else layout
+        if layout.device is cpu:
+            _layouts.keep((size, dtype, device), layout)
+    return layout
 
 
 def empty(*shape, size=None, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None, memory_format=None,

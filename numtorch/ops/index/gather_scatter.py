@@ -112,8 +112,10 @@ def gather(input, dim, index, *, sparse_grad: bool = False, out=None) -> Tensor:
                 [4, 3]])
     """
     try:
-        plan = _gather_plans[input.layout, dim, index.layout]
-    except (KeyError, AttributeError):
+        plan = _gather_plans.get((input.layout, dim, index.layout))
+    except AttributeError:
+        plan = None
+    if plan is None:
         plan = _plan_gather(input, dim, index)
     result = empty(plan.out)
     if plan.prepared is not None:
@@ -154,8 +156,10 @@ def _scatter_(name, self, dim, index, source, how):
     if source.storage is storage or (isinstance(index, Tensor) and index.storage is storage):
         index, source = apart(index, self), apart(source, self)      # before it is planned: a copy may lie differently
     try:
-        plan = _scatter_plans[name, self.layout, dim, index.layout, source.layout, how]
-    except (KeyError, AttributeError):
+        plan = _scatter_plans.get((name, self.layout, dim, index.layout, source.layout, how))
+    except AttributeError:
+        plan = None
+    if plan is None:
         plan = _plan_scatter(name, self, dim, index, source, how)
     if plan.prepared is None:
         return self

@@ -130,8 +130,10 @@ def mm(input, mat2, *, out=None) -> Tensor:
                 [43.]])
     """
     try:
-        plan = _plans[input.layout, mat2.layout]
-    except (KeyError, AttributeError):
+        plan = _plans.get((input.layout, mat2.layout))
+    except AttributeError:
+        plan = None
+    if plan is None:
         plan = _first_mm(input, mat2)
     result = plan.run(input, mat2)
     left, right = input.node, mat2.node

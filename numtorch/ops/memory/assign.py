@@ -46,8 +46,10 @@ def copy_(self, src, non_blocking: bool = False) -> Tensor:
                 [1., 2.]])
     """
     try:
-        writing = _writings[src.layout, self.layout]
-    except (KeyError, AttributeError):
+        writing = _writings.get((src.layout, self.layout))
+    except AttributeError:
+        writing = None
+    if writing is None:
         return _write(self, as_operand("copy_", src))
     if self.node is not None or src.node is not None or src.storage is self.storage:
         return _write(self, src)

@@ -77,8 +77,10 @@ def linear(input, weight, bias=None) -> Tensor:
         tensor([[21.]])
     """
     try:
-        plan = _plans[input.layout, weight.layout, None if bias is None else bias.layout]
-    except (KeyError, AttributeError):
+        plan = _plans.get((input.layout, weight.layout, None if bias is None else bias.layout))
+    except AttributeError:
+        plan = None
+    if plan is None:
         if isinstance(weight, Tensor) and weight.layout.ndim == 1:
             out = matmul(input, weight)
             return out if bias is None else arithmetic.add(out, bias)

@@ -181,6 +181,8 @@ def _row_norm(name, input, shape, weight, bias, eps, centred):
     try:
         plan = _plans[key]
     except (KeyError, TypeError):
+        plan = key
+    if plan is key:
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         key = (name, layout, shape, *key[3:])
         plan = _plans.get(key, key)

@@ -42,6 +42,8 @@ def op_call({', '.join(listed)}, *, out=None):
 {convert}    try:
         plan = plans[{key}]
     except (KeyError, AttributeError):
+        plan = None
+    if plan is None:
         return first_call(op, ({everything}), out)
     if out is not None:
         return run_into(op, plan, ({everything}), out)
@@ -164,6 +166,8 @@ def op_call({', '.join(listed)}):
 {convert}    try:
         plan = plans[({', '.join(n + '.layout' for n in names)},)]
     except (KeyError, AttributeError):
+        plan = None
+    if plan is None:
         return run_inplace(op, operands(op, ({', '.join(names)},)))
     storage = {names[0]}.storage
     if {apart}:

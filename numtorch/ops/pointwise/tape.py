@@ -148,12 +148,11 @@ def _fit(grad, shape, dtype):
 
 def recipe_for(plan, wanted):
     """The recipe for the inputs whose bits are set in `wanted`; None where the result has no gradient."""
-    try:
-        return plan.recipes[wanted]
-    except KeyError:
+    found = plan.recipes.get(wanted, plan)
+    if found is plan:                                    # not looked at yet: None says that there is no gradient
         bits = tuple(i for i in range(len(plan.inputs)) if wanted >> i & 1)
         found = plan.recipes[wanted] = plan.op.recipe(plan, bits)
-        return found
+    return found
 
 
 def record(plan, wanted, edges, inputs, out):
@@ -242,29 +241,29 @@ def _backward(saves, saves_out, computed, gradients):
     names = [f"saved{i}" for i in range(saves)]
     changed = [f"{n}.storage.version != {n}_version" for n in names]
     words = ["grad.address", *[f"{n}.address" for n in names]]
-    steps = []
+    known, steps = [], []
     parts = [f"{n}, {n}_version" for n in names]
     if saves_out:
         parts.append("(kept, address, layout, version)")
         changed.append("kept.version != version")
         words.append("address")
     if parts:
-        steps.append(f"{', '.join(parts)}, = self.saved")
+        known.append(f"{', '.join(parts)}, = self.saved")
         steps.append(f"if {' or '.join(changed)}:")
         steps.append("    return self.backward_slowly(grad)")
     if computed:
-        steps.append("plan = recipe.plans[grad.layout]")
+        known.append("plan = recipe.plans[grad.layout]")
         steps.append("".join(f"(ring{i}, layout{i}), " for i in range(computed)) + "= plan.places")
         for i in range(computed):
             steps += [*allocation(f"out{i}", f"ring{i}", f"layout{i}", "").splitlines(), f"out{i}.node = None"]
             words.append(f"out{i}_address")
         steps.append(f"plan.call({', '.join(words)}, plan.walk)")
     steps.append(f"return {', '.join(gradients)},")
-    body = "".join(f"        {step}\n" for step in steps)
+    if known:                                            # a layout not seen before, or nothing saved any more
+        steps = ["try:", *[f"    {step}" for step in known], "except (KeyError, TypeError):", "    pass", "else:",
+                 *[f"    {step}" for step in steps], "return self.backward_slowly(grad)"]
+    body = "".join(f"    {step}\n" for step in steps)
     return make(f"""
 def backward(self, grad):
     recipe = self.recipe
-    try:
-{body}    except (KeyError, TypeError):                        # a layout not seen before, or nothing saved any more
-        return self.backward_slowly(grad)
-""", dict(ALLOCATION, fit=_fit), "backward")
+{body}""", dict(ALLOCATION, fit=_fit), "backward")

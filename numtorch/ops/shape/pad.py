@@ -134,8 +134,10 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
     try:
         plan = _plans[layout, pad, mode]
     except (KeyError, TypeError):                        # TypeError: a list
+        plan = None
+    if plan is None:
         if mode not in MODES:
-            raise NotImplementedError(f"Unrecognised padding mode {mode}") from None
+            raise NotImplementedError(f"Unrecognised padding mode {mode}")
         pad = ints(pad, "pad")
         plan = _plans.get((layout, pad, mode)) or _plans.keep((layout, pad, mode), _Plan(layout, pad, mode))
     return _padded(input, plan, value)

@@ -66,10 +66,13 @@ def batched(name, input, dims):
 def planned(make, *key):
     """The plan that `make(*key)` makes, of a layout and options as they were given."""
     try:
-        return _plans[make, key]
-    except (KeyError, TypeError):                        # TypeError: a list
+        plan = _plans.get((make, key))
+    except TypeError:                                    # a list
+        plan = None
+    if plan is None:
         key = tuple([tuple(v) if hasattr(v, "__iter__") and type(v) is not str else v for v in key])
-        return _plans.get((make, key)) or _plans.keep((make, key), make(*key))
+        plan = _plans.get((make, key)) or _plans.keep((make, key), make(*key))
+    return plan
 
 
 # ---------------------------------------------------------------- what is common to all windows
