@@ -1,7 +1,8 @@
 """Softmax and log-softmax along one dimension and logsumexp over several, with gradients of any order."""
 from __future__ import annotations
 
-import math
+from functools import partial
+from math import prod
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, get_default_dtype
@@ -9,7 +10,7 @@ from ...layout import Layout, wrap_dim, wrap_dims
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
-from ..core.primitive import Primitive, new_plan_table, not_a_tensor, primitives
+from ..core.primitive import Primitive
 from ..memory.copies import contiguous, to_dtype
 from ..pointwise.arithmetic import mul, sub
 from ..pointwise.complexparts import real
@@ -17,60 +18,63 @@ from ..pointwise.elementary import exp, log
 from ..reduce.reduce_op import MAX, SUM
 from ..shape.views import permute, reshape, squeeze
 
-_ALONG = primitives("softmax", "log_softmax", "softmax_grad", "log_softmax_grad")
-
-_LOGSUMEXP = Primitive("logsumexp")
-
-_plans = new_plan_table()
+SOFTMAX, LOG_SOFTMAX = Primitive("softmax"), Primitive("log_softmax")
+SOFTMAX_GRAD, LOG_SOFTMAX_GRAD = Primitive("softmax_grad"), Primitive("log_softmax_grad")
 
 
-def _plan(kind, layout, dim):
+def _along(primitive, layout, dim):
     """The row-major layout of the result, and the kernel over (outer, extent of dim, inner); None for no elements."""
-    key = (kind, layout, dim)
-    found = _plans.get(key)
-    if found is None:
-        if not layout.dtype.is_floating_point:
-            raise NotImplementedError(f'"{kind}" not implemented for \'{layout.dtype.title}\': expected a floating-point dtype; '
-                                      f'pass dtype= to convert first')
-        axis = wrap_dim(dim, layout.ndim)
-        outer, inner = 1, 1
-        for extent in layout.shape[:axis]:
-            outer *= extent
-        for extent in layout.shape[axis + 1:]:
-            inner *= extent
-        prepared = None
-        if layout.numel:
-            planner = getattr(kernels(layout.device, "softmax.softmax"), f"plan_{kind}")
-            prepared = planner(layout.dtype.kernel, outer, layout.shape[axis] if layout.ndim else 1, inner)
-        found = _plans.keep(key, (layout.dense(), prepared))
-    return found
+    if not layout.dtype.is_floating_point:
+        raise NotImplementedError(f'"{primitive.name}" not implemented for \'{layout.dtype.title}\': expected a floating-point '
+                                  f'dtype; pass dtype= to convert first')
+    axis = wrap_dim(dim, layout.ndim)
+    outer, inner = prod(layout.shape[:axis]), prod(layout.shape[axis + 1:])
+    prepared = None
+    if layout.numel:
+        planner = getattr(kernels(layout.device, "softmax.softmax"), f"plan_{primitive.name}")
+        prepared = planner(layout.dtype.kernel, outer, layout.shape[axis] if layout.ndim else 1, inner)
+    return layout.dense(), prepared
 
 
-def _run(kind, x, dim):
-    if not isinstance(x, Tensor):
-        raise not_a_tensor(kind, x)
-    layout, prepared = _plan(kind, x.layout, dim)
-    out = empty(layout)
-    if prepared is not None:
-        source = x if x.layout.contiguous else contiguous(x.detach())
-        prepared.call(source.address, out.address, prepared.walk)
-    if x.node is not None and recording(x):
-        node = out.node = GraphNode(_ALONG[kind], (x.node,), (), dim)
-        node.save_results((out,))
-    return out
+def _forward(primitive):
+    primitive.planned(partial(_along, primitive))
+
+    @primitive.run
+    def forward(plan, input: Tensor, dim):
+        layout, prepared = plan
+        out = empty(layout)
+        if prepared is not None:
+            source = input if input.layout.contiguous else contiguous(input.detach())
+            prepared.call(source.address, out.address, prepared.walk)
+        if input.node is not None and recording(input):
+            node = out.node = GraphNode(primitive, (input.node,), (), dim)
+            node.save_results((out,))
+        return out
+    return forward
 
 
-def _run_gradient(kind, grad, out, dim):
-    """A gradient's kernel, itself an op of the gradient that came and of the forward result."""
-    layout, prepared = _plan(kind, out.layout, dim)
-    result = empty(layout)
-    if prepared is not None:
-        incoming = grad if grad.layout.contiguous else contiguous(grad.detach())
-        outgoing = out if out.layout.contiguous else contiguous(out.detach())
-        prepared.call(incoming.address, outgoing.address, result.address, prepared.walk)
-    if recording(grad, out):
-        result.node = GraphNode(_ALONG[kind], (grad.node, out.node), (grad, out), dim)
-    return result
+def _gradient(primitive):
+    """A gradient's kernel, itself a primitive of the gradient that came and of the forward result."""
+    @primitive.planned
+    def plan(grad, out, dim):
+        return _along(primitive, out, dim)
+
+    @primitive.run
+    def gradient(plan, grad: Tensor, out: Tensor, dim):
+        layout, prepared = plan
+        result = empty(layout)
+        if prepared is not None:
+            incoming = grad if grad.layout.contiguous else contiguous(grad.detach())
+            outgoing = out if out.layout.contiguous else contiguous(out.detach())
+            prepared.call(incoming.address, outgoing.address, result.address, prepared.walk)
+        if recording(grad, out):
+            result.node = GraphNode(primitive, (grad.node, out.node), (grad, out), dim)
+        return result
+    return gradient
+
+
+_softmax, _log_softmax = _forward(SOFTMAX), _forward(LOG_SOFTMAX)
+softmax_grad, log_softmax_grad = _gradient(SOFTMAX_GRAD), _gradient(LOG_SOFTMAX_GRAD)
 
 
 # ---------------------------------------------------------------- softmax
@@ -97,22 +101,18 @@ def softmax(input, dim, dtype=None) -> Tensor:
     """
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
-    return _run("softmax", input, dim)
+    return _softmax(input, dim)
 
 
-@_ALONG["softmax"].derivative
+@SOFTMAX.derivative
 def _softmax_vjp(node, grad):
     out, = node.result_tensors()
     return (softmax_grad(grad, out, node.attributes),)
 
 
-def softmax_grad(grad, out, dim) -> Tensor:
-    """out * (grad - sum(grad * out)): the gradient of softmax, from its result."""
-    return _run_gradient("softmax_grad", grad, out, dim)
-
-
-@_ALONG["softmax_grad"].derivative
+@SOFTMAX_GRAD.derivative
 def _softmax_grad_vjp(node, u):
+    """Of out * (grad - sum(grad * out))."""
     grad, out = node.tensors()
     dim = node.attributes
     by_out = None
@@ -145,22 +145,18 @@ def log_softmax(input, dim, dtype=None) -> Tensor:
     """
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
-    return _run("log_softmax", input, dim)
+    return _log_softmax(input, dim)
 
 
-@_ALONG["log_softmax"].derivative
+@LOG_SOFTMAX.derivative
 def _log_softmax_vjp(node, grad):
     out, = node.result_tensors()
     return (log_softmax_grad(grad, out, node.attributes),)
 
 
-def log_softmax_grad(grad, out, dim) -> Tensor:
-    """grad - exp(out) * sum(grad): the gradient of log-softmax, from its result."""
-    return _run_gradient("log_softmax_grad", grad, out, dim)
-
-
-@_ALONG["log_softmax_grad"].derivative
+@LOG_SOFTMAX_GRAD.derivative
 def _log_softmax_grad_vjp(node, u):
+    """Of grad - exp(out) * sum(grad)."""
     grad, out = node.tensors()
     dim = node.attributes
     probability = exp(out)
@@ -180,16 +176,33 @@ class _LogSumExpPlan:
 
     __slots__ = ("out", "kept", "forward", "backward", "dense")
 
-    def __init__(self, layout, dims, keepdim):
+    def __init__(self, layout, dim, keepdim):
+        dims = wrap_dims(dim, layout.ndim)
         first, last = min(dims), max(dims)
         shape = layout.shape
         self.kept = tuple([1 if i in dims else n for i, n in enumerate(shape)])
         self.out = Layout.of(layout.dtype, self.kept if keepdim else shape[:first] + shape[last + 1:], None, layout.device)
         self.dense = layout.dense()
-        extents = layout.dtype.kernel, math.prod(shape[:first]), math.prod(shape[first:last + 1]), math.prod(shape[last + 1:])
+        extents = layout.dtype.kernel, prod(shape[:first]), prod(shape[first:last + 1]), prod(shape[last + 1:])
         module = kernels(layout.device, "softmax.softmax")
         self.forward = module.plan_logsumexp(*extents)
         self.backward = module.plan_logsumexp_grad(*extents)
+
+
+LOGSUMEXP = Primitive("logsumexp")
+LOGSUMEXP.planned(_LogSumExpPlan)
+
+
+@LOGSUMEXP.run
+def _over_neighbours(plan, input: Tensor, dim, keepdim):
+    """Over dimensions that are neighbours."""
+    out = empty(plan.out)
+    source = input if input.layout.contiguous else contiguous(input.detach())
+    plan.forward.call(source.address, out.address, plan.forward.walk)
+    if input.node is not None and recording(input):
+        node = out.node = GraphNode(LOGSUMEXP, (input.node,), (input,), plan)
+        node.save_results((out,))
+    return out
 
 
 @method
@@ -210,30 +223,19 @@ def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
         tensor(1000.6932)
     """
     dim = dim if type(dim) is int else tuple(dim)
-    plan = _sum_plans.get((layout_of("logsumexp", input), dim, keepdim))
-    if plan is None:
-        if input.layout.dtype.category < 2:
-            input = to_dtype(input, get_default_dtype())
-        layout = input.layout
-        dims = sorted(wrap_dims(None if dim == () else dim, layout.ndim))
-        dims = dims if layout.ndim else []
-        if not layout.numel or not dims or layout.dtype.is_complex:
-            return _logsumexp_of_ops(input, dims, keepdim)
-        if dims[-1] - dims[0] >= len(dims):              # others lie between them
-            rest = [i for i in range(layout.ndim) if i not in dims]
-            out = logsumexp(permute(input, rest + dims), tuple(range(len(rest), layout.ndim)))
-            return reshape(out, tuple([1 if i in dims else n for i, n in enumerate(layout.shape)])) if keepdim else out
-        plan = _sum_plans.keep((layout, dim, keepdim), _LogSumExpPlan(layout, dims, keepdim))
-    out = empty(plan.out)
-    source = input if input.layout.contiguous else contiguous(input.detach())
-    plan.forward.call(source.address, out.address, plan.forward.walk)
-    if input.node is not None and recording(input):
-        node = out.node = GraphNode(_LOGSUMEXP, (input.node,), (input,), plan)
-        node.save_results((out,))
-    return out
-
-
-_sum_plans = new_plan_table()
+    if (layout_of("logsumexp", input), dim, keepdim) in LOGSUMEXP.plans:
+        return _over_neighbours(input, dim, keepdim)
+    if input.layout.dtype.category < 2:
+        input = to_dtype(input, get_default_dtype())
+    layout = input.layout
+    dims = sorted(wrap_dims(None if dim == () else dim, layout.ndim)) if layout.ndim else []
+    if not layout.numel or not dims or layout.dtype.is_complex:
+        return _logsumexp_of_ops(input, dims, keepdim)
+    if dims[-1] - dims[0] >= len(dims):                  # others lie between them
+        rest = [i for i in range(layout.ndim) if i not in dims]
+        out = logsumexp(permute(input, rest + dims), tuple(range(len(rest), layout.ndim)))
+        return reshape(out, tuple([1 if i in dims else n for i, n in enumerate(layout.shape)])) if keepdim else out
+    return _over_neighbours(input, dim if dim != () else tuple(dims), keepdim)
 
 
 def _logsumexp_of_ops(input, dims, keepdim):
@@ -245,7 +247,7 @@ def _logsumexp_of_ops(input, dims, keepdim):
     return log(SUM.run(exp(input), tuple(dims), keepdim)) if dims else input * 1
 
 
-@_LOGSUMEXP.derivative
+@LOGSUMEXP.derivative
 def _logsumexp_vjp(node, grad):
     x, = node.tensors()
     out, = node.result_tensors()
