@@ -647,7 +647,7 @@ class Attached:
         """False: there are no such tensors here."""
     @property
     def is_meta(self) -> _bool:
-        """False: there are no such tensors here."""
+        """Whether there are no elements, on the meta device."""
     @property
     def is_mkldnn(self) -> _bool:
         """False: there are no such tensors here."""

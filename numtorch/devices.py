@@ -8,7 +8,8 @@ class device:
     As a context manager it is where new tensors are made when no other device is named.
 
     Args:
-        type: "cpu" or "cuda", with an index behind a colon if any; an int for a CUDA device; or a device.
+        type: "cpu", "cuda", or "meta" (no memory: shapes and dtypes alone), with an index behind a colon if any; an int for a CUDA
+            device; or a device.
         index: which of several.
 
     Raises:
@@ -41,8 +42,8 @@ class device:
             if not number.isdigit():
                 raise RuntimeError(f"Invalid device string: '{name}'")
             index = int(number)
-        if type not in ("cpu", "cuda"):
-            raise RuntimeError(f"Expected one of cpu, cuda device type at start of device string: {name}")
+        if type not in ("cpu", "cuda", "meta"):
+            raise RuntimeError(f"Expected one of cpu, cuda, meta device type at start of device string: {name}")
         if index is not None and index < 0:
             raise RuntimeError(f"Device index must not be negative, got {index}")
         key = (type, index)

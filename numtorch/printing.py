@@ -171,6 +171,8 @@ def _nested(array, indent, summarise, text):
 def _contents(tensor, indent):
     if tensor.layout.numel == 0:
         return "[]"
+    if tensor.layout.device.type == "meta":
+        return "..."
     array = readable_array(tensor if tensor.layout.device is cpu else tensor.detach().cpu())
     summarise = tensor.layout.numel > _options.threshold
     shown = _shown(array) if summarise else array
@@ -192,7 +194,7 @@ def _suffixes(tensor):
         if layout.dtype is not default:
             yield f"dtype={layout.dtype}"
     else:
-        if not _options.edgeitems:
+        if not _options.edgeitems or layout.device.type == "meta":
             yield f"size={layout.shape}"
         if layout.dtype not in (default, default.to_complex(), int64, bool_):
             yield f"dtype={layout.dtype}"

@@ -298,6 +298,41 @@ class Kernel:
         return f"<kernel {self.name}({', '.join(self.signature)})>"
 
 
+class _Deferred(Kernel):
+    """A kernel that is compiled when its machine code is asked for: what planners name while they plan without memory."""
+
+    __slots__ = ("make",)
+
+    def __init__(self, name, signature, make):
+        self.name, self.signature, self.make = name, signature, make
+
+    def __getattr__(self, attribute):
+        if attribute not in ("call", "address"):
+            raise AttributeError(attribute)
+        made = self.make()
+        self.call, self.address = made.call, made.address
+        return getattr(made, attribute)
+
+
+class _Planning(threading.local):
+    """Whether this thread plans for a device without memory: kernels are named then and not compiled."""
+
+    without_memory = False
+
+
+planning = _Planning()
+
+
+@contextlib.contextmanager
+def without_memory():
+    """Inside, planners make plans that do nothing, and no kernel is compiled."""
+    before, planning.without_memory = planning.without_memory, True
+    try:
+        yield
+    finally:
+        planning.without_memory = before
+
+
 def _python_kernel(function, names, compute, signature):
     body = bind(function, names, compute)
     kinds = [None if s == "int64" else element_type(s[:-1]) for s in signature]
@@ -350,6 +385,9 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
         NameError: a bound name is something else in the file of one of the helpers.
     """
     names, signature = Names(names or {}, meant), tuple(signature)
+    if planning.without_memory:
+        return _Deferred(function.__name__, signature, lambda: compile_kernel(
+            function, signature, dict(names), compute, nogil=nogil, fastmath=fastmath, meant=meant, interleave=interleave))
     with _lock:
         if DISABLE_JIT:
             return _python_kernel(function, names, compute, signature)

@@ -136,6 +136,13 @@ class Prepared:
         self.call, self.walk, self.workspace, self.entry, self._keep = call, walk, workspace, entry, keep
 
 
+def _nothing(*words):
+    """The kernel of a plan without memory."""
+
+
+NOTHING = Prepared(_nothing, 0, 0, (), compiler.Kernel("nothing", _nothing, 0, ()))
+
+
 def part_space(size) -> int:
     """Bytes from one part's share of a workspace of `size` bytes each to the next part's.
 
@@ -164,6 +171,8 @@ def prepare(kernel, rows, offsets=None, *, workspace=0, release_lock=False) -> P
         descriptors = np.array(rows, np.int64)
     except OverflowError:
         raise RuntimeError("integer overflow: a size, a stride or an offset of this call does not fit 64 bits") from None
+    if compiler.planning.without_memory:
+        return NOTHING
     parts, length = descriptors.shape
     base = descriptors.ctypes.data
     if parts == 1 and not release_lock:

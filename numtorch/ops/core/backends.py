@@ -8,7 +8,7 @@ import importlib
 from ...devices import cpu, default
 from ...devices import device as as_device
 
-_PACKAGES = {"cpu": "numtorch.kernels.cpu", "cuda": "numtorch.kernels.cuda"}
+_PACKAGES = {"cpu": "numtorch.kernels.cpu", "cuda": "numtorch.kernels.cuda", "meta": "numtorch.kernels.cpu"}
 
 
 class _OnDevice:
@@ -39,7 +39,19 @@ def kernels(device, family: str):
         if not f"{name}.".startswith(f"{error.name}."):
             raise
         raise NotImplementedError(f"{family} operations have no {device.type} kernels yet; move the tensors with .cpu()") from None
+    if device.type == "meta":
+        return importlib.import_module("numtorch.meta").Family(module)
     return module if device is cpu else _OnDevice(module, family, device)
+
+
+@functools.cache
+def device_with(device, family: str):
+    """The device itself where it has a family's kernels, else the host, whose results are then moved."""
+    try:
+        kernels(device, family)
+    except NotImplementedError:
+        return cpu
+    return device
 
 
 def placed(device):

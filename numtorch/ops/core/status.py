@@ -5,6 +5,9 @@ from __future__ import annotations
 import ctypes
 import threading
 
+from ...devices import cpu
+from .late import later
+
 MOST_ADDRESSES = 64
 
 
@@ -19,6 +22,32 @@ class CallWords(threading.local):
 call_words = CallWords()
 
 
+def has_values(tensor) -> bool:
+    """Whether a tensor's elements can be looked at, which those of the meta device cannot: checks of values pass there."""
+    return tensor.layout.device.type != "meta"
+
+
+def check_values(tensor) -> None:
+    """Raise NotImplementedError for an op that must read elements of a tensor that has none."""
+    if tensor.layout.device.type == "meta":
+        raise NotImplementedError("Cannot read the elements of a meta tensor: it has a shape and a dtype, and no data")
+
+
+def read_status(tensor) -> int:
+    """The word at the start of a tensor, where a kernel of the tensor's device has left its status."""
+    if tensor.layout.device is cpu:
+        return ctypes.c_int64.from_address(tensor.address).value
+    return later[f"read_status_{tensor.layout.device.type}"](tensor)
+
+
+def clear_status(tensor) -> None:
+    """Write 0 where `read_status` reads."""
+    if tensor.layout.device is cpu:
+        ctypes.c_int64.from_address(tensor.address).value = 0
+    else:
+        later[f"clear_status_{tensor.layout.device.type}"](tensor)
+
+
 def table_of(tensors):
     """The address of this thread's table with the tensors' addresses, good until its next call; for at most MOST_ADDRESSES."""
     words, status = call_words.words
@@ -29,6 +58,7 @@ def table_of(tensors):
 
 def run_counting(prepared, x) -> int:
     """Run a kernel that counts, and return the count."""
+    check_values(x)
     words, status = call_words.words
     prepared.call(x.address, status, prepared.walk)
     count, words[0] = words[0], 0
@@ -53,7 +83,8 @@ def run_finding(prepared, parts, *tensors) -> bool:
 
 
 def run_comparing(prepared, parts, x, y) -> bool:
-    """`run_finding` of two tensors, which takes 0.3 us less without a list of them: torch.equal of 10 floats 0.44 and not 0.76."""
+    """`run_finding` of two tensors, without a list of them."""
+    check_values(x)
     words, status = call_words.words
     prepared.call(x.address, y.address, status, prepared.walk)
     found = any(words[:parts]) if parts > 1 else words[0] != 0
@@ -63,6 +94,7 @@ def run_comparing(prepared, parts, x, y) -> bool:
 
 def run_measuring(prepared, x):
     """Run a kernel that leaves two integers, and return these."""
+    check_values(x)
     words, status = call_words.words
     prepared.call(x.address, status, prepared.walk)
     found = words[0], words[1]

@@ -8,7 +8,7 @@ from ...dtypes import as_dtype, float64, get_default_dtype, int64
 from ...layout import Layout
 from ...scalars import number
 from ...tensor import Tensor, fresh
-from ..core.backends import kernels, placed
+from ..core.backends import device_with, kernels, placed
 from ..core.primitive import new_plan_table
 from ..memory.copies import to_device, to_dtype
 from ..pointwise.complexparts import complex as join_parts
@@ -20,18 +20,18 @@ _counts, _powers = new_plan_table(), new_plan_table()
 def _count(layout, start, end, step, half):
     """`layout.numel` numbers `step` apart, of which `half` are counted from the start and the others back from the end."""
     device, kind = layout.device, layout.dtype
-    if device is not cpu:
-        layout = Layout.of(kind, layout.shape)
+    layout = Layout.of(kind, layout.shape, None, device_with(device, "shared.ranges"))
     whole = type(start) is int and type(step) is int and kind.category == 1
     numbers = (start, end, step) if whole else (float(start), float(end), float(step))
     plan = _counts.get((layout, whole, half))
     if plan is None:
-        prepared = kernels(cpu, "shared.ranges").plan_count(kind.kernel, "int64" if whole else "float64", layout.numel, half)
+        prepared = kernels(layout.device, "shared.ranges").plan_count(
+            kind.kernel, "int64" if whole else "float64", layout.numel, half)
         plan = _counts.keep((layout, whole, half), prepared)
     out = fresh(layout)
     low, high, apart = number(numbers[0]), number(numbers[1]), number(numbers[2])
     plan.call(low.address, high.address, apart.address, out.address, plan.walk)
-    return out if device is cpu else to_device(out, device)
+    return to_device(out, device)
 
 
 def _plain(value):

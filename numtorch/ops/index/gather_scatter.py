@@ -11,6 +11,7 @@ from ..core.backends import kernels
 from ..core.late import provide
 from ..core.operands import as_operand, layout_of, method
 from ..core.primitive import Primitive, derivative_of, new_plan_table, primitives
+from ..core.status import has_values
 from ..memory.assign import copy_, filled
 from ..memory.copies import clone, to_dtype
 from ..pointwise import arithmetic, bounds, comparison
@@ -385,7 +386,7 @@ _beyond = out_of_self("index_reduce")
 
 
 def _check_within(index, dim, size):
-    if index.layout.numel:
+    if index.layout.numel and has_values(index):
         for extreme in aminmax(index):
             if not 0 <= extreme.item() < size:
                 raise _beyond(extreme.item(), 0, dim, size)

@@ -157,7 +157,7 @@ def _every_two_vjp(node, grad):
     x, grad = contiguous(x), contiguous(grad)
     prepared = _plans.get(("slopes", x.layout, p))
     if prepared is None:
-        prepared = _plans.keep(("slopes", x.layout, p), kernels(cpu, "linalg.distances").plan_slopes_of_every_two(
+        prepared = _plans.keep(("slopes", x.layout, p), kernels(x.layout.device, "linalg.distances").plan_slopes_of_every_two(
             x.layout.dtype.kernel, *x.layout.shape, p))
     out = empty(x.layout)
     prepared.call(x.address, grad.address, apart.address, out.address, prepared.walk)

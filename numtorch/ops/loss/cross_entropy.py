@@ -6,7 +6,6 @@ gradients take grad * (m * softmax(x) - q) out of ops, q being the weighted targ
 from __future__ import annotations
 
 import math
-from ctypes import c_int64
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import bool_, int64, uint8
@@ -15,6 +14,7 @@ from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive, derivative_of, new_plan_table
+from ..core.status import clear_status, read_status
 from ..creation import ranges
 from ..memory.copies import contiguous, to_dtype
 from ..nn.softmax import log_softmax, softmax
@@ -124,15 +124,15 @@ def _run(plan, primitive, input, target, weight):
     if plan.kind == "probabilities":
         forward.call(scores.address, given.address, weights, losses, address + plan.saved, forward.walk)
     else:
-        status = c_int64.from_address(address)
-        status.value = 0
+        clear_status(scratch)
         if plan.kind == "classes":
             forward.call(scores.address, given.address, weights, losses, address + plan.weights, address + plan.saved, address,
                          forward.walk)
         else:
             forward.call(scores.address, given.address, weights, losses, address + plan.weights, address, forward.walk)
-        if status.value:
-            raise IndexError(f"Target {reshape(target, -1)[status.value - 1].item()} is out of bounds.")
+        status = read_status(scratch)
+        if status:
+            raise IndexError(f"Target {reshape(target, -1)[status - 1].item()} is out of bounds.")
     if total is not None:
         total.call(losses, address + plan.weights, out.address, address + 64, total.walk)
     if recording(input, target):

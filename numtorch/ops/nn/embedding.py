@@ -11,7 +11,7 @@ from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import layout_of
 from ..core.primitive import Primitive, new_plan_table
-from ..core.status import run_marking
+from ..core.status import has_values, run_marking
 from ..creation.ranges import arange
 from ..index.gather_scatter import scatter_reduce
 from ..index.index_op import check_index, run_indexed, run_through
@@ -182,7 +182,7 @@ def _check_bags(input, offsets):
         raise ValueError("offsets has to be a 1D Tensor but got None")
     if layout_of("embedding_bag", offsets, "offsets", 3).ndim != 1:
         raise ValueError("offsets has to be a 1D Tensor")
-    if offsets.layout.numel:
+    if offsets.layout.numel and has_values(offsets):
         first, last = offsets[0].item(), offsets[-1].item()
         if first != 0:
             raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "

@@ -14,7 +14,7 @@ from ...dtypes import as_dtype, finfo, float32, float64, get_default_dtype, int6
 from ...layout import Layout, as_shape, broadcast_shapes
 from ...tensor import Tensor
 from ...tensor import empty as empty_tensor
-from ..core.backends import kernels, placed
+from ..core.backends import device_with, kernels, placed
 from ..core.generator import claim
 from ..core.operands import layout_of, method
 from ..core.primitive import new_plan_table
@@ -49,7 +49,7 @@ def plan_fill(layout, kind, parameters, counters_dtype, each=()):
     key = (layout, kind, parameters, counters_dtype, each)
     plan = _plans.get(key)
     if plan is None:
-        plan, module, n = _FillPlan(), kernels(cpu, "random.philox"), layout.numel
+        plan, module, n = _FillPlan(), kernels(layout.device, "random.philox"), layout.numel
         plan.layout, plan.counters = layout, module.counters_used(n, counters_dtype)
         planner = getattr(module, f"plan_{kind}")
         names = () if kind == "randperm" else (*each, layout.dtype.kernel)
@@ -82,23 +82,23 @@ _drawn_plans = new_plan_table()
 
 def _drawn(size, kind, parameters, dtype, device, generator, requires_grad, title, into=None):
     try:
-        plan = _drawn_plans.get((size, kind, parameters, dtype))
+        plan = _drawn_plans.get((size, kind, parameters, dtype, device))
     except TypeError:                                    # a size in a list
         plan = None
     if plan is None:
         kind_dtype = as_dtype(dtype) if dtype else get_default_dtype()
         if kind == "randint":
             check_range(*parameters, kind_dtype)
-        plan = plan_fill(Layout.of(kind_dtype, checked_shape(size, title)), kind, parameters,
+        where = device_with(placed(device), "random.philox")
+        plan = plan_fill(Layout.of(kind_dtype, checked_shape(size, title), None, where), kind, parameters,
                           "int64" if kind == "randint" else kind_dtype.compute)
         if all(type(n) in (int, tuple) for n in size):
-            _drawn_plans.keep((size, kind, parameters, dtype), plan)
+            _drawn_plans.keep((size, kind, parameters, dtype, device), plan)
     out = empty_tensor(plan.layout)
     run_fill(plan, out, generator)
     if device is None and into is None and not requires_grad and default[0] is cpu:
         return out
-    device = placed(device)
-    return finish_made(out if device is cpu else to_device(out, device), requires_grad, into)
+    return finish_made(to_device(out, placed(device)), requires_grad, into)
 
 
 def _parts(draw, size, kind, scale, generator, device, requires_grad, into):

@@ -6,11 +6,11 @@ import math
 from ...autograd.graph import GraphNode
 from ...autograd.modes import modes
 from ...autograd.writes import mark_written
-from ...devices import cpu
 from ...dtypes import finfo, float64, integer_limits
 from ...layout import Layout
 from ...tensor import Tensor
 from ...tensor import empty as empty_tensor
+from ..core.backends import device_with
 from ..core.operands import method
 from ..core.primitive import Primitive, derivative_of, new_plan_table
 from ..creation.fill import zeros_like
@@ -28,8 +28,8 @@ def _plan_refill(tensor, kind, parameters, title, counters_dtype):
     if kind != "bernoulli" and not layout.dtype.is_floating_point:
         raise NotImplementedError(f'"{title}_" not implemented for \'{layout.dtype.title}\': expected floating point')
     check_writable(title, layout, layout.dtype, layout.shape)
-    plan = plan_fill(layout.dense() if layout.device is cpu else Layout.of(layout.dtype, layout.shape), kind, parameters,
-                      counters_dtype or layout.dtype.compute)
+    where = device_with(layout.device, "random.philox")
+    plan = plan_fill(Layout.of(layout.dtype, layout.shape, None, where), kind, parameters, counters_dtype or layout.dtype.compute)
     return _refills.keep((layout, kind, parameters), plan)
 
 

@@ -10,6 +10,7 @@ from ..core.late import later
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive, derivative_of, new_plan_table
 from ..core.return_types import pair
+from ..core.status import has_values
 from ..memory.resize import into
 from ..pointwise import bounds
 from ..pointwise.arithmetic import floor_divide, remainder
@@ -208,7 +209,7 @@ def unravel_index(indices, shape) -> tuple[Tensor, ...]:
     count = 1
     for n in shape:
         count *= n
-    if indices.layout.numel and (indices.min().item() < 0 or indices.max().item() >= count):
+    if indices.layout.numel and has_values(indices) and (indices.min().item() < 0 or indices.max().item() >= count):
         raise ValueError(f"'indices' must be in [0, {count}) for shape {tuple(shape)}")
     found = []
     for n in reversed(shape):

@@ -335,6 +335,8 @@ def _says(name, function, doc, found, kind="bool"):
 
 
 _says("is_cpu", lambda self: self.layout.device is cpu, "Whether the elements are in host memory.", "\n        True")
-for _name in "sparse sparse_csr quantized meta mkldnn mps mtia vulkan xla xpu nested ipu maia".split():
+_says("is_meta", lambda self: self.layout.device.type == "meta",
+      "Whether there are no elements, on the meta device.", "\n        False")
+for _name in "sparse sparse_csr quantized mkldnn mps mtia vulkan xla xpu nested ipu maia".split():
     _says(f"is_{_name}", lambda self: False, "False: there are no such tensors here.", "\n        False")
 _says("name", lambda self: None, "None: tensors have no names.", " is None\n        True", "None")
