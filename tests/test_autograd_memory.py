@@ -515,6 +515,17 @@ def test_what_lives_long_leaves_its_ring():
     assert not any(storage.pooled for storage in held) and not any(storage in ring for storage in held)
 
 
+def test_what_is_in_use_outlives_its_ring():
+    """The tape asks how many refer to a storage, and a ring that is gone does not."""
+    from numtorch.storage import ring_for, take
+    ring = ring_for(2113)
+    held = take(ring)
+    assert held.pooled and held in ring and ring_for(2113) is ring
+    del ring
+    gc.collect()
+    assert not held.pooled
+
+
 def test_blocks_of_128_kib_have_a_ring_and_go_back_to_their_list():
     """Free, such a block is handed out again as it is; those for which the ring has no room leave it and go to the list."""
     from numtorch.storage import RINGED, host, ring_for, take

@@ -1,6 +1,7 @@
 """Files of tensors: what is saved comes back, here and in PyTorch, and a file cannot do what it was not allowed."""
 from __future__ import annotations
 
+import copy
 import io
 import pickle
 import struct
@@ -59,6 +60,34 @@ def test_a_checkpoint(writer, reader):
     assert isinstance(found["parameter"], reader.nn.Parameter) and found["parameter"].requires_grad
     assert found["device"] == reader.device("cpu") and found["bytes"] == b"a\xff" and found["shape"] == (2, 2)
     assert [found[k] for k in ("epoch", "best", "none", "set", "pair")] == [3, 0.5, None, {1, 2}, (1, "a")]
+
+
+MADE = [("zeros", lambda: torch.zeros(3)), ("a result", lambda: torch.ones(3) + 1), ("data", lambda: torch.tensor([1.0, 2.0, 3.0])),
+        ("bytes", lambda: torch.ones(5, dtype=torch.uint8)), ("nothing", lambda: torch.zeros(0, dtype=torch.uint8)),
+        ("one", lambda: torch.tensor(1.0)), ("a parameter", lambda: nn.Linear(3, 1).bias), ("large", lambda: torch.zeros(20_001) + 1),
+        ("a copy", lambda: copy.deepcopy(torch.ones(3))), ("a gradient", lambda: gradient_of(torch.ones(3, requires_grad=True)))]
+
+
+def gradient_of(x):
+    (x * 2).sum().backward()
+    return x.grad
+
+
+@pytest.mark.parametrize("make", [pytest.param(row[1], id=row[0]) for row in MADE])
+@pytest.mark.parametrize("mode", [torch.enable_grad, torch.inference_mode])
+def test_memory_ends_where_the_elements_do(make, mode):
+    """Blocks are rounded up; neither a file nor a view shows what lies behind the last element."""
+    if mode is torch.inference_mode and make is MADE[-1][1]:
+        pytest.skip("no gradients in inference mode")
+    with mode():
+        x = make()
+    assert x.untyped_storage().nbytes == x.nbytes
+    file = io.BytesIO()
+    torch.save(x, file)
+    with zipfile.ZipFile(file) as archive:
+        assert archive.read("archive/data/0") == x.detach().numpy().tobytes()
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        x.as_strided((x.numel() + 1,), (1,))
 
 
 def test_modules_and_files(tmp_path):

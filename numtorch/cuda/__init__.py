@@ -173,7 +173,7 @@ class _Allocator:
 
     @staticmethod
     def allocate(nbytes, device):
-        owner, address = runtime().allocate(nbytes, device.index)
+        owner, address = runtime().allocate(max(nbytes, 1), device.index)     # no runtime has blocks of nothing
         return _storage.Storage(address, nbytes, owner, device)
 
 
