@@ -7,9 +7,12 @@ unless `weights_only=False` trusts the file.
 """
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pickle
+import secrets
+import stat
 import struct
 import zipfile
 from collections import OrderedDict
@@ -142,7 +145,7 @@ def save(obj: Any, f: FileLike, pickle_module: Any = None, pickle_protocol: int 
 
     Args:
         obj: what to write, such as a `state_dict()` or a dict of several; modules are pickled, by their class's name.
-        f: a path, or a file open for writing bytes.
+        f: a path, whose file is replaced when all is written, or a file open for writing bytes.
         pickle_module: taken for PyTorch's sake: None or `pickle`.
         pickle_protocol: of the part that is pickled.
 
@@ -164,7 +167,7 @@ def save(obj: Any, f: FileLike, pickle_module: Any = None, pickle_protocol: int 
     if not _use_new_zipfile_serialization:
         raise RuntimeError("save: only the zip format is written, which PyTorch reads from 1.6 on")
     if isinstance(f, (str, os.PathLike)):
-        name = os.path.splitext(os.path.basename(os.fspath(f)))[0]
+        name = os.path.splitext(os.path.basename(os.fsdecode(f)))[0]
     elif hasattr(f, "write"):
         name = "archive"
     else:
@@ -172,7 +175,7 @@ def save(obj: Any, f: FileLike, pickle_module: Any = None, pickle_protocol: int 
     pickled = io.BytesIO()
     saver = _Saver(pickled, pickle_protocol)
     saver.dump(obj)
-    with zipfile.ZipFile(f, "w") as archive:             # opened when pickling has succeeded
+    with (contextlib.nullcontext(f) if hasattr(f, "write") else _replacing(f)) as file, zipfile.ZipFile(file, "w") as archive:
         def add(entry, content):
             info = zipfile.ZipInfo(f"{name}/{entry}")
             start = archive.fp.tell() + 30 + len(info.filename.encode()) + 4      # type: ignore[union-attr]
@@ -184,6 +187,40 @@ def save(obj: Any, f: FileLike, pickle_module: Any = None, pickle_protocol: int 
         for number, stored in saver.stored.values():
             add(f"data/{number}", stored.content())
         add("version", b"3\n")
+
+
+@contextlib.contextmanager
+def _replacing(path):
+    """A new file that takes the place of the one at `path` at the end, with its permissions, or is gone where something is raised.
+    What is no file, or lies in a folder that takes no new ones, is written to as it is."""
+    path = os.path.realpath(path)                        # a link goes on pointing there
+    before = os.stat(path) if os.path.exists(path) else None
+    beside = None
+    if before is None or stat.S_ISREG(before.st_mode):
+        if before is not None:
+            open(path, "r+b").close()                    # raises where it may not be written to
+        beside = os.path.join(os.path.dirname(path), f".{secrets.token_hex(8)}.tmp")
+    try:
+        file = open(path, "wb") if beside is None else open(beside, "xb")
+    except OSError as error:
+        if before is None or not isinstance(error, PermissionError):
+            raise OSError(error.errno, error.strerror, path) from None
+        beside, file = None, open(path, "wb")
+    try:
+        with file:
+            if beside is not None and before is not None:
+                if hasattr(os, "fchown"):
+                    with contextlib.suppress(PermissionError):
+                        os.fchown(file.fileno(), before.st_uid, before.st_gid)
+                os.chmod(beside, stat.S_IMODE(before.st_mode))
+            yield file
+        if beside is not None:
+            os.replace(beside, path)
+    except BaseException:
+        if beside is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(beside)
+        raise
 
 
 # ---------------------------------------------------------------- loading

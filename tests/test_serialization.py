@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import copy
+import errno
 import io
+import os
 import pickle
 import struct
 import zipfile
@@ -10,7 +12,7 @@ import zipfile
 import pytest
 
 import numtorch as torch
-from numtorch import nn
+from numtorch import nn, serialization
 
 try:
     import torch as peer
@@ -106,6 +108,75 @@ def test_modules_and_files(tmp_path):
         for entry in archive.infolist():
             name, extra = struct.unpack_from("<HH", content, entry.header_offset + 26)
             assert (entry.header_offset + 30 + name + extra) % 64 == 0
+
+
+# ---------------------------------------------------------------- files are replaced, not written over
+@pytest.mark.parametrize("fault", [OSError, KeyboardInterrupt])
+def test_a_file_is_there_whole_or_as_it_was(tmp_path, monkeypatch, fault):
+    """Where writing fails halfway, the checkpoint of before is still there, and nothing else."""
+    def full(archive, info, content):
+        if "data/" in info.filename:
+            raise fault("no space left")
+        write(archive, info, content)
+
+    write = zipfile.ZipFile.writestr
+    path = tmp_path / "net.pt"
+    torch.save([FLOATS, 1], path)
+    with monkeypatch.context() as patch:
+        patch.setattr(zipfile.ZipFile, "writestr", full)
+        for target in (path, tmp_path / "new.pt"):
+            with pytest.raises(fault):
+                torch.save([FLOATS, 2], target)
+    assert torch.load(path)[1] == 1 and [each.name for each in tmp_path.iterdir()] == ["net.pt"]
+
+
+def test_a_replaced_file_keeps_its_permissions_and_links_go_on_pointing(tmp_path):
+    path, link = tmp_path / "net.pt", tmp_path / "link.pt"
+    umask = os.umask(0o027)
+    try:
+        torch.save(1, path)
+        assert path.stat().st_mode & 0o777 == 0o640
+        path.chmod(0o604)
+        link.symlink_to(path)
+        before = path.stat()
+        torch.save(2, link)
+        after = path.stat()
+    finally:
+        os.umask(umask)
+    assert link.is_symlink() and torch.load(path) == 2
+    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+    assert after.st_ino != before.st_ino, "a reader that has the file open goes on reading the old one"
+    os.unlink(path)
+    torch.save(3, link)
+    assert link.is_symlink() and torch.load(path) == 3
+
+
+def test_what_cannot_be_replaced_is_written_to(tmp_path, monkeypatch):
+    """A pipe; a file in a folder that takes no others; and a file object, which is the caller's."""
+    torch.save(FLOATS, os.devnull)
+    assert not os.path.isfile(os.devnull)
+    path = tmp_path / "net.pt"
+    torch.save(1, path)
+
+    def refusing(file, mode="r", *rest):
+        if mode == "xb":
+            raise PermissionError(errno.EACCES, "the folder is read-only")
+        return open(file, mode, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(serialization, "open", refusing, raising=False)
+        torch.save(2, path)
+        assert torch.load(path) == 2
+        with pytest.raises(PermissionError, match="other"):
+            torch.save(2, tmp_path / "other.pt")
+    with open(tmp_path / "third.pt", "wb") as file:
+        torch.save(3, file)
+        assert not file.closed
+    assert torch.load(tmp_path / "third.pt") == 3
+    with pytest.raises(IsADirectoryError):
+        torch.save(1, tmp_path)
+    with pytest.raises(FileNotFoundError, match="net"):
+        torch.save(1, tmp_path / "none" / "net.pt")
 
 
 def test_requires_grad_attributes_and_strides():
