@@ -8,6 +8,7 @@ unless `weights_only=False` trusts the file.
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import pickle
@@ -15,6 +16,7 @@ import secrets
 import stat
 import struct
 import zipfile
+import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,7 @@ from .layout import Layout, Size
 from .nn.modules.state import StateDict
 from .nn.parameter import Buffer, Parameter
 from .tensor import Tensor, alias, lasting, wrap
+from .unpickler import Unpickler, WeightsOnlyUnpickler, allowed
 
 if TYPE_CHECKING:
     from .types import FileLike
@@ -224,52 +227,21 @@ def _replacing(path):
 
 
 # ---------------------------------------------------------------- loading
-def _rebuild_tensor(base, offset, size, stride, requires_grad, hooks, metadata=None):
-    out = base.as_strided(size, stride, offset)
-    return out.requires_grad_() if requires_grad else out
-
-
-def _rebuild_tensor_of(base, offset, size, stride, requires_grad, hooks, kind, metadata=None):
-    return _rebuild_tensor(base.view(kind), offset, size, stride, requires_grad, hooks)
-
-
 def _rebuild_parameter(data, requires_grad, hooks, state=None):
     out = Parameter(data, requires_grad)
     vars(out).update({k: v for k, v in (state or {}).items() if not k.startswith("_")})
     return out
 
 
-def _rebuild_of_a_kind(build, kind, args, state):
-    if build not in (_rebuild_tensor, _rebuild_tensor_of) or not (isinstance(kind, type) and issubclass(kind, Tensor)):
-        raise pickle.UnpicklingError("load: the file describes a tensor of an unknown kind")
-    out = build(*args)
-    if kind is not Tensor:
-        out = alias(out, kind)
-    state = state if isinstance(state, dict) else state[0] if state else None      # or a pair, the second of slots
-    vars(out).update({k: v for k, v in (state or {}).items() if not k.startswith("_")})
-    return out
-
-
 _MEANINGS: dict[tuple[str, str], Any] = {
-    ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor, ("torch._utils", "_rebuild_tensor_v3"): _rebuild_tensor_of,
     ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): _rebuild_parameter,
-    ("torch._tensor", "_rebuild_from_type_v2"): _rebuild_of_a_kind, ("torch", "Tensor"): Tensor,
+    ("torch", "Tensor"): Tensor,
     ("torch.nn.parameter", "Parameter"): Parameter, ("torch", "Size"): Size, ("torch", "device"): device,
     **{("torch", name): kind for name, kind in dtype.by_name.items()},
     **{(each.module, each.name): kind for kind, each in _STORAGES.items()},
     ("torch.storage", "UntypedStorage"): _UINT8, ("torch", "UntypedStorage"): _UINT8,
 }
-_HARMLESS = {("collections", "OrderedDict"): OrderedDict, ("builtins", "set"): set, ("builtins", "frozenset"): frozenset,
-             ("builtins", "complex"): complex, ("builtins", "bytearray"): bytearray}
-_allowed: list = []                                      # what users added
-
-
-def _import_name(item):
-    return (item[1].rpartition(".")[0], item[1].rpartition(".")[2]) if isinstance(item, tuple) else \
-        (item.__module__, item.__qualname__)
-
-
 def add_safe_globals(safe_globals: Sequence) -> None:
     """Let files that `load` reads with `weights_only=True` use these classes and functions too.
 
@@ -283,7 +255,7 @@ def add_safe_globals(safe_globals: Sequence) -> None:
         True
         >>> torch.serialization.clear_safe_globals()
     """
-    _allowed.extend(safe_globals)
+    allowed.extend(safe_globals)
 
 
 def get_safe_globals() -> list:
@@ -294,7 +266,7 @@ def get_safe_globals() -> list:
         >>> torch.serialization.get_safe_globals()
         []
     """
-    return list(_allowed)
+    return list(allowed)
 
 
 def clear_safe_globals() -> None:
@@ -306,7 +278,7 @@ def clear_safe_globals() -> None:
         >>> torch.serialization.get_safe_globals()
         []
     """
-    _allowed.clear()
+    allowed.clear()
 
 
 class safe_globals:
@@ -326,57 +298,75 @@ class safe_globals:
         self.added = list(safe_globals)
 
     def __enter__(self):
-        self.before = list(_allowed)
+        self.before = list(allowed)
         add_safe_globals(self.added)
 
     def __exit__(self, *exception):
-        _allowed[:] = self.before
+        allowed[:] = self.before
 
 
-class _Loader(pickle._Unpickler):                        # the one in Python, where setting attributes can be watched
-    dispatch = dict(pickle._Unpickler.dispatch)
+class _Reader:
+    """Gives the tensors of a file over the storages in its archive, each of which is read once."""
 
-    def __init__(self, file, storage_of, weights_only, **options) -> None:
-        super().__init__(file, **options)
-        self.storage_of, self.weights_only = storage_of, weights_only
-        self.found = {(_import_name(item)): item[0] if isinstance(item, tuple) else item for item in _allowed}
+    def __init__(self, archive, prefix, map_location) -> None:
+        self.archive, self.prefix, self.map_location = archive, prefix, map_location
+        self.bases: dict = {}                            # by key: a storage's tensor of one dimension, and what it was said to be
+        self.seen_as: dict = {}                          # by the identity of such a tensor, dtype and bits: what they make of it
+        self.build, self.build_of = self.rebuild_tensor, self.rebuild_tensor_of
+        self.meanings = {**_MEANINGS, ("torch._utils", "_rebuild_tensor_v2"): self.build,
+                         ("torch._utils", "_rebuild_tensor_v3"): self.build_of,
+                         ("torch._tensor", "_rebuild_from_type_v2"): self.rebuild_of_a_kind}
 
-    def find_class(self, module, name):
-        if module in ("__builtin__", "builtins"):        # protocol 2 writes Python 2's name
-            module = "builtins"
-        where = module, name
-        if where in _MEANINGS:
-            return _MEANINGS[where]
-        if not self.weights_only:
-            return super().find_class(module, name)
-        if where in _HARMLESS:
-            return _HARMLESS[where]
-        if where == ("_codecs", "encode"):               # how protocol 2 writes bytes
-            return _encode
-        if where in self.found:
-            return self.found[where]
-        raise pickle.UnpicklingError(
-            f"Weights only load failed: the file asks for {module}.{name}, which is not an allowed global by default. If you trust "
-            f"it, allow it with `torch.serialization.add_safe_globals([{name}])`, or load with `weights_only=False`, which runs "
-            f"whatever code the file says: do that with files from a source you trust only.")
+    def storage_of(self, pid):
+        _, kind, key, location, numel = pid
+        if not (isinstance(kind, dtype) and type(key) is str and type(location) is str and type(numel) is int):
+            raise pickle.UnpicklingError("load: the file names a storage of an unknown type")
+        if key not in self.bases:
+            base = _read_storage(self.archive, f"{self.prefix}data/{key}", kind, location, numel, self.map_location)
+            self.bases[key] = base, kind, numel
+            self.seen_as[id(base), kind, False, False] = base
+        base, *said = self.bases[key]
+        if said != [kind, numel]:
+            raise pickle.UnpicklingError(f"load: the file says two things of its storage {key!r}")
+        return base
 
-    def persistent_load(self, pid):
-        return self.storage_of(pid)
+    def whole(self, base, kind, conj, neg):
+        """A storage's tensor under a dtype, with the values that PyTorch's conj and neg bits stand for, which tensors here have
+        not: the storage is copied, once, and what shares it goes on sharing."""
+        place = id(base), kind, conj, neg
+        found = self.seen_as.get(place)
+        if found is None:
+            if conj or neg:
+                found = self.whole(base, kind, False, False)
+                found = found.conj().clone() if conj else found
+                found = -found if neg else found
+            else:
+                found = base.view(kind)
+            self.seen_as[place] = found
+        return found
 
-    def load_build(self):
-        holder = self.stack[-2]
-        if self.weights_only and type(holder) not in (OrderedDict, *self.found.values()):
-            raise pickle.UnpicklingError(f"Weights only load failed: the file sets attributes of a {type(holder).__name__}")
-        pickle._Unpickler.load_build(self)
+    def rebuild_tensor(self, base, offset, size, stride, requires_grad, hooks, metadata=None):
+        return self.rebuild_tensor_of(base, offset, size, stride, requires_grad, hooks, base.dtype, metadata)
 
-    dispatch[pickle.BUILD[0]] = load_build
+    def rebuild_tensor_of(self, base, offset, size, stride, requires_grad, hooks, kind, metadata=None):
+        if (id(base), base.dtype, False, False) not in self.seen_as or not isinstance(kind, dtype):
+            raise pickle.UnpicklingError("load: the file describes a tensor that lies in no storage")
+        if len(size) > 64:
+            raise pickle.UnpicklingError(f"load: the file describes a tensor of {len(size)} dimensions")
+        bits = metadata or {}
+        out = self.whole(base, kind, bool(bits.get("conj")), bool(bits.get("neg"))).as_strided(size, stride, offset)
+        return out.requires_grad_() if requires_grad else out
 
-
-def _encode(text, encoding):
-    """`codecs.encode` for the one encoding that bytes are written in."""
-    if encoding != "latin1":
-        raise pickle.UnpicklingError(f"Weights only load failed: bytes in the encoding {encoding!r}")
-    return text.encode("latin1")
+    def rebuild_of_a_kind(self, build, kind, args, state):
+        known = build is self.build or build is self.build_of
+        if not (known and isinstance(kind, type) and issubclass(kind, Tensor)):
+            raise pickle.UnpicklingError("load: the file describes a tensor of an unknown kind")
+        out = build(*args)
+        if kind is not Tensor:
+            out = alias(out, kind)
+        state = state if isinstance(state, dict) else state[0] if state else None      # or a pair, the second of slots
+        vars(out).update({k: v for k, v in (state or {}).items() if not k.startswith("_")})
+        return out
 
 
 def _target(location, map_location):
@@ -405,8 +395,11 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
         pickle_load_args: for the unpickler, such as `encoding`.
 
     Raises:
-        pickle.UnpicklingError: the file asks for what `weights_only` does not allow.
-        RuntimeError: not a file of this format, a damaged one, or tensors of a device that is not there.
+        pickle.UnpicklingError: the pickle in the file is damaged, or asks for what `weights_only` does not allow. With
+            `weights_only=False`, what the file says runs, and raises what it raises.
+        RuntimeError: not a file of this format, a damaged archive, tensors that reach out of their memory, or on a device that
+            is not there.
+        OSError: the file is not there, or cannot be read.
 
     Example:
         >>> import io
@@ -420,58 +413,80 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
         raise RuntimeError("load: expected pickle_module to be None or pickle")
     if not isinstance(f, (str, os.PathLike)) and not (hasattr(f, "read") and hasattr(f, "seek")):
         raise AttributeError(f"load: expected 'f' to be a path or a file that can be read and searched, got {type(f).__name__}")
-    try:
-        archive = zipfile.ZipFile(f)
-    except _DAMAGE as error:
-        raise RuntimeError("load: the file is damaged, or not of the zip format that save writes and PyTorch from 1.6 on: "
-                           f"{error}") from None
-    with archive:
+    with contextlib.ExitStack() as opened:
+        file = opened.enter_context(open(f, "rb")) if isinstance(f, (str, os.PathLike)) else f
+        with _damaged("damaged, or not of the zip format that save writes and PyTorch from 1.6 on"):
+            archive = opened.enter_context(zipfile.ZipFile(file))
+            _check_sizes(archive, file)
         found = [entry for entry in archive.namelist() if entry.endswith("/data.pkl")]
         if not found:
             raise RuntimeError("load: the archive has no data.pkl, so it was not written by save")
         prefix = found[0].removesuffix("data.pkl")
         if f"{prefix}byteorder" in archive.namelist() and _content(archive, f"{prefix}byteorder") != b"little":
             raise RuntimeError("load: the file's numbers are big-endian")
-        bases: dict = {}
-
-        def storage_of(pid):
-            kind, key, location, numel = pid[1:5]
-            if key not in bases:
-                bases[key] = _read_storage(archive, f"{prefix}data/{key}", kind, location, numel, map_location)
-            return bases[key]
-
-        options = {"encoding": "utf-8", **pickle_load_args}
-        pickled = io.BytesIO(_content(archive, f"{prefix}data.pkl"))
-        return _Loader(pickled, storage_of, weights_only is not False, **options).load()
+        reader = _Reader(archive, prefix, map_location)
+        unpickler = Unpickler if weights_only is False else WeightsOnlyUnpickler
+        return unpickler(_content(archive, f"{prefix}data.pkl"), reader.meanings, reader.storage_of,
+                         **{"encoding": "utf-8", **pickle_load_args}).load()
 
 
-_DAMAGE = (zipfile.BadZipFile, KeyError, EOFError, ValueError, NotImplementedError)      # what zipfile raises for it
+@contextlib.contextmanager
+def _damaged(how="damaged"):
+    """Inside, all that zipfile raises for a damaged archive becomes one error."""
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, struct.error, LookupError, EOFError, ValueError, OverflowError, MemoryError, OSError,
+            RuntimeError) as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:         # but for a place that no file has
+            raise
+        raise RuntimeError(f"load: the file is {how}: {str(error) or 'it ends early'}") from None
+
+
+_MOST_DEFLATED = 1032                                    # bytes that deflate makes of one at most
+
+
+def _check_sizes(archive, file):
+    """Believe no size in an archive's directory that its file has no room for.
+
+    Raises:
+        zipfile.BadZipFile: entries that lie in each other, or are packed more tightly than can be.
+    """
+    taken = 0
+    for info in archive.infolist():
+        taken += info.compress_size
+        if info.compress_type == zipfile.ZIP_STORED:
+            possible = info.file_size == info.compress_size
+        else:
+            possible = info.compress_type == zipfile.ZIP_DEFLATED and info.file_size <= _MOST_DEFLATED * info.compress_size
+        if not possible:
+            raise zipfile.BadZipFile(f"{info.filename} has {info.compress_size} bytes, which cannot be {info.file_size}")
+    file.seek(0, os.SEEK_END)
+    if taken > file.tell():
+        raise zipfile.BadZipFile(f"its entries have {taken} bytes, which is more than all of it")
 
 
 def _content(archive, entry):
-    try:
+    with _damaged():
         return archive.read(entry)
-    except _DAMAGE as error:
-        raise RuntimeError(f"load: the file is damaged: {str(error) or 'it ends early'}") from None
 
 
 def _read_storage(archive, entry, kind, location, numel, map_location):
     """A storage of the archive as a tensor of one dimension."""
-    if not isinstance(kind, dtype) or not isinstance(numel, int):
-        raise pickle.UnpicklingError("load: the file names a storage of an unknown type")
     target = _target(location, map_location)
     if not target.startswith(("cpu", "cuda")):
         raise RuntimeError(f"don't know how to restore data location of a storage (tagged with {target}): name a device with "
                            f"map_location")
-    try:
+    with _damaged():
         size = archive.getinfo(entry).file_size
-        if size != numel * kind.itemsize:
-            raise RuntimeError(f"load: {entry} has {size} bytes, and its {numel} elements of {kind} take {numel * kind.itemsize}")
-        base = lasting(Layout.of(kind, (numel,)))
-        with archive.open(entry) as content:
-            content.readinto(memoryview(raw_array(base)).cast("B"))      # compares the checksum at the end
-    except _DAMAGE as error:
-        raise RuntimeError(f"load: the file is damaged: {str(error) or 'it ends early'}") from None
+    if size != numel * kind.itemsize:
+        raise RuntimeError(f"load: {entry} has {size} bytes, and its {numel} elements of {kind} take {numel * kind.itemsize}")
+    base = lasting(Layout.of(kind, (numel,)))
+    left = memoryview(raw_array(base)).cast("B") if numel else memoryview(bytearray())
+    with _damaged(), archive.open(entry) as content:     # compares the checksum at the end
+        while count := content.readinto(left[:1 << 20]):
+            left = left[count:]
+        if left or content.read(1):
+            raise zipfile.BadZipFile(f"{entry} has another size than the {size} bytes that it is said to have")
     if target.startswith("cpu"):
         return base
     try:

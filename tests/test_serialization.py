@@ -191,6 +191,22 @@ def test_where_tensors_go(map_location):
     assert through(torch.ones(2), map_location=map_location).device.type == "cpu"
 
 
+# ---------------------------------------------------------------- what PyTorch writes
+@pytest.mark.skipif(peer is None, reason="writes what only PyTorch has")
+def test_conj_and_neg_bits():
+    """They are in a file beside the storage, and mean the values that PyTorch shows. What shared memory and bits goes on doing so."""
+    x = peer.tensor([1 + 2j, 3 - 4j])
+    conj, whole, rows, tail, leaf = through([x.conj(), x, x.conj().expand(3, 2), x.conj()[1:], peer.nn.Parameter(x.conj())], peer)
+    assert whole.tolist() == x.tolist() and conj.tolist() == x.conj().tolist() == leaf.tolist() and leaf.requires_grad
+    assert rows.tolist() == [x.conj().tolist()] * 3 and rows.stride() == (0, 1) and tail.tolist() == [3 + 4j]
+    assert tail.data_ptr() == conj.data_ptr() + 8 == rows.data_ptr() + 8
+    negative, plain = through([x.conj().imag, x.imag], peer)
+    assert negative.tolist() == [-2, 4] and plain.tolist() == [2, -4] and negative.dtype is torch.float32
+    both = through(peer._neg_view(x.conj()), peer)
+    assert both.tolist() == [-1 + 2j, -3 - 4j]
+    assert through(x.conj().requires_grad_(), peer).requires_grad and through(x[:0].conj(), peer).tolist() == []
+
+
 class Harmful:
     def __reduce__(self):
         return print, ("run",)
