@@ -124,7 +124,8 @@ def show() -> int:
 
 def clear() -> int:
     """Delete every stored kernel."""
-    print(f"deleted {store.clear()} files from {store.directory()}")
+    where = store.directory()
+    print(f"deleted {store.clear()} files from {where}" if where else f"deleted nothing, since {store.trouble()}")
     return 0
 
 
@@ -148,7 +149,7 @@ def warm(only=None) -> int:
     print(f"compiled {compiler.statistics.compiled} and loaded {compiler.statistics.loaded} kernels in "
           f"{time.perf_counter() - start:.1f} s", end="; ")
     if not packed:
-        print(f"none are kept, since {store.directory()} cannot be written")
+        print(f"none are kept, since {store.trouble()}")
         return 1
     print(f"{packed} packed in {store.directory()}")
     return 0

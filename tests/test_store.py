@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import io
 import os
+import random
 import re
 import stat
+import struct
 import subprocess
 import sys
 import textwrap
@@ -74,7 +76,7 @@ def test_save_load_pack_clear(here):
 @pytest.mark.parametrize("damage", ["flip a bit", "cut short", "empty", "not ours", "a directory"])
 def test_damaged_entry_counts_as_missing(here, damage):
     store.save(KEYS[0], b"machine code" * 50)
-    path = store._object_path(KEYS[0])
+    path = store._object_path(str(here), KEYS[0])
     blob = bytearray(open(path, "rb").read())
     os.unlink(path)
     if damage == "a directory":
@@ -154,7 +156,7 @@ def test_an_entry_is_there_whole_or_not_at_all(here, monkeypatch):
 
 def test_clear_takes_what_killed_writers_left(here):
     store.save(KEYS[0], b"code")
-    place = os.path.dirname(store._object_path(KEYS[0]))
+    place = os.path.dirname(store._object_path(str(here), KEYS[0]))
     open(os.path.join(place, "half.tmp"), "w").close()
     assert store.clear() == 2 and not os.listdir(place)
 
@@ -175,6 +177,135 @@ def test_a_long_wait_is_explained_once_on_a_terminal(monkeypatch, stream, second
         compiler._announce(kept)
     lines = sys.stderr.getvalue().splitlines()
     assert len(lines) == bool(said) and re.search(said, "".join(lines))
+
+
+# ---------------------------------------------------------------- indexes that are damaged
+def packed(here, keys=KEYS):
+    """A pack of a small entry for each key: where it is, and what it holds."""
+    for key in keys:
+        store.save(key, key.encode())
+    store.pack()
+    path, = (here / "packs").iterdir()
+    return path, path.read_bytes()
+
+
+def test_any_changed_byte_of_a_pack_costs_kernels_and_nothing_else(here):
+    keys = KEYS[:6]
+    path, content = packed(here, keys)
+    ends, rng, lost = content.index(b"}") + 1, random.Random(1), 0
+    changes = [(place, byte) for place in range(12, ends) for byte in b'-+.e"[]{}: ,0129'] + \
+        [(place, rng.randrange(256)) for place in (*range(12), *range(ends, len(content)))]
+    for place, byte in rng.sample(changes, 1500):
+        changed = bytearray(content)
+        changed[place] = byte
+        path.write_bytes(changed)
+        store._opened = None
+        found = [store.load(key) for key in keys]
+        assert all(payload in (None, key.encode()) for key, payload in zip(keys, found)), (place, byte)
+        lost += None in found
+    assert lost > 1200
+
+
+INDEXES = ["[]", "[[1]]", "null", "7", '"a"', "{}}", '{"%s": null}', '{"%s": 7}', '{"%s": []}', '{"%s": [1]}', '{"%s": [0, 1, 2]}',
+           '{"%s": ["a", "b"]}', '{"%s": [0.5, 2]}', '{"%s": [-5, 10]}', '{"%s": [0, -1]}', '{"%s": [0, 1e400]}', '{"%s": [null, null]}',
+           '{"%s": [0, 99999999999999999999999]}', '{"%s": [99999999999999999999999, 1]}', '{"%s": {"0": 1, "1": 2}}', '{"%s": "ab"}',
+           '{"%s": [true, true]}', "[" * 100_000, '{"%s": ' + "[" * 100_000, "9" * 100_000, "\xff\xfe", '{"%s": [NaN, Infinity]}']
+
+
+@pytest.mark.parametrize("index", INDEXES, ids=range(len(INDEXES)))
+def test_an_index_that_says_something_else(here, index):
+    path, _ = packed(here)
+    header = index.replace("%s", KEYS[0]).encode("latin1")
+    path.write_bytes(store._PACK_MAGIC + struct.pack("<Q", len(header)) + header + store._seal(KEYS[0].encode()))
+    store._opened = None
+    assert [store.load(key) for key in KEYS] == [None] * len(KEYS)
+    assert store.info()["packed kernels"] == 0 and store.pack() == 0
+    assert store.save(KEYS[0], b"again") and store.load(KEYS[0]) == b"again" and store.pack() == 1 and store.load(KEYS[0]) == b"again"
+
+
+@jit_only
+def test_a_kernel_under_anothers_name_is_compiled_again(tmp_path):
+    assert finish(start(tmp_path, 2)) == (2, 0)
+    one, other = [os.path.join(folder, name) for folder, _, names in os.walk(tmp_path) for name in names]
+    os.replace(one, other)
+    assert finish(start(tmp_path, 2)) == (2, 0)
+
+
+# ---------------------------------------------------------------- whose files are loaded
+def test_never_from_the_working_directory(tmp_path, monkeypatch):
+    """Without a home, `~` stays what it is, and a folder of that name may hold anybody's machine code."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NUMTORCH_CACHE_DIR", str(tmp_path / "~" / ".cache" / "numtorch"))
+    monkeypatch.setattr(store, "_opened", None)
+    assert store.save(KEYS[0], b"code") and store.load(KEYS[0]) == b"code"
+    monkeypatch.delenv("NUMTORCH_CACHE_DIR")
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, "~/.cache" if name == "XDG_CACHE_HOME" else "~")
+    assert store.directory() is None and store.load(KEYS[0]) is None
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name)
+    pwd = pytest.importorskip("pwd")
+
+    def nobody(uid):
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    assert store.directory() is None and store.load(KEYS[0]) is None and not store.save(KEYS[1], b"code")
+    assert store.pack() == 0 == store.clear() and "no home" in store.info()["directory"] and "no home" in store.trouble()
+    assert os.listdir(tmp_path) == ["~"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs owners and modes")
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("what", ["the store", "a folder", "a file"])
+@pytest.mark.parametrize("fault", ["group writes", "all write", "another's"])
+def test_nothing_is_loaded_that_another_user_could_have_written(here, monkeypatch, packed, what, fault):
+    store.save(KEYS[0], b"code")
+    if packed:
+        store.pack()
+    file, = [os.path.join(folder, name) for folder, _, names in os.walk(here) for name in names]
+    assert store.load(KEYS[0]) == b"code" and store.info()["writable"]
+    changed = {"the store": str(here), "a folder": os.path.dirname(file), "a file": file}[what]
+    before, own = os.stat(changed), os.geteuid()
+    if fault == "another's":
+        if own:
+            pytest.skip("only root can give files away")
+        os.chown(changed, 12345, -1)
+    else:
+        os.chmod(changed, before.st_mode | (0o020 if fault == "group writes" else 0o002))
+    store._opened = None
+    store._trusted.clear()
+    assert store.load(KEYS[0]) is None
+    if what == "the store":
+        assert not store.save(KEYS[1], b"code") and not store.info()["writable"]
+        assert str(here) in store.trouble() and "user" in store.trouble()
+    os.chown(changed, before.st_uid, -1)
+    os.chmod(changed, before.st_mode)
+    store._opened = None
+    assert store.load(KEYS[0]) == b"code"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs modes")
+def test_folders_are_made_for_one_user(tmp_path, monkeypatch):
+    """Whatever the umask lets others do elsewhere."""
+    monkeypatch.setenv("NUMTORCH_CACHE_DIR", str(tmp_path / "a" / "store"))
+    monkeypatch.setattr(store, "_opened", None)
+    umask = os.umask(0)
+    try:
+        assert store.save(KEYS[0], b"code") and store.load(KEYS[0]) == b"code" and store.pack() == 1 and store.load(KEYS[0]) == b"code"
+    finally:
+        os.umask(umask)
+    modes = {stat.S_IMODE(os.stat(folder).st_mode) for folder, _, _ in os.walk(tmp_path / "a" / "store")}
+    assert modes == {0o700}
+
+
+def test_a_link_is_not_followed(here, tmp_path):
+    store.save(KEYS[0], b"code")
+    path = store._object_path(str(here), KEYS[0])
+    os.replace(path, tmp_path / "elsewhere")
+    os.symlink(tmp_path / "elsewhere", path)
+    assert store.load(KEYS[0]) is None
+    assert store.save(KEYS[0], b"code") and store.load(KEYS[0]) == b"code"
 
 
 def test_pack_deleted_by_another_process(here):

@@ -401,6 +401,8 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
             return kernel
         symbol = "k" + key[:40]
         object_code = store.load(key)
+        if object_code is not None and symbol.encode() not in object_code:     # another kernel's, under this one's name
+            object_code = None
         with contextlib.nullcontext() if object_code else _uninterrupted():
             if object_code is None:
                 start = time.perf_counter()
@@ -439,5 +441,5 @@ def _announce(kept):
         statistics.announced = True
         if sys.stderr is not None and sys.stderr.isatty():
             print(f"numtorch: compiling kernels on first use; they are kept in {store.directory()}" if kept else
-                  f"numtorch: compiling kernels for this process alone, since {store.directory()} cannot be written; "
+                  f"numtorch: compiling kernels for this process alone, since {store.trouble()}; "
                   f"$NUMTORCH_CACHE_DIR names another place", file=sys.stderr)

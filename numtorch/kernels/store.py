@@ -6,10 +6,14 @@ short (43 kernels load in 17 ms either way). Every entry carries its own checksu
 is written beside its place and renamed into it, so readers never see half of one and writers never harm each other.
 Where the directory cannot be written, kernels are compiled again in each process, which works, only slower.
 
+What is loaded runs. So nothing is read or written where another user could write: not the folders of the store nor its files may
+belong to anybody but this user or root, or be writable by the group or by all; and the store is never in the working directory.
+
 Numba's own cache is not used: two processes adding to one of its indexes can make a third load the wrong kernel.
 """
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -20,32 +24,94 @@ _MAGIC = b"ntk1"
 _PACK_MAGIC = b"ntp1"
 
 
-def directory() -> str:
-    """Where the store lives: `$NUMTORCH_CACHE_DIR`, or `numtorch` under `$XDG_CACHE_HOME` or `~/.cache`."""
+def directory() -> str | None:
+    """Where the store lives: `$NUMTORCH_CACHE_DIR`, or `numtorch` under `$XDG_CACHE_HOME` or `~/.cache`; None without a home."""
     named = os.environ.get("NUMTORCH_CACHE_DIR")
     if named:
         return os.path.abspath(named)
-    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"), "numtorch")
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(cache):
+        cache = os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(cache, "numtorch") if os.path.isabs(cache) else None
 
 
-def _object_path(key: str) -> str:
-    return os.path.join(directory(), "objects", key[:2], key[2:] + ".ntk")
+def _object_path(root: str, key: str) -> str:
+    return os.path.join(root, "objects", key[:2], key[2:] + ".ntk")
+
+
+# ---------------------------------------------------------------- whom to trust
+def _distrust(status: os.stat_result) -> str | None:
+    """Why a folder or file may hold what another user wrote, or None where it cannot."""
+    if not hasattr(os, "geteuid"):                       # Windows keeps a user's folders to that user
+        return None
+    if status.st_uid not in (os.geteuid(), 0):
+        return "belongs to another user"
+    return "can be written by other users (chmod -R go-w)" if status.st_mode & 0o022 else None
+
+
+_trusted: set[str] = set()                               # folders, each looked at once in a process
+
+
+def _all_trusted(folders) -> bool:
+    for folder in folders:
+        if folder not in _trusted:
+            if _distrust(os.stat(folder)):
+                return False
+            _trusted.add(folder)
+    return True
+
+
+def _folders(path: str, root: str) -> list[str]:
+    """The folders from the store's own down to the one that a file of it is in."""
+    inside = os.path.dirname(path)[len(root):].strip(os.sep).split(os.sep)
+    return [root, *[os.path.join(root, *inside[:n]) for n in range(1, len(inside) + 1)]]
+
+
+def _read(path: str, root: str, start: int = 0, count: int = -1) -> bytes | None:
+    """`count` bytes of a file of the store, or None where it is not there, or another user could have written it."""
+    try:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NOFOLLOW", 0))) as file:
+            if _distrust(os.fstat(file.fileno())) or not _all_trusted(_folders(path, root)):
+                return None
+            file.seek(start)
+            return file.read(count)
+    except OSError:
+        return None
+
+
+def trouble() -> str:
+    """Why kernels cannot be kept, for people."""
+    root = directory()
+    if root is None:
+        return "there is no home directory to keep them in"
+    for folder, _, _ in os.walk(root):
+        why = _distrust(os.stat(folder))
+        if why:
+            return f"{folder} {why}"
+    return f"{root} cannot be written"
 
 
 def _seal(payload: bytes) -> bytes:
     return _MAGIC + hashlib.sha256(payload).digest() + payload
 
 
-def _unseal(blob: bytes) -> bytes | None:
+def _unseal(blob: bytes | None) -> bytes | None:
+    if blob is None:
+        return None
     payload = blob[36:]
     if blob[:4] != _MAGIC or hashlib.sha256(payload).digest() != blob[4:36]:
         return None
     return payload
 
 
-def _write(path: str, blob: bytes) -> bool:
+def _write(path: str, root: str, blob: bytes) -> bool:
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.makedirs(os.path.dirname(root), exist_ok=True)
+        for folder in _folders(path, root):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder, 0o700)
+            if not _all_trusted([folder]):
+                return False
         handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), suffix=".tmp")
         try:
             with os.fdopen(handle, "wb") as file:
@@ -61,105 +127,89 @@ def _write(path: str, blob: bytes) -> bool:
 
 # ---------------------------------------------------------------- entries
 def load(key: str) -> bytes | None:
-    """The payload stored under `key`, or None where there is none or it is damaged."""
-    blob = _packs().get(key)
-    payload = _unseal(blob) if blob is not None else None
-    if payload is None:                                  # a damaged pack does not hide the entry that replaced its own
-        try:
-            with open(_object_path(key), "rb") as file:
-                payload = _unseal(file.read())
-        except OSError:
-            return None
-    return payload
+    """The payload stored under `key`, or None where there is none, it is damaged, or another user could have written it."""
+    root = directory()
+    if root is None:
+        return None
+    for pack in _packs(root):                            # a damaged one does not hide the entry that replaced its own
+        payload = _unseal(pack.get(key))
+        if payload is not None:
+            return payload
+    return _unseal(_read(_object_path(root, key), root))
 
 
 def save(key: str, payload: bytes) -> bool:
-    """Store `payload`; False where the directory cannot be written."""
-    return _write(_object_path(key), _seal(payload))
+    """Store `payload`; False where the directory cannot be written, or others could write there."""
+    root = directory()
+    return root is not None and _write(_object_path(root, key), root, _seal(payload))
 
 
 # ---------------------------------------------------------------- packs
 class _Pack:
-    """Entries of one pack file, read on demand."""
+    """Entries of one pack file, read on demand. One whose index is damaged has none."""
 
-    def __init__(self, path):
-        self.path, self.index = path, {}
+    def __init__(self, path, root):
+        self.path, self.root, self.start = path, root, 0
+        self.index = self._read_index()
+
+    def _read_index(self):
         try:
-            with open(path, "rb") as file:
-                magic, size = struct.unpack("<4sQ", file.read(12))
-                if magic == _PACK_MAGIC and size <= os.path.getsize(path):
-                    self.index = json.loads(file.read(size))
-                    self.start = 12 + size
-        except (OSError, ValueError, struct.error):
-            self.index = {}
+            magic, size = struct.unpack("<4sQ", _read(self.path, self.root, 0, 12) or b"")
+            self.start, end = 12 + size, os.path.getsize(self.path)
+            if magic != _PACK_MAGIC or self.start > end:
+                return {}
+            index, position = json.loads(_read(self.path, self.root, 12, size) or b""), self.start
+            for at, length in index.values():            # one after the other: no number can point to another kernel
+                if type(at) is not int or type(length) is not int or self.start + at != position or length <= 0:
+                    return {}
+                position += length
+        except (OSError, ValueError, struct.error, AttributeError, TypeError, RecursionError):
+            return {}
+        return index if position == end else {}
 
     def get(self, key):
         place = self.index.get(key)
-        if place is None:
-            return None
-        try:
-            with open(self.path, "rb") as file:
-                file.seek(self.start + place[0])
-                return file.read(place[1])
-        except OSError:
-            return None
+        return None if place is None else _read(self.path, self.root, self.start + place[0], place[1])
 
 
-class _Packs:
-    def __init__(self, folder):
-        self.folder = folder
+_opened: tuple[str, list[_Pack]] | None = None
+
+
+def _packs(root: str) -> list[_Pack]:
+    """The packs of a store, opened once."""
+    global _opened
+    if _opened is None or _opened[0] != root:
+        folder = os.path.join(root, "packs")
         try:
             names = sorted(n for n in os.listdir(folder) if n.endswith(".pack"))
         except OSError:
             names = []
-        self.packs = [_Pack(os.path.join(folder, n)) for n in names]
-
-    def get(self, key):
-        for pack in self.packs:
-            blob = pack.get(key)
-            if blob is not None:
-                return blob
-        return None
+        _opened = root, [_Pack(os.path.join(folder, n), root) for n in names]
+    return _opened[1]
 
 
-_opened: _Packs | None = None
-
-
-def _packs() -> _Packs:
-    global _opened
-    folder = os.path.join(directory(), "packs")
-    if _opened is None or _opened.folder != folder:
-        _opened = _Packs(folder)
-    return _opened
-
-
-def _files(where: str, ending: str) -> list[str]:
+def _files(root: str, where: str, ending: str) -> list[str]:
     found = []
-    for folder, _, names in os.walk(os.path.join(directory(), where)):
+    for folder, _, names in os.walk(os.path.join(root, where)):
         found += [os.path.join(folder, n) for n in names if n.endswith(ending)]
     return sorted(found)
 
 
-def _loose() -> list[str]:
-    return _files("objects", ".ntk")
+def _loose(root: str) -> list[str]:
+    return _files(root, "objects", ".ntk")
 
 
 def pack() -> int:
     """Gather every loose kernel (and what older packs hold) into one pack. Returns how many kernels it holds."""
     global _opened
+    root = directory()
+    if root is None:
+        return 0
     _opened = None                                       # another process may have packed since
-    entries, old = {}, _packs().packs
-    for each in old:
-        for key in each.index:
-            entries[key] = each.get(key)
-    loose = _loose()
-    for path in loose:
-        try:
-            with open(path, "rb") as file:
-                entries[os.path.basename(os.path.dirname(path)) + os.path.basename(path)[:-4]] = file.read()
-        except OSError:                                  # another process has just packed it
-            continue
-    entries = {k: b for k, b in entries.items() if b and _unseal(b) is not None}
+    old, loose = _packs(root), _loose(root)
+    found = [(key, each.get(key)) for each in old for key in each.index]
+    found += [(os.path.basename(os.path.dirname(path)) + os.path.basename(path)[:-4], _read(path, root)) for path in loose]
+    entries = {key: blob for key, blob in found if blob is not None and _unseal(blob) is not None}
     if not entries:
         return 0
     index, blobs, position = {}, [], 0
@@ -169,25 +219,26 @@ def pack() -> int:
         position += len(blob)
     header = json.dumps(index).encode()
     body = struct.pack("<4sQ", _PACK_MAGIC, len(header)) + header + b"".join(blobs)
-    path = os.path.join(directory(), "packs", hashlib.sha256(body).hexdigest()[:16] + ".pack")
-    if _write(path, body):
+    path = os.path.join(root, "packs", hashlib.sha256(body).hexdigest()[:16] + ".pack")
+    if _write(path, root, body):
         for stale in [p.path for p in old if p.path != path] + loose:
-            try:
+            with contextlib.suppress(OSError):
                 os.unlink(stale)
-            except OSError:
-                pass
     _opened = None
     return len(entries)
 
 
 def info() -> dict:
     """What the store holds: its directory, whether it can be written, and kernels and bytes, loose and packed."""
-    packs, loose = _packs().packs, _loose()
-    probe = directory()
+    root = directory()
+    if root is None:
+        return {"directory": trouble()}
+    packs, loose = _packs(root), _loose(root)
+    probe = root
     while not os.path.exists(probe) and os.path.dirname(probe) != probe:
         probe = os.path.dirname(probe)
     return {
-        "directory": directory(), "writable": os.access(probe, os.W_OK),
+        "directory": root, "writable": os.access(probe, os.W_OK) and not (probe == root and _distrust(os.stat(root))),
         "packs": len(packs), "packed kernels": sum(len(p.index) for p in packs),
         "loose kernels": len(loose),
         "bytes": sum(os.path.getsize(p) for p in [*loose, *[k.path for k in packs]]),
@@ -197,8 +248,10 @@ def info() -> dict:
 def clear() -> int:
     """Delete every stored kernel, and what writers that were killed left. Returns how many files went."""
     global _opened
-    gone = 0
-    for path in [*_loose(), *_files("packs", ".pack"), *_files("", ".tmp")]:
+    root, gone = directory(), 0
+    if root is None:
+        return 0
+    for path in [*_loose(root), *_files(root, "packs", ".pack"), *_files(root, "", ".tmp")]:
         try:
             os.unlink(path)
             gone += 1
