@@ -54,6 +54,9 @@ class Storage:
         """The same memory with a version counter of its own, for `Tensor.data`."""
         return Storage(self.address, self.nbytes, self, self.device)
 
+    def __reduce__(self):
+        raise TypeError("cannot pickle or copy a Storage, which is an address: take a tensor over it")
+
     def __repr__(self):
         return f"<Storage of {self.nbytes} bytes on {self.device}, version {self.version}>"
 
@@ -172,7 +175,8 @@ def made_in_mode(storage: Storage, ring: Ring | None = None) -> Storage:
         return storage
     if ring is not None and ring.capacity:
         if ring.twin is None:
-            ring.twin = _new_ring(ring.nbytes, lambda nbytes: _unversion(ring.allocate(nbytes)), ring.capacity)
+            allocate = ring.allocate                     # not the ring itself, which would be kept by what it keeps
+            ring.twin = _new_ring(ring.nbytes, lambda nbytes: _unversion(allocate(nbytes)), ring.capacity)
         return take(ring.twin)
     return _unversion(storage)
 

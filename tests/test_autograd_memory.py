@@ -517,13 +517,19 @@ def test_what_lives_long_leaves_its_ring():
 
 def test_what_is_in_use_outlives_its_ring():
     """The tape asks how many refer to a storage, and a ring that is gone does not."""
-    from numtorch.storage import ring_for, take
+    from numtorch.storage import made_in_mode, ring_for, take
     ring = ring_for(2113)
     held = take(ring)
     assert held.pooled and held in ring and ring_for(2113) is ring
-    del ring
-    gc.collect()
-    assert not held.pooled
+    with torch.inference_mode():
+        twin = made_in_mode(held, ring)
+    assert twin.pooled and twin in ring.twin
+    gc.disable()                                         # it goes with whoever has it, and waits for no collection
+    try:
+        del ring
+        assert not held.pooled and not twin.pooled
+    finally:
+        gc.enable()
 
 
 def test_blocks_of_128_kib_have_a_ring_and_go_back_to_their_list():

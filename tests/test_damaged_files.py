@@ -54,6 +54,14 @@ def several():
 
 FILES = {"a checkpoint": saved(checkpoint()), "several": saved(several()), "protocol 4": saved(checkpoint(), pickle_protocol=4),
          "protocol 5": saved([bytearray(b"abc"), torch.ones(2)], pickle_protocol=5), "deflated": deflated(saved(several()))}
+try:
+    import torch as peer
+except ImportError:
+    pass
+else:
+    file = io.BytesIO()
+    peer.save({"x": peer.arange(6.0).view(2, 3).t(), "conj": peer.tensor([1 + 2j]).conj(), "of": peer.nn.Linear(2, 2).state_dict()}, file)
+    FILES["PyTorch's"] = file.getvalue()
 files = pytest.mark.parametrize("content", [pytest.param(FILES[name], id=name) for name in FILES])
 
 

@@ -43,6 +43,37 @@ def test_every_dtype_and_what_shares_memory(writer, reader, name):
 
 
 @pytest.mark.parametrize("writer, reader", PAIRS)
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "uint16", "complex64", "bool"])
+def test_layouts(writer, reader, name):
+    """Sizes, strides, offsets and what lies in one storage come back; memory that is shown twice is written once."""
+    x = writer.arange(24).view(2, 3, 4).to(getattr(writer, name))
+    made = [x, x.permute(2, 0, 1), x[:, 1:, ::2], x[:1].expand(5, 3, 4), x[0, 0, 0], x[1, 2, 3].expand(3), x[:, :0], x.diagonal(0, 1, 2),
+            x.as_strided((3, 3), (1, 1), 2), x.unsqueeze(0).to(memory_format=writer.channels_last)[..., 1:],
+            writer.empty(0, 3, dtype=x.dtype), writer.zeros((), dtype=x.dtype)]
+    found = through(made, writer, reader)
+    for before, after in zip(made, found):
+        assert after.tolist() == before.tolist() and tuple(after.stride()) == tuple(before.stride())
+        assert after.storage_offset() == before.storage_offset() and str(after.dtype) == str(before.dtype)
+    assert [t.data_ptr() - found[0].data_ptr() for t in found[:6]] == [t.data_ptr() - x.data_ptr() for t in made[:6]]
+    file = io.BytesIO()
+    writer.save(made, file)
+    with zipfile.ZipFile(file) as archive:
+        sizes = sorted(e.file_size for e in archive.infolist() if e.filename.rpartition("/")[0].endswith("/data"))
+    assert sizes == sorted([0, x.element_size(), 24 * x.element_size(), 24 * x.element_size()])
+
+
+@pytest.mark.skipif(peer is None, reason="reads it in PyTorch")
+def test_negative_strides_are_written_out():
+    """PyTorch has none."""
+    x = torch.arange(6).view(2, 3)
+    backwards = torch.from_numpy(x.numpy()[::-1, ::-1])
+    assert min(backwards.stride()) < 0
+    for reader in (torch, peer):
+        whole, part = through([backwards, backwards[1:]], torch, reader)
+        assert whole.tolist() == [[5, 4, 3], [2, 1, 0]] and part.tolist() == [[2, 1, 0]]
+
+
+@pytest.mark.parametrize("writer, reader", PAIRS)
 def test_a_checkpoint(writer, reader):
     def made(library):
         net = library.nn.Linear(2, 2)
@@ -260,7 +291,9 @@ def test_a_damaged_file(place):
 @pytest.mark.parametrize("call, kind", [
     (lambda: torch.save(1, 3), TypeError), (lambda: torch.load(3), AttributeError), (lambda: torch.load("/no/such"), FileNotFoundError),
     (lambda: torch.save(1, io.BytesIO(), _use_new_zipfile_serialization=False), RuntimeError),
-    (lambda: torch.save([FLOATS, FLOATS.view(torch.int32)], io.BytesIO()), RuntimeError)])
+    (lambda: torch.save([FLOATS, FLOATS.view(torch.int32)], io.BytesIO()), RuntimeError),
+    (lambda: torch.save(FLOATS.untyped_storage(), io.BytesIO()), TypeError), (lambda: copy.copy(FLOATS.untyped_storage()), TypeError),
+    (lambda: copy.deepcopy(FLOATS.untyped_storage()), TypeError), (lambda: pickle.dumps(FLOATS.untyped_storage()), TypeError)])
 def test_what_cannot_be_saved_or_loaded(call, kind):
     with pytest.raises(kind):
         call()

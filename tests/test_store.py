@@ -91,6 +91,21 @@ def test_damaged_entry_counts_as_missing(here, damage):
         assert store.save(KEYS[0], b"again") and store.load(KEYS[0]) == b"again"
 
 
+def test_any_changed_byte_of_an_entry_counts_as_missing(here):
+    store.save(KEYS[0], b"machine code" * 5)
+    path, rng = store._object_path(str(here), KEYS[0]), random.Random(2)
+    content = open(path, "rb").read()
+    damaged = [content[:end] for end in range(len(content))] + [content + b"x", content * 2, content[1:], bytes(len(content))]
+    for place in range(len(content)):
+        changed = bytearray(content)
+        changed[place] ^= rng.randrange(1, 256)
+        damaged.append(changed)
+    for blob in damaged:
+        open(path, "wb").write(blob)
+        assert store.load(KEYS[0]) is None and store.pack() == 0
+    assert store.save(KEYS[0], b"again") and store.load(KEYS[0]) == b"again"
+
+
 def damage_pack(path, how):
     blob = bytearray(open(path, "rb").read())
     if how == "header":
