@@ -1,7 +1,9 @@
 """Interpolation, pooling in three dimensions, adaptive pooling, unpooling, folding, grid sampling: values, gradients, errors."""
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import itertools
 import math
 
 import numpy as np
@@ -90,6 +92,26 @@ def test_interpolation_against_pytorch(mode, dims):
             got.backward(torch.tensor(g))
             np.testing.assert_allclose(got.detach().numpy(), want.detach().numpy(), rtol=1e-10, atol=1e-11)
             np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_a_factor_that_changes_no_extent(dims):
+    """As in PyTorch, linear modes copy; so does the nearest element of images, where a doubled extent repeats each element."""
+    x, more = torch.tensor(data(2, 2, *(2,) * dims)), torch.tensor(data(2, 2, *(3,) * dims))
+    linear = ("linear", "bilinear", "trilinear")[dims - 1]
+    assert torch.equal(F.interpolate(x, scale_factor=1.4, mode=linear), x)
+    assert torch.equal(F.interpolate(more, scale_factor=1.3, mode=linear), more)
+    assert torch.equal(F.interpolate(x, scale_factor=1.4, mode=linear, align_corners=True), x)
+    assert torch.equal(F.interpolate(x, scale_factor=1.4, mode="nearest-exact"), x)
+    nearest = F.interpolate(x, scale_factor=1.4)
+    assert torch.equal(nearest, x if dims == 2 else x[(..., *(slice(1),) * dims)].expand(x.shape))
+    if dims == 2:
+        assert torch.equal(F.interpolate(x, scale_factor=2.4), F.interpolate(x, scale_factor=2))
+    if importlib.util.find_spec("torch"):
+        installed = importlib.import_module("torch")
+        for mode, factor in itertools.product(("nearest", "nearest-exact", linear), (1.3, 1.4, 2.4)):
+            expected = installed.nn.functional.interpolate(installed.from_numpy(x.numpy()), scale_factor=factor, mode=mode)
+            np.testing.assert_allclose(F.interpolate(x, scale_factor=factor, mode=mode).numpy(), expected.numpy(), rtol=1e-12)
 
 
 def test_infinity_stays_where_it_is():

@@ -238,9 +238,19 @@ def _output_sizes(input, size, scale_factor, recompute, dims):
     return sizes, None if recompute else tuple(given)
 
 
+def _scale(mode, dims, inputs, outputs, factor):
+    """How far apart outputs lie among inputs. As in PyTorch, a factor that changes no extent changes nothing in linear modes, nor
+    in `"nearest"` mode of images, where one that doubles an extent repeats each input."""
+    if (mode in ("linear", "bilinear", "trilinear") and inputs == outputs) or (
+            mode == "nearest" and dims == 2 and outputs in (inputs, 2 * inputs)):
+        return inputs / outputs
+    return inputs / outputs if factor is None else 1.0 / factor
+
+
 @functools.lru_cache(1024)
 def _interpolation(mode, extents, sizes, factors, align_corners):
-    scales = [n / o if f is None else 1.0 / f for n, o, f in zip(extents, sizes, factors or (None,) * len(extents))]
+    dims = len(extents)
+    scales = [_scale(mode, dims, *axis) for axis in zip(extents, sizes, factors or (None,) * dims)]
     kind, extra = {"nearest": ("nearest", False), "nearest-exact": ("nearest", True), "bicubic": ("cubic", align_corners),
                    "smooth bilinear": ("smooth", "bilinear"), "smooth bicubic": ("smooth", "bicubic")}.get(
         mode, ("linear", align_corners))
