@@ -17,12 +17,32 @@ def values(*shape):
 
 
 def padded(x, widths, mode, value=0):
-    """The reference: NumPy's `pad`, after what negative widths cut off (which never reaches into what is added)."""
+    """The reference: NumPy's `pad`, after what negative widths cut off (which never reaches into what is added, unless that goes
+    round)."""
     pairs = [(0, 0)] * (x.ndim - len(widths) // 2) + [(widths[i], widths[i + 1]) for i in range(len(widths) - 2, -1, -2)]
     pairs = [(int(b), int(a)) for b, a in pairs]
+    if mode == "circular":
+        x = x[tuple(slice(max(-b, 0), n - max(-a, 0)) for (b, a), n in zip(pairs, x.shape))]
+        pairs = [(max(b, 0), max(a, 0)) for b, a in pairs]
     added = [(max(b, 0), max(a, 0)) for b, a in pairs]
     whole = np.pad(x, added, NUMPY_MODES[mode], **({"constant_values": value} if mode == "constant" else {}))
     return whole[tuple(slice(max(-b, 0), n - max(-a, 0)) for (b, a), n in zip(pairs, whole.shape))]
+
+
+def test_circular_padding_goes_round_what_is_left():
+    """Widths below 0 cut before others wrap, and so do their gradients."""
+    x = torch.tensor([1., 2, 3, 4], requires_grad=True)
+    for widths, expected in (((-1, 2), [2, 3, 4, 2, 3]), ((2, -1), [2, 3, 1, 2, 3]), ((-1, -1), [2, 3]), ((-2, 2), [3, 4, 3, 4])):
+        out = F.pad(x, widths, "circular")
+        assert out.tolist() == expected
+        x.grad = None
+        out.sum().backward()
+        assert x.grad.tolist() == [expected.count(n) for n in (1, 2, 3, 4)]
+    plane = values(3, 5, 4)
+    expected = np.pad(plane[:, 2:, :3], ((0, 0), (0, 2), (3, 0)), "wrap")
+    np.testing.assert_array_equal(F.pad(torch.tensor(plane), (3, -1, -2, 2), "circular").numpy(), expected)
+    with pytest.raises(RuntimeError, match="Padding size should be less than"):
+        F.pad(x, (-2, 3), "circular")
 
 
 CASES = [                                                # shape, widths

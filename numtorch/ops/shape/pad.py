@@ -79,6 +79,11 @@ def _padded(x, plan, value):
     return out
 
 
+def _cut_and_padded(x, widths):
+    _widths(x.layout.shape, widths, "circular")
+    return pad(pad(x, [min(n, 0) for n in widths]), [max(n, 0) for n in widths], "circular")
+
+
 @derivative_of(*_PADS.values())
 def _vjp(node, grad):
     plan = node.attributes
@@ -139,5 +144,7 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
         if mode not in MODES:
             raise NotImplementedError(f"Unrecognised padding mode {mode}")
         pad = ints(pad, "pad")
+        if mode == "circular" and min(pad, default=0) < 0:       # what stays is what goes round
+            return _cut_and_padded(input, pad)
         plan = _plans.get((layout, pad, mode)) or _plans.keep((layout, pad, mode), _Plan(layout, pad, mode))
     return _padded(input, plan, value)
