@@ -144,6 +144,34 @@ def test_conv_transpose2d_is_the_transpose(stride, padding, output_padding, dila
                      [leaf(x), leaf(w), leaf(b)])
 
 
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(("sizes", "kernel", "stride", "padding", "output_padding", "dilation", "groups"), [
+    ((4,), (2,), (1,), (0,), (1,), (2,), 1), ((3,), (1,), (2,), (1,), (3,), (4,), 2), ((1,), (1,), (1,), (2,), (4,), (5,), 1),
+    ((3, 4), (3, 2), (1, 2), (0, 1), (2, 2), (3, 3), 1), ((2, 5), (2, 1), (2, 1), (1, 0), (1, 3), (2, 4), 2),
+    ((2, 3, 2), (2, 1, 2), (1, 2, 1), (0, 0, 1), (1, 1, 2), (2, 2, 3), 1)])
+def test_output_padding_of_a_stride_and_more(sizes, kernel, stride, padding, output_padding, dilation, groups, bias):
+    """It is allowed below the dilation; what is added takes no element that is not there."""
+    dims = len(sizes)
+    x, w, b = values(2, 4, *sizes), values(4, 6 // groups, *kernel), values(6)
+    whole = [(n - 1) * s + d * (k - 1) + 1 + o + p for n, s, d, k, o, p in zip(sizes, stride, dilation, kernel, output_padding, padding)]
+    expected = np.zeros((2, 6, *whole))
+    for place, tap in itertools.product(np.ndindex(*sizes), np.ndindex(*kernel)):
+        at = tuple(i * s + k * d for i, s, k, d in zip(place, stride, tap, dilation))
+        for group in range(groups):
+            some, to = slice(group * 4 // groups, (group + 1) * 4 // groups), slice(group * 6 // groups, (group + 1) * 6 // groups)
+            expected[(slice(None), to, *at)] += x[(slice(None), some, *place)] @ w[(some, slice(None), *tap)]
+    expected = expected[(..., *[slice(p, n - 2 * p) for p, n in zip(padding, whole)])]
+    function = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}[dims]
+    arguments = [leaf(x), leaf(w)] + [leaf(b)] * bias
+
+    def call(x, w, b=None):
+        return function(x, w, b, stride, padding, output_padding, groups, dilation)
+
+    np.testing.assert_allclose(call(*arguments).detach().numpy(), expected + (b.reshape(-1, *(1,) * dims) if bias else 0), rtol=1e-12,
+                               atol=1e-12)
+    assert gradcheck(call, arguments)
+
+
 CONVOLUTION_ERRORS = [
     (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 4, 3, 3)),
      "expected input.* to have 4 channels, but got 3 channels"),

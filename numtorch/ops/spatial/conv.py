@@ -15,7 +15,7 @@ from ..core.primitive import Primitive, new_plan_table
 from ..memory.copies import contiguous, copy_elements
 from ..reduce.reduce_op import SUM
 from ..shape.pad import pad
-from ..shape.views import squeeze
+from ..shape.views import reshape, squeeze
 from .pool import batched, dense, pair
 
 _CONVOLUTION = Primitive("convolution")
@@ -374,7 +374,12 @@ def _transposed(name, dims, input, weight, bias, stride, padding, output_padding
     if min(sizes) < 1:
         raise RuntimeError(f"Given input size per channel: {list(layout.shape[2:])}. Calculated output size per channel: {sizes}. "
                            f"Output size is too small")
-    out = convolution_input_grad(x, weight, (layout.shape[0], w.shape[1] * groups, *sizes), window, bias, _format(layout, w))
+    if all(o < s for o, s in zip(output_padding, stride)):
+        out = convolution_input_grad(x, weight, (layout.shape[0], w.shape[1] * groups, *sizes), window, bias, _format(layout, w))
+    else:                                                # the convolution of the result would have more windows than x has elements
+        whole = _transposed(name, dims, x, weight, None, stride, 0, 0, groups, dilation)
+        out = pad(whole, [n for p, o in zip(reversed(padding), reversed(output_padding)) for n in (-p, o - p)])
+        out = out if bias is None else out + reshape(bias, -1, *(1,) * dims)
     return squeeze(out, 0) if unbatched else out
 
 
