@@ -186,6 +186,7 @@ CONVOLUTION_ERRORS = [
     (lambda: F.conv2d(torch.zeros(1, 3, 5, 5), torch.zeros(2, 3, 3, 3), padding="same", stride=2),
      "padding='same' is not supported"),
     (lambda: F.max_pool2d(torch.zeros(1, 1, 4, 4), 2, padding=2), "pad should be at most half of effective kernel size"),
+    (lambda: F.max_pool2d(torch.zeros(1, 1, 9, 9), 2, padding=2, dilation=4), "pad should be at most half of effective kernel size"),
     (lambda: F.max_pool2d(torch.zeros(1, 1, 2, 2), 3), "Output size is too small"),
     (lambda: F.avg_pool2d(torch.zeros(1, 1, 4, 4), 2, divisor_override=0), "divisor must be not zero"),
 ]
@@ -226,6 +227,51 @@ def test_avg_pool2d(shape, kernel, stride, padding, include):
     np.testing.assert_allclose(function(torch.tensor(x)).numpy(), expected, rtol=1e-10, atol=1e-12)
     assert gradcheck(function, [leaf(x)])
     assert gradgradcheck(function, [leaf(x)])
+
+
+def window_places(sizes, kernel, stride, padding, dilation, counts):
+    """Which elements of a flattened plane each window has: of none where all of them are padding."""
+    for window in itertools.product(*map(range, counts)):
+        axes = [[p for p in (at * stride - padding + k * dilation for k in range(kernel)) if 0 <= p < n]
+                for at, n in zip(window, sizes)]
+        yield window, [int(np.ravel_multi_index(place, sizes)) for place in itertools.product(*axes)]
+
+
+PADDED_WINDOWS = [                                       # size, kernel, stride, padding, dilation, ceil_mode
+    (1, 2, 1, 1, 2, False), (1, 2, 3, 1, 3, True), (4, 3, 1, 1, 2, True), (3, 2, 2, 1, 4, True), (4, 2, 1, 1, 5, False),
+    (5, 3, 2, 1, 3, True), (7, 2, 1, 1, 8, False), (7, 2, 3, 1, 2, True), (3, 4, 2, 2, 2, True),
+]
+
+
+@pytest.mark.parametrize("memory_format", ["contiguous", "channels last"])
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize(("size", "kernel", "stride", "padding", "dilation", "ceil_mode"), PADDED_WINDOWS)
+def test_maxima_of_windows_in_the_padding(size, kernel, stride, padding, dilation, ceil_mode, dims, memory_format):
+    """They are -inf, stand nowhere and have no gradient."""
+    sizes, options = (size,) * dims, (kernel, stride, padding, dilation, ceil_mode)
+    x = torch.tensor(values(2, 3, *sizes))
+    if memory_format == "channels last":
+        if dims == 1:
+            pytest.skip("sequences have no such format")
+        x = x.contiguous(memory_format=torch.channels_last if dims == 2 else torch.channels_last_3d)
+    pool = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}[dims]
+    out, places = pool(x, *options, return_indices=True)
+    assert torch.equal(pool(x, *options), out)
+    expected, where = np.full(out.shape, -np.inf), np.full(out.shape, -1)
+    flat, total = x.numpy().reshape(2, 3, -1), np.zeros((6, np.prod(sizes)))
+    w = values(*out.shape)
+    for window, inside in window_places(sizes, kernel, stride, padding, dilation, out.shape[2:]):
+        if inside:
+            expected[(..., *window)] = flat[..., inside].max(-1)
+            where[(..., *window)] = np.array(inside)[flat[..., inside].argmax(-1)]
+            np.add.at(total, (np.arange(6), where[(..., *window)].ravel()), w[(..., *window)].ravel())
+    np.testing.assert_array_equal(out.numpy(), expected)
+    np.testing.assert_array_equal(places.numpy(), where)
+    x.requires_grad_()
+    grad, = torch.autograd.grad(pool(x, *options), x, w := torch.tensor(w, requires_grad=True), create_graph=True)
+    np.testing.assert_allclose(grad.detach().numpy().reshape(6, -1), total, rtol=1e-12, atol=1e-12)
+    back, = torch.autograd.grad((grad * x.detach()).sum(), w)           # each window's gradient is the element it chose, or 0
+    np.testing.assert_array_equal(back.numpy(), np.where(np.isinf(expected), 0, expected))
 
 
 def test_one_dimension():

@@ -134,12 +134,13 @@ class MaxPlan:
         format: the memory format of results, or None; `kernels` of channels that are last, where there are such, keep it.
         prepared, values, backward: run with (x, out, indices), (x, out) and (grad_out, indices, grad_x).
         rows: the shape of an input whose last dimension is a window, where that is so.
+        dilated: whether a window may have all its elements in the padding: its maximum is -inf, and its place NOWHERE.
     """
 
-    __slots__ = ("source", "dims", "out", "places", "prepared", "values", "backward", "rows", "format", "order")
+    __slots__ = ("source", "dims", "out", "places", "prepared", "values", "backward", "rows", "dilated", "format", "order")
 
-    def __init__(self, source, lead, counts, rows=None):
-        self.source, self.dims, self.rows = source, len(counts), rows
+    def __init__(self, source, lead, counts, dilation, rows=None):
+        self.source, self.dims, self.rows, self.dilated = source, len(counts), rows, max(dilation) > 1
         self.format = format_of(source) if source.ndim == len(counts) + 2 else None
         self.out = Layout.of(source.dtype, (*lead, *counts), None, source.device)
         self.places, self.order = self.out.dense(int64), contiguous_format
@@ -167,7 +168,7 @@ def plan_max(layout, name, dims, kernel_size, stride, padding, dilation, ceil_mo
     lead, sizes = extents(name, layout, dims)
     module = kernels(layout.device, "pool.window")
     options, counts = windows(name, lead, sizes, kernel_size, stride, padding, dilation, ceil_mode, module.pool_output_size)
-    plan = MaxPlan(layout, lead, counts, _side_by_side(lead, sizes, options))
+    plan = MaxPlan(layout, lead, counts, options[3], _side_by_side(lead, sizes, options))
     if plan.out.numel and plan.format == "channels_last":
         plan.take_as_it_lies(layout.dtype.kernel, *layout.shape, *options, bool(ceil_mode))
     elif plan.out.numel:
@@ -210,7 +211,7 @@ def _max_grad(grad, indices, plan):
     backward.call(source.address, indices.address, out.address, backward.walk)
     out = in_format(out, plan.format)
     if recording(grad):
-        out.node = GraphNode(_MAX_POOL_GRAD, (grad.node,), (indices,), plan.dims)
+        out.node = GraphNode(_MAX_POOL_GRAD, (grad.node,), (indices,), plan)
     return out
 
 
@@ -218,8 +219,11 @@ def _max_grad(grad, indices, plan):
 def _max_grad_vjp(node, u):
     """Each output's gradient went to one input, so what comes back is that input's."""
     indices, = node.tensors()
-    lead = u.layout.shape[:-node.attributes]
-    return (reshape(reshape(u, *lead, -1).gather(-1, reshape(indices, *lead, -1)), indices.layout.shape),)
+    lead, places = u.layout.shape[:-node.attributes.dims], indices
+    if node.attributes.dilated:
+        places = indices.clamp(min=0)
+    picked = reshape(reshape(u, *lead, -1).gather(-1, reshape(places, *lead, -1)), indices.layout.shape)
+    return (picked.masked_fill(indices < 0, 0) if node.attributes.dilated else picked,)
 
 
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):

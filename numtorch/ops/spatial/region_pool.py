@@ -50,7 +50,7 @@ def _window_regions(inputs, outputs, kernel, stride, padding, dilation):
 
 def _plan_regions(layout, lead, sizes, regions, dilation, rows=None):
     """The plan of maxima of regions along the last dimensions."""
-    plan, dims = MaxPlan(layout, lead, [len(r) for r in regions], rows), len(sizes)
+    plan, dims = MaxPlan(layout, lead, [len(r) for r in regions], dilation, rows), len(sizes)
     if plan.out.numel:
         whole = (((0, 1),),) * (3 - dims)
         plan.prepared = kernels(layout.device, "pool.max_region").plan_max_region(

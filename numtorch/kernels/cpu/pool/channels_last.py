@@ -14,7 +14,7 @@ from ... import threads
 from ...compiler import compile_kernel
 from ...intrinsics import local_array, offset, select
 from ..shared.elements import same
-from .window import LAYOUTS, SPLIT_WORK, end_inside, first_inside, pool_output_size, span_covered
+from .window import LAYOUTS, NOWHERE, SPLIT_WORK, end_inside, first_inside, pool_output_size, span_covered
 
 T = float32                                              # the compute type, bound by the planner
 load = store = same
@@ -58,7 +58,7 @@ def max_pool_last(x, out, indices, walk):
                     fresh = False
             to = number * channels + channel
             for i in range(count):
-                out[to + i], indices[to + i] = store(T(-inf) if fresh else best[i]), int64(0) if fresh else at[i]
+                out[to + i], indices[to + i] = store(T(-inf) if fresh else best[i]), NOWHERE if fresh else at[i]
 
 
 def max_pool_grad_last(grad_out, indices, grad_x, walk):
@@ -71,8 +71,9 @@ def max_pool_grad_last(grad_out, indices, grad_x, walk):
                 to[place * channels + c] = store(T(0))
         for place in range(image * outputs, (image + 1) * outputs):
             for c in range(walk[4], walk[5]):
-                at = indices[place * channels + c] * channels + c
-                to[at] = store(load(to[at]) + load(grad_out[place * channels + c]))
+                at = indices[place * channels + c]
+                if 0 <= at < inputs:                     # NOWHERE has no gradient
+                    to[at * channels + c] = store(load(to[at * channels + c]) + load(grad_out[place * channels + c]))
 
 
 def _add_scaled(total, row, factor, fresh, count):

@@ -11,7 +11,7 @@ import math
 from numpy import float32, inf, int64
 
 from ...intrinsics import local_array, offset, select
-from .window import LAYOUTS, is_before, keep, look_down, plan_planes
+from .window import LAYOUTS, NOWHERE, is_before, keep, look_down, plan_planes
 
 T = float32                                              # the compute type, bound by the planner
 load = store = keep
@@ -36,8 +36,10 @@ def max_region(x, out, indices, walk):
         image = offset(x, plane * depth * height * width)
         values, places = offset(out, line * columns), offset(indices, line * columns)
         corner = (first_d[piece] * height + first_h[row]) * width
+        inside = first_d[piece] < first_d[slices + piece] and first_h[row] < first_h[rows + row]
         for column in range(columns):
-            values[column], places[column] = store(T(-inf)), corner + first_w[column]
+            seen = inside and first_w[column] < first_w[columns + column]
+            values[column], places[column] = store(T(-inf)), corner + first_w[column] if seen else NOWHERE
         for low in range(0, width, SPAN):
             span = min(width - low, int64(SPAN))
             for i in range(span):

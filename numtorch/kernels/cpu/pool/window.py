@@ -56,6 +56,7 @@ BLOCK, SPAN = 512, 1024                                  # outputs of a row, and
 LANES = 16                                               # elements in the longest vector
 READ, WRITTEN = SPAN + 4 * LANES, BLOCK + LANES          # and those that vectors reach
 I, BEYOND = int32, int32((1 << 31) - 1)                  # what places in windows are counted in, and one after all others; likewise
+NOWHERE = int64(-1)                                      # the place of the maximum of a window that lies in the padding
 SPLIT_WORK = 10_000                                      # taps above which two threads win: some 15 µs
 
 
@@ -124,7 +125,7 @@ def _look_across(found, places, best, at, count):
 def _write_maxima(out, indices, found, places, corner, count):
     for i in range(count):
         out[i] = store(found[i])
-        indices[i] = corner + int64(places[i])
+        indices[i] = select(places[i] == BEYOND, NOWHERE, corner + int64(places[i]))
 
 
 def whole_vectors(n):
@@ -221,7 +222,8 @@ def max_pool_grad(grad_out, indices, grad_x, walk):
             image[i] = zero
         for i in range(plane * outputs, (plane + 1) * outputs):
             at = indices[i]
-            image[at] = store(load(image[at]) + load(grad_out[i]))
+            if 0 <= at < inputs:                         # NOWHERE has no gradient
+                image[at] = store(load(image[at]) + load(grad_out[i]))
 
 
 # ---------------------------------------------------------------- maxima and means without places
