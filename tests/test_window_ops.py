@@ -274,6 +274,23 @@ def test_maxima_of_windows_in_the_padding(size, kernel, stride, padding, dilatio
     np.testing.assert_array_equal(back.numpy(), np.where(np.isinf(expected), 0, expected))
 
 
+@pytest.mark.parametrize(("shape", "kernel", "stride"), [((2, 3, 7), 2, 2), ((2, 3, 9), 4, 3), ((3, 2, 8), 3, 3), ((1, 5, 11), 5, 1),
+                                                         ((2, 2, 40), 16, 9), ((4, 3, 20), 1, 3)])
+def test_windows_over_the_end_of_a_row(shape, kernel, stride):
+    """With `ceil_mode` the last window has what is left of its row, and nothing of the next."""
+    x = np.abs(values(*shape))
+    count = -(-(shape[-1] - kernel) // stride) + 1
+    parts = [x[..., i * stride:i * stride + kernel] for i in range(count if (count - 1) * stride < shape[-1] else count - 1)]
+    for lead, size in (((), kernel), ((1,), (1, kernel))):
+        input, step = torch.tensor(x.reshape(*shape[:-1], *lead, shape[-1])), stride if lead == () else (1, stride)
+        average, largest = (F.avg_pool1d, F.max_pool1d) if lead == () else (F.avg_pool2d, F.max_pool2d)
+        mean, most = average(input, size, step, ceil_mode=True), largest(input, size, step, ceil_mode=True)
+        np.testing.assert_allclose(mean.numpy().reshape(*shape[:2], -1), np.stack([p.mean(-1) for p in parts], -1), rtol=1e-12)
+        np.testing.assert_array_equal(most.numpy().reshape(*shape[:2], -1), np.stack([p.max(-1) for p in parts], -1))
+    power = F.lp_pool1d(torch.tensor(x), 2, kernel, stride, ceil_mode=True)
+    np.testing.assert_allclose(power.numpy(), np.stack([np.sqrt((p * p).mean(-1) * kernel) for p in parts], -1), rtol=1e-12)
+
+
 def test_one_dimension():
     x = values(2, 3, 9)
     expected = pooled(x[:, :, None], (1, 3), (1, 2), (0, 1), lambda v: v.max(-1))

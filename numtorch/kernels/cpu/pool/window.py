@@ -294,7 +294,8 @@ def reduce_windows(x, out, walk):
     longest = min(int64(BLOCK), (SPAN - 1 - (taps - 1) * dilation_w) // stride_w + 1)
     pitch = ((min(columns, longest) - 1) * stride_w + (taps - 1) * dilation_w + stride_w) // stride_w         # of rows, in windows
     together, step = int64(1), dilation_h * width
-    in_place = IN_PLACE and kernel_h == 1 and pad_h == 0 and pad_w == 0 and kernel_w == taps and stride_h == 1
+    overhangs = (columns - 1) * stride_w + (kernel_w - 1) * dilation_w >= width                # into the next row
+    in_place = IN_PLACE and kernel_h == 1 and pad_h == 0 and pad_w == 0 and kernel_w == taps and stride_h == 1 and not overhangs
     if columns <= longest:
         if in_place and width % stride_w == 0:
             pitch = width // stride_w
