@@ -188,6 +188,9 @@ CONVOLUTION_ERRORS = [
     (lambda: F.max_pool2d(torch.zeros(1, 1, 4, 4), 2, padding=2), "pad should be at most half of effective kernel size"),
     (lambda: F.max_pool2d(torch.zeros(1, 1, 9, 9), 2, padding=2, dilation=4), "pad should be at most half of effective kernel size"),
     (lambda: F.max_pool2d(torch.zeros(1, 1, 2, 2), 3), "Output size is too small"),
+    (lambda: F.max_pool2d(torch.zeros(1, 1, 4, 4), 2, 0), "stride should be greater than zero"),
+    (lambda: F.avg_pool1d(torch.zeros(1, 1, 4), 2, 0), "stride should be greater than zero"),
+    (lambda: F.lp_pool1d(torch.zeros(1, 1, 4), 2, 2, 0), "stride should be greater than zero"),
     (lambda: F.avg_pool2d(torch.zeros(1, 1, 4, 4), 2, divisor_override=0), "divisor must be not zero"),
 ]
 

@@ -35,7 +35,7 @@ def pair(value, name: str, length: int = 2) -> tuple:
     """A number for every axis, or one for all. Raises TypeError or RuntimeError for anything else."""
     if type(value) is int:
         return (value,) * length
-    if not hasattr(value, "__iter__"):
+    if isinstance(value, Tensor) or not hasattr(value, "__iter__"):
         if hasattr(value, "__index__"):
             return ints((value,), name) * length
         raise TypeError(f"{name}: expected an int or a tuple of ints, got {type(value).__name__}")
@@ -100,7 +100,7 @@ def windows(name, lead, sizes, kernel_size, stride, padding, dilation, ceil_mode
     dims = len(sizes)
     kernel, padding, dilation = [pair(v, f"{name}: {what}", dims) for v, what in
                                  ((kernel_size, "kernel_size"), (padding, "padding"), (dilation, "dilation"))]
-    stride = pair(stride, f"{name}: stride", dims) if stride else kernel
+    stride = kernel if stride is None or (type(stride) in (tuple, list) and not stride) else pair(stride, f"{name}: stride", dims)
     check_window(name, kernel, stride, padding, dilation)
     if any(2 * p > k for p, k in zip(padding, kernel)):
         raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={max(padding)}, kernel_size={kernel} "

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from math import prod
 
+from ...layout import ints
 from ...tensor import Tensor
 from ..core.backends import kernels
 from ..core.operands import layout_of
@@ -63,7 +64,7 @@ def _adaptive_sizes(name, sizes, output_size, layout):
     given = tuple(output_size) if hasattr(output_size, "__iter__") else (output_size,) * len(sizes)
     if len(given) != len(sizes):
         raise RuntimeError(f"{name}: expected {len(sizes)} output sizes, got {list(given)}")
-    counts = tuple(n if o is None else o for o, n in zip(given, sizes))
+    counts = ints([n if o is None else o for o, n in zip(given, sizes)], f"{name}: output_size")
     if min(counts) < 0:
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, got {list(counts)}")
     if min(sizes) == 0:
@@ -342,10 +343,10 @@ def _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, dims):
     kernel = (kernel_size,) * dims if isinstance(kernel_size, int) else tuple(kernel_size)
     if norm_type in (math.inf, -math.inf):               # the largest magnitude, or the smallest
         most = {1: max_pool1d, 2: max_pool2d, 3: max_pool3d}[dims]
-        out = most(mul(absolute(input), math.copysign(1, norm_type)), kernel, stride or None, 0, 1, ceil_mode)
+        out = most(mul(absolute(input), math.copysign(1, norm_type)), kernel, stride, 0, 1, ceil_mode)
         return mul(out, math.copysign(1, norm_type))
     average = {1: avg_pool1d, 2: avg_pool2d, 3: avg_pool3d}[dims]
-    out = average(power(input, norm_type), kernel, stride or None, 0, ceil_mode)
+    out = average(power(input, norm_type), kernel, stride, 0, ceil_mode)
     return power(mul(mul(sign(out), relu(absolute(out))), prod(kernel)), 1.0 / norm_type)
 
 

@@ -22,7 +22,7 @@ def _max_unpool(input, indices, kernel_size, stride, padding, output_size, dims)
         raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(input.layout.shape)}) but got "
                            f"indices tensor with shape: {list(indices.layout.shape)} ({name})")
     kernel, padding = pair(kernel_size, f"{name}: kernel_size", dims), pair(padding, f"{name}: padding", dims)
-    stride = pair(stride, f"{name}: stride", dims) if stride else kernel
+    stride = kernel if stride is None or (type(stride) in (tuple, list) and not stride) else pair(stride, f"{name}: stride", dims)
     extents = input.layout.shape[-dims:]
     usual = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(extents, stride, padding, kernel)]
     sizes = tuple(usual)
