@@ -244,11 +244,10 @@ def wrap_dim(dim: int, ndim: int) -> int:
     """`dim` counted from the front. Raises IndexError, as PyTorch words it, when it is out of range."""
     if type(dim) is int and 0 <= dim < ndim:
         return dim
-    if not isinstance(dim, int):
-        if hasattr(dim, "__index__"):
-            dim = dim.__index__()
-        else:
+    if type(dim) is not int:
+        if type(dim) is bool or not hasattr(dim, "__index__"):
             raise TypeError(f"dimension: expected an int, got {type(dim).__name__}")
+        dim = dim.__index__()
     bound = max(ndim, 1)
     if not -bound <= dim < bound:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got {dim})")
@@ -268,12 +267,21 @@ def wrap_dims(dims, ndim: int) -> tuple:
     return wrapped
 
 
+def _integer(n) -> int:
+    """What counts as an integer, as one. A truth value does not: where it stands for one, an option has slipped."""
+    if type(n) is bool:
+        raise TypeError("expected an int, got bool")
+    return int(as_index(n))
+
+
 def ints(values, name="shape") -> tuple:
     """Numbers as Python ints. Raises TypeError, in the name of what they are for, where one is not an integer."""
     try:
-        return tuple([n if type(n) is int else int(as_index(n)) for n in values])
+        return tuple([n if type(n) is int else _integer(n) for n in values])
     except TypeError:
-        wrong = next((n for n in values if not hasattr(n, "__index__")), values) if hasattr(values, "__iter__") else values
+        wrong = values
+        if hasattr(values, "__iter__"):
+            wrong = next((n for n in values if type(n) is bool or not hasattr(n, "__index__")), values)
         raise TypeError(f"{name}: expected integers, got {type(wrong).__name__} ({wrong!r})") from None
 
 

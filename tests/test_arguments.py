@@ -50,6 +50,18 @@ def test_what_is_no_second_tensor(name):
         function(name)(X, [1.0, 2.0])
 
 
+@pytest.mark.parametrize("call", [
+    lambda x: x.sum(True), lambda x: x.mean(True), lambda x: x.softmax(True), lambda x: x.transpose(False, True), lambda x: x.select(True, 0),
+    lambda x: x.view(True, 4), lambda x: torch.zeros(True, 2), lambda x: torch.cat([x, x], True), lambda x: torch.roll(x, True, 0),
+    lambda x: F.max_pool2d(x[None], True), lambda x: F.avg_pool2d(x[None], 2, True), lambda x: F.unfold(x[None], (True, 2)),
+    lambda x: F.conv2d(x[None], x[None, None], None, True), lambda x: F.pad(x, (True, 1)), lambda x: F.adaptive_avg_pool2d(x[None], True),
+])
+def test_what_is_true_is_no_number(call):
+    """Where a dimension or a size is expected, a truth value is an option that slipped: `x.sum(True)` is no sum over dim 1."""
+    with pytest.raises(TypeError, match="bool"):
+        call(torch.ones(2, 2))
+
+
 # Optional tensors, and those at other places: the list stands where the None does.
 OTHERS = [
     ("F.linear", "bias", (X, X)), ("F.conv1d", "bias", (X, X[None])), ("F.conv2d", "bias", (X[None, None], X[None, None])), ("F.conv_transpose2d", "bias", (X[None, None], X[None, None])),

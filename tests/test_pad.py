@@ -152,6 +152,7 @@ def test_the_result_has_memory_of_its_own():
     (lambda x: F.pad(x[:, :0], (1, 0), "replicate"), RuntimeError, "Padding size should be less than"),
     (lambda x: F.pad(x, (-3, -2)), RuntimeError, "resulted in a negative output size"),
     (lambda x: F.pad(x, (1, 1), "mirror"), NotImplementedError, "Unrecognised padding mode mirror"),
+    (lambda x: F.pad(x, (1, 1), (1, 2)), TypeError, "must be str, not tuple"),
     (lambda x: F.pad(x, (1.5, 1)), (TypeError, AttributeError), "float"),
     (lambda x: F.pad(x, (1, 1), value="a"), TypeError, "expected a Tensor or a number"),
 ])

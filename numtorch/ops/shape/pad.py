@@ -141,6 +141,8 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
     except (KeyError, TypeError):                        # TypeError: a list
         plan = None
     if plan is None:
+        if type(mode) is not str:
+            raise TypeError(f"pad(): argument 'mode' (position 3) must be str, not {type(mode).__name__}")
         if mode not in MODES:
             raise NotImplementedError(f"Unrecognised padding mode {mode}")
         pad = ints(pad, "pad")
