@@ -114,6 +114,12 @@ def test_a_factor_that_changes_no_extent(dims):
             np.testing.assert_allclose(F.interpolate(x, scale_factor=factor, mode=mode).numpy(), expected.numpy(), rtol=1e-12)
 
 
+def test_means_of_no_channels():
+    assert F.interpolate(torch.ones(2, 0, 3), scale_factor=2, mode="area").shape == (2, 0, 6)
+    with pytest.raises(RuntimeError, match="greater than 0"):
+        F.interpolate(torch.ones(2, 0, 3), scale_factor=2)
+
+
 def test_infinity_stays_where_it_is():
     x = torch.ones(1, 1, 4)
     x[0, 0, 3] = math.inf

@@ -303,7 +303,7 @@ def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", alig
     if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     sizes, factors = _output_sizes(input, size, scale_factor, recompute_scale_factor, dims)
-    if min(sizes) <= 0 or min(input.layout.shape[1:]) <= 0:
+    if min(sizes) <= 0 or min(input.layout.shape[2 if mode == "area" else 1:]) <= 0:
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input (spatial "
                            f"{list(input.layout.shape[2:])}) output ({list(sizes)})")
     if mode == "area":
