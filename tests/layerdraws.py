@@ -129,8 +129,8 @@ def fractional_pooling(d):
     dims = d.number(2, 3)
     batch, channels, kernel, sizes = d.number(1, 2), d.number(1, 3), d.number(1, 3), [d.number(3, 9) for _ in range(dims)]
     return d.call(f"F.fractional_max_pool{dims}d", d.x((batch, channels, *sizes)), kernel,
-                  output_size=tuple(d.number(1, n - kernel + 1) for n in sizes), return_indices=d.chance(0.5),
-                  _random_samples=d.x((batch, channels, dims), 0, 1, grad=False))
+                  f"_random_samples={d.x((batch, channels, dims), 0, 1, grad=False)}",
+                  f"output_size={tuple(d.number(1, n - kernel + 1) for n in sizes)}", return_indices=d.chance(0.5))
 
 
 def unpooling(d):
