@@ -105,6 +105,8 @@ LOSS_ERRORS = [
     (lambda: F.triplet_margin_loss(torch.zeros(2), torch.zeros(2), torch.ones(2), margin=0), ValueError, "greater than 0, got 0"),
     (lambda: torch.nn.TripletMarginLoss(margin=-1), ValueError, "TripletMarginLoss: expected margin"),
     (lambda: F.multi_margin_loss(torch.zeros(2, 3), torch.tensor([0, 1]), weight=torch.ones(2)), RuntimeError, "weight size"),
+    (lambda: F.multilabel_margin_loss(torch.zeros(1, 3), torch.tensor([[0, -7, -1]])), RuntimeError, "out of bounds"),
+    (lambda: F.normalize(torch.ones(2, 3), eps=None), TypeError, "'eps' must be float, not NoneType"),
     (lambda: F.softmax(torch.zeros(2).long(), 0), RuntimeError, "not implemented"),
     (lambda: F.softmax(torch.zeros(2), 3), IndexError, "Dimension out of range"),
 ]
@@ -166,6 +168,7 @@ def test_reductions_and_large_logits():
     assert nn.MSELoss()(x, y).item() == pytest.approx(((X - Y) ** 2).mean())
     assert nn.MSELoss(reduction="sum")(x, y).item() == pytest.approx(((X - Y) ** 2).sum())
     assert nn.KLDivLoss(reduction="batchmean")(x, torch.tensor(P)).item() == pytest.approx((P * (np.log(P) - X)).sum() / 4)
+    assert F.kl_div(torch.tensor(-1.0), torch.tensor(0.5), reduction="batchmean").item() == pytest.approx(0.5 * (np.log(0.5) + 1))
     assert F.binary_cross_entropy_with_logits(torch.tensor([1e4, -1e4]), torch.tensor([1.0, 0.0])).item() == 0
     assert F.binary_cross_entropy(torch.tensor([0.0]), torch.tensor([1.0])).item() == 100
     with pytest.warns(UserWarning, match="different to the input size"):

@@ -279,7 +279,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction: str = "mean
     reduction = legacy_reduction(size_average, reduce, reduction)
     layout, _ = layout_of("kl_div", input), layout_of("kl_div", target, "target", 2)
     if reduction == "batchmean":
-        return div(reduced_terms(terms, input, target, "sum"), layout.shape[0])
+        return div(reduced_terms(terms, input, target, "sum"), layout.shape[0] if layout.ndim else 1)
     if reduction == "mean":
         warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides "
                       "only by "

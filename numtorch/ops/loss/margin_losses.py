@@ -93,7 +93,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
         raise RuntimeError(f"inconsistent target size: {list(target.layout.shape)} for input of size: {list(input.layout.shape)}")
     given = (classes < 0).cumsum(1) == 0
     count = rows.layout.shape[1]
-    places = clamp_low(classes, 0)
+    places = replace_where(classes, eq(classes, -1), 0)              # other negative ones are refused where they are looked up
     is_target = ((eq(arange(count), places.unsqueeze(2)) & given.unsqueeze(2)).sum(1)) > 0
     terms = clamp_low(1 - gather(rows, 1, places).unsqueeze(2) + rows.unsqueeze(1), 0.0)
     terms = replace_where(terms, ~given.unsqueeze(2) | is_target.unsqueeze(1), 0)

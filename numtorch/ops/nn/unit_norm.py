@@ -67,6 +67,8 @@ def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out=None)
         return div(input, clamp_low(norm(input, p, dim, keepdim=True), eps), out=out)
     plan = _plans.get((layout, dim, eps))
     if plan is None:
+        if not isinstance(eps, (int, float)):
+            raise TypeError(f"normalize(): argument 'eps' must be float, not {type(eps).__name__}")
         plan = _plans.keep((layout, dim, eps), _Plan(layout, dim, eps))
     result, lengths = empty(plan.out), empty(plan.lengths)
     x = input if layout.contiguous else contiguous(input.detach())
