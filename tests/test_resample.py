@@ -114,6 +114,12 @@ def test_a_factor_that_changes_no_extent(dims):
             np.testing.assert_allclose(F.interpolate(x, scale_factor=factor, mode=mode).numpy(), expected.numpy(), rtol=1e-12)
 
 
+@pytest.mark.parametrize("factor", [math.inf, -math.inf, math.nan])
+def test_factors_that_are_no_numbers(factor):
+    with pytest.raises(RuntimeError, match="finite scale factors"):
+        F.interpolate(torch.ones(1, 2, 3), scale_factor=factor)
+
+
 def test_means_of_no_channels():
     assert F.interpolate(torch.ones(2, 0, 3), scale_factor=2, mode="area").shape == (2, 0, 6)
     with pytest.raises(RuntimeError, match="greater than 0"):

@@ -188,8 +188,10 @@ CONVOLUTION_ERRORS = [
     (lambda: F.max_pool2d(torch.zeros(1, 1, 4, 4), 2, padding=2), "pad should be at most half of effective kernel size"),
     (lambda: F.max_pool2d(torch.zeros(1, 1, 9, 9), 2, padding=2, dilation=4), "pad should be at most half of effective kernel size"),
     (lambda: F.max_pool2d(torch.zeros(1, 1, 2, 2), 3), "Output size is too small"),
+    (lambda: F.conv_transpose2d(torch.zeros(1, 1, 4, 4), torch.zeros(1, 1, 0, 2)), "kernel size should be greater than zero"),
     (lambda: F.max_pool2d(torch.zeros(1, 1, 4, 4), 2, 0), "stride should be greater than zero"),
     (lambda: F.avg_pool1d(torch.zeros(1, 1, 4), 2, 0), "stride should be greater than zero"),
+    (lambda: F.max_pool1d(torch.zeros(1, 1, 4), 1 << 33, 1, 1 << 32), "without overflow"),
     (lambda: F.lp_pool1d(torch.zeros(1, 1, 4), 2, 2, 0), "stride should be greater than zero"),
     (lambda: F.avg_pool2d(torch.zeros(1, 1, 4, 4), 2, divisor_override=0), "divisor must be not zero"),
 ]

@@ -355,6 +355,8 @@ def _check_transposed(name, x, w, bias, window, output_padding):
     if bias is not None and bias.shape != (w.shape[1] * groups,):
         raise RuntimeError(f"Given transposed=1, weight of size {list(w.shape)}, expected bias to be 1-dimensional with "
                            f"{w.shape[1] * groups} elements, but got bias of size {list(bias.shape)} instead")
+    if min(w.shape[2:]) < 1:
+        raise RuntimeError(f"{name}: kernel size should be greater than zero, but got weight of size {list(w.shape)}")
     if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation)):
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got output_padding: "
                            f"{output_padding}, stride: {stride}, dilation: {dilation}")

@@ -91,6 +91,8 @@ def check_window(name, kernel, stride, padding, dilation):
     for what, values in (("kernel size", kernel), ("stride", stride), ("dilation", dilation)):
         if min(values) <= 0:
             raise RuntimeError(f"{what} should be greater than zero, but got {list(values)} ({name})")
+    if max(*kernel, *stride, *dilation) >= 1 << 31:
+        raise RuntimeError(f"value cannot be converted to type int without overflow: {list(kernel + stride + dilation)} ({name})")
     if min(padding) < 0:
         raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)} ({name})")
 

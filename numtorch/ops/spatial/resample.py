@@ -234,6 +234,8 @@ def _output_sizes(input, size, scale_factor, recompute, dims):
                          f"of {list(extents)} and {what} of {list(given)}.")
     if size is not None:
         return tuple(int(s) for s in given), None
+    if not all(math.isfinite(s) for s in given):
+        raise RuntimeError(f"interpolate: expected finite scale factors, got {list(given)}")
     sizes = tuple(math.floor(float(n) * s) for n, s in zip(extents, given))
     return sizes, None if recompute else tuple(given)
 
