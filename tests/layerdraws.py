@@ -107,7 +107,8 @@ def pooling(d):
     input = d.x((*(() if d.chance(0.2) else d.sizes(1, 1, 3)), *d.sizes(1, 1, 4), *d.sizes(dims, 1, 12)))
     kernel, stride = d.each(dims, lambda: d.number(1, 4)), d.each(dims, lambda: d.number(1, 4))
     padding, ceil = d.each(dims, lambda: d.pick((0, 0, 1, 2))), d.chance(0.4)
-    if kind == "lp":
+    if kind == "lp":                                     # positive: roots of sums that cancel have gradients of any size
+        input = d.x((*d.sizes(2, 1, 3), *d.sizes(dims, 1, 12)), 0.1, 2)
         return d.call(f"F.lp_pool{dims}d", input, d.pick((1, 2, 3, 1.5, "float('inf')")), kernel, stride=stride, ceil_mode=ceil)
     if kind == "max":
         return d.call(f"F.max_pool{dims}d", input, kernel, stride=stride, padding=padding, dilation=d.each(dims, lambda: d.number(1, 3)),
@@ -263,8 +264,10 @@ def embedding(d):
         return d.call("F.embedding_bag", d.i(shape, 0, rows), weight, mode=repr(mode), padding_idx=d.pick((None, 0)), **weights)
     count = d.number(1, 9)
     offsets = [0] + sorted(d.number(0, count) for _ in range(bags - 1))
-    return d.call("F.embedding_bag", d.i((count,), 0, rows), weight, f"torch.tensor({offsets})", mode=repr(mode),
-                  include_last_offset=d.chance(0.2), padding_idx=d.pick((None, 0)))
+    last = d.chance(0.3)                                 # PyTorch differs from itself where that is not how many indices there are
+    offsets += [count] * last
+    return d.call("F.embedding_bag", d.i((count,), 0, rows), weight, f"torch.tensor({offsets})", f"include_last_offset={last}",
+                  mode=repr(mode), padding_idx=d.pick((None, 0)))
 
 
 # ---------------------------------------------------------------- indexing
