@@ -106,6 +106,8 @@ def test_a_factor_that_changes_no_extent(dims):
     nearest = F.interpolate(x, scale_factor=1.4)
     assert torch.equal(nearest, x if dims == 2 else x[(..., *(slice(1),) * dims)].expand(x.shape))
     if dims == 2:
+        for mode in ("bilinear", "bicubic"):
+            assert torch.equal(F.interpolate(x, scale_factor=1.4, mode=mode, antialias=True), x)
         assert torch.equal(F.interpolate(x, scale_factor=2.4), F.interpolate(x, scale_factor=2))
     if importlib.util.find_spec("torch"):
         installed = importlib.import_module("torch")
@@ -122,6 +124,7 @@ def test_factors_that_are_no_numbers(factor):
 
 def test_means_of_no_channels():
     assert F.interpolate(torch.ones(2, 0, 3), scale_factor=2, mode="area").shape == (2, 0, 6)
+    assert F.interpolate(torch.ones(2, 1, 3), scale_factor=0.2, mode="area").shape == (2, 1, 0)
     with pytest.raises(RuntimeError, match="greater than 0"):
         F.interpolate(torch.ones(2, 0, 3), scale_factor=2)
 

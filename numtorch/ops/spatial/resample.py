@@ -241,9 +241,9 @@ def _output_sizes(input, size, scale_factor, recompute, dims):
 
 
 def _scale(mode, dims, inputs, outputs, factor):
-    """How far apart outputs lie among inputs. As in PyTorch, a factor that changes no extent changes nothing in linear modes, nor
-    in `"nearest"` mode of images, where one that doubles an extent repeats each input."""
-    if (mode in ("linear", "bilinear", "trilinear") and inputs == outputs) or (
+    """How far apart outputs lie among inputs. As in PyTorch, a factor that changes no extent changes nothing in linear and smooth
+    modes, nor in `"nearest"` mode of images, where one that doubles an extent repeats each input."""
+    if (mode in ("linear", "bilinear", "trilinear", "smooth bilinear", "smooth bicubic") and inputs == outputs) or (
             mode == "nearest" and dims == 2 and outputs in (inputs, 2 * inputs)):
         return inputs / outputs
     return inputs / outputs if factor is None else 1.0 / factor
@@ -305,7 +305,7 @@ def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", alig
     if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     sizes, factors = _output_sizes(input, size, scale_factor, recompute_scale_factor, dims)
-    if min(sizes) <= 0 or min(input.layout.shape[2 if mode == "area" else 1:]) <= 0:
+    if min(sizes) < (mode != "area") or min(input.layout.shape[2 if mode == "area" else 1:]) <= 0:
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input (spatial "
                            f"{list(input.layout.shape[2:])}) output ({list(sizes)})")
     if mode == "area":
