@@ -187,6 +187,17 @@ def test_variance_far_from_zero():
         np.testing.assert_allclose(found, x.astype(float).var(axes, ddof=1, keepdims=True), 1e-4)
 
 
+@pytest.mark.parametrize("dtype, scale", [("float32", 1e19), ("float32", 3e38), ("float64", 1e150)])
+def test_variance_of_numbers_whose_sums_do_not_fit(dtype, scale):
+    """Neither their sum nor that of the squares need be finite where the variance is."""
+    for shape, axes in (((3, 100), (1,)), ((50, 70), (0,)), ((2, 40, 70), (1,)), ((5000,), (0,))):
+        x = np.random.default_rng(0).uniform(-1, 1, shape) * scale
+        for data in (x.astype(dtype), np.full(shape, np.finfo(dtype).max, dtype)):
+            with np.errstate(over="ignore"):
+                wanted = data.astype(np.longdouble).var(axes, ddof=1, keepdims=True).astype(dtype)
+            np.testing.assert_allclose(reduce("var", data, dtype, axes, dtype), wanted, 1e-5, err_msg=f"{shape}")
+
+
 def test_correction():
     x = np.array([1, 2, 4], np.float32)
     np.testing.assert_allclose(reduce("var", x, "float32", (0,), "float32", correction=0), [np.var([1, 2, 4])], 1e-6)

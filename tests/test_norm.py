@@ -152,6 +152,16 @@ def test_data_far_from_zero_keep_their_variance():
         np.testing.assert_allclose(values(call(torch.from_numpy(x), None, None)), reference(exact), 0, 2e-3, err_msg=name)
 
 
+def test_data_whose_squares_do_not_fit_have_norms():
+    x = np.random.default_rng(5).uniform(-1e38, 1e38, (4, 8, 90)).astype(np.float32)
+    for name in ("layer_norm", "group_norm", "batch_norm"):
+        call, _, reference = NORMS[name]
+        np.testing.assert_allclose(values(call(torch.from_numpy(x), None, None)), reference(x.astype(float)), 0, 1e-4, err_msg=name)
+    flat = x.reshape(-1, 90)
+    np.testing.assert_allclose(values(F.batch_norm(torch.from_numpy(flat), None, None, training=True)),
+                               (flat - flat.mean(0, dtype=float)) / flat.std(0, dtype=float), 0, 1e-4)
+
+
 def test_blocks_with_means_of_their_own_are_one_row():
     x = np.arange(9000, dtype=np.float32).reshape(1, 3, 3000) % 8191
     expected = ((x - x.mean(dtype=float)) / x.std(dtype=float)).reshape(9000)

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from numpy import float32, float64, int64
 
-from ...intrinsics import float_of, local_array, local_like, offset, sqrt
-from ..reduce.moments import block_columns, block_moments, contiguous_moments, merge_moments
+from ...intrinsics import float_of, local_array, local_like, offset, select, sqrt
+from ..reduce.moments import block_columns, block_moments, contiguous_moments, merge_moments, merge_wide_columns, overflown
 from ..shared.elements import itemsize, prepare_parts, same, shares, typed
 from .norm import GRAIN, bits, wide
 
@@ -286,13 +286,17 @@ def batch_norm_columns(x, weight, bias, running_mean, running_var, out, stats, w
             for i in range(0, batch, BLOCK_ROWS):
                 rows = min(batch - i, int64(BLOCK_ROWS))
                 block_columns(offset(a, i * step), center, spread, residual, rows, step, width, 1)
+                if overflown(spread, width):
+                    merge_wide_columns(offset(a, i * step), mean, squares, W(i), rows, step, width, 1)
+                    continue
                 part = W(rows) / W(i + rows)
                 inverse = W(1) / W(rows)
                 for j in range(width):
                     shift = W(residual[j]) * inverse
                     delta = W(center[j]) + shift - mean[j]
                     mean[j] += delta * part
-                    squares[j] += W(spread[j]) - shift * W(residual[j]) + delta * delta * (W(i) * part)
+                    apart = select(i == 0, W(0), delta)
+                    squares[j] += W(spread[j]) - shift * W(residual[j]) + apart * delta * (W(i) * part)
             if walk[9] != 0:
                 for j in range(width):
                     blend(running_mean, c + j, mean[j], share)

@@ -13,10 +13,10 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from numpy import float32, float64
+from numpy import float32, float64, inf
 
 from ...compiler import compile_kernel
-from ...intrinsics import bfloat16_to_float, float_of, float_to_bfloat16, float_to_half, half_to_float, local_array, offset
+from ...intrinsics import bfloat16_to_float, float_of, float_to_bfloat16, float_to_half, half_to_float, local_array, offset, select
 from ..shared.elements import compute_type, same
 from .traversal import HEADER, position
 
@@ -29,9 +29,11 @@ BLOCK_ROWS = 32                  # by 512 columns: 64 KiB of float32, in L2 when
 
 def merge_moments(count, mean, squares, more, more_mean, more_squares):
     """Count, mean and squared deviations of two sets together."""
-    together = count + more
-    if together == W(0):
+    if count == W(0):                                    # not by the formula: an infinite square times 0 is NaN
+        return more, more_mean, more_squares
+    if more == W(0):
         return count, mean, squares
+    together = count + more
     delta = more_mean - mean
     share = more / together
     return together, mean + delta * share, squares + (more_squares + delta * delta * count * share)
@@ -82,8 +84,23 @@ def block_moments(x, n, step):
     """Mean and squared deviations of a block, from the rounded mean and what rounding took from it."""
     center = block_sum(x, n, step) * (T(1) / T(n))
     spread, residual = block_deviations(x, n, step, center)
+    if not spread < T(inf):
+        return wide_moments(x, n, step)
     shift = W(residual) * (W(1) / W(n))
     return W(center) + shift, W(spread) - shift * W(residual)
+
+
+def wide_moments(x, n, step):
+    """Mean and squared deviations of a block whose sums do not fit the dtype, by updates that add no large numbers (Welford,
+    Note on a method for calculating corrected sums of squares and products, 1962)."""
+    mean = W(0)
+    squares = W(0)
+    for i in range(n):
+        value = W(T(load(x[i * step])))
+        delta = value - mean
+        mean += delta / W(i + 1)
+        squares += delta * (value - mean)
+    return mean, squares
 
 
 def contiguous_moments(x, n):
@@ -140,11 +157,15 @@ def moments_columns(x, out, walk):
                     block_columns(offset(a, i * step), center, spread, residual, rows, step, width, x_step)
                     together = count + W(rows)
                     share = W(rows) / together
-                    for j in range(width):
-                        shift = W(residual[j]) / W(rows)
-                        delta = W(center[j]) + shift - mean[j]
-                        mean[j] += delta * share
-                        squares[j] += W(spread[j]) - shift * W(residual[j]) + delta * delta * (count * share)
+                    if overflown(spread, width):
+                        merge_wide_columns(offset(a, i * step), mean, squares, count, rows, step, width, x_step)
+                    else:
+                        for j in range(width):
+                            shift = W(residual[j]) / W(rows)
+                            delta = W(center[j]) + shift - mean[j]
+                            mean[j] += delta * share
+                            apart = select(count == W(0), W(0), delta)
+                            squares[j] += W(spread[j]) - shift * W(residual[j]) + apart * delta * (count * share)
                     count = together
             for j in range(width):
                 write(out, target + (c + j) * out_step, count, mean[j], squares[j], correction)
@@ -193,6 +214,21 @@ def block_columns(x, center, spread, residual, rows, step, width, x_step):
             d = T(load(a[j * x_step])) - center[j]
             spread[j] += d * d
             residual[j] += d
+
+
+def overflown(sums, n):
+    """Whether one of the sums is infinite or NaN."""
+    finite = 0
+    for j in range(n):
+        finite += sums[j] < T(inf)
+    return finite != n
+
+
+def merge_wide_columns(x, mean, squares, count, rows, step, width, x_step):
+    """Take a few rows, of which some column's sums do not fit the dtype, into the moments of `count` rows."""
+    for j in range(width):
+        more_mean, more_squares = wide_moments(offset(x, j * x_step), rows, step)
+        _, mean[j], squares[j] = merge_moments(count, mean[j], squares[j], W(rows), more_mean, more_squares)
 
 
 def merge_parts(x, out, walk):
