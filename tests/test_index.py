@@ -426,6 +426,15 @@ def test_along_a_dimension():
     np.testing.assert_array_equal(x.numpy(), array)
 
 
+def test_what_fills_counts_once_for_each_place():
+    """PyTorch counts -2 of 3 again, which is 1."""
+    for dim, wanted in ((0, 33.0), (1, 27.0)):
+        value = tensor(5.0, requires_grad=True)
+        filled = zeros(3, 3).index_fill(dim, tensor([1, -2, 2, 1]), value)
+        (filled * arange(9.0).reshape(3, 3)).sum().backward()
+        assert value.grad.item() == wanted
+
+
 def test_embedding_with_padding():
     weight = tensor(numbered((4, 3)), requires_grad=True)
     key = tensor([[1, 2], [2, 0]])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ...autograd.graph import GraphNode, recording
 from ...autograd.modes import modes
 from ...autograd.writes import mark_written
+from ...dtypes import bool_
 from ...layout import Layout, broadcast_shapes, broadcast_strides, wrap_dim
 from ...scalars import number
 from ...tensor import Tensor, empty
@@ -201,7 +202,7 @@ def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool
     return end_write(_WRITES[name], x, graph, (source,), indices, (dims, source.layout, accumulate))
 
 
-@derivative_of(*_WRITES.values())
+@derivative_of(*[write for name, write in _WRITES.items() if name != "index_fill"])
 def _put_vjp(node, grad):
     dims, source, accumulate = node.attributes
     indices = node.tensors()
@@ -211,6 +212,20 @@ def _put_vjp(node, grad):
     if node.needs(1):
         by_source = sum_to_size(index_values(grad, dims, indices), source.shape)
     return by_target, by_source
+
+
+@derivative_of(_WRITES["index_fill"])
+def _fill_vjp(node, grad):
+    """As `_put_vjp`, but what is filled counts once, however often the index names it."""
+    (dim,), _, _ = node.attributes
+    (index,), layout = node.tensors(), grad.layout
+    by_target = put_values(clone(grad), (dim,), (index,), number(0), False) if node.needs(0) else None
+    if not node.needs(1):
+        return by_target, None
+    extent = layout.shape[dim]
+    filled_places = put_values(filled(Layout.of(bool_, (extent,), None, layout.device), False), (0,), (index,), number(True), False)
+    mask = reshape(filled_places, (extent, *(1,) * (layout.ndim - 1 - dim)))
+    return by_target, sum_to_size(arithmetic.where(mask, grad, 0))
 
 
 def fit_value(source, shape, what):
