@@ -270,6 +270,8 @@ ROWS = {
     "heaviside": binary(np.heaviside, SIGNED, REAL, kinds="iuf", untried="b"),
     "replace_nonfinite": unary(lambda x, nan, posinf, neginf: np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf), kinds="f",
                                numbers={"nan": 1.0, "posinf": 2.0, "neginf": 3.0}),
+    "round_to_decimals": unary(lambda x, scale: np.round(x * scale) / scale, away_from(np.arange(-4, 4, 0.25), -3, 3), kinds="f", numbers={"scale": 2.0}),
+    "round_to_tens": unary(lambda x, scale: np.round(x / scale) * scale, away_from(np.arange(-60, 60, 5), -50, 50), kinds="f", numbers={"scale": 10.0}),
     "isposinf": unary(np.isposinf, kinds="iuf", untried="b"), "isneginf": unary(np.isneginf, kinds="iuf", untried="b"),
     "isreal": unary(np.isreal, kinds="biufc"), "ldexp": binary(lambda x, y: x * np.exp2(y), REAL, between(0, 3), kinds="biufc", tolerance=16),
     "gcd": binary(np.gcd, between(-30, 30), kinds="iu"), "lcm": binary(np.lcm, between(-11, 11), kinds="iu"),

@@ -73,6 +73,25 @@ method(trunc, "fix")
 method(trunc.op.inplace, "fix_")
 
 
+# One record each, so that 16-bit floats are scaled in the wider type they are computed in: 123 * 1000 is infinite in float16.
+@pointwise(methods=False, refuses={"bool": "", "integer": "", "complex": ""})
+def round_to_decimals(x, *, scale):
+    """The nearest multiple of 1 / scale, elementwise."""
+    return round_to_even(x * scale) / scale
+
+
+@pointwise(methods=False, refuses={"bool": "", "integer": "", "complex": ""})
+def round_to_tens(x, *, scale):
+    """The nearest multiple of scale, elementwise."""
+    return round_to_even(x / scale) * scale
+
+
+for _record in (round_to_decimals, round_to_tens):
+    @_record.derivative
+    def _(grad):
+        return 0
+
+
 def round(input, *, decimals: int = 0, out=None) -> Tensor:
     """The nearest integer, ties to even, elementwise; or the nearest number of so many decimals.
 
@@ -94,9 +113,8 @@ def round(input, *, decimals: int = 0, out=None) -> Tensor:
         return round_to_even(input, out=out)
     if not layout_of("round", input).dtype.is_floating_point:
         raise NotImplementedError(f'"round_vml_cpu" not implemented for \'{input.layout.dtype.title}\' with decimals')
-    scale = 10.0 ** abs(decimals)
-    found = round_to_even(input * scale) / scale if decimals > 0 else round_to_even(input / scale) * scale
-    return into(out, found)
+    rounded = round_to_decimals if decimals > 0 else round_to_tens
+    return rounded(input, scale=10.0 ** abs(decimals), out=out)
 
 
 round.op, round.scalar = round_to_even.op, round_to_even.scalar          # in a formula it means the record
