@@ -60,6 +60,11 @@ def test_mode():
             assert value == counts.argmax() and place == np.flatnonzero(row == value)[-1]
         assert tensor(array).mode(dim, keepdim=True).indices.ndim == 2
     assert tensor(4).mode().values.item() == 4
+    nan = float("nan")
+    for row, value, place in (([nan, 2.0, nan, 2.0, nan], 2.0, 3), ([nan, 1.0], 1.0, 1), ([1.0, nan, nan], 1.0, 0)):
+        assert [found.item() for found in tensor(row).mode()] == [value, place]
+    values, indices = tensor([nan, nan]).mode()
+    assert np.isnan(values.item()) and indices.item() in (0, 1)
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])

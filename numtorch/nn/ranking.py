@@ -1,6 +1,7 @@
 """Distances, and losses that want some pairs nearer to each other or higher than others."""
 from __future__ import annotations
 
+from ..layout import wrap_dim
 from ..ops.core.operands import layout_of, result_type
 from ..ops.loss import elementwise_losses
 from ..ops.loss.elementwise_losses import legacy_reduction, reduced
@@ -40,6 +41,10 @@ def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8) -> Tensor:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x1.layout.dtype.title}")
     if x1.layout.ndim != x2.layout.ndim:
         x1, x2 = broadcast_tensors(x1, x2)
+    elif x1.layout.ndim:
+        along = wrap_dim(dim, x1.layout.ndim)
+        if x1.layout.shape[along] != x2.layout.shape[along]:         # one number that stands for a vector has that vector's length
+            x1, x2 = broadcast_tensors(x1, x2)
     lengths = [clamp_low(reductions.norm(x, 2, dim, keepdim=True), eps) for x in (x1, x2)]
     return reductions.sum(mul(div(x1, lengths[0]), div(x2, lengths[1])), dim)
 

@@ -18,7 +18,7 @@ from .functions import sub
 from .pointwise import pointwise
 
 floor_ = vectormath.floor
-NAN = math.nan
+NAN, INFINITY = math.nan, math.inf
 
 
 # ---------------------------------------------------------------- logarithms
@@ -125,6 +125,7 @@ def hypot(x, y):
         tensor([5.0000e+00, 1.4142e+30])
     """
     large, small = where(abs(x) > abs(y), abs(x), abs(y)), where(abs(x) > abs(y), abs(y), abs(x))
+    large = where(abs(x) == INFINITY, abs(x), large)     # beside NaN too: IEEE 754 has hypot(inf, NaN) = inf
     ratio = where(large == 0, 0, small / where(large == 0, 1, large))
     return where((large - large) == (large - large), large * sqrt(1 + ratio * ratio), large)
 

@@ -199,6 +199,8 @@ _Mode = pair("mode")
 def mode(input, dim: int = -1, keepdim: bool = False, *, out=None) -> Pair:
     """The commonest element along a dimension, the smallest of several, and the last place of it, as (values, indices).
 
+    No NaN equals another, as in `unique`: one is the result only where there is nothing else.
+
     Args:
         input: of any real dtype.
         dim: the dimension along which to count.
@@ -290,16 +292,19 @@ def bincount(input, weights=None, minlength: int = 0) -> Tensor:
     return out
 
 
-def _range_of(name, x, low, high):
-    """The given range of a histogram, or the data's own where it is empty; never of width 0."""
-    if low == high:
-        low, high = (limit.item() for limit in reductions.aminmax(x)) if x.layout.numel else (0.0, 1.0)
+def _own_range(x):
+    """From the smallest to the largest element."""
+    return [limit.item() for limit in reductions.aminmax(x)] if x.layout.numel else (0.0, 1.0)
+
+
+def _widened(name, low, high, by):
+    """A histogram's range; of width 0, it reaches so far to both sides."""
     finite = low - low == 0 and high - high == 0
     if not finite:
         raise RuntimeError(f"{name}: range of [{low}, {high}] is not finite")
     if low > high:
         raise RuntimeError(f"{name}: max must be larger than min, got [{low}, {high}]")
-    return (low - 1.0, high + 1.0) if low == high else (float(low), float(high))
+    return (low - by, high + by) if low == high else (float(low), float(high))
 
 
 @method
@@ -330,7 +335,7 @@ def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None) -
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
     x = contiguous(input.detach())
-    low, high = _range_of("torch.histc", x, min, max)
+    low, high = _widened("torch.histc", *(_own_range(x) if min == max else (min, max)), by=1.0)
     counts = empty(Layout.of(x.layout.dtype, (int(bins),), None, x.layout.device))
     prepared = _plan("count_bins", x.layout.device, x.layout.dtype.kernel, x.layout.numel, int(bins), low, high)
     prepared.call(x.address, counts.address, prepared.walk)
@@ -380,7 +385,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density: bool = False
 def _equal_edges(name, x, bins, range):
     if bins <= 0:
         raise RuntimeError(f"{name}(): bins must be > 0, but got {bins} for dimension 0")
-    low, high = _range_of(name, x, *((0, 0) if range is None else range))
+    low, high = _widened(name, *(_own_range(x) if range is None else range), by=0.5)
     return linspace(low, high, int(bins) + 1, dtype=x.layout.dtype, device=x.layout.device)
 
 
