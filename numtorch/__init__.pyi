@@ -920,7 +920,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
     """Groups of channels become pixels (Shi et al. 2016)."""
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
     """Pixels become channels: the inverse of `pixel_shuffle`."""
-def pointwise(body: _Any = None, *, kind: _str = 'arithmetic', bool_operands: _Any = ..., cost: _float = 1.0, name: _str | None = None, scalars: _Any = None, differentiable: _bool | None = None, methods: _bool = True, refuses: _Any = None, divisor: _str | None = None) -> _Any:
+def pointwise(body: _Any = None, *, kind: _str | None = None, bool_operands: _Any = ..., cost: _float = 1.0, name: _str | None = None, scalars: _Any = None, differentiable: _bool | None = None, methods: _bool = True, refuses: _Any = None, divisor: _str | None = None) -> _Any:
     """Make an elementwise op of a function of scalars."""
 def poisson(input: Tensor, generator: _Generator | None = None) -> Tensor:
     """How many events there are, for each element the rate at which they come. Its gradient is 0."""

@@ -7,7 +7,7 @@ import numtorch
 
 from . import special
 from .nn import functional
-from .ops.core.primitive import registry
+from .ops.core.primitive import is_ours, registry
 from .ops.pointwise.describe import accepted, gradients_of, refused, translated
 from .ops.pointwise.pointwise import PointwiseOp
 from .tensor import Tensor
@@ -24,7 +24,7 @@ and examples: `help(torch.exp)`.
 
 def records() -> list:
     """The elementwise ops that have a public name; `functional` has forms of its own of those that are public only there."""
-    return [op for op in registry.values() if isinstance(op, PointwiseOp) and str(op.module).startswith("numtorch.")
+    return [op for op in registry.values() if isinstance(op, PointwiseOp) and is_ours(op.module)
             and (hasattr(numtorch, op.name) or hasattr(special, op.name)
                  or getattr(functional, op.name, op.function) is not op.function)]
 

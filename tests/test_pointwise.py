@@ -5,6 +5,7 @@ All ops are tried contiguous in both precisions and in one dtype of every other 
 """
 import importlib
 import itertools
+import math
 import pkgutil
 
 import numpy as np
@@ -441,3 +442,78 @@ def test_the_least_integer_over_minus_one():
         x, y = torch.tensor([least, 7], dtype=dtype), torch.tensor([-1, -1], dtype=dtype)
         assert (x // y).tolist() == torch.div(x, y, rounding_mode="trunc").tolist() == [least, -7]
         assert (x % y).tolist() == torch.fmod(x, y).tolist() == [0, 0]
+
+
+FORMULAS = [
+    lambda x, y: x / 2,
+    lambda x, y: x * 0.5 + y,
+    lambda x, y: x + y,
+    lambda x, y: x // 2 - y % 3,
+    lambda x, y: torch.exp(x) * y,
+    lambda x, y: x / 2 > y,
+    lambda x, y: torch.where(x / 2 > 1, y, x),
+    lambda x, y: torch.sqrt(torch.abs(x)) + y,
+    lambda x, y: (x > y) & (y > 0),
+    lambda x, y: x,
+]
+
+
+@pytest.mark.parametrize("formula", range(len(FORMULAS)))
+def test_a_formula_promotes_as_the_expression_does(formula):
+    """What is written for tensors gives the same as a record: integers are not cut off."""
+    kinds = [("int64", "int64"), ("uint8", "int32"), ("float16", "int32")][formula % 3]
+    formula = FORMULAS[formula]
+    op = torch.pointwise(formula, name="formula", methods=False)
+    x, y = [torch.tensor([0, 1, 5, 4], dtype=getattr(torch, k)) for k in kinds]
+    for operands in ((x, y), (x, 1.5)):
+        found, wanted = op(*operands), formula(*operands)
+        assert found.dtype is wanted.dtype and torch.allclose(found.double(), wanted.double(), 1e-3), (kinds, found, wanted)
+
+
+def test_a_formula_with_numbers_or_without_an_expression():
+    scaled = torch.pointwise(_scaled, methods=False)
+    x = torch.tensor([1, 2, 3])
+    assert scaled(x, factor=2).dtype is torch.int64 and scaled(x, factor=0.5).tolist() == [0.5, 1.0, 1.5]
+    assert torch.pointwise(_mathematical, methods=False)(x).tolist() == pytest.approx([math.exp(n) for n in (1, 2, 3)])
+    size = torch.pointwise(_magnitude, methods=False)(torch.tensor([3 + 4j]))
+    assert size.dtype is torch.float32 and size.tolist() == [10.0]
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        torch.pointwise(_scaled, name="halved").op.inplace(x, factor=0.5)
+
+
+def _scaled(x, *, factor):
+    return x * factor
+
+
+def _mathematical(x):
+    return math.exp(x)
+
+
+def _magnitude(x):
+    return torch.abs(x) * 2
+
+
+def test_a_users_op_leaves_ours_alone():
+    """Whatever it is called, the library's own methods and functions mean what they did."""
+    names = ["add", "mul", "multiply", "sigmoid", "sqrt", "lerp", "addcmul", "where", "clone", "to_dtype", "sum_to_size", "into", "copy_"]
+    methods = {n: m for n, m in vars(torch.Tensor).items() if n.rstrip("_") in names}
+    held = dict(registry)
+
+    def result():
+        torch.manual_seed(0)
+        layer, x = torch.nn.Linear(3, 2), torch.ones(4, 3)
+        step = torch.optim.Adam(layer.parameters())
+        torch.nn.functional.binary_cross_entropy_with_logits(layer(x), torch.ones(4, 2)).backward()
+        step.step()
+        return [p.tolist() for p in layer.parameters()]
+
+    before = result()
+    try:
+        for name in names:
+            op = torch.pointwise(lambda x, y: x * 0 + 7, name=name)
+            assert op(torch.ones(2), torch.ones(2)).tolist() == [7, 7]
+        assert {n: vars(torch.Tensor)[n] for n in methods} == methods and result() == before
+        assert {n: registry[n] for n in held} == held
+    finally:
+        for name in set(registry) - set(held):
+            del registry[name]

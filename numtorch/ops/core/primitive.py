@@ -34,6 +34,11 @@ PLAN_LIMIT = 2048                                        # plans a table keeps; 
 registry: dict[str, Primitive] = {}                      # every primitive by name
 
 
+def is_ours(module) -> bool:
+    """Whether what a module of that name defines belongs to this package."""
+    return str(module).startswith("numtorch.")
+
+
 # ---------------------------------------------------------------- plans
 class Plan:
     """What a call must know once its input layouts are known.
@@ -116,7 +121,8 @@ class Primitive(Recorded):
         self.module = module or inspect.currentframe().f_back.f_globals["__name__"]
         self.arity = len(self.parameters)
         self.plans = new_plan_table()
-        registry[name] = self
+        if is_ours(self.module) or name not in registry or not is_ours(registry[name].module):
+            registry[name] = self                        # a user's never replaces one of ours
 
     def __repr__(self):
         return f"<primitive {self.name}({', '.join(self.parameters)})>"

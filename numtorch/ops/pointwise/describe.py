@@ -167,6 +167,9 @@ def _result(op, refused):
     one = len(op.operands) == 1
     if op.kind in ("comparison", "logical"):
         return "    Bools, " + (f"of the shape of `{op.public[0]}`." if one else "of the shape the operands broadcast to.")
+    if op.kind == "expression":
+        shape = f"of `{op.public[0]}`" if one else "the operands broadcast to"
+        return f"    Of the shape {shape} and the dtype that the formula has as an expression of tensors."
     text = f"Of the shape and dtype of `{op.public[0]}`" if one else \
         "Of the shape the operands broadcast to and the dtype they promote to"
     if op.kind == "float" and "integer" not in refused:

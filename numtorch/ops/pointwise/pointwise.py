@@ -16,20 +16,22 @@ pointwise op; they must not branch, but choose with `where`. What comes out: the
 """
 from __future__ import annotations
 
+import functools
 import types as pytypes
 
 import numpy as np
 
 from ...devices import cpu
-from ...dtypes import bool_, get_default_dtype
+from ...dtypes import bool_, float64, get_default_dtype, promote_types
 from ...kernels.binding import ScalarBody
 from ...kernels.compiler import CannotCompile
 from ...layout import Layout, broadcast_shapes, broadcast_strides, shared_strides
+from ...scalars import number
 from ...tensor import Tensor
 from ..core.backends import kernels
-from ..core.expression import Symbol, symbols, trace
+from ..core.expression import Apply, Symbol, symbols, trace
 from ..core.operands import common_device, method, result_dtype, signature_of
-from ..core.primitive import Plan, PlanTable, Primitive, new_plan_table
+from ..core.primitive import Plan, PlanTable, Primitive, is_ours, new_plan_table
 from ..memory.writing import check_writable
 from .calling import make_function, make_inplace
 from .describe import RUNTIME, describe
@@ -69,9 +71,36 @@ def _real(op, layouts):
     return found, found.to_real()
 
 
+def _as_expression(op, layouts):
+    """What the formula gives as an expression of tensors: x / 2 of integers is a float. One that is none (it calls `math.exp`)
+    gives floats, in which nothing is cut off."""
+    expression = op.expression
+    if expression is None:
+        return _float(op, layouts)
+    found = result_dtype(layouts)
+    seen = []
+    out = _layout_in(expression, dict(zip(op.parameters, layouts)), seen).dtype
+    if out.category >= 2:
+        return promote_types(found, out), out
+    through_floats = found.category < 2 and any(dtype.category >= 2 for dtype in seen)
+    return float64 if through_floats else found, out
+
+
+def _layout_in(expression, layouts, seen):
+    """The layout of an expression's value; what matters to promotion, that is. `seen` takes the dtypes of all parts."""
+    if isinstance(expression, Symbol):
+        return layouts[expression.name]
+    if not isinstance(expression, Apply):
+        return number(expression).layout
+    inputs = [_layout_in(a, layouts, seen) for a in expression.args]
+    _, dtype, _ = expression.op._dtypes(inputs)
+    seen.append(dtype)
+    return Layout.of(dtype, (1,) if any(l.ndim for l in inputs) else (), weak=all(l.weak for l in inputs))
+
+
 # what kind of dtype an op computes in and returns, given its inputs' layouts
-KINDS = {"arithmetic": _arithmetic, "float": _float, "comparison": _comparison, "logical": _logical, "bitwise": _bitwise,
-         "real": _real}
+KINDS = {"expression": _as_expression, "arithmetic": _arithmetic, "float": _float, "comparison": _comparison, "logical": _logical,
+         "bitwise": _bitwise, "real": _real}
 
 
 # What PyTorch calls the operands that formulas call x and y. Users' ops keep the names of their formulas.
@@ -87,10 +116,11 @@ class PointwiseOp(Primitive):
         super().__init__(name or body.__name__, body.__doc__, [*operands, *numbers], body.__module__)
         self.operands, self.numbers, self.body = tuple(operands), numbers, body
         public = self.operands
-        if str(self.module).startswith("numtorch."):
+        if is_ours(self.module):
             public = _PUBLIC_OF.get(public) or tuple([_PUBLIC.get(n, n) for n in public])
         self.public = public + tuple(numbers)
-        self.kind, self.bool_operands, self.cost = kind, frozenset(bool_operands), cost
+        self.kind = kind or ("arithmetic" if is_ours(self.module) else "expression")
+        self.bool_operands, self.cost = frozenset(bool_operands), cost
         self.scalars = scalars                           # scalar functions by compute type, instead of the formula
         self.divisor = divisor                           # the operand that must not be 0 among integers
         self.refuses = refuses                           # what to say to kinds of compute types it has no meaning for
@@ -143,6 +173,14 @@ class PointwiseOp(Primitive):
             self._gradients = expressions
         return self._gradients
 
+    @functools.cached_property
+    def expression(self):
+        """The formula as an expression of its arguments; None where it cannot be traced."""
+        try:
+            return self.body(*[Symbol(n) for n in self.operands], **{n: Symbol(n) for n in self.numbers})
+        except (TypeError, AttributeError):
+            return None
+
     # -------------------------------------------------------- plans
     def _dtypes(self, layouts):
         """The compute dtype, the result dtype, and each input's compute name."""
@@ -175,7 +213,7 @@ class PointwiseOp(Primitive):
             strides = [broadcast_strides(l, shape) for l in layouts] + [out.strides]
             prepared = self._planned(
                 device, compute, tuple(l.dtype.kernel for l in layouts), (out_dtype.kernel,), shape, strides,
-                compute=computes, cost=self.cost, real_part=self.kind == "real" and compute.is_complex)
+                compute=computes, cost=self.cost, real_part=self._is_real_part(compute, out_dtype))
         return Plan(self, layouts, out, prepared)
 
     def make_inplace_plan(self, layouts):
@@ -190,7 +228,7 @@ class PointwiseOp(Primitive):
                 common_device(self.name,
                               layouts), compute, tuple(l.dtype.kernel for l in layouts), (target.dtype.kernel,), target.shape,
                 strides, compute=computes, written=0, cost=self.cost,
-                real_part=self.kind == "real" and compute.is_complex)
+                real_part=self._is_real_part(compute, out_dtype))
         return Plan(self, layouts, target, prepared)
 
     def _planned(self, device, body_type, *geometry, **options):
@@ -205,6 +243,10 @@ class PointwiseOp(Primitive):
             position = self.operands.index(self.divisor)
             return checked(prepared, position, dtypes[position], shape, strides[position])
         return prepared
+
+    def _is_real_part(self, compute, out):
+        """Whether a number with parts is computed of which the real one is the result."""
+        return compute.is_complex and (self.kind == "real" or (self.kind == "expression" and out.category == 2))
 
     def _broadcast(self, layouts):
         try:
@@ -287,21 +329,23 @@ def _positional(body):
 
 
 # ---------------------------------------------------------------- the decorator
-def pointwise(body=None, *, kind: str = "arithmetic", bool_operands=(), cost: float = 1.0, name: str | None = None, scalars=None,
+def pointwise(body=None, *, kind: str | None = None, bool_operands=(), cost: float = 1.0, name: str | None = None, scalars=None,
               differentiable: bool | None = None, methods: bool = True, refuses=None, divisor: str | None = None):
     """Make an elementwise op of a function of scalars.
 
     Args:
         body: the formula. Positional arguments are tensors or numbers, keyword-only ones numbers with defaults.
-        kind: which dtype it computes in and returns: `"arithmetic"` (the promoted one), `"float"` (integers become the
-            default dtype), `"comparison"` (promoted, returns bool), `"logical"` (bool), `"bitwise"` (integers and bool),
-            `"real"` (promoted; complex gives its real dtype).
+        kind: which dtype it computes in and returns: `"expression"` (what the formula gives as an expression of tensors),
+            `"arithmetic"` (the promoted one), `"float"` (integers become the default dtype), `"comparison"` (promoted, returns
+            bool), `"logical"` (bool), `"bitwise"` (integers and bool), `"real"` (promoted; complex gives its real dtype).
+            `"expression"` when None; of this package's own, which expressions are made of, `"arithmetic"`. All parts of a formula
+            are computed in one dtype.
         bool_operands: names of operands that are conditions and take no part in promotion.
         cost: the work of an element relative to an addition, which decides from what size on threads pay.
         name: the op's name, when it is not the function's.
         scalars: an elementary function (see kernels/vectormath) to use instead of the formula.
         differentiable: whether results are recorded; by default all but comparisons, logical and bitwise ops.
-        methods: whether `Tensor` gets the op and its in-place form as methods.
+        methods: whether `Tensor` gets the op and its in-place form as methods. A name that `Tensor` has already stays what it is.
         refuses: kinds of dtypes ("bool", "integer", "float", "complex", or "a bool" for one among other operands) it raises
             NotImplementedError for, with what to say ("" for the usual words).
         divisor: an operand by which integers cannot be divided where it is 0, which raises RuntimeError.
@@ -324,11 +368,12 @@ def pointwise(body=None, *, kind: str = "arithmetic", bool_operands=(), cost: fl
         return lambda b: pointwise(b, kind=kind, bool_operands=bool_operands, cost=cost, name=name, scalars=scalars,
                                    differentiable=differentiable, methods=methods, refuses=refuses, divisor=divisor)
     if differentiable is None:
-        differentiable = kind in ("arithmetic", "float", "real")
+        differentiable = kind in (None, "expression", "arithmetic", "float", "real")
     op = PointwiseOp(body, kind, bool_operands, cost, name, scalars, differentiable, refuses or {}, divisor)
     if methods:
         for name, function in ((op.name, op.function), (op.name + "_", op.inplace)):
-            if hasattr(Tensor.__dict__.get(name), "op"):     # an op of that name, defined again in a session
+            before = getattr(Tensor.__dict__.get(name), "op", None)
+            if before is not None and not is_ours(before.module):        # a user's op, defined again in a session
                 delattr(Tensor, name)
             if name not in Tensor.__dict__:
                 method(function, name)
