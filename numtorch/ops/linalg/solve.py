@@ -307,10 +307,14 @@ def lstsq(A, B, rcond=None, *, driver=None) -> Lstsq:
         A: (*, m, n).
         B: (*, m, k).
         rcond: singular values up to rcond times the largest count as 0; max(m, n) times the dtype's epsilon when None.
-        driver: LAPACK's; taken for PyTorch's sake.
+        driver: LAPACK's routine "gelsy" (also when None), "gels", "gelss" or "gelsd": it decides what comes with the solution.
 
     Returns:
-        solution (*, n, k), residuals (*, k) where m > n and A has full rank (else empty), rank (*), singular_values (*, min(m, n)).
+        solution (*, n, k), residuals (*, k), rank (*), singular_values (*, min(m, n)). Residuals are empty with "gelsy", where
+        m <= n, or where A lacks full rank; the rank is empty with "gels", singular values with it and "gelsy".
+
+    Raises:
+        RuntimeError: another driver.
 
     Example:
         >>> import numtorch as torch
@@ -320,17 +324,18 @@ def lstsq(A, B, rcond=None, *, driver=None) -> Lstsq:
                 [2.]])
     """
     lapack.matrices("lstsq", A)
+    driver = "gelsy" if driver is None else driver
+    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(f"torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver!r}")
     rows, columns = A.layout.shape[-2:]
     inverse, s, keep = _pinv("lstsq", A, None, rcond)
     solution, rank = inverse @ B, keep.sum(-1)
-    kind = A.layout.dtype
-    residuals = kind.to_real()
-    if rows > columns and (rank == columns).all():
+    found = A.new_empty((0,), dtype=s.layout.dtype)
+    if driver != "gelsy" and rows > columns and (rank == columns).all():
         rest = norm(A @ solution - B, 2, -2)
         found = rest * rest
-    else:
-        found = A.new_empty((0,), dtype=residuals)
-    return Lstsq(solution, found, rank, s)
+    return Lstsq(solution, found, rank.new_empty((0,)) if driver == "gels" else rank,
+                 s if driver in ("gelss", "gelsd") else s.new_empty((0,)))
 
 
 # ---------------------------------------------------------------- PyTorch's older names
