@@ -337,6 +337,7 @@ def _eigh_vjp(node, grads):
     inner = diag_embed(values * 0 if by_values is None else by_values).to(vectors.dtype)
     if by_vectors is not None:
         turn = vectors.mH @ by_vectors
+        turn = (turn - turn.mH) / 2                      # what keeps the vectors orthonormal; so the gradient is Hermitian as A is
         turn = turn - diag_embed(turn.diagonal(0, -2, -1))
         inner = inner + turn / _gaps(values)
     return (vectors @ inner @ vectors.mH,)
