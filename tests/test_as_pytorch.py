@@ -32,6 +32,15 @@ def _gradient(t, function, *values, order=1):
     return found
 
 
+def _grad_in(t, function, values):
+    x = t.tensor(values, dtype=t.float64, requires_grad=True)
+    return t.autograd.grad(function(x).sum(), x)[0]
+
+
+def _symmetric(matrix):
+    return bool((matrix - matrix.mT).abs().max() < 1e-12)
+
+
 VALUES = {
     "ties_for_the_median": (lambda t: _gradient(t, lambda x: x.median(), 3.0, 1.0, 3.0, 5.0, 0.0, 3.0, 9.0), [1 / 3, 0, 1 / 3, 0, 0, 1 / 3, 0]),
     "angle_of_the_origin": (lambda t: _gradient(t, lambda x: t.atan2(x, x), 0.0, 2.0), [0.0, 0.0]),
@@ -52,6 +61,18 @@ VALUES = {
     "filled_at_equal_indices": (lambda t: _grad_of(t, lambda v: t.zeros(4).index_fill(0, t.tensor([1, 1, 2]), v.sum()).sum().backward()), [2.0, 2.0]),
     "histogram_of_a_constant": (lambda t: [part.tolist() for part in t.histogram(t.ones(5), 4)], [[0.0, 0.0, 5.0, 0.0], [0.5, 0.75, 1.0, 1.25, 1.5]]),
     "histogram_of_no_width": (lambda t: [part.tolist() for part in t.histogram(t.tensor([1.0, 1.0, 4.0]), 2, range=(1.0, 1.0))], [[0.0, 2.0], [0.5, 1.0, 1.5]]),
+    "no_differences": (lambda t: t.diff(t.tensor([1.0, 3.0]), 0, prepend=t.ones(2), append=t.ones(1)), [1.0, 3.0]),
+    "slopes_of_no_spacing": (lambda t: t.gradient(t.tensor([1.0, 2.0, 4.0, 8.0]), spacing=None)[0], [1.0, 1.5, 3.0, 4.0]),
+    "scattered_to_a_wider_mask": (lambda t: t.zeros(2).masked_scatter(t.tensor([[True, False], [True, True]]), t.tensor([1.0, 2.0, 3.0])), [[1.0, 0.0], [2.0, 3.0]]),
+    "signal_of_a_whole_spectrum": (lambda t: t.istft(t.complex(t.arange(12.0).reshape(4, 3), t.arange(12.0).reshape(4, 3) % 5), 4, hop_length=1, window=t.ones(4)), [0.5, -0.5]),
+    "margin_of_one_class": (lambda t: t.nn.functional.multi_margin_loss(t.tensor(0.5), t.tensor(0)), 0.0),
+    "hinge_of_no_sign": (lambda t: t.nn.functional.hinge_embedding_loss(t.tensor([0.25, -2.0, 3.0]), t.tensor([0.0, 0.0, -1.0]), reduction="none"), [1.0, 1.0, 0.0]),
+    "gradient_of_eigenvectors": (lambda t: _symmetric(_grad_in(t, lambda x: t.linalg.eigh(x)[1].abs() * t.arange(9.0).reshape(3, 3), [[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]])), True),
+    "powers_of_a_number": (lambda t: t.linalg.vander(t.tensor(2.0), N=3), [[1.0, 2.0, 4.0]]),
+    "degrees_between": (lambda t: [f(t.tensor([0.5]), t.tensor([0.5])).item() for f in (t.special.chebyshev_polynomial_v, t.special.chebyshev_polynomial_w)], [1.0, 1.0]),
+    "least_squares_by_driver": (lambda t: [[list(part.shape) for part in t.linalg.lstsq(t.eye(3, 2), t.ones(3, 1), driver=d)] for d in (None, "gels", "gelss")],
+                                [[[2, 1], [0], [], [0]], [[2, 1], [1], [0], [0]], [[2, 1], [1], [], [2]]]),
+    "pooled_at_random_from_nothing": (lambda t: list(t.nn.functional.fractional_max_pool2d(t.zeros(0, 2, 6, 6), 2, output_size=3).shape), [0, 2, 3, 3]),
     "bins_of_a_constant": (lambda t: t.histc(t.ones(5), 4), [0.0, 0.0, 5.0, 0.0]),
     "integers_held": (lambda t: t.nn.functional.relu6(t.tensor([-3, 0, 50])), [0, 0, 6]),
     "gamma_of_0": (lambda t: [t.igamma(t.tensor([0.0]), t.tensor([1.0])).item(), t.igammac(t.tensor([0.0]), t.tensor([1.0])).item()], [1.0, 0.0]),

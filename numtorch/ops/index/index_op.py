@@ -148,10 +148,11 @@ def end_write(primitive, self, graph, sources, saved, attributes):
     return self
 
 
-def out_of_place(inplace, name):
-    """The form of an in-place op that writes to a copy."""
+def out_of_place(inplace, name, fitted=None):
+    """The form of an in-place op that writes to a copy, of what `fitted` makes of the input where that broadcasts."""
     def function(input, *args, out=None, **kwargs) -> Tensor:
-        result = into_fresh(inplace, clone(input), *args, **kwargs)
+        target = input if fitted is None else fitted(input, *args, **kwargs)
+        result = into_fresh(inplace, clone(target), *args, **kwargs)
         return result if out is None else into(out, result)
     function.__name__ = function.__qualname__ = name
     function.arguments_of = inplace

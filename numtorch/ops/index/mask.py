@@ -237,7 +237,13 @@ def _masked_scatter_vjp(node, grad):
     return by_target, view(used, source.shape)
 
 
-masked_scatter = out_of_place(masked_scatter_, "masked_scatter")
+def _as_wide(input, mask, source):
+    """The input broadcast against the mask, as nothing that is written in place can be."""
+    wanted = broadcast_shapes(layout_of("masked_scatter", input).shape, layout_of("masked_scatter", mask, "mask", 2).shape)
+    return input if wanted == input.layout.shape else expand(input, wanted)
+
+
+masked_scatter = out_of_place(masked_scatter_, "masked_scatter", _as_wide)
 
 
 @pointwise(bool_operands=("mask",), methods=False)

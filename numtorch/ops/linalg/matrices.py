@@ -368,7 +368,7 @@ def vander(x, *, N=None) -> Tensor:
         (*, n, N).
 
     Raises:
-        RuntimeError: a 0-dim tensor, or an N of 1 or less.
+        RuntimeError: a 0-dim tensor without N, or an N of 1 or less.
 
     Example:
         >>> import numtorch as torch
@@ -376,9 +376,10 @@ def vander(x, *, N=None) -> Tensor:
         tensor([[1., 2., 4.],
                 [1., 3., 9.]])
     """
-    if layout_of("linalg_vander", x, "x").ndim == 0:
+    if layout_of("linalg_vander", x, "x").ndim == 0 and N is None:
         raise RuntimeError("Expected a non-scalar tensor, but got 0 dimensions (linalg.vander)")
     count = x.layout.shape[-1] if N is None else N
+    x = x if x.layout.ndim else x.reshape(1)
     if N is not None and N <= 1:
         raise RuntimeError(f"N must be greater than 1 (linalg.vander: got {N})")
     return x.unsqueeze(-1) ** x.new_tensor(list(range(count)))

@@ -231,6 +231,6 @@ def paired_loss(name, function, input, target, reduction: str, weight=None, opti
 
 
 def hinge_terms(input, target, margin):
-    """x where the target is 1, max(0, margin - x) where it is -1."""
-    return where(comparison.eq(target, 1), input, 0) + where(comparison.eq(target, -1), clamp_low(sub(margin, input), 0), 0)
+    """x where the target is 1, max(0, margin - x) where it is -1, both where it is neither."""
+    return where(comparison.ne(target, -1), input, 0) + where(comparison.ne(target, 1), clamp_low(sub(margin, input), 0), 0)
 

@@ -14,11 +14,11 @@ from .elementwise_losses import legacy_reduction, reduced
 
 def _classes(name, input, target):
     layout_of(name, target, "target", 2)
-    if layout_of(name, input).ndim not in (1, 2) or not input.layout.numel:
+    if layout_of(name, input).ndim > 2 or not input.layout.numel:
         raise RuntimeError(f"{name}: Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
                            f"{list(input.layout.shape)}")
-    single = input.layout.ndim == 1
-    return (input.unsqueeze(0), target.reshape(1, -1), True) if single else (input, target, False)
+    single = input.layout.ndim < 2
+    return (input.reshape(1, -1), target.reshape(1, -1), True) if single else (input, target, False)
 
 
 def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=None, size_average=None, reduce=None,

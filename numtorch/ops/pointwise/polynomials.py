@@ -190,7 +190,7 @@ def chebyshev_polynomial_v(input, n, *, out=None) -> Tensor:
         >>> torch.special.chebyshev_polynomial_v(torch.tensor([0.5, 2.]), 2)
         tensor([-1., 11.])
     """
-    return chebyshev_polynomial_u(input, n).sub(chebyshev_polynomial_u(input, n - 1), out=out)
+    return chebyshev_polynomial_u(input, n).sub(chebyshev_polynomial_u(input, n // 1 - 1), out=out)
 
 
 def chebyshev_polynomial_w(input, n, *, out=None) -> Tensor:
@@ -206,7 +206,7 @@ def chebyshev_polynomial_w(input, n, *, out=None) -> Tensor:
         >>> torch.special.chebyshev_polynomial_w(torch.tensor([0.5, 2.]), 2)
         tensor([ 1., 19.])
     """
-    return chebyshev_polynomial_u(input, n).add(chebyshev_polynomial_u(input, n - 1), out=out)
+    return chebyshev_polynomial_u(input, n).add(chebyshev_polynomial_u(input, n // 1 - 1), out=out)
 
 
 def legendre_polynomial_p(input, n, *, out=None) -> Tensor:

@@ -5,7 +5,6 @@ from ...kernels import vectormath
 from ...tensor import Tensor
 from ..core.operands import layout_of, method
 from ..memory.assign import copy_
-from ..memory.resize import into
 from .arithmetic import FLOATS, REAL_NUMBERS
 from .pointwise import pointwise
 

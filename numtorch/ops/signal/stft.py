@@ -7,8 +7,9 @@ from ..core.status import has_values
 from ..creation.fill import ones
 from ..creation.ranges import arange
 from ..memory.copies import to_dtype
-from ..pointwise.complexparts import real, view_as_complex, view_as_real
+from ..pointwise.complexparts import view_as_complex, view_as_real
 from ..shape.pad import pad
+from ..shape.slicing import narrow
 from .fft import restore_real, transform_complex, transform_real, transformed_input
 
 
@@ -125,10 +126,10 @@ def istft(input, n_fft: int, hop_length=None, win_length=None, window=None, cent
                            f"{'n_fft / 2 + 1' if onesided else 'n_fft'} when onesided={onesided}, but got {x.layout.shape[1]}")
     weights = _window("istft", window, n_fft, win_length, x.layout.dtype.to_real(), x.layout.device)
     scale, spectra = "ortho" if normalized else "backward", x.transpose(1, 2)
-    whole = return_complex or not onesided
-    frames = transform_complex(spectra, (2,), scale, True) if whole else restore_real(spectra, (2,), scale, n_fft)
-    if not return_complex and frames.layout.dtype.is_complex:
-        frames = real(frames)
+    if return_complex:
+        frames = transform_complex(spectra, (2,), scale, True)
+    else:                                                # of a real signal, whose other frequencies are the conjugates of these
+        frames = restore_real(narrow(spectra, 2, 0, n_fft // 2 + 1), (2,), scale, n_fft)
     count = frames.layout.shape[1]
     reach = n_fft + hop * (count - 1)
     places = (arange(count).unsqueeze(1) * hop + arange(n_fft)).reshape(-1)

@@ -46,7 +46,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order: int = 1) -> tuple:
 
     Args:
         input: at least `edge_order` + 1 samples along each dimension.
-        spacing: how far samples are apart: a number, one for each dimension, or for each a vector of places.
+        spacing: how far samples are apart, 1 when None: a number, one for each dimension, or for each a vector of places.
         dim: an int or several; all when None.
         edge_order: 1 or 2, the order of the differences at both ends.
 
@@ -70,7 +70,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order: int = 1) -> tuple:
             raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
                                f"{len(dims)}, one for each dimension, but got a list of length {len(given)}")
     else:
-        given = [spacing] * len(dims)
+        given = [1 if spacing is None else spacing] * len(dims)
     x = input
     if input.layout.dtype.category < 2:
         x = to_dtype(input, (input / 1).layout.dtype)

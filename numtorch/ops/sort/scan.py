@@ -308,7 +308,7 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=Non
 
     Args:
         input: at least one dimension, of any dtype.
-        n: how often differences are taken; each time the dimension is one shorter.
+        n: how often differences are taken; each time the dimension is one shorter. 0 gives the input, to which nothing is joined.
         dim: the dimension of the neighbours.
         prepend, append: tensors to be joined to the ends first.
         out: a tensor to write the result to.
@@ -327,7 +327,7 @@ def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=Non
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     dim = wrap_dim(dim, input.layout.ndim)
-    ends = [t for t in (prepend, input, append) if t is not None]
+    ends = [t for t in (prepend, input, append) if t is not None] if n else []
     x = cat(ends, dim) if len(ends) > 1 else input
     for _ in range(n):
         size = x.layout.shape[dim]

@@ -69,7 +69,7 @@ def fractional_max_pool(name, dims, input, kernel_size, output_size, output_rati
         places = along if places is None else places * extent + along
     windows = reshape(places, (batch, channels, prod(counts), prod(kernel)))
     flat = reshape(x, (batch, channels, prod(extents)))
-    seen = gather(flat.detach(), 2, reshape(windows, (batch, channels, -1)))
+    seen = gather(flat.detach(), 2, reshape(windows, (batch, channels, prod(counts) * prod(kernel))))
     best = argmax(reshape(seen, windows.layout.shape), -1, keepdim=True)
     chosen = reshape(gather(windows, 3, best), (batch, channels, prod(counts)))
     shape = (*input.layout.shape[:-dims], *counts)
