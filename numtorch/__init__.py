@@ -119,9 +119,10 @@ from .storage import empty_cache
 from .exchange import from_dlpack, from_numpy, frombuffer
 from .layout import (Size, channels_last, channels_last_3d, contiguous_format, memory_format, memory_layout as layout,
                      preserve_format, strided)
-from .tensor import Tensor
+from .tensor import Tensor, subclass_listeners as _subclass_listeners
 
 _describe_waiting()
+_subclass_listeners.append(lambda cls: _importlib.import_module(f"{__name__}.overrides").install())
 
 __version__ = "0.1.0.dev0"
 
@@ -132,7 +133,8 @@ arccos, arcsin, arctan, arctan2, arcsinh, arccosh, arctanh, fix, clip = acos, as
 moveaxis, ger, concat, concatenate, row_stack = movedim, outer, cat, cat, vstack
 inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141592653589793, 2.718281828459045, None
 
-_SUBMODULES = ("backends", "func", "nn", "optim", "data", "utils", "cuda", "linalg", "fft", "special", "random", "serialization")
+_SUBMODULES = ("backends", "func", "meta", "overrides", "nn", "optim", "data", "utils", "cuda", "linalg", "fft", "special",
+               "random", "serialization")
 
 
 # Functions of nn.functional that PyTorch also has here, and in-place forms that it has as functions: found when asked for.

@@ -13,8 +13,10 @@ from numtorch import data as data
 from numtorch import fft as fft
 from numtorch import func as func
 from numtorch import linalg as linalg
+from numtorch import meta as meta
 from numtorch import nn as nn
 from numtorch import optim as optim
+from numtorch import overrides as overrides
 from numtorch import random as random
 from numtorch import serialization as serialization
 from numtorch import special as special

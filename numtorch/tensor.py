@@ -21,6 +21,7 @@ else:
     Attached = object
 
 new = object.__new__
+subclass_listeners: list = []                            # called with every subclass of Tensor that a user defines
 
 
 class TensorType(type):
@@ -61,6 +62,12 @@ class Tensor(Attached, metaclass=TensorType):
     _is_parameter = False
     _construct = None                                    # `exchange.make`, put here by that file
     __array_priority__ = 1000                            # numpy_array * tensor is ours
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if not cls.__module__.startswith("numtorch."):
+            for listener in subclass_listeners:
+                listener(cls)
 
     # ------------------------------------------------------------ what it is
     if TYPE_CHECKING:
@@ -248,6 +255,31 @@ class Tensor(Attached, metaclass=TensorType):
             True
         """
         return self.storage
+
+    def as_subclass(self, cls):
+        """The same tensor, its place in the graph included, as one of a subclass.
+
+        Args:
+            cls: a subclass of Tensor.
+
+        Raises:
+            TypeError: another class.
+
+        Example:
+            >>> import numtorch as torch
+            >>> class Image(torch.Tensor):
+            ...     pass
+            >>> type(torch.zeros(2).as_subclass(Image) + 1).__name__
+            'Image'
+        """
+        if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+            raise TypeError(f"as_subclass(): argument 'cls' (position 1) must be a subclass of Tensor, not {cls!r}")
+        return alias(self, cls)
+
+    @staticmethod
+    def _make_subclass(kind, data, require_grad: bool = False):
+        """A tensor of a subclass over another's memory, apart from the graph (PyTorch's name, for classes with a `__new__`)."""
+        return alias(data.detach(), kind).requires_grad_(require_grad)
 
     def is_contiguous(self, memory_format=contiguous_format) -> bool:
         """Whether the elements are row-major without gaps, or in the order of another memory format.
