@@ -61,7 +61,7 @@ def _takes_part(kind) -> bool:
     if method is None or method is disabled_torch_function or kind is Tensor:
         return False
     own = getattr(method, "__func__", method) is not _torch_function
-    return own or not (kind._is_parameter or kind.__module__.startswith("numtorch."))        # a Parameter's results are Tensors
+    return own or not kind._plain_results
 
 
 def _overloaded(arguments):

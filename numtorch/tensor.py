@@ -60,12 +60,13 @@ class Tensor(Attached, metaclass=TensorType):
     _views = None                                        # weak references to the views of this, when that matters to the tape
     _stored_grad = None                                  # the gradient of a tensor whose node does not keep it
     _is_parameter = False
+    _plain_results = False                               # results of a subclass are Tensors, as those of parameters are
     _construct = None                                    # `exchange.make`, put here by that file
     __array_priority__ = 1000                            # numpy_array * tensor is ours
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
-        if not cls.__module__.startswith("numtorch."):
+        if not cls._plain_results:
             for listener in subclass_listeners:
                 listener(cls)
 

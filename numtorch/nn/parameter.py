@@ -24,7 +24,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
-    _is_parameter = True
+    _is_parameter = _plain_results = True
 
     def __new__(cls, data=None, requires_grad: bool = True):
         if data is None:
@@ -67,7 +67,7 @@ class Buffer(Tensor):
     """
 
     __slots__ = ()
-    _is_parameter = False
+    _is_parameter, _plain_results = False, True
 
     def __new__(cls, data=None, *, persistent: bool = True):
         data = make([]) if data is None else data

@@ -113,7 +113,7 @@ class PointwiseOp(Primitive):
 
     def __init__(self, body, kind, bool_operands, cost, name, scalars, differentiable, refuses, divisor):
         operands, numbers = signature_of(body)
-        super().__init__(name or body.__name__, body.__doc__, [*operands, *numbers], body.__module__)
+        super().__init__(name or body.__name__, body.__doc__, [*operands, *numbers], str(body.__module__))
         self.operands, self.numbers, self.body = tuple(operands), numbers, body
         public = self.operands
         if is_ours(self.module):
