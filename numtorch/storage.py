@@ -19,6 +19,7 @@ from sys import getrefcount
 import numpy as np
 
 from .devices import cpu
+from .kernels import debugmemory
 
 SMALL = 1 << 16                                          # bytes; larger blocks go to the free lists
 RINGED = 1 << 17                                         # bytes; larger blocks have no ring
@@ -91,10 +92,14 @@ def _new_block(nbytes):
     try:
         array = np.empty(-(-nbytes // ALIGNMENT) * ALIGNMENT + ALIGNMENT, np.uint8)
     except (MemoryError, ValueError):                    # more than there is, or than NumPy counts
-        raise RuntimeError(f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes. Error code 12 "
-                           f"(Cannot allocate memory)") from None
+        raise _no_memory(nbytes) from None
     address = address_of(array)
     return array, address + (-address) % ALIGNMENT
+
+
+def _no_memory(nbytes):
+    return RuntimeError(f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes. Error code 12 "
+                        f"(Cannot allocate memory)")
 
 
 class Ring(deque):
@@ -247,8 +252,22 @@ class _HostAllocator:
         self.bins.clear()
 
 
+class _DebugAllocator:
+    """Blocks of host memory under `NUMTORCH_DEBUG_MEMORY`: each is new and of the very size asked for."""
+
+    def allocate(self, nbytes):
+        try:
+            owner, address = debugmemory.new_block(nbytes)
+        except (MemoryError, ValueError):
+            raise _no_memory(nbytes) from None
+        return Storage(address, nbytes, owner)
+
+    def empty(self):
+        """Nothing is kept."""
+
+
 _new_large = object.__new__
-host = _HostAllocator(1 << 30)
+host = _DebugAllocator() if debugmemory.MODE else _HostAllocator(1 << 30)
 _allocators: dict = {"cpu": host}
 _rings: weakref.WeakValueDictionary = weakref.WeakValueDictionary()      # each as long as a plan or a layout has it
 
@@ -266,7 +285,8 @@ def ring_for(nbytes: int, device=cpu) -> Ring:
     key = (nbytes, device)
     ring = _rings.get(key)
     if ring is None:
-        capacity = max(4, min(512, (1 << 19) // max(nbytes, ALIGNMENT))) if device is cpu and nbytes <= RINGED else 0
+        recycled = device is cpu and nbytes <= RINGED and not debugmemory.MODE
+        capacity = max(4, min(512, (1 << 19) // max(nbytes, ALIGNMENT))) if recycled else 0
         ring = _rings[key] = _new_ring(nbytes, _allocation(device), capacity)
     return ring
 

@@ -28,7 +28,7 @@ import warnings
 
 import numpy as np
 
-from . import store
+from . import debugmemory, store
 from .binding import DISABLE_JIT, KERNEL_MATH, Names, bind, fingerprint, options
 from .forks import survive_fork
 from .pointers import PYTHON_KERNELS, Pointer, element_type
@@ -292,7 +292,8 @@ class Kernel:
     __slots__ = ("name", "call", "address", "signature")
 
     def __init__(self, name, call, address, signature):
-        self.name, self.call, self.address, self.signature = name, call, address, signature
+        self.name, self.address, self.signature = name, address, signature
+        self.call = call if debugmemory.watch is None else debugmemory.watch(self, call)
 
     def __repr__(self):
         return f"<kernel {self.name}({', '.join(self.signature)})>"
