@@ -309,26 +309,107 @@ def test_kernels_may_outlive_their_module():
 
 
 @jit_only
-def test_an_interrupt_waits_until_a_kernel_is_compiled(monkeypatch):
+@pytest.mark.parametrize("name, raised", [("SIGINT", KeyboardInterrupt), ("SIGALRM", TimeoutError), ("SIGTERM", SystemExit)])
+def test_a_signal_waits_until_a_kernel_is_compiled(monkeypatch, name, raised):
     """In the middle of Numba it would leave a process that cannot compile any more."""
-    def store_seven(x):
-        x[0] = 7
+    number = getattr(signal, name)
+    text = f"def store(x):\n    x[0] = {number + 100}"     # each its own kernel
+    scope: dict = {}
+    exec(text, scope)
 
     def save(key, code):
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
         saved.append(key)
         return True
+
+    def handler(*interrupt):
+        raise raised
 
     saved = []
     monkeypatch.setattr(compiler.store, "load", lambda key: None)
     monkeypatch.setattr(compiler.store, "save", save)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)        # what a shell starts in the background ignores it
+    before = signal.signal(number, handler)              # what a shell starts in the background ignores SIGINT
     try:
-        with pytest.raises(KeyboardInterrupt):
-            compile_kernel(store_seven, ("int64*",))
-        assert len(saved) == 1 and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        with pytest.raises(raised):
+            compile_kernel(scope["store"], ("int64*",))
+        assert len(saved) == 1 and signal.getsignal(number) is handler
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(number, before)
     out = np.zeros(1, np.int64)
-    compile_kernel(store_seven, ("int64*",)).call(out.ctypes.data)
-    assert len(saved) == 1 and out[0] == 7, "what was compiled meanwhile is kept"
+    compile_kernel(scope["store"], ("int64*",)).call(out.ctypes.data)
+    assert len(saved) == 1 and out[0] == number + 100, "what was compiled meanwhile is kept"
+
+
+@jit_only
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
+def test_a_process_compiles_after_a_timeout_in_its_first_compilation(tmp_path):
+    """At any point of the first compilation: of loading LLVM and Numba too, which happens then."""
+    script = """
+        import signal, sys
+        import numtorch as torch
+        def too_late(*ignored):
+            raise TimeoutError
+        signal.signal(signal.SIGALRM, too_late)
+        signal.setitimer(signal.ITIMER_REAL, float(sys.argv[1]))
+        try:
+            while True:
+                torch.ones(3).sin()
+        except TimeoutError:
+            print("timeout", end=" ")
+        print((torch.ones(3) + torch.ones(3).cos().sum() * 0).tolist())
+    """
+    for number, seconds in enumerate((0.01, 0.05, 0.2, 0.5)):
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(seconds)], capture_output=True, text=True, timeout=120,
+                              env={**os.environ, "NUMTORCH_CACHE_DIR": str(tmp_path / str(number))})
+        assert done.stdout == "timeout [1.0, 1.0, 1.0]\n", done.stderr
+
+
+COMPILING = """
+    import os, sys, threading, time
+    import numpy as np
+    from numtorch.kernels.compiler import compile_kernel
+
+    def kernel(number):
+        scope = {}
+        exec(f"def store(out, n):\\n    for i in range(n):\\n        out[i] = {number}", scope)
+        out = np.zeros(5, np.int64)
+        compile_kernel(scope["store"], ("int64*", "int64")).call(out.ctypes.data, 5)
+        return out.tolist() == [number] * 5
+
+    def busy():
+        for number in range(10 ** 6):
+            if stop:
+                return
+            WORK
+
+    stop = False
+    thread = threading.Thread(target=busy)
+    thread.start()
+    for number in range(6):
+        time.sleep(0.11)                                 # the first while the thread loads Numba
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if kernel(10 ** 7 + number) else 1)
+        deadline = time.time() + 20
+        done = 0
+        while not done and time.time() < deadline:
+            done, status = os.waitpid(child, os.WNOHANG)
+            time.sleep(0.001)
+        if not done or status:
+            os.kill(child, 9)
+            print(f"child {number}: {status if done else 'hung'}", flush=True)
+            os._exit(1)
+    stop = True
+    thread.join()
+    assert kernel(-1)
+"""
+
+
+@jit_only
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("work", ["kernel(number)", "numba.njit(lambda x: x + 1)(number)"])
+def test_children_forked_while_a_thread_compiles_can_compile(tmp_path, work):
+    script = ("import numba\n" if "numba" in work else "") + textwrap.dedent(COMPILING).replace("WORK", work)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=200,
+                          env={**os.environ, "NUMTORCH_CACHE_DIR": str(tmp_path)})
+    assert done.returncode == 0, done.stdout + done.stderr

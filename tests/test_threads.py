@@ -255,7 +255,6 @@ FORKS = textwrap.dedent("""
     sys.setswitchinterval(1e-5)                          # forks then fall between any two steps of the other thread
     x = torch.from_numpy(np.random.default_rng(0).standard_normal(400_000))
     expected = (x * x + torch.exp(x)).numpy()
-    ((torch.ones(40_000) + torch.ones(40_000)) * 2).sum()          # compiled before: Numba's own locks do not survive a fork
     stop = False
     def busy():
         size = 20_000

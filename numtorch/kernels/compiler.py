@@ -18,6 +18,8 @@ import atexit
 import contextlib
 import ctypes
 import hashlib
+import logging  # noqa: F401  (Numba takes its lock: see delay_forks)
+import operator
 import re
 import signal
 import sys
@@ -30,11 +32,33 @@ import numpy as np
 
 from . import debugmemory, store
 from .binding import DISABLE_JIT, KERNEL_MATH, Names, bind, fingerprint, options
-from .forks import survive_fork
+from .forks import delay_forks
 from .pointers import PYTHON_KERNELS, Pointer, element_type
 
 TESTED_NUMBA = ("0.68",)
-_lock = survive_fork(threading.RLock())
+_SIGNALS = sorted(signal.valid_signals())
+_lock = threading.RLock()
+
+
+# ---------------------------------------------------------------- forks
+_held = threading.local()                                # the locks that a thread has taken to fork
+
+
+def _finish_compiling():
+    """Wait until no other thread compiles: in a forked child, half of a compilation would stay half done, and its locks held. Numba
+    has one for users' functions too, and llvmlite one around each call, those of destructors included."""
+    _held.locks = contextlib.ExitStack()
+    _held.locks.enter_context(_lock)
+    for module, lock in (("numba.core.compiler_lock", "global_compiler_lock"), ("llvmlite.binding.ffi", "lib._lock")):
+        if module in sys.modules:
+            _held.locks.enter_context(operator.attrgetter(lock)(sys.modules[module]))
+
+
+def _compile_again():
+    _held.locks.close()
+
+
+delay_forks(_finish_compiling, _compile_again)
 
 
 # ---------------------------------------------------------------- the machine
@@ -75,7 +99,8 @@ def machine() -> _Machine:
     global _machine
     with _lock:
         if _machine is None:
-            _machine = _Machine()
+            with _uninterrupted():
+                _machine = _Machine()
         return _machine
 
 
@@ -404,7 +429,7 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
         object_code = store.load(key)
         if object_code is not None and symbol.encode() not in object_code:     # another kernel's, under this one's name
             object_code = None
-        with contextlib.nullcontext() if object_code else _uninterrupted():
+        with _uninterrupted():
             if object_code is None:
                 start = time.perf_counter()
                 module = _compile(function, names, compute, signature, symbol, nogil, fastmath, interleave)
@@ -420,20 +445,24 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
 
 @contextlib.contextmanager
 def _uninterrupted():
-    """Inside, Ctrl-C waits. Numba does not survive it: of what it was loading then, the rest is gone, and whatever the process
-    compiles later ends in "generator raised StopIteration"."""
-    handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
-    if not callable(handler):                            # other threads get no interrupts, and may not say who does
-        yield
-        return
+    """Inside, Python's handlers of signals wait. Neither Numba nor the loader survives an exception from one: of what Numba was
+    importing then, the rest is gone, and whatever the process compiles later ends in "generator raised StopIteration"."""
     noted: list = []
-    signal.signal(signal.SIGINT, lambda *interrupt: noted.append(interrupt))
+    handlers: dict = {}
     try:
+        if threading.current_thread() is threading.main_thread():        # others get no signals, and may not say who does
+            for number in _SIGNALS:
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    handlers[number] = handler
+                    signal.signal(number, lambda *interrupt: noted.append(interrupt))
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
-    if noted:
-        handler(*noted[0])
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        with contextlib.ExitStack() as later:            # all of them, whichever raise
+            for number, frame in reversed(noted):
+                later.callback(handlers[number], number, frame)
 
 
 def _announce(kept):

@@ -1,15 +1,21 @@
-"""Locks that a forked child must not inherit held by a thread that it does not have."""
+"""Locks and forks: what a forked child must not inherit held by a thread that it does not have."""
 from __future__ import annotations
 
 import os
 
 
 def survive_fork(lock):
-    """Have a lock made anew in forked children. Returns the lock.
-
-    It is not taken around the fork instead: under the compiler's lock Numba is imported, which takes `logging`'s lock, which
-    is itself taken around forks, and the two would wait for each other.
-    """
+    """Have a lock made anew in forked children, for what is never left half done while it is held. Returns the lock."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=lock._at_fork_reinit)
     return lock
+
+
+def delay_forks(acquire, release):
+    """Have forks wait in `acquire()` for what a child could not go on with, such as half a compilation; both then `release()`.
+
+    Such hooks run from the last one registered to the first. A lock that a thread takes while it has what `acquire` waits for must
+    therefore have been registered before, or that thread and a fork wait for each other.
+    """
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=acquire, after_in_parent=release, after_in_child=release)
