@@ -58,6 +58,7 @@ class Size(tuple[int, ...]):
 
 
 _COUNTABLE = 1 << 63
+MOST_LAYOUTS = 16384
 
 
 class Layout:
@@ -75,6 +76,7 @@ class Layout:
                  "__weakref__")
     _interned: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
     _lock = survive_fork(threading.Lock())
+    _most = MOST_LAYOUTS                                 # layouts at which views are forgotten
     _recent: deque = deque(maxlen=512)                   # kept alive: results come and go, and making a layout takes 2 us
 
     @staticmethod
@@ -111,7 +113,16 @@ class Layout:
                     found.views, found.ring = {}, None
                     Layout._interned[key] = found
                     Layout._recent.append(found)
+            if len(Layout._interned) > Layout._most:
+                Layout._forget_views()
         return found
+
+    @staticmethod
+    def _forget_views():
+        """Have no layout know its views. Layouts know each other by them, in cycles that reference counts alone do not free."""
+        for layout in list(Layout._interned.values()):
+            layout.views.clear()
+        Layout._most = max(MOST_LAYOUTS, 2 * len(Layout._interned))
 
     def with_dtype(self, dtype: dtype) -> Layout:
         """The same shape and strides with another dtype."""

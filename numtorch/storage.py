@@ -10,6 +10,8 @@ refers to (CPython's reference count says so) is handed out again, 17 ns against
 """
 from __future__ import annotations
 
+import ctypes
+import sys
 import threading
 import weakref
 from collections import deque
@@ -23,6 +25,7 @@ from .kernels import debugmemory
 
 SMALL = 1 << 16                                          # bytes; larger blocks go to the free lists
 RINGED = 1 << 17                                         # bytes; larger blocks have no ring
+ALL_RINGED = 1 << 26                                     # bytes in all rings together
 ALIGNMENT = 64
 
 
@@ -77,6 +80,15 @@ class _Bin(list):
     """The free blocks of one size, the one used last on top."""
 
     __slots__ = ("size", "host")
+
+
+class _ClosedBin(_Bin):
+    """One that is no longer asked for blocks, and so keeps none."""
+
+    __slots__ = ()
+
+    def append(self, block):
+        pass
 
 
 def address_of(array) -> int:
@@ -141,7 +153,31 @@ def take(ring: Ring) -> Storage:
     ring.appendleft(fresh)
     if len(ring) > ring.capacity:
         ring.pop().pooled = False                        # the oldest: its tensors keep it, the ring does not
+    _ring_growth[0] += ring.nbytes
+    if _ring_growth[0] > ALL_RINGED // 2:
+        _ring_growth[0] = 0
+        if sum(r.nbytes * len(r) for r in list(_rings.values())) > ALL_RINGED // 2:
+            _empty_rings()
     return fresh
+
+
+def _empty_rings():
+    """Have all rings start over. What is in use is then freed when its tensors die."""
+    for ring in list(_rings.values()):
+        for each in (ring, ring.twin):
+            if each is not None and each.capacity:
+                kept = list(each)
+                for storage in kept:
+                    storage.pooled = False
+                each.extend((_BUSY, _BUSY))              # another thread may take one off, and never finds none
+                for _ in kept:
+                    each.popleft()
+
+
+def give_back():
+    """Have the C library give free memory back to the system, which it else does with little more than its largest blocks."""
+    if _library is not None:
+        _library.malloc_trim(0)
 
 
 # ---------------------------------------------------------------- inference mode
@@ -195,16 +231,17 @@ def _unversion(storage):
 
 # ---------------------------------------------------------------- host memory
 class _HostAllocator:
-    """Blocks of host memory. Large ones wait in bins by size.
+    """Blocks of host memory. Large ones wait in bins by size, up to `slack` bytes beyond the most that was in use lately.
 
-    There is no lock: a finaliser can run at any point, also inside `allocate`, and list operations are atomic. It is `freed` that
-    may be off where threads count at once, so before anything is thrown away the bins are counted.
+    There is no lock: a finaliser can run at any point, also inside `allocate`, and list operations are atomic.
     """
 
-    def __init__(self, limit):
-        self.limit = limit                               # bytes kept in bins before they are given back
+    def __init__(self, slack):
+        self.slack = slack
         self.bins: dict[int, _Bin] = {}
-        self.freed = 0                                   # bytes that came back since the last count
+        self.used = 0                                    # bytes of large blocks in use
+        self.peak = self.last_peak = 0                   # their most in this period, and in the one before
+        self.fresh = self.freed = 0                      # bytes taken from the system since the last look, and freed in this period
 
     def allocate(self, nbytes):
         if nbytes <= SMALL:
@@ -221,9 +258,16 @@ class _HostAllocator:
         storage = _new_large(_LargeStorage)
         storage.address, storage.nbytes, storage.owner, storage.device = address, nbytes, owner, cpu
         storage.version, storage.writer, storage.pooled, storage.met, storage.bin = 0, None, False, 0, found
+        self.used = used = self.used + size
+        if used > self.peak:
+            self.peak = used
         return storage
 
     def _fresh_block(self, size):
+        self.fresh += size
+        if self.fresh > self.slack // 4:                 # sizes that did not occur before: those that no longer do make room
+            self.fresh = 0
+            self._trim()
         try:
             return _new_block(size)
         except RuntimeError:                             # what lies unused in bins may be what is missing
@@ -238,18 +282,37 @@ class _HostAllocator:
         return self.bins.setdefault(size, fresh)
 
     def count_freed(self, nbytes):
-        """Note that a block came back, and throw all free blocks away when they are too many."""
+        """Note that a block came back. A period is as long as it takes to free what is in use once, and `slack` bytes at least."""
+        self.used -= nbytes
         self.freed += nbytes
-        if self.freed > self.limit:
+        if self.freed > max(self.slack, self.peak):
             self.freed = 0
-            if sum(b.size * len(b) for b in list(self.bins.values())) > self.limit:
-                self.empty()
+            self.last_peak, self.peak = self.peak, self.used
+            self._trim()
+
+    def _trim(self):
+        """Give back free blocks that are too many, bin by bin from the oldest. What is still used gets a new bin, the youngest."""
+        room = max(self.peak, self.last_peak) + self.slack - self.used
+        bins = list(self.bins.values())
+        unused = sum(b.size * len(b) for b in bins)
+        if unused > room:
+            for each in bins:
+                unused -= each.size * len(each)
+                self._close(each)
+                if unused <= room:
+                    break
+            give_back()
+
+    def _close(self, each):
+        if self.bins.get(each.size) is each:
+            del self.bins[each.size]
+        each.__class__ = _ClosedBin
+        each.clear()
 
     def empty(self):
-        """Give every free block back to the system."""
+        """Give every free block back."""
         for each in list(self.bins.values()):
-            each.clear()
-        self.bins.clear()
+            self._close(each)
 
 
 class _DebugAllocator:
@@ -267,8 +330,11 @@ class _DebugAllocator:
 
 
 _new_large = object.__new__
-host = _DebugAllocator() if debugmemory.MODE else _HostAllocator(1 << 30)
+host = _DebugAllocator() if debugmemory.MODE else _HostAllocator(128 << 20)
 _allocators: dict = {"cpu": host}
+_ring_growth = [0]                                       # bytes that came into rings since they were counted
+_library = ctypes.CDLL(None) if sys.platform == "linux" else None
+_library = _library if hasattr(_library, "malloc_trim") else None        # which is glibc's
 _rings: weakref.WeakValueDictionary = weakref.WeakValueDictionary()      # each as long as a plan or a layout has it
 
 
@@ -277,7 +343,7 @@ def register_allocator(device_type: str, allocator) -> None:
     _allocators[device_type] = allocator
 
 
-_BUSY = Storage(0, 0, None)                              # in every ring without storages of its own: never free
+_BUSY = Storage(0, 0, None)                              # in rings that have no storage yet, or never any: it is never free
 
 
 def ring_for(nbytes: int, device=cpu) -> Ring:
@@ -302,14 +368,8 @@ def _allocation(device):
 def _new_ring(nbytes, allocate, capacity):
     ring = Ring()
     ring.nbytes, ring.allocate, ring.capacity, ring.twin = nbytes, allocate, capacity, None
-    ring.append(_pooled(ring) if capacity else _BUSY)
+    ring.append(_BUSY)
     return ring
-
-
-def _pooled(ring):
-    storage = ring.allocate(ring.nbytes)
-    storage.pooled = True
-    return storage
 
 
 def new_storage(nbytes: int, device=cpu) -> Storage:
@@ -359,11 +419,5 @@ def empty_cache() -> None:
         >>> torch.empty_cache()
     """
     host.empty()
-    for ring in list(_rings.values()):
-        if ring.capacity:
-            for _ in range(len(ring)):
-                storage = ring[0]
-                if getrefcount(storage) <= FREE and len(ring) > 1:
-                    ring.popleft()
-                else:
-                    ring.rotate(-1)
+    _empty_rings()
+    give_back()

@@ -178,12 +178,30 @@ def test_arrays_that_are_gone_are_forgotten():
 
 
 def test_what_is_freed_is_kept_up_to_a_limit():
-    host = _HostAllocator(limit=1 << 20)
-    blocks = [host.allocate(1 << 18) for _ in range(8)]
-    assert not any(host.bins.values())
-    for kept in (1, 2, 3, 4, 0):                         # the fifth would be too many
-        blocks.pop()
-        assert sum(map(len, host.bins.values())) == kept
+    """As much as was in use lately, whatever the sizes, and a little more."""
+    block = 1 << 18
+    host = _HostAllocator(slack=4 * block)
+    held = [host.allocate(block) for _ in range(8)]
+    assert host.used == host.peak == 8 * block and not any(host.bins.values())
+    held.clear()
+    for _ in range(20):                                  # a step that uses them again takes nothing from the system, and keeps all
+        held = [host.allocate(block) for _ in range(8)]
+        held.clear()
+        assert unused(host) == 8 * block
+    for number in range(1, 200):                         # each size occurs once
+        host.allocate(block + 4096 * number)
+        assert unused(host) <= 8 * block + 2 * host.slack
+    for _ in range(200):                                 # what was in use once, and is no more, goes
+        host.allocate(block)
+    assert host.used == 0 and unused(host) <= host.slack + block
+    kept = host.allocate(block)
+    host.empty()
+    del kept
+    assert unused(host) == host.used == 0
+
+
+def unused(host):
+    return sum(b.size * len(b) for b in host.bins.values())
 
 
 def test_array_protocol():

@@ -30,6 +30,7 @@ from ...tensor import Tensor
 from .generate import make
 
 PLAN_LIMIT = 2048                                        # plans a table keeps; then it starts over, so dynamic shapes stay bounded
+ALL_PLANS = 16384                                        # plans that all tables keep together
 
 registry: dict[str, Primitive] = {}                      # every primitive by name
 
@@ -72,11 +73,15 @@ class PlanTable(dict):
     def keep(self, key, plan):
         if len(self) >= PLAN_LIMIT:
             self.clear()
+        _kept[0] += 1
+        if _kept[0] > ALL_PLANS:
+            forget_plans()
         self[key] = plan
         return plan
 
 
 _tables: list = []
+_kept = [0]                                              # plans that tables have been given since all were emptied
 
 
 def new_plan_table() -> PlanTable:
@@ -88,6 +93,7 @@ def new_plan_table() -> PlanTable:
 
 def forget_plans() -> None:
     """Drop every plan. They are made again when needed."""
+    _kept[0] = 0
     for table in _tables:
         table.clear()
 

@@ -122,19 +122,19 @@ def _first_call(input, weight, bias):
 class _Gradients:
     """The kernels of a linear map's gradients for one layout of the incoming gradient, each planned when first wanted."""
 
-    __slots__ = ("plan", "grad", "by_input", "by_weight", "by_bias")
+    __slots__ = ("inputs", "grad", "by_input", "by_weight", "by_bias")
 
     def __init__(self, plan, grad):
-        self.plan, self.grad = plan, _flat(grad)
+        self.inputs, self.grad = plan.inputs, _flat(grad)            # the plan has this
         self.by_input = self.by_weight = self.by_bias = None
 
     def for_input(self):
-        x, weight = self.plan.inputs
+        x, weight = self.inputs
         self.by_input = _product(self.grad, weight, x.dense())
         return self.by_input
 
     def for_weight(self):
-        x, weight = self.plan.inputs
+        x, weight = self.inputs
         grad = self.grad
         transposed = Layout.of(grad.dtype, grad.shape[::-1], grad.strides[::-1], grad.device)
         self.by_weight = _product(transposed, _flat(x), weight.dense())

@@ -98,7 +98,7 @@ def _vjp(node, grad):
     wanted = node.needs(0), node.needs(1), node.needs(2)
     found = plan.backward.get(wanted)
     if found is None:
-        found = plan.backward[wanted] = plan.make_backward(*wanted)
+        found = plan.backward[wanted] = plan.make_backward(plan, *wanted)
     prepared, merge, workspace = found
     x, w, g = _dense(input), _dense(weight), _dense(grad)
     by_input = empty(plan.out) if wanted[0] else None
@@ -165,7 +165,7 @@ def _row_plan(name, layout, shape, vectors, eps, centred):
         module, dtype = kernels(cpu, "norm.norm"), layout.dtype.kernel
         plan.forward = module.plan_row_norm(dtype, rows, n, eps, plan.weighted, vectors[1] is not None, centred)
 
-        def make_backward(by_input, by_weight, by_bias):
+        def make_backward(plan, by_input, by_weight, by_bias):
             prepared, parts = module.plan_row_norm_grad(dtype, rows, n, plan.weighted, centred, by_input, by_weight or by_bias)
             return _with_merge(plan, prepared, parts, by_weight, by_bias)
         plan.make_backward = make_backward
@@ -269,7 +269,7 @@ def _group_plan(name, layout, groups, vectors, eps):
         module, dtype = kernels(cpu, "norm.channel_norm"), layout.dtype.kernel
         plan.forward = module.plan_group_norm(dtype, batch, groups, own, size, eps, plan.weighted, vectors[1] is not None)
 
-        def make_backward(by_input, by_weight, by_bias):
+        def make_backward(plan, by_input, by_weight, by_bias):
             prepared, parts = module.plan_group_norm_grad(dtype, batch, groups, own, size, plan.weighted, by_input,
                                                           by_weight or by_bias)
             return _with_merge(plan, prepared, parts, by_weight, by_bias)
@@ -395,8 +395,8 @@ def _batch_plan(layout, vectors, training, share, eps):
         module, dtype = kernels(cpu, "norm.channel_norm"), layout.dtype.kernel
         plan.forward = module.plan_batch_norm(dtype, batch, channels, size, eps, share, training, plan.weighted,
                                               vectors[1] is not None, running)
-        plan.make_backward = lambda *wanted: module.plan_batch_norm_grad(dtype, batch, channels, size, training, plan.weighted,
-                                                                         *wanted)
+        plan.make_backward = lambda plan, *wanted: module.plan_batch_norm_grad(
+            dtype, batch, channels, size, training, plan.weighted, *wanted)
     return plan
 
 
@@ -482,7 +482,7 @@ def _batch_vjp(node, grad):
     wanted = node.needs(0), node.needs(1), node.needs(2)
     prepared = plan.backward.get(wanted)
     if prepared is None:
-        prepared = plan.backward[wanted] = plan.make_backward(*wanted)
+        prepared = plan.backward[wanted] = plan.make_backward(plan, *wanted)
     x, w, g = _dense(input, plan.order), _dense(weight), _dense(grad, plan.order)
     found = [empty(layout) if want else None for layout, want in zip((plan.out, plan.vector, plan.vector), wanted)]
     prepared.call(g.address, x.address, stats.address, _address(w), *[_address(t) for t in found], prepared.walk)

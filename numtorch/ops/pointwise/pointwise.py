@@ -263,7 +263,7 @@ class PointwiseOp(Primitive):
         if self.derivative_body is None:
             raise NotImplementedError(f"the derivative for '{self.name}' is not implemented")
         found = Recipe()
-        found.plan = plan
+        found.op, found.inputs, found.out = self, plan.inputs, plan.out
         found.wanted = wanted
         found.expressions = [self.gradients[i] for i in wanted]
         needed = frozenset().union(*[symbols(e) for e in found.expressions])
@@ -278,20 +278,20 @@ class PointwiseOp(Primitive):
         found.finish(len(plan.inputs))
         return found
 
-    def make_backward_plan(self, plan, recipe, grad):
+    def make_backward_plan(self, recipe, grad):
         """The fused kernel of the gradients that must be computed: (prepared, result layouts)."""
-        compute, _, _ = self._dtypes(plan.inputs)
+        compute, _, _ = self._dtypes(recipe.inputs)
         compute = compute if compute.category >= 2 else get_default_dtype()
-        shape = plan.out.shape
-        inputs = [grad, *[plan.inputs[i] for i in recipe.saves]] + ([plan.out] if recipe.saves_out else [])
+        shape = recipe.out.shape
+        inputs = [grad, *[recipe.inputs[i] for i in recipe.saves]] + ([recipe.out] if recipe.saves_out else [])
         names = ["grad", *[self.parameters[i] for i in recipe.saves]] + (["out"] if recipe.saves_out else [])
-        outs = [Layout.of(plan.inputs[i].dtype, shape, None if plan.inputs[i].shape != shape
-                          or not plan.inputs[i].non_overlapping_and_dense() else plan.inputs[i].strides, plan.out.device)
+        outs = [Layout.of(recipe.inputs[i].dtype, shape, None if recipe.inputs[i].shape != shape
+                          or not recipe.inputs[i].non_overlapping_and_dense() else recipe.inputs[i].strides, recipe.out.device)
                 for i in recipe.computed]
-        if not plan.out.numel:
+        if not recipe.out.numel:
             return BackwardPlan(None, outs)
         computes = tuple("bool" if n in self.bool_operands else compute.compute for n in names)
-        prepared = kernels(plan.out.device, "pointwise.pointwise").plan_pointwise(
+        prepared = kernels(recipe.out.device, "pointwise.pointwise").plan_pointwise(
             self._backward_body(names, compute.compute), tuple(l.dtype.kernel for l in inputs),
             tuple(l.dtype.kernel for l in outs), shape, [broadcast_strides(l, shape) for l in inputs] + [o.strides for o in outs],
             compute=computes, results=recipe.computed if len(self.operands) > 1 else None, cost=self.cost + 1,
@@ -307,7 +307,7 @@ class PointwiseOp(Primitive):
             params = ", ".join(f"a{i}" for i in range(len(names)))
             scope = dict(formula=ScalarBody(self.derivative_body, compute), zero=getattr(np, compute)(0))
             exec(f"def backward({params}):\n    return formula({args})\n", scope)
-            found = self._bodies[key] = ScalarBody(scope["backward"], compute)
+            found = self._bodies[key] = ScalarBody(scope.pop("backward"), compute)
         return found
 
 

@@ -25,6 +25,7 @@ class Recipe:
     """What to record for a call when a given set of its inputs needs gradients, and how to compute them.
 
     Attributes:
+        op, inputs, out: of the plan. Not the plan itself: it has the recipe, and cycles wait for the garbage collector.
         wanted: the inputs that need gradients; `expressions` are their formulas.
         saves: the inputs to keep; `saves_out`: whether the output is kept.
         passed: those of `wanted` whose gradient is the output's gradient itself.
@@ -34,7 +35,7 @@ class Recipe:
     """
 
     __slots__ = ("wanted", "expressions", "saves", "saves_out", "passed", "computed", "fits", "plans", "shapes", "dtypes",
-                 "plan", "node_class", "keep")
+                 "op", "inputs", "out", "node_class", "keep")
 
     def finish(self, inputs):
         """Choose the node's class and how it is filled, for an op of so many inputs."""
@@ -45,7 +46,7 @@ class Recipe:
                 gradient, computed = f"out{computed}", computed + 1
             gradients[index] = gradient if fits else f"fit({gradient}, recipe.shapes[{place}], recipe.dtypes[{place}])"
         written = _node_class(len(self.saves), self.saves_out, len(self.computed), tuple(gradients))
-        self.node_class = _named(written, "".join(p.capitalize() for p in self.plan.op.name.split("_")) + "Backward0")
+        self.node_class = _named(written, "".join(p.capitalize() for p in self.op.name.split("_")) + "Backward0")
         self.keep = _keeper(inputs, self.saves, self.saves_out)
 
 
@@ -69,7 +70,7 @@ class PointwiseNode(Node):
     __slots__ = ("recipe",)
 
     def name(self):
-        return "".join(p.capitalize() for p in self.recipe.plan.op.name.split("_")) + "Backward0"
+        return "".join(p.capitalize() for p in self.recipe.op.name.split("_")) + "Backward0"
 
     def __getattr__(self, name):
         """`_saved_self`, `_saved_other`, `_saved_result`: what it keeps, under PyTorch's names."""
@@ -80,7 +81,7 @@ class PointwiseNode(Node):
             if self.saved is None:
                 raise freed_error()
             return rebuild_result(self.saved[-1], self)
-        names = [recipe.plan.op.parameters[i] for i in recipe.saves]
+        names = [recipe.op.parameters[i] for i in recipe.saves]
         if wanted not in names:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
         return self._restored()[names.index(wanted)]
@@ -104,7 +105,7 @@ class PointwiseNode(Node):
             return self._arrange([grad] * len(recipe.wanted))
         backward = recipe.plans.get(grad.layout)
         if backward is None:
-            backward = recipe.plans.keep(grad.layout, recipe.plan.op.make_backward_plan(recipe.plan, recipe, grad.layout))
+            backward = recipe.plans.keep(grad.layout, recipe.op.make_backward_plan(recipe, grad.layout))
         if recipe.saves_out:
             inputs.append(rebuild_result(self.saved[-1], self))
         computed = [empty(layout) for layout in backward.outs]
@@ -122,12 +123,12 @@ class PointwiseNode(Node):
 
     def differentiable_backward(self, grad):
         """The gradients by ops on tensors, which are recorded in turn."""
-        recipe, op = self.recipe, self.recipe.plan.op
+        recipe, op = self.recipe, self.recipe.op
         values = {"grad": grad}
         for index, tensor in zip(recipe.saves, self._restored()):
             if tensor.layout.weak:                       # an op on a lone number would take the default dtype
                 tensor = to_dtype(wrap(tensor.storage, tensor.address, tensor.layout.dense()),
-                                                       recipe.plan.out.dtype)
+                                                       recipe.out.dtype)
             values[op.parameters[index]] = tensor
         if recipe.saves_out:
             values["out"] = rebuild_result(self.saved[-1], self)

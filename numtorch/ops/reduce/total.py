@@ -4,6 +4,8 @@ Used where all operands lie alike in float32 or float64; anything else is the op
 """
 from __future__ import annotations
 
+import functools
+
 from ...arrays import raw_array
 from ...autograd.graph import Node, extras_of, freed_error, restore, save
 from ...autograd.modes import RARE, modes
@@ -54,22 +56,27 @@ class _TotalPlan:
     def plan_backward(self, wanted):
         """The fused kernel of the wanted gradients, of the first operand, the second or both."""
         op, layout, compute = self.op, self.layout, self.layout.dtype.name
-        names = ["grad", "scale", *op.parameters]
-        arguments = ", ".join("grad * scale" if n == "grad" else n for n in op.derivative_names)
-        scope = dict(formula=ScalarBody(op.derivative_body, compute))
-        exec(f"def backward({', '.join(names)}):\n    return formula({arguments})\n", scope)
         zeros = (0,) * layout.ndim
         results = tuple(i for i, needed in enumerate(wanted) if needed)
         strides = [zeros, zeros, layout.strides, layout.strides, *[zeros for _ in self.inputs[2:]]]
         prepared = self.backward[wanted] = kernels(layout.device, "pointwise.pointwise").plan_pointwise(
-            ScalarBody(scope["backward"], compute), (compute, compute, *[l.dtype.kernel for l in self.inputs]),
-            (compute,) * len(results), layout.shape, strides + [layout.strides] * len(results), compute=(compute,) * len(names),
+            _backward_body(op, compute), (compute, compute, *[l.dtype.kernel for l in self.inputs]), (compute,) * len(results),
+            layout.shape, strides + [layout.strides] * len(results), compute=(compute,) * (2 + len(op.parameters)),
             results=results, cost=op.cost + 1)
         return prepared
 
     def composed(self, function, x, y):
         terms = function(x, y) if self.option is None else function(x, y, self.option)
         return (MEAN if self.mean else SUM).run(terms)
+
+
+@functools.lru_cache(256)
+def _backward_body(op, compute):
+    """An op's derivative times `scale`, made once."""
+    arguments = ", ".join("grad * scale" if n == "grad" else n for n in op.derivative_names)
+    scope = dict(formula=ScalarBody(op.derivative_body, compute))
+    exec(f"def backward({', '.join(['grad', 'scale', *op.parameters])}):\n    return formula({arguments})\n", scope)
+    return ScalarBody(scope.pop("backward"), compute)
 
 
 class TotalNode(Node):

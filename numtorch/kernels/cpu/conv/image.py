@@ -210,7 +210,7 @@ def sequence(arguments, launches, workspace, keep=None):
         scope[f"run{number}"], scope[f"walk{number}"] = prepared.call, prepared.walk
         lines.append(f"    run{number}({given}, walk{number})")
     exec("\n".join(lines), scope)
-    return threads.Prepared(scope["call"], 0, workspace, ([prepared for prepared, _ in launches], keep))
+    return threads.Prepared(scope.pop("call"), 0, workspace, ([prepared for prepared, _ in launches], keep))
 
 
 def index_table(values):

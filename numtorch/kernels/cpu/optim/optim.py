@@ -60,7 +60,7 @@ def _walk_of(states, coefficients):
         lines += ["            for i in range(n):", f"                {target}[i] = store({buffer}[i])"]
     scope = dict(T=T, W=W, load=load, store=store, int64=int64, as_pointer=as_pointer, local_array=local_array, offset=offset)
     exec(compile("\n".join(lines) + "\n", "<optimiser kernel>", "exec"), scope)
-    return scope["step"]
+    return scope.pop("step")
 
 
 def table_parts(numels) -> list[tuple[int, int, int, int]]:

@@ -304,7 +304,8 @@ def _kernel(body, inputs, outputs, pattern, compute, written, results, strided, 
     source = _source(inputs, outputs, pattern, written, compute, results, strided, blocks, pairs, part)
     exec(compile(source, "<pointwise kernel>", "exec"), scope)
     signature = [d + "*" for d in inputs] + ([] if written >= 0 else [d + "*" for d in outputs]) + ["int64*"]
-    return compile_kernel(scope["kernel"], signature, compute=body.compute, fastmath=SCALAR_MATH, interleave=interleave)
+    kernel = scope.pop("kernel")                         # a function among the names it sees would wait for the garbage collector
+    return compile_kernel(kernel, signature, compute=body.compute, fastmath=SCALAR_MATH, interleave=interleave)
 
 
 def plan_pointwise(body: ScalarBody, inputs: tuple, outputs: tuple, shape: tuple, strides: list, *, compute: tuple,

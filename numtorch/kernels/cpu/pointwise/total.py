@@ -43,6 +43,9 @@ def total({', '.join(names)}, out, walk):
 """
 
 
+_IDENTITY = ScalarBody(identity, "float64")
+
+
 @functools.cache
 def _kernel(body, inputs, pattern, out):
     scope = dict(fn=body, offset=offset, float_of=float_of, float64=np.float64, BLOCK=np.int64(BLOCK),
@@ -78,5 +81,5 @@ def plan_total(body: ScalarBody, inputs: tuple, pattern: str, count: int, *, cos
     offsets = [(*[start * step for step in steps], 8 * place) for place, (start, _) in enumerate(parts)]
     first = prepare_parts(_kernel(body, inputs, pattern, "float64"), rows, offsets, count * cost)
     first.workspace = 8 * len(parts)
-    last = _kernel(ScalarBody(identity, "float64"), ("float64",), "c", dtype)
+    last = _kernel(_IDENTITY, ("float64",), "c", dtype)
     return first, prepare_parts(last, [(len(parts), divisor)], None, 1)

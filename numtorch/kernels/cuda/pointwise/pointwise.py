@@ -60,7 +60,7 @@ def pointwise_kernel(body, inputs, outputs, pattern, compute, written=-1, result
         scope[f"C{k}"] = conversion(name)
     exec(compile(_source(inputs, outputs, pattern, written, compute, results, part), "<CUDA pointwise kernel>", "exec"), scope)
     signature = [d + "*" for d in inputs] + ([] if written >= 0 else [d + "*" for d in outputs]) + ["int64*"]
-    return compile_kernel(scope["kernel"], signature, compute=body.compute)
+    return compile_kernel(scope.pop("kernel"), signature, compute=body.compute)
 
 
 def plan_pointwise(body: ScalarBody, inputs: tuple, outputs: tuple, shape: tuple, strides: list, *, compute: tuple,
