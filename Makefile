@@ -1,6 +1,7 @@
 # Needs Python 3.10-3.14, make and a package index; everything lands in .venv.
 #   make demo    set up, then train two networks on handwritten digits
 #   make test    set up, then run the tests (ARGS="tests/test_layout.py -x" to choose)
+#   make memory  the tests of most kernel families with poisoned and with guarded memory (docs/debugging.md)
 #   make bench   the tables of README.md and docs/benchmarks.md, measured here (needs some ten minutes and an idle machine)
 #   make lint    ruff and mypy
 #   make clean   remove .venv and what builds and tests leave
@@ -12,7 +13,9 @@ JOBS   ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test bench lint clean
+MEMORY := $(foreach name,tensor kernel_pointwise contract index join conv window_ops pad softmax,tests/test_$(name).py)
+
+.PHONY: demo test memory bench lint clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/examples.stamp
@@ -21,6 +24,11 @@ demo: $(VENV)/examples.stamp
 # Whoever runs out of tests takes half of what another has left: of whole files, one that compiles for minutes was left to one core.
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+# What a fault says goes past pytest to the terminal.
+memory: $(VENV)/dev.stamp
+	NUMTORCH_DEBUG_MEMORY=poison $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --capture=sys $(MEMORY) $(ARGS)
+	NUMTORCH_DEBUG_MEMORY=guard $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --capture=sys $(MEMORY) $(ARGS)
 
 # PyTorch is measured too where it is installed: $(PIP) install torch.
 bench: $(VENV)/dev.stamp
