@@ -6,6 +6,7 @@ import pytest
 
 import numtorch as torch
 from numtorch.kernels.binding import DISABLE_JIT
+from numtorch.kernels.cpu.pointwise.pointwise import HEIGHT, WIDTH
 from numtorch.kernels.loopnest import lengthened, merge, pattern_of, repeated, split, transposed
 
 SIZES = [1, 2, 7] if DISABLE_JIT else [1, 2, 7, 8, 15, 16, 17, 33, 64, 65, 100, 257, 300]
@@ -108,6 +109,32 @@ def test_gradients_of_long_bodies_on_transposed_inputs():
     x = torch.tensor(np.linspace(0.1, 1, 35).reshape(5, 7), requires_grad=True)
     torch.exp(x.t()).sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), np.exp(x.detach().numpy()), rtol=1e-14)
+
+
+TWO_GRADIENTS = {"mul": (torch.mul, 2), "div": (torch.div, 2), "maximum": (torch.maximum, 2), "pow": (torch.pow, 2),
+                 "where": (lambda x, y: torch.where(x > y, x * 2, y * 3), 2), "addcmul": (torch.addcmul, 3),
+                 "mse_loss": (torch.nn.functional.mse_loss, 2), "mul_": (lambda x, y: x.clone().mul_(y), 2)}
+
+
+@pytest.mark.parametrize("name", TWO_GRADIENTS)
+def test_gradients_of_operands_in_different_orders(name):
+    """Each is written in its operand's own order: on both sides of the least tile, of a block of 8 and of a whole tile."""
+    function, count = TWO_GRADIENTS[name]
+    for rows, columns in [(7, 9), (8, 8), (9, 17)] if DISABLE_JIT else [(WIDTH // 4 - 1, 9), (WIDTH // 4, WIDTH // 4), (9, 17),
+                                                                       (HEIGHT + 1, WIDTH + 1), (HEIGHT, 2 * WIDTH)]:
+        rng = np.random.default_rng(rows)
+        values = [rng.uniform(0.5, 2, (rows, columns)) for _ in range(count)]
+        weights = torch.tensor(rng.uniform(0.5, 2, (rows, columns)))
+
+        def gradients(*transposed):
+            leaves = [torch.tensor(np.ascontiguousarray(v.T) if t else v, requires_grad=True) for v, t in zip(values, transposed)]
+            result = function(*[x.t() if t else x for x, t in zip(leaves, transposed)])
+            (result * weights if result.ndim else result).sum().backward()
+            return [(x.grad.t() if t else x.grad).numpy() for x, t in zip(leaves, transposed)]
+        expected = gradients(*[False] * count)
+        for transposed in itertools.product([False, True], repeat=count):
+            for got, wanted in zip(gradients(*transposed), expected):
+                np.testing.assert_allclose(got, wanted, 1e-12, err_msg=f"{rows} x {columns} {transposed}")
 
 
 def test_which_walks_are_tiled():

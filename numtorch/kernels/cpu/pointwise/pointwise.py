@@ -11,7 +11,8 @@ output of its own, so that LLVM sees one address and still vectorises. A row is 
 - in blocks, where an operand is strided and the body long: a block of each operand passes through a buffer, so that the
   body is computed in whole vectors. Element by element, exp of every other element takes 7 times as long.
 - in tiles, where an operand is transposed: a tile of it is read along its own rows into a buffer, 8 x 8 elements at a time in
-  registers. A column at a time, each element of a large matrix would be a cache miss (2048 x 1024 copied: 9 ms against 1.5).
+  registers, and an output's tile is written to a buffer and goes back the same way. A column at a time, each element of a large
+  matrix would be a cache miss (2048 x 1024 copied: 9 ms against 1.5).
 - in periods, where rows are short and an operand is one row for all of them: it is written over and over into a buffer, beside
   which the others are walked as long rows (10000 x 10 and a bias: 25 us, and so 7). One element a row is not: writing its rows
   side by side takes as long as the loop for each row, and vectors are slow to read across what was just written.
@@ -177,6 +178,9 @@ class _Writer:
             index = {"s": "i * s{}", "b": "0"}
             at = {name: f"{here[name]}[{index.get(self.letter(name), 'i').format(k)}]" for k, name in enumerate(names)}
             self._loop(indent, "width" if tiles else "n", at)
+            for k in range(len(self.inputs), len(self.names)):
+                if pattern[k] == "t":
+                    self._transposed(k, True)
         return "\n".join(self.lines) + "\n"
 
     # ------------------------------------------------ levels
@@ -186,26 +190,13 @@ class _Writer:
         return 3
 
     def _tiles(self):
-        """Tiles of the two inner dimensions; transposed operands are read into buffers, of which each row is `x_`."""
+        """Tiles of the two inner dimensions; transposed operands have them in buffers, of which each row is `x_`."""
         self.add(2, f"for first in range(0, n, {WIDTH}):")
         self.add(3, f"width = min({WIDTH}, n - first)", f"for top in range(0, m, {HEIGHT}):")
         self.add(4, f"height = min({HEIGHT}, m - top)")
-        for k, name in enumerate(self.names):
+        for k in range(len(self.inputs)):
             if self.pattern[k] == "t":
-                whole = element_type(self.types[k]).itemsize in (2, 4, 8) and not self.types[k].startswith("complex")
-                self.add(4, f"corner = offset({name}, p{k} + first * s{k} + top)")
-                indent = 4
-                if whole:                                # the last block overlaps the one before
-                    indent = 5
-                    self.add(4, "if width >= 8 and height >= 8:")
-                    self.add(5, "for right in range(0, width, 8):")
-                    self.add(6, "i = min(right, width - 8)", "for low in range(0, height, 8):")
-                    self.add(7, "j = min(low, height - 8)",
-                             f"transpose_block(offset(corner, i * s{k} + j), s{k}, offset(b{k}, j * {WIDTH} + i), {WIDTH})")
-                    self.add(4, "else:")
-                self.add(indent, "for i in range(width):")
-                self.add(indent + 1, f"column = offset(corner, i * s{k})", f"into = offset(b{k}, i)", "for j in range(height):")
-                self.add(indent + 2, f"into[j * {WIDTH}] = column[j]")
+                self._transposed(k, False)
         self.add(4, "for j in range(height):")
         step = {"c": " + first", "b": ""}
         for k, name in enumerate(self.names):
@@ -213,6 +204,27 @@ class _Writer:
                 f"offset({name}, p{k} + (top + j) * m{k}{step[self.pattern[k]]})"
             self.add(5, f"{name}_ = {place}")
         return 5
+
+    def _transposed(self, k, back):
+        """A tile of transposed operand k into its buffer, or out of it."""
+        name, dtype = self.names[k], self.types[k]
+        block = [f"offset(corner, i * s{k} + j), s{k}", f"offset(b{k}, j * {WIDTH} + i), {WIDTH}"]
+        element = ["column[j]", f"row[j * {WIDTH}]"]
+        if back:
+            block.reverse()
+            element.reverse()
+        self.add(4, f"corner = offset({name}, p{k} + first * s{k} + top)")
+        indent = 4
+        if element_type(dtype).itemsize in (2, 4, 8) and not dtype.startswith("complex"):
+            indent = 5                                   # the last block overlaps the one before
+            self.add(4, "if width >= 8 and height >= 8:")
+            self.add(5, "for right in range(0, width, 8):")
+            self.add(6, "i = min(right, width - 8)", "for low in range(0, height, 8):")
+            self.add(7, "j = min(low, height - 8)", f"transpose_block({', '.join(block)})")
+            self.add(4, "else:")
+        self.add(indent, "for i in range(width):")
+        self.add(indent + 1, f"column = offset(corner, i * s{k})", f"row = offset(b{k}, i)", "for j in range(height):")
+        self.add(indent + 2, f"{element[1]} = {element[0]}")
 
     def _buffers(self):
         """A buffer for each operand that needs one. A block holds valid elements throughout; the rest is dropped."""
