@@ -97,6 +97,8 @@ def test_any_strides(mode):
                            (whole[:, :, :, ::2], x[:, :, :, ::2]),
                            (whole[:1, :1].expand(2, 3, 6, 8), np.broadcast_to(x[:1, :1], (2, 3, 6, 8)))):
         np.testing.assert_array_equal(F.pad(view, (2, 1, 1, 1), mode).numpy(), padded(expected, (2, 1, 1, 1), mode))
+    for flip in (np.s_[::-1], np.s_[:, ::-1], np.s_[:, :, ::-1, ::-1], np.s_[::-1, ::-2, ::-1]):
+        np.testing.assert_array_equal(F.pad(torch.from_numpy(x[flip]), (2, 1, 1, 1), mode).numpy(), padded(x[flip], (2, 1, 1, 1), mode))
 
 
 @pytest.mark.parametrize("mode", NUMPY_MODES)

@@ -21,6 +21,7 @@ CONSTANT, REFLECT, REPLICATE, CIRCULAR = int64(0), int64(1), int64(2), int64(3)
 MODES = {"constant": 0, "reflect": 1, "replicate": 2, "circular": 3}
 STEPS = (0, -1, 0, 1)                                    # along the source, from place to place outside of it, by mode
 
+NOWHERE = int64(-1 << 63)                                # strides may be negative, and so places before the first element
 GRAIN = 32_000                                           # elements: two threads take 0.8 of the time at twice as many
 HEAD, DIM = 12, 4                                        # numbers in the descriptor before, and for, each outer dimension
 
@@ -39,13 +40,13 @@ def source_of(i, extent, mode):
 
 
 def outer_place(walk, block, mode):
-    """Where the source of a block of rows begins, by all outer dims but the innermost; -1 where it is all padding."""
+    """Where the source of a block of rows begins, by all outer dims but the innermost; NOWHERE where it is all padding."""
     rest = block
     at = int64(0)
     for d in range(1, walk[11]):
         dim = offset(walk, HEAD + DIM * d)
         i = source_of(rest % dim[0] - dim[1], dim[2], mode)
-        at = int64(-1) if i < 0 or at < 0 else at + i * dim[3]
+        at = NOWHERE if i < 0 or at == NOWHERE else at + i * dim[3]
         rest = rest // dim[0]
     return at
 
@@ -75,7 +76,7 @@ def pad_rows(x, value, out, walk):
             i = source_of(row - block * inner[0] - inner[1], inner[2], mode)
             b = offset(out, row * width * WIDE)
             row += 1
-            if base < 0 or i < 0:
+            if base == NOWHERE or i < 0:
                 for k in range(width):
                     for w in range(WIDE):
                         b[k * WIDE + w] = value[w]
