@@ -335,7 +335,7 @@ def shared_strides(layouts, shape) -> tuple | None:
     for layout in layouts:
         shift = len(shape) - layout.ndim
         if layout.ndim and not (layout.contiguous and layout.shape == shape and not known):
-            known.append([0] * shift + [0 if n == 1 != shape[shift + d] else s
+            known.append([0] * shift + [0 if n == 1 != shape[shift + d] else abs(s)
                                         for d, (n, s) in enumerate(zip(layout.shape, layout.strides))])
         elif layout.ndim:
             return None                                  # the first is row-major, and stretched nowhere

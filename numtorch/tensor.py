@@ -408,15 +408,21 @@ def fresh(layout: Layout) -> Tensor:
 
 
 def ring_of(layout: Layout):
-    """The ring that hands out memory for tensors of a layout."""
+    """The ring that hands out memory for tensors of a layout.
+
+    Raises:
+        RuntimeError: its strides are negative: what rings hand out begins with the first element.
+    """
+    if layout.extent()[0]:
+        raise RuntimeError(f"empty: expected strides that are not negative, got {list(layout.strides)}")
     ring = layout.ring = ring_for(_span(layout), layout.device)
     return ring
 
 
 def lasting(layout: Layout) -> Tensor:
-    """Uninitialised memory outside the rings, for data that lives long."""
+    """Uninitialised memory outside the rings, for data that lives long and for layouts of any strides."""
     storage = new_storage(_span(layout), layout.device)
-    return wrap(storage, storage.address, layout)
+    return wrap(storage, storage.address - layout.extent()[0] * layout.dtype.itemsize, layout)
 
 
 def kept(layout: Layout) -> Tensor:
@@ -426,7 +432,10 @@ def kept(layout: Layout) -> Tensor:
 
 
 def _span(layout):
-    return layout.nbytes if layout.contiguous else layout.extent()[1] * layout.dtype.itemsize
+    if layout.contiguous:
+        return layout.nbytes
+    low, high = layout.extent()
+    return (high - low) * layout.dtype.itemsize
 
 
 def alias(source, kind=Tensor):

@@ -17,12 +17,12 @@ from ...tensor import Tensor, view_of
 from ...viewalgebra import expand as expand_layout
 from ..core.operands import method
 from ..memory.assign import copy_
-from ..memory.copies import clone, copy_elements, to_dtype
+from ..memory.copies import clone, contiguous, copy_elements, to_dtype
 from ..pointwise import comparison
 from ..reduce import reductions
 from ..shape.slicing import SELECT, SLICE
 from ..shape.split import unbind
-from ..shape.view_tape import make_view, separate
+from ..shape.view_tape import make_part, make_view
 from ..shape.views import VIEW, reshape, unsqueeze
 from .index_select import fit_value, index_values, put_values
 from .mask import masked_scatter_, nonzero, replace_where, select_true
@@ -52,9 +52,9 @@ def getitem(self, index) -> Tensor:
         IndexError: out of bounds, too many indices, a mask of another shape, or something that is not an index.
         ValueError: a slice with a step that is not positive.
     """
-    if self.node is not None:
-        self = separate(self)
     kind, layout = type(index), self.layout
+    if self.node is not None and not layout.contiguous and layout.overlaps_itself():
+        return _of_shared_memory(self, index)
     if kind is int:
         return make_view(self, find_row(layout, index), SELECT)
     if kind is slice:
@@ -82,6 +82,12 @@ def getitem(self, index) -> Tensor:
     if mask is not None:
         return select_true(part, mask)
     return index_values(part, dims, as_indices(tensors, layout.device))
+
+
+def _of_shared_memory(x, index):
+    """The same for a recorded tensor of which several elements share memory."""
+    _, dims, tensors = find_basic(x.layout, index)
+    return getitem(contiguous(x), index) if tensors else make_part(x, SLICE, lambda layout: find_basic(layout, index)[0])
 
 
 # ---------------------------------------------------------------- x[index] = value

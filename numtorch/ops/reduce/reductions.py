@@ -3,18 +3,22 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype
 from ...layout import as_shape, ints, wrap_dims
 from ...tensor import Tensor
 from ..core.late import later, provide
 from ..core.operands import check_real, layout_of, method
+from ..core.primitive import Primitive
 from ..memory.copies import to_dtype
 from ..memory.resize import into
 from ..pointwise import arithmetic, comparison, elementary
 from ..pointwise.complexparts import view_as_real
 from ..shape.slicing import narrow
-from ..shape.views import reshape
+from ..shape.views import expand, reshape
 from .reduce_op import ALL, ANY, COUNT, MAX, MEAN, MIN, NANSUM, NORM, PROD, SUM, VAR
+
+_SUM_TO_SIZE = Primitive("sum")
 
 # Bound once: a method of an imported object is bound again by each call, which takes 50 ns.
 _all, _any, _count, _max, _mean, _min, _nansum, _norm, _prod, _sum, _var = [
@@ -473,10 +477,19 @@ def sum_to_size(self, *size) -> Tensor:
     if wrong:
         raise RuntimeError(f"size {list(size)} is not expandable to size {list(shape)}.")
     dims = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(size) if n == 1 and shape[i + extra] != 1)
-    times = 1
+    source, times = self.detach(), 1
     for dim in dims:                                     # what was expanded, as gradients of sums are, is not read so often
-        if not self.layout.strides[dim] and shape[dim] > 1:
-            self, times = narrow(self, dim, 0, 1), times * shape[dim]
-    dims = tuple([dim for dim in dims if self.layout.shape[dim] != 1])
-    out = reshape(_sum(self, dims, True) if dims else self, size)
-    return out if times == 1 else out * times
+        if not source.layout.strides[dim] and shape[dim] > 1:
+            source, times = narrow(source, dim, 0, 1), times * shape[dim]
+    if times == 1:
+        return reshape(_sum(self, dims, True) if dims else self, size)
+    dims = tuple([dim for dim in dims if source.layout.shape[dim] != 1])
+    out = reshape(_sum(source, dims, True) if dims else source, size) * times
+    if recording(self) and out.layout.dtype.category >= 2:
+        out.node = GraphNode(_SUM_TO_SIZE, (self.node,), (), shape)
+    return out
+
+
+@_SUM_TO_SIZE.derivative
+def _sum_to_size_vjp(node, grad):
+    return (expand(grad, node.attributes),)

@@ -10,7 +10,7 @@ from ..core.operands import layout_of, method
 from ..core.primitive import not_a_tensor
 from ..memory.copies import clone
 from ..memory.resize import into
-from .view_tape import AS_STRIDED, View, make_view, separate
+from .view_tape import AS_STRIDED, SHARED_STRIDED, View, make_part, make_view
 
 SELECT, NARROW, SLICE = View("select"), View("narrow"), View("slice")
 UNFOLD, DIAGONAL = View("unfold"), View("diagonal")
@@ -37,8 +37,7 @@ def select(input, dim, index) -> Tensor:
     """
     if not isinstance(input, Tensor):
         raise not_a_tensor("select", input)
-    x = input if input.node is None else separate(input)
-    return make_view(x, algebra.select(x.layout, dim, as_index(index)), SELECT)
+    return make_part(input, SELECT, algebra.select, dim, as_index(index))
 
 
 @method
@@ -89,14 +88,12 @@ def narrow(input, dim, start, length) -> Tensor:
     start = start.item() if isinstance(start, Tensor) else start
     if not isinstance(input, Tensor):
         raise not_a_tensor("narrow", input)
-    x = input if input.node is None else separate(input)
-    return make_view(x, algebra.narrow(x.layout, dim, start, length), NARROW)
+    return make_part(input, NARROW, algebra.narrow, dim, start, length)
 
 
 def slice_view(x, dim, start, stop, step):
     """`[start:stop:step]` of one dimension."""
-    x = x if x.node is None else separate(x)
-    return make_view(x, algebra.slice_dim(x.layout, dim, start, stop, step), SLICE)
+    return make_part(x, SLICE, algebra.slice_dim, dim, start, stop, step)
 
 
 @method
@@ -122,8 +119,7 @@ def unfold(input, dimension, size, step) -> Tensor:
         tensor([[0, 1, 2],
                 [2, 3, 4]])
     """
-    x = input if input.node is None else separate(input)
-    return make_view(x, algebra.unfold(x.layout, dimension, size, step), UNFOLD)
+    return make_part(input, UNFOLD, algebra.unfold, dimension, size, step)
 
 
 @method
@@ -150,8 +146,7 @@ def diagonal(input, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """
     if not isinstance(input, Tensor):
         raise not_a_tensor("diagonal", input)
-    x = input if input.node is None else separate(input)
-    return make_view(x, algebra.diagonal(x.layout, offset, dim1, dim2), DIAGONAL)
+    return make_part(input, DIAGONAL, algebra.diagonal, offset, dim1, dim2)
 
 
 @method
@@ -176,8 +171,12 @@ def as_strided(input, size, stride, storage_offset=None) -> Tensor:
                 [1, 2],
                 [2, 3]])
     """
-    layout_of("as_strided", input)
+    layout = layout_of("as_strided", input)
     own = input.storage_offset()
     start = own if storage_offset is None else storage_offset
-    return make_view(input, algebra.strided_within(input.layout, as_shape((size,)), as_shape((stride,)), own, start,
-                                                  input.storage.nbytes), AS_STRIDED)
+    found = algebra.strided_within(layout, as_shape((size,)), as_shape((stride,)), own, start, input.storage.nbytes)
+    if input.node is not None:
+        (low, high), (first, last) = layout.extent(), found[0].extent()
+        if first + found[1] < low or last + found[1] > high or layout.overlaps_itself():
+            return make_view(input, found, SHARED_STRIDED, (layout, *found))
+    return make_view(input, found, AS_STRIDED)

@@ -14,7 +14,7 @@ from ..core.primitive import Primitive, derivative_of, new_plan_table
 from ..memory.copies import copy_elements, to_device
 from .join import cat, stack
 from .slicing import SLICE, slice_view
-from .view_tape import make_view, make_views, separate
+from .view_tape import make_part, make_view, make_views
 
 _UNBIND, _SPLIT = Primitive("unbind"), Primitive("split")
 
@@ -74,8 +74,7 @@ def unbind(input, dim: int = 0) -> tuple[Tensor, ...]:
         dim = wrap_dim(dim, input.layout.ndim)
     except AttributeError:
         raise no_tensor_among("unbind", input=input) from None
-    x = input if input.node is None else separate(input)
-    return _parts(x, _UNBIND, stack, dim, algebra.every(x.layout, dim))
+    return _parts(input, _UNBIND, stack, dim, algebra.every(input.layout, dim))
 
 
 @method
@@ -103,21 +102,20 @@ def split(tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
     """
     if not layout_of("split", tensor, "tensor").ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
-    x = tensor if tensor.node is None else separate(tensor)
-    dim = wrap_dim(dim, x.layout.ndim)
-    extent = x.layout.shape[dim]
+    dim = wrap_dim(dim, tensor.layout.ndim)
+    extent = tensor.layout.shape[dim]
     if isinstance(split_size_or_sections, int):
         size = split_size_or_sections
         if size < 0 or (size == 0 and extent):
             wanted = "positive" if size == 0 else "non-negative"
             raise RuntimeError(f"split expects split_size be {wanted}, but got split_size={size}")
-        return _parts(x, _SPLIT, cat, dim, algebra.cut(x.layout, dim, size))
+        return _parts(tensor, _SPLIT, cat, dim, algebra.cut(tensor.layout, dim, size))
     sizes = list(split_size_or_sections)
     if sum(sizes) != extent or any(s < 0 for s in sizes):
         raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size at dimension "
                            f"{dim}), but got split_sizes={sizes}")
-    return _parts(x, _SPLIT, cat, dim, [algebra.narrow(x.layout, dim, stop - size, size)
-                                         for size, stop in zip(sizes, accumulate(sizes))])
+    return _parts(tensor, _SPLIT, cat, dim, [algebra.narrow(tensor.layout, dim, stop - size, size)
+                                              for size, stop in zip(sizes, accumulate(sizes))])
 
 
 @method
@@ -147,10 +145,10 @@ def chunk(input, chunks, dim: int = 0) -> tuple[Tensor, ...]:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if type(chunks) is not int:
         chunks, = ints((chunks,), "chunk: chunks")
-    x = input if input.node is None else separate(input)
-    dim = wrap_dim(dim, x.layout.ndim)
-    places = algebra.cut(x.layout, dim, max(1, -(-x.layout.shape[dim] // chunks)))
-    return _parts(x, _SPLIT, cat, dim, places if x.layout.shape[dim] else list(places) * chunks)
+    dim = wrap_dim(dim, input.layout.ndim)
+    extent = input.layout.shape[dim]
+    places = algebra.cut(input.layout, dim, max(1, -(-extent // chunks)))
+    return _parts(input, _SPLIT, cat, dim, places if extent else list(places) * chunks)
 
 
 @method
@@ -185,8 +183,8 @@ def tensor_split(input, indices_or_sections, dim: int = 0) -> tuple[Tensor, ...]
         if n <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {n}")
         if n <= extent and not extent % n:
-            x = input if input.node is None else separate(input)
-            return tuple([make_view(x, found, SLICE) for found in algebra.cut(x.layout, dim, extent // n)])
+            size = extent // n
+            return tuple([make_part(input, SLICE, algebra.narrow, dim, start, size) for start in range(0, extent, size)])
         cuts = [extent // n * i + min(i, extent % n) for i in range(n + 1)]
     else:
         if isinstance(indices_or_sections, Tensor):

@@ -21,6 +21,7 @@ from ..memory.assign import copy_, filled
 from ..memory.copies import clone, contiguous, copy_elements, plan_copy, to_device
 from ..memory.writing import live_views, move
 
+SHARED_STRIDED = Primitive("as_strided")                 # of a base whose elements share memory, or reaching outside of it
 _PLACE, _AS_IT_IS = Primitive("place"), Recorded("clone")
 _REFUSING, _REFUSING_PARTS = Recorded("as_strided"), Recorded("as_strided")
 
@@ -57,7 +58,7 @@ def make_view(x: Tensor, found, primitive: Primitive, attributes=None) -> Tensor
                 views[:] = [v for v in views if v() is not None]
             views.append(ref(out))
         if x.node is not None:
-            if primitive.vjp is region_vjp:
+            if primitive.vjp is region_vjp and attributes is None:
                 attributes = (x.layout, layout, offset)
             out.node = GraphNode(primitive, (x.node,), (), attributes)
     elif x.node is not None and layout.dtype.category >= 2:
@@ -88,11 +89,14 @@ def make_views(x: Tensor, places) -> list:
     return views
 
 
-def separate(x: Tensor) -> Tensor:
-    """x, or a copy where several of its elements share memory and it is recorded: a region of such a tensor does not say
-    which of the elements it was, so its gradient could not be put back."""
-    layout = x.layout
-    return contiguous(x) if not layout.contiguous and modes.grad and layout.overlaps_itself() else x
+def make_part(x: Tensor, primitive: View, find, *arguments) -> Tensor:
+    """A view of the part that `find(layout, *arguments)` finds, as a layout and an offset."""
+    found = find(x.layout, *arguments)
+    if x.node is None or x.layout.contiguous or not x.layout.overlaps_itself():
+        return make_view(x, found, primitive)
+    # where elements share memory, a region of it does not say which of them a part is: its place among row-major ones does
+    dense = x.layout.dense()
+    return make_view(x, found, primitive, (dense, *find(dense, *arguments)))
 
 
 def region_vjp(node, grad):
@@ -168,6 +172,23 @@ def _place_vjp(node, grad):
 
 
 # ---------------------------------------------------------------- writing through views
+@SHARED_STRIDED.derivative
+def _shared_strided_vjp(node, grad):
+    """The gradient of `as_strided` where elements of the base share memory, or the view reaches outside of it: by way of a block of
+    memory that holds both. An element of it belongs in equal shares to all of the base's that lie there, as in PyTorch."""
+    base, layout, offset = node.attributes
+    low, high = base.extent()
+    first, last = layout.extent()
+    low, high = min(low, offset + first), max(high, offset + last)
+    block = Layout.of(base.dtype, (high - low,), None, base.device)
+    within = Layout.of(grad.layout.dtype, base.shape, base.strides, base.device), -low
+    found = make_view(place(grad, block, layout, offset - low), within, AS_STRIDED)
+    if not base.overlaps_itself():
+        return (found,)
+    owners = place(filled(base.dense(), 1), block, *within)
+    return (found / make_view(owners, within, AS_STRIDED),)
+
+
 class CopySlices(Node):
     """The history of a tensor after an in-place write to a view of it: outside the view the gradient passes on, inside it
     goes through the write."""
@@ -192,6 +213,9 @@ class CopySlices(Node):
 
     def backward(self, grad):
         base = Layout.of(grad.layout.dtype, self.base.shape, self.base.strides, self.base.device)
+        if base.overlaps_itself():
+            raise RuntimeError(f"{self.inner.name()}: it wrote to a view of a tensor of which several elements share memory, and "
+                               f"their gradients cannot be told apart. Please clone() the tensor before performing the operation.")
         whole = lasting(base)
         copy_elements(grad, whole)
         if recording(grad):

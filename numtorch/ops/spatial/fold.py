@@ -9,7 +9,7 @@ from ..core.primitive import Primitive
 from ..memory.assign import filled
 from ..shape.pad import pad
 from ..shape.slicing import UNFOLD, narrow
-from ..shape.view_tape import AS_STRIDED, add_into, make_view
+from ..shape.view_tape import AS_STRIDED, add_into, make_part, make_view
 from ..shape.views import reshape, squeeze, unsqueeze
 from .pool import check_window, dense, pair
 
@@ -59,13 +59,14 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
                            f"input, but got: {list(input.layout.shape)} (unfold)")
     x = pad(input, (pw, pw, ph, ph)) if ph or pw else input
     x = x if x.layout.ndim == 4 else unsqueeze(x, 0)
-    layout = x.layout
-    n, c, height, width = layout.shape
+    n, c, height, width = x.layout.shape
     rows, columns = _columns("unfold", height, width, kernel, dilation, stride)
-    image, channel, down, across = layout.strides
-    windows = Layout.of(layout.dtype, (n, c, kh, kw, rows, columns),
-                        (image, channel, dh * down, dw * across, sh * down, sw * across), layout.device)
-    out = reshape(make_view(x, (windows, 0), UNFOLD), n, c * kh * kw, rows * columns)
+
+    def windows(layout):
+        image, channel, down, across = layout.strides
+        return Layout.of(layout.dtype, (n, c, kh, kw, rows, columns),
+                         (image, channel, dh * down, dw * across, sh * down, sw * across), layout.device), 0
+    out = reshape(make_part(x, UNFOLD, windows), n, c * kh * kw, rows * columns)
     return out if input.layout.ndim == 4 else squeeze(out, 0)
 
 
