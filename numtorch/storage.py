@@ -44,6 +44,7 @@ class Storage:
 
     __slots__ = ("address", "nbytes", "device", "version", "writer", "owner", "pooled", "met", "__weakref__")
     inference = False                                    # whether it was made in inference mode
+    watched = False                                      # whether a write must look: at that mode, or where an alias' tensors lie
 
     def __init__(self, address, nbytes, owner, device=cpu):
         self.address, self.nbytes, self.owner, self.device = address, nbytes, owner, device
@@ -56,7 +57,8 @@ class Storage:
 
     def alias(self):
         """The same memory with a version counter of its own, for `Tensor.data`."""
-        return Storage(self.address, self.nbytes, self, self.device)
+        self.__class__ = _ALIASED.get(type(self), type(self))
+        return _ALIASED[Storage](self.address, self.nbytes, self, self.device)
 
     def __reduce__(self):
         raise TypeError("cannot pickle or copy a Storage, which is an address: take a tensor over it")
@@ -74,6 +76,10 @@ class _LargeStorage(Storage):
         kept = self.bin
         kept.append((self.owner, self.address))
         kept.host.count_freed(kept.size)
+
+
+_ALIASED = {kind: type(kind.__name__, (kind,), {"__slots__": (), "watched": True, "__doc__": "One that shares its memory."})
+            for kind in (Storage, _LargeStorage)}
 
 
 class _Bin(list):
@@ -203,7 +209,8 @@ def _no_version(self):
 
 
 def _unversioned(kind):
-    return type(kind.__name__, (kind,), {"__slots__": (), "inference": True, "__doc__": "One made in inference mode.",
+    return type(kind.__name__, (kind,), {"__slots__": (), "inference": True, "watched": True,
+                                         "__doc__": "One made in inference mode.",
                                          "version": property(_no_version, lambda self, value: None)})
 
 

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from tape import close, leaf
+from tape import close, leaf, values
 
 import numtorch
 
@@ -125,7 +125,59 @@ def test_a_tensor_written_with_itself(write, expected):
             close(second, wanted)
 
 
+# what is written to, and what is read, of one tensor: with `.data` on either side, or on both
+SIDES = [(lambda x: x, lambda x: x.data), (lambda x: x.data, lambda x: x), (lambda x: x.data, lambda x: x.data),
+         (lambda x: x, lambda x: x.data.data)]
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("write", [
+    lambda torch, to, x: to[1:].add_(x[:-1]), lambda torch, to, x: to[1:].clamp_(min=x[:-1]),
+    lambda torch, to, x: to[1:].addcmul_(x[:-1], x[:-1]), lambda torch, to, x: to.view(3, 4).mul_(x.view(4, 3).t())])
+def test_data_that_overlaps_what_is_written_is_refused(torch, write, side):
+    x = torch.arange(12.0)
+    for _ in range(2):                                   # as the first call and as one whose plan is known
+        with pytest.raises(RuntimeError, match="single memory location"):
+            write(torch, side[0](x), side[1](x))
+    assert x.tolist() == list(range(12))
+    side[0](x).mul_(side[1](x))                          # the whole of it is no overlap
+    assert x.tolist() == [n * n for n in range(12)]
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("write", [
+    lambda to, x: to[1:].copy_(x[:-1]), lambda to, x: to.__setitem__(slice(1, None), x[:-1]),
+    lambda to, x: numtorch.add(x[:-1], 0, out=to[1:]), lambda to, x: to.index_put_((numtorch.arange(1, 12),), x[:-1]),
+    lambda to, x: to.scatter_(0, numtorch.arange(1, 12), x[:-1]), lambda to, x: to.index_copy_(0, numtorch.arange(1, 12), x[:-1]),
+    lambda to, x: to[1:].masked_scatter_(numtorch.ones(11, dtype=numtorch.bool), x[:-1])])
+def test_what_is_copied_from_overlapping_data_is_read_first(write, side):
+    for _ in range(2):
+        x = numtorch.arange(12.0)
+        write(side[0](x), side[1](x))
+        assert x.tolist() == [0, *range(11)]
+
+
 # ---------------------------------------------------------------- tensors without a history
+@pytest.mark.parametrize("write", [
+    lambda b, e, w: e[1].mul_(w), lambda b, e, w: e[0].add_(w), lambda b, e, w: e.select(0, 2).mul_(w), lambda b, e, w: e[3, 1:].mul_(w[1:]),
+    lambda b, e, w: e.narrow(0, 1, 1)[0].copy_(w), lambda b, e, w: e.__setitem__(1, w), lambda b, e, w: e.t()[:, 2].mul_(w),
+    lambda b, e, w: b.mul_(w)])
+def test_writes_through_slices_of_an_expanded_tensor(torch, write):
+    """They reach its base, as values and in its gradient, and the other slices with it."""
+    x, w = leaf(torch, 1, 2, 3), leaf(torch, 4, 5, 6)
+    base, one, other = [x.view(1, 3) * 2 for _ in range(3)]
+    expanded = base.expand(4, 3)
+    write(base, expanded, w)
+    results = []
+    alone = one.view(3)
+    write(one, alone.expand(4, 3), w)                    # the same without a second look at the expanded one
+    for y in (base.expand(4, 3), expanded, one.expand(4, 3)):
+        by = torch.autograd.grad((y * torch.arange(12.0).view(4, 3)).sum(), [x, w], retain_graph=True, allow_unused=True)
+        results.append((values(y.detach()), *[None if g is None else values(g) for g in by]))
+    assert results[0] == results[1] == results[2]
+    assert not np.array_equal(results[0][0], values(other.detach().expand(4, 3)))
+
+
 def test_writing_a_source_that_requires_grad(torch):
     w = leaf(torch, 2, 3)
     x = torch.zeros(3)

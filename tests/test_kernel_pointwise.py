@@ -120,21 +120,21 @@ TWO_GRADIENTS = {"mul": (torch.mul, 2), "div": (torch.div, 2), "maximum": (torch
 def test_gradients_of_operands_in_different_orders(name):
     """Each is written in its operand's own order: on both sides of the least tile, of a block of 8 and of a whole tile."""
     function, count = TWO_GRADIENTS[name]
+
+    def gradients(values, weights, flips):
+        leaves = [torch.tensor(np.ascontiguousarray(v.T) if flip else v, requires_grad=True) for v, flip in zip(values, flips)]
+        result = function(*[x.t() if flip else x for x, flip in zip(leaves, flips)])
+        (result * weights if result.ndim else result).sum().backward()
+        return [(x.grad.t() if flip else x.grad).numpy() for x, flip in zip(leaves, flips)]
     for rows, columns in [(7, 9), (8, 8), (9, 17)] if DISABLE_JIT else [(WIDTH // 4 - 1, 9), (WIDTH // 4, WIDTH // 4), (9, 17),
                                                                        (HEIGHT + 1, WIDTH + 1), (HEIGHT, 2 * WIDTH)]:
         rng = np.random.default_rng(rows)
         values = [rng.uniform(0.5, 2, (rows, columns)) for _ in range(count)]
         weights = torch.tensor(rng.uniform(0.5, 2, (rows, columns)))
-
-        def gradients(*transposed):
-            leaves = [torch.tensor(np.ascontiguousarray(v.T) if t else v, requires_grad=True) for v, t in zip(values, transposed)]
-            result = function(*[x.t() if t else x for x, t in zip(leaves, transposed)])
-            (result * weights if result.ndim else result).sum().backward()
-            return [(x.grad.t() if t else x.grad).numpy() for x, t in zip(leaves, transposed)]
-        expected = gradients(*[False] * count)
-        for transposed in itertools.product([False, True], repeat=count):
-            for got, wanted in zip(gradients(*transposed), expected):
-                np.testing.assert_allclose(got, wanted, 1e-12, err_msg=f"{rows} x {columns} {transposed}")
+        expected = gradients(values, weights, [False] * count)
+        for flips in itertools.product([False, True], repeat=count):
+            for got, wanted in zip(gradients(values, weights, flips), expected):
+                np.testing.assert_allclose(got, wanted, 1e-12, err_msg=f"{rows} x {columns} {flips}")
 
 
 def test_which_walks_are_tiled():

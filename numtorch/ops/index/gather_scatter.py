@@ -14,6 +14,7 @@ from ..core.primitive import Primitive, derivative_of, new_plan_table, primitive
 from ..core.status import has_values
 from ..memory.assign import copy_, filled
 from ..memory.copies import clone, to_dtype
+from ..memory.writing import share_memory
 from ..pointwise import arithmetic, bounds, comparison
 from ..reduce.reductions import aminmax
 from ..shape.slicing import narrow
@@ -154,7 +155,7 @@ def _scatter_(name, self, dim, index, source, how):
     if not isinstance(source, Tensor) or source.layout.weak:
         source = to_dtype(as_operand(name, source), self.layout.dtype)
     storage = self.storage
-    if source.storage is storage or (isinstance(index, Tensor) and index.storage is storage):
+    if share_memory(source, self) or (isinstance(index, Tensor) and share_memory(index, self)):
         index, source = apart(index, self), apart(source, self)      # before it is planned: a copy may lie differently
     try:
         plan = _scatter_plans.get((name, self.layout, dim, index.layout, source.layout, how))

@@ -18,6 +18,7 @@ from ...viewalgebra import expand as expand_layout
 from ..core.operands import method
 from ..memory.assign import copy_
 from ..memory.copies import clone, contiguous, copy_elements, to_dtype
+from ..memory.writing import share_memory
 from ..pointwise import comparison
 from ..reduce import reductions
 from ..shape.slicing import SELECT, SLICE
@@ -177,7 +178,7 @@ def _assign(x, found, source):
     if source.layout.shape != layout.shape and source.layout.ndim > layout.ndim:
         source = _without_leading_ones(source, layout.shape)
     if (modes.grad and (x.node is not None or source.node is not None)) or not x.layout.contiguous \
-            or source.storage is x.storage or source.layout.device is not layout.device or x.layout.weak:
+            or share_memory(source, x) or source.layout.device is not layout.device or x.layout.weak:
         target = make_view(x, found, SLICE)
         if not (source.address == target.address and source.layout is layout and source.storage is x.storage):
             copy_(target, source)                        # `x[i] += y` ends by assigning x[i] to itself

@@ -17,7 +17,7 @@ from ..core.primitive import new_plan_table
 from ..core.status import call_words, run_finding
 from ..memory.copies import clone, contiguous
 from ..memory.resize import into
-from ..memory.writing import check_inplace_allowed, overlap_partly, rebase_history
+from ..memory.writing import check_inplace_allowed, overlap_partly, rebase_history, share_memory
 from ..shape.views import unsqueeze
 
 LOOKED_AT = 256                                          # elements of a write whose kernel looks at all indices before it writes
@@ -136,7 +136,7 @@ def begin_write(name, self, *sources):
 
 def apart(source, target):
     """`source`, or a copy of it where it shares memory with what is about to be written."""
-    if source.storage is not target.storage:
+    if not share_memory(source, target):
         return source
     return clone(source) if source.address == target.address or overlap_partly(source, target) else source
 

@@ -17,6 +17,7 @@ from ..core.operands import as_operand, layout_of, method
 from ..core.primitive import Primitive, derivative_of, new_plan_table, not_a_tensor, primitives
 from ..memory.assign import copy_, filled
 from ..memory.copies import clone, to_dtype
+from ..memory.writing import share_memory
 from ..pointwise import arithmetic
 from ..reduce.reductions import sum_to_size
 from ..shape.views import reshape, unsqueeze, view
@@ -183,10 +184,10 @@ def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool
         RuntimeError: `source` does not broadcast to the indexed shape, or has another dtype.
     """
     reduce, storage = "add" if accumulate else None, x.storage
-    if isinstance(source, Tensor) and source.storage is storage:     # before it is planned: a copy may lie differently
+    if isinstance(source, Tensor) and share_memory(source, x):       # before it is planned: a copy may lie differently
         source = apart(source, x)
     for each in indices:
-        if each.storage is storage:
+        if share_memory(each, x):
             indices = [apart(i, x) for i in indices]
             break
     found = _put_plans.get(_put_key(x, dims, indices, source, reduce, wrap))

@@ -51,7 +51,7 @@ def copy_(self, src, non_blocking: bool = False) -> Tensor:
         writing = None
     if writing is None:
         return _write(self, as_operand("copy_", src))
-    if self.node is not None or src.node is not None or src.storage is self.storage:
+    if self.node is not None or src.node is not None or src.storage is self.storage or self.storage.watched:
         return _write(self, src)
     mark_written(self.storage, "copy_")
     writing.call(src.address, self.address, writing.walk)

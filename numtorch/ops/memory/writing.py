@@ -20,9 +20,14 @@ def check_writable(name, target, result_dtype, shape):
                            f"location. Please clone() the tensor before performing the operation. ({name})")
 
 
+def share_memory(a, b) -> bool:
+    """Whether two tensors are over the same block: storages of one block begin at one address (see `Storage.alias`)."""
+    return a.storage is b.storage or a.storage.address == b.storage.address
+
+
 def overlap_partly(source, target) -> bool:
     """Whether writing `target` could change elements of `source` that are still to be read."""
-    if source.storage is not target.storage or (source.address == target.address and source.layout is target.layout):
+    if not share_memory(source, target) or (source.address == target.address and source.layout is target.layout):
         return False
     a, b = source.layout, target.layout
     low, high = a.extent()

@@ -16,7 +16,7 @@ from ..core.primitive import Plan, not_a_tensor
 from ..memory.assign import copy_
 from ..memory.copies import clone, to_device
 from ..memory.resize import fit_out
-from ..memory.writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
+from ..memory.writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history, share_memory
 from .tape import recipe_for, record, record_call
 
 
@@ -119,7 +119,7 @@ def _run_into(op, plan, tensors, out):
     if type(out) is Tensor and out.layout is plan.out and out.node is None:
         storage = out.storage
         for t in tensors:
-            if t.node is not None or t.storage is storage:
+            if t.node is not None or t.storage is storage or (storage.watched and share_memory(t, out)):
                 return call_into(op, tensors, out)
         mark_written(storage, op.name)
         plan.call(*[t.address for t in tensors], out.address, plan.walk)
@@ -145,7 +145,7 @@ def call_into(op, args, out):
         fit_out(out, plan.out.shape)
     check_writable(op.name, out.layout, plan.out.dtype, plan.out.shape)
     if any(overlap_partly(t, out) for t in tensors) or plan.out is not out.layout \
-            or any(t.storage is out.storage for t in tensors):
+            or any(share_memory(t, out) for t in tensors):
         copy_(out, _run(plan, tensors))
         return out
     mark_written(out.storage, op.name)
@@ -161,6 +161,7 @@ def make_inplace(op):
     convert = "".join(f"    if type({n}) is not Tensor and type({n}) in NUMBERS:\n        {n} = number({n})\n" for n in names[1:])
     others = names[1:]
     apart = " and ".join([f"{n}.node is None" for n in names] + [f"{n}.storage is not storage" for n in others])
+    shared = " or ".join(f"share_memory({n}, {names[0]})" for n in others) or "False"
     source = f"""
 def op_call({', '.join(listed)}):
 {convert}    try:
@@ -171,7 +172,9 @@ def op_call({', '.join(listed)}):
         return run_inplace(op, operands(op, ({', '.join(names)},)))
     storage = {names[0]}.storage
     if {apart}:
-        if modes.anomaly or storage.inference:
+        if modes.anomaly or storage.watched:
+            if {shared}:
+                return run_inplace(op, ({', '.join(names)},))
             mark_written(storage, title)
         else:
             storage.version += 1
@@ -181,7 +184,7 @@ def op_call({', '.join(listed)}):
     return run_inplace(op, ({', '.join(names)},))
 """
     scope = dict(plans=op.inplace_plans, op=op, run_inplace=run_inplace, operands=_operands, modes=modes, mark_written=mark_written,
-                 Tensor=Tensor, NUMBERS=NUMBERS, number=number, title=op.name + "_")
+                 share_memory=share_memory, Tensor=Tensor, NUMBERS=NUMBERS, number=number, title=op.name + "_")
     inplace = _made(source, scope, op.name + "_", op)
     inplace.__module__, inplace.op = op.module, op
     return inplace
@@ -198,7 +201,7 @@ def _readable(op, operand, target):
 def _apart(operand, target, saved):
     """What the tape saves of an operand in the memory that is about to be written: a copy where it is the target itself, and
     never a view that is then put behind the write, which would be a cycle."""
-    if not saved or operand.storage is not target.storage:
+    if not saved or not share_memory(operand, target):
         return operand
     kept = operand.detach()
     if operand.address == target.address:
