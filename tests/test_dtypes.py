@@ -8,6 +8,7 @@ import pytest
 import numtorch as torch
 from numtorch.dtypes import ALL, as_dtype, can_cast, from_numpy
 from numtorch.dtypes import dtype as dtype_class
+from numtorch.kernels.cpu.pointwise.pointwise import VECTOR
 
 # The corners of the table, so that it holds without PyTorch too.
 PROMOTIONS = [
@@ -156,6 +157,47 @@ def test_casts(source):
             np.testing.assert_array_equal(found.numpy(), wanted)
     assert torch.tensor([1 + 2 ** -8, 1 + 3 * 2 ** -8]).bfloat16().float().tolist() == [1.0, 1 + 2 ** -6]
     assert torch.tensor([float("nan")]).bfloat16().isnan().item() and torch.tensor([3e38]).bfloat16().float().item() > 2.9e38
+
+
+OUTSIDE = [-2.0, -1.5, 255.9, 256.0, 300.0, 4e4, -4e4, 7e4, 3e9, -3e9, 5e9, 2.0 ** 31, -2.0 ** 31, 2.0 ** 32 + 2 ** 10 + 7, 1e10, -1e10, 2.0 ** 62,
+           2.0 ** 63, 1e19, -1e19, 2.0 ** 64, 1e30, -1e30, np.inf, -np.inf, np.nan]
+
+
+def truncated(x, name):
+    """What an integer dtype makes of a float: the low bits of an int32, or of an int64 for uint8, uint32 and uint64, which of what it
+    cannot hold is the least number. From 2**63 a uint64 is the number itself, or 0."""
+    if name == "uint64" and x >= 2.0 ** 63:
+        return int(x) if x < 2.0 ** 64 else 0
+    wide = 64 if name in ("uint8", "uint32", "int64", "uint64") else 32
+    whole = int(x) if -2.0 ** (wide - 1) <= x < 2.0 ** (wide - 1) else -2 ** (wide - 1)
+    bits = np.iinfo(name).bits
+    low = whole % 2 ** bits
+    return low - 2 ** bits if name.startswith("i") and low >= 2 ** (bits - 1) else low
+
+
+@pytest.mark.parametrize("name, source", [
+    *[(name, "float32") for name in ("uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64")],
+    ("uint8", "float64"), ("int16", "float64"), ("int8", "bfloat16"), ("uint16", "complex64"), ("uint32", "float64"),
+    ("uint64", "float64")])
+def test_floats_that_an_integer_cannot_hold(name, source):
+    """The same at every position: alone, in vectors and behind them, strided or not. PyTorch agrees, but where it does not with
+    itself, which is so for uint32."""
+    numbers = torch.tensor(OUTSIDE, dtype=torch.float64).to(getattr(torch, source))
+    held = (numbers.real if source == "complex64" else numbers).double().tolist()
+    expected = [truncated(x, name) for x in held]
+    kind = getattr(torch, name)
+    for count in (1, VECTOR - 1, VECTOR, 2 * VECTOR + 1, 4 * VECTOR + 3):
+        block = numbers.view(-1, 1).expand(-1, count).contiguous()
+        for each in (block, block.t().contiguous().t()):
+            assert each.to(kind).tolist() == [[n] * count for n in expected]
+    for x, n in zip(numbers, expected):
+        assert x.to(kind).item() == n
+        assert torch.zeros(3, dtype=kind).copy_(x).tolist() == [n] * 3
+    reference = pytest.importorskip("torch")
+    if name != "uint32" and source != "complex64":
+        there = reference.tensor(held, dtype=reference.float64).to(getattr(reference, source))
+        for count in (1, 2 * VECTOR + 1):
+            assert there.view(-1, 1).repeat(1, count).to(getattr(reference, name)).tolist() == [[n] * count for n in expected]
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])

@@ -48,7 +48,7 @@ def _source(inputs: tuple, outputs: tuple, pattern: str, written: int, compute: 
     line.append(f"        r_ = fn({', '.join(loaded)})")
     for position, (target, dtype) in enumerate(zip(targets, outputs)):
         value = "r_" if results is None else f"r_[{results[position]}]"
-        line.append(f"        {target}[{place[target]}] = {_store(value, dtype, part)}")
+        line.append(f"        {target}[{place[target]}] = {_store(value, dtype, part, compute)}")
     line.append("        i += step")
     return "\n".join(line) + "\n"
 
