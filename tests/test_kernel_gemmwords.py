@@ -142,7 +142,7 @@ features = llvm.get_host_cpu_features()
 features["avx512bf16"] = True
 llvm.get_host_cpu_features, llvm.get_host_cpu_name = lambda: features, lambda: "znver4"
 from numtorch.kernels import compiler
-from numtorch.kernels.cpu import gemm
+from numtorch.kernels.cpu.gemm import gemm
 
 class Asked(Exception):
     pass
