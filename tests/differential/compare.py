@@ -1,0 +1,273 @@
+"""Runs a program in both libraries, statement by statement, and compares everything it made and changed.
+
+What agrees within rounding is then made equal: PyTorch's values are written over numtorch's, past its counters of versions. So each statement
+starts from the same numbers, its tolerance is that of one operation, and a comparison or a sort that follows cannot turn a rounding into a
+difference. Gradients have come a longer way. Where they, or a sum, seem to be off, the same statement in double precision decides: numtorch is
+wrong where its error is several times PyTorch's.
+"""
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+import numtorch
+
+from .program import namespace
+
+_EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7, "complex128": 2.0**-52, "complex64": 2.0**-23}
+_WORSE = 8                                               # times PyTorch's error that numtorch's may be
+
+# Where the libraries differ on purpose: what the statement looks like, the exceptions of PyTorch and numtorch ("" is none), and why.
+DELIBERATE = [
+    (r"must be Tensor, not (int|float)", "TypeError", "", "every elementwise op takes numbers"),
+    (r"refer to a single memory location", "RuntimeError", "", "what the write would overtake is read from a copy"),
+    (r"modified by an inplace operation", "RuntimeError", "", "fewer tensors are saved for backward"),
+    (r"\.(logical_\w+|heaviside|floor_divide)_\(", "", "RuntimeError", "PyTorch leaves the gradient of what was there before in place"),
+]
+
+
+@dataclass
+class Difference:
+    """Where two runs part.
+
+    Attributes:
+        index: of the statement.
+        what: "values", "shape", "dtype", "strides", "requires_grad", "aliases", "raises" or "type".
+        message: for people.
+    """
+
+    index: int
+    what: str
+    message: str
+
+
+class Invalid(Exception):
+    """A program, shortened, that misses a name."""
+
+
+def run(statements):
+    """The first difference between the two libraries' runs of a program, or None.
+
+    Raises:
+        Invalid: when a statement needs what none has assigned.
+    """
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return _run(statements)
+
+
+def _run(statements):
+    expected, found = namespace(torch), namespace(numtorch)
+    torch.set_grad_enabled(True)
+    names = []
+    # negative strides have a stand-in in PyTorch, and a part of an array counts its offset from the array's beginning only here
+    strided = 2 - any("gapped" in s.source for s in statements) if not any("reversed" in s.source for s in statements) else 0
+    loose = set()                                        # names of what lies in memory otherwise, where PyTorch promises nothing
+    for index, statement in enumerate(statements):
+        checked = bool(strided) and loose.isdisjoint(re.findall(r"\bt\d+\b", statement.source))
+        errors = []
+        for each in (expected, found):
+            try:
+                statement.run(each)
+                errors.append(None)
+            except NameError as error:
+                raise Invalid(statement.source) from error
+            except Exception as error:
+                errors.append(error)
+        if errors != [None, None]:
+            message = _refusals(statement, *errors)
+            if message:
+                return Difference(index, "raises", message)
+            if None in errors:
+                return None                              # on purpose: what follows has nothing to compare
+            continue
+        names += statement.targets
+        changed = list(statement.targets)
+        if statement.writes is not None:
+            changed += [statement.writes, *_sharing(expected, names, statement.writes)]
+        if statement.kind == "grad" and not statement.targets:
+            changed += [f"{n}.grad" for n in names if isinstance(expected[n], torch.Tensor) and expected[n].is_leaf and expected[n].grad is not None]
+        for name in changed:
+            one, other = _look(expected, name), _look(found, name)
+            difference = _differ(statement, name, one, other, strided if checked else 0)
+            if difference is None and name in statement.targets and isinstance(one, torch.Tensor):
+                shared = [_sharing(each, names, name) for each in (expected, found)]
+                if shared[0] != shared[1] and not checked:
+                    return None                          # reshape copies what it cannot view
+                if shared[0] != shared[1]:
+                    difference = "aliases", f"{name} shares memory with {shared[0]} in PyTorch, with {shared[1]} in numtorch"
+            if difference is not None and difference[0] == "values" and statement.kind != "exact":
+                difference = difference if _judge(statements, index, name, one, other) else None
+            if difference is not None:
+                return Difference(index, *difference)
+            _synchronise(one, other)
+            if name in statement.targets and isinstance(one, torch.Tensor) and _steps(one) != _steps(other):
+                loose.add(name)
+    return None
+
+
+def _look(values, name):
+    return values[name[:-5]].grad if name.endswith(".grad") else values[name]
+
+
+def _refusals(statement, expected, found):
+    """Why two outcomes, of which one at least is an exception, are not alike; None when they are."""
+    classes = ["" if e is None else type(e).__name__ for e in (expected, found)]
+    if classes[0] == classes[1]:
+        return None
+    for pattern, *pair, reason in DELIBERATE:
+        if pair == classes and re.search(pattern, f"{statement.source} | {expected} | {found}", re.DOTALL):
+            return None
+    return "\n".join(f"{who}: {'accepts' if e is None else f'{type(e).__name__}: {str(e)[:300]}'}" for who, e in (("PyTorch", expected), ("numtorch", found)))
+
+
+def _steps(t):
+    """The strides that matter."""
+    return [t.stride(i) for i, n in enumerate(t.shape) if n > 1] if t.numel() else []
+
+
+def _start(t):
+    """Where a tensor's memory begins, as both libraries tell it."""
+    return t.data_ptr() - t.storage_offset() * t.element_size()
+
+
+def _sharing(values, names, name):
+    """The names of tensors that share memory with one."""
+    if not hasattr(values[name], "data_ptr") or values[name].numel() == 0:
+        return []
+    start = _start(values[name])
+    return [n for n in names if n != name and hasattr(values[n], "data_ptr") and values[n].numel() and _start(values[n]) == start]
+
+
+def _differ(statement, name, expected, found, strided):
+    """What differs and a message, or None."""
+    if not isinstance(expected, torch.Tensor):
+        if isinstance(found, numtorch.Tensor) or expected != found and str(expected) != str(found):
+            return "type", f"{name}: PyTorch {expected!r}, numtorch {str(found)[:100]}"
+        return None
+    if not isinstance(found, numtorch.Tensor):
+        return "type", f"{name}: PyTorch's is a tensor of shape {tuple(expected.shape)}, numtorch's {found!r}"
+    facts = [("shape", tuple(expected.shape), tuple(found.shape)), ("dtype", str(expected.dtype)[6:], str(found.dtype).rpartition(".")[2]),
+             ("requires_grad", expected.requires_grad, found.requires_grad)]
+    if statement.kind in ("view", "point") and strided and expected.numel():
+        facts.append(("strides", _steps(expected), _steps(found)))
+        if statement.kind == "view" and strided == 2:
+            facts.append(("offset", expected.storage_offset(), found.storage_offset()))
+    for what, wanted, got in facts:
+        if wanted != got:
+            return what, f"{what} of {name}: PyTorch {wanted}, numtorch {got}"
+    wanted, got = values(expected), values(found)
+    error = distance(got, wanted)
+    dtype = str(expected.dtype)[6:]
+    wrong = error > _tolerance(statement.kind, dtype, wanted)
+    if not wrong.any():
+        return None
+    place = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return "values", f"{name}[{', '.join(map(str, place))}]: PyTorch {wanted[place]!r}, numtorch {got[place]!r} ({int(wrong.sum())} of {wrong.size} differ)"
+
+
+def _tolerance(kind, dtype, wanted):
+    if dtype not in _EPSILON or kind == "exact" or wanted.size == 0:
+        return 0.0
+    size = np.abs(np.where(np.isfinite(wanted), wanted, 0))
+    slack = {"view": 0, "point": 4, "sum": 16, "grad": 32}[kind] * _EPSILON[dtype]
+    return slack * (size + (0 if kind == "point" else size.max()))
+
+
+def distance(one, other):
+    """|one - other|, 0 where both are the same infinity or both NaN, infinite where one of them is not finite."""
+    with np.errstate(all="ignore"):
+        if one.dtype.kind in "iub":
+            return (one != other).astype(np.float64)
+        same = (one == other) | (np.isnan(one) & np.isnan(other))
+        gap = np.abs(one.astype(np.result_type(one.dtype, np.float64)) - other)
+    return np.where(same, 0.0, np.where(np.isnan(gap), np.inf, gap))
+
+
+def values(t):
+    """A tensor's numbers in NumPy; bfloat16 as float32."""
+    t = t.detach().resolve_conj().resolve_neg()
+    if str(t.dtype).endswith("bfloat16"):
+        return (memory(t).astype(np.uint32) << 16).view(np.float32)
+    return t.numpy()
+
+
+def memory(t):
+    """A tensor's own memory as a NumPy array that can be written; of bfloat16 as integers."""
+    name = str(t.dtype).rpartition(".")[2]
+    return np.asarray(_Memory(t, np.dtype("uint16" if name == "bfloat16" else name)))
+
+
+class _Memory:
+    def __init__(self, t, dtype):
+        self.__array_interface__ = {"version": 3, "typestr": dtype.str, "shape": tuple(t.shape), "strides": tuple(s * dtype.itemsize for s in t.stride()),
+                                    "data": (t.data_ptr(), False)}
+
+
+def _synchronise(expected, found):
+    """Writes PyTorch's numbers over numtorch's."""
+    if not isinstance(expected, torch.Tensor) or expected.numel() == 0 or not (expected.is_floating_point() or expected.is_complex()):
+        return
+    if found.is_conj() or expected.is_conj() or found.is_neg() or expected.is_neg():
+        return
+    target, source = memory(found), memory(expected)
+    if target.tobytes() != source.tobytes():
+        target[...] = source
+
+
+# ---------------------------------------------------------------- the judge
+def _judge(statements, index, name, expected, found):
+    """Whether numtorch's result is farther from the one in double precision than PyTorch's roundings explain."""
+    statement = statements[index]
+    exact = namespace(torch)
+    plain = exact["from_numpy"]
+    try:
+        if statement.kind == "grad":
+            exact["from_numpy"] = lambda a: _double(plain(a))
+            for each in statements[:index]:
+                try:
+                    exec(_doubled(each.source), exact)
+                except Exception:
+                    continue                             # refused by both
+        else:
+            for each in statements[:index]:
+                try:
+                    each.run(exact)
+                except Exception:
+                    continue
+            for key, value in list(exact.items()):
+                if isinstance(value, torch.Tensor):
+                    exact[key] = _double(value.detach()).requires_grad_(value.requires_grad and not value.is_leaf or value.requires_grad and statement.kind == "grad")
+        exec(_doubled(statement.source), exact)
+    except Exception:
+        return True
+    try:
+        truth = values(_look(exact, name))
+    except Exception:
+        return True
+    if truth.shape != tuple(expected.shape):
+        return True
+    wanted, got = values(expected), values(found)
+    dtype = str(expected.dtype)[6:]
+    if dtype not in _EPSILON:
+        return True
+    with np.errstate(all="ignore"):
+        size = np.abs(np.where(np.isfinite(truth), truth, 0))
+        ours, theirs = distance(got, truth.astype(got.dtype)), distance(wanted, truth.astype(got.dtype))
+        bound = _WORSE * _EPSILON[dtype] * (size + size.max()) + _WORSE * theirs[np.isfinite(theirs)].max(initial=0)
+        return bool((ours > bound).any())
+
+
+def _double(t):
+    return t.double() if t.is_floating_point() else t.to(torch.complex128) if t.is_complex() else t
+
+
+def _doubled(source):
+    """A statement in double precision. What it rounds to a smaller dtype is rounded, and widened again."""
+    source = re.sub(r"\.to\(torch\.(bfloat16|float16|float32)\)", r".to(torch.\1).double()", source)
+    source = re.sub(r"dtype=torch\.(bfloat16|float16|float32)", "dtype=torch.float64", source)
+    return re.sub(r"torch\.complex64\b", "torch.complex128", source)
