@@ -22,9 +22,9 @@ def array(seed, shape, dtype="float32", order="C"):
     """
     rng = np.random.default_rng(seed)
     if order == "gapped":
-        return array(seed, tuple(2 * n + 1 for n in shape), dtype)[tuple(slice(1, None, 2) for _ in shape)]
+        return _plain(array(seed, tuple(2 * n + 1 for n in shape), dtype)[tuple(slice(1, None, 2) for _ in shape)])
     if order == "reversed":
-        return array(seed, shape, dtype)[tuple(slice(None, None, -1) for _ in shape)]
+        return _plain(array(seed, shape, dtype)[tuple(slice(None, None, -1) for _ in shape)])
     if dtype == "bool":
         values = rng.random(shape) < 0.5
     elif np.dtype(dtype).kind in "iu":
@@ -35,7 +35,12 @@ def array(seed, shape, dtype="float32", order="C"):
             values = values + 1j * rng.uniform(-2, 2, shape)
         if seed % 2:
             values = np.round(2 * values) / 2
-    return np.asarray(values).astype(dtype, order=order)
+    return _plain(np.asarray(values).astype(dtype, order=order))
+
+
+def _plain(values):
+    """The array, with the usual strides where every order is the same."""
+    return values.copy().reshape(-1).reshape(values.shape) if values.flags.c_contiguous else values
 
 
 def indices(seed, shape, stop, start=0):
