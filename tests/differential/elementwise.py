@@ -18,12 +18,12 @@ COMPLEX_WRAP = {"any": "{}", "small": "(({}) * 0.5)", "positive": "({})", "unit"
 DOMAIN = {name: domain for domain, names in UNARY.items() for name in names.split()}
 COMPLEX_ONLY = "abs neg sgn square positive sigmoid tanh sin cos atan asinh exp expm1 sinh cosh tan log log2 log10 sqrt rsqrt reciprocal asin acos acosh angle".split()
 ROUGH = {"round", "floor", "ceil", "trunc", "frac"}
-INPLACE = "abs neg sign square relu sigmoid tanh sin cos atan floor ceil trunc round erf logical_not".split()
+INPLACE = "abs neg sign square relu sigmoid tanh sin cos atan floor ceil trunc round erf".split()
 
 BINARY = "add sub mul maximum minimum fmax fmin eq ne lt le gt ge atan2 copysign hypot logaddexp logaddexp2 logical_and logical_or logical_xor nextafter heaviside".split()
 DIVISIONS = "div remainder fmod floor_divide true_divide".split()
 BITWISE = "bitwise_and bitwise_or bitwise_xor gcd lcm".split()
-INPLACE_BINARY = "add_ sub_ mul_ copysign_ hypot_ div_ copy_ eq_ lt_ logical_and_ atan2_ fmod_ remainder_ pow_ bitwise_and_ bitwise_or_".split()
+INPLACE_BINARY = "add_ sub_ mul_ copysign_ hypot_ div_ copy_ eq_ lt_ atan2_ fmod_ remainder_ pow_ bitwise_and_ bitwise_or_".split()
 
 
 def apply(name, *arguments):
@@ -104,7 +104,7 @@ def ternary(g):
         "clamp_tensors": f"torch.clamp({x}, {y}, {z})", "masked_fill": f"{x}.masked_fill({condition}, 1)",
         "threshold": f"F.threshold({x}, 0.1, 2.0)", "isclose": f"torch.isclose({x}, {z if z in g.namespace else x}, rtol=0.1)",
     }[form]
-    return g.assign(text, "point")
+    return g.assign(text, "exact" if form == "masked_fill" else "point")
 
 
 def inplace(g):

@@ -232,9 +232,9 @@ def order(g):
     if form == "msort":
         return g.assign(f"torch.msort({x})")
     if form == "unique":
-        return g.assign(f"torch.unique({x}, return_inverse=True, return_counts=True)", "exact", 3)
+        return g.assign(f"torch.unique({x}.detach(), return_inverse=True, return_counts=True)", "exact", 3)
     if form == "unique_consecutive":
-        return g.assign(f"torch.unique_consecutive({x}, return_counts=True)", "exact", 2)
+        return g.assign(f"torch.unique_consecutive({x}.detach(), return_counts=True)", "exact", 2)
     if form == "searchsorted":
         return g.assign(f"torch.searchsorted({x}.detach().sort(-1)[0].contiguous(), {x}.detach().contiguous(), right={down})")
     if form == "bucketize":
