@@ -1111,7 +1111,7 @@ def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def sqrt_(input: Tensor) -> Tensor:
     """In-place form of `sqrt`: writes the result into this tensor and returns it."""
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """input * input, elementwise."""
+    """input * input, elementwise; bools become int64, as in `input ** 2`."""
 def square_(input: Tensor) -> Tensor:
     """In-place form of `square`: writes the result into this tensor and returns it."""
 def squeeze(input: Tensor, dim: _Dims | None = None) -> Tensor:

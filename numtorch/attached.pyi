@@ -1147,7 +1147,7 @@ class Attached:
     def sqrt_(self) -> Tensor:
         """In-place form of `sqrt`: writes the result into this tensor and returns it."""
     def square(self, *, out: Tensor | None = None) -> Tensor:
-        """input * input, elementwise."""
+        """input * input, elementwise; bools become int64, as in `input ** 2`."""
     def square_(self) -> Tensor:
         """In-place form of `square`: writes the result into this tensor and returns it."""
     def squeeze(self, dim: _Dims | None = None) -> Tensor:

@@ -306,6 +306,31 @@ def test_a_view_under_no_grad_is_not_written_by_recorded_ops(torch):
     assert not x.detach()[1:].requires_grad
 
 
+@pytest.mark.parametrize("name", ["eq_", "ne_", "lt_", "ge_", "nextafter_"])
+@pytest.mark.parametrize("recorded", ["both", "target", "other"])
+def test_results_that_move_in_steps_have_gradients_of_zero(torch, name, recorded):
+    a, b = torch.tensor([[0.5, 1.5, 1.0], [2.0, 1.0, -1.0]]).requires_grad_(), torch.tensor([1.0, 3.0, 2.0]).requires_grad_()
+    x = a * 2 if recorded != "other" else a.detach() * 2
+    getattr(x, name)(b if recorded != "target" else b.detach())
+    assert x.requires_grad
+    (x * 5).sum().backward()
+    if recorded != "other":
+        # the next number moves with the one it comes after
+        assert a.grad.tolist() == ([[0.0, 0.0, 0.0], [10.0, 10.0, 10.0]] if name == "nextafter_" else [[0.0] * 3] * 2)
+    if recorded != "target":
+        assert b.grad.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("recorded", ["target", "other", "neither"])
+def test_one_of_several_views_is_not_written_by_recorded_ops(torch, recorded):
+    part = (leaf(torch, 4, 5) * 2 if recorded == "target" else torch.ones(2)).split(1)[0]
+    if recorded == "neither":
+        assert part.mul_(torch.tensor([2.0])).tolist() == [2.0]
+        return
+    with pytest.raises(RuntimeError, match="Such functions do not allow the output views to be modified inplace"):
+        part.mul_(torch.ones(1).requires_grad_(recorded == "other"))
+
+
 def test_a_view_made_a_leaf_is_not_written_through_its_views(torch):
     x = torch.ones(6).reshape(2, 3).requires_grad_()
     with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):

@@ -264,6 +264,7 @@ ROWS = {
     "scatter": row(lambda x, y: x.scatter(1, PLACES, y), M, M), "scatter_add": row(lambda x, y: x.scatter_add(1, PLACES, y), M, M),
     "scatter_reduce": row(lambda x, y: x.scatter_reduce(1, PLACES, y, "amax"), M, M),
     "masked_scatter": row(lambda x, y: x.masked_scatter(MASK, y), M, (4,)),
+    "nextafter": row(lambda x: torch.nextafter(x, x.detach() + 1), M),
     "masked_select": row(lambda x: x.masked_select(MASK), M), "embedding": row(lambda w: F.embedding(PLACES, w), S),
     "embedding_bag": row(lambda w: F.embedding_bag(PLACES, w, mode="sum"), S),
     "__getitem__": row(lambda x: (x[0], x[:, ::2], x[INDEX % 2], x[MASK], x[..., None]), M),
@@ -275,7 +276,7 @@ ROWS = {
 
 WITHOUT_GRADIENT = frozenset("""
     is_anomaly_check_nan_enabled set_anomaly_enabled binomial poisson get_default_device set_default_device set_default_tensor_type typename is_storage is_neg is_nonzero
-    is_same_size is_set_to is_pinned is_shared nextafter unravel_index kaiser_window new new_empty_strided
+    is_same_size is_set_to is_pinned is_shared unravel_index kaiser_window new new_empty_strided
     hann_window hamming_window blackman_window bartlett_window
     all allclose any arange argmax argmin argsort argwhere as_tensor asarray bernoulli bincount broadcast_shapes bucketize can_cast count_nonzero
     detach empty empty_cache empty_like empty_strided equal eye from_dlpack from_numpy frombuffer full full_like get_default_dtype get_num_threads histogramdd

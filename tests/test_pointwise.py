@@ -91,6 +91,8 @@ def test_other_kinds(name):
         elif kind in "fc" or OPS[name].kind in ("arithmetic", "bitwise"):
             wanted = dtype_of.by_name[dtype]
             assert found.dtype is (wanted.to_real() if OPS[name].kind == "real" else wanted)
+        elif OPS[name].kind == "power":
+            assert found.dtype is (torch.int64 if dtype == "bool" else dtype_of.by_name[dtype])
         elif OPS[name].kind == "float":
             assert found.dtype is torch.float32
         close(found, expected(name, arrays), ROWS[name].tolerance)
@@ -225,7 +227,7 @@ def test_large_enough_for_threads():
 
 
 # ---------------------------------------------------------------- in place and out=
-WRITING = [n for n in sorted(ROWS) if "f" in ROWS[n].kinds and OPS[n].kind in ("arithmetic", "float", "real") and n != "where"]
+WRITING = [n for n in sorted(ROWS) if "f" in ROWS[n].kinds and OPS[n].kind in ("arithmetic", "power", "float", "real") and n != "where"]
 # in place is another kernel: two ops of each kind, number of operands and of numbers
 IN_PLACE = [n for n in WRITING if n in [m for m in WRITING if (OPS[m].kind, len(ROWS[m].domain), len(ROWS[m].numbers)) ==
                                         (OPS[n].kind, len(ROWS[n].domain), len(ROWS[n].numbers))][:2]]

@@ -59,7 +59,8 @@ def check_inplace_allowed(target, name):
     origin = target.__dict__.get("_origin")
     if origin == "several":
         node = target.node
-        what = "A view was created in no_grad mode and is being modified inplace with grad mode enabled." if type(node) is Leaf \
+        what = "A view was created in no_grad mode and is being modified inplace with grad mode enabled." \
+            if node is None or type(node) is Leaf \
             else f"Output {node.index if type(node) is Output else 0} of {node.name()} is a view and is being modified inplace."
         raise RuntimeError(f"{what} {_SEVERAL} ({name}_)")
     if type(target.node) is Leaf and origin != "no_grad":

@@ -203,9 +203,9 @@ def _(grad, out):
     return -grad * conj(out * out)
 
 
-@pointwise
+@pointwise(kind="power")
 def square(x):
-    """x * x, elementwise.
+    """x * x, elementwise; bools become int64, as in `x ** 2`.
 
     Example:
         >>> import numtorch as torch

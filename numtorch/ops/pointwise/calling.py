@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import inspect
 
+from ...autograd.graph import GraphNode
 from ...autograd.modes import PLAIN, modes
 from ...autograd.writes import mark_written
 from ...scalars import NUMBERS, number
 from ...tensor import Tensor, empty
 from ..core.generate import ALLOCATION, allocation, make
 from ..core.operands import apply_formula, as_operand, common_device, is_formula
-from ..core.primitive import Plan, not_a_tensor
-from ..memory.assign import copy_
+from ..core.primitive import Plan, Primitive, not_a_tensor
+from ..memory.assign import copy_, filled
 from ..memory.copies import clone, to_device
 from ..memory.resize import fit_out
 from ..memory.writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history, share_memory
@@ -225,8 +226,12 @@ def run_inplace(op, tensors):
         return target
     check_inplace_allowed(target, op.name)
     recipe = recipe_for(plan, sum((t.node is not None) << i for i, t in enumerate(tensors)))
-    if recipe is None:
-        raise RuntimeError(f"{op.name}_: the result has no gradient, but the tensor it is written to requires one")
+    if recipe is None:                                   # a comparison, written as numbers: 0 is the slope of all it came from
+        node = GraphNode(_STEPS, tuple([t.node for t in tensors]), (), layouts)
+        mark_written(target.storage, op.name + "_")
+        plan.call(*[t.address for t in tensors], plan.walk)
+        rebase_history(target, node)
+        return target
     before = clone(target.detach()) if 0 in recipe.saves else target.detach()
     before.node = target.node
     kept = (before, *[_apart(t, target, i in recipe.saves) for i, t in enumerate(tensors[1:], 1)])
@@ -235,6 +240,15 @@ def run_inplace(op, tensors):
     node = record_call(_plan_of_kept(op, plan, tuple([t.layout for t in kept])), kept, target)
     rebase_history(target, node)
     return target
+
+
+_STEPS = Primitive("steps", "What a comparison writes in place: numbers that change in steps.", ("x", "y"))
+
+
+@_STEPS.derivative
+def _no_slope(node, grad):
+    """The gradients of inputs on which the result depends in steps only."""
+    return [filled(layout.dense(), 0) if node.needs(i) else None for i, layout in enumerate(node.attributes)]
 
 
 def _plan_of_kept(op, plan, layouts):

@@ -14,13 +14,16 @@ from ...layout import Layout, broadcast_shapes, broadcast_strides, shared_stride
 from ...scalars import number
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
+from ..core.late import later
 from ..core.operands import common_device, layout_of, method, result_dtype
 from ..core.primitive import Primitive, new_plan_table
+from ..memory.assign import filled
 from ..memory.copies import to_device
 from ..memory.resize import into, into_all
+from .comparison import ne
 from .real_functions import ldexp
 
-_FREXP = Primitive("frexp")
+_FREXP, _NEXTAFTER = Primitive("frexp"), Primitive("nextafter")
 
 Frexp = namedtuple("frexp", ["mantissa", "exponent"])
 
@@ -92,6 +95,13 @@ def frexp(input, *, out=None) -> Frexp:
     return found if out is None else into_all(out, found)
 
 
+@_NEXTAFTER.derivative
+def _nextafter_vjp(node, grad):
+    first, second = node.attributes
+    return (later["sum_to_size"](grad * node.tensors()[0], first.shape) if node.needs(0) else None,
+            filled(second.dense(), 0) if node.needs(1) else None)
+
+
 @_FREXP.derivative
 def _frexp_vjp(node, grad):
     return (ldexp(grad, -node.tensors()[0]),)
@@ -140,7 +150,7 @@ def _plan_next(first, second):
 def nextafter(input, other, *, out=None) -> Tensor:
     """The number that comes after `input` on the way to `other`, elementwise, in the dtype to which both promote.
 
-    It has no gradient.
+    As in PyTorch, the gradient of `input` is that of the result where the two differ, and the gradient of `other` is 0.
 
     Args:
         input, other: floats, broadcast with each other; where they are equal, `other` comes out.
@@ -158,8 +168,10 @@ def nextafter(input, other, *, out=None) -> Tensor:
     pair = layout_of("nextafter", input), layout_of("nextafter", other, "other", 2)
     kind, layout, (infinity, sign), prepared = _next_plans.get(pair) or _plan_next(*pair)
     if kind is not None:
-        return nextafter(input.detach().to(kind), other.detach().to(kind), out=out)
+        return nextafter(input.to(kind), other.to(kind), out=out)
     result = empty(layout)
     if prepared is not None:
         prepared.call(input.address, other.address, infinity.address, sign.address, result.address, prepared.walk)
+    if recording(input, other):
+        result.node = GraphNode(_NEXTAFTER, (input.node, other.node), (ne(input, other),), pair)
     return result if out is None else into(out, result)

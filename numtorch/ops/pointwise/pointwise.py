@@ -22,7 +22,7 @@ import types as pytypes
 import numpy as np
 
 from ...devices import cpu
-from ...dtypes import bool_, float64, get_default_dtype, promote_types
+from ...dtypes import bool_, float64, get_default_dtype, int64, promote_types
 from ...kernels.binding import ScalarBody
 from ...kernels.compiler import CannotCompile
 from ...layout import Layout, broadcast_shapes, broadcast_strides, shared_strides
@@ -98,9 +98,15 @@ def _layout_in(expression, layouts, seen):
     return Layout.of(dtype, (1,) if any(l.ndim for l in inputs) else (), weak=all(l.weak for l in inputs))
 
 
+def _power(op, layouts):
+    found = result_dtype(layouts)
+    found = found if found.category else int64
+    return found, found
+
+
 # what kind of dtype an op computes in and returns, given its inputs' layouts
-KINDS = {"expression": _as_expression, "arithmetic": _arithmetic, "float": _float, "comparison": _comparison, "logical": _logical,
-         "bitwise": _bitwise, "real": _real}
+KINDS = {"expression": _as_expression, "arithmetic": _arithmetic, "power": _power, "float": _float,
+         "comparison": _comparison, "logical": _logical, "bitwise": _bitwise, "real": _real}
 
 
 # What PyTorch calls the operands that formulas call x and y. Users' ops keep the names of their formulas.
@@ -336,9 +342,9 @@ def pointwise(body=None, *, kind: str | None = None, bool_operands=(), cost: flo
     Args:
         body: the formula. Positional arguments are tensors or numbers, keyword-only ones numbers with defaults.
         kind: which dtype it computes in and returns: `"expression"` (what the formula gives as an expression of tensors),
-            `"arithmetic"` (the promoted one), `"float"` (integers become the default dtype), `"comparison"` (promoted, returns
-            bool), `"logical"` (bool), `"bitwise"` (integers and bool), `"real"` (promoted; complex gives its real dtype).
-            `"expression"` when None; of this package's own, which expressions are made of, `"arithmetic"`. All parts of a formula
+            `"arithmetic"` (the promoted one), `"power"` (that, and int64 for bools), `"float"` (integers become the
+            default dtype), `"comparison"` (promoted, returns bool), `"logical"` (bool), `"bitwise"` (integers and bool), `"real"`
+            (promoted; complex gives its real dtype). `"expression"` when None; of this package's own, which expressions are made of, `"arithmetic"`. All parts of a formula
             are computed in one dtype.
         bool_operands: names of operands that are conditions and take no part in promotion.
         cost: the work of an element relative to an addition, which decides from what size on threads pay.
@@ -368,7 +374,7 @@ def pointwise(body=None, *, kind: str | None = None, bool_operands=(), cost: flo
         return lambda b: pointwise(b, kind=kind, bool_operands=bool_operands, cost=cost, name=name, scalars=scalars,
                                    differentiable=differentiable, methods=methods, refuses=refuses, divisor=divisor)
     if differentiable is None:
-        differentiable = kind in (None, "expression", "arithmetic", "float", "real")
+        differentiable = kind in (None, "expression", "arithmetic", "power", "float", "real")
     op = PointwiseOp(body, kind, bool_operands, cost, name, scalars, differentiable, refuses or {}, divisor)
     if methods:
         for name, function in ((op.name, op.function), (op.name + "_", op.inplace)):
