@@ -403,3 +403,13 @@ def test_requires_grad_switches(torch):
     y = x * 2
     y.requires_grad_()
     assert y.grad_fn is not None and x.grad_fn is None and y.detach().grad_fn is None
+
+
+def test_roots_that_lead_to_no_wanted_input_do_not_run(torch):
+    x, y = leaf(torch, 1, 2), leaf(torch, 3, 4)
+    powers = y.exp()
+    powers.detach().add_(1)                              # what exp saved is no more, so its backward cannot run
+    assert torch.autograd.grad(powers.sum(), [x], allow_unused=True) == (None,)
+    close(torch.autograd.grad([powers.sum(), (x * x).sum()], [x], allow_unused=True)[0], (2, 4))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        powers.sum().backward()

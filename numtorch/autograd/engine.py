@@ -147,6 +147,11 @@ def run_backward(roots, grads, retain_graph, create_graph, wanted=None, accumula
             shared = _awaited(roots, wanted)
             if shared is None:
                 leading, ends, shared = _some_leading(roots, wanted)
+                led = [(root, grad) for root, grad in zip(roots, grads) if root in leading]
+                if not led:
+                    return found
+                roots, grads = zip(*led)
+                led = None
         node, grad = (roots[0], grads[0]) if len(roots) == 1 else _start(roots, grads, shared, pending, waiting, create_graph)
     roots = grads = None
     state = modes.__dict__                               # this thread's; as a dict it costs a third of attribute access

@@ -129,7 +129,10 @@ def inplace(g):
             name = "fill_"
         return g.write(f"{x}.{name}({y})", x, "point")
     y = g.partner(x, "f", writing=True)
-    text = g.rng.choice([f"{x}.clamp_(-1, 1)", f"{x}.zero_()", f"{x}.fill_(2)", f"{x}.masked_fill_({x} > 1, 1)", f"{x}.addcmul_({y}, {y})", f"{x}.lerp_({y}, 0.25)",
+    if y is None:
+        return None
+    tensors = [f"{x}.addcmul_({y}, {y})", f"{x}.lerp_({y}, 0.25)"] if y in g.namespace else []
+    text = g.rng.choice([f"{x}.clamp_(-1, 1)", f"{x}.zero_()", f"{x}.fill_(2)", f"{x}.masked_fill_({x} > 1, 1)", *tensors,
                          f"{x}[...] = {y}", f"{x}.add_({y}, alpha=2)", f"F.relu({x}, inplace=True)",
                          f"torch.add({x}.detach(), 1, out={x})" if not t.requires_grad else f"{x}.mul_(2)"])
     return g.write(text, x, "point")

@@ -25,9 +25,9 @@ class Dialect:
 
     def __init__(self, seed, number, rules):
         rng = random.Random(f"dialect {seed} {number}")
-        self.floating = [rng.choice(REAL)] + ([rng.choice(REAL + HALF)] if rng.random() < 0.5 else [])
+        self.floating = [rng.choice(REAL[:1] * 3 + REAL)] + ([rng.choice(REAL + HALF)] if rng.random() < 0.3 else [])
         self.integer = [rng.choice(INTEGER)]
-        self.complex = [rng.choice(COMPLEX)] if rng.random() < 0.25 else []
+        self.complex = [rng.choice(COMPLEX)] if rng.random() < 0.2 else []
         self.dtypes = self.floating * 4 + self.integer * 2 + ["bool"] + self.complex * 2
         self.rules, self.weights = zip(*[(rule, weight) for rule, weight, share in rules if rng.random() < share])
         self._seed, self._number = seed, number

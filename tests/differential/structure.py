@@ -115,7 +115,7 @@ def product(g):
         text = y and f"torch.tensordot({x}, {y}, dims=([-1], [1]))"
     else:
         y = other(g, x, (m, k))
-        text = y and f"torch.cdist({x}, {y})"
+        text = y and f'torch.cdist({x}, {y}, compute_mode="donot_use_mm_for_euclid_dist")'
     return g.assign(text, "sum") if text else None
 
 

@@ -177,7 +177,7 @@ def rearrange(g):
     elif form in ("tril", "triu"):
         text = f"{x}.{form}({g.rng.randint(-2, 2)})"
     elif form == "kron":
-        text, how = (f"torch.kron({x}, {x}.detach())" if t.numel() < 100 and kind(t) == "f" else None), "point"
+        text, how = (f"torch.kron({x}, {x}.detach())" if t.numel() < 100 and kind(t) == "f" else None), "sum"
     elif form in ("repeat", "tile"):
         text = f"{x}.{form}(({', '.join(str(g.rng.choice([1, 2, 3])) for _ in range(t.dim() + (form == 'repeat' and t.dim() < 3)))},))"
     elif form == "repeat_interleave":
