@@ -67,12 +67,12 @@ def _work(options):
         seen[signature] += 1
         told = {"differs": number, "signature": " ".join(signature)}
         if seen[signature] <= 2:
-            def fails(shorter):
+            def fails(shorter, signature=signature):
                 try:
                     again = run(shorter)
                 except Invalid:
                     return False
-                return again is not None and again.what == difference.what and _operation(shorter[again.index]) == signature[1]
+                return again is not None and (again.what, _operation(shorter[again.index])) == signature
             small = shrink(statements[:difference.index + 1], fails) if fails(statements) else statements
             last = (run(small) if small is not statements else None) or difference
             told.update(message=last.message, script=script(small, options.threads), again=small is not statements)

@@ -150,7 +150,7 @@ def _sharing(values, names, name):
 def _differ(statement, name, expected, found, strided):
     """What differs and a message, or None."""
     if not isinstance(expected, torch.Tensor):
-        if isinstance(found, numtorch.Tensor) or expected != found and str(expected) != str(found):
+        if isinstance(found, numtorch.Tensor) or (expected != found and str(expected) != str(found)):
             return "type", f"{name}: PyTorch {expected!r}, numtorch {str(found)[:100]}"
         return None
     if not isinstance(found, numtorch.Tensor):
@@ -245,9 +245,7 @@ def _judge(statements, index, name, expected, found):
                     each.run(exact)
                 except Exception:
                     continue
-            for key, value in list(exact.items()):
-                if isinstance(value, torch.Tensor):
-                    exact[key] = _double(value.detach()).requires_grad_(value.requires_grad and not value.is_leaf or value.requires_grad and statement.kind == "grad")
+            _double_all(exact)
         exec(_doubled(statement.source), exact)
     except Exception:
         return True
@@ -271,6 +269,19 @@ def _judge(statements, index, name, expected, found):
 
 def _double(t):
     return t.double() if t.is_floating_point() else t.to(torch.complex128) if t.is_complex() else t
+
+
+def _double_all(names):
+    """Makes all tensors double, those that share memory together."""
+    wide = {}
+    for name, t in names.items():
+        if isinstance(t, torch.Tensor) and (t.is_floating_point() or t.is_complex()):
+            t = t.detach().resolve_conj().resolve_neg()
+            storage = t.untyped_storage()
+            key = storage.data_ptr(), t.dtype
+            if key not in wide:
+                wide[key] = _double(t.as_strided((storage.nbytes() // t.element_size(),), (1,), 0))
+            names[name] = wide[key].as_strided(t.shape, t.stride(), t.storage_offset())
 
 
 def _doubled(source):

@@ -1,7 +1,7 @@
 """Elementwise statements: functions of one, two and three tensors, in place and not, conversions, and gradients."""
 from __future__ import annotations
 
-from .grammar import COMPLEX, HALF, INTEGER, REAL, kind
+from .grammar import COMPLEX, HALF, REAL, kind
 
 # where a function is tried: as it is; of moderate numbers; of positive ones; within the unit interval; above one
 UNARY = {
@@ -39,7 +39,7 @@ def unary(g):
     if letter == "c" and name not in COMPLEX_ONLY:
         name = g.rng.choice(g.dialect.some(COMPLEX_ONLY))
     wrap = (COMPLEX_WRAP if letter == "c" else WRAP)[DOMAIN[name]] if letter in "fc" or g.rng.random() < 0.5 else "{}"
-    if letter == "b" or letter == "i" and DOMAIN[name] == "unit":
+    if letter == "b" or (letter == "i" and DOMAIN[name] == "unit"):
         wrap = "{}"
     return g.assign(apply(name, wrap.format(x)), "point")
 

@@ -156,7 +156,7 @@ class Generator:
             shape = [1 if self.rng.random() < 0.4 else n for n in shape][self.rng.randint(0, len(shape)):]
         same = str(t.dtype)[6:]
         dtypes = [d for d in self.dialect.dtypes if ("c" if d[0] == "c" else "b" if d == "bool" else "i" if "int" in d else "f") in kinds]
-        return self.source(shape, same if kind(t) in kinds and self.rng.random() < 0.7 or not dtypes else self.rng.choice(dtypes))
+        return self.source(shape, same if (kind(t) in kinds and self.rng.random() < 0.7) or not dtypes else self.rng.choice(dtypes))
 
     def literal(self, t):
         if kind(t) in "ib":

@@ -37,7 +37,7 @@ def reduction(g):
     if name == "norm":
         order = g.rng.choice(['"fro"', "2", "1", "3", "float('inf')", "0"])
         return g.assign(f"torch.norm({x}, {order}, {d}{keep})" if letter == "f" else f"{x}.norm()", how)
-    if name in ("max", "min") or every and name not in ("logsumexp",):
+    if name in ("max", "min") or (every and name not in ("logsumexp",)):
         return g.assign(f"{x}.{name}()", how)
     if name in ("argmax", "argmin", "all", "any"):
         dims = str(d)
@@ -52,7 +52,7 @@ def scan(g):
         return None
     d = g.dim(g.value(x))
     name = g.rng.choice(g.dialect.some("cumsum cumprod cummax cummin logcumsumexp".split(), 0.5))
-    if name == "cumprod" and (g.value(x).shape[d] > 40 or kind(g.value(x)) == "i") or name == "logcumsumexp" and kind(g.value(x)) != "f":
+    if (name == "cumprod" and (g.value(x).shape[d] > 40 or kind(g.value(x)) == "i")) or (name == "logcumsumexp" and kind(g.value(x)) != "f"):
         return None
     return g.assign(f"torch.{name}({x}, {d})", "sum" if name[:4] != "cumm" else "exact", 2 if name in ("cummax", "cummin") else 1)
 

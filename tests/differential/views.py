@@ -1,7 +1,6 @@
 """Views of all kinds, writes through them, and what rearranges."""
 from __future__ import annotations
 
-
 from .grammar import kind
 
 
@@ -136,7 +135,6 @@ def write_through(g):
         return None
     safe = kind(t) in "fc" or y not in g.namespace or kind(g.value(y)) in "ib"
     y = y if safe else f"{y}.clamp(0, 99)"
-    shape = [n for n in part.shape]
     text = g.rng.choice([f"{x}[{where}] = {y}"] * 4 + [f"{x}[{where}].add_({y if safe and kind(t) != 'b' else '1'})", f"{x}[{where}] *= {g.literal(t)}",
                         f"{x}[{where}].copy_({y})", f"{x}[{where}].zero_()", f"{x}[{where}].fill_({1})"]
                         + ([f"{x}.transpose(0, -1).add_(1)", f"{x}.T.mul_(2)" if t.dim() == 2 else f"{x}.view(-1).mul_(2)",
@@ -166,7 +164,7 @@ def rearrange(g):
     elif form == "contiguous_t":
         text = f"{x}.transpose({d}, {e}).contiguous()"
     elif form in ("cat", "stack", "hstack"):
-        others = [n for n in g.names if g.value(n).dim() == t.dim() and all(a == b or i == d % t.dim() and form == "cat" for i, (a, b)
+        others = [n for n in g.names if g.value(n).dim() == t.dim() and all(a == b or (i == d % t.dim() and form == "cat") for i, (a, b)
                   in enumerate(zip(g.value(n).shape, t.shape)))]
         others = [n for n in others if kind(g.value(n)) != "c" or kind(t) == "c"]
         chosen = [x] + g.rng.choices(others or [x], k=g.rng.randint(1, 3))
