@@ -15,10 +15,10 @@ import numtorch
 
 pytest.importorskip("torch", reason="programs are compared with PyTorch, which is not installed")
 
-from differential.compare import run  # noqa: E402
-from differential.generate import program  # noqa: E402
-from differential.program import Statement, script  # noqa: E402
-from differential.shrink import shrink  # noqa: E402
+from differential.compare import run
+from differential.generate import program
+from differential.program import Statement, script
+from differential.shrink import shrink
 
 ROOT = Path(__file__).resolve().parent.parent
 

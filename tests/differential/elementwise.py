@@ -53,7 +53,7 @@ def binary(g):
     if y is None:
         return None
     table = g.rng.choice([BINARY, BINARY, DIVISIONS] + ([BITWISE] if letter in "ib" else []))
-    name = g.rng.choice(g.dialect.some(table, 0.5))
+    name = g.rng.choice(g.dialect.some(table, 0.3))
     if letter == "c":
         name = g.rng.choice(["add", "sub", "mul", "eq"] if table is not DIVISIONS else ["div"])
     if table is DIVISIONS:
@@ -114,10 +114,10 @@ def inplace(g):
     t = g.value(x)
     choice = g.rng.random()
     if choice < 0.3:
-        name = g.rng.choice(g.dialect.some(INPLACE, 0.5))
+        name = g.rng.choice(g.dialect.some(INPLACE, 0.25))
         return g.write(f"{x}.{name}_()", x, "point")
     if choice < 0.75:
-        name = g.rng.choice(g.dialect.some(INPLACE_BINARY, 0.5))
+        name = g.rng.choice(g.dialect.some(INPLACE_BINARY, 0.35))
         y = g.partner(x, writing=True)
         if y is None:
             return None
@@ -198,5 +198,5 @@ def gradient(g):
     return g.assign(f"torch.autograd.grad({y}, [{', '.join(xs)}], {w}, allow_unused=True{options})", "grad", len(xs))
 
 
-RULES = [(unary, 10, 1.0), (binary, 12, 1.0), (power, 2, 0.5), (ternary, 5, 0.8), (inplace, 8, 1.0), (inplace_without_grad, 0.7, 1.0), (convert, 4, 1.0),
+RULES = [(unary, 10, 1.0), (binary, 12, 1.0), (power, 2, 0.25), (ternary, 5, 0.4), (inplace, 8, 1.0), (inplace_without_grad, 0.7, 0.5), (convert, 4, 1.0),
          (complex_parts, 2, 0.3), (gradient, 5, 1.0)]

@@ -25,14 +25,14 @@ class Dialect:
 
     def __init__(self, seed, number, rules):
         rng = random.Random(f"dialect {seed} {number}")
-        self.floating = [rng.choice(REAL[:1] * 3 + REAL)] + ([rng.choice(REAL + HALF)] if rng.random() < 0.3 else [])
-        self.integer = [rng.choice(INTEGER)]
+        self.floating = ["float32" if rng.random() < 0.75 else "float64"] + ([rng.choice(REAL + HALF)] if rng.random() < 0.3 else [])
+        self.integer = ["int64" if rng.random() < 0.5 else rng.choice(INTEGER)]
         self.complex = [rng.choice(COMPLEX)] if rng.random() < 0.2 else []
         self.dtypes = self.floating * 4 + self.integer * 2 + ["bool"] + self.complex * 2
         self.rules, self.weights = zip(*[(rule, weight) for rule, weight, share in rules if rng.random() < share])
         self._seed, self._number = seed, number
 
-    def some(self, names, share=0.3):
+    def some(self, names, share=0.15):
         """The names of a table that this dialect uses: always the same ones."""
         names = sorted(names)
         return random.Random(f"{self._seed} {self._number} {names}").sample(names, max(2, math.ceil(share * len(names))))

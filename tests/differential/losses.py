@@ -8,7 +8,7 @@ POINTWISE = "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy_wit
 
 def loss(g):
     form = g.rng.choice(g.dialect.some([*POINTWISE, "cross_entropy", "cross_entropy_soft", "nll_loss", "kl_div", "binary_cross_entropy", "gaussian_nll_loss", "margin_ranking_loss",
-                                        "triplet_margin_loss", "cosine_embedding_loss", "multi_margin_loss", "multilabel_soft_margin_loss"], 0.4))
+                                        "triplet_margin_loss", "cosine_embedding_loss", "multi_margin_loss", "multilabel_soft_margin_loss"], 0.2))
     rowwise = form in ("cross_entropy", "cross_entropy_soft", "nll_loss", "triplet_margin_loss", "cosine_embedding_loss", "multi_margin_loss", "multilabel_soft_margin_loss")
     x = g.pick("f", low=2 if rowwise else 0, high=2 if rowwise else 4, most=20_000, where=lambda t: t.numel() > 0)
     if x is None:
@@ -41,7 +41,7 @@ def loss(g):
 
 
 def layer(g):
-    form = g.rng.choice(g.dialect.some("layer_norm group_norm batch_norm normalize attention glu rms_norm softmin prelu dropout cosine pixel cross trapezoid renorm".split(), 0.5))
+    form = g.rng.choice(g.dialect.some("layer_norm group_norm batch_norm normalize attention glu rms_norm softmin prelu dropout cosine pixel cross trapezoid ".split(), 0.25))
     low = 4 if form == "pixel" else 3 if form in ("attention", "group_norm") else 2
     x = g.pick("f", low=low, high=low if form != "layer_norm" else 4, most=20_000, where=lambda t: t.numel() > 0)
     if x is None:
@@ -81,4 +81,4 @@ def layer(g):
     return g.assign(text, "sum") if text else None
 
 
-RULES = [(loss, 4, 0.7), (layer, 3, 0.6)]
+RULES = [(loss, 4, 0.35), (layer, 3, 0.3)]
