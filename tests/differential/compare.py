@@ -67,7 +67,7 @@ def run(statements):
 def _run(statements):
     expected, found = namespace(torch), namespace(numtorch)
     torch.set_grad_enabled(True)
-    names = []
+    names, sources = [], {}
     # negative strides have a stand-in in PyTorch, and a part of an array counts its offset from the array's beginning only here
     strided = 2 - any("gapped" in s.source for s in statements) if not any("reversed" in s.source for s in statements) else 0
     loose = set()                                        # names of what lies in memory otherwise, where PyTorch promises nothing
@@ -90,11 +90,12 @@ def _run(statements):
                 return None                              # on purpose: what follows has nothing to compare
             continue
         names += statement.targets
+        sources.update(dict.fromkeys(statement.targets, statement.source))
         changed = list(statement.targets)
         if statement.writes is not None:
             changed += [statement.writes, *_sharing(expected, names, statement.writes)]
         if statement.kind == "grad" and not statement.targets:
-            changed += [f"{n}.grad" for n in names if isinstance(expected[n], torch.Tensor) and expected[n].is_leaf and expected[n].grad is not None]
+            changed += [f"{n}.grad" for n in names if ".requires_grad_()" in sources[n] and expected[n].grad is not None]
         for name in changed:
             one, other = _look(expected, name), _look(found, name)
             difference = _differ(statement, name, one, other, strided if checked else 0)

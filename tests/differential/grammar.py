@@ -207,6 +207,10 @@ class Generator:
 
 def tame(t):
     """Whether a tensor's numbers are worth computing with: neither NaN nor infinite nor huge."""
+    try:
+        t.is_leaf
+    except RuntimeError:                                 # one of several views whose base was written
+        return False
     if t.numel() == 0 or kind(t) == "b":
         return True
     t = t.detach()
