@@ -27,6 +27,8 @@ DELIBERATE = [
     (r"must be Tensor, not (int|float)", "TypeError", "NotImplementedError", "and then refuses their dtypes"),
     (r"expected dtype .* for `(weight|end)`", "RuntimeError", "", "operands of lerp promote like any"),
     (r"heaviside is not yet implemented for tensors with different dtypes", "RuntimeError", "", "they promote"),
+    (r"F\.(tanhshrink|softsign)|\.(median|argmax|argmin|trace|bincount|cov)\(.*[Bb]ool", "NotImplementedError", "", "bools are numbers there too"),
+    (r"F\.tanhshrink.*bool tensor", "RuntimeError", "", "bools are numbers there too"),
     (r"INTERNAL ASSERT FAILED", "RuntimeError", "", "PyTorch's own defect: index_reduce of 16-bit floats"),
     (r"refer to a single memory location", "RuntimeError", "", "what the write would overtake is read from a copy"),
     (r"more than one element of the written-to tensor", "", "RuntimeError", "what overlaps is refused, not only what is expanded"),

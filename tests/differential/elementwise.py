@@ -118,7 +118,7 @@ def inplace(g):
         return g.write(f"{x}.{name}_()", x, "point")
     if choice < 0.75:
         name = g.rng.choice(g.dialect.some(INPLACE_BINARY, 0.35))
-        y = g.partner(x, writing=True)
+        y = g.partner(x, "ib" if name == "copy_" and kind(t) in "ib" else None, writing=True)
         if y is None:
             return None
         if name in ("div_", "fmod_", "remainder_"):

@@ -203,7 +203,7 @@ def put(g):
             "index_fill": f"{x}.index_fill{under}({d}, {repeated}, {g.literal(t)})", "scatter_number": f"{x}.scatter{under}({d}, {many}, 2)",
             "scatter_add": f"{x}.scatter_add{under}({d}, {many}, {y})",
             "scatter_reduce": f"{x}.scatter_reduce{under}({d}, {many}, {y}, '{g.rng.choice(['sum', 'amax', 'amin', 'mean', 'prod'])}', include_self={g.rng.random() < 0.5})",
-            "masked_scatter": f"{x}.masked_scatter{under}({x} > 0, {x}.detach().flip(0))", "put": f"{x}.put{under}(from_numpy(distinct({g.number()}, {min(m, t.numel())}, {t.numel()})), {x}.detach().flatten()[:{min(m, t.numel())}])",
+            "masked_scatter": f"{x}.masked_scatter{under}({x} > 0, {x}.detach().flip(0))", "put": f"{x}.put{under}(from_numpy(distinct({g.number()}, {min(m, t.numel())}, {t.numel()})), {x}.detach().flatten()[:{min(m, t.numel())}].clone())",
             "index_reduce": f"{x}.index_reduce{under}({d}, {repeated}, {y}, '{g.rng.choice(['prod', 'mean', 'amax', 'amin'])}')",
         }[form]
     return g.write(text, x, kinds) if under else g.assign(text, kinds)

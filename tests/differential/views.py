@@ -134,7 +134,7 @@ def write_through(g):
     if y is None:
         return None
     safe = kind(t) in "fc" or y not in g.namespace or kind(g.value(y)) in "ib"
-    y = y if safe else f"{y}.clamp(0, 99)"
+    y = y if safe else f"{y}.detach().clamp(0, 99)"
     text = g.rng.choice([f"{x}[{where}] = {y}"] * 4 + [f"{x}[{where}].add_({y if safe and kind(t) != 'b' else '1'})", f"{x}[{where}] *= {g.literal(t)}",
                         f"{x}[{where}].copy_({y})", f"{x}[{where}].zero_()", f"{x}[{where}].fill_({1})"]
                         + ([f"{x}.transpose(0, -1).add_(1)", f"{x}.T.mul_(2)" if t.dim() == 2 else f"{x}.view(-1).mul_(2)",
