@@ -970,7 +970,7 @@ def randperm(n: _int, *, generator: _Generator | None = None, dtype: _dtype | No
 def range(start: _Scalar = 0, end: _Operand | None = None, step: _Scalar = 1, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
     """`start, start + step, ...` up to and with `end` (PyTorch's old `range`)."""
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one dimension: a view where the strides allow it, else a copy."""
+    """All elements in one dimension, contiguous: a view of a contiguous tensor, else a copy."""
 def real(input: Tensor) -> Tensor:
     """The real parts, as a view; a real tensor itself."""
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -1016,7 +1016,7 @@ class Attached:
     def random_(self, from_: _int | None = None, to: _int | None = None, *, generator: _Generator | None = None) -> Tensor:
         """Fill with integers in [from_, to), in [0, from_) with one number, or in all of the dtype's from 0 on; returns this tensor."""
     def ravel(self) -> Tensor:
-        """All elements in one dimension: a view where the strides allow it, else a copy."""
+        """All elements in one dimension, contiguous: a view of a contiguous tensor, else a copy."""
     @property
     def real(self) -> Tensor:
         """The real parts, as a view; a real tensor itself."""

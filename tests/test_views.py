@@ -190,6 +190,14 @@ def test_flatten_unflatten_and_the_like():
     assert torch.arange(6).view(2, -1).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
+def test_ravel_is_contiguous():
+    x = torch.arange(6.0)
+    assert x.ravel().data_ptr() == x.data_ptr() == x.view(2, 3).ravel().data_ptr()
+    for strided in (x[::2], x.view(2, 3)[:, 1:], x.view(2, 3).t(), x[:1].expand(4)):
+        flat = strided.ravel()
+        assert flat.is_contiguous() and flat.data_ptr() != strided.data_ptr() and torch.equal(flat, strided.reshape(-1))
+
+
 def test_view_as_another_dtype():
     x = torch.tensor([1.0, 2.0])
     assert x.view(torch.int32).tolist() == np.array([1, 2], np.float32).view(np.int32).tolist()

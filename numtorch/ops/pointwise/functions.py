@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...tensor import Tensor
 from ..core.late import later
-from ..core.operands import layout_of, method, result_type
+from ..core.operands import as_operand, layout_of, method, result_type
 from ..memory.resize import into
 from . import arithmetic, bounds, power
 
@@ -35,6 +35,10 @@ def add(input, other, *, alpha=1, out=None) -> Tensor:
     return arithmetic.add_scaled(input, other, alpha, out=out)
 
 
+def _bool_among(*operands):
+    return any(as_operand("sub", t).layout.dtype.category == 0 for t in operands)
+
+
 def _check_factor(input, other, alpha):
     """Raise RuntimeError for a fraction as a factor of integers, which would make them floating-point numbers."""
     if type(alpha) is float and result_type(input, other).category < 2:
@@ -63,7 +67,7 @@ def sub(input, other, *, alpha=1, out=None) -> Tensor:
     if alpha == 1:
         return arithmetic.sub(input, other, out=out)
     _check_factor(input, other, alpha)
-    if result_type(input, other).category == 0:
+    if _bool_among(input, other):
         return arithmetic.sub(input, other, out=out)     # which refuses bools
     return arithmetic.add_scaled(input, other, -alpha, out=out)
 
@@ -158,7 +162,9 @@ def _with_alpha(name, inplace, sign):
     scaled = arithmetic.add_scaled.op.inplace
 
     def method(self, other, *, alpha=1) -> Tensor:
-        return inplace(self, other) if alpha == 1 else scaled(self, other, sign * alpha)
+        if alpha == 1 or (sign < 0 and _bool_among(self, other)):      # a bool is refused by what subtracts without a factor
+            return inplace(self, other)
+        return scaled(self, other, sign * alpha)
     method.__name__ = method.__qualname__ = name + "_"
     method.__doc__ = f"""In-place form of `{name}`: writes the result into this tensor and returns it.
 

@@ -445,7 +445,7 @@ def unflatten(input, dim, sizes) -> Tensor:
 
 @method
 def ravel(input) -> Tensor:
-    """All elements in one dimension: a view where the strides allow it, else a copy.
+    """All elements in one dimension, contiguous: a view of a contiguous tensor, else a copy.
 
     Args:
         input: (*).
@@ -455,7 +455,8 @@ def ravel(input) -> Tensor:
         >>> torch.tensor([[1, 2], [3, 4]]).ravel()
         tensor([1, 2, 3, 4])
     """
-    return reshape(input, -1)
+    layout_of("ravel", input)
+    return reshape(contiguous(input), -1)
 
 
 @method
