@@ -105,6 +105,7 @@ def _check(options):
 def _oversee(options):
     print(f"random programs: --seed {options.seed} --threads {options.threads} --program {options.program}", flush=True)
     begun, number, programs = time.monotonic(), options.program, 0
+    told_at = begun
     failures = collections.Counter()
     while time.monotonic() - begun < options.seconds and len(failures) < options.failures:
         worker = _start(options, number)
@@ -113,6 +114,9 @@ def _oversee(options):
             selector.register(worker.stdout, selectors.EVENT_READ)
             while alive and time.monotonic() - begun < options.seconds and len(failures) < options.failures:
                 last = time.monotonic()
+                if last - told_at > 60:
+                    print(f"{programs} programs in {last - begun:.0f} s", file=sys.stderr, flush=True)
+                    told_at = last
                 while not selector.select(1) and time.monotonic() - last < PATIENCE:
                     if time.monotonic() - begun > options.seconds:
                         break
