@@ -25,7 +25,7 @@ INPLACE = "abs neg sign square relu sigmoid tanh sin cos atan floor ceil trunc r
 BINARY = "add sub mul maximum minimum fmax fmin eq ne lt le gt ge atan2 copysign hypot logaddexp logaddexp2 logical_and logical_or logical_xor nextafter heaviside".split()
 DIVISIONS = "div remainder fmod floor_divide true_divide".split()
 BITWISE = "bitwise_and bitwise_or bitwise_xor gcd lcm".split()
-INPLACE_BINARY = "add_ sub_ mul_ copysign_ hypot_ div_ copy_ eq_ lt_ atan2_ fmod_ remainder_ pow_ bitwise_and_ bitwise_or_".split()
+INPLACE_BINARY = "add_ sub_ mul_ copysign_ div_ copy_ eq_ lt_ atan2_ fmod_ remainder_ pow_ bitwise_and_ bitwise_or_".split()
 
 
 def apply(name, *arguments):
@@ -43,7 +43,7 @@ def unary(g):
     wrap = (COMPLEX_WRAP if letter == "c" else WRAP)[DOMAIN[name]] if letter in "fc" or g.rng.random() < 0.5 else "{}"
     if letter == "b" or (letter == "i" and DOMAIN[name] == "unit"):
         wrap = "{}"
-    return g.assign(apply(name, wrap.format(x)), "point")
+    return g.assign(apply(name, wrap.format(x)), "point" if name != "F.logsigmoid" else "sum")       # whose order in memory is its own
 
 
 def binary(g):
@@ -64,6 +64,8 @@ def binary(g):
         return g.assign(f"torch.{name}({x}, {y}{mode})", "point")
     if g.rng.random() < 0.15 and y in g.names:
         x, y = y, x
+    if name == "hypot":                                  # at 0 and 0 PyTorch's gradient is NaN
+        y = away(g, y)
     if name in ("add", "sub") and g.rng.random() < 0.2:
         return g.assign(f"torch.{name}({x}, {y}, alpha={g.rng.choice([2, 3])})", "point")
     return g.assign(apply(name, x, y), "point")
