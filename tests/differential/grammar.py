@@ -149,7 +149,7 @@ class Generator:
                 return math.prod(together) <= max(LIMIT, t.numel()) and (not writing or together == t.shape)
             for _ in range(4):
                 other = self.names[-1 - min(int(self.rng.expovariate(0.2)), len(self.names) - 1)]
-                if kind(self.value(other)) in kinds and fits(self.value(other)):
+                if kind(self.value(other)) in kinds and fits(self.value(other)) and not (writing and overlapping(self.value(other), t)):
                     return other
         shape = list(t.shape)
         if self.rng.random() < 0.4:
@@ -203,6 +203,12 @@ class Generator:
         """The name of a tensor through which gradients flow, made if there is none."""
         found = [n for n in self.names if self.value(n).requires_grad and self.value(n).dim() >= low]
         return self.rng.choice(found[-6:]) if found else None
+
+
+def overlapping(t, written):
+    """Whether a tensor lies in memory that is to be written and is not the written one itself: PyTorch reads what is half done."""
+    return t.untyped_storage().data_ptr() == written.untyped_storage().data_ptr() and (t.data_ptr(), t.stride(), t.shape) != (
+        written.data_ptr(), written.stride(), written.shape)
 
 
 def tame(t):

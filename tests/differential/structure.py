@@ -57,11 +57,18 @@ def scan(g):
     return g.assign(f"torch.{name}({x}, {d})", "sum" if name[:4] != "cumm" else "exact", 2 if name in ("cummax", "cummin") else 1)
 
 
-def other(g, x, shape, dtype=None):
+def other(g, x, shape):
     """The name of a tensor of a shape and x's dtype: one there is, or a new one."""
     t = g.value(x)
     found = [n for n in g.names if g.value(n).dtype == t.dtype and tuple(g.value(n).shape) == tuple(shape)]
     return g.rng.choice(found) if found and g.rng.random() < 0.5 else g.source(tuple(shape), str(t.dtype)[6:])
+
+
+def apart(g, x, shape):
+    """As `other`, but of memory that a write to x does not change."""
+    y = other(g, x, shape)
+    shared = y is not None and g.value(y).untyped_storage().data_ptr() == g.value(x).untyped_storage().data_ptr()
+    return f"{y}.clone()" if shared else y
 
 
 def product(g):
@@ -178,7 +185,7 @@ def put(g):
     whole[d] = m
     repeated, once = f"from_numpy(indices({g.number()}, ({m},), {n}))", f"from_numpy(distinct({g.number()}, {m}, {n}))"
     many = f"from_numpy(indices({g.number()}, {tuple(whole)}, {n}))"
-    y = other(g, x, whole)
+    y = apart(g, x, whole)
     if y is None:
         return None
     under = g.rng.choice(["_", ""])
@@ -192,7 +199,7 @@ def put(g):
         place = f"from_numpy(array({g.number()}, ({first},), 'bool'))" if form == "assign_mask" else f"from_numpy(distinct({g.number()}, {min(m, first)}, {first}))"
         return g.write(f"{x}[{place}] = {g.literal(t)}", x)
     elif form in ("index_put", "index_put_add"):
-        rows = other(g, x, [min(m, first)] + list(t.shape[1:]))
+        rows = apart(g, x, [min(m, first)] + list(t.shape[1:]))
         if rows is None:
             return None
         place = f"from_numpy(distinct({g.number()}, {min(m, first)}, {first}))" if form == "index_put" else f"from_numpy(indices({g.number()}, ({min(m, first)},), {first}))"
