@@ -188,6 +188,8 @@ def test_sums_with_products(name, beta, alpha):
             if dtype in ("float64", "complex128"):
                 leaves_of = [t.clone().requires_grad_() for t in tensors]
                 gradcheck(lambda *x: getattr(torch, name)(*x, beta=beta, alpha=alpha), leaves_of, fast_mode=True)
+                getattr(torch, name)(leaves_of[0], *tensors[1:], beta=beta, alpha=alpha).sum().abs().backward()
+                assert leaves_of[0].grad is not None and bool(leaves_of[0].grad.any()) == (beta != 0)
 
 
 def test_sum_does_not_read_what_is_scaled_by_zero():

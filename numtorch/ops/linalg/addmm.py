@@ -12,7 +12,7 @@ from ...layout import Layout, broadcast_shapes
 from ...storage import take
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.operands import method
+from ..core.operands import as_operand, method
 from ..core.primitive import derivative_of, new_plan_table, primitives
 from ..memory.assign import copy_
 from ..memory.copies import plan_copy
@@ -108,7 +108,7 @@ def _added(name, input, a, b, beta, alpha, out=None):
         plan = _plans.keep(key, _plan(name, key[1], la, lb, beta, alpha))
     result = plan.added(input, a, b)
     if recording(input, a, b) and la.dtype.category >= 2:
-        added = None if input is None or beta == 0 else input.node
+        added = None if input is None else input.node
         saved = (a if b.node is not None else None, b if a.node is not None else None)
         result.node = GraphNode(_ADDED[name], (added, a.node, b.node), saved,
                                 (beta, alpha, None if input is None else input.layout.shape))
@@ -264,6 +264,8 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
             raise RuntimeError(f"addr: Expected 1-D argument vec1 and vec2, but got {vec1.layout.ndim}-D and {vec2.layout.ndim}-D")
     if beta == 0:
         result = _scaled(outer(vec1, vec2), alpha)
+        if recording(input):                             # its gradient is 0, which is not the same as none
+            result = arithmetic.where(as_operand("addr", False), input, result)
     else:
         result = arithmetic.addcmul(_scaled(input, beta), unsqueeze(vec1, 1), vec2, value=alpha)
     return result if out is None else into(out, result)
