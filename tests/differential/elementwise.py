@@ -168,18 +168,18 @@ def convert(g):
 
 
 def complex_parts(g):
-    form = g.rng.choice(["conj", "real", "imag", "view_as_real", "abs", "angle", "complex", "polar", "view_as_complex", "conj_physical", "resolve"])
+    form = g.rng.choice(["real", "imag", "view_as_real", "abs", "angle", "complex", "polar", "view_as_complex", "conj_physical", "resolve"])
     if form in ("complex", "polar"):
         x = g.pick("f", where=lambda t: t.element_size() > 2)
-        return None if x is None else g.assign(f"torch.{form}({x}, {x}.detach().{'flip(0)' if g.value(x).dim() else 'neg()'})", "point")
+        return None if x is None else g.assign(f"torch.{form}({x + '.abs() + 0.5' if form == 'polar' else x}, {x}.detach().{'flip(0)' if g.value(x).dim() else 'neg()'})", "sum")
     if form == "view_as_complex":
         x = g.pick("f", low=1, where=lambda t: t.shape[-1] == 2 and t.stride(-1) == 1 and t.element_size() > 2)
         return None if x is None else g.assign(f"torch.view_as_complex({x})", "view")
     x = g.pick("c")
     if x is None:
         return None
-    return g.assign({"conj": f"{x}.conj()", "real": f"{x}.real", "imag": f"{x}.imag", "resolve": f"{x}.conj().resolve_conj()", "conj_physical": f"{x}.conj_physical()",
-                     "view_as_real": f"torch.view_as_real({x}.resolve_conj())", "abs": f"{x}.abs()", "angle": f"{x}.angle()"}[form], "point")
+    return g.assign({"real": f"{x}.real", "imag": f"{x}.imag", "resolve": f"{x}.conj().resolve_conj()", "conj_physical": f"{x}.conj_physical()",
+                     "view_as_real": f"torch.view_as_real({x}.resolve_conj())", "abs": f"{x}.abs()", "angle": f"{x}.angle()"}[form], "sum" if form == "angle" else "point")
 
 
 def gradient(g):
