@@ -306,6 +306,14 @@ def test_a_view_under_no_grad_is_not_written_by_recorded_ops(torch):
     assert not x.detach()[1:].requires_grad
 
 
+@pytest.mark.parametrize("name", ["erfinv", "asin", "log1p", "erf", "lgamma", "digamma", "sin", "log"])
+def test_results_are_written_whose_gradient_is_by_the_input(torch, name):
+    x = torch.tensor([0.25, 0.5]).requires_grad_()
+    wanted, = torch.autograd.grad(getattr(torch, name)(x).sum(), x)
+    getattr(torch, name)(x).mul_(3).sum().backward()
+    close(x.grad / 3, wanted.tolist())
+
+
 @pytest.mark.parametrize("name", ["eq_", "ne_", "lt_", "ge_", "nextafter_"])
 @pytest.mark.parametrize("recorded", ["both", "target", "other"])
 def test_results_that_move_in_steps_have_gradients_of_zero(torch, name, recorded):

@@ -335,8 +335,9 @@ def _(grad, x):
 
 
 @erfinv.derivative
-def _(grad, out):
-    return grad * exp(out * out) / TWO_OVER_SQRT_PI
+def _(grad, x):                                          # not by the result, which may be written in place
+    y = erfinv(x)
+    return grad * exp(y * y) / TWO_OVER_SQRT_PI
 
 
 @lgamma.derivative

@@ -344,8 +344,8 @@ def pointwise(body=None, *, kind: str | None = None, bool_operands=(), cost: flo
         kind: which dtype it computes in and returns: `"expression"` (what the formula gives as an expression of tensors),
             `"arithmetic"` (the promoted one), `"power"` (that, and int64 for bools), `"float"` (integers become the
             default dtype), `"comparison"` (promoted, returns bool), `"logical"` (bool), `"bitwise"` (integers and bool), `"real"`
-            (promoted; complex gives its real dtype). `"expression"` when None; of this package's own, which expressions are made of, `"arithmetic"`. All parts of a formula
-            are computed in one dtype.
+            (promoted; complex gives its real dtype). `"expression"` when None; of this package's own, which expressions are made
+            of, `"arithmetic"`. All parts of a formula are computed in one dtype.
         bool_operands: names of operands that are conditions and take no part in promotion.
         cost: the work of an element relative to an addition, which decides from what size on threads pay.
         name: the op's name, when it is not the function's.
