@@ -146,6 +146,7 @@ _IN_PLACE = frozenset("""abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsi
     expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_
     rad2deg_ reciprocal_ relu_ resize_as_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_
 """.split())
+_DRAWING = frozenset(("Drawing", "draw"))
 _FILES = frozenset(("load", "save"))                       # of serialization.py
 _SWITCHES = frozenset("""are_deterministic_algorithms_enabled get_float32_matmul_precision
     is_deterministic_algorithms_warn_only_enabled set_float32_matmul_precision use_deterministic_algorithms""".split())
@@ -157,6 +158,8 @@ def __getattr__(name):
         return _importlib.import_module(f"{__name__}.{name}")
     if name in _FUNCTIONAL:
         return getattr(_importlib.import_module(f"{__name__}.nn.functional"), name)
+    if name in _DRAWING:
+        return getattr(_importlib.import_module(f"{__name__}.drawing"), name)
     if name in _FILES:
         return getattr(_importlib.import_module(f"{__name__}.serialization"), name)
     if name in _SWITCHES:

@@ -52,6 +52,18 @@ class Node:
         """
         return type(self).__name__
 
+    def title(self) -> str:
+        """The name of what was called, as `draw` shows it."""
+        return self.name().removesuffix("Backward0")
+
+    def result_layout(self):
+        """The layout of the call's result, where the node knows it."""
+        return None
+
+    def saved_layouts(self) -> list:
+        """The layouts of what the node keeps for backward."""
+        return []
+
     @property
     def next_functions(self):
         """(node, output number) for every input; (None, 0) for one that needs no gradient.
@@ -337,6 +349,18 @@ class GraphNode(Node):
 
     def name(self):
         return "".join(p.capitalize() for p in self.primitive.name.split("_")) + "Backward0"
+
+    def title(self):
+        return self.primitive.name
+
+    def result_layout(self):
+        if self.saved and self.saved[2]:
+            kept = self.saved[2][0]
+            return kept.layout if type(kept) is _Packed else kept[2]
+        return getattr(self.attributes, "out", None)
+
+    def saved_layouts(self):
+        return [kept.layout for kept in self.saved[0] if kept is not None] if self.saved else []
 
     def needs(self, index) -> bool:
         """Whether the gradient of input `index` is wanted."""

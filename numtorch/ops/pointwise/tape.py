@@ -86,6 +86,15 @@ class PointwiseNode(Node):
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
         return self._restored()[names.index(wanted)]
 
+    def title(self):
+        return self.recipe.op.name
+
+    def result_layout(self):
+        return self.recipe.out
+
+    def saved_layouts(self):
+        return [kept.layout for kept in self.saved[:2 * len(self.recipe.saves):2]] if self.saved else []
+
     def backward(self, grad):
         return self.backward_slowly(grad)
 

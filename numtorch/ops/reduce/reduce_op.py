@@ -146,6 +146,12 @@ class SumNode(Node):
     def differentiable_backward(self, grad):
         return _sum_vjp(self, grad)
 
+    def title(self):
+        return "sum"
+
+    def result_layout(self):
+        return self.attributes[1].out
+
 
 def _sum_vjp(node, grad):
     return (_typed(node, _spread(node, grad)),)
