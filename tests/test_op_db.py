@@ -238,12 +238,7 @@ KNOWN = {
     "gather": "an index of uint8 is refused, also where it is empty",
     "linalg.matrix_power": "the power 0, a constant, is not recorded",
     "linalg.pinv.hermitian": "all of a matrix that should be Hermitian is read, by PyTorch its lower triangle",
-    "nextafter": "the result is not recorded; PyTorch's is, and raises in backward",
-    "nn.functional.avg_pool1d": "ceil_mode reads the next row",
     "nn.functional.batch_norm": "an input of one dimension, of extent 0, is refused",
-    "nn.functional.conv_transpose2d": "an output_padding as large as the stride reads outside of the input",
-    "nn.functional.conv_transpose3d": "an output_padding as large as the stride reads outside of the input",
-    "nn.functional.pad.circular": "negative widths go together with others",
 }
 
 

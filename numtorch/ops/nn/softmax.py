@@ -228,7 +228,8 @@ def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
     if input.layout.dtype.category < 2:
         input = to_dtype(input, get_default_dtype())
     layout = input.layout
-    dims = sorted(wrap_dims(None if dim == () else dim, layout.ndim)) if layout.ndim else []
+    dims = sorted(wrap_dims(None if dim == () else dim, layout.ndim))
+    dims = dims if layout.ndim else []
     if not layout.numel or not dims or layout.dtype.is_complex:
         return _logsumexp_of_ops(input, dims, keepdim)
     if dims[-1] - dims[0] >= len(dims):                  # others lie between them
