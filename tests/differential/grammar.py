@@ -109,7 +109,7 @@ class Generator:
         if leaf and differentiable:
             text += ".requires_grad_()"
         name = self.assign(text, "view")
-        if leaf and differentiable:
+        if leaf and differentiable and name is not None:
             self.leaves.append(name)
         return name
 
