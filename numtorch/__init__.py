@@ -48,6 +48,10 @@ from .ops.pointwise.rounding import ceil, floor, frac, round, trunc
 from .ops.sort.differences import gradient
 from .ops.linalg.distances import cdist, dist, pdist
 from .ops.random.distributions import binomial, poisson
+from .ops.random.gamma import dirichlet_grad as _dirichlet_grad
+from .ops.random.gamma import sample_dirichlet as _sample_dirichlet
+from .ops.random.gamma import standard_gamma as _standard_gamma
+from .ops.random.gamma import standard_gamma_grad as _standard_gamma_grad
 from .ops.nn.dropout import alpha_dropout, dropout, feature_alpha_dropout, feature_dropout
 from .ops.linalg.einsum import einsum, tensordot
 from .ops.nn.embedding import embedding, embedding_bag, embedding_renorm_

@@ -1,4 +1,4 @@
-"""Poisson and binomial numbers. Like all draws they are a function of a stream's seed and position."""
+"""Poisson, binomial and von Mises numbers. Like all draws they are a function of a stream's seed and position."""
 from __future__ import annotations
 
 from ...autograd.graph import GraphNode, recording
@@ -21,12 +21,12 @@ _POISSON = Primitive("poisson")
 _plans = new_plan_table()
 
 
-def _draw(kind, operands, generator):
+def draw(kind, operands, generator, family="random.rejection"):
     """A draw from contiguous operands of one layout, and the kernel's status."""
     layout = operands[0].layout
     prepared = _plans.get((kind, layout))
     if prepared is None and layout.numel:
-        prepared = getattr(kernels(cpu, "random.rejection"), f"plan_{kind}")(layout.dtype.kernel, layout.numel)
+        prepared = getattr(kernels(cpu, family), f"plan_{kind}")(layout.dtype.kernel, layout.numel)
         _plans.keep((kind, layout), prepared)
     out = empty(layout)
     words, address = _state.words
@@ -37,7 +37,7 @@ def _draw(kind, operands, generator):
     return out, status
 
 
-def _operand(x, shape):
+def operand(x, shape):
     """An operand for a kernel: float32 or float64, on the CPU, dense."""
     kind = x.layout.dtype
     x = to_device(x.detach() if x.node is not None else x, cpu)
@@ -45,7 +45,7 @@ def _operand(x, shape):
     return contiguous(x if x.layout.shape == shape else expand(x, shape))
 
 
-def _result(x, kind, device):
+def result(x, kind, device):
     return to_device(x if x.layout.dtype is kind else to_dtype(x, kind), device)
 
 
@@ -71,10 +71,10 @@ def poisson(input, generator=None) -> Tensor:
     layout = layout_of("poisson", input)
     if not layout.dtype.is_floating_point:
         raise NotImplementedError(f'"poisson_cpu" not implemented for \'{layout.dtype.title}\'')
-    out, status = _draw("poisson", (_operand(input, layout.shape),), generator)
+    out, status = draw("poisson", (operand(input, layout.shape),), generator)
     if status:
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    out = _result(out, layout.dtype, layout.device)
+    out = result(out, layout.dtype, layout.device)
     if recording(input):
         out.node = GraphNode(_POISSON, (input.node,), (), (layout.shape,))
     return out
@@ -106,11 +106,26 @@ def binomial(count, prob, generator=None) -> Tensor:
     if first.dtype is not second.dtype:
         raise RuntimeError(f"Found dtype {second.dtype.title} but expected {first.dtype.title} (binomial)")
     shape = broadcast_shapes(first.shape, second.shape)
-    out, _ = _draw("binomial", (_operand(count, shape), _operand(prob, shape)), generator)
-    out = _result(out, first.dtype, first.device)
+    out, _ = draw("binomial", (operand(count, shape), operand(prob, shape)), generator)
+    out = result(out, first.dtype, first.device)
     if recording(count, prob):
         out.node = GraphNode(_BINOMIAL, (count.node, prob.node), (), (first.shape, second.shape))
     return out
+
+
+def von_mises(loc, concentration, generator=None) -> Tensor:
+    """Angles in [-pi, pi) of density proportional to exp(concentration cos(x - loc)), without a gradient.
+
+    Args:
+        loc, concentration: of one shape (*) and dtype, floating point; concentrations are above 0.
+        generator: where the random numbers come from; the default one when None.
+
+    Returns:
+        (*) of their dtype.
+    """
+    shape, kind, device = loc.layout.shape, loc.layout.dtype, loc.layout.device
+    out, _ = draw("von_mises", (operand(loc, shape), operand(concentration, shape)), generator)
+    return result(out, kind, device)
 
 
 @derivative_of(_POISSON, _BINOMIAL)

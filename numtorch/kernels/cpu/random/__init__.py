@@ -1,1 +1,1 @@
-"""Random numbers: philox (streams), rejection (Poisson, binomial), dropout."""
+"""Random numbers: philox (streams), rejection (Poisson, binomial, von Mises), gamma (draws and slopes), dropout."""

@@ -1,22 +1,24 @@
-"""Poisson and binomial numbers, which take as many random bits as they happen to need.
+"""Poisson, binomial and von Mises numbers, which take as many random bits as they happen to need.
 
 Small means go through the distribution's terms with one number ("inversion"); larger ones are drawn under a hat and accepted nearly
 always (Hörmann, "The transformed rejection method for generating Poisson random variables", 1993, and "The generation of binomial
-random variates", 1993). Each element has a stream of its own, the Philox words of its counter and of the number of the attempt, so
-it depends on seed, offset and place alone, not on threads. A draw of n elements moves the offset by n.
+random variates", 1993). Angles of von Mises are drawn under a wrapped Cauchy distribution (Best and Fisher, "Efficient simulation
+of the von Mises distribution", 1979). Each element has a stream of its own, the Philox words of its counter and of the number of
+the attempt, so it depends on seed, offset and place alone, not on threads. A draw of n elements moves the offset by n.
 """
 from __future__ import annotations
 
 import numpy as np
 from numpy import float64, uint64
 
-from ...vectormath import exp, floor, lgamma, log, log1p, sqrt
+from ...vectormath import acos, cos, exp, floor, lgamma, log, log1p, sqrt
 from ..shared.elements import itemsize, prepare_parts, shares, typed
 from .philox import block
 
 Element = float64
 GRAIN = 2_000
 INVERTED = 10.0                                          # means below which the terms are added up
+PI = 3.141592653589793
 
 
 def pair_of_fractions(key, counter, attempt):
@@ -132,6 +134,38 @@ def binomial_each(trials, chances, out, state, walk):
         out[i] = Element(found)
 
 
+def von_mises_of(concentration, key, counter):
+    """An angle in [-pi, pi] around 0."""
+    if concentration > 1e6:                              # normal but for a part in a million
+        u, v = pair_of_fractions(key, counter, 0)
+        return sqrt(-2.0 * log(1.0 - u) / concentration) * cos(2.0 * PI * v)
+    tau = 1.0 + sqrt(1.0 + 4.0 * concentration * concentration)
+    rho = (tau - sqrt(2.0 * tau)) / (2.0 * concentration)
+    r = 1.0 / concentration + concentration if concentration < 1e-5 else (1.0 + rho * rho) / (2.0 * rho)
+    for attempt in range(0, 2000, 2):
+        u, v = pair_of_fractions(key, counter, attempt)
+        z = cos(PI * u)
+        f = (1.0 + r * z) / (r + z)
+        c = concentration * (r - f)
+        v = 1.0 - v
+        if c * (2.0 - c) > v or log(c / v) + 1.0 >= c:
+            side, _ = pair_of_fractions(key, counter, attempt + 1)
+            angle = acos(min(max(f, -1.0), 1.0))
+            return angle if side < 0.5 else -angle
+    return 0.0
+
+
+def von_mises_each(places, concentrations, out, state, walk):
+    """Angles are in [-pi, pi). walk: elements, the first one's number."""
+    for i in range(walk[0]):
+        concentration = float64(concentrations[i])
+        found = concentration + np.nan
+        if concentration > 0.0 and concentration < np.inf:
+            found = von_mises_of(concentration, state[0], state[1] + walk[1] + i)
+        found += float64(places[i])
+        out[i] = Element(found - 2.0 * PI * floor((found + PI) / (2.0 * PI)))
+
+
 # ---------------------------------------------------------------- planners
 def _plan(kernel, dtype, n, operands):
     compiled = typed(kernel, "float64", (*[dtype + "*"] * operands, "int64*", "int64*"), Element=np.dtype(dtype).type)
@@ -148,3 +182,8 @@ def plan_poisson(dtype: str, n: int):
 def plan_binomial(dtype: str, n: int):
     """Addresses: trials (n), chances (n) and out (n) of float32 or float64, state."""
     return _plan(binomial_each, dtype, n, 3)
+
+
+def plan_von_mises(dtype: str, n: int):
+    """Addresses: where angles gather (n), how closely (n) and out (n) of float32 or float64, state."""
+    return _plan(von_mises_each, dtype, n, 3)
