@@ -10,6 +10,7 @@ from numtorch import autograd as autograd
 from numtorch import backends as backends
 from numtorch import cuda as cuda
 from numtorch import data as data
+from numtorch import distributions as distributions
 from numtorch import fft as fft
 from numtorch import func as func
 from numtorch import linalg as linalg

@@ -13,7 +13,8 @@ NAMESPACES = ("numtorch", "numtorch.autograd", "numtorch.autograd.functional", "
               "numtorch.linalg", "numtorch.random", "numtorch.special", "numtorch.nn", "numtorch.nn.functional", "numtorch.nn.init",
               "numtorch.nn.utils", "numtorch.nn.utils.rnn", "numtorch.nn.utils.parametrize", "numtorch.nn.utils.parametrizations",
               "numtorch.optim", "numtorch.optim.lr_scheduler", "numtorch.optim.swa_utils", "numtorch.data",
-              "numtorch.utils.checkpoint")
+              "numtorch.utils.checkpoint", "numtorch.distributions", "numtorch.distributions.constraints",
+              "numtorch.distributions.constraint_registry", "numtorch.distributions.transforms", "numtorch.distributions.utils")
 
 
 def public():
@@ -58,7 +59,7 @@ def test_examples_and_parameters(module):
 OF_LAYERS = {"forward", "extra_repr"}                     # the class says what it takes; callers have nothing to do with the other
 
 
-@pytest.mark.parametrize("module", [m for m in sorted(PUBLIC) if m.startswith(("numtorch.nn", "numtorch.optim", "numtorch.data"))])
+@pytest.mark.parametrize("module", [m for m in sorted(PUBLIC) if m.startswith(("numtorch.nn", "numtorch.optim", "numtorch.data", "numtorch.distributions"))])
 def test_methods(module):
     """Each public method of a layer, an optimiser or a dataset says something, and names what it takes."""
     found = {}
