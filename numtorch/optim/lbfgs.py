@@ -9,6 +9,45 @@ from .linesearch import strong_wolfe
 from .optimizer import Optimizer
 
 
+def descent_direction(gradient, state):
+    """Minus the gradient times the inverse Hessian that the remembered steps imply: the two-loop recursion.
+
+    Args:
+        gradient: as a vector.
+        state: with `old_stps`, `old_dirs`, `ro` and `H_diag`, as `remember` leaves them.
+    """
+    steps, changes, ro = state["old_stps"], state["old_dirs"], state["ro"]
+    found, shares = gradient.neg(), [None] * len(steps)
+    state["al"] = shares
+    for i in range(len(steps) - 1, -1, -1):
+        shares[i] = steps[i].dot(found) * ro[i]
+        found.add_(changes[i], alpha=-shares[i].item())
+    found = found * state["H_diag"]
+    for i in range(len(steps)):
+        found.add_(steps[i], alpha=(shares[i] - changes[i].dot(found) * ro[i]).item())
+    return found
+
+
+def remember(gradient, state, size) -> None:
+    """Note how the gradient changed along the last step, where that says that the loss curves upwards.
+
+    Args:
+        gradient: as a vector.
+        state: with the last `prev_flat_grad`, `d` and `t`.
+        size: how many steps are remembered.
+    """
+    change, step = gradient - state["prev_flat_grad"], state["d"] * state["t"]
+    curvature = change.dot(step)
+    if curvature.item() > 1e-10:
+        if len(state["old_dirs"]) == size:
+            for name in ("old_dirs", "old_stps", "ro"):
+                state[name].pop(0)
+        state["old_dirs"].append(change)
+        state["old_stps"].append(step)
+        state["ro"].append(1.0 / curvature)
+        state["H_diag"] = curvature / change.dot(change)
+
+
 class LBFGS(Optimizer):
     """Minimise with a closure that is called several times a step: a quasi-Newton method (Liu and Nocedal 1989).
 
@@ -73,34 +112,6 @@ class LBFGS(Optimizer):
         return loss, gradient
 
     # ------------------------------------------------------------ training
-    @staticmethod
-    def _direction(gradient, state):
-        """Minus the gradient times the inverse Hessian that the remembered steps imply: the two-loop recursion."""
-        steps, changes, ro = state["old_stps"], state["old_dirs"], state["ro"]
-        found, shares = gradient.neg(), [None] * len(steps)
-        state["al"] = shares
-        for i in range(len(steps) - 1, -1, -1):
-            shares[i] = steps[i].dot(found) * ro[i]
-            found.add_(changes[i], alpha=-shares[i].item())
-        found = found * state["H_diag"]
-        for i in range(len(steps)):
-            found.add_(steps[i], alpha=(shares[i] - changes[i].dot(found) * ro[i]).item())
-        return found
-
-    @staticmethod
-    def _remember(gradient, state, size):
-        """Note how the gradient changed along the last step, where that says that the loss curves upwards."""
-        change, step = gradient - state["prev_flat_grad"], state["d"] * state["t"]
-        curvature = change.dot(step)
-        if curvature.item() > 1e-10:
-            if len(state["old_dirs"]) == size:
-                for name in ("old_dirs", "old_stps", "ro"):
-                    state[name].pop(0)
-            state["old_dirs"].append(change)
-            state["old_stps"].append(step)
-            state["ro"].append(1.0 / curvature)
-            state["H_diag"] = curvature / change.dot(change)
-
     @no_grad()
     def step(self, closure):
         """Go on until a tolerance or a limit is met.
@@ -139,8 +150,8 @@ class LBFGS(Optimizer):
                 state.update(d=gradient.neg(), old_dirs=[], old_stps=[], ro=[], H_diag=1)
                 length = min(1.0, 1.0 / gradient.abs().sum().item()) * lr
             else:
-                self._remember(gradient, state, group["history_size"])
-                state["d"], length = self._direction(gradient, state), lr
+                remember(gradient, state, group["history_size"])
+                state["d"], length = descent_direction(gradient, state), lr
             direction, before = state["d"], loss
             state.update(prev_flat_grad=gradient.clone(), prev_loss=loss, t=length)
             slope = gradient.dot(direction).item()

@@ -15,6 +15,7 @@ from ..arrays import raw_array
 from ..dtypes import float32
 from ..layout import Layout
 from ..ops.core.backends import kernels
+from ..ops.core.primitive import new_plan_table
 from ..ops.creation.fill import zeros_like
 from ..ops.memory.copies import copy_elements
 from ..tensor import Tensor, empty, lasting, view_of
@@ -241,10 +242,34 @@ class _Prepared:
         return True
 
 
+def _check(name, layout):
+    if layout.dtype.category < 2:
+        raise RuntimeError(f"{name}: expected parameters of a floating-point or complex dtype, got {layout.dtype}")
+    if layout.numel and not layout.non_overlapping_and_dense():
+        raise RuntimeError(f"{name}: expected parameters whose elements fill their memory, got shape {list(layout.shape)} with "
+                           f"strides {list(layout.strides)}; use .contiguous()")
+
+
+def _laid_out(grad, layout):
+    moved = empty(layout)
+    copy_elements(grad, moved)
+    return moved
+
+
+def _row(parameter, grad, states):
+    """A parameter's row in the table that the kernel reads."""
+    layout = parameter.layout
+    return [parameter.address, grad.address, *[state.address for state in states],
+            layout.numel * (2 if layout.dtype.is_complex else 1)]
+
+
+def _planned(rule, dtype, device, numels):
+    planner = kernels(device, "optim.optim")
+    return planner.plan_step(rule.formula, len(rule.states), rule.coefficients, dtype.to_real().kernel, numels)
+
+
 def _batch(optimizer, rule, key, rows, only):
     dtype, device, fresh, _ = key
-    if dtype.category < 2:
-        raise RuntimeError(f"{type(optimizer).__name__}: expected parameters of a floating-point or complex dtype, got {dtype}")
     batch = Batch()
     batch.parameters, batch.states, batch.fresh = [r[1] for r in rows], [r[3] for r in rows], fresh
     batch.places = None if only else [r[0] for r in rows]
@@ -252,20 +277,14 @@ def _batch(optimizer, rule, key, rows, only):
     table = []
     for _, parameter, grad, state in rows:
         layout = parameter.layout
-        if layout.numel and not layout.non_overlapping_and_dense():
-            raise RuntimeError(f"{type(optimizer).__name__}: expected parameters whose elements fill their memory, got shape "
-                               f"{list(layout.shape)} with strides {list(layout.strides)}; use .contiguous()")
+        _check(type(optimizer).__name__, layout)
         if grad.layout is not layout:                    # another dtype or order: brought into the parameter's, anew every step
-            moved = empty(layout)
-            copy_elements(grad, moved)
-            batch.keep.append(moved)
-            grad = moved
-        table.append([parameter.address, grad.address, *[state[name].address for name in rule.states],
-                      layout.numel * (2 if dtype.is_complex else 1)])
+            grad = _laid_out(grad, layout)
+            batch.keep.append(grad)
+        table.append(_row(parameter, grad, [state[name] for name in rule.states]))
     batch.table = np.array(table, np.int64)
     batch.gradients = [row[1] for row in table]
-    plan = kernels(device, "optim.optim").plan_step(rule.formula, len(rule.states), rule.coefficients, dtype.to_real().kernel,
-                                              tuple([row[-1] for row in table]))
+    plan = _planned(rule, dtype, device, tuple([row[-1] for row in table]))
     batch.array = np.zeros(3 + rule.coefficients)
     batch.prepared, batch.table_address, batch.array_address = plan, batch.table.ctypes.data, batch.array.ctypes.data
     batch.counts = {name: _joined(batch.states, name) for name in optimizer.counts}
@@ -280,3 +299,39 @@ def _joined(states, name):
         array[place] = float(state[name])
         state[name] = view_of(whole, Layout.of(float32, ()), place)
     return array
+
+
+# ---------------------------------------------------------------- one tensor
+_plans = new_plan_table()
+
+
+def run_rule(name, rule, x, grad, states=(), coefficients=(), decay: float = 0.0, shrink: float = 1.0) -> None:
+    """One step of a rule on one tensor, in place, without an optimiser that remembers it.
+
+    Args:
+        name: of the function that asks, for errors.
+        rule: the rule.
+        x: the parameter, any shape.
+        grad: its gradient, of its shape.
+        states: its states, of its layout.
+        coefficients: those of the formula.
+        decay: how much of `x` is added to the gradient.
+        shrink: what `x` is multiplied with first.
+
+    Raises:
+        RuntimeError: another shape, not floating point, or elements that do not fill their memory.
+    """
+    layout = x.layout
+    plan = _plans.get((rule, layout))
+    if plan is None:
+        _check(name, layout)
+        plan = _planned(rule, layout.dtype, layout.device, (layout.numel * (2 if layout.dtype.is_complex else 1),))
+        _plans.keep((rule, layout), plan)
+    if grad.layout is not layout:
+        if grad.layout.shape != layout.shape:
+            raise RuntimeError(f"{name}: expected a gradient of shape {list(layout.shape)}, got {list(grad.layout.shape)}")
+        grad = _laid_out(grad, layout)
+    table, values = np.array(_row(x, grad, states), np.int64), np.array((1.0, decay, shrink, *coefficients))
+    plan.call(table.ctypes.data, values.ctypes.data, plan.walk)
+    x.storage.version += 1
+    x.storage.writer = name
