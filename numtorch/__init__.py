@@ -137,8 +137,8 @@ arccos, arcsin, arctan, arctan2, arcsinh, arccosh, arctanh, fix, clip = acos, as
 moveaxis, ger, concat, concatenate, row_stack = movedim, outer, cat, cat, vstack
 inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141592653589793, 2.718281828459045, None
 
-_SUBMODULES = ("backends", "func", "meta", "overrides", "nn", "optim", "data", "utils", "cuda", "linalg", "fft", "special",
-               "random", "serialization", "distributions")
+_SUBMODULES = ("backends", "func", "meta", "overrides", "nn", "optim", "legacy", "data", "utils", "cuda", "linalg", "fft",
+               "special", "random", "serialization", "distributions")
 
 
 # Functions of nn.functional that PyTorch also has here, and in-place forms that it has as functions: found when asked for.

@@ -13,6 +13,7 @@ from numtorch import data as data
 from numtorch import distributions as distributions
 from numtorch import fft as fft
 from numtorch import func as func
+from numtorch import legacy as legacy
 from numtorch import linalg as linalg
 from numtorch import meta as meta
 from numtorch import nn as nn

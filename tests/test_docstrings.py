@@ -14,7 +14,8 @@ NAMESPACES = ("numtorch", "numtorch.autograd", "numtorch.autograd.functional", "
               "numtorch.nn.utils", "numtorch.nn.utils.rnn", "numtorch.nn.utils.parametrize", "numtorch.nn.utils.parametrizations",
               "numtorch.optim", "numtorch.optim.lr_scheduler", "numtorch.optim.swa_utils", "numtorch.data",
               "numtorch.utils.checkpoint", "numtorch.distributions", "numtorch.distributions.constraints",
-              "numtorch.distributions.constraint_registry", "numtorch.distributions.transforms", "numtorch.distributions.utils")
+              "numtorch.distributions.constraint_registry", "numtorch.distributions.transforms", "numtorch.distributions.utils",
+              "numtorch.legacy.nn")
 
 
 def public():
@@ -56,10 +57,11 @@ def test_examples_and_parameters(module):
     assert not {name: lacking(value) for name, value in PUBLIC[module] if lacking(value)}
 
 
-OF_LAYERS = {"forward", "extra_repr"}                     # the class says what it takes; callers have nothing to do with the other
+OF_LAYERS = {"forward", "formula", "extra_repr"}          # the class says what they take; callers have nothing to do with the last
 
 
-@pytest.mark.parametrize("module", [m for m in sorted(PUBLIC) if m.startswith(("numtorch.nn", "numtorch.optim", "numtorch.data", "numtorch.distributions"))])
+@pytest.mark.parametrize("module", [m for m in sorted(PUBLIC) if m.startswith(("numtorch.nn", "numtorch.optim", "numtorch.data", "numtorch.legacy",
+                                                                                       "numtorch.distributions"))])
 def test_methods(module):
     """Each public method of a layer, an optimiser or a dataset says something, and names what it takes."""
     found = {}

@@ -1,0 +1,205 @@
+"""How a module or a criterion computes: a formula of ops, run under the tape on tensors of its own.
+
+Gradients are those of the tape, so no class writes any. The record of the last run is kept until the next; it is no part of what is
+saved, cloned or converted.
+"""
+from __future__ import annotations
+
+import functools
+
+from ...autograd.api import grad
+from ...autograd.graph import Leaf
+from ...autograd.modes import enable_grad, modes
+from ...layout import contiguous_format
+from ...ops.creation.fill import zeros
+from ...tensor import Tensor, wrap
+from ...tree import map_tensors, tensors_in
+
+
+def _leaf(tensor):
+    leaf = wrap(tensor.storage, tensor.address, tensor.layout)
+    if tensor.layout.dtype.is_floating_point:
+        leaf.node = Leaf(leaf)
+    return leaf
+
+
+def _listed(structure) -> list:
+    """The tensors in a structure."""
+    return [structure] if isinstance(structure, Tensor) else list(tensors_in(structure))
+
+
+class Record:
+    """One run of a formula: first what it is given, then `run`.
+
+    Args:
+        input: a tensor or a table of them.
+        weights: parameters by name.
+        fixed: what else the formula is given; it has no gradient.
+        tracked: whether the input's gradient may be asked for.
+
+    Attributes:
+        leaves: the input as the formula was given it.
+        inputs: the tensors in it.
+        weights: the parameters as the formula was given them.
+        result: what it returned, after `run`.
+    """
+
+    __slots__ = ("leaves", "inputs", "weights", "result", "tracked", "_known", "_versions", "_fixed")
+
+    def __init__(self, input, weights, fixed=(), tracked: bool = True) -> None:
+        taken = _leaf if tracked else Tensor.detach
+        self.tracked, self.leaves = tracked, taken(input) if isinstance(input, Tensor) else map_tensors(taken, input)
+        self.inputs, self.weights = _listed(self.leaves), {name: _leaf(weight) for name, weight in weights.items()}
+        self._known = [*self.inputs, *self.weights.values(), *(_listed(fixed) if fixed else ())]
+        self._versions, self._fixed = [tensor.storage.version for tensor in self._known], fixed
+
+    def run(self, formula) -> Record:
+        """Compute the result.
+
+        Args:
+            formula: `formula(input, *fixed, **weights)`, of ops.
+
+        Returns:
+            This record.
+        """
+        if modes.grad:
+            self.result = formula(self.leaves, *self._fixed, **self.weights)
+        else:
+            with enable_grad():
+                self.result = formula(self.leaves, *self._fixed, **self.weights)
+        return self
+
+    def stands_for(self, input) -> None:
+        """Remember another input than that which the formula was run on.
+
+        Args:
+            input: of the same structure.
+        """
+        self._known[:len(self.inputs)] = [tensor.detach() for tensor in _listed(input)]
+        self._versions = [tensor.storage.version for tensor in self._known]
+
+    def is_of(self, input, weights, fixed=()) -> bool:
+        """Whether these are what the formula was run on, unchanged.
+
+        Args:
+            input, weights, fixed: as they were given.
+        """
+        tensors = [*_listed(input), *weights.values(), *(_listed(fixed) if fixed else ())]
+        if len(tensors) != len(self._known):
+            return False
+        for tensor, known, version in zip(tensors, self._known, self._versions):
+            storage = tensor.storage
+            if storage is not known.storage or storage.version != version or tensor.address != known.address \
+                    or tensor.layout is not known.layout:
+                return False
+        return all(isinstance(given, (Tensor, list)) or known == given for known, given in zip(self._fixed, fixed))
+
+    def gradients(self, wanted, grad_output=None) -> list:
+        """The gradients of some leaves, zeros for those that have none.
+
+        Args:
+            wanted: a list of leaves.
+            grad_output: the gradient of the result, of its structure; None for 1.
+
+        Raises:
+            RuntimeError: a gradient that does not fit the result.
+        """
+        results, given = _listed(self.result), [None] if grad_output is None else _listed(grad_output)
+        if len(results) != len(given):
+            raise RuntimeError(f"expected a gradOutput for each of {len(results)} outputs, got {len(given)}")
+        roots = [result for result in results if result.node is not None]
+        leaves = [leaf for leaf in wanted if leaf.node is not None]
+        if not roots or not leaves:
+            return [_zeros(leaf) for leaf in wanted]
+        starts = None if grad_output is None else [start for start, result in zip(given, results) if result.node is not None]
+        found = grad(roots, leaves, starts, retain_graph=True, allow_unused=True)
+        if len(found) == len(wanted) and None not in found:
+            return list(found)
+        ready = iter(found)
+        gradients = [None if leaf.node is None else next(ready) for leaf in wanted]
+        return [_zeros(leaf) if gradient is None else gradient for leaf, gradient in zip(wanted, gradients)]
+
+    def like_input(self, tensors):
+        """Tensors in the structure of the input.
+
+        Args:
+            tensors: a list of one for each tensor of the input.
+        """
+        if isinstance(self.leaves, Tensor):
+            return tensors[0]
+        ready = iter(tensors)
+        return map_tensors(lambda leaf: next(ready), self.leaves)
+
+
+def _zeros(leaf):
+    return leaf.detach().clone().zero_()
+
+
+@functools.cache
+def _nothing(dtype, device):
+    return zeros(0, dtype=dtype, device=device)
+
+
+def emptied(buffer):
+    """The buffer, without memory: what it had is free for what is computed next, and still warm in the cache.
+
+    Args:
+        buffer: a tensor, a table, None or a number.
+    """
+    if isinstance(buffer, list):
+        for item in buffer:
+            emptied(item)
+    elif isinstance(buffer, Tensor):
+        buffer.set_(_nothing(buffer.layout.dtype, buffer.layout.device))
+    return buffer
+
+
+def kept(buffer, value):
+    """The buffer, holding a value: tensors and tables stay the same objects where they can, and take on the value's memory.
+
+    Args:
+        buffer: a tensor, a table or None.
+        value: a tensor or a table of tensors.
+    """
+    if isinstance(value, Tensor):
+        if isinstance(buffer, Tensor) and buffer.layout.dtype is value.layout.dtype and buffer.layout.device is value.layout.device:
+            return buffer.set_(value)
+        return value.detach()
+    if not isinstance(buffer, list) or len(buffer) != len(value):
+        return [kept(None, item) for item in value]
+    buffer[:] = [kept(*pair) for pair in zip(buffer, value)]
+    return buffer
+
+
+def apart(gradients, others) -> list:
+    """Gradients as their holders may write to them: none shares memory with another, with itself or with `others`.
+
+    Args:
+        gradients: a list of tensors.
+        others: a tensor or a table of tensors.
+    """
+    taken, out = [tensor.storage for tensor in _listed(others)], []
+    for gradient in gradients:
+        layout = gradient.layout
+        if gradient.storage in taken or not (layout.contiguous or layout.non_overlapping_and_dense()):
+            gradient = gradient.clone(memory_format=contiguous_format)
+        taken.append(gradient.storage)
+        out.append(gradient)
+    return out
+
+
+def total(gradients):
+    """The sum of tensors, or of tables of one structure element by element.
+
+    Args:
+        gradients: a list of them.
+    """
+    first, *others = gradients
+    if isinstance(first, Tensor):
+        out = first.clone()
+        for other in others:
+            out.add_(other)
+        return out
+    if any(not isinstance(other, list) or len(other) != len(first) for other in others):
+        raise RuntimeError("expected tables of one size from all modules")
+    return [total(row) for row in zip(*gradients)]
