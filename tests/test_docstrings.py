@@ -15,7 +15,7 @@ NAMESPACES = ("numtorch", "numtorch.autograd", "numtorch.autograd.functional", "
               "numtorch.optim", "numtorch.optim.lr_scheduler", "numtorch.optim.swa_utils", "numtorch.data",
               "numtorch.utils.checkpoint", "numtorch.distributions", "numtorch.distributions.constraints",
               "numtorch.distributions.constraint_registry", "numtorch.distributions.transforms", "numtorch.distributions.utils",
-              "numtorch.legacy.nn")
+              "numtorch.legacy.nn", "numtorch.legacy.optim")
 
 
 def public():
@@ -60,8 +60,8 @@ def test_examples_and_parameters(module):
 OF_LAYERS = {"forward", "formula", "extra_repr"}          # the class says what they take; callers have nothing to do with the last
 
 
-@pytest.mark.parametrize("module", [m for m in sorted(PUBLIC) if m.startswith(("numtorch.nn", "numtorch.optim", "numtorch.data", "numtorch.legacy",
-                                                                                       "numtorch.distributions"))])
+@pytest.mark.parametrize("module", [m for m in sorted(PUBLIC) if m.startswith((
+    "numtorch.nn", "numtorch.optim", "numtorch.data", "numtorch.legacy", "numtorch.distributions"))])
 def test_methods(module):
     """Each public method of a layer, an optimiser or a dataset says something, and names what it takes."""
     found = {}
