@@ -1,4 +1,4 @@
-"""The worked example of CONTRIBUTING.md, the tour of README.md and the examples of docstrings run as they stand."""
+"""The worked example of CONTRIBUTING.md, what documents show of a session and the examples of docstrings run as they stand."""
 from __future__ import annotations
 
 import doctest
@@ -37,9 +37,10 @@ def test_a_wrong_derivative_is_caught():
         exec(check.replace("squareplus", "wrongplus"), scope)
 
 
-def test_readme_tour():
-    text = "\n".join(re.findall(r"^```\n(>>> .*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL))
-    test = doctest.DocTestParser().get_doctest(text, {}, "README.md", "README.md", 0)
+@pytest.mark.parametrize("name", ["README.md", "docs/legacy.md"])
+def test_sessions(name):
+    text = "\n".join(re.findall(r"^```\n(>>> .*?)^```", (ROOT / name).read_text(), re.MULTILINE | re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
     assert len(test.examples) >= 8
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     output = []
@@ -58,7 +59,7 @@ def test_examples_in_docstrings():
     assert runner.tries > 100 and runner.failures == 0, "".join(output)
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/legacy.md"])
 def test_named_files_exist(name):
     """Paths in the documents lead somewhere."""
     text = (ROOT / name).read_text()
