@@ -18,6 +18,15 @@ def python_blocks(name):
     return re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text(), re.MULTILINE | re.DOTALL)
 
 
+@pytest.fixture(autouse=True)
+def methods_as_they_were():
+    """What a page's ops add to Tensor goes with the test."""
+    before = set(vars(numtorch.Tensor))
+    yield
+    for name in set(vars(numtorch.Tensor)) - before:
+        delattr(numtorch.Tensor, name)
+
+
 def test_add_an_op_in_five_minutes():
     blocks = python_blocks("CONTRIBUTING.md")
     assert len(blocks) == 4 and sum("assert" in b for b in blocks) == 3
