@@ -164,7 +164,7 @@ def call({', '.join(names)}):
 """
         if names[:len(tensors)] != tensors:
             raise TypeError(f"{self.name}: expected tensors before attributes, got {names}")
-        self.execute, self.parameters, self.arity = execute, tuple(names), len(names)
+        self.execute, self.parameters, self.arity = execute, self.parameters or tuple(names), len(names)
         scope = dict(plans=self.plans, primitive=self, miss=miss, execute=execute)
         call = make(source, scope, execute.__name__, tuple(a.default for a in arguments if a.default is not a.empty) or None)
         call.__doc__, call.__module__, call.primitive = execute.__doc__, execute.__module__, self

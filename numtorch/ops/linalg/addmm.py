@@ -6,23 +6,22 @@ is first copied to where the result will be, as BLAS wants it.
 from __future__ import annotations
 
 import inspect
+from functools import partial
 
 from ...autograd.graph import GraphNode, recording
 from ...layout import Layout, broadcast_shapes
 from ...storage import take
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.operands import as_operand, method
-from ..core.primitive import derivative_of, new_plan_table, primitives
+from ..core.operands import as_operand, layout_of, method
+from ..core.primitive import Primitive, derivative_of
 from ..memory.assign import copy_
 from ..memory.copies import plan_copy
 from ..memory.resize import into
 from ..pointwise import arithmetic
 from ..reduce.reductions import sum_to_size
 from ..shape.views import permute, reshape, unsqueeze
-from .matmul import Product, adjoint, check_operands, kernel_dtype, operand_layouts, outer
-
-_ADDED = primitives("addmm", "addmv", "baddbmm")
+from .matmul import Product, adjoint, check_operands, kernel_dtype, outer
 
 
 class _Sum(Product):
@@ -57,12 +56,11 @@ def _as_bias(input, shape, beta):
     return ("row", input.strides[0]) if columns == 1 and input.ndim == 2 and len(shape) == 2 else (None, 0)
 
 
-_plans = new_plan_table()
-
-
-def _plan(name, input, a, b, beta, alpha):
+def _plan(name, ranks, input, a, b, beta, alpha):
     """The plan for layouts: matrices, batches of matrices, or a matrix and a vector."""
-    ranks = {"addmm": (2, 2), "baddbmm": (3, 3), "addmv": (2, 1)}[name]
+    check_operands(name, a, b)
+    if input is not None:
+        check_operands(name, input, a)
     for position, layout, rank in (("first", a, ranks[0]), ("second", b, ranks[1])):
         if layout.ndim != rank:
             raise RuntimeError(f"{name}(): expected the {position} factor to have {rank} dimensions, but got {layout.ndim}D")
@@ -94,44 +92,42 @@ def _plan(name, input, a, b, beta, alpha):
     return plan
 
 
-def _added(name, input, a, b, beta, alpha, out=None):
-    """beta * input + alpha * product, recorded. Without input, alpha * product."""
-    la, lb = operand_layouts(name, a, b)
-    if input is not None and not isinstance(input, Tensor):
-        raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
-    key = (name, None if input is None else input.layout, la, lb, beta, alpha)
-    plan = _plans.get(key)
-    if plan is None:
-        check_operands(name, a, b)
-        if input is not None:
-            check_operands(name, input, a)
-        plan = _plans.keep(key, _plan(name, key[1], la, lb, beta, alpha))
-    result = plan.added(input, a, b)
-    if recording(input, a, b) and la.dtype.category >= 2:
-        added = None if input is None else input.node
-        saved = (a if b.node is not None else None, b if a.node is not None else None)
-        result.node = GraphNode(_ADDED[name], (added, a.node, b.node), saved,
-                                (beta, alpha, None if input is None else input.layout.shape))
-    return result if out is None else into(out, result)
+def _sum(name, first, second, ranks):
+    """The primitive of factors of these names and dimensions, and its call: without `input`, alpha * product."""
+    primitive = Primitive(name, parameters=("input", first, second, "beta", "alpha"), module=__name__)
+    primitive.planned(partial(_plan, name, ranks))
+
+    @primitive.run
+    def add(plan, input: Tensor | None, a: Tensor, b: Tensor, beta, alpha):
+        result = plan.added(input, a, b)
+        if recording(input, a, b) and plan.out.dtype.category >= 2:
+            added, shape = (None, None) if input is None else (input.node, input.layout.shape)
+            saved = a if b.node is not None else None, b if a.node is not None else None
+            result.node = GraphNode(primitive, (added, a.node, b.node), saved, (beta, alpha, shape))
+        return result
+    return primitive, add
 
 
-@derivative_of(*_ADDED.values())
+ADDMM, _addmm = _sum("addmm", "mat1", "mat2", (2, 2))
+ADDMV, _addmv = _sum("addmv", "mat", "vec", (2, 1))
+BADDBMM, _baddbmm = _sum("baddbmm", "batch1", "batch2", (3, 3))
+
+
+@derivative_of(ADDMM, ADDMV, BADDBMM)
 def _added_vjp(node, grad):
     a, b = node.tensors()
     beta, alpha, shape = node.attributes
     if isinstance(beta, complex) or isinstance(alpha, complex):
         beta, alpha = complex(beta).conjugate(), complex(alpha).conjugate()
-    name = node.primitive.name
+    product = node.primitive.function
     by_input = by_a = by_b = None
     if node.needs(0):
         by_input = sum_to_size(_scaled(grad, beta), *shape)
     if node.needs(1):
-        if name == "addmv":
-            by_a = _scaled(outer(grad, arithmetic.conj(b)), alpha)
-        else:
-            by_a = _added(name, None, grad, adjoint(b), 0, alpha)
+        vector = node.primitive is ADDMV
+        by_a = _scaled(outer(grad, arithmetic.conj(b)), alpha) if vector else product(None, grad, adjoint(b), 0, alpha)
     if node.needs(2):
-        by_b = _added(name, None, adjoint(a), grad, 0, alpha)
+        by_b = product(None, adjoint(a), grad, 0, alpha)
     return by_input, by_a, by_b
 
 
@@ -162,7 +158,8 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
         >>> torch.addmm(torch.tensor([1.]), torch.tensor([[1., 2.]]), torch.tensor([[3.], [4.]]), alpha=2)
         tensor([[23.]])
     """
-    return _added("addmm", input, mat1, mat2, beta, alpha, out)
+    result = _addmm(input, mat1, mat2, beta, alpha)
+    return result if out is None else into(out, result)
 
 
 @method
@@ -184,7 +181,8 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor:
         >>> torch.addmv(torch.tensor([1.]), torch.tensor([[1., 2.]]), torch.tensor([3., 4.]))
         tensor([12.])
     """
-    return _added("addmv", input, mat, vec, beta, alpha, out)
+    result = _addmv(input, mat, vec, beta, alpha)
+    return result if out is None else into(out, result)
 
 
 @method
@@ -206,7 +204,8 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
         >>> torch.baddbmm(torch.tensor([1.]), torch.tensor([[[1., 2.]]]), torch.tensor([[[3.], [4.]]]))
         tensor([[[12.]]])
     """
-    return _added("baddbmm", input, batch1, batch2, beta, alpha, out)
+    result = _baddbmm(input, batch1, batch2, beta, alpha)
+    return result if out is None else into(out, result)
 
 
 @method
@@ -231,13 +230,13 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
         >>> torch.addbmm(torch.tensor([1.]), torch.ones(3, 1, 2), torch.ones(3, 2, 1))
         tensor([[7.]])
     """
-    a, b = operand_layouts("addbmm", batch1, batch2)
+    a, b = layout_of("addbmm", batch1, "batch1", 2), layout_of("addbmm", batch2, "batch2", 3)
     if a.ndim != 3 or b.ndim != 3 or a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
         raise RuntimeError(f"addbmm(): expected batches of matrices that can be multiplied, but got {list(a.shape)} and "
                            f"{list(b.shape)}")
     depth = a.shape[0] * a.shape[2]
     left = reshape(permute(batch1, (1, 0, 2)), (a.shape[1], depth))
-    return _added("addmm", input, left, reshape(batch2, (depth, b.shape[2])), beta, alpha, out)
+    return into(out, _addmm(input, left, reshape(batch2, (depth, b.shape[2])), beta, alpha))
 
 
 @method
@@ -259,7 +258,7 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
         tensor([[4., 5.],
                 [7., 9.]])
     """
-    for layout in operand_layouts("addr", vec1, vec2):
+    for layout in (layout_of("addr", vec1, "vec1", 2), layout_of("addr", vec2, "vec2", 3)):
         if layout.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec1 and vec2, but got {vec1.layout.ndim}-D and {vec2.layout.ndim}-D")
     if beta == 0:

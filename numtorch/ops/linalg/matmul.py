@@ -11,19 +11,12 @@ from ...tensor import Tensor
 from ..core.backends import kernels
 from ..core.generate import ALLOCATION, allocation, make
 from ..core.operands import layout_of, method
-from ..core.primitive import Primitive, new_plan_table, not_a_tensor
+from ..core.primitive import Primitive, miss, not_a_tensor
 from ..memory.resize import into
 from ..pointwise import arithmetic
 from ..reduce.reductions import sum_to_size
 from ..reduce.total import total
 from ..shape.views import expand, reshape, transpose, unsqueeze
-
-_BMM = Primitive("bmm")
-_MATMUL = Primitive("matmul")
-_MV = Primitive("mv")
-
-_DOT = Primitive("dot")
-_MM = Primitive("mm")
 
 
 class Product:
@@ -62,31 +55,13 @@ def run(self, a, b, bias=None):
         return out
 
 
-_plans = new_plan_table()
-
-
 def check_operands(name, a, b):
-    if not isinstance(b, Tensor):
-        raise not_a_tensor(name, b, "bias", 3)           # operands have had their layouts read
-    if a.layout.device is not b.layout.device:
-        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {a.layout.device} and "
-                           f"{b.layout.device}! (when checking arguments for {name})")
-    if a.layout.dtype is not b.layout.dtype:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(a.layout.dtype)} != "
-                           f"{_c_name(b.layout.dtype)} ({name})")
-
-
-_SECOND = {"mm": "mat2", "bmm": "mat2", "mv": "vec", "dot": "tensor", "linear": "weight"}
-
-
-def operand_layouts(name, x, y):
-    """The operands' layouts. Raises TypeError for what is no tensor."""
-    try:
-        return x.layout, y.layout
-    except AttributeError:
-        if not isinstance(x, Tensor):
-            raise not_a_tensor(name, x) from None
-        raise not_a_tensor(name, y, _SECOND.get(name, "other"), 2) from None
+    """Raise RuntimeError for layouts of two devices or dtypes."""
+    if a.device is not b.device:
+        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {a.device} and "
+                           f"{b.device}! (when checking arguments for {name})")
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(a.dtype)} != {_c_name(b.dtype)} ({name})")
 
 
 def _c_name(dtype):
@@ -98,8 +73,35 @@ def kernel_dtype(layout):
     return "uint8" if layout.dtype.name == "bool" else layout.dtype.kernel
 
 
+# ---------------------------------------------------------------- primitives
+MM, BMM = Primitive("mm", parameters=("input", "mat2")), Primitive("bmm", parameters=("input", "mat2"))
+MATMUL = Primitive("matmul", parameters=("input", "other"))
+MV, DOT = Primitive("mv", parameters=("input", "vec")), Primitive("dot", parameters=("input", "tensor"))
+
+
+def _multiplication(primitive):
+    """What runs a plan of a primitive of two factors and records the call."""
+    def multiply(plan, a: Tensor, b: Tensor):
+        result = plan.run(a, b)
+        if recording(a, b) and plan.out.dtype.category >= 2:
+            saved = a if b.node is not None else None, b if a.node is not None else None
+            result.node = GraphNode(primitive, (a.node, b.node), saved, (a.layout.shape, b.layout.shape))
+        return result
+    return multiply
+
+
+MM.run(_multiplication(MM))
+_bmm, _mv, _dot = [primitive.run(_multiplication(primitive)) for primitive in (BMM, MV, DOT)]
+_multiply_batches = _multiplication(MATMUL)
+
+
+# ---------------------------------------------------------------- matrices
+@MM.planned
 def _plan_mm(a, b):
-    """The product of two matrices' layouts."""
+    for position, layout in (("self", a), ("mat2", b)):
+        if layout.ndim != 2:
+            raise RuntimeError(f"{position} must be a matrix (mm: expected 2 dimensions, got {layout.ndim})")
+    check_operands("mm", a, b)
     if a.shape[1] != b.shape[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})")
     out = Layout.of(a.dtype, (a.shape[0], b.shape[1]), None, a.device)
@@ -130,28 +132,19 @@ def mm(input, mat2, *, out=None) -> Tensor:
                 [43.]])
     """
     try:
-        plan = _plans.get((input.layout, mat2.layout))
+        plan = MM.plans.get((input.layout, mat2.layout))
     except AttributeError:
         plan = None
     if plan is None:
-        plan = _first_mm(input, mat2)
+        return into(out, miss(MM, (input, mat2)))
     result = plan.run(input, mat2)
     left, right = input.node, mat2.node
     if (left is not None or right is not None) and modes.grad and plan.out.dtype.category >= 2:
-        result.node = GraphNode(_MM, (left, right), (None if right is None else input, None if left is None else mat2))
+        result.node = GraphNode(MM, (left, right), (None if right is None else input, None if left is None else mat2))
     return result if out is None else into(out, result)
 
 
-def _first_mm(input, mat2):
-    a, b = operand_layouts("mm", input, mat2)
-    for position, layout in (("self", a), ("mat2", b)):
-        if layout.ndim != 2:
-            raise RuntimeError(f"{position} must be a matrix (mm: expected 2 dimensions, got {layout.ndim})")
-    check_operands("mm", input, mat2)
-    return _plans.keep((a, b), _plan_mm(a, b))
-
-
-@_MM.derivative
+@MM.derivative
 def _mm_vjp(node, grad):
     a, b = node.tensors()
     return (mm(grad, adjoint(b)) if node.needs(0) else None, mm(adjoint(a), grad) if node.needs(1) else None)
@@ -164,7 +157,9 @@ def adjoint(x):
 
 
 # ---------------------------------------------------------------- batches
+@BMM.planned
 def _plan_bmm(a, b):
+    check_operands("bmm", a, b)
     for position, layout in (("batch1", a), ("batch2", b)):
         if layout.ndim != 3:
             raise RuntimeError(f"{position} must be a 3D tensor (bmm: got {layout.ndim} dimensions)")
@@ -176,24 +171,6 @@ def _plan_bmm(a, b):
         a.shape[1], b.shape[2], a.shape[2], kernel_dtype(a), a.strides[1:], b.strides[1:], out.strides[1:], batch=a.shape[0],
         batch_strides=(a.strides[0], b.strides[0], out.strides[0]))
     return Product(out, prepared)
-
-
-def _planned(primitive, plans, plan_of, x, y, out):
-    """The product that `plan_of` plans for two layouts."""
-    name = primitive.name
-    a, b = operand_layouts(name, x, y)
-    plan = plans.get((a, b))
-    if plan is None:
-        check_operands(name, x, y)
-        plan = plans.keep((a, b), plan_of(a, b))
-    result = plan.run(x, y)
-    if recording(x, y) and a.dtype.category >= 2:
-        saved = x if y.node is not None else None, y if x.node is not None else None
-        result.node = GraphNode(primitive, (x.node, y.node), saved, (a.shape, b.shape))
-    return result if out is None else into(out, result)
-
-
-_batched = new_plan_table()
 
 
 @method
@@ -216,10 +193,10 @@ def bmm(input, mat2, *, out=None) -> Tensor:
         >>> torch.bmm(torch.ones(2, 3, 4), torch.ones(2, 4, 5)).shape
         torch.Size([2, 3, 5])
     """
-    return _planned(_BMM, _batched, _plan_bmm, input, mat2, out)
+    return _bmm(input, mat2) if out is None else into(out, _bmm(input, mat2))
 
 
-@_BMM.derivative
+@BMM.derivative
 def _bmm_vjp(node, grad):
     a, b = node.tensors()
     return (bmm(grad, adjoint(b)) if node.needs(0) else None, bmm(adjoint(a), grad) if node.needs(1) else None)
@@ -272,28 +249,23 @@ def _matmul(x, y):
         rows = reshape(x, (-1, x.layout.shape[-1])) if x.layout.numel else None
         if rows is not None:
             return reshape(mm(rows, y), (*x.layout.shape[:-1], y.layout.shape[1]))
-    return _batches_product(x, y)
+    return _batches(x, y)
 
 
-_batches = new_plan_table()
-
-
-def _batches_product(x, y):
+@MATMUL.run
+def _batches(plan, a: Tensor, b: Tensor):
     """The products of the last two dimensions, over the others' broadcast."""
-    key = x.layout, y.layout
-    plan = _batches.get(key)
-    if plan is None:
-        check_operands("matmul", x, y)
-        plan = _batches.keep(key, _plan_batches(*key))
     if plan:
-        return _planned(_MATMUL, _batches, _plan_batches, x, y, None)
-    batch = broadcast_shapes(x.layout.shape[:-2], y.layout.shape[:-2])      # what no stride spans is copied together
-    left, right = (reshape(expand(t, (*batch, *t.layout.shape[-2:])), (math.prod(batch), *t.layout.shape[-2:])) for t in (x, y))
+        return _multiply_batches(plan, a, b)
+    batch = broadcast_shapes(a.layout.shape[:-2], b.layout.shape[:-2])      # what no stride spans is copied together
+    left, right = (reshape(expand(t, (*batch, *t.layout.shape[-2:])), (math.prod(batch), *t.layout.shape[-2:])) for t in (a, b))
     return reshape(bmm(left, right), (*batch, left.layout.shape[1], right.layout.shape[2]))
 
 
+@MATMUL.planned
 def _plan_batches(a, b):
     """The product, or False where one of the operands is not a batch at one stride."""
+    check_operands("matmul", a, b)
     try:
         batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except RuntimeError as error:
@@ -326,7 +298,7 @@ def _batch_stride(layout, batch):
     return step or 0
 
 
-@_MATMUL.derivative
+@MATMUL.derivative
 def _batches_vjp(node, grad):
     a, b = node.tensors()
     by_a = _sum_to(matmul(grad, adjoint(b)), node.attributes[0]) if node.needs(0) else None
@@ -344,10 +316,9 @@ def _drop(x, dim):
 
 
 # ---------------------------------------------------------------- vectors
-_vectors = new_plan_table()
-
-
+@DOT.planned
 def _plan_dot(x, y):
+    check_operands("dot", x, y)
     for layout in (x, y):
         if layout.ndim != 1:
             raise RuntimeError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
@@ -374,26 +345,31 @@ def dot(input, other, *, out=None) -> Tensor:
         >>> torch.tensor([1., 2.]).dot(torch.tensor([1., 10.]))
         tensor(21.)
     """
-    layout = layout_of("dot", input)
-    plain = layout.ndim == 1 and layout.contiguous and layout.dtype.name in ("float32", "float64")
-    if not plain or layout is not layout_of("dot", other, "tensor", 2) or out is not None:
-        return _planned(_DOT, _vectors, _plan_dot, input, other, out)
+    try:
+        layout = input.layout
+        same = layout is other.layout
+    except AttributeError:
+        same = False
+    if not same or layout.ndim != 1 or not layout.contiguous or layout.dtype.name not in ("float32", "float64") or out is not None:
+        return into(out, _dot(input, other))
     if not recording(input, other):
         return total(arithmetic.mul, input, other, mean=False)       # half the time of a product of a row and a column
     result = total(arithmetic.mul, input.detach(), other.detach(), mean=False)
     saved = input if other.node is not None else None, other if input.node is not None else None
-    result.node = GraphNode(_DOT, (input.node, other.node), saved)
+    result.node = GraphNode(DOT, (input.node, other.node), saved)
     return result
 
 
-@_DOT.derivative
+@DOT.derivative
 def _dot_vjp(node, grad):
     x, y = node.tensors()
     return (arithmetic.mul(grad, arithmetic.conj(y)) if node.needs(0) else None,
             arithmetic.mul(grad, arithmetic.conj(x)) if node.needs(1) else None)
 
 
+@MV.planned
 def _plan_mv(a, x):
+    check_operands("mv", a, x)
     if a.ndim != 2 or x.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {a.ndim}, {x.ndim}")
     if a.shape[1] != x.shape[0]:
@@ -422,10 +398,10 @@ def mv(input, vec, *, out=None) -> Tensor:
         >>> torch.tensor([[1., 2.], [3., 4.]]).mv(torch.tensor([1., 10.]))
         tensor([21., 43.])
     """
-    return _planned(_MV, _vectors, _plan_mv, input, vec, out)
+    return _mv(input, vec) if out is None else into(out, _mv(input, vec))
 
 
-@_MV.derivative
+@MV.derivative
 def _mv_vjp(node, grad):
     a, x = node.tensors()
     return (outer(grad, arithmetic.conj(x)) if node.needs(0) else None, mv(adjoint(a), grad) if node.needs(1) else None)
@@ -452,7 +428,7 @@ def outer(input, vec2, *, out=None) -> Tensor:
         tensor([[3, 4],
                 [6, 8]])
     """
-    x, y = operand_layouts("outer", input, vec2)
+    x, y = layout_of("outer", input), layout_of("outer", vec2, "vec2", 2)
     if x.ndim != 1 or y.ndim != 1:
         raise RuntimeError(f"outer: Expected 1-D arguments, but got {x.ndim}-D and {y.ndim}-D")
     result = arithmetic.mul(unsqueeze(input, 1), vec2)

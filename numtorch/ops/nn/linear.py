@@ -6,8 +6,9 @@ from ...autograd.modes import PLAIN, modes
 from ...layout import Layout
 from ...tensor import Tensor, empty, new
 from ..core.backends import kernels
+from ..core.operands import layout_of
 from ..core.primitive import PlanTable, Primitive, new_plan_table
-from ..linalg.matmul import Product, check_operands, kernel_dtype, matmul, mm, operand_layouts
+from ..linalg.matmul import Product, check_operands, kernel_dtype, matmul, mm
 from ..memory.copies import contiguous
 from ..pointwise import arithmetic
 from ..reduce.reduce_op import SUM
@@ -104,12 +105,12 @@ def linear(input, weight, bias=None) -> Tensor:
 
 def _first_call(input, weight, bias):
     """The input as rows, and the plan. Layouts that must be copied first are not entered in the table under their own name."""
-    x, w = operand_layouts("linear", input, weight)
+    x, w = layout_of("linear", input), layout_of("linear", weight, "weight", 2)
     if x.ndim == 0:
         raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D and 2D")
-    check_operands("linear", input, weight)
+    check_operands("linear", x, w)
     if bias is not None:
-        check_operands("linear", input, bias)
+        check_operands("linear", x, layout_of("linear", bias, "bias", 3))
     if x.ndim != 2:
         input = contiguous(input)
         x = input.layout
