@@ -4,12 +4,11 @@ from __future__ import annotations
 from math import inf, prod
 
 from ...autograd.graph import GraphNode, recording
-from ...devices import cpu
 from ...layout import Layout
 from ...tensor import Tensor, empty
-from ..core.backends import kernels
+from ..core.backends import device_with, kernels
 from ..core.operands import layout_of, method
-from ..core.primitive import Primitive, new_plan_table
+from ..core.primitive import Primitive
 from ..creation.fill import zeros_like
 from ..index.triangles import triu_indices
 from ..memory.copies import contiguous
@@ -18,7 +17,7 @@ from ..reduce.reductions import norm
 from ..shape.join import cat
 from .matmul import matmul
 
-_PDIST = Primitive("pdist")
+CDIST, PDIST, PDIST_GRAD = Primitive("cdist"), Primitive("pdist"), Primitive("pdist_grad")
 
 _MODES = {None: 25, "use_mm_for_euclid_dist_if_necessary": 25, "use_mm_for_euclid_dist": 0}  # more points: by a product
 _DIFFERENCES = 1 << 22                                   # that are in memory at once
@@ -63,8 +62,8 @@ def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necess
     if p == 2 and compute_mode in _MODES and max(points, others) > _MODES[compute_mode]:
         return _euclidean(x1, x2)
     if not recording(x1, x2) and x1.layout.dtype is x2.layout.dtype and x1.layout.shape[:-2] == x2.layout.shape[:-2] \
-            and _has_kernel(x1.layout) and x2.layout.device is cpu:
-        return _run("pairs", x1, x2, float(p))
+            and _has_kernel(x1.layout) and x2.layout.device is x1.layout.device:
+        return _pairs(contiguous(x1), contiguous(x2), float(p))
     some = max(1, _DIFFERENCES // max(1, others * features))
     parts = [norm(part.unsqueeze(-2) - x2.unsqueeze(-3), p, -1) for part in x1.split(some, -2)]
     return parts[0] if len(parts) == 1 else cat(parts, -2)
@@ -72,36 +71,36 @@ def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necess
 
 _KERNELS = frozenset(("float32", "float64"))             # what they take; others, and what is recorded, are differences in memory
 _COLUMNS = 2048                                          # differences from which turning a set over pays
-_plans = new_plan_table()
 
 
 def _has_kernel(layout):
-    return layout.device is cpu and layout.dtype.name in _KERNELS
+    return layout.dtype.name in _KERNELS and device_with(layout.device, "linalg.distances") is layout.device
 
 
-def _run(kind, x, y, p):
-    x, y = contiguous(x), contiguous(y)
-    plan = _plans.get((kind, x.layout, y.layout, p)) or _plan(kind, x.layout, y.layout, p)
+def _by_columns(layout, features, p):
+    """Whether the kernel takes the second set with its points as columns."""
+    return layout.numel * features >= _COLUMNS and not kernels(layout.device, "linalg.distances").goes_along(features, p)
+
+
+@CDIST.planned
+def _plan_pairs(first, second, p):
+    (*batch, rows, features), others = first.shape, second.shape[-2]
+    layout, prepared = Layout.of(first.dtype, (*batch, rows, others), None, first.device), None
+    columns = _by_columns(layout, features, p)
+    if layout.numel:
+        prepared = kernels(first.device, "linalg.distances").plan_pairs(
+            first.dtype.kernel, rows, others, features, prod(batch), p, columns)
+    return layout, columns, prepared
+
+
+@CDIST.run
+def _pairs(plan, x1: Tensor, x2: Tensor, p):
+    """Of contiguous sets of one dtype."""
     layout, columns, prepared = plan
     out = empty(layout)
     if prepared is not None:
-        prepared.call(x.address, (contiguous(y.mT) if columns else y).address, out.address, prepared.walk)
+        prepared.call(x1.address, (contiguous(x2.mT) if columns else x2).address, out.address, prepared.walk)
     return out
-
-
-def _plan(kind, first, second, p):
-    (*batch, rows, features), others = first.shape, second.shape[-2]
-    shape = (rows * (rows - 1) // 2,) if kind == "every_two" else (*batch, rows, others)
-    layout, prepared = Layout.of(first.dtype, shape, None, first.device), None
-    columns = False
-    if layout.numel:
-        module = kernels(first.device, "linalg.distances")
-        columns = layout.numel * features >= _COLUMNS and not module.goes_along(features, p)
-        if kind == "every_two":
-            prepared = module.plan_every_two(first.dtype.kernel, rows, features, p, columns)
-        else:
-            prepared = module.plan_pairs(first.dtype.kernel, rows, others, features, prod(batch), p, columns)
-    return _plans.keep((kind, first, second, p), (layout, columns, prepared))
 
 
 def _euclidean(x1, x2):
@@ -136,42 +135,66 @@ def pdist(input, p: float = 2.0) -> Tensor:
         raise RuntimeError("pdist only supports non-negative p values")
     count, features = input.layout.shape
     if _has_kernel(input.layout):
-        out = _run("every_two", input, input, float(p))
-        if recording(input):
-            out.node = GraphNode(_PDIST, (input.node,), (input,), float(p))
-            out.node.save_results([out])
-        return out
+        return _every_two(contiguous(input), float(p))
     if count > 1 and count * count * features > _PAIRS:
         return cat([norm(input[i + 1:] - input[i], p, -1) for i in range(count - 1)])
-    first, second = triu_indices(count, count, 1).unbind()
+    first, second = triu_indices(count, count, 1, device=input.layout.device).unbind()
     return norm(input.index_select(0, first) - input.index_select(0, second), p, -1)
 
 
-@_PDIST.derivative
+@PDIST.planned
+def _plan_every_two(layout, p):
+    rows, features = layout.shape
+    out, prepared = Layout.of(layout.dtype, (rows * (rows - 1) // 2,), None, layout.device), None
+    columns = _by_columns(out, features, p)
+    if out.numel:
+        prepared = kernels(layout.device, "linalg.distances").plan_every_two(layout.dtype.kernel, rows, features, p, columns)
+    return out, columns, prepared
+
+
+@PDIST.run
+def _every_two(plan, input: Tensor, p):
+    """Of a contiguous matrix."""
+    layout, columns, prepared = plan
+    out = empty(layout)
+    if prepared is not None:
+        prepared.call(input.address, (contiguous(input.detach().mT) if columns else input).address, out.address, prepared.walk)
+    if recording(input):
+        out.node = GraphNode(PDIST, (input.node,), (input,), p)
+        out.node.save_results([out])
+    return out
+
+
+@PDIST.derivative
 def _every_two_vjp(node, grad):
-    (x,), (apart,), p = node.tensors(), node.result_tensors(), node.attributes
-    if p == 0 or not x.layout.numel or not apart.layout.numel:
+    (x,), (distances,), p = node.tensors(), node.result_tensors(), node.attributes
+    if p == 0 or not x.layout.numel or not distances.layout.numel:
         return (zeros_like(x),)
     if recording(x, grad):
-        return (_slopes(x, grad, apart, p),)
-    x, grad = contiguous(x), contiguous(grad)
-    prepared = _plans.get(("slopes", x.layout, p))
-    if prepared is None:
-        prepared = _plans.keep(("slopes", x.layout, p), kernels(x.layout.device, "linalg.distances").plan_slopes_of_every_two(
-            x.layout.dtype.kernel, *x.layout.shape, p))
-    out = empty(x.layout)
-    prepared.call(x.address, grad.address, apart.address, out.address, prepared.walk)
-    return (out,)
+        return (_slopes(x, grad, distances, p),)
+    return (_every_two_grad(x, contiguous(grad), distances, p),)
 
 
-def _slopes(x, grad, apart, p):
+@PDIST_GRAD.planned
+def _plan_every_two_grad(layout, grad, distances, p):
+    return kernels(layout.device, "linalg.distances").plan_slopes_of_every_two(layout.dtype.kernel, *layout.shape, p)
+
+
+@PDIST_GRAD.run
+def _every_two_grad(prepared, input: Tensor, grad: Tensor, distances: Tensor, p):
+    out = empty(input.layout)
+    prepared.call(input.address, grad.address, distances.address, out.address, prepared.walk)
+    return out
+
+
+def _slopes(x, grad, distances, p):
     """The gradient as ops, which have gradients in turn."""
-    first, second = triu_indices(len(x), len(x), 1).unbind()
+    first, second = triu_indices(len(x), len(x), 1, device=x.layout.device).unbind()
     differences = x.index_select(0, first) - x.index_select(0, second)
-    same, apart = (apart == 0).unsqueeze(1), apart.unsqueeze(1)
-    share = where(same, 0.0, grad.unsqueeze(1) / where(same, 1.0, apart) ** (0.0 if p in (1, inf) else p - 1))
+    same, distances = (distances == 0).unsqueeze(1), distances.unsqueeze(1)
+    share = where(same, 0.0, grad.unsqueeze(1) / where(same, 1.0, distances) ** (0.0 if p in (1, inf) else p - 1))
     if p == inf:
-        slope = where(abs(differences) == apart, differences.sign(), 0.0)
+        slope = where(abs(differences) == distances, differences.sign(), 0.0)
     elif p == 2:
         slope = differences
     else:

@@ -12,7 +12,7 @@ from ...layout import Layout, broadcast_shapes, broadcast_strides, contiguous_st
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import common_device, layout_of, method, result_dtype
-from ..core.primitive import Primitive, new_plan_table
+from ..core.primitive import Primitive
 from ..creation.ranges import arange
 from ..index.index_select import index_select
 from ..index.triangles import triu_indices
@@ -20,12 +20,13 @@ from ..memory.copies import to_dtype
 from ..memory.resize import into
 from ..pointwise.arithmetic import conj, mul, sub
 from ..pointwise.power import pow
+from ..reduce.reductions import sum_to_size
 from ..shape.join import stack
 from ..shape.views import reshape, transpose, unsqueeze
 from .einsum import tensordot
 from .matmul import dot, matmul
 
-_LINALG_CROSS = Primitive("linalg_cross")
+CROSS, KRON = Primitive("linalg_cross"), Primitive("kron")
 
 
 @method
@@ -90,23 +91,19 @@ def cross(input, other, dim=None, *, out=None) -> Tensor:
         >>> torch.tensor([1., 0., 0.]).cross(torch.tensor([0., 1., 0.]))
         tensor([0., 0., 1.])
     """
-    if layout_of("cross", input).ndim != layout_of("cross", other, "other", 2).ndim:
-        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
-    found = _cross_plans.get((input.layout, other.layout, dim)) or _plan_cross(input.layout, other.layout, dim)
-    result = _cross(input, other, found)
-    return result if out is None else into(out, result)
-
-
-_cross_plans = new_plan_table()
+    return _cross(input, other, dim) if out is None else into(out, _cross(input, other, dim))
 
 
 def _components(x0, x1, x2, y0, y1, y2):
     return x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0
 
 
+@CROSS.planned
 def _plan_cross(first, second, dim):
     """The result's layout, how many bytes apart the components of the two and of the result are, and the kernel."""
-    shape, wanted = broadcast_shapes(first.shape, second.shape), dim
+    if first.ndim != second.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    shape = broadcast_shapes(first.shape, second.shape)
     if dim is None:
         dim = next((i for i, extent in enumerate(shape) if extent == 3), None)
         if dim is None:
@@ -126,28 +123,29 @@ def _plan_cross(first, second, dim):
         prepared = kernels(device, "pointwise.pointwise").plan_pointwise(
             ScalarBody(_components, kind.compute), tuple(names[:6]), tuple(names[6:]), shape[:dim] + shape[dim + 1:], rest,
             compute=(kind.compute,) * 6, results=(0, 1, 2), cost=6.0)
-    return _cross_plans.keep((first, second, wanted), (out, prepared, apart, dim))
+    return out, prepared, apart, dim - out.ndim
 
 
-def _cross(x, y, plan):
+@CROSS.run
+def _cross(plan, input: Tensor, other: Tensor, dim):
     layout, prepared, apart, dim = plan
     out = empty(layout)
     if prepared is not None:
         a, b, c = apart
-        i, j, k = x.address, y.address, out.address
+        i, j, k = input.address, other.address, out.address
         prepared.call(i, i + a, i + 2 * a, j, j + b, j + 2 * b, k, k + c, k + 2 * c, prepared.walk)
-    if recording(x, y) and layout.dtype.category >= 2:
-        out.node = GraphNode(_LINALG_CROSS, (x.node, y.node), (x, y), (dim - layout.ndim, x.layout, y.layout))
+    if recording(input, other) and layout.dtype.category >= 2:
+        out.node = GraphNode(CROSS, (input.node, other.node), (input, other), dim)
     return out
 
 
-@_LINALG_CROSS.derivative
+@CROSS.derivative
 def _cross_vjp(node, grad):
     """Of x it is y x grad, of y grad x x: the triple product stays when its factors go round."""
     x, y = node.tensors()
-    dim, first, second = node.attributes
-    return (_fitted(cross(conj(y), grad, dim), first) if node.needs(0) else None,
-            _fitted(cross(grad, conj(x), dim), second) if node.needs(1) else None)
+    dim = node.attributes
+    return (_fitted(_cross(conj(y), grad, dim), x.layout) if node.needs(0) else None,
+            _fitted(_cross(grad, conj(x), dim), y.layout) if node.needs(1) else None)
 
 
 def _fitted(grad, layout):
@@ -156,9 +154,7 @@ def _fitted(grad, layout):
     return grad if grad.layout.dtype is layout.dtype else to_dtype(grad, layout.dtype)
 
 
-_kron_plans = new_plan_table()
-
-
+@KRON.planned
 def _plan_kron(first, second):
     """Every dimension of the result is two: the first's, along which the second stands still, and the second's."""
     kind, device = promote_types(first.dtype, second.dtype), common_device("kron", [first, second])
@@ -172,7 +168,18 @@ def _plan_kron(first, second):
         prepared = kernels(device, "pointwise.pointwise").plan_pointwise(
             mul.scalar(kind.compute), (first.dtype.kernel, second.dtype.kernel), (kind.kernel,), shape, strides,
             compute=(kind.compute,) * 2)
-    return _kron_plans.keep((first, second), (out, prepared))
+    return out, prepared
+
+
+@KRON.run
+def _kron(plan, input: Tensor, other: Tensor):
+    layout, prepared = plan
+    out = empty(layout)
+    if prepared is not None:
+        prepared.call(input.address, other.address, out.address, prepared.walk)
+    if recording(input, other) and layout.dtype.category >= 2:
+        out.node = GraphNode(KRON, (input.node, other.node), (input, other))
+    return out
 
 
 @method
@@ -191,18 +198,20 @@ def kron(input, other, *, out=None) -> Tensor:
         >>> torch.tensor([[1, 2]]).kron(torch.tensor([[1, 10]]))
         tensor([[ 1, 10,  2, 20]])
     """
-    layouts = layout_of("kron", input), layout_of("kron", other, "other", 2)
-    if not recording(input, other):
-        layout, prepared = _kron_plans.get(layouts) or _plan_kron(*layouts)
-        result = empty(layout)
-        if prepared is not None:
-            prepared.call(input.address, other.address, result.address, prepared.walk)
-        return result if out is None else into(out, result)
-    ndim = max(input.layout.ndim, other.layout.ndim)
-    x, y = ((1,) * (ndim - t.layout.ndim) + t.layout.shape for t in (input, other))
-    left = reshape(input, tuple(n for extent in x for n in (extent, 1)))
-    right = reshape(other, tuple(n for extent in y for n in (1, extent)))
-    return into(out, reshape(mul(left, right), tuple(m * n for m, n in zip(x, y))))
+    return _kron(input, other) if out is None else into(out, _kron(input, other))
+
+
+@KRON.derivative
+def _kron_vjp(node, grad):
+    """Every dimension of the gradient is two again, of which that of the other factor is summed over."""
+    x, y = node.tensors()
+    m, n = ((1,) * (grad.layout.ndim - t.layout.ndim) + t.layout.shape for t in (x, y))
+    grad = reshape(grad, tuple(extent for pair in zip(m, n) for extent in pair))
+    left, right = tuple(i for extent in m for i in (extent, 1)), tuple(i for extent in n for i in (1, extent))
+    by_x = sum_to_size(mul(grad, reshape(conj(y), right)), *left) if node.needs(0) else None
+    by_y = sum_to_size(mul(grad, reshape(conj(x), left)), *right) if node.needs(1) else None
+    return (None if by_x is None else _fitted(reshape(by_x, x.layout.shape), x.layout),
+            None if by_y is None else _fitted(reshape(by_y, y.layout.shape), y.layout))
 
 
 @method
@@ -258,10 +267,10 @@ def combinations(input, r: int = 2, with_replacement: bool = False) -> Tensor:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.layout.shape)} (combinations)")
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r} (combinations)")
-    if r == 2:
-        first, second = triu_indices(input.layout.shape[0], input.layout.shape[0], 0 if with_replacement else 1).unbind()
-        return stack([index_select(input, 0, first), index_select(input, 0, second)], 1)
     n = input.layout.shape[0]
+    if r == 2:
+        first, second = triu_indices(n, n, 0 if with_replacement else 1, device=input.layout.device).unbind()
+        return stack([index_select(input, 0, first), index_select(input, 0, second)], 1)
     count = (comb(n + r - 1, r) if with_replacement and n else comb(n, r)) if r else 0
     empty(Layout.of(int64, (count, r), None, input.layout.device))       # before counting so far: is there the memory?
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
