@@ -57,7 +57,6 @@ from .ops.linalg.einsum import einsum, tensordot
 from .ops.nn.embedding import embedding, embedding_bag, embedding_renorm_
 from .ops.linalg.factorise import old_cholesky as cholesky
 from .ops.linalg.factorise import old_qr as qr
-from .ops.linalg.factorise import old_svd as svd
 from .ops.pointwise.floats import frexp, nextafter
 from .ops.index.index_select import index_add, index_copy, index_fill, index_select, put, take
 from .ops.linalg.householder import geqrf, orgqr, ormqr
@@ -75,6 +74,7 @@ from .ops.linalg.triangular import cholesky_inverse, cholesky_solve, triangular_
 from .ops.linalg.solve import inverse, logdet, pinverse
 from .ops.linalg.solve import old_det as det
 from .ops.linalg.solve import old_slogdet as slogdet
+from .ops.linalg.svd import old_svd as svd
 from .ops.linalg.lu import lu_unpack
 from .ops.linalg.lu import old_lu as lu
 from .ops.linalg.lu import old_lu_solve as lu_solve

@@ -1,5 +1,5 @@
 """`torch.linalg`: this file holds its names. What they compute is in ops/linalg/factorise.py, solve.py, lu.py and matrices.py."""
-from .ops.linalg.factorise import cholesky, cholesky_ex, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
+from .ops.linalg.factorise import cholesky, cholesky_ex, eig, eigh, eigvals, eigvalsh, qr
 from .ops.linalg.householder import householder_product
 from .ops.linalg.lapack import LinAlgError
 from .ops.linalg.ldl import ldl_factor, ldl_factor_ex, ldl_solve
@@ -22,6 +22,7 @@ from .ops.linalg.matrices import (
 )
 from .ops.linalg.matrices import linalg_norm as norm
 from .ops.linalg.solve import det, inv, lstsq, pinv, slogdet, solve
+from .ops.linalg.svd import svd, svdvals
 from .ops.linalg.triangular import solve_triangular
 
 __all__ = [

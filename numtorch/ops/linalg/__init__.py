@@ -1,4 +1,4 @@
 """Matrices.
 
-matmul, addmm, einsum, products: products. lapack: how factorisations reach LAPACK. factorise, solve, triangular, lu, ldl,
+matmul, addmm, einsum, products: products. lapack: how factorisations reach LAPACK. factorise, svd, solve, triangular, lu, ldl,
 householder, lowrank, lobpcg: factorisations and systems. matrices: norms, powers, ranks. distances: cdist, pdist. """

@@ -1,4 +1,4 @@
-"""Factorisations of matrices and their derivatives: Cholesky, QR, singular values, eigenvalues.
+"""Factorisations of matrices and their derivatives: Cholesky, QR, eigenvalues. `svd.py` has singular values.
 
 LAPACK factorises; each derivative is a formula of other ops, so it can be differentiated again. Formulas: Giles, "An extended
 collection of matrix derivative results", 2008; Walter and Lehmann, "Algorithmic differentiation of linear algebra functions", 2018;
@@ -10,9 +10,10 @@ from collections import namedtuple
 
 import numpy as np
 
-from ...autograd.graph import GraphNode, attach_outputs, recording
+from ...autograd.graph import recording
 from ...dtypes import int32
 from ...exchange import make
+from ...layout import Layout
 from ...tensor import Tensor
 from ..core.operands import method
 from ..core.primitive import Primitive
@@ -23,52 +24,26 @@ from ..pointwise.complexparts import real
 from ..pointwise.functions import where
 from . import lapack
 from .solve import solve
+from .svd import gaps
 from .triangular import solve_triangular
 
-_CHOLESKY = Primitive("linalg_cholesky")
-_QR = Primitive("linalg_qr")
-_SVD = Primitive("linalg_svd")
-_EIGH = Primitive("linalg_eigh")
-_EIG = Primitive("linalg_eig")
+CHOLESKY, LINALG_QR = Primitive("linalg_cholesky"), Primitive("linalg_qr")
+EIGH, EIGVALSH = Primitive("linalg_eigh"), Primitive("linalg_eigvalsh")
+EIG, EIGVALS = Primitive("linalg_eig"), Primitive("linalg_eigvals")
 
 CholeskyEx = namedtuple("linalg_cholesky_ex", "L info")
 QR = namedtuple("linalg_qr", "Q R")
-SVD = namedtuple("linalg_svd", "U S Vh")
 Eigh = namedtuple("linalg_eigh", "eigenvalues eigenvectors")
 Eig = namedtuple("linalg_eig", "eigenvalues eigenvectors")
-OldSVD = namedtuple("svd", ["U", "S", "V"])
 OldQR = namedtuple("qr", ["Q", "R"])
-
-
-def _record(primitive, x, results, attributes=None):
-    """Put the results of a factorisation of x behind it; they are what its derivative needs."""
-    if recording(x):
-        node = GraphNode(primitive, (x.node,), (), attributes, outputs=len(results))
-        node.save_results(results)
-        if len(results) == 1:
-            results[0].node = node
-        else:
-            attach_outputs(node, results)
-    return results
-
-
-def _skew(x):
-    return x - x.mH
-
-
-def _gaps(values):
-    """The differences of all values, column's less row's, with ones on the diagonal."""
-    gaps = values.unsqueeze(-2) - values.unsqueeze(-1)
-    return gaps + diag_embed(values.detach() * 0 + 1)
 
 
 # ---------------------------------------------------------------- Cholesky
 def _cholesky(array):
     """NumPy's factor, which it gives of NaN too."""
-    factor = lapack.run("cholesky", np.linalg.cholesky, array)
+    factor = np.linalg.cholesky(array)
     if np.isnan(np.diagonal(factor, 0, -2, -1)).any():
-        raise lapack.LinAlgError("linalg.cholesky: The factorization could not be completed because the input is not "
-                                 "positive-definite.")
+        raise np.linalg.LinAlgError("Matrix is not positive definite")
     return factor
 
 
@@ -89,13 +64,22 @@ def cholesky(A, *, upper: bool = False, out=None) -> Tensor:
         tensor([[2., 0.],
                 [1., 2.]])
     """
-    lapack.matrices("cholesky", A, square=True)
-    source = lapack.array(A)
-    if upper:
-        source = np.conj(np.swapaxes(source, -1, -2))
-    result, = lapack.tensors([_cholesky(source)], A.layout.dtype)
-    result, = _record(_CHOLESKY, A, [result])
+    result = _lower(A, bool(upper))
     return into(out, result.mH if upper else result)
+
+
+@CHOLESKY.planned
+def _plan_cholesky(layout, upper):
+    lapack.check("cholesky", layout, square=True)
+    return (layout.dense(),)
+
+
+@CHOLESKY.run
+def _lower(plan, A: Tensor, upper):
+    """The lower factor; `upper` says which triangle is read."""
+    def factor(array):
+        return _cholesky(np.conj(np.swapaxes(array, -1, -2)) if upper else array)
+    return lapack.record(CHOLESKY, A, lapack.compute("cholesky", plan, factor, A))[0]
 
 
 def cholesky_ex(A, *, upper: bool = False, check_errors: bool = False, out=None) -> CholeskyEx:
@@ -120,14 +104,14 @@ def cholesky_ex(A, *, upper: bool = False, check_errors: bool = False, out=None)
     lapack.matrices("cholesky_ex", A, square=True)
     *batch, n, _ = A.layout.shape
     try:
-        return into_all(out, CholeskyEx(cholesky(A, upper=upper), zeros(batch, dtype=int32)))
+        return into_all(out, CholeskyEx(cholesky(A, upper=upper), zeros(batch, dtype=int32, device=A.layout.device)))
     except lapack.LinAlgError:
         if check_errors:
             raise
     each = lapack.array(A.mH if upper else A).reshape(-1, n, n)
     info = make([_first_minor(matrix) for matrix in each], int32).reshape(batch)
     wrong = (info > 0).reshape(*batch, 1, 1)
-    result = cholesky(where(wrong, eye(n, dtype=A.layout.dtype), A), upper=upper)
+    result = cholesky(where(wrong, eye(n, dtype=A.layout.dtype, device=A.layout.device), A), upper=upper)
     return into_all(out, CholeskyEx(where(wrong, float("nan"), result), info))
 
 
@@ -136,7 +120,7 @@ def _first_minor(matrix):
     def factorises(order):
         try:
             _cholesky(matrix[:order, :order])
-        except lapack.LinAlgError:
+        except np.linalg.LinAlgError:
             return False
         return True
     if factorises(len(matrix)):
@@ -148,14 +132,14 @@ def _first_minor(matrix):
     return bad
 
 
-@_CHOLESKY.derivative
+@CHOLESKY.derivative
 def _cholesky_vjp(node, grad):
     lower, = node.result_tensors()
     inner = (lower.mH @ grad).tril()
     inner = inner - diag_embed(inner.diagonal(0, -2, -1)) * 0.5
-    found = solve_triangular(lower.mH, inner, upper=True)
-    found = solve_triangular(lower, found, upper=False, left=False)           # L^-H inner L^-1
-    return ((found + found.mH) * 0.5,)
+    by_a = solve_triangular(lower.mH, inner, upper=True)
+    by_a = solve_triangular(lower, by_a, upper=False, left=False)             # L^-H inner L^-1
+    return ((by_a + by_a.mH) * 0.5,)
 
 
 # ---------------------------------------------------------------- QR
@@ -177,16 +161,28 @@ def qr(A, mode: str = "reduced", *, out=None) -> QR:
         (True, tensor([[5., 4.],
                 [0., 3.]]))
     """
-    lapack.matrices("qr", A)
+    return into_all(out, QR(*_qr(A, mode)))
+
+
+@LINALG_QR.planned
+def _plan_qr(layout, mode):
+    lapack.check("qr", layout)
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
-    found = lapack.run("qr", np.linalg.qr, lapack.array(A), mode)
-    kind = A.layout.dtype
-    results = lapack.tensors([np.empty(0), found] if mode == "r" else found, kind)
-    return into_all(out, QR(*_record(_QR, A, results, (mode, *A.layout.shape[-2:]))))
+    m, n = layout.shape[-2:]
+    k = m if mode == "complete" else min(m, n)
+    q = Layout.of(layout.dtype, (0,), None, layout.device) if mode == "r" else lapack.each(layout, m, k)
+    return q, lapack.each(layout, k, n)
 
 
-@_QR.derivative
+@LINALG_QR.run
+def _qr(plan, A: Tensor, mode):
+    def factors(array):
+        return (np.empty(0), np.linalg.qr(array, mode)) if mode == "r" else np.linalg.qr(array, mode)
+    return lapack.record(LINALG_QR, A, lapack.compute("qr", plan, factors, A), (mode, *A.layout.shape[-2:]))
+
+
+@LINALG_QR.derivative
 def _qr_vjp(node, grads):
     mode, rows, columns = node.attributes
     if mode == "r":
@@ -217,84 +213,6 @@ def _square_qr(q, r, by_q, by_r):
     return solve_triangular(r.mH, by_q + q @ inner, upper=False, left=False)
 
 
-# ---------------------------------------------------------------- singular values
-def svd(A, full_matrices: bool = True, *, driver=None, out=None) -> SVD:
-    """A as U diag(S) Vh, with orthonormal columns in U and rows in Vh, and S falling.
-
-    The derivative is that of the first k singular vectors, and is finite where no two singular values are equal.
-
-    Args:
-        A: (*, m, n).
-        full_matrices: whether U is (*, m, m) and Vh (*, n, n); else (*, m, k) and (*, k, n) with k = min(m, n).
-        driver: taken for PyTorch's sake; it is for CUDA.
-        out: three tensors to write the results to.
-
-    Returns:
-        (U, S, Vh), with S (*, k), real.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.linalg.svd(torch.tensor([[0., 2.], [1., 0.]])).S
-        tensor([2., 1.])
-    """
-    lapack.matrices("svd", A)
-    results = lapack.svd("svd", A, full_matrices)
-    return into_all(out, SVD(*_record(_SVD, A, results, min(A.layout.shape[-2:]))))
-
-
-@_SVD.derivative
-def _svd_vjp(node, grads):
-    u, s, vh = node.result_tensors()
-    by_u, by_s, by_vh = grads
-    k = node.attributes
-    u, vh = u[..., :k], vh[..., :k, :]
-    by_u = None if by_u is None else by_u[..., :k]
-    by_vh = None if by_vh is None else by_vh[..., :k, :]
-    inner = diag_embed(s * 0 if by_s is None else by_s).to(u.dtype)
-    gaps = None if by_u is None and by_vh is None else _gaps(s * s)
-    row, column = s.unsqueeze(-2), s.unsqueeze(-1)
-    if by_u is not None:
-        turn = _skew(u.mH @ by_u)
-        inner = inner + turn / gaps * row
-        if u.dtype.is_complex:
-            inner = inner + diag_embed(turn.diagonal(0, -2, -1) / (s * 2)) - diag_embed(turn.diagonal(0, -2, -1) * s)
-    if by_vh is not None:
-        turn = _skew(vh @ by_vh.mH)
-        turn = turn - diag_embed(turn.diagonal(0, -2, -1)) if u.dtype.is_complex else turn
-        inner = inner + column * (turn / gaps)
-    found = u @ inner @ vh
-    if by_u is not None and u.shape[-2] > k:
-        outside = by_u / row
-        found = found + (outside - u @ (u.mH @ outside)) @ vh
-    if by_vh is not None and vh.shape[-1] > k:
-        outside = by_vh / column
-        found = found + u @ (outside - (outside @ vh.mH) @ vh)
-    return (found,)
-
-
-def svdvals(A, *, driver=None, out=None) -> Tensor:
-    """The singular values of matrices, falling.
-
-    Args:
-        A: (*, m, n).
-        driver: taken for PyTorch's sake; it is for CUDA.
-        out: a tensor to write the result to.
-
-    Returns:
-        (*, min(m, n)), real.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.linalg.svdvals(torch.tensor([[0., 2.], [1., 0.]]))
-        tensor([2., 1.])
-    """
-    lapack.matrices("svdvals", A)
-    if recording(A):
-        return into(out, svd(A, False).S)
-    values = lapack.run("svd", np.linalg.svd, lapack.array(A), False, False)
-    return into(out, lapack.tensors([values], A.layout.dtype.to_real())[0])
-
-
 # ---------------------------------------------------------------- eigenvalues
 def eigh(A, UPLO: str = "L", *, out=None) -> Eigh:
     """Eigenvalues (rising) and eigenvectors (columns) of symmetric or Hermitian matrices.
@@ -317,20 +235,23 @@ def eigh(A, UPLO: str = "L", *, out=None) -> Eigh:
         >>> torch.linalg.eigh(torch.tensor([[2., 1.], [1., 2.]])).eigenvalues
         tensor([1., 3.])
     """
-    _triangle(A, UPLO)
-    values, vectors = lapack.run("eigh", np.linalg.eigh, lapack.array(A), UPLO.upper())
-    kind = A.layout.dtype
-    results = [*lapack.tensors([values], kind.to_real()), *lapack.tensors([vectors], kind)]
-    return into_all(out, Eigh(*_record(_EIGH, A, results)))
+    return into_all(out, Eigh(*_eigh(A, UPLO)))
 
 
-def _triangle(A, UPLO):
-    lapack.matrices("eigh", A, square=True)
+@EIGH.planned
+def _plan_eigh(layout, UPLO):
+    lapack.check("eigh", layout, square=True)
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    return lapack.each(layout, layout.shape[-1], dtype=layout.dtype.to_real()), layout.dense()
 
 
-@_EIGH.derivative
+@EIGH.run
+def _eigh(plan, A: Tensor, UPLO):
+    return lapack.record(EIGH, A, lapack.compute("eigh", plan, lambda array: np.linalg.eigh(array, UPLO.upper()), A))
+
+
+@EIGH.derivative
 def _eigh_vjp(node, grads):
     values, vectors = node.result_tensors()
     by_values, by_vectors = grads
@@ -339,7 +260,7 @@ def _eigh_vjp(node, grads):
         turn = vectors.mH @ by_vectors
         turn = (turn - turn.mH) / 2                      # what keeps the vectors orthonormal; so the gradient is Hermitian as A is
         turn = turn - diag_embed(turn.diagonal(0, -2, -1))
-        inner = inner + turn / _gaps(values)
+        inner = inner + turn / gaps(values)
     return (vectors @ inner @ vectors.mH,)
 
 
@@ -359,11 +280,17 @@ def eigvalsh(A, UPLO: str = "L", *, out=None) -> Tensor:
         >>> torch.linalg.eigvalsh(torch.tensor([[2., 1.], [1., 2.]]))
         tensor([1., 3.])
     """
-    _triangle(A, UPLO)
-    if recording(A):
-        return into(out, eigh(A, UPLO).eigenvalues)
-    values = lapack.run("eigh", np.linalg.eigvalsh, lapack.array(A), UPLO.upper())
-    return into(out, lapack.tensors([values], A.layout.dtype.to_real())[0])
+    return into(out, eigh(A, UPLO).eigenvalues if isinstance(A, Tensor) and recording(A) else _eigvalsh(A, UPLO))
+
+
+@EIGVALSH.planned
+def _plan_eigvalsh(layout, UPLO):
+    return _plan_eigh(layout, UPLO)[:1]
+
+
+@EIGVALSH.run
+def _eigvalsh(plan, A: Tensor, UPLO):
+    return lapack.compute("eigh", plan, lambda array: np.linalg.eigvalsh(array, UPLO.upper()), A)[0]
 
 
 def eig(A, *, out=None) -> Eig:
@@ -381,13 +308,22 @@ def eig(A, *, out=None) -> Eig:
         >>> torch.linalg.eig(torch.tensor([[2., 0.], [0., 3.]])).eigenvalues
         tensor([2.+0.j, 3.+0.j])
     """
-    lapack.matrices("eig", A, square=True)
-    found = lapack.run("eig", np.linalg.eig, lapack.array(A))
-    results = lapack.tensors(found, A.layout.dtype.to_complex())
-    return into_all(out, Eig(*_record(_EIG, A, results, A.layout.dtype)))
+    return into_all(out, Eig(*_eig(A)))
 
 
-@_EIG.derivative
+@EIG.planned
+def _plan_eig(layout):
+    lapack.check("eig", layout, square=True)
+    kind = layout.dtype.to_complex()
+    return lapack.each(layout, layout.shape[-1], dtype=kind), lapack.each(layout, *layout.shape[-2:], dtype=kind)
+
+
+@EIG.run
+def _eig(plan, A: Tensor):
+    return lapack.record(EIG, A, lapack.compute("eig", plan, np.linalg.eig, A), A.layout.dtype)
+
+
+@EIG.derivative
 def _eig_vjp(node, grads):
     values, vectors = node.result_tensors()
     by_values, by_vectors = grads
@@ -396,9 +332,9 @@ def _eig_vjp(node, grads):
         turn = vectors.mH @ by_vectors
         turn = turn - vectors.mH @ (vectors * real(turn.diagonal(0, -2, -1)).unsqueeze(-2))
         turn = turn - diag_embed(turn.diagonal(0, -2, -1))
-        inner = inner + turn / _gaps(values.conj())
-    found = solve(vectors.mH, inner @ vectors.mH)
-    return (found if node.attributes.is_complex else real(found),)
+        inner = inner + turn / gaps(values.conj())
+    by_a = solve(vectors.mH, inner @ vectors.mH)
+    return (by_a if node.attributes.is_complex else real(by_a),)
 
 
 def eigvals(A, *, out=None) -> Tensor:
@@ -416,11 +352,18 @@ def eigvals(A, *, out=None) -> Tensor:
         >>> torch.linalg.eigvals(torch.tensor([[2., 0.], [0., 3.]]))
         tensor([2.+0.j, 3.+0.j])
     """
-    lapack.matrices("eigvals", A, square=True)
-    if recording(A):
-        return into(out, eig(A).eigenvalues)
-    found = lapack.run("eig", np.linalg.eigvals, lapack.array(A))
-    return into(out, lapack.tensors([found], A.layout.dtype.to_complex())[0])
+    return into(out, eig(A).eigenvalues if isinstance(A, Tensor) and recording(A) else _eigvals(A))
+
+
+@EIGVALS.planned
+def _plan_eigvals(layout):
+    lapack.check("eigvals", layout, square=True)
+    return _plan_eig(layout)[:1]
+
+
+@EIGVALS.run
+def _eigvals(plan, A: Tensor):
+    return lapack.compute("eig", plan, np.linalg.eigvals, A)[0]
 
 
 # ---------------------------------------------------------------- PyTorch's older names
@@ -458,25 +401,5 @@ def old_qr(input, some: bool = True, *, out=None) -> OldQR:
     return into_all(out, OldQR(*qr(input, "reduced" if some else "complete")))
 
 
-def old_svd(input, some: bool = True, compute_uv: bool = True, *, out=None) -> OldSVD:
-    """U, S and V (not its adjoint, as `torch.linalg.svd` gives).
-
-    Args:
-        input: (*, m, n).
-        some: k = min(m, n) singular vectors rather than all.
-        compute_uv: False for zeros as U and V.
-        out: three tensors to write the results to.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.tensor([[0., 2.], [1., 0.]]).svd().S
-        tensor([2., 1.])
-    """
-    u, s, vh = svd(input, not some)
-    if not compute_uv:
-        u, vh = u.detach() * 0, vh.detach() * 0
-    return into_all(out, OldSVD(u, s, vh.mH))
-
-
-for _name, _function in (("cholesky", old_cholesky), ("qr", old_qr), ("svd", old_svd)):
-    method(_function, _name)
+method(old_cholesky, "cholesky")
+method(old_qr, "qr")

@@ -13,21 +13,28 @@ import numpy as np
 from ...autograd.graph import recording
 from ...tensor import Tensor
 from ..core.operands import layout_of, method
+from ..core.primitive import Primitive
 from ..creation.fill import eye
 from ..index.triangles import diag_embed, tril, triu
 from ..memory.resize import into, into_all
 from . import lapack
 from .triangular import solve_triangular
 
+GEQRF = Primitive("geqrf")
+
 Geqrf = namedtuple("geqrf", ["a", "tau"])
+
+
+def _identity(like, rows, columns):
+    return eye(rows, columns, dtype=like.layout.dtype, device=like.layout.device)
 
 
 def _reflections(input, tau):
     """V and T."""
     k = tau.layout.shape[-1]
-    v = tril(input[..., :k], -1) + eye(input.layout.shape[-2], k, dtype=input.layout.dtype)
+    v = tril(input[..., :k], -1) + _identity(input, input.layout.shape[-2], k)
     above = triu(v.mH @ v, 1)
-    return v, solve_triangular(eye(k, dtype=tau.layout.dtype) + tau.unsqueeze(-1) * above, diag_embed(tau), upper=True)
+    return v, solve_triangular(_identity(tau, k, k) + tau.unsqueeze(-1) * above, diag_embed(tau), upper=True)
 
 
 def _check(name, input, tau):
@@ -72,15 +79,26 @@ def geqrf(input, *, out=None) -> Geqrf:
         >>> torch.allclose(torch.orgqr(a, tau) @ a.triu(), x, atol=1e-5)
         True
     """
-    if not isinstance(input, Tensor):
-        raise TypeError(f"geqrf(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    if input.layout.ndim < 2:
+    return into_all(out, Geqrf(*_geqrf(input)))
+
+
+@GEQRF.planned
+def _plan_geqrf(layout):
+    if layout.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    lapack.matrices("geqrf", input)
+    lapack.check("geqrf", layout)
+    return layout.dense(), lapack.each(layout, min(layout.shape[-2:]))
+
+
+@GEQRF.run
+def _geqrf(plan, input: Tensor):
     if recording(input):
         raise NotImplementedError("the derivative for 'geqrf' is not implemented.")
-    columns, tau = lapack.run("qr", np.linalg.qr, lapack.array(input), "raw")
-    return into_all(out, Geqrf(*lapack.tensors([np.swapaxes(columns, -1, -2), tau], input.layout.dtype)))
+
+    def factors(array):
+        columns, tau = np.linalg.qr(array, "raw")
+        return np.swapaxes(columns, -1, -2), tau
+    return lapack.compute("qr", plan, factors, input)
 
 
 def householder_product(A, tau, *, out=None) -> Tensor:
@@ -111,7 +129,7 @@ def householder_product(A, tau, *, out=None) -> Tensor:
     if n < tau.layout.shape[-1]:
         raise RuntimeError("torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     v, t = _reflections(A, tau)
-    return into(out, eye(m, n, dtype=A.layout.dtype) - v @ (t @ v[..., :n, :].mH))
+    return into(out, _identity(A, m, n) - v @ (t @ v[..., :n, :].mH))
 
 
 @method

@@ -4,10 +4,12 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import host_array
-from ...devices import cpu
+from ...autograd.graph import GraphNode, attach_outputs, recording
 from ...exchange import copy_of, from_numpy
-from ...tensor import Tensor
+from ...layout import Layout
+from ...tensor import Tensor, empty
 from ..core.primitive import not_a_tensor
+from ..core.status import has_values
 from ..memory.copies import contiguous
 
 
@@ -33,7 +35,11 @@ def matrices(name, x, square=False):
     """
     if not isinstance(x, Tensor):
         raise not_a_tensor(f"linalg_{name}", x)
-    layout = x.layout
+    check(name, x.layout, square)
+
+
+def check(name, layout, square=False):
+    """Check that a layout is that of matrices of floating-point or complex numbers where NumPy can read them, or nothing has to."""
     if layout.ndim < 2:
         raise RuntimeError(f"linalg.{name}: The input tensor A must have at least 2 dimensions.")
     if square and layout.shape[-1] != layout.shape[-2]:
@@ -41,8 +47,11 @@ def matrices(name, x, square=False):
                            f"{layout.shape[-1]} matrices")
     if layout.dtype.category < 2 or layout.dtype.itemsize < 4:
         raise RuntimeError(f"linalg.{name}: Expected a floating point or complex tensor as input. Got {layout.dtype.title}")
-    if layout.device is not cpu:
+    if layout.device.type not in COMPUTED:
         raise NotImplementedError(f"linalg.{name} runs on the CPU; move the tensor with .cpu()")
+
+
+COMPUTED = frozenset(("cpu", "meta"))                    # the devices of what NumPy computes: there is nothing to compute on meta
 
 
 def right_hand_side(name, A, B):
@@ -64,20 +73,23 @@ def array(x):
 SHARED = 1 << 16                                         # bytes from which copying takes longer than a storage over NumPy's memory
 
 
-def tensors(arrays, dtype):
-    """Results of NumPy as new tensors of a dtype: copies of small ones, which take a third of the time, and others' memory."""
-    found = []
-    for array in arrays:
-        if type(array) is not np.ndarray or array.dtype != dtype.numpy or not array.flags.c_contiguous:
-            array = np.array(array, dtype.numpy, order="C")
-        found.append(from_numpy(array) if array.nbytes >= SHARED or not array.nbytes else copy_of(array))
-    return found
+def _tensor(array, dtype):
+    """A result of NumPy as a tensor: a copy of a small one, which takes a third of the time, or over the other's memory."""
+    if type(array) is not np.ndarray or array.dtype != dtype.numpy or not array.flags.c_contiguous:
+        array = np.array(array, dtype.numpy, order="C")
+    return from_numpy(array) if array.nbytes >= SHARED or not array.nbytes else copy_of(array)
 
 
-def run(name, function, *arguments):
-    """Call a function of `numpy.linalg`; what it refuses is a LinAlgError here."""
+def compute(name, layouts, function, *tensors):
+    """What a function of arrays gives of tensors, as new tensors of these layouts; of tensors without elements, these laid out.
+
+    Raises:
+        LinAlgError: what NumPy refuses.
+    """
+    if not has_values(tensors[0]):
+        return [empty(layout) for layout in layouts]
     try:
-        return function(*arguments)
+        results = function(*map(array, tensors))
     except np.linalg.LinAlgError as error:
         what = str(error)
         if "Singular" in what:
@@ -85,10 +97,23 @@ def run(name, function, *arguments):
         elif "positive definite" in what:
             what = "The factorization could not be completed because the input is not positive-definite."
         raise LinAlgError(f"linalg.{name}: {what}") from None
+    if len(layouts) == 1:
+        return [_tensor(results, layouts[0].dtype)]
+    return [_tensor(result, layout.dtype) for result, layout in zip(results, layouts)]
 
 
-def svd(name, x, full=True):
-    """U, the singular values and V^H of a tensor's matrices, as new tensors the tape knows nothing of."""
-    u, s, vh = run(name, np.linalg.svd, array(x), full)
-    kind = x.layout.dtype
-    return (*tensors([u], kind), *tensors([s], kind.to_real()), *tensors([vh], kind))
+def record(primitive, x, results, attributes=None):
+    """Put the results of a factorisation of x behind it; they are what its derivative needs."""
+    if recording(x):
+        node = GraphNode(primitive, (x.node,), (), attributes, outputs=len(results))
+        node.save_results(results)
+        if len(results) == 1:
+            results[0].node = node
+        else:
+            attach_outputs(node, results)
+    return results
+
+
+def each(layout, *shape, dtype=None):
+    """The layout of a result that stands for each matrix of a batch."""
+    return Layout.of(dtype or layout.dtype, (*layout.shape[:-2], *shape), None, layout.device)

@@ -9,7 +9,8 @@ from ...tensor import Tensor
 from ..random.draws import randn
 from ..reduce.reductions import mean
 from . import lapack
-from .factorise import qr, svd
+from .factorise import qr
+from .svd import svd
 
 
 def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:

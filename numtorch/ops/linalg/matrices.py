@@ -16,10 +16,11 @@ from ..reduce.reductions import amax, amin, norm, sum
 from ..shape.slicing import diagonal as old_diagonal
 from ..shape.views import expand
 from . import lapack
-from .factorise import eigvalsh, svdvals
+from .factorise import eigvalsh
 from .matmul import chain_matmul, matmul
 from .products import cross as old_cross
 from .solve import inv, solve, tolerance
+from .svd import svdvals
 
 
 # ---------------------------------------------------------------- norms

@@ -7,10 +7,11 @@ import numpy as np
 
 from ...autograd.graph import GraphNode, attach_outputs, recording
 from ...dtypes import bool_, finfo
-from ...layout import broadcast_shapes
+from ...layout import Layout, broadcast_shapes
 from ...tensor import Tensor
-from ..core.operands import method
+from ..core.operands import common_device, method
 from ..core.primitive import Primitive
+from ..core.status import has_values
 from ..creation.fill import eye, zeros_like
 from ..memory.resize import into, into_all
 from ..pointwise.complexparts import complex as complex_of
@@ -19,15 +20,11 @@ from ..pointwise.elementary import log
 from ..pointwise.functions import where
 from ..reduce.reductions import norm
 from . import lapack
+from .svd import svd
 
-_COFACTORS_GRAD = Primitive("linalg_cofactors_grad")
-
-_LINALG_SOLVE = Primitive("linalg_solve")
-_LINALG_INV = Primitive("linalg_inv")
-_LINALG_DET = Primitive("linalg_det")
-_LINALG_COFACTORS = Primitive("linalg_cofactors")
-_LINALG_SLOGDET = Primitive("linalg_slogdet")
-_LINALG_PINV = Primitive("linalg_pinv")
+SOLVE, INV = Primitive("linalg_solve"), Primitive("linalg_inv")
+DET, SLOGDET = Primitive("linalg_det"), Primitive("linalg_slogdet")
+COFACTORS, COFACTORS_GRAD, PINV = Primitive("linalg_cofactors"), Primitive("linalg_cofactors_grad"), Primitive("linalg_pinv")
 
 Slogdet = namedtuple("linalg_slogdet", "sign logabsdet")
 Lstsq = namedtuple("linalg_lstsq", "solution residuals rank singular_values")
@@ -67,18 +64,28 @@ def solve(A, B, *, left: bool = True, out=None) -> Tensor:
         return into(out, solve(A, B.unsqueeze(-1)).squeeze(-1) if left else solve(A.mT, B.unsqueeze(-1)).squeeze(-1))
     if not left:
         return into(out, solve(A.mT, B.mT).mT)
-    if B.layout.ndim < 2 or B.layout.shape[-2] != A.layout.shape[-1]:
-        raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({A.layout.shape[-2]}x"
-                           f"{A.layout.shape[-1]} and {B.layout.shape[-2] if B.layout.ndim > 1 else 0}x{B.layout.shape[-1]})")
-    broadcast_shapes(A.layout.shape[:-2], B.layout.shape[:-2])
-    result, = lapack.tensors([lapack.run("solve", np.linalg.solve, lapack.array(A), lapack.array(B))], A.layout.dtype)
+    return into(out, _solve(A, B))
+
+
+@SOLVE.planned
+def _plan_solve(a, b):
+    if b.ndim < 2 or b.shape[-2] != a.shape[-1]:
+        raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({a.shape[-2]}x{a.shape[-1]} and "
+                           f"{b.shape[-2] if b.ndim > 1 else 0}x{b.shape[-1]})")
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return (Layout.of(a.dtype, (*batch, *b.shape[-2:]), None, common_device("solve", (a, b))),)
+
+
+@SOLVE.run
+def _solve(plan, A: Tensor, B: Tensor):
+    result, = lapack.compute("solve", plan, np.linalg.solve, A, B)
     if recording(A, B):
-        node = result.node = GraphNode(_LINALG_SOLVE, (A.node, B.node), (A,), (A.layout.shape, B.layout.shape))
+        node = result.node = GraphNode(SOLVE, (A.node, B.node), (A,), (A.layout.shape, B.layout.shape))
         node.save_results([result])
-    return into(out, result)
+    return result
 
 
-@_LINALG_SOLVE.derivative
+@SOLVE.derivative
 def _solve_vjp(node, grad):
     (a,), (x,) = node.tensors(), node.result_tensors()
     by_b = solve(a.mH, grad)
@@ -102,15 +109,21 @@ def inv(A, *, out=None) -> Tensor:
         tensor([[0.5000, 0.0000],
                 [0.0000, 0.2500]])
     """
-    lapack.matrices("inv", A, square=True)
-    result, = lapack.tensors([lapack.run("inv", np.linalg.inv, lapack.array(A))], A.layout.dtype)
-    if recording(A):
-        node = result.node = GraphNode(_LINALG_INV, (A.node,), ())
-        node.save_results([result])
-    return into(out, result)
+    return into(out, _inv(A))
 
 
-@_LINALG_INV.derivative
+@INV.planned
+def _plan_inv(layout):
+    lapack.check("inv", layout, square=True)
+    return (layout.dense(),)
+
+
+@INV.run
+def _inv(plan, A: Tensor):
+    return lapack.record(INV, A, lapack.compute("inv", plan, np.linalg.inv, A))[0]
+
+
+@INV.derivative
 def _inv_vjp(node, grad):
     adjoint = node.result_tensors()[0].mH
     return (-(adjoint @ grad @ adjoint),)
@@ -132,54 +145,63 @@ def det(A, *, out=None) -> Tensor:
         >>> torch.linalg.det(torch.tensor([[2., 1.], [0., 4.]]))
         tensor(8.)
     """
-    lapack.matrices("det", A, square=True)
-    result, = lapack.tensors([np.linalg.det(lapack.array(A))], A.layout.dtype)
+    return into(out, _det(A))
+
+
+@DET.planned
+def _plan_det(layout):
+    lapack.check("det", layout, square=True)
+    return (lapack.each(layout),)
+
+
+@DET.run
+def _det(plan, A: Tensor):
+    result, = lapack.compute("det", plan, np.linalg.det, A)
     if recording(A):
-        node = result.node = GraphNode(_LINALG_DET, (A.node,), (A,))
+        node = result.node = GraphNode(DET, (A.node,), (A,))
         node.save_results([result])
-    return into(out, result)
+    return result
 
 
-@_LINALG_DET.derivative
+@DET.derivative
 def _det_vjp(node, grad):
     (a,), (value,) = node.tensors(), node.result_tensors()
-    if bool((value.detach() != 0).all()):
+    if not has_values(value) or bool((value.detach() != 0).all()):
         return ((grad * value.conj()).unsqueeze(-1).unsqueeze(-1) * inv(a).mH,)
     return (grad.unsqueeze(-1).unsqueeze(-1) * _cofactors(a),)
 
 
 def _cofactors(a):
     """The conjugates of the gradient of det, which exist where no inverse does: by singular values and vectors."""
-    u, s, vh = lapack.svd("det", a)
+    u, s, vh = svd(a.detach())
     n = s.layout.shape[-1]
-    others = where(eye(n, dtype=bool_), 1.0, s.unsqueeze(-2)).prod(-1)
+    others = where(eye(n, dtype=bool_, device=s.layout.device), 1.0, s.unsqueeze(-2)).prod(-1)
     result = (det(u) * det(vh)).unsqueeze(-1).unsqueeze(-1) * ((u * others.unsqueeze(-2)) @ vh)
     if recording(a):
-        result.node = GraphNode(_LINALG_COFACTORS, (a.node,), (a,), (u, s, vh))
+        result.node = GraphNode(COFACTORS, (a.node,), (a, u, s, vh))
     return result
 
 
-@_LINALG_COFACTORS.derivative
+@COFACTORS.derivative
 def _cofactors_vjp(node, grad):
     """det's second derivative at U S V^H, in the basis of the singular vectors: with P[i, j] the product of all singular values but
     i and j, that of diagonal elements i and j is P[i, j], that of elements [i, j] and [j, i] is -P[i, j]; all others are 0."""
-    u, s, vh = node.attributes
+    a, u, s, vh = node.tensors()
     n = s.layout.shape[-1]
-    one = eye(n, dtype=bool_)
+    one = eye(n, dtype=bool_, device=s.layout.device)
     pairs = where(one, 0.0, where(one.unsqueeze(-2) | one.unsqueeze(-3), 1.0, s.unsqueeze(-2).unsqueeze(-2)).prod(-1))
     inner = u.mH @ grad @ vh.mH
     diagonal = pairs.to(inner.dtype) @ inner.diagonal(0, -2, -1).unsqueeze(-1)
-    found = where(one, diagonal, -pairs * inner.mT).conj()
-    result = (det(u) * det(vh)).unsqueeze(-1).unsqueeze(-1) * (u @ found @ vh)
-    a, = node.tensors()
+    inner = where(one, diagonal, -pairs * inner.mT).conj()
+    result = (det(u) * det(vh)).unsqueeze(-1).unsqueeze(-1) * (u @ inner @ vh)
     if recording(a):                                     # which is constant as far as the tape knows
         end = zeros_like(result)
-        end.node = GraphNode(_COFACTORS_GRAD, (a.node,), ())
+        end.node = GraphNode(COFACTORS_GRAD, (a.node,), ())
         result = result + end
     return (result,)
 
 
-@_COFACTORS_GRAD.derivative
+@COFACTORS_GRAD.derivative
 def _no_further(node, grad):
     raise NotImplementedError("linalg.det: derivatives of singular matrices are there up to the second")
 
@@ -200,23 +222,31 @@ def slogdet(A, *, out=None) -> Slogdet:
         >>> sign, size.exp()
         (tensor(-1.), tensor(8.))
     """
-    lapack.matrices("slogdet", A, square=True)
-    sign, size = np.linalg.slogdet(lapack.array(A))
-    kind = A.layout.dtype
-    results = [*lapack.tensors([sign], kind), *lapack.tensors([size], kind.to_real())]
+    return into_all(out, Slogdet(*_slogdet(A)))
+
+
+@SLOGDET.planned
+def _plan_slogdet(layout):
+    lapack.check("slogdet", layout, square=True)
+    return lapack.each(layout), lapack.each(layout, dtype=layout.dtype.to_real())
+
+
+@SLOGDET.run
+def _slogdet(plan, A: Tensor):
+    results = lapack.compute("slogdet", plan, np.linalg.slogdet, A)
     if recording(A):
-        node = GraphNode(_LINALG_SLOGDET, (A.node,), (A,), kind.is_complex, outputs=2)
+        node = GraphNode(SLOGDET, (A.node,), (A,), outputs=2)
         node.save_results(results)
         attach_outputs(node, results)
-    return into_all(out, Slogdet(*results))
+    return results
 
 
-@_LINALG_SLOGDET.derivative
+@SLOGDET.derivative
 def _slogdet_vjp(node, grads):
     (a,), (sign, size) = node.tensors(), node.result_tensors()
     by_sign, by_size = grads
     by_size = size * 0 if by_size is None else by_size
-    if node.attributes:
+    if a.layout.dtype.is_complex:
         turn = size * 0 if by_sign is None else -imag(by_sign.conj() * sign)
         by_size = complex_of(by_size, turn)
     return (by_size.unsqueeze(-1).unsqueeze(-1) * inv(a).mH,)
@@ -260,16 +290,16 @@ def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False, out=No
                 [0.0000, 0.0000]])
     """
     lapack.matrices("pinv", A, square=hermitian)
-    return into(out, _pinv("pinv", A, atol, rcond if rtol is None else rtol)[0])
+    return into(out, _pinv(A, atol, rcond if rtol is None else rtol)[0])
 
 
-def _pinv(name, A, atol, rtol):
+def _pinv(A, atol, rtol):
     """The inverse, the singular values, and which of them count."""
-    u, s, vh = lapack.svd(name, A, False)
+    u, s, vh = svd(A.detach(), False)
     keep = s > tolerance(A, s, atol, rtol)
     result = (vh.mH * where(keep, 1 / s, 0.0).unsqueeze(-2)) @ u.mH
     if recording(A):
-        node = result.node = GraphNode(_LINALG_PINV, (A.node,), (A,))
+        node = result.node = GraphNode(PINV, (A.node,), (A,))
         node.save_results([result])
     return result, s, keep
 
@@ -287,7 +317,7 @@ def tolerance(A, s, atol, rtol):
     return where(relative < atol, atol, relative)
 
 
-@_LINALG_PINV.derivative
+@PINV.derivative
 def _pinv_vjp(node, grad):
     (a,), (p,) = node.tensors(), node.result_tensors()
     ph, gh = p.mH, grad.mH
@@ -328,7 +358,7 @@ def lstsq(A, B, rcond=None, *, driver=None) -> Lstsq:
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(f"torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver!r}")
     rows, columns = A.layout.shape[-2:]
-    inverse, s, keep = _pinv("lstsq", A, None, rcond)
+    inverse, s, keep = _pinv(A, None, rcond)
     solution, rank = inverse @ B, keep.sum(-1)
     found = A.new_empty((0,), dtype=s.layout.dtype)
     if driver != "gelsy" and rows > columns and (rank == columns).all():
