@@ -6,22 +6,22 @@ from math import prod
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import int32
-from ...layout import Layout, broadcast_shapes, contiguous_format
+from ...layout import broadcast_shapes, contiguous_format
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.operands import layout_of
-from ..core.primitive import Primitive, new_plan_table
+from ..core.operands import common_device, layout_of
+from ..core.primitive import Primitive
+from ..core.status import has_values
 from ..index.triangles import tril
 from ..memory.copies import clone, contiguous, to_dtype
 from ..memory.resize import into, into_all
 from ..shape.views import expand
 from . import lapack
 
-_LINALG_LDL_SOLVE = Primitive("linalg_ldl_solve")
+LDL_FACTOR, LDL_SOLVE = Primitive("linalg_ldl_factor"), Primitive("linalg_ldl_solve")
 
 Factors = namedtuple("linalg_ldl_factor", "LD pivots")
 FactorsEx = namedtuple("linalg_ldl_factor_ex", "LD pivots info")
-_plans = new_plan_table()
 
 
 def ldl_factor(A, *, hermitian: bool = False, out=None) -> Factors:
@@ -74,19 +74,27 @@ def ldl_factor_ex(A, *, hermitian: bool = False, check_errors: bool = False, out
     lapack.matrices("ldl_factor_ex", A, square=True)
     if recording(A):
         raise NotImplementedError("the derivative for 'linalg_ldl_factor_ex' is not implemented.")
-    layout, *batch = A.layout, *A.layout.shape[:-2]
-    n = layout.shape[-1]
-    ld = tril(A.detach())
-    pivots, info = empty(Layout.of(int32, (*batch, n))), empty(Layout.of(int32, tuple(batch)))
-    key = "factor", layout, bool(hermitian)
-    plan = _plans.get(key) or _plans.keep(key, kernels(layout.device, "linalg.ldl").plan_ldl(
-        layout.dtype.kernel, prod(batch), n, bool(hermitian)))
-    plan.call(ld.address, pivots.address, info.address, plan.walk)
-    if check_errors and bool((info > 0).any()):
+    ld, pivots, info = _ldl_factor(A, bool(hermitian))
+    if check_errors and has_values(info) and bool((info > 0).any()):
         at = next(i for i in info.reshape(-1).tolist() if i)
         raise lapack.LinAlgError(f"linalg.ldl_factor: block {at} of D is zero and using it on ldl_solve would result in a division "
                                  f"by zero.")
     return into_all(out, FactorsEx(ld, pivots, info))
+
+
+@LDL_FACTOR.planned
+def _plan_ldl_factor(layout, hermitian):
+    *batch, n, _ = layout.shape
+    prepared = kernels(layout.device, "linalg.ldl").plan_ldl(layout.dtype.kernel, prod(batch), n, hermitian)
+    return prepared, lapack.each(layout, n, dtype=int32), lapack.each(layout, dtype=int32)
+
+
+@LDL_FACTOR.run
+def _ldl_factor(plan, A: Tensor, hermitian):
+    prepared, *others = plan
+    ld, pivots, info = tril(A.detach()), empty(others[0]), empty(others[1])
+    prepared.call(ld.address, pivots.address, info.address, prepared.walk)
+    return ld, pivots, info
 
 
 def ldl_solve(LD, pivots, B, *, hermitian: bool = False, out=None) -> Tensor:
@@ -112,39 +120,43 @@ def ldl_solve(LD, pivots, B, *, hermitian: bool = False, out=None) -> Tensor:
     lapack.matrices("ldl_solve", LD, square=True)
     if recording(LD):
         raise NotImplementedError("the derivative for 'linalg_ldl_solve' is not implemented for LD, only for B.")
-    if layout_of("linalg.ldl_solve", pivots, "pivots", 2).shape != LD.layout.shape[:-1]:
-        raise RuntimeError(f"torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with "
-                           f"shape {list(pivots.layout.shape)} instead")
-    if pivots.layout.dtype.category != 1:
+    if layout_of("linalg.ldl_solve", pivots, "pivots", 2).dtype.category != 1:
         raise RuntimeError(f"torch.linalg.ldl_solve: Expected pivots to be integers. Got {pivots.layout.dtype.title}")
-    if layout_of("linalg.ldl_solve", B, "B", 3).dtype is not LD.layout.dtype:
+    return into(out, _ldl_solve(LD, to_dtype(pivots, int32), B, bool(hermitian)))
+
+
+@LDL_SOLVE.planned
+def _plan_ldl_solve(ld, pivots, b, hermitian):
+    if pivots.shape != ld.shape[:-1]:
+        raise RuntimeError(f"torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with "
+                           f"shape {list(pivots.shape)} instead")
+    if b.dtype is not ld.dtype:
         raise RuntimeError(f"torch.linalg.ldl_solve: Expected LD and B to have the same dtype, but found LD of type "
-                           f"{LD.layout.dtype.title} and B of type {B.layout.dtype.title} instead")
-    n = LD.layout.shape[-1]
-    if B.layout.ndim < 2 or B.layout.shape[-2] != n:
+                           f"{ld.dtype.title} and B of type {b.dtype.title} instead")
+    n = ld.shape[-1]
+    if b.ndim < 2 or b.shape[-2] != n:
         raise RuntimeError(f"Incompatible matrix sizes for torch.linalg.ldl_solve: each A matrix is {n} by {n} but each b matrix "
-                           f"is {' by '.join(map(str, B.layout.shape[-2:]))}")
-    return into(out, _solved(LD, to_dtype(pivots, int32), B, bool(hermitian)))
+                           f"is {' by '.join(map(str, b.shape[-2:]))}")
+    batch, device = broadcast_shapes(ld.shape[:-2], b.shape[:-2]), common_device("ldl_solve", (ld, pivots, b))
+    return batch, kernels(device, "linalg.ldl").plan_ldl_solve(ld.dtype.kernel, prod(batch), n, b.shape[-1], hermitian)
 
 
-def _solved(ld, pivots, b, hermitian):
-    n, k = b.layout.shape[-2:]
-    batch = broadcast_shapes(ld.layout.shape[:-2], b.layout.shape[:-2])
-    factors, chosen = contiguous(expand(ld.detach(), (*batch, n, n))), contiguous(expand(pivots, (*batch, n)))
+@LDL_SOLVE.run
+def _ldl_solve(plan, LD: Tensor, pivots: Tensor, B: Tensor, hermitian):
+    batch, prepared = plan
+    n, k = B.layout.shape[-2:]
+    factors, chosen = contiguous(expand(LD.detach(), (*batch, n, n))), contiguous(expand(pivots, (*batch, n)))
     _check_pivots(chosen, n)
-    x = clone(expand(b.detach(), (*batch, n, k)), memory_format=contiguous_format)
-    key = "solve", x.layout, hermitian
-    plan = _plans.get(key) or _plans.keep(key, kernels(x.layout.device, "linalg.ldl").plan_ldl_solve(
-        x.layout.dtype.kernel, prod(batch), n, k, hermitian))
-    plan.call(factors.address, chosen.address, x.address, plan.walk)
-    if recording(b):
-        x.node = GraphNode(_LINALG_LDL_SOLVE, (b.node,), (ld, pivots), (b.layout.shape, hermitian))
+    x = clone(expand(B.detach(), (*batch, n, k)), memory_format=contiguous_format)
+    prepared.call(factors.address, chosen.address, x.address, prepared.walk)
+    if recording(B):
+        x.node = GraphNode(LDL_SOLVE, (None, None, B.node), (LD, pivots), (B.layout.shape, hermitian))
     return x
 
 
 def _check_pivots(pivots, n):
     """Raise for pivots with which the kernel would leave its memory: rows that there are not, and negative ones not in pairs."""
-    for chosen in pivots.reshape(-1, n).tolist() if n else ():
+    for chosen in pivots.reshape(-1, n).tolist() if n and has_values(pivots) else ():
         k = 0
         while k < n:
             rows = 1 if chosen[k] > 0 else 2
@@ -154,12 +166,12 @@ def _check_pivots(pivots, n):
             k += rows
 
 
-@_LINALG_LDL_SOLVE.derivative
+@LDL_SOLVE.derivative
 def _vjp(node, grad):
     ld, pivots = node.tensors()
     shape, hermitian = node.attributes
-    if not hermitian:                                    # A^-H is the conjugate of A^-1 where A is symmetric
-        found = _solved(ld, pivots, grad.conj(), hermitian).conj()
-    else:
-        found = _solved(ld, pivots, grad, hermitian)
-    return (found if found.layout.shape == shape else found.sum_to_size(*shape),)
+    if hermitian:
+        by_b = _ldl_solve(ld, pivots, grad, hermitian)
+    else:                                                # A^-H is the conjugate of A^-1 where A is symmetric
+        by_b = _ldl_solve(ld, pivots, grad.conj(), hermitian).conj()
+    return None, None, by_b if by_b.layout.shape == shape else by_b.sum_to_size(*shape)

@@ -11,9 +11,10 @@ from itertools import count
 from ...autograd.graph import GraphNode, attach_outputs, recording
 from ...autograd.modes import no_grad
 from ...dtypes import finfo
-from ...tensor import Tensor
-from ..core.operands import layout_of
+from ...tensor import Tensor, empty
+from ..core.operands import common_device, layout_of
 from ..core.primitive import Primitive
+from ..core.status import has_values
 from ..creation.fill import eye
 from ..index.triangles import diag_embed
 from ..random.draws import randn
@@ -23,7 +24,7 @@ from . import lapack
 from .factorise import eigh
 from .solve import solve
 
-_LOBPCG = Primitive("lobpcg")
+LOBPCG = Primitive("lobpcg")
 
 
 def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
@@ -80,19 +81,33 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
         raise ValueError(f"lobpcg: expected 1 <= k <= n, got k={k} and n={n}")
     eps = finfo(A.layout.dtype).eps
     tol = eps ** 0.5 if tol is None else max(tol, 10 * eps)                    # smaller residuals are rounding
-    steps = range(1000) if niter is None else range(niter) if niter >= 0 else count()
-    with no_grad():
-        start = randn(*batch, m, n, dtype=A.layout.dtype) if X is None else X
-        each = [t if t is None else t.expand(*batch, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (A, B, iK, start)]
-        pairs = [_pairs([None if t is None else t[i] for t in each], k, steps, tol, largest is not False)
-                 for i in range(each[0].layout.shape[0])]
-        values, vectors = [stack(part).reshape(*batch, *part[0].shape) for part in zip(*pairs)] if pairs else (
-            A.new_empty((*batch, k)), A.new_empty((*batch, m, k)))
+    start = randn(*batch, m, n, dtype=A.layout.dtype, device=A.layout.device) if X is None else X
+    return _eigenpairs(A, B, start, iK, k, 1000 if niter is None else niter, tol, largest is not False)
+
+
+@LOBPCG.planned
+def _plan(a, b, x, preconditioner, k, niter, tol, largest):
+    common_device("lobpcg", [layout for layout in (a, b, x, preconditioner) if layout is not None])
+    return lapack.each(a, k), lapack.each(a, a.shape[-1], k)
+
+
+@LOBPCG.run
+def _eigenpairs(plan, A: Tensor, B: Tensor | None, X: Tensor, iK: Tensor | None, k, niter, tol, largest):
+    if not has_values(A):
+        results = [empty(layout) for layout in plan]
+    else:
+        batch, steps = A.layout.shape[:-2], range(niter) if niter >= 0 else count()
+        with no_grad():
+            each = [t if t is None else t.expand(*batch, *t.shape[-2:]).reshape(-1, *t.shape[-2:]) for t in (A, B, iK, X)]
+            pairs = [_pairs([None if t is None else t[i] for t in each], k, steps, tol, largest)
+                     for i in range(each[0].layout.shape[0])]
+            results = [stack(part).reshape(layout.shape) for part, layout in zip(zip(*pairs), plan)] if pairs else [
+                empty(layout) for layout in plan]
     if recording(A):
-        node = GraphNode(_LOBPCG, (A.node,), (A,), None, outputs=2)
-        node.save_results([values, vectors])
-        attach_outputs(node, [values, vectors])
-    return values, vectors
+        node = GraphNode(LOBPCG, (A.node, None, None, None), (A,), None, outputs=2)
+        node.save_results(results)
+        attach_outputs(node, results)
+    return tuple(results)
 
 
 def _pairs(given, k, steps, tol, largest):
@@ -104,14 +119,14 @@ def _pairs(given, k, steps, tol, largest):
 
     def best(s, n):
         """The n wanted Rayleigh-Ritz values in a space, and how their vectors are made of its basis."""
-        found, turned = eigh(s.mT @ (a @ s))
-        return (found.flip(0)[:n], turned.flip(1)[:, :n]) if largest else (found[:n], turned[:, :n])
+        values, vectors = eigh(s.mT @ (a @ s))
+        return (values.flip(0)[:n], vectors.flip(1)[:, :n]) if largest else (values[:n], vectors[:, :n])
 
     scale_a, scale_b = norm(a @ x) / norm(x), norm(times_b(x)) / norm(x)
     x = _orthonormal(x, times_b)
     n, moved = x.shape[1], None
-    values, turned = best(x, n)
-    x = x @ turned
+    values, rotation = best(x, n)
+    x = x @ rotation
     for _ in steps:
         rest = a @ x - times_b(x) * values
         errors = norm(rest, dim=0) / (norm(x, dim=0) * (scale_a + values.abs() * scale_b))
@@ -124,9 +139,9 @@ def _pairs(given, k, steps, tol, largest):
             outside = _orthonormal(outside, times_b)
         if not outside.shape[1]:                         # the residuals are nothing but rounding
             break
-        values, turned = best(cat([x, outside], 1), n)
-        moved = outside @ turned[n:]
-        x = x @ turned[:n] + moved
+        values, rotation = best(cat([x, outside], 1), n)
+        moved = outside @ rotation[n:]
+        x = x @ rotation[:n] + moved
     return values[:k], x[:, :k]
 
 
@@ -138,21 +153,22 @@ def _orthonormal(y, times_b):
     if not y.shape[1]:
         return y
     y = y / size
-    found, turned = eigh(y.mT @ times_b(y))
-    kept = found > found.max() * finfo(y.dtype).eps * y.shape[1]
-    return (y @ turned[:, kept]) / found[kept].sqrt()
+    values, vectors = eigh(y.mT @ times_b(y))
+    kept = values > values.max() * finfo(y.dtype).eps * y.shape[1]
+    return (y @ vectors[:, kept]) / values[kept].sqrt()
 
 
-@_LOBPCG.derivative
+@LOBPCG.derivative
 def _vjp(node, grads):
     """X diag(gE) X^T - sum_i (A - e_i)^+ g_i x_i^T, the pseudo-inverses by systems bordered with the vectors."""
     (a,), (values, vectors) = node.tensors(), node.result_tensors()
     by_values, by_vectors = grads
-    found = 0 if by_values is None else vectors @ diag_embed(by_values) @ vectors.mT
+    by_a = 0 if by_values is None else vectors @ diag_embed(by_values) @ vectors.mT
     if by_vectors is not None:
         rows, by_rows = vectors.mT.unsqueeze(-2), by_vectors.mT.unsqueeze(-1)
-        shifted = a.unsqueeze(-3) - values.unsqueeze(-1).unsqueeze(-1) * eye(a.layout.shape[-1], dtype=a.layout.dtype)
+        shifted = a.unsqueeze(-3) - values.unsqueeze(-1).unsqueeze(-1) * eye(
+            a.layout.shape[-1], dtype=a.layout.dtype, device=a.layout.device)
         corner = by_rows[..., :1, :] * 0
         bordered = cat([cat([shifted, rows.mT], -1), cat([rows, corner], -1)], -2)
-        found = found - (solve(bordered, cat([by_rows, corner], -2))[..., :-1, :] @ rows).sum(-3)
-    return (found,)
+        by_a = by_a - (solve(bordered, cat([by_rows, corner], -2))[..., :-1, :] @ rows).sum(-3)
+    return by_a, None, None, None

@@ -48,7 +48,8 @@ def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
         raise ValueError(f"niter(={niter}) must be non-negative integer")
     rest = A if M is None else A - M
     tall = rest if m >= n else rest.mH
-    basis = qr(tall @ randn(*tall.layout.shape[:-2], tall.layout.shape[-1], q, dtype=A.layout.dtype)).Q
+    *batch, _, width = tall.layout.shape
+    basis = qr(tall @ randn(*batch, width, q, dtype=A.layout.dtype, device=A.layout.device)).Q
     for _ in range(niter):
         basis = qr(tall @ qr(tall.mH @ basis).Q).Q
     u, s, vh = svd(basis.mH @ tall, False)

@@ -11,8 +11,8 @@ from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
-from ..core.primitive import Primitive, new_plan_table
-from ..core.status import run_finding
+from ..core.primitive import Primitive
+from ..core.status import has_values, run_finding
 from ..creation.fill import eye, zeros
 from ..index.gather_scatter import gather
 from ..index.triangles import tril, triu
@@ -27,7 +27,7 @@ from . import lapack
 from .solve import inv, solve
 from .triangular import solve_triangular
 
-_LINALG_LU_FACTOR = Primitive("linalg_lu_factor")
+LU_FACTOR, LU_ORDER = Primitive("linalg_lu_factor"), Primitive("linalg_lu_order")
 
 LU = namedtuple("linalg_lu", "P L U")
 Factors = namedtuple("linalg_lu_factor", "LU pivots")
@@ -35,7 +35,6 @@ FactorsEx = namedtuple("linalg_lu_factor_ex", "LU pivots info")
 Unpacked = namedtuple("lu_unpack", "P L U")
 InverseEx = namedtuple("linalg_inv_ex", "inverse info")
 SolveEx = namedtuple("linalg_solve_ex", "result info")
-_plans = new_plan_table()
 
 
 # ---------------------------------------------------------------- factors
@@ -43,32 +42,39 @@ def _factored(name, a, pivot):
     lapack.matrices(name, a)
     if not pivot:
         raise RuntimeError(f"linalg.{name}: LU without pivoting is not implemented on the CPU")
-    layout = a.layout
+    return _lu_factor(a)
+
+
+@LU_FACTOR.planned
+def _plan_lu_factor(layout):
     *batch, m, n = layout.shape
-    lu, pivots = clone(contiguous(a.detach())), empty(Layout.of(int32, (*batch, min(m, n))))
-    info = empty(Layout.of(int32, tuple(batch)))
-    plan = _plans.get(layout)
-    if plan is None:
-        plan = _plans.keep(layout, kernels(layout.device, "linalg.lu").plan_factor(layout.dtype.kernel, prod(batch), m, n))
-    if layout.numel:
-        plan.call(lu.address, pivots.address, info.address, plan.walk)
+    prepared = kernels(layout.device, "linalg.lu").plan_factor(layout.dtype.kernel, prod(batch), m, n) if layout.numel else None
+    return prepared, lapack.each(layout, min(m, n), dtype=int32), lapack.each(layout, dtype=int32)
+
+
+@LU_FACTOR.run
+def _lu_factor(plan, A: Tensor):
+    """LU, the pivots, and the number of the first that is 0."""
+    prepared, *others = plan
+    lu, pivots, info = clone(contiguous(A.detach())), empty(others[0]), empty(others[1])
+    if prepared is not None:
+        prepared.call(lu.address, pivots.address, info.address, prepared.walk)
     else:
         info = filled(info.layout, 0)
-    if recording(a):
-        node = GraphNode(_LINALG_LU_FACTOR, (a.node,), (pivots,), (m, n))
-        lu.node = node
+    if recording(A):
+        node = lu.node = GraphNode(LU_FACTOR, (A.node,), (pivots,), A.layout.shape[-2:])
         node.save_results([lu])
     return lu, pivots, info
 
 
-@_LINALG_LU_FACTOR.derivative
+@LU_FACTOR.derivative
 def _vjp(node, grad):
     """P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H for square ones; what lies beyond the square is solved for first."""
     (pivots,), (lu,) = node.tensors(), node.result_tensors()
     m, n = node.attributes
     k = min(m, n)
     square = lu[..., :k, :k]
-    lower, upper = tril(square, -1) + eye(k, dtype=lu.layout.dtype), triu(square)
+    lower, upper = tril(square, -1) + eye(k, dtype=lu.layout.dtype, device=lu.layout.device), triu(square)
     by_square, inner = grad[..., :k, :k], None
     left, right = lower.mH @ tril(by_square, -1), triu(by_square) @ upper.mH
     if m > n:
@@ -90,23 +96,34 @@ def _exchanged(x, pivots, back=False):
     """x with its rows in the order that the factors have (P^H x), or `back` in that of A (P x)."""
     if not layout_of("lu_unpack", pivots, "LU_pivots", 2).numel or not x.layout.numel:
         return x
-    m, pivots = x.layout.shape[-2], contiguous(pivots)
-    key = pivots.layout, m, back
-    plan = _plans.get(key)
-    if plan is None:
-        if pivots.layout.dtype is not int32 or not 0 < pivots.layout.ndim < x.layout.ndim or pivots.layout.shape[-1] > m:
-            raise RuntimeError(f"expected pivots (*, n) of torch.int32, as torch.linalg.lu_factor gives them, no more than the {m} "
-                               f"rows, got {list(pivots.layout.shape)} of {pivots.layout.dtype}")
-        *batch, exchanges = pivots.layout.shape
-        prepared = kernels(pivots.layout.device, "linalg.lu").plan_order(
-            pivots.layout.dtype.kernel, prod(batch), m, exchanges, back)
-        plan = _plans.keep(key, (prepared, Layout.of(int64, (*batch, m, 1))))
+    if not 0 < pivots.layout.ndim < x.layout.ndim:
+        raise _no_pivots(pivots.layout, x.layout.shape[-2])
+    return gather(x, -2, expand(_order(contiguous(pivots), x.layout.shape[-2], back), x.layout.shape))
+
+
+def _no_pivots(layout, rows):
+    return RuntimeError(f"expected pivots (*, n) of torch.int32, as torch.linalg.lu_factor gives them, no more than the {rows} "
+                        f"rows, got {list(layout.shape)} of {layout.dtype}")
+
+
+@LU_ORDER.planned
+def _plan_order(layout, rows, back):
+    *batch, exchanges = layout.shape
+    if layout.dtype is not int32 or exchanges > rows:
+        raise _no_pivots(layout, rows)
+    prepared = kernels(layout.device, "linalg.lu").plan_order(layout.dtype.kernel, prod(batch), rows, exchanges, back)
+    return prepared, Layout.of(int64, (*batch, rows, 1), None, layout.device)
+
+
+@LU_ORDER.run
+def _order(plan, pivots: Tensor, rows, back):
+    """Where each row comes from once the exchanges are made, or `back`, undone."""
     prepared, layout = plan
     order = empty(layout)
     if run_finding(prepared, 1, pivots, order):
-        raise RuntimeError(f"pivots passed to lu_unpack and lu_solve must be between 1 and LU.size(-2) = {m} inclusive. Did you "
+        raise RuntimeError(f"pivots passed to lu_unpack and lu_solve must be between 1 and LU.size(-2) = {rows} inclusive. Did you "
                            f"properly pass the result of lu_factor?")
-    return gather(x, -2, expand(order, x.layout.shape))
+    return order
 
 
 def lu_factor(A, *, pivot: bool = True, out=None) -> Factors:
@@ -130,6 +147,8 @@ def lu_factor(A, *, pivot: bool = True, out=None) -> Factors:
                 [0.2500, 1.0000]])
     """
     lu, pivots, info = lu_factor_ex(A, pivot=pivot, check_errors=False)
+    if not has_values(info):
+        return into_all(out, Factors(lu, pivots))
     failed = info.tolist() if info.layout.ndim == 1 else reshape(info, info.layout.numel).tolist()
     at = next((i for i in failed if i), 0)
     if at:
@@ -160,7 +179,7 @@ def lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False, out=None)
         tensor(2, dtype=torch.int32)
     """
     lu, pivots, info = _factored("lu_factor", A, pivot)
-    if check_errors and bool((info > 0).any()):
+    if check_errors and has_values(info) and bool((info > 0).any()):
         raise lapack.LinAlgError("linalg.lu_factor_ex: a pivot is zero.")
     return into_all(out, FactorsEx(lu, pivots, info))
 
@@ -214,7 +233,7 @@ def solve_ex(A, B, *, left: bool = True, check_errors: bool = False, out=None) -
 def _with_info(name, function, A, check_errors, ndim):
     """A function of matrices, whose results have `ndim` dimensions each: NaN for singular ones."""
     try:
-        return function(A), zeros(A.layout.shape[:-2], dtype=int32)
+        return function(A), zeros(A.layout.shape[:-2], dtype=int32, device=A.layout.device)
     except lapack.LinAlgError:
         info = lu_factor_ex(A.detach()).info
         if check_errors:
@@ -222,7 +241,7 @@ def _with_info(name, function, A, check_errors, ndim):
             raise lapack.LinAlgError(f"linalg.{name}: The diagonal element {at} is zero, the inversion could not be completed "
                                      f"because the input matrix is singular.") from None
     singular = reshape(info > 0, (*info.layout.shape, 1, 1))
-    result = function(where(singular, eye(A.layout.shape[-1], dtype=A.layout.dtype), A))
+    result = function(where(singular, eye(A.layout.shape[-1], dtype=A.layout.dtype, device=A.layout.device), A))
     return where(singular if ndim == 2 else singular.squeeze(-1), float("nan"), result), info
 
 
@@ -246,16 +265,16 @@ def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool 
                 [0.2500, 1.0000]])
     """
     *batch, m, n = layout_of("lu_unpack", LU_data, "LU_data").shape
-    k, dtype = min(m, n), LU_data.layout.dtype
+    k, kind = min(m, n), dict(dtype=LU_data.layout.dtype, device=LU_data.layout.device)
     if unpack_data:
-        lower = tril(LU_data if n == k else narrow(LU_data, -1, 0, k), -1) + eye(m, k, dtype=dtype)
+        lower = tril(LU_data if n == k else narrow(LU_data, -1, 0, k), -1) + eye(m, k, **kind)
         upper = triu(LU_data if m == k else narrow(LU_data, -2, 0, k))
     else:
-        lower = upper = zeros(0, dtype=dtype)
+        lower = upper = zeros(0, **kind)
     if unpack_pivots:
-        p = _exchanged(expand(eye(m, dtype=dtype), (*batch, m, m)), LU_pivots, back=True)
+        p = _exchanged(expand(eye(m, **kind), (*batch, m, m)), LU_pivots, back=True)
     else:
-        p = zeros(0, dtype=dtype)
+        p = zeros(0, **kind)
     return into_all(out, Unpacked(p, lower, upper))
 
 
@@ -351,8 +370,8 @@ def old_lu(A, pivot: bool = True, get_infos: bool = False, out=None) -> tuple[Te
         tensor([[4.0000, 4.0000],
                 [0.2500, 1.0000]])
     """
-    found = tuple(lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]
-    return found if out is None else tuple(into(o, r) for o, r in zip(out, found))
+    results = tuple(lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]
+    return results if out is None else tuple(into(o, r) for o, r in zip(out, results))
 
 
 method(old_lu_solve, "lu_solve")

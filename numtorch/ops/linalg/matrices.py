@@ -9,6 +9,7 @@ from ...layout import wrap_dim
 from ...tensor import Tensor
 from ..core.late import provide
 from ..core.operands import layout_of, method
+from ..core.status import has_values
 from ..creation.fill import eye
 from ..memory.copies import clone, to_dtype
 from ..memory.resize import into
@@ -181,6 +182,12 @@ def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = False, o
 
 
 # ---------------------------------------------------------------- powers
+def _identity(like):
+    """The identity of matrices like these."""
+    layout = like.layout
+    return eye(layout.shape[-1], dtype=layout.dtype, device=layout.device)
+
+
 @method
 def matrix_power(input, n: int, *, out=None) -> Tensor:
     """Square matrices times themselves, n times; inverted first for a negative n.
@@ -201,7 +208,7 @@ def matrix_power(input, n: int, *, out=None) -> Tensor:
     """
     lapack.matrices("matrix_power", input, square=True)
     if n == 0:
-        return into(out, clone(expand(eye(input.layout.shape[-1], dtype=input.layout.dtype), input.layout.shape)))
+        return into(out, clone(expand(_identity(input), input.layout.shape)))
     if n < 0:
         input, n = inv(input), -n
     result = None
@@ -231,10 +238,10 @@ def matrix_exp(input) -> Tensor:
                 [0., 1.]])
     """
     lapack.matrices("matrix_exp", input, square=True)
-    unit = input.detach() * 0 + eye(input.layout.shape[-1], dtype=input.layout.dtype)
+    unit = input.detach() * 0 + _identity(input)
     if not input.layout.numel:
         return input.clone()
-    size = amax(sum(input.detach().abs(), -2)).item()
+    size = amax(sum(input.detach().abs(), -2)).item() if has_values(input) else 0.0
     halvings = max(0, math.frexp(size)[1] + 1) if math.isfinite(size) else 0
     scaled = input * 0.5 ** halvings
     result = unit + scaled * (1 / 17)

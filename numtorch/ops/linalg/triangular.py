@@ -11,8 +11,8 @@ from ...autograd.graph import GraphNode, recording
 from ...layout import broadcast_shapes, contiguous_format
 from ...tensor import Tensor
 from ..core.backends import kernels
-from ..core.operands import layout_of, method
-from ..core.primitive import Primitive, new_plan_table
+from ..core.operands import common_device, layout_of, method
+from ..core.primitive import Primitive
 from ..creation.fill import eye
 from ..index.triangles import tril, triu
 from ..memory.copies import clone, contiguous
@@ -21,11 +21,10 @@ from ..shape.views import expand
 from . import lapack
 from .solve import fitting
 
-_LINALG_SOLVE_TRIANGULAR = Primitive("linalg_solve_triangular")
+SOLVE_TRIANGULAR, SUBSTITUTE = Primitive("linalg_solve_triangular"), Primitive("linalg_substitute_")
 
 TriangularSolve = namedtuple("triangular_solve", "solution cloned_coefficient")
 HALVED = 96                                              # extent from which products do most of the work
-_plans = new_plan_table()
 
 
 def solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangular: bool = False, out=None) -> Tensor:
@@ -61,40 +60,51 @@ def solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangular: boo
     return into(out, _solved(A.mT, B.mT, not upper, bool(unitriangular)).mT)
 
 
-def _solved(a, b, upper, unit):
-    batch = broadcast_shapes(a.layout.shape[:-2], b.layout.shape[:-2])
-    x = b if b.layout.shape[:-2] == batch else expand(b, (*batch, *b.layout.shape[-2:]))
+@SOLVE_TRIANGULAR.planned
+def _plan_solve(a, b, upper, unit):
+    """The leading dimensions of the solution."""
+    common_device("linalg.solve_triangular", (a, b))
+    return broadcast_shapes(a.shape[:-2], b.shape[:-2])
+
+
+@SOLVE_TRIANGULAR.run
+def _solved(batch, A: Tensor, B: Tensor, upper, unit):
+    x = B if B.layout.shape[:-2] == batch else expand(B, (*batch, *B.layout.shape[-2:]))
     x = clone(x if x.node is None else x.detach(), memory_format=contiguous_format)
     if x.layout.numel:
-        _substitute(a.detach() if a.node is not None else a, x, batch, upper, unit)
-    if recording(a, b):
-        node = x.node = GraphNode(_LINALG_SOLVE_TRIANGULAR, (a.node, b.node), (a,),
-                                  (a.layout.shape, b.layout.shape, upper, unit))
+        _by_halves(A.detach() if A.node is not None else A, x, batch, upper, unit)
+    if recording(A, B):
+        node = x.node = GraphNode(SOLVE_TRIANGULAR, (A.node, B.node), (A,), (A.layout.shape, B.layout.shape, upper, unit))
         node.save_results([x])
     return x
 
 
-def _substitute(a, x, batch, upper, unit):
+def _by_halves(a, x, batch, upper, unit):
     """x becomes the solution: by substitution, or of one half of the rows and then of the other."""
     n = x.layout.shape[-2]
     if n > HALVED and x.layout.shape[-1] > 1:
         half = n // 2
         first, then = (slice(half, None), slice(half)) if upper else (slice(half), slice(half, None))
-        _substitute(a[..., first, first], x[..., first, :], batch, upper, unit)
+        _by_halves(a[..., first, first], x[..., first, :], batch, upper, unit)
         x[..., then, :].sub_(a[..., then, first] @ x[..., first, :])
-        _substitute(a[..., then, then], x[..., then, :], batch, upper, unit)
-        return
-    step = _step(a.layout, batch)
-    if step is None:
-        a = contiguous(expand(a, (*batch, n, n)))
-        step = n * n
-    key = a.layout, x.layout, upper, unit
-    plan = _plans.get(key)
-    if plan is None:
-        of_x = (_step(x.layout, batch), x.layout.strides[-2])
-        plan = _plans.keep(key, kernels(a.layout.device, "linalg.triangular").plan_substitute(
-            a.layout.dtype.kernel, prod(batch), n, x.layout.shape[-1], (step, *a.layout.strides[-2:]), of_x, upper, unit))
-    plan.call(a.address, x.address, plan.walk)
+        _by_halves(a[..., then, then], x[..., then, :], batch, upper, unit)
+    elif _step(a.layout, batch) is None:
+        _substitute(x, contiguous(expand(a, (*batch, n, n))), upper, unit)
+    else:
+        _substitute(x, a, upper, unit)
+
+
+@SUBSTITUTE.planned
+def _plan_substitute(x, a, upper, unit):
+    batch, (n, k) = x.shape[:-2], x.shape[-2:]
+    of_a, of_x = (_step(a, batch), *a.strides[-2:]), (_step(x, batch), x.strides[-2])
+    return kernels(a.device, "linalg.triangular").plan_substitute(a.dtype.kernel, prod(batch), n, k, of_a, of_x, upper, unit)
+
+
+@SUBSTITUTE.run
+def _substitute(prepared, x: Tensor, a: Tensor, upper, unit):
+    """In place, where a's matrices lie at one stride."""
+    prepared.call(a.address, x.address, prepared.walk)
 
 
 def _step(layout, batch):
@@ -107,7 +117,7 @@ def _step(layout, batch):
     return strides[-1]
 
 
-@_LINALG_SOLVE_TRIANGULAR.derivative
+@SOLVE_TRIANGULAR.derivative
 def _vjp(node, grad):
     (a,), (x,) = node.tensors(), node.result_tensors()
     of_a, of_b, upper, unit = node.attributes
@@ -155,10 +165,10 @@ def cholesky_inverse(input, upper: bool = False, *, out=None) -> Tensor:
         tensor([[0.2500, 0.0000],
                 [0.0000, 0.0625]])
     """
-    layout_of("cholesky_inverse", input)
+    layout = layout_of("cholesky_inverse", input)
     lower = input.mH if upper else input
-    found = solve_triangular(lower, eye(input.layout.shape[-1], dtype=input.layout.dtype), upper=False)
-    return into(out, found.mH @ found)
+    inverse = solve_triangular(lower, eye(layout.shape[-1], dtype=layout.dtype, device=layout.device), upper=False)
+    return into(out, inverse.mH @ inverse)
 
 
 def triangular_solve(input, A, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *,
@@ -181,10 +191,7 @@ def triangular_solve(input, A, upper: bool = True, transpose: bool = False, unit
     """
     if transpose:
         A, upper = A.mT, not upper
-    found = solve_triangular(A, input, upper=upper, unitriangular=unitriangular)
-    return into_all(out, TriangularSolve(found, A.clone()))
-
-
+    return into_all(out, TriangularSolve(solve_triangular(A, input, upper=upper, unitriangular=unitriangular), A.clone()))
 
 
 for _function in (cholesky_inverse, cholesky_solve, triangular_solve):
