@@ -11,12 +11,12 @@ import numpy as np
 
 from ...arrays import host_array
 from ...autograd.graph import GraphNode, recording
-from ...devices import cpu
 from ...dtypes import as_dtype, complex128, float64, get_default_dtype
 from ...layout import Layout, as_shape, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.operands import layout_of
-from ..core.primitive import Primitive, new_plan_table
+from ..core.primitive import Primitive
+from ..core.status import has_values
 from ..creation.ranges import arange
 from ..index.rearrange import roll
 from ..linalg import lapack
@@ -25,91 +25,119 @@ from ..memory.resize import into
 from ..pointwise.complexparts import real
 from ..shape.pad import pad
 
-_FFT_C2C = Primitive("fft_c2c")
-_FFT_R2C = Primitive("fft_r2c")
-_FFT_C2R = Primitive("fft_c2r")
+FFT_C2C, FFT_R2C, FFT_C2R = Primitive("fft_c2c"), Primitive("fft_r2c"), Primitive("fft_c2r")
 
 _OTHER = {"backward": "forward", "forward": "backward", "ortho": "ortho"}          # the norm of the adjoint
 
 
 # ---------------------------------------------------------------- the three transforms
+class _Transform:
+    """How a transform's results lie, and where it is better computed.
+
+    Attributes:
+        out: the result's layout.
+        precise: the dtype that the input is converted to first, and `computed` the layout of what comes of that.
+    """
+
+    __slots__ = ("out", "precise", "computed")
+
+    def __init__(self, layout, dim, shape, dtype):
+        double = complex128 if layout.dtype.is_complex else float64
+        self.precise = double if layout.numel >= ROWS * layout.shape[dim] else layout.dtype
+        self.out = Layout.of(dtype, shape, None, layout.device)
+        self.computed = self.out if self.precise is layout.dtype else Layout.of(
+            complex128 if dtype.is_complex else float64, shape, None, layout.device)
+
+    def run(self, compute, x):
+        """The result of `compute(source, result)`, which fills one array from another; without elements it is laid out alone."""
+        if not has_values(x):
+            return empty(self.out)
+        out, source = empty(self.computed), x if x.layout.dtype is self.precise else to_dtype(x.detach(), self.precise)
+        compute(lapack.array(source), host_array(out))
+        return to_dtype(out, self.out.dtype)
+
+
+# Rows from which double precision is faster. NumPy gives its ufunc a scale in double precision, so that single precision goes
+# through its casting row by row, with a plan made for each: five times as long for 512 rows of 300. Converting few costs more.
+ROWS = 8
+
+
 def _along(function, array, dims, norm):
     """Complex numbers transformed in place, dimension by dimension."""
     for d in dims:
         function(array, None, d, norm, array)
 
 
-ROWS = 8                                                 # from which two conversions take less than single precision costs
+@FFT_C2C.planned
+def _plan_complex(layout, dims, norm, inverse):
+    return _Transform(layout, dims[-1], layout.shape, layout.dtype)
 
 
-def _precise(x, dim):
-    """x in double precision where that is faster: NumPy gives its ufunc a scale in double precision, so that single precision goes
-    through its casting row by row, with a plan made for each (512 rows of 300: 3.9 ms, and so 0.8)."""
-    kind, shape = x.layout.dtype, x.layout.shape
-    if kind.itemsize == (16 if kind.is_complex else 8) or x.layout.numel < ROWS * shape[dim]:
-        return x
-    return to_dtype(x.detach(), complex128 if kind.is_complex else float64)
-
-
-def _transformed(function, x, layout, dim, norm, extent=None):
-    """A new tensor of one transform, whose memory NumPy writes itself, and that memory as an array."""
-    out = empty(layout)
-    result = host_array(out)
-    function(x, extent, dim, norm, result)
-    return out, result
-
-
-def transform_complex(x, dims, norm, inverse):
+@FFT_C2C.run
+def transform_complex(plan, input: Tensor, dims, norm, inverse):
     """Complex numbers to complex numbers over dimensions."""
-    function, source = np.fft.ifft if inverse else np.fft.fft, _precise(x, dims[-1])
-    out, result = _transformed(function, lapack.array(source), source.layout.dense(), dims[-1], norm)
-    _along(function, result, dims[-2::-1], norm)
-    out = to_dtype(out, x.layout.dtype)
-    if recording(x):
-        out.node = GraphNode(_FFT_C2C, (x.node,), (), (dims, norm, inverse))
+    function = np.fft.ifft if inverse else np.fft.fft
+
+    def compute(source, result):
+        function(source, None, dims[-1], norm, result)
+        _along(function, result, dims[-2::-1], norm)
+    out = plan.run(compute, input)
+    if recording(input):
+        out.node = GraphNode(FFT_C2C, (input.node,), (), (dims, norm, inverse))
     return out
 
 
-@_FFT_C2C.derivative
+@FFT_C2C.derivative
 def _complex_vjp(node, grad):
     dims, norm, inverse = node.attributes
     return (transform_complex(grad, dims, _OTHER[norm], not inverse),)
 
 
-def transform_real(x, dims, norm):
+@FFT_R2C.planned
+def _plan_real(layout, dims, norm):
+    shape, dim = layout.shape, dims[-1]
+    return _Transform(layout, dim, (*shape[:dim], shape[dim] // 2 + 1, *shape[dim + 1:]), layout.dtype.to_complex())
+
+
+@FFT_R2C.run
+def transform_real(plan, input: Tensor, dims, norm):
     """Real numbers to complex ones, of which the last of the dimensions holds the half that is not the other's conjugate."""
-    shape, dim, source = x.layout.shape, dims[-1], _precise(x, dims[-1])
-    layout = Layout.of(source.layout.dtype.to_complex(), (*shape[:dim], shape[dim] // 2 + 1, *shape[dim + 1:]))
-    out, result = _transformed(np.fft.rfft, lapack.array(source), layout, dim, norm)
-    _along(np.fft.fft, result, dims[-2::-1], norm)
-    out = to_dtype(out, x.layout.dtype.to_complex())
-    if recording(x):
-        out.node = GraphNode(_FFT_R2C, (x.node,), (), (dims, norm, x.layout.shape[dims[-1]]))
+    def compute(source, result):
+        np.fft.rfft(source, None, dims[-1], norm, result)
+        _along(np.fft.fft, result, dims[-2::-1], norm)
+    out = plan.run(compute, input)
+    if recording(input):
+        out.node = GraphNode(FFT_R2C, (input.node,), (), (dims, norm, input.layout.shape[dims[-1]]))
     return out
 
 
-@_FFT_R2C.derivative
+@FFT_R2C.derivative
 def _halved_vjp(node, grad):
     dims, norm, extent = node.attributes
     return (real(transform_complex(_sized(grad, dims[-1], extent), dims, _OTHER[norm], True)),)
 
 
-def restore_real(x, dims, norm, extent):
+@FFT_C2R.planned
+def _plan_restore(layout, dims, norm, extent):
+    shape, dim = layout.shape, dims[-1]
+    return _Transform(layout, dim, (*shape[:dim], extent, *shape[dim + 1:]), layout.dtype.to_real())
+
+
+@FFT_C2R.run
+def restore_real(plan, input: Tensor, dims, norm, extent):
     """The inverse of `transform_real`: real numbers, `extent` of them in the last of the dimensions."""
-    shape, dim, precise = x.layout.shape, dims[-1], _precise(x, dims[-1])
-    source = lapack.array(precise)
-    if len(dims) > 1:
-        source = np.fft.ifft(source, None, dims[0], norm)
-        _along(np.fft.ifft, source, dims[1:-1], norm)
-    layout = Layout.of(precise.layout.dtype.to_real(), (*shape[:dim], extent, *shape[dim + 1:]))
-    out, _ = _transformed(np.fft.irfft, source, layout, dim, norm, extent)
-    out = to_dtype(out, x.layout.dtype.to_real())
-    if recording(x):
-        out.node = GraphNode(_FFT_C2R, (x.node,), (), (dims, norm, extent, x.layout.shape[dims[-1]]))
+    def compute(source, result):
+        if len(dims) > 1:
+            source = np.fft.ifft(source, None, dims[0], norm)
+            _along(np.fft.ifft, source, dims[1:-1], norm)
+        np.fft.irfft(source, extent, dims[-1], norm, result)
+    out = plan.run(compute, input)
+    if recording(input):
+        out.node = GraphNode(FFT_C2R, (input.node,), (), (dims, norm, extent, input.layout.shape[dims[-1]]))
     return out
 
 
-@_FFT_C2R.derivative
+@FFT_C2R.derivative
 def _whole_vjp(node, grad):
     dims, norm, extent, half = node.attributes
     spectrum = transform_real(grad, dims, _OTHER[norm])
@@ -146,7 +174,7 @@ def transformed_input(name, x, complex_too=True):
     if not isinstance(x, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
     kind = x.layout.dtype
-    if x.layout.device is not cpu:
+    if x.layout.device.type not in lapack.COMPUTED:
         raise NotImplementedError(f"{name} runs on the CPU; move the tensor with .cpu()")
     if not complex_too and kind.is_complex:
         raise RuntimeError(f"{name} expects a real input tensor, but got {kind.title}")
@@ -157,16 +185,13 @@ def transformed_input(name, x, complex_too=True):
     return x
 
 
-_plans = new_plan_table()
-
-
 def _dims(name, x, s, dim, half=False):
     """The dimensions (not negative), those that must be cut or padded with their sizes, and the points of the last one's result."""
-    key = x.layout, tuple(s) if type(s) is list else s, tuple(dim) if type(dim) is list else dim, half
-    return _plans.get(key) or _plans.keep(key, _plan_dims(name, *key))
+    return _dims_of(name, x.layout, tuple(s) if type(s) is list else s, tuple(dim) if type(dim) is list else dim, half)
 
 
-def _plan_dims(name, layout, s, dim, half):
+@functools.lru_cache(1024)
+def _dims_of(name, layout, s, dim, half):
     ndim = layout.ndim
     if dim is None:
         dims = tuple(range(ndim)) if s is None else tuple(range(ndim - len(s), ndim))
@@ -211,6 +236,11 @@ def _r2c(name, input, s, dim, norm):
     for d, n in changed:
         x = _sized(x, d, n)
     return transform_real(x, dims, _norm_of(name, norm))
+
+
+def _conjugate(name, x):
+    layout_of(name, x)
+    return x.conj()
 
 
 def _c2r(name, input, s, dim, norm):
@@ -284,11 +314,6 @@ def _family(prefix, doc, transform, kind, result, example):
 
 _SAME = "Complex, of the input's shape or the sizes asked for"
 _HALF = "Complex, with n // 2 + 1 of the n points of the last dimension"
-def _conjugate(name, x):
-    layout_of(name, x)
-    return x.conj()
-
-
 _TWICE = "Real, with 2 (m - 1) points of the m in the last dimension where no size is asked for"
 _WAVE, _SPECTRUM = "1., 2., 3., 4.", "10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j"
 

@@ -132,7 +132,8 @@ def istft(input, n_fft: int, hop_length=None, win_length=None, window=None, cent
         frames = restore_real(narrow(spectra, 2, 0, n_fft // 2 + 1), (2,), scale, n_fft)
     count = frames.layout.shape[1]
     reach = n_fft + hop * (count - 1)
-    places = (arange(count).unsqueeze(1) * hop + arange(n_fft)).reshape(-1)
+    device = frames.layout.device
+    places = (arange(count, device=device).unsqueeze(1) * hop + arange(n_fft, device=device)).reshape(-1)
     signal = (frames * weights).reshape(frames.layout.shape[0], -1)
     signal = signal.new_zeros(signal.layout.shape[0], reach).index_add(1, places, signal)
     envelope = weights.new_zeros(reach).index_add(0, places, (weights * weights).expand(count, n_fft).reshape(-1))
