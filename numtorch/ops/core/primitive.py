@@ -116,10 +116,12 @@ class Primitive(Recorded):
     Attributes:
         plans: by the layouts of its tensors, then its attributes.
         function: what users call, where that is the primitive itself.
+        required: the places of arguments that must be tensors, not None.
         vjp: `vjp(node, grad) -> gradients`, by ops; None where results have no gradient.
     """
 
     function = plan = execute = None
+    required: frozenset[int] = frozenset()
 
     def __init__(self, name: str, doc: str | None = None, parameters=(), module: str | None = None):
         super().__init__(name)
@@ -165,6 +167,7 @@ def call({', '.join(names)}):
         if names[:len(tensors)] != tensors:
             raise TypeError(f"{self.name}: expected tensors before attributes, got {names}")
         self.execute, self.parameters, self.arity = execute, self.parameters or tuple(names), len(names)
+        self.required = frozenset(i for i, n in enumerate(tensors) if "None" not in kinds[n])
         scope = dict(plans=self.plans, primitive=self, miss=miss, execute=execute)
         call = make(source, scope, execute.__name__, tuple(a.default for a in arguments if a.default is not a.empty) or None)
         call.__doc__, call.__module__, call.primitive = execute.__doc__, execute.__module__, self
@@ -204,9 +207,9 @@ def miss(primitive, tensors, attributes=()):
     handler = handler_of(tensors)
     if handler is not None:
         return handler(primitive, tensors, attributes)
-    for position, tensor in enumerate(tensors, 1):
-        if tensor is not None and not isinstance(tensor, Tensor):
-            raise not_a_tensor(primitive.name, tensor, primitive.parameters[position - 1], position)
+    for place, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor) and (tensor is not None or place in primitive.required):
+            raise not_a_tensor(primitive.name, tensor, primitive.parameters[place], place + 1)
     layouts = [None if t is None else t.layout for t in tensors]
     key = (*layouts, *attributes)
     plan = primitive.plans.keep(key[0] if len(key) == 1 else key, primitive.plan(*layouts, *attributes))
