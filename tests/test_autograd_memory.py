@@ -19,10 +19,13 @@ import pytest
 
 import numtorch as torch
 from numtorch.autograd.graph import Node
+from numtorch.kernels.debugmemory import MODE
 from numtorch.nn import functional as F
 from numtorch.ops.core import primitive
 from numtorch.storage import Storage
 from numtorch.utils.checkpoint import checkpoint
+
+recycles = pytest.mark.skipif(bool(MODE), reason="nothing is recycled with NUMTORCH_DEBUG_MEMORY")
 
 layout = importlib.import_module("numtorch.layout")      # the package has PyTorch's class of that name
 
@@ -326,6 +329,7 @@ def test_steps_leave_no_cycles_and_nothing_behind(step):
     assert ours() <= before
 
 
+@recycles
 def test_cycles_are_found():
     """The measure measures."""
     x = leaf(1, 2)
@@ -582,6 +586,7 @@ def test_backward_in_another_thread():
     assert x.grad.tolist() == [4, 6]
 
 
+@recycles
 def test_what_lives_long_leaves_its_ring():
     """Two neighbours in use made every pass over a ring search it; they are not met again, and keep their values."""
     from numtorch.storage import _rings, ring_for, take
@@ -595,6 +600,7 @@ def test_what_lives_long_leaves_its_ring():
     assert not any(storage.pooled for storage in held) and not any(storage in ring for storage in held)
 
 
+@recycles
 def test_what_is_in_use_outlives_its_ring():
     """The tape asks how many refer to a storage, and a ring that is gone does not."""
     from numtorch.storage import made_in_mode, ring_for, take
@@ -612,6 +618,7 @@ def test_what_is_in_use_outlives_its_ring():
         gc.enable()
 
 
+@recycles
 def test_blocks_of_128_kib_have_a_ring_and_go_back_to_their_list():
     """Free, such a block is handed out again as it is; those for which the ring has no room leave it and go to the list."""
     from numtorch.storage import RINGED, host, ring_for, take

@@ -243,3 +243,19 @@ def numpy_computations():
 
 def test_numpy_does_not_compute():
     assert not list(numpy_computations())
+
+
+def addresses_of_temporaries(tree):
+    """Arguments `f(x).address`: the tensor is gone before the kernel runs, and its memory may be somebody else's."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            for argument in [*node.args, *[k.value for k in node.keywords]]:
+                if isinstance(argument, ast.Attribute) and argument.attr == "address" and not isinstance(argument.value, (ast.Name, ast.Attribute,
+                                                                                                                       ast.Subscript)):
+                    yield node.lineno
+
+
+def test_kernels_are_given_addresses_of_what_has_a_name():
+    assert list(addresses_of_temporaries(ast.parse("plan.call(contiguous(x).address, (a if b else f(a)).address, x.address, y[0].address)"))) == [1, 1]
+    found = [f"{path.relative_to(PACKAGE)}:{line}" for path in MODULES.values() for line in addresses_of_temporaries(ast.parse(path.read_text()))]
+    assert not found, found

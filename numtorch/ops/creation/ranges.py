@@ -171,5 +171,6 @@ def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, 
     made = fresh(exponents.layout)
     if steps:
         plan = _powers.get(steps) or _powers.keep(steps, kernels(cpu, "shared.ranges").plan_powers(steps))
-        plan.call(number(float(_plain(base))).address, exponents.address, made.address, plan.walk)
+        base = number(float(_plain(base)))
+        plan.call(base.address, exponents.address, made.address, plan.walk)
     return finish_made(to_device(to_dtype(made, kind), placed(device)), requires_grad, out)

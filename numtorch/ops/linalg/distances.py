@@ -99,7 +99,8 @@ def _pairs(plan, x1: Tensor, x2: Tensor, p):
     layout, columns, prepared = plan
     out = empty(layout)
     if prepared is not None:
-        prepared.call(x1.address, (contiguous(x2.mT) if columns else x2).address, out.address, prepared.walk)
+        others = contiguous(x2.mT) if columns else x2     # by a name, which keeps the copy's memory until the kernel is done
+        prepared.call(x1.address, others.address, out.address, prepared.walk)
     return out
 
 
@@ -158,7 +159,8 @@ def _every_two(plan, input: Tensor, p):
     layout, columns, prepared = plan
     out = empty(layout)
     if prepared is not None:
-        prepared.call(input.address, (contiguous(input.detach().mT) if columns else input).address, out.address, prepared.walk)
+        others = contiguous(input.detach().mT) if columns else input
+        prepared.call(input.address, others.address, out.address, prepared.walk)
     if recording(input):
         out.node = GraphNode(PDIST, (input.node,), (input,), p)
         out.node.save_results([out])
