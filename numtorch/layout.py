@@ -74,6 +74,7 @@ class Layout:
 
     __slots__ = ("dtype", "device", "shape", "size", "strides", "weak", "ndim", "numel", "nbytes", "contiguous", "views", "ring",
                  "__weakref__")
+    handler = None                                       # what takes over calls on special layouts (ops/core/primitive.py)
     _interned: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
     _lock = survive_fork(threading.Lock())
     _most = MOST_LAYOUTS                                 # layouts at which views are forgotten

@@ -143,6 +143,11 @@ class Primitive(Recorded):
         self.plan = plan
         return plan
 
+    def planned_for(self, layouts, attributes):
+        """The plan for layouts and attributes that are not in the table, which has it from then on."""
+        key = (*layouts, *attributes)
+        return self.plans.keep(key[0] if len(key) == 1 else key, self.plan(*layouts, *attributes))
+
     def run(self, execute):
         """Decorator: what runs a plan, `execute(plan, *tensors, *attributes)`. Becomes the primitive's call, without the plan.
 
@@ -152,6 +157,8 @@ class Primitive(Recorded):
         names = [a.name for a in arguments]
         kinds = {a.name: str(a.annotation) for a in arguments}
         tensors = [n for n in names if kinds[n].startswith("Tensor")]
+        if names[:len(tensors)] != tensors:
+            raise TypeError(f"{self.name}: expected tensors before attributes, got {names}")
         key = [f"None if {n} is None else {n}.layout" if n in tensors and "None" in kinds[n] else
                f"{n}.layout" if n in tensors else n for n in names]
         source = f"""
@@ -164,8 +171,6 @@ def call({', '.join(names)}):
         return miss(primitive, ({', '.join(tensors)},), ({''.join(n + ', ' for n in names if n not in tensors)}))
     return execute(plan, {', '.join(names)})
 """
-        if names[:len(tensors)] != tensors:
-            raise TypeError(f"{self.name}: expected tensors before attributes, got {names}")
         self.execute, self.parameters, self.arity = execute, self.parameters or tuple(names), len(names)
         self.required = frozenset(i for i, n in enumerate(tensors) if "None" not in kinds[n])
         scope = dict(plans=self.plans, primitive=self, miss=miss, execute=execute)
@@ -210,10 +215,8 @@ def miss(primitive, tensors, attributes=()):
     for place, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor) and (tensor is not None or place in primitive.required):
             raise not_a_tensor(primitive.name, tensor, primitive.parameters[place], place + 1)
-    layouts = [None if t is None else t.layout for t in tensors]
-    key = (*layouts, *attributes)
-    plan = primitive.plans.keep(key[0] if len(key) == 1 else key, primitive.plan(*layouts, *attributes))
-    return primitive.execute(plan, *tensors, *attributes)
+    return primitive.execute(primitive.planned_for([None if t is None else t.layout for t in tensors], attributes), *tensors,
+                             *attributes)
 
 
 def handler_of(tensors):

@@ -13,7 +13,7 @@ from ...scalars import NUMBERS, number
 from ...tensor import Tensor, empty
 from ..core.generate import ALLOCATION, allocation, make
 from ..core.operands import apply_formula, as_operand, common_device, is_formula
-from ..core.primitive import Plan, Primitive, not_a_tensor
+from ..core.primitive import Plan, Primitive, handler_of, not_a_tensor
 from ..memory.assign import copy_, filled
 from ..memory.copies import clone, to_device
 from ..memory.resize import fit_out
@@ -93,6 +93,10 @@ def _first_call(op, args, out):
     """A call whose plan is not known yet, or that has numbers or symbols among its arguments."""
     if is_formula(args):
         return apply_formula(op, tuple(a.item() if isinstance(a, Tensor) and a.layout.weak else a for a in args))
+    handler = handler_of(args)
+    if handler is not None:
+        result = handler(op, args, ())
+        return result if out is None else copy_(out, result)
     if len(op.operands) == 1 and not isinstance(args[0], Tensor):
         raise not_a_tensor(op.name, args[0], op.public[0])
     tensors = _operands(op, args)
@@ -214,6 +218,9 @@ def _apart(operand, target, saved):
 def run_inplace(op, tensors):
     """Run an op in place on the first of its operands, with every check that PyTorch makes."""
     target = tensors[0]
+    handler = handler_of(tensors)
+    if handler is not None:
+        return handler.write(op, tensors)
     tensors = (target, *[_readable(op, t, target) if overlap_partly(t, target) else t for t in tensors[1:]])
     layouts = tuple([t.layout for t in tensors])
     plan = op.inplace_plans.get(layouts)

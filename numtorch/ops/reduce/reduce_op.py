@@ -13,7 +13,7 @@ from ...viewalgebra import expand as expand_layout
 from ...viewalgebra import try_view
 from ..core.backends import kernels
 from ..core.operands import layout_of
-from ..core.primitive import PlanTable, Primitive, new_plan_table, nothing_to_do
+from ..core.primitive import PlanTable, Primitive, miss, new_plan_table, nothing_to_do
 from ..memory.copies import to_dtype
 from ..pointwise import arithmetic, comparison
 from ..pointwise.complexparts import real
@@ -77,12 +77,20 @@ class ReduceOp(Primitive):
             plan = self.plans.keep(key, self._plan(layout, dims, keepdim, options))
         return plan
 
+    def planned_for(self, layouts, attributes):
+        return self.plan(*layouts, *attributes)          # which has a shorter key for reductions over everything
+
     def run(self, x, dims=None, keepdim=False, options=()):
         """Reduce x over dims (all, when None)."""
         layout = layout_of(self.name, x)
-        plan = self.plans.get(layout) if dims is None and not keepdim and not options else None
+        plan = self.plans.get(layout if dims is None and not keepdim and not options else (layout, dims, keepdim, options))
         if plan is None:
-            plan = self.plan(layout, dims, keepdim, options)
+            return miss(self, (x,), (dims, keepdim, options))
+        return self.execute(plan, x, dims, keepdim, options)
+
+    def execute(self, plan, x, dims, keepdim, options):
+        """Reduce x by a plan."""
+        layout = x.layout
         out = empty(plan.out)
         plan.call(x.address, out.address, plan.walk)
         if x.node is not None and plan.differentiable:
