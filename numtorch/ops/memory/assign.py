@@ -46,16 +46,17 @@ def copy_(self, src, non_blocking: bool = False) -> Tensor:
                 [1., 2.]])
     """
     try:
-        writing = _writings.get((src.layout, self.layout))
-    except AttributeError:
-        writing = None
-    if writing is None:
-        return _write(self, as_operand("copy_", src))
-    if self.node is not None or src.node is not None or src.storage is self.storage or self.storage.watched:
-        return _write(self, src)
-    mark_written(self.storage, "copy_")
-    writing.call(src.address, self.address, writing.walk)
-    return self
+        writing = _writings[src.layout, self.layout]
+    except (KeyError, AttributeError):
+        pass
+    else:
+        storage = self.storage
+        if self.node is not None or src.node is not None or src.storage is storage or storage.watched:
+            return _write(self, src)
+        mark_written(storage, "copy_")
+        writing.call(src.address, self.address, writing.walk)
+        return self
+    return _write(self, as_operand("copy_", src))
 
 
 def written_back(x, function, *args, **kwargs):

@@ -172,21 +172,21 @@ def op_call({', '.join(listed)}):
 {convert}    try:
         plan = plans[({', '.join(n + '.layout' for n in names)},)]
     except (KeyError, AttributeError):
-        plan = None
-    if plan is None:
-        return run_inplace(op, operands(op, ({', '.join(names)},)))
-    storage = {names[0]}.storage
-    if {apart}:
-        if modes.anomaly or storage.watched:
-            if {shared}:
-                return run_inplace(op, ({', '.join(names)},))
-            mark_written(storage, title)
-        else:
-            storage.version += 1
-            storage.writer = title
-        plan.call({', '.join(n + '.address' for n in names)}, plan.walk)
-        return {names[0]}
-    return run_inplace(op, ({', '.join(names)},))
+        pass
+    else:
+        storage = {names[0]}.storage
+        if {apart}:
+            if modes.anomaly or storage.watched:
+                if {shared}:
+                    return run_inplace(op, ({', '.join(names)},))
+                mark_written(storage, title)
+            else:
+                storage.version += 1
+                storage.writer = title
+            plan.call({', '.join(n + '.address' for n in names)}, plan.walk)
+            return {names[0]}
+        return run_inplace(op, ({', '.join(names)},))
+    return run_inplace(op, operands(op, ({', '.join(names)},)))
 """
     scope = dict(plans=op.inplace_plans, op=op, run_inplace=run_inplace, operands=_operands, modes=modes, mark_written=mark_written,
                  share_memory=share_memory, Tensor=Tensor, NUMBERS=NUMBERS, number=number, title=op.name + "_")

@@ -80,17 +80,15 @@ class ReduceOp(Primitive):
     def planned_for(self, layouts, attributes):
         return self.plan(*layouts, *attributes)          # which has a shorter key for reductions over everything
 
+    def execute(self, plan, *call):
+        return self.run(*call)                           # which knows the plan by now
+
     def run(self, x, dims=None, keepdim=False, options=()):
         """Reduce x over dims (all, when None)."""
         layout = layout_of(self.name, x)
         plan = self.plans.get(layout if dims is None and not keepdim and not options else (layout, dims, keepdim, options))
         if plan is None:
             return miss(self, (x,), (dims, keepdim, options))
-        return self.execute(plan, x, dims, keepdim, options)
-
-    def execute(self, plan, x, dims, keepdim, options):
-        """Reduce x by a plan."""
-        layout = x.layout
         out = empty(plan.out)
         plan.call(x.address, out.address, plan.walk)
         if x.node is not None and plan.differentiable:

@@ -194,7 +194,7 @@ def cat(tensors, dim: int = 0, *, axis=None, out=None) -> Tensor:
     if axis is not None:
         dim = axis
     try:
-        key = ("cat", dim, *[t.layout for t in tensors]) if type(tensors) is list or type(tensors) is tuple else None
+        key = (_CAT, dim, *[t.layout for t in tensors]) if type(tensors) is list or type(tensors) is tuple else None
         plan = _joins[key]
     except (KeyError, AttributeError):
         plan = None
