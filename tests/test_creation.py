@@ -221,3 +221,12 @@ def test_more_than_can_be_counted_or_had_raises_what_pytorch_raises(make, messag
     """Four counts of 2^62 add up to 0: the positions were written behind the end of nothing."""
     with pytest.raises(RuntimeError, match=message):
         make()
+
+
+def test_what_is_filled_in_is_a_number():
+    """A tensor with dimensions was read as far as the result is long; a bool as the end of a range as eight bytes."""
+    for value in (torch.ones(3), torch.ones(1, 1)):
+        with pytest.raises(TypeError, match="must be Number, not Tensor"):
+            torch.full((120,), value)
+    assert torch.full((2,), torch.tensor(3.0)).tolist() == [3, 3]
+    assert torch.arange(0, True).tolist() == [0] and torch.arange(True, 3, True).tolist() == [1, 2]

@@ -22,7 +22,7 @@ def _count(layout, start, end, step, half):
     device, kind = layout.device, layout.dtype
     layout = Layout.of(kind, layout.shape, None, device_with(device, "shared.ranges"))
     whole = type(start) is int and type(step) is int and kind.category == 1
-    numbers = (start, end, step) if whole else (float(start), float(end), float(step))
+    numbers = (start, int(end), step) if whole else (float(start), float(end), float(step))
     plan = _counts.get((layout, whole, half))
     if plan is None:
         prepared = kernels(layout.device, "shared.ranges").plan_count(

@@ -170,10 +170,14 @@ def filled(layout: Layout, value) -> Tensor:
 
     Raises:
         RuntimeError: a number that the dtype cannot hold.
+        TypeError: a tensor with dimensions.
     """
     if type(value) in NUMBERS:
         check_fits(value, layout.dtype)
-    return filled_from(layout, as_operand("full", value))
+    source = as_operand("full", value)
+    if source.layout.ndim:
+        raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not Tensor")
+    return filled_from(layout, source)
 
 
 def filled_from(layout: Layout, source: Tensor) -> Tensor:
