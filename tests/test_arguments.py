@@ -44,6 +44,13 @@ def test_what_is_no_tensor(name):
         function(name)([1.0, 2.0], *FIRST[name])
 
 
+@pytest.mark.parametrize("name", ["softmax", "logsumexp", "F.linear", "F.layer_norm", "F.cross_entropy", "F.conv2d", "F.max_pool2d", "F.normalize", "F.local_response_norm", "F.one_hot"])
+def test_none_is_no_tensor(name):
+    """Only what may be left out may be None."""
+    with pytest.raises(TypeError, match="must be Tensor, not NoneType"):
+        function(name)(None, *FIRST[name])
+
+
 @pytest.mark.parametrize("name", SECOND)
 def test_what_is_no_second_tensor(name):
     with pytest.raises(TypeError, match=r"\(position 2\) must be Tensor, not list"):

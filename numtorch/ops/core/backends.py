@@ -54,6 +54,11 @@ def device_with(device, family: str):
     return device
 
 
+def has_kernels(device, family: str) -> bool:
+    """Whether a device has a family's kernels. Where it has not, an op takes its formula over other ops."""
+    return device_with(device, family) is device
+
+
 def placed(device):
     """The device that a caller means, with an index: `"cuda"` is the current CUDA device, None the default.
 

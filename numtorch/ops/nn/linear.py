@@ -6,17 +6,14 @@ from ...autograd.modes import PLAIN, modes
 from ...layout import Layout
 from ...tensor import Tensor, empty, new
 from ..core.backends import kernels
-from ..core.operands import layout_of
-from ..core.primitive import PlanTable, Primitive, new_plan_table
+from ..core.primitive import PlanTable, Primitive, miss
 from ..linalg.matmul import Product, check_operands, kernel_dtype, matmul, mm
 from ..memory.copies import contiguous
 from ..pointwise import arithmetic
 from ..reduce.reduce_op import SUM
 from ..shape.views import reshape, transpose
 
-_LINEAR = Primitive("linear")
-
-_plans = new_plan_table()
+LINEAR = Primitive("linear")
 
 
 class _LinearPlan(Product):
@@ -30,12 +27,18 @@ class _LinearPlan(Product):
     __slots__ = ("gradients", "inputs")
 
 
+@LINEAR.planned
 def _plan(x, weight, bias):
+    check_operands("linear", x, weight)
+    if bias is not None:
+        check_operands("linear", x, bias)
+    if x.ndim == 0:
+        raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D and 2D")
     if weight.ndim != 2:
         raise RuntimeError(f"linear(): expected a weight of 1 or 2 dimensions, got {weight.ndim}")
     if x.shape[-1:] != weight.shape[1:]:
-        rows = x.numel // x.shape[-1] if x.ndim and x.shape[-1] else 0
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1] if x.ndim else 1} and "
+        rows = x.numel // x.shape[-1] if x.shape[-1] else 0
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1]} and "
                            f"{weight.shape[1]}x{weight.shape[0]})")
     if bias is not None and (bias.ndim != 1 or bias.shape[0] != weight.shape[0]):
         raise RuntimeError(f"linear(): expected a bias of shape [{weight.shape[0]}], got {list(bias.shape)}")
@@ -78,14 +81,11 @@ def linear(input, weight, bias=None) -> Tensor:
         tensor([[21.]])
     """
     try:
-        plan = _plans.get((input.layout, weight.layout, None if bias is None else bias.layout))
+        plan = LINEAR.plans.get((input.layout, weight.layout, None if bias is None else bias.layout))
     except AttributeError:
         plan = None
     if plan is None:
-        if isinstance(weight, Tensor) and weight.layout.ndim == 1:
-            out = matmul(input, weight)
-            return out if bias is None else arithmetic.add(out, bias)
-        input, plan = _first_call(input, weight, bias)
+        return _first_call(input, weight, bias)
     out = plan.run(input, weight, bias)
     node, weight_node, bias_node = input.node, weight.node, None if bias is None else bias.node
     if node is None and weight_node is None and bias_node is None:
@@ -94,29 +94,29 @@ def linear(input, weight, bias=None) -> Tensor:
     if recording and plan.out.dtype.category >= 2:
         saved = (None if weight_node is None else input, None if node is None else weight)
         if recording != PLAIN:
-            out.node = GraphNode(_LINEAR, (node, weight_node, bias_node), saved)
+            out.node = GraphNode(LINEAR, (node, weight_node, bias_node), saved)
             return out
         made = out.node = new(LinearNode)
-        made.primitive, made.attributes, made.outputs, made.extras = _LINEAR, plan, 1, None
+        made.primitive, made.attributes, made.outputs, made.extras = LINEAR, plan, 1, None
         made.edges = (node, weight_node, bias_node)
         made.saved = saved, (input.storage.version, weight.storage.version), ()
     return out
 
 
+@LINEAR.run
+def _again(plan, input: Tensor, weight: Tensor, bias: Tensor | None):
+    return linear(input, weight, bias)                   # the plan is in the table
+
+
 def _first_call(input, weight, bias):
-    """The input as rows, and the plan. Layouts that must be copied first are not entered in the table under their own name."""
-    x, w = layout_of("linear", input), layout_of("linear", weight, "weight", 2)
-    if x.ndim == 0:
-        raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D and 2D")
-    check_operands("linear", x, w)
-    if bias is not None:
-        check_operands("linear", x, layout_of("linear", bias, "bias", 3))
-    if x.ndim != 2:
-        input = contiguous(input)
-        x = input.layout
-    b = None if bias is None else bias.layout
-    plan = _plans.get((x, w, b))
-    return input, _plans.keep((x, w, b), _plan(x, w, b)) if plan is None else plan
+    """A call without a plan: of a vector as weight by another op, of rows that do not follow each other on a copy."""
+    if isinstance(input, Tensor) and isinstance(weight, Tensor):
+        if weight.layout.ndim == 1:
+            out = matmul(input, weight)
+            return out if bias is None else arithmetic.add(out, bias)
+        if input.layout.ndim != 2 and not input.layout.contiguous:
+            return linear(contiguous(input), weight, bias)
+    return miss(LINEAR, (input, weight, bias))
 
 
 # ---------------------------------------------------------------- gradients
@@ -185,7 +185,7 @@ class LinearNode(GraphNode):
         return self.primitive.vjp(self, grad)
 
 
-@_LINEAR.derivative
+@LINEAR.derivative
 def _linear_vjp(node, grad):
     """The gradients by ops, which are recorded under `create_graph`."""
     x, weight = node.tensors()
