@@ -2,23 +2,23 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 from ...autograd.graph import GraphNode, recording
-from ...devices import cpu
 from ...dtypes import bool_
 from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.generator import default_generator
 from ..core.operands import layout_of
-from ..core.primitive import Primitive, derivative_of, new_plan_table
+from ..core.primitive import Primitive, derivative_of
 from ..memory.assign import copy_
 from ..memory.copies import contiguous
 from ..pointwise.arithmetic import add, mul, sub
 from ..pointwise.pointwise import pointwise
 from ..random.draws import keep_mask
 
-_DROPOUT, _ALPHA_DROPOUT = Primitive("dropout"), Primitive("alpha_dropout")
+DROPOUT, ALPHA_DROPOUT = Primitive("dropout"), Primitive("alpha_dropout")
 
 SELU_LIMIT = -1.7580993408473766                         # what selu tends to at -infinity: -alpha * scale
 
@@ -34,14 +34,11 @@ def _(grad, x, mask, scale):
     return grad * mask * scale, grad * x * scale
 
 
-_plans = new_plan_table()
-
-
-def _plan(layout, p, alpha):
+def _plan(primitive, layout, p):
     """The layouts of result and mask, the kernel, how far it moves the stream, and the kept elements' scale."""
     if p == 1.0:
         scale, shift, dropped = 0.0, 0.0, 0.0
-    elif alpha:
+    elif primitive is ALPHA_DROPOUT:
         scale, shift = _alpha_affine(p)
         dropped = SELU_LIMIT * scale + shift
     else:
@@ -49,7 +46,7 @@ def _plan(layout, p, alpha):
     prepared = kernels(layout.device, "random.dropout").plan_dropout(
         layout.dtype.kernel, layout.numel, 1.0 - p, scale, shift, dropped)
     mask = Layout.of(bool_, layout.shape, None, layout.device)
-    return layout.dense(), mask, prepared, kernels(cpu, "random.philox").counters_used(layout.numel), scale
+    return layout.dense(), mask, prepared, kernels(layout.device, "random.philox").counters_used(layout.numel), scale
 
 
 def _alpha_affine(p):
@@ -58,23 +55,27 @@ def _alpha_affine(p):
     return scale, -SELU_LIMIT * scale * p
 
 
-def _elementwise(primitive, input, p, alpha):
-    layout = input.layout
-    plan = _plans.get((layout, p, alpha))
-    if plan is None:
-        plan = _plans.keep((layout, p, alpha), _plan(layout, p, alpha))
-    dense, mask_layout, prepared, counters, scale = plan
-    out, mask = empty(dense), empty(mask_layout)
-    if layout.numel:
-        x = input if layout.contiguous else contiguous(input.detach())
-        state = default_generator._advance(counters)
-        prepared.call(x.address, out.address, mask.address, state.ctypes.data, prepared.walk)
-    if recording(input):
-        out.node = GraphNode(primitive, (input.node,), (mask,), scale)
-    return out
+def _elementwise(primitive):
+    primitive.planned(partial(_plan, primitive))
+
+    @primitive.run
+    def drop(plan, input: Tensor, p):
+        dense, mask_layout, prepared, counters, scale = plan
+        out, mask = empty(dense), empty(mask_layout)
+        if dense.numel:
+            x = input if input.layout.contiguous else contiguous(input.detach())
+            state = default_generator._advance(counters)
+            prepared.call(x.address, out.address, mask.address, state.ctypes.data, prepared.walk)
+        if recording(input):
+            out.node = GraphNode(primitive, (input.node,), (mask,), scale)
+        return out
+    return drop
 
 
-@derivative_of(_DROPOUT, _ALPHA_DROPOUT)
+_dropout, _alpha_dropout = _elementwise(DROPOUT), _elementwise(ALPHA_DROPOUT)
+
+
+@derivative_of(DROPOUT, ALPHA_DROPOUT)
 def _vjp(node, grad):
     mask, = node.tensors()
     return (masked_scale(grad, mask, node.attributes),)
@@ -115,7 +116,7 @@ def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False)
     _check("dropout", input, p)
     if not training or p == 0.0:
         return input
-    return _finish(input, _elementwise(_DROPOUT, input, p, False), inplace)
+    return _finish(input, _dropout(input, p), inplace)
 
 
 def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
@@ -143,7 +144,7 @@ def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool =
     _check("alpha_dropout", input, p)
     if not training or p == 0.0:
         return input
-    return _finish(input, _elementwise(_ALPHA_DROPOUT, input, p, True), inplace)
+    return _finish(input, _alpha_dropout(input, p), inplace)
 
 
 # ---------------------------------------------------------------- whole channels

@@ -6,26 +6,25 @@ and devices without these kernels, take the formula over other ops in reduce/nor
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from ...autograd.graph import GraphNode, recording
 from ...autograd.modes import no_grad
 from ...autograd.writes import mark_written
-from ...devices import cpu
 from ...dtypes import dtype as named
 from ...dtypes import float64
 from ...layout import Layout, format_of, formatted
 from ...tensor import Tensor, empty
-from ..core.backends import kernels
-from ..core.operands import check_real, common_device, layout_of, no_tensor_among
-from ..core.primitive import Primitive, derivative_of, new_plan_table, primitives
+from ..core.backends import has_kernels, kernels
+from ..core.operands import check_real, common_device, layout_of
+from ..core.primitive import Primitive, derivative_of
 from ..memory.copies import contiguous, in_format, to_dtype
 from ..reduce.normformula import Form, composed, composed_gradients
 from ..reduce.reductions import mean, var
 from ..shape.views import reshape
 
-_NORMS = primitives("layer_norm", "rms_norm", "group_norm", "instance_norm")
-
-_BATCH_NORM = Primitive("batch_norm")
+LAYER_NORM, RMS_NORM = Primitive("layer_norm"), Primitive("rms_norm")
+GROUP_NORM, INSTANCE_NORM, BATCH_NORM = Primitive("group_norm"), Primitive("instance_norm"), Primitive("batch_norm")
 
 float32 = named.by_name["float32"]
 
@@ -37,16 +36,17 @@ class _Plan:
     Attributes:
         forward: the kernel, or None where the formula serves.
         stats: the layout of what forward keeps.
-        backward: kernels by which gradients are wanted.
+        plan_backward: the planner of the backward kernels, less which gradients are wanted; `backward` has those that were.
         vector: the layout of weight and bias.
         order: the memory format in which the kernels want the data, and keep it.
         format: the memory format of results, where that is another; or None.
+        widened: whether an input of 16-bit floats is normed in its weights' float32.
     """
 
-    __slots__ = ("form", "out", "stats", "forward", "backward", "vector", "weighted", "batch", "make_backward", "plain", "order",
-                 "format")
+    __slots__ = ("form", "out", "stats", "forward", "backward", "plan_backward", "vector", "weighted", "batch", "plain", "order",
+                 "format", "widened")
 
-    def __init__(self, form, layout, vectors, groups, vector_shape, order="contiguous_format"):
+    def __init__(self, name, form, layout, vectors, groups, vector_shape, order="contiguous_format"):
         self.form, self.out, self.backward, self.order, self.format = form, formatted(layout, order), {}, order, None
         self.weighted = vectors[0] is not None
         self.stats = Layout.of(named.by_name[layout.dtype.compute], (groups, 2), None, layout.device)
@@ -54,14 +54,11 @@ class _Plan:
         self.forward = None
         self.plain = (layout.contiguous if order == "contiguous_format" else layout is self.out) and all(
             v is None or v.contiguous for v in vectors)
-        self.batch = False
+        self.batch, self.widened = False, _check_dtypes(name, layout, vectors)
 
     @property
     def fused(self):
-        return self.out.device is cpu and self.out.numel > 0
-
-
-_plans = new_plan_table()
+        return self.out.numel > 0 and not self.widened and has_kernels(self.out.device, "norm.norm")
 
 
 def _dense(tensor, order="contiguous_format"):
@@ -74,32 +71,41 @@ def _address(tensor):
     return 0 if tensor is None else tensor.address
 
 
-def _run(plan, primitive, input, weight, bias):
-    """Forward of the norms without running statistics."""
-    forward = plan.forward
-    if forward is None:
-        return composed(plan.form, input, weight, bias)
-    x, w, b = (input, weight, bias) if plan.plain else (_dense(input), _dense(weight), _dense(bias))
-    out, stats = empty(plan.out), empty(plan.stats)
-    forward.call(x.address, 0 if w is None else w.address, 0 if b is None else b.address, out.address, stats.address, forward.walk)
-    out = in_format(out, plan.format)
-    if recording(input, weight, bias):
-        edges = (input.node, None if weight is None else weight.node, None if bias is None else bias.node)
-        out.node = GraphNode(primitive, edges, (input, weight, stats), plan)
-    return out
+def _norm(primitive, plan):
+    """The call of a norm without running statistics, of what shares a mean: an extent for each dimension, or a number of groups."""
+    primitive.planned(partial(plan, primitive))
+
+    @primitive.run
+    def norm(plan, input: Tensor, weight: Tensor | None, bias: Tensor | None, shared, eps):
+        forward = plan.forward
+        if forward is None:
+            if plan.widened:
+                wide = primitive.function(to_dtype(input, float32), weight, bias, shared, eps)
+                return to_dtype(wide, input.layout.dtype)
+            return composed(plan.form, input, weight, bias)
+        x, w, b = (input, weight, bias) if plan.plain else (_dense(input), _dense(weight), _dense(bias))
+        out, stats = empty(plan.out), empty(plan.stats)
+        forward.call(x.address, 0 if w is None else w.address, 0 if b is None else b.address, out.address, stats.address,
+                     forward.walk)
+        out = in_format(out, plan.format)
+        if recording(input, weight, bias):
+            edges = (input.node, None if weight is None else weight.node, None if bias is None else bias.node)
+            out.node = GraphNode(primitive, edges, (input, weight, stats), plan)
+        return out
+    return norm
 
 
-@derivative_of(*_NORMS.values())
+@derivative_of(LAYER_NORM, RMS_NORM, GROUP_NORM, INSTANCE_NORM)
 def _vjp(node, grad):
     input, weight, stats = node.tensors()
     plan = node.attributes
     if recording(input, weight, grad):
         return composed_gradients(node, plan.form, grad, input, weight)
     wanted = node.needs(0), node.needs(1), node.needs(2)
-    found = plan.backward.get(wanted)
-    if found is None:
-        found = plan.backward[wanted] = plan.make_backward(plan, *wanted)
-    prepared, merge, workspace = found
+    planned = plan.backward.get(wanted)
+    if planned is None:
+        planned = plan.backward[wanted] = _with_merge(plan, *wanted)
+    prepared, merge, workspace = planned
     x, w, g = _dense(input), _dense(weight), _dense(grad)
     by_input = empty(plan.out) if wanted[0] else None
     sums = None if workspace is None else empty(workspace)
@@ -114,7 +120,9 @@ def _vjp(node, grad):
     return by_input, by_weight, by_bias
 
 
-def _with_merge(plan, prepared, parts, by_weight, by_bias):
+def _with_merge(plan, by_input, by_weight, by_bias):
+    """The kernel of the wanted gradients, and the one that adds up what its parts leave of the weight's and the bias'."""
+    prepared, parts = plan.plan_backward(by_input, by_weight or by_bias)
     if not (by_weight or by_bias):
         return prepared, None, None
     n, device = plan.vector.numel, plan.out.device
@@ -135,15 +143,9 @@ def _check_dtypes(name, layout, vectors):
     raise RuntimeError(f"{name}: expected scalar type {layout.dtype.title} but found {other.title}")
 
 
-def _layouts(*tensors):
-    try:
-        return tuple([None if t is None else t.layout for t in tensors])
-    except AttributeError:
-        raise no_tensor_among("batch_norm", **dict(zip(("weight", "bias", "running_mean", "running_var"), tensors))) from None
-
-
 # ---------------------------------------------------------------- rows: layer norm, RMS norm
-def _row_plan(name, layout, shape, vectors, eps, centred):
+def _row_plan(primitive, layout, weight, bias, shape, eps):
+    name, vectors, centred = primitive.name, (weight, bias), primitive is LAYER_NORM
     check_real(name, eps, "eps")
     if not shape:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
@@ -156,41 +158,21 @@ def _row_plan(name, layout, shape, vectors, eps, centred):
         raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], "
                            f"but got input of size{list(layout.shape)}")
     common_device(name, [layout, *[v for v in vectors if v is not None]])
-    if _check_dtypes(name, layout, vectors):
-        return None
     n = math.prod(shape)
     rows = math.prod(layout.shape[:layout.ndim - len(shape)])
-    plan = _Plan(Form((rows, n), (1, n), (1,), (0,), eps, centred), layout, vectors, rows, shape)
+    plan = _Plan(name, Form((rows, n), (1, n), (1,), (0,), eps, centred), layout, vectors, rows, shape)
     if plan.fused:
-        module, dtype = kernels(cpu, "norm.norm"), layout.dtype.kernel
-        plan.forward = module.plan_row_norm(dtype, rows, n, eps, plan.weighted, vectors[1] is not None, centred)
-
-        def make_backward(plan, by_input, by_weight, by_bias):
-            prepared, parts = module.plan_row_norm_grad(dtype, rows, n, plan.weighted, centred, by_input, by_weight or by_bias)
-            return _with_merge(plan, prepared, parts, by_weight, by_bias)
-        plan.make_backward = make_backward
+        module, dtype = kernels(layout.device, "norm.norm"), layout.dtype.kernel
+        plan.forward = module.plan_row_norm(dtype, rows, n, eps, plan.weighted, bias is not None, centred)
+        plan.plan_backward = partial(module.plan_row_norm_grad, dtype, rows, n, plan.weighted, centred)
     return plan
 
 
-def _row_norm(name, input, shape, weight, bias, eps, centred):
-    layout = layout_of(name, input)
-    try:
-        key = (name, layout, shape, None if weight is None else weight.layout, None if bias is None else bias.layout, eps)
-    except AttributeError:
-        raise no_tensor_among(name, input=input, weight=weight, bias=bias) from None
-    try:
-        plan = _plans[key]
-    except (KeyError, TypeError):
-        plan = key
-    if plan is key:
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        key = (name, layout, shape, *key[3:])
-        plan = _plans.get(key, key)
-        if plan is key:
-            plan = _plans.keep(key, _row_plan(name, layout, shape, key[3:5], eps, centred))
-    if plan is None:
-        return to_dtype(_row_norm(name, to_dtype(input, float32), shape, weight, bias, eps, centred), layout.dtype)
-    return _run(plan, _NORMS[name], input, weight, bias)
+_layer_norm, _rms_norm = _norm(LAYER_NORM, _row_plan), _norm(RMS_NORM, _row_plan)
+
+
+def _as_tuple(shape):
+    return (shape,) if isinstance(shape, int) else tuple(shape)
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
@@ -213,7 +195,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-
         >>> torch.nn.functional.layer_norm(torch.tensor([[1., 3.]]), (2,), eps=0.0)
         tensor([[-1.,  1.]])
     """
-    return _row_norm("layer_norm", input, normalized_shape, weight, bias, eps, True)
+    shape = normalized_shape if type(normalized_shape) is tuple else _as_tuple(normalized_shape)
+    return _layer_norm(input, weight, bias, shape, eps)
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
@@ -238,13 +221,17 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     """
     if eps is None:
         eps = 2.0 ** -52 if layout_of("rms_norm", input).dtype is float64 else 2.0 ** -23
-    return _row_norm("rms_norm", input, normalized_shape, weight, None, eps, False)
+    shape = normalized_shape if type(normalized_shape) is tuple else _as_tuple(normalized_shape)
+    return _rms_norm(input, weight, None, shape, eps)
 
 
 # ---------------------------------------------------------------- groups of channels
-def _group_plan(name, layout, groups, vectors, eps):
+def _group_plan(primitive, layout, weight, bias, groups, eps):
+    name, vectors, shape = primitive.name, (weight, bias), layout.shape
+    if primitive is GROUP_NORM and len(shape) > 1 and groups > 0 and shape[0] * shape[1] // groups * math.prod(shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size "
+                         f"{[shape[0] * shape[1] // groups, groups, *shape[2:]]}")
     check_real(name, eps, "eps")
-    shape = layout.shape
     if len(shape) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
     batch, channels = shape[:2]
@@ -258,36 +245,19 @@ def _group_plan(name, layout, groups, vectors, eps):
             raise RuntimeError(f"Expected {label} to be a vector of size equal to the number of channels in input, but got {label} "
                                f"of shape {list(vector.shape)} and input of shape {list(shape)}")
     common_device(name, [layout, *[v for v in vectors if v is not None]])
-    if _check_dtypes(name, layout, vectors):
-        return None
     size, own = math.prod(shape[2:]), channels // groups
     form = Form((batch, groups, own, size), (1, groups, own, 1), (2, 3), (0, 3), eps)
-    plan = _Plan(form, layout, vectors, batch * groups, (channels,))
-    if name == "group_norm":
+    plan = _Plan(name, form, layout, vectors, batch * groups, (channels,))
+    if primitive is GROUP_NORM:
         plan.format = format_of(layout)
     if plan.fused:
-        module, dtype = kernels(cpu, "norm.channel_norm"), layout.dtype.kernel
-        plan.forward = module.plan_group_norm(dtype, batch, groups, own, size, eps, plan.weighted, vectors[1] is not None)
-
-        def make_backward(plan, by_input, by_weight, by_bias):
-            prepared, parts = module.plan_group_norm_grad(dtype, batch, groups, own, size, plan.weighted, by_input,
-                                                          by_weight or by_bias)
-            return _with_merge(plan, prepared, parts, by_weight, by_bias)
-        plan.make_backward = make_backward
+        module, sizes = kernels(layout.device, "norm.channel_norm"), (layout.dtype.kernel, batch, groups, own, size)
+        plan.forward = module.plan_group_norm(*sizes, eps, plan.weighted, bias is not None)
+        plan.plan_backward = partial(module.plan_group_norm_grad, *sizes, plan.weighted)
     return plan
 
 
-def _group_norm(name, input, groups, weight, bias, eps):
-    try:
-        key = (name, input.layout, groups, None if weight is None else weight.layout, None if bias is None else bias.layout, eps)
-    except AttributeError:
-        raise no_tensor_among(name, input=input, weight=weight, bias=bias) from None
-    plan = _plans.get(key, key)
-    if plan is key:
-        plan = _plans.keep(key, _group_plan(name, input.layout, groups, key[3:5], eps))
-    if plan is None:
-        return to_dtype(_group_norm(name, to_dtype(input, float32), groups, weight, bias, eps), input.layout.dtype)
-    return _run(plan, _NORMS[name], input, weight, bias)
+_group_norm, _instance_norm = _norm(GROUP_NORM, _group_plan), _norm(INSTANCE_NORM, _group_plan)
 
 
 def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
@@ -311,11 +281,7 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
         >>> torch.nn.functional.group_norm(torch.tensor([[0., 2., 3., 1.]]), 2)
         tensor([[-1.0000,  1.0000,  1.0000, -1.0000]])
     """
-    shape = layout_of("group_norm", input).shape
-    if len(shape) > 1 and num_groups > 0 and shape[0] * shape[1] // num_groups * math.prod(shape[2:]) == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size "
-                         f"{[shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]}")
-    return _group_norm("group_norm", input, num_groups, weight, bias, eps)
+    return _group_norm(input, weight, bias, num_groups, eps)
 
 
 def _blend(running, value, share):
@@ -359,11 +325,13 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         with no_grad():
             _blend(running_mean, mean(mean(input, dims), 0), momentum)
             _blend(running_var, mean(var(input, dims), 0), momentum)
-    return _group_norm("instance_norm", input, shape[1], weight, bias, eps)
+    return _instance_norm(input, weight, bias, shape[1] if len(shape) > 1 else 1, eps)
 
 
 # ---------------------------------------------------------------- batch norm
-def _batch_plan(layout, vectors, training, share, eps):
+@BATCH_NORM.planned
+def _batch_plan(layout, weight, bias, running_mean, running_var, training, momentum, eps):
+    vectors = weight, bias, running_mean, running_var
     check_real("batch_norm", eps, "eps")
     shape = layout.shape
     if len(shape) < 2:
@@ -372,8 +340,8 @@ def _batch_plan(layout, vectors, training, share, eps):
     for name, vector in zip(("weight", "bias", "running_mean", "running_var"), vectors):
         if vector is not None and vector.numel != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {vector.numel}")
-    running = vectors[2] is not None and vectors[3] is not None
-    if training and (vectors[2] is None) != (vectors[3] is None):
+    running = running_mean is not None and running_var is not None
+    if training and (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     if eps < 0 or (training and eps == 0):
         raise ValueError(f"batch_norm eps must be {'positive during training' if training else 'non-negative'}, but got {eps}")
@@ -383,21 +351,45 @@ def _batch_plan(layout, vectors, training, share, eps):
     if training and count == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})")
     common_device("batch_norm", [layout, *[v for v in vectors if v is not None]])
-    if _check_dtypes("batch_norm", layout, vectors):
-        return None
     batch, size = shape[0], math.prod(shape[2:])
-    plan = _Plan(Form((batch, channels, size), (1, channels, 1), (0, 2), (0, 2), eps), layout, vectors, channels, (channels,),
-                 format_of(layout) or "contiguous_format")
+    form = Form((batch, channels, size), (1, channels, 1), (0, 2), (0, 2), eps)
+    plan = _Plan("batch_norm", form, layout, vectors, channels, (channels,), format_of(layout) or "contiguous_format")
     if plan.order != "contiguous_format":
         batch, size = batch * size, 1                    # every place is an example
     plan.batch = training
     if plan.fused:
-        module, dtype = kernels(cpu, "norm.channel_norm"), layout.dtype.kernel
-        plan.forward = module.plan_batch_norm(dtype, batch, channels, size, eps, share, training, plan.weighted,
-                                              vectors[1] is not None, running)
-        plan.make_backward = lambda plan, *wanted: module.plan_batch_norm_grad(
-            dtype, batch, channels, size, training, plan.weighted, *wanted)
+        module, sizes = kernels(layout.device, "norm.channel_norm"), (layout.dtype.kernel, batch, channels, size)
+        plan.forward = module.plan_batch_norm(*sizes, eps, momentum, training, plan.weighted, bias is not None, running)
+        plan.plan_backward = partial(module.plan_batch_norm_grad, *sizes, training, plan.weighted)
     return plan
+
+
+@BATCH_NORM.run
+def _batch_norm(plan, input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+                running_var: Tensor | None, training, momentum, eps):
+    if plan.forward is None:
+        if plan.widened:
+            wide = batch_norm(to_dtype(input, float32), running_mean, running_var, weight, bias, training, momentum, eps)
+            return to_dtype(wide, input.layout.dtype)
+        return _batch_norm_of_ops(plan, input, running_mean, running_var, weight, bias, training, momentum)
+    moved = training and running_mean is not None and running_var is not None
+    if plan.plain:
+        x, w, b, m, v = input, weight, bias, running_mean, running_var
+    else:
+        x, w, b, m, v = _dense(input, plan.order), *[_dense(t) for t in (weight, bias, running_mean, running_var)]
+    out, stats = empty(plan.out), empty(plan.stats)
+    plan.forward.call(x.address, _address(w), _address(b), _address(m), _address(v), out.address, stats.address, plan.forward.walk)
+    if moved:
+        for ours, theirs in ((m, running_mean), (v, running_var)):
+            if ours is theirs or ours.storage is theirs.storage:
+                mark_written(theirs.storage, "batch_norm")
+            else:
+                theirs.copy_(ours)
+    if recording(input, weight, bias):
+        edges = (input.node, None if weight is None else weight.node, None if bias is None else bias.node)
+        kept = (running_mean, running_var) if not training else (None, None)
+        out.node = GraphNode(BATCH_NORM, edges, (input, weight, stats, *kept), plan)
+    return out
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training: bool = False, momentum: float = 0.1,
@@ -431,33 +423,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         tensor([[0., 1.],
                 [2., 5.]])
     """
-    key = (layout_of("batch_norm", input), _layouts(weight, bias, running_mean, running_var), training, momentum, eps)
-    plan = _plans.get(key, key)
-    if plan is key:
-        plan = _plans.keep(key, _batch_plan(input.layout, key[1], training, momentum, eps))
-    if plan is None:
-        out = batch_norm(to_dtype(input, float32), running_mean, running_var, weight, bias, training, momentum, eps)
-        return to_dtype(out, input.layout.dtype)
-    if plan.forward is None:
-        return _batch_norm_of_ops(plan, input, running_mean, running_var, weight, bias, training, momentum)
-    moved = training and running_mean is not None and running_var is not None
-    if plan.plain:
-        x, w, b, m, v = input, weight, bias, running_mean, running_var
-    else:
-        x, w, b, m, v = _dense(input, plan.order), *[_dense(t) for t in (weight, bias, running_mean, running_var)]
-    out, stats = empty(plan.out), empty(plan.stats)
-    plan.forward.call(x.address, _address(w), _address(b), _address(m), _address(v), out.address, stats.address, plan.forward.walk)
-    if moved:
-        for ours, theirs in ((m, running_mean), (v, running_var)):
-            if ours is theirs or ours.storage is theirs.storage:
-                mark_written(theirs.storage, "batch_norm")
-            else:
-                theirs.copy_(ours)
-    if recording(input, weight, bias):
-        edges = (input.node, None if weight is None else weight.node, None if bias is None else bias.node)
-        kept = (running_mean, running_var) if not training else (None, None)
-        out.node = GraphNode(_BATCH_NORM, edges, (input, weight, stats, *kept), plan)
-    return out
+    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
 def _batch_norm_of_ops(plan, input, running_mean, running_var, weight, bias, training, share):
@@ -472,7 +438,7 @@ def _batch_norm_of_ops(plan, input, running_mean, running_var, weight, bias, tra
     return composed(plan.form, input, weight, bias)
 
 
-@_BATCH_NORM.derivative
+@BATCH_NORM.derivative
 def _batch_vjp(node, grad):
     input, weight, stats, running_mean, running_var = node.tensors()
     plan = node.attributes
@@ -482,8 +448,8 @@ def _batch_vjp(node, grad):
     wanted = node.needs(0), node.needs(1), node.needs(2)
     prepared = plan.backward.get(wanted)
     if prepared is None:
-        prepared = plan.backward[wanted] = plan.make_backward(plan, *wanted)
+        prepared = plan.backward[wanted] = plan.plan_backward(*wanted)
     x, w, g = _dense(input, plan.order), _dense(weight), _dense(grad, plan.order)
-    found = [empty(layout) if want else None for layout, want in zip((plan.out, plan.vector, plan.vector), wanted)]
-    prepared.call(g.address, x.address, stats.address, _address(w), *[_address(t) for t in found], prepared.walk)
-    return found
+    grads = [empty(layout) if want else None for layout, want in zip((plan.out, plan.vector, plan.vector), wanted)]
+    prepared.call(g.address, x.address, stats.address, _address(w), *[_address(t) for t in grads], prepared.walk)
+    return grads

@@ -4,22 +4,21 @@ from __future__ import annotations
 import math
 
 from ...autograd.graph import GraphNode, recording
-from ...dtypes import dtype as named
+from ...dtypes import float32
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import layout_of
-from ..core.primitive import Primitive, new_plan_table
+from ..core.primitive import Primitive
 from ..memory.copies import contiguous, to_dtype
 from ..pointwise.arithmetic import add, div, mul, sub
 from ..pointwise.power import pow
 from ..shape.pad import pad
 from ..shape.slicing import narrow
 
-_LOCAL_RESPONSE_NORM = Primitive("local_response_norm")
-
-_plans = new_plan_table()
+LOCAL_RESPONSE_NORM = Primitive("local_response_norm")
 
 
+@LOCAL_RESPONSE_NORM.planned
 class _Plan:
     __slots__ = ("out", "forward", "backward", "size", "alpha", "beta", "k")
 
@@ -57,24 +56,25 @@ def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.7
         >>> torch.nn.functional.local_response_norm(torch.ones(1, 3, 1), 2, alpha=2.0, beta=1.0).flatten()
         tensor([0.5000, 0.3333, 0.3333])
     """
-    layout = layout_of("local_response_norm", input)
-    plan = _plans.get((layout, size, alpha, beta, k))
-    if plan is None:
-        plan = _plans.keep((layout, size, alpha, beta, k), _Plan(layout, size, alpha, beta, k))
-    if not layout.numel:
+    dtype = layout_of("local_response_norm", input).dtype
+    if dtype.itemsize == 2 and dtype.is_floating_point:  # sums over windows would be rounded at every step
+        return to_dtype(_normed(to_dtype(input, float32), size, alpha, beta, k), dtype)
+    return _normed(input, size, alpha, beta, k)
+
+
+@LOCAL_RESPONSE_NORM.run
+def _normed(plan, input: Tensor, size, alpha, beta, k):
+    if not plan.out.numel:
         return input
-    if layout.dtype.itemsize == 2:                       # sums over windows would be rounded at every step
-        wide = to_dtype(input, named.by_name["float32"])
-        return to_dtype(local_response_norm(wide, size, alpha, beta, k), layout.dtype)
     out, divisor = empty(plan.out), empty(plan.out)
-    x = input if layout.contiguous else contiguous(input.detach())
+    x = input if input.layout.contiguous else contiguous(input.detach())
     plan.forward.call(x.address, out.address, divisor.address, plan.forward.walk)
     if recording(input):
-        out.node = GraphNode(_LOCAL_RESPONSE_NORM, (input.node,), (input, divisor), plan)
+        out.node = GraphNode(LOCAL_RESPONSE_NORM, (input.node,), (input, divisor), plan)
     return out
 
 
-@_LOCAL_RESPONSE_NORM.derivative
+@LOCAL_RESPONSE_NORM.derivative
 def _vjp(node, grad):
     input, divisor = node.tensors()
     plan = node.attributes

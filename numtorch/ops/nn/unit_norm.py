@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 from ...autograd.graph import GraphNode, recording
-from ...devices import cpu
 from ...dtypes import dtype as named
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
-from ..core.backends import kernels
-from ..core.operands import layout_of, method
-from ..core.primitive import Primitive, new_plan_table
+from ..core.backends import has_kernels, kernels
+from ..core.operands import check_real, layout_of, method
+from ..core.primitive import Primitive
 from ..memory.assign import written_back
 from ..memory.copies import contiguous
 from ..memory.resize import into
@@ -21,15 +20,20 @@ from ..pointwise.comparison import gt
 from ..reduce.reduce_op import SUM
 from ..reduce.reductions import norm
 
-_NORMALIZE = Primitive("normalize")
-
-_plans = new_plan_table()
+NORMALIZE = Primitive("normalize")
 
 
+@NORMALIZE.planned
 class _Plan:
+    """The kernels over (outer, extent of dim, inner); `forward` is None where the formula serves."""
+
     __slots__ = ("out", "lengths", "forward", "backward", "axis", "eps")
 
     def __init__(self, layout, dim, eps):
+        self.forward = None
+        if not (layout.numel and layout.ndim and layout.dtype.is_floating_point and has_kernels(layout.device, "norm.unit_norm")):
+            return
+        check_real("normalize", eps, "eps")
         axis = self.axis = wrap_dim(dim, layout.ndim)
         shape = layout.shape
         outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1:])
@@ -61,24 +65,29 @@ def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out=None)
         >>> torch.nn.functional.normalize(torch.tensor([[3., 4.]]))
         tensor([[0.6000, 0.8000]])
     """
-    layout = layout_of("normalize", input)
-    fused = p == 2 and out is None and type(dim) is int and layout.numel and layout.ndim
-    if not fused or not layout.dtype.is_floating_point or layout.device is not cpu:
-        return div(input, clamp_low(norm(input, p, dim, keepdim=True), eps), out=out)
-    plan = _plans.get((layout, dim, eps))
-    if plan is None:
-        if not isinstance(eps, (int, float)):
-            raise TypeError(f"normalize(): argument 'eps' must be float, not {type(eps).__name__}")
-        plan = _plans.keep((layout, dim, eps), _Plan(layout, dim, eps))
+    if p == 2 and out is None and type(dim) is int:
+        return _unit(input, dim, eps)
+    layout_of("normalize", input)
+    return _divided(input, p, dim, eps, out)
+
+
+def _divided(input, p, dim, eps, out=None):
+    return div(input, clamp_low(norm(input, p, dim, keepdim=True), eps), out=out)
+
+
+@NORMALIZE.run
+def _unit(plan, input: Tensor, dim, eps):
+    if plan.forward is None:
+        return _divided(input, 2, dim, eps)
     result, lengths = empty(plan.out), empty(plan.lengths)
-    x = input if layout.contiguous else contiguous(input.detach())
+    x = input if input.layout.contiguous else contiguous(input.detach())
     plan.forward.call(x.address, result.address, lengths.address, plan.forward.walk)
     if recording(input):
-        result.node = GraphNode(_NORMALIZE, (input.node,), (input, lengths), plan)
+        result.node = GraphNode(NORMALIZE, (input.node,), (input, lengths), plan)
     return result
 
 
-@_NORMALIZE.derivative
+@NORMALIZE.derivative
 def _vjp(node, grad):
     input, lengths = node.tensors()
     plan = node.attributes
