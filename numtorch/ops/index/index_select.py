@@ -58,7 +58,7 @@ _index_plans = new_plan_table()
 _put_plans = new_plan_table()
 
 
-def _plan_indices(layout, dims, layouts, wrap):
+def plan_indices(layout, dims, layouts, wrap):
     plan = _IndexPlan()
     try:
         shape = broadcast_shapes(*[each.shape for each in layouts])
@@ -84,7 +84,7 @@ def _plan_indices(layout, dims, layouts, wrap):
 def index_plan(layout, dims, indices, wrap=True):
     key = (layout, dims, indices[0].layout, wrap) if len(indices) == 1 else (layout, dims, *[i.layout for i in indices])
     plan = _index_plans.get(key)
-    return plan if plan is not None else _index_plans.keep(key, _plan_indices(layout, dims, [i.layout for i in indices], wrap))
+    return plan if plan is not None else _index_plans.keep(key, plan_indices(layout, dims, [i.layout for i in indices], wrap))
 
 
 def index_values(x: Tensor, dims: tuple, indices, wrap=True, complaint=out_of_bounds) -> Tensor:

@@ -4,18 +4,17 @@ from __future__ import annotations
 from ...autograd.graph import GraphNode, recording
 from ...autograd.modes import modes, no_grad
 from ...autograd.writes import mark_written
-from ...devices import cpu
 from ...dtypes import float32, float64, int32, int64
 from ...layout import Layout
 from ...tensor import Tensor, empty
-from ..core.backends import kernels
+from ..core.backends import has_kernels, kernels
 from ..core.operands import layout_of
-from ..core.primitive import Primitive, new_plan_table
+from ..core.primitive import Primitive
 from ..core.status import has_values, run_marking
 from ..creation.ranges import arange
 from ..index.gather_scatter import scatter_reduce
-from ..index.index_op import check_index, run_indexed, run_through
-from ..index.index_select import index_add, index_plan, index_values, out_of_self, put_values, spread
+from ..index.index_op import run_indexed, run_through
+from ..index.index_select import index_add, index_values, out_of_self, plan_indices, put_values, spread
 from ..memory.assign import filled
 from ..memory.copies import contiguous, to_dtype
 from ..pointwise import arithmetic, bounds, comparison
@@ -24,8 +23,7 @@ from ..shape.views import expand, reshape, unsqueeze
 from ..sort.order import searchsorted
 from ..sort.unique import bincount, unique
 
-_EMBEDDING = Primitive("embedding")
-_EMBEDDING_BAG = Primitive("embedding_bag")
+EMBEDDING, EMBEDDING_BAG, ONE_HOT = Primitive("embedding"), Primitive("embedding_bag"), Primitive("one_hot")
 
 # ---------------------------------------------------------------- one vector an index
 _no_such_row = out_of_self("embedding")
@@ -60,20 +58,27 @@ def embedding(weight, indices, padding_idx: int = -1, scale_grad_by_freq: bool =
                 [3., 4.]])
     """
     _dense_only("embedding", sparse)
-    return _rows_of(weight, indices, padding_idx, scale_grad_by_freq, _no_such_row)
+    return _rows_of(weight, indices, padding_idx, scale_grad_by_freq, "embedding")
 
 
-def _rows_of(weight, indices, padding_idx, scale_grad_by_freq, complaint):
-    check_index("embedding", indices)
-    layout = layout_of("embedding", weight, "weight")
-    if layout.ndim != 2:
-        raise RuntimeError(f"'weight' must be 2-D, got {layout.ndim}-D")
-    plan = index_plan(layout, (0,), (indices,), wrap=False)
+@EMBEDDING.planned
+def _plan_rows(weight, indices, padding_idx, scale_grad_by_freq, name):
+    if indices.dtype not in (int64, int32):
+        raise RuntimeError(f"embedding(): Expected dtype int64 or int32 for index, got {indices.dtype.name}")
+    if weight.ndim != 2:
+        raise RuntimeError(f"'weight' must be 2-D, got {weight.ndim}-D")
+    return plan_indices(weight, (0,), [indices], False)
+
+
+@EMBEDDING.run
+def _rows_of(plan, weight: Tensor, indices: Tensor, padding_idx, scale_grad_by_freq, name):
+    """The rows; `name` is the function that complains of an index that is not there."""
     out = empty(plan.out)
     if plan.prepared is not None:
+        complaint = _no_such_row if name == "embedding" else _no_such_member
         run_indexed(plan.prepared, weight, (indices,), out, plan.bounds, complaint)
     if weight.node is not None and recording(weight):
-        out.node = GraphNode(_EMBEDDING, (weight.node,), (indices,), (layout, padding_idx, scale_grad_by_freq))
+        out.node = GraphNode(EMBEDDING, (weight.node,), (indices,), (weight.layout, padding_idx, scale_grad_by_freq))
     return out
 
 
@@ -82,7 +87,7 @@ def _dense_only(name, sparse):
         raise NotImplementedError(f"{name}: sparse gradients are not supported; expected sparse=False")
 
 
-@_EMBEDDING.derivative
+@EMBEDDING.derivative
 def _embedding_vjp(node, grad):
     layout, padding, by_frequency = node.attributes
     indices, = node.tensors()
@@ -205,41 +210,39 @@ def _bags(input, offsets, include_last_offset):
 
 
 # ---------------------------------------------------------------- sums and means in one kernel
-_bag_plans = new_plan_table()
+def _in_one_kernel(weight, input, offsets):
+    """Whether the kernel takes the layouts as they lie, and the offsets: it copies no rows."""
+    return (weight.contiguous and weight.dtype in (float32, float64) and has_kernels(weight.device, "index.bags")
+            and input.dtype in (int64, int32) and input.contiguous and input.numel > 0
+            and (offsets is None or (offsets.layout.dtype is int64 and offsets.layout.contiguous)))
 
 
-def _summed(input, weight, offsets, mean):
-    """The bags' sums or means, (B, D), without a copy of the rows; None where that takes more thought."""
-    layout, index = weight.layout, input.layout
-    if layout.ndim != 2 or not layout.contiguous or layout.dtype not in (float32, float64) or layout.device is not cpu \
-            or index.dtype not in (int64, int32) or not index.contiguous or not index.numel:
-        return None
-    if offsets is None:
-        count, length = index.shape
-        offsets = arange(0, count * length, length)
-    elif offsets.layout.dtype is not int64 or not offsets.layout.contiguous:
-        return None
-    key = layout, index, offsets.layout, mean
-    plan = _bag_plans.get(key)
-    if plan is None:
-        rows, width = layout.shape
-        out = Layout.of(layout.dtype, (offsets.layout.numel, width))
-        prepared = kernels(cpu, "index.bags").plan_sum_bags(
-            layout.dtype.kernel, index.dtype.kernel, out.shape[0], index.numel, rows, width, mean)
-        plan = _bag_plans.keep(key, (out, prepared, ((0, rows, 0),)))
-    out = empty(plan[0])
-    run_through(plan[1], (weight, input, offsets, out), input, plan[2], _no_such_member)
+@EMBEDDING_BAG.planned
+def _plan_bags(weight, input, offsets, mean):
+    rows, width = weight.shape
+    out = Layout.of(weight.dtype, (offsets.numel, width), None, weight.device)
+    prepared = kernels(weight.device, "index.bags").plan_sum_bags(
+        weight.dtype.kernel, input.dtype.kernel, out.shape[0], input.numel, rows, width, mean)
+    return out, prepared, ((0, rows, 0),)
+
+
+@EMBEDDING_BAG.run
+def _bag_sums(plan, weight: Tensor, input: Tensor, offsets: Tensor, mean):
+    """The bags' sums or means, (B, D)."""
+    layout, prepared, bounds = plan
+    out = empty(layout)
+    run_through(prepared, (weight, input, offsets, out), input, bounds, _no_such_member)
     if weight.node is not None and recording(weight):
-        out.node = GraphNode(_EMBEDDING_BAG, (weight.node,), (input, offsets), (layout, mean))
+        out.node = GraphNode(EMBEDDING_BAG, (weight.node,), (input, offsets), (weight.layout, mean))
     return out
 
 
-@_EMBEDDING_BAG.derivative
-def _summed_vjp(node, grad):
+@EMBEDDING_BAG.derivative
+def _bag_sums_vjp(node, grad):
     layout, mean = node.attributes
     input, offsets = node.tensors()
     input = reshape(input, -1)
-    bags = searchsorted(offsets, arange(input.layout.numel), right=True) - 1
+    bags = searchsorted(offsets, arange(input.layout.numel, device=layout.device), right=True) - 1
     if mean:
         grad = grad / unsqueeze(to_dtype(bounds.clamp_low(bincount(bags, minlength=offsets.layout.numel), 1), layout.dtype), 1)
     return (spread(index_values(grad, (0,), (bags,)), layout, (0,), (input,)),)
@@ -292,11 +295,12 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
     padding = _padding(weight.layout.shape[0], padding_idx)
     _dense_only("embedding_bag", sparse)
     _check_bags(input, offsets)
-    if mode != "max" and per_sample_weights is None and padding < 0 and max_norm is None and not scale_grad_by_freq \
-            and not include_last_offset:
-        found = _summed(input, weight, offsets, mode == "mean")
-        if found is not None:
-            return found
+    plain = mode != "max" and per_sample_weights is None and padding < 0 and max_norm is None and not scale_grad_by_freq
+    if plain and not include_last_offset and _in_one_kernel(weight.layout, input.layout, offsets):
+        if offsets is None:
+            count, length = input.layout.shape
+            offsets = arange(0, count * length, length, device=input.layout.device)
+        return _bag_sums(weight, input, offsets, mode == "mean")
     indices, bags, count = _bags(input, offsets, include_last_offset)
     if max_norm is not None:
         embedding_renorm_(weight, indices, max_norm, norm_type)
@@ -305,7 +309,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
         kept, = comparison.ne(indices, padding).nonzero(as_tuple=True)
         indices, bags = index_values(indices, (0,), (kept,)), index_values(bags, (0,), (kept,))
         factors = None if factors is None else index_values(factors, (0,), (kept,))
-    vectors = _rows_of(weight, indices, -1, scale_grad_by_freq, _no_such_member)
+    vectors = _rows_of(weight, indices, -1, scale_grad_by_freq, "embedding_bag")
     if factors is not None:
         vectors = vectors * unsqueeze(factors, 1)
     start = filled(Layout.of(weight.layout.dtype, (count, weight.layout.shape[1]), None, weight.layout.device), 0)
@@ -319,9 +323,6 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
 
 
 # ---------------------------------------------------------------- one-hot
-_one_hot_plans = new_plan_table()
-
-
 def one_hot(tensor, num_classes: int = -1) -> Tensor:
     """int64 zeros with a 1 at each index, along a new last dimension.
 
@@ -349,12 +350,17 @@ def one_hot(tensor, num_classes: int = -1) -> Tensor:
         num_classes = max(int(reductions.amax(tensor).item()), 0) + 1
     elif num_classes < 1:
         raise RuntimeError("num_classes should be positive")
-    key = tensor.layout, num_classes
-    plan = _one_hot_plans.get(key)
-    if plan is None:
-        layout = Layout.of(int64, (*tensor.layout.shape, num_classes), None, tensor.layout.device)
-        prepared = kernels(layout.device, "move.rearrange").plan_one_hot(tensor.layout.numel, num_classes) if layout.numel else None
-        plan = _one_hot_plans.keep(key, (layout, prepared))
+    return _one_hot(tensor, num_classes)
+
+
+@ONE_HOT.planned
+def _plan_one_hot(tensor, num_classes):
+    layout = Layout.of(int64, (*tensor.shape, num_classes), None, tensor.device)
+    return layout, kernels(layout.device, "move.rearrange").plan_one_hot(tensor.numel, num_classes) if layout.numel else None
+
+
+@ONE_HOT.run
+def _one_hot(plan, tensor: Tensor, num_classes):
     layout, prepared = plan
     out, classes = empty(layout), contiguous(tensor)
     if prepared is not None and run_marking(prepared, classes, out):
