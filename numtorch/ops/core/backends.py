@@ -54,6 +54,7 @@ def device_with(device, family: str):
     return device
 
 
+@functools.cache
 def has_kernels(device, family: str) -> bool:
     """Whether a device has a family's kernels. Where it has not, an op takes its formula over other ops."""
     return device_with(device, family) is device

@@ -210,15 +210,13 @@ def _bags(input, offsets, include_last_offset):
 
 
 # ---------------------------------------------------------------- sums and means in one kernel
-def _in_one_kernel(weight, input, offsets):
-    """Whether the kernel takes the layouts as they lie, and the offsets: it copies no rows."""
-    return (weight.contiguous and weight.dtype in (float32, float64) and has_kernels(weight.device, "index.bags")
-            and input.dtype in (int64, int32) and input.contiguous and input.numel > 0
-            and (offsets is None or (offsets.layout.dtype is int64 and offsets.layout.contiguous)))
-
-
 @EMBEDDING_BAG.planned
 def _plan_bags(weight, input, offsets, mean):
+    """The result's layout, the kernel and the bounds of indices, none of them where it does not take the layouts as they lie."""
+    fits = (weight.contiguous and weight.dtype in (float32, float64) and input.dtype in (int64, int32) and input.contiguous
+            and offsets.dtype is int64 and offsets.contiguous)
+    if not fits or not has_kernels(weight.device, "index.bags"):
+        return None, None, None
     rows, width = weight.shape
     out = Layout.of(weight.dtype, (offsets.numel, width), None, weight.device)
     prepared = kernels(weight.device, "index.bags").plan_sum_bags(
@@ -228,8 +226,10 @@ def _plan_bags(weight, input, offsets, mean):
 
 @EMBEDDING_BAG.run
 def _bag_sums(plan, weight: Tensor, input: Tensor, offsets: Tensor, mean):
-    """The bags' sums or means, (B, D)."""
+    """The bags' sums or means, (B, D), without a copy of the rows."""
     layout, prepared, bounds = plan
+    if prepared is None:
+        return _bags_of_ops(input, weight, offsets, "mean" if mean else "sum")
     out = empty(layout)
     run_through(prepared, (weight, input, offsets, out), input, bounds, _no_such_member)
     if weight.node is not None and recording(weight):
@@ -296,11 +296,18 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
     _dense_only("embedding_bag", sparse)
     _check_bags(input, offsets)
     plain = mode != "max" and per_sample_weights is None and padding < 0 and max_norm is None and not scale_grad_by_freq
-    if plain and not include_last_offset and _in_one_kernel(weight.layout, input.layout, offsets):
+    if plain and not include_last_offset and input.layout.numel:
         if offsets is None:
             count, length = input.layout.shape
             offsets = arange(0, count * length, length, device=input.layout.device)
         return _bag_sums(weight, input, offsets, mode == "mean")
+    return _bags_of_ops(input, weight, offsets, mode, max_norm, norm_type, scale_grad_by_freq, per_sample_weights,
+                        include_last_offset, padding)
+
+
+def _bags_of_ops(input, weight, offsets, mode, max_norm=None, norm_type=2, scale_grad_by_freq=False, per_sample_weights=None,
+                 include_last_offset=False, padding=-1):
+    """Bags of rows that are copied first, with all options."""
     indices, bags, count = _bags(input, offsets, include_last_offset)
     if max_norm is not None:
         embedding_renorm_(weight, indices, max_norm, norm_type)
@@ -342,19 +349,25 @@ def one_hot(tensor, num_classes: int = -1) -> Tensor:
         tensor([[0, 0, 1],
                 [1, 0, 0]])
     """
-    if layout_of("one_hot", tensor, "tensor").dtype is not int64:
-        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if not tensor.layout.numel and num_classes <= 0:
-        raise RuntimeError("Can not infer total number of classes from empty tensor.")
     if num_classes == -1:
+        layout = layout_of("one_hot", tensor, "tensor")
+        _check_classes(layout)
+        if not layout.numel:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
         num_classes = max(int(reductions.amax(tensor).item()), 0) + 1
-    elif num_classes < 1:
-        raise RuntimeError("num_classes should be positive")
     return _one_hot(tensor, num_classes)
+
+
+def _check_classes(layout):
+    if layout.dtype is not int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
 
 
 @ONE_HOT.planned
 def _plan_one_hot(tensor, num_classes):
+    _check_classes(tensor)
+    if num_classes < 1:
+        raise RuntimeError("num_classes should be positive")
     layout = Layout.of(int64, (*tensor.shape, num_classes), None, tensor.device)
     return layout, kernels(layout.device, "move.rearrange").plan_one_hot(tensor.numel, num_classes) if layout.numel else None
 
