@@ -222,6 +222,12 @@ def test_nothing_to_attend_to():
     assert attend(x, x[:, :, :0], x[:, :, :0]).abs().sum().item() == 0
     assert attend(x[:, :, :0], x, x).shape == (2, 3, 0, 4)
     assert attend(x[:0], x[:0], x[:0]).shape == (0, 3, 5, 4)
+    layer = torch.nn.MultiheadAttention(4, 2, batch_first=True)
+    for shape in ((0, 3, 4), (2, 0, 4)):
+        y = torch.zeros(shape, requires_grad=True)
+        out, _ = layer(y, y, y, need_weights=False)
+        out.sum().backward()
+        assert out.shape == shape and y.grad.shape == shape
 
 
 def test_infinite_and_missing_values():

@@ -13,10 +13,10 @@ from ...dtypes import bool_, float32, uint8
 from ...layout import Layout, broadcast_shapes
 from ...tensor import Tensor, empty
 from ...viewalgebra import expand as expand_layout
-from ..core.backends import kernels
+from ..core.backends import has_kernels, kernels
 from ..core.generator import default_generator
-from ..core.operands import check_real, layout_of
-from ..core.primitive import Primitive, new_plan_table
+from ..core.operands import check_real
+from ..core.primitive import Primitive
 from ..creation.fill import ones
 from ..index.mask import masked_fill
 from ..index.rearrange import repeat_interleave
@@ -29,23 +29,17 @@ from ..shape.views import expand, reshape, transpose
 from .dropout import dropout
 from .softmax import softmax
 
-_SCALED_DOT_PRODUCT_ATTENTION = Primitive("scaled_dot_product_attention")
-
-_plans = new_plan_table()
+SCALED_DOT_PRODUCT_ATTENTION = Primitive("scaled_dot_product_attention")
 
 
-def _check(query, key, value, mask, dropout_p):
-    for name, x in (("query", query), ("key", key), ("value", value)):
-        if not isinstance(x, Tensor):
-            raise TypeError(f"scaled_dot_product_attention(): argument '{name}' must be Tensor, not {type(x).__name__}")
-    layouts = q, k, v = query.layout, key.layout, value.layout
+def _check(q, k, v, mask, dropout_p):
     if q.dtype is not k.dtype or q.dtype is not v.dtype:
         raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {q.dtype} key.dtype: "
                            f"{k.dtype} and value.dtype: {v.dtype} instead.")
     if q.device is not k.device or q.device is not v.device:
         raise RuntimeError(f"Expected query, key, and value to have the same device type, but got query.device: {q.device} "
                            f"key.device: {k.device} and value.device: {v.device} instead.")
-    if min(x.ndim for x in layouts) < 2:
+    if min(x.ndim for x in (q, k, v)) < 2:
         raise RuntimeError(f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {q.ndim} "
                            f"key.dim: {k.ndim} and value.dim: {v.ndim} instead.")
     if not q.dtype.is_floating_point:
@@ -53,9 +47,9 @@ def _check(query, key, value, mask, dropout_p):
     if q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
         raise RuntimeError(f"scaled_dot_product_attention: expected query (..., L, E), key (..., S, E) and value (..., S, Ev), "
                            f"but got {list(q.shape)}, {list(k.shape)} and {list(v.shape)}")
-    if mask is not None and layout_of("scaled_dot_product_attention", mask, "attn_mask", 4).dtype not in (bool_, q.dtype):
+    if mask is not None and mask.dtype not in (bool_, q.dtype):
         raise RuntimeError(f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-                           f"{mask.layout.dtype} and  query.dtype: {q.dtype} instead.")
+                           f"{mask.dtype} and  query.dtype: {q.dtype} instead.")
     if not 0.0 <= dropout_p <= 1.0:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
 
@@ -86,24 +80,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p: f
         >>> torch.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True).shape
         torch.Size([1, 3, 4])
     """
-    try:
-        found = (query.layout, key.layout, value.layout, None if attn_mask is None else attn_mask.layout, dropout_p, is_causal,
-                 scale, enable_gqa)
-        plan = _plans.get(found)
-    except (AttributeError, TypeError):
-        found = plan = None
-    if plan is None:
-        if attn_mask is not None and is_causal:
-            raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
-        plan = make_plan(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-        _plans.keep(found, plan)
-    if plan.forward is None or (attn_mask is not None and recording(attn_mask)):
-        query, key, value = plan.same_batch(query, key, value)
-        return _formula(plan, query, key, value, attn_mask)
-    if plan.prepare is not None:
-        query, key, value = plan.prepare(query, key, value)
-        return scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-    return _attend(plan, query, key, value, attn_mask)
+    return _attend(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
 
 
 # ---------------------------------------------------------------- plans
@@ -144,20 +121,26 @@ class _Plan:
 
     def plan_backward(self, q, k, v, grad, *grads):
         """The backward kernel and its workspace, for one layout of the incoming gradient."""
-        found = self.backward.get(grad)
-        if found is None:
+        planned = self.backward.get(grad)
+        if planned is None:
             prepared = kernels(q.device, "attention.attention").plan_attention_grad(
                 *self.sizes, _steps(q, k, v, self.out, grad, *grads), **self.arguments)
             if len(self.backward) >= 8:
                 self.backward.clear()
-            found = self.backward[grad] = prepared, _bytes(prepared.workspace, q.device)
-        return found
+            planned = self.backward[grad] = prepared, _bytes(prepared.workspace, q.device)
+        return planned
 
 
-def make_plan(query, key, value, mask, dropout_p, is_causal, scale=None, enable_gqa=False):
-    """Check the inputs and plan their attention. A mask and `is_causal` hold both."""
-    _check(query, key, value, mask, dropout_p)
-    q, k, v = query.layout, key.layout, value.layout
+@SCALED_DOT_PRODUCT_ATTENTION.planned
+def _plan(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
+    if mask is not None and is_causal:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    return make_plan(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
+
+
+def make_plan(q, k, v, mask, dropout_p, is_causal, scale=None, enable_gqa=False):
+    """Check the inputs' layouts and plan their attention. A mask and `is_causal` hold both."""
+    _check(q, k, v, mask, dropout_p)
     plan = _Plan()
     if scale is not None:
         check_real("scaled_dot_product_attention", scale, "scale")
@@ -174,12 +157,13 @@ def make_plan(query, key, value, mask, dropout_p, is_causal, scale=None, enable_
     heads = () if plan.group == 1 else (q.shape[-3],)
     shape = (*plan.batch, *heads, q.shape[-2], k.shape[-2])
     if mask is not None:
-        expand_layout(mask.layout, shape)                # raises where the mask does not fit
-    if len(shape) <= 4 and math.prod(shape) * q.shape[-1] * v.shape[-1]:
+        expand_layout(mask, shape)                # raises where the mask does not fit
+    elements = math.prod(shape) * q.shape[-1] * v.shape[-1]
+    if len(shape) <= 4 and elements and has_kernels(q.device, "attention.attention"):
         if any(x.shape[:cut] != plan.batch or not _has_rows(x) for x in (q, k, v)):
             plan.prepare = plan.forward = plan.dense_rows
         else:
-            plan.plan_forward(q, k, v, None if mask is None else mask.layout)
+            plan.plan_forward(q, k, v, mask)
     return plan
 
 
@@ -213,11 +197,18 @@ def _rows(x):
 
 
 # ---------------------------------------------------------------- the kernels
-def _attend(plan, query, key, value, mask):
-    out, lse, state = run_forward(plan, query, key, value, mask)
+@SCALED_DOT_PRODUCT_ATTENTION.run
+def _attend(plan, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p, is_causal, scale, enable_gqa):
+    if plan.forward is None or (attn_mask is not None and recording(attn_mask)):
+        query, key, value = plan.same_batch(query, key, value)
+        return _formula(plan, query, key, value, attn_mask)
+    if plan.prepare is not None:
+        query, key, value = plan.prepare(query, key, value)
+        return scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    out, lse, state = run_forward(plan, query, key, value, attn_mask)
     if recording(query, key, value):
-        out.node = node = GraphNode(_SCALED_DOT_PRODUCT_ATTENTION, (query.node, key.node, value.node),
-                                    (query, key, value, mask, lse), (plan, state))
+        out.node = node = GraphNode(SCALED_DOT_PRODUCT_ATTENTION, (query.node, key.node, value.node),
+                                    (query, key, value, attn_mask, lse), (plan, state))
         node.save_results((out,))
     return out
 
@@ -231,7 +222,7 @@ def run_forward(plan, query, key, value, mask):
     return out, lse, state
 
 
-@_SCALED_DOT_PRODUCT_ATTENTION.derivative
+@SCALED_DOT_PRODUCT_ATTENTION.derivative
 def _attend_vjp(node, grad):
     query, key, value, mask, lse = node.tensors()
     plan, state = node.attributes

@@ -14,7 +14,7 @@ from ...dtypes import bool_
 from ...layout import Layout
 from ...tensor import Tensor, empty, wrap
 from ..core.operands import layout_of
-from ..core.primitive import Primitive, new_plan_table
+from ..core.primitive import Primitive, miss
 from ..creation.fill import zeros
 from ..index.mask import masked_fill
 from ..linalg.matmul import bmm
@@ -29,27 +29,28 @@ from .dropout import dropout
 from .linear import linear
 from .softmax import softmax
 
-_MULTI_HEAD_ATTENTION = Primitive("multi_head_attention")
-
-_plans = new_plan_table()
+MULTI_HEAD_ATTENTION = Primitive("multi_head_attention")
 
 
+@MULTI_HEAD_ATTENTION.planned
 class _Plan:
     """Where queries, keys and values lie in their packs, as (batch, heads, rows, depth), and the attention among them."""
 
     __slots__ = ("places", "attention", "out", "heads", "packs")
 
-    def __init__(self, packs, heads, batch_dim, mask, dropout_p, is_causal):
-        width = sum(p.layout.shape[2] for p in packs) // 3
-        self.heads, self.packs = heads, [p.layout for p in packs]
-        self.places = _places(self.packs, heads, width, batch_dim)
-        self.attention = make_plan(*self.views(packs), mask, dropout_p, is_causal)
+    def __init__(self, *arguments):
+        *packs, mask, heads, batch_dim, dropout_p, is_causal = arguments
+        width = sum(p.shape[2] for p in packs) // 3
+        self.heads, self.packs, self.places = heads, packs, _places(packs, heads, width, batch_dim)
+        self.attention = make_plan(*[layout for _, _, layout in self.places], mask, dropout_p, is_causal)
+        if self.attention.forward is None:               # the formula takes views of its own
+            return
         batch, heads, rows, depth = self.attention.out.shape
         steps = self.attention.out.strides
         shape, strides = (batch, rows, width), (steps[0], steps[2], 1)
         if batch_dim:
             shape, strides = (rows, batch, width), (steps[2], steps[0], 1)
-        self.out = Layout.of(packs[0].layout.dtype, shape, strides, packs[0].layout.device)
+        self.out = Layout.of(packs[0].dtype, shape, strides, packs[0].device)
 
     def views(self, packs):
         return [wrap(packs[i].storage, packs[i].address + shift, layout) for i, shift, layout in self.places]
@@ -90,10 +91,15 @@ def attend_projections(packs, heads, batch_dim, mask=None, dropout_p=0.0, is_cau
         (N, L, E) or (L, N, E), whose memory is in the order of the queries'.
     """
     packs = [p if p.layout.strides[2] == 1 else contiguous(p) for p in packs]
-    key = (*[p.layout for p in packs], heads, batch_dim, None if mask is None else mask.layout, dropout_p, is_causal)
-    plan = _plans.get(key)
+    attributes = heads, batch_dim, dropout_p, is_causal
+    plan = MULTI_HEAD_ATTENTION.plans.get((*[p.layout for p in packs], None if mask is None else mask.layout, *attributes))
     if plan is None:
-        plan = _plans.keep(key, _Plan(packs, heads, batch_dim, mask, dropout_p, is_causal))
+        return miss(MULTI_HEAD_ATTENTION, (*packs, mask), attributes)
+    return _attend(plan, *packs, mask, *attributes)
+
+
+def _attend(plan, *arguments):
+    *packs, mask, heads, batch_dim, dropout_p, is_causal = arguments
     if plan.attention.forward is None or (mask is not None and recording(mask)):
         query, key, value = _differentiable_views(packs, heads, batch_dim)
         return _joined(scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal), batch_dim)
@@ -101,13 +107,16 @@ def attend_projections(packs, heads, batch_dim, mask=None, dropout_p=0.0, is_cau
     out, lse, state = run_forward(plan.attention, query, key, value, mask)
     result = wrap(out.storage, out.address, plan.out)
     if recording(*packs):
-        result.node = node = GraphNode(_MULTI_HEAD_ATTENTION, tuple([p.node for p in packs]), (*packs, mask, lse),
+        result.node = node = GraphNode(MULTI_HEAD_ATTENTION, tuple([p.node for p in packs]), (*packs, mask, lse),
                                        (plan, state, batch_dim))
         node.save_results((result,))
     return result
 
 
-@_MULTI_HEAD_ATTENTION.derivative
+MULTI_HEAD_ATTENTION.execute = _attend
+
+
+@MULTI_HEAD_ATTENTION.derivative
 def _projections_vjp(node, grad):
     *packs, mask, lse = node.tensors()
     plan, state, batch_dim = node.attributes
@@ -119,11 +128,11 @@ def _projections_vjp(node, grad):
                      [cat(grads, -1)] if len(packs) == 1 else [grads[0], cat(grads[1:], -1)])
     out, = node.result_tensors()
     grad = grad if grad.layout.strides[2] == 1 else contiguous(grad)
-    found, grads = plan.gradient_packs(batch_dim)
+    grads_of_packs, grads = plan.gradient_packs(batch_dim)
     attention = plan.attention
     layout = _split_heads(grad.layout, plan.heads, attention.out.shape[3], batch_dim)
     run_backward(attention, state, *plan.views(packs), mask, out, lse, wrap(grad.storage, grad.address, layout), grads)
-    return tuple([g if node.needs(i) else None for i, g in enumerate(found)])
+    return tuple([g if node.needs(i) else None for i, g in enumerate(grads_of_packs)])
 
 
 def _heads_of(x, heads, batch_dim):
