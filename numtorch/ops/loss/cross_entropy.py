@@ -13,7 +13,7 @@ from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import layout_of
-from ..core.primitive import Primitive, derivative_of, new_plan_table
+from ..core.primitive import Primitive, derivative_of
 from ..core.status import clear_status, read_status
 from ..creation import ranges
 from ..memory.copies import contiguous, to_dtype
@@ -24,7 +24,7 @@ from ..reduce.reduce_op import SUM
 from ..shape.views import movedim, reshape
 from .elementwise_losses import check_reduction
 
-_CROSS_ENTROPY, _NLL_LOSS = Primitive("cross_entropy"), Primitive("nll_loss")
+CROSS_ENTROPY, NLL_LOSS = Primitive("cross_entropy"), Primitive("nll_loss")
 
 
 # ---------------------------------------------------------------- what goes together
@@ -53,11 +53,6 @@ def _check_classes(name, layout, target, weight):
         raise ValueError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({wanted[0] if wanted else 1}).")
     if len(shape) > 1 and shape[2:] != wanted[1:]:
         raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}, got {list(wanted)}")
-
-
-def _check_smoothing(smoothing):
-    if not 0.0 <= smoothing <= 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing}")
 
 
 class _Plan:
@@ -99,48 +94,76 @@ class _Plan:
         self.total = None if each else module.plan_loss_total(name, positions, divided, 1.0 if divided else self.divisor)
 
 
-_plans = new_plan_table()
+@CROSS_ENTROPY.planned
+def _plan_cross_entropy(layout, target, weight, ignored, reduction, smoothing):
+    check_reduction(reduction)
+    if not 0.0 <= smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing}")
+    if target.dtype.category < 2:
+        _check_classes("cross_entropy", layout, target, weight)
+        return _Plan("classes", layout.dense(), weight, ignored, reduction, smoothing)
+    _check_scores("cross_entropy", layout.shape, layout.dtype, weight)
+    if target.shape != layout.shape:
+        raise RuntimeError(f"cross_entropy: expected probabilities of the input's shape {list(layout.shape)}, got "
+                           f"{list(target.shape)}")
+    if target.dtype is not layout.dtype:
+        raise RuntimeError(f"expected scalar type {layout.dtype.title} but found {target.dtype.title} (cross_entropy: "
+                           f"probabilities)")
+    return _Plan("probabilities", layout.dense(), weight, ignored, reduction, smoothing)
+
+
+@NLL_LOSS.planned
+def _plan_nll_loss(layout, target, weight, ignored, reduction, smoothing):
+    check_reduction(reduction)
+    _check_classes("nll_loss", layout, target, weight)
+    return _Plan("likelihood", layout.dense(), weight, ignored, reduction, smoothing)
 
 
 def _dense(tensor):
     return tensor if tensor is None or tensor.layout.contiguous else contiguous(tensor.detach())
 
 
-def _run(plan, primitive, input, target, weight):
-    """The loss, and its node."""
-    scores = input if input.layout.contiguous else contiguous(input.detach())
-    if plan.kind == "probabilities":
-        given = target if target.layout.contiguous else contiguous(target.detach())
-    else:
-        if target.layout.dtype is not int64 or not target.layout.contiguous:
-            target = contiguous(to_dtype(target, int64))
-        given = target
-    if weight is not None:
-        weight = _dense(weight.detach())
-    scratch, out = empty(plan.scratch), empty(plan.out)
-    address, forward, total = scratch.address, plan.forward, plan.total
-    losses = out.address if total is None else address + plan.losses
-    weights = 0 if weight is None else weight.address
-    if plan.kind == "probabilities":
-        forward.call(scores.address, given.address, weights, losses, address + plan.saved, forward.walk)
-    else:
-        clear_status(scratch)
-        if plan.kind == "classes":
-            forward.call(scores.address, given.address, weights, losses, address + plan.weights, address + plan.saved, address,
-                         forward.walk)
+def _loss(primitive):
+    """The call of a loss."""
+    @primitive.run
+    def loss(plan, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index, reduction, label_smoothing):
+        scores = input if input.layout.contiguous else contiguous(input.detach())
+        if plan.kind == "probabilities":
+            given = target if target.layout.contiguous else contiguous(target.detach())
         else:
-            forward.call(scores.address, given.address, weights, losses, address + plan.weights, address, forward.walk)
-        status = read_status(scratch)
-        if status:
-            raise IndexError(f"Target {reshape(target, -1)[status - 1].item()} is out of bounds.")
-    if total is not None:
-        total.call(losses, address + plan.weights, out.address, address + 64, total.walk)
-    if recording(input, target):
-        out.node = GraphNode(primitive, (input.node, target.node), (input, target, scratch, weight), plan)
-    return out
+            if target.layout.dtype is not int64 or not target.layout.contiguous:
+                target = contiguous(to_dtype(target, int64))
+            given = target
+        if weight is not None:
+            weight = _dense(weight.detach())
+        scratch, out = empty(plan.scratch), empty(plan.out)
+        address, forward, total = scratch.address, plan.forward, plan.total
+        losses = out.address if total is None else address + plan.losses
+        weights = 0 if weight is None else weight.address
+        if plan.kind == "probabilities":
+            forward.call(scores.address, given.address, weights, losses, address + plan.saved, forward.walk)
+        else:
+            clear_status(scratch)
+            if plan.kind == "classes":
+                forward.call(scores.address, given.address, weights, losses, address + plan.weights, address + plan.saved, address,
+                             forward.walk)
+            else:
+                forward.call(scores.address, given.address, weights, losses, address + plan.weights, address, forward.walk)
+            status = read_status(scratch)
+            if status:
+                raise IndexError(f"Target {reshape(target, -1)[status - 1].item()} is out of bounds.")
+        if total is not None:
+            total.call(losses, address + plan.weights, out.address, address + 64, total.walk)
+        if recording(input, target):
+            out.node = GraphNode(primitive, (input.node, target.node), (input, target, scratch, weight), plan)
+        return out
+    return loss
 
 
-@derivative_of(_CROSS_ENTROPY, _NLL_LOSS)
+_cross_entropy, _nll_loss = _loss(CROSS_ENTROPY), _loss(NLL_LOSS)
+
+
+@derivative_of(CROSS_ENTROPY, NLL_LOSS)
 def _vjp(node, grad):
     input, target, scratch, weight = node.tensors()
     plan = node.attributes
@@ -213,31 +236,12 @@ def cross_entropy(input, target, weight=None, ignore_index: int = -100, reductio
         IndexError: a class out of range.
         RuntimeError, ValueError: shapes, dtypes or options that do not fit.
     """
-    layout, wanted = layout_of("cross_entropy", input), layout_of("cross_entropy", target, "target", 2)
-    weights = None if weight is None else layout_of("cross_entropy", weight, "weight", 3)
-    key = (layout, wanted, weights, ignore_index, reduction, label_smoothing)
-    plan = _plans.get(key)
-    if plan is None:
-        if wanted.dtype.category >= 2 and layout.ndim > 2 and wanted.shape == layout.shape:
+    layout = layout_of("cross_entropy", input)
+    if layout.ndim > 2:
+        other = layout_of("cross_entropy", target, "target", 2)
+        if other.dtype.category >= 2 and other.shape == layout.shape:
             return _along_rows(input, target, weight, reduction, label_smoothing)
-        plan = _plans.keep(key, _cross_entropy_plan(layout, wanted, key[2], ignore_index, reduction, label_smoothing))
-    return _run(plan, _CROSS_ENTROPY, input, target, weight)
-
-
-def _cross_entropy_plan(layout, target, weight, ignored, reduction, smoothing):
-    check_reduction(reduction)
-    _check_smoothing(smoothing)
-    if target.dtype.category < 2:
-        _check_classes("cross_entropy", layout, target, weight)
-        return _Plan("classes", layout.dense(), weight, ignored, reduction, smoothing)
-    _check_scores("cross_entropy", layout.shape, layout.dtype, weight)
-    if target.shape != layout.shape:
-        raise RuntimeError(f"cross_entropy: expected probabilities of the input's shape {list(layout.shape)}, got "
-                           f"{list(target.shape)}")
-    if target.dtype is not layout.dtype:
-        raise RuntimeError(f"expected scalar type {layout.dtype.title} but found {target.dtype.title} (cross_entropy: "
-                           f"probabilities)")
-    return _Plan("probabilities", layout.dense(), weight, ignored, reduction, smoothing)
+    return _cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
 def _along_rows(input, target, weight, reduction, smoothing):
@@ -257,13 +261,4 @@ def nll_loss(input, target, weight=None, ignore_index: int = -100, reduction: st
         IndexError: a class out of range.
         RuntimeError, ValueError: shapes, dtypes or options that do not fit.
     """
-    layout = layout_of("nll_loss", input)
-    wanted = layout_of("nll_loss", target, "target", 2)
-    weights = None if weight is None else layout_of("nll_loss", weight, "weight", 3)
-    key = ("likelihood", layout, wanted, weights, ignore_index, reduction)
-    plan = _plans.get(key)
-    if plan is None:
-        check_reduction(reduction)
-        _check_classes("nll_loss", layout, target.layout, key[3])
-        plan = _plans.keep(key, _Plan("likelihood", layout.dense(), key[3], ignore_index, reduction, 0.0))
-    return _run(plan, _NLL_LOSS, input, target, weight)
+    return _nll_loss(input, target, weight, ignore_index, reduction, 0.0)

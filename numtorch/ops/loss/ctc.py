@@ -17,7 +17,7 @@ from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import layout_of
-from ..core.primitive import Primitive, new_plan_table
+from ..core.primitive import Primitive
 from ..creation.fill import full, tensor, zeros
 from ..creation.ranges import arange
 from ..index.gather_scatter import gather
@@ -32,7 +32,7 @@ from ..shape.join import cat, stack
 from ..shape.views import expand, reshape, unsqueeze
 from .elementwise_losses import check_reduction
 
-_CTC_LOSS = Primitive("ctc_loss")
+CTC_LOSS = Primitive("ctc_loss")
 
 _CHECKING = "(while checking arguments for ctc_loss)"
 _TARGETS = f"argument #2 'targets' {_CHECKING}"
@@ -80,12 +80,13 @@ def _labels(targets, lengths, classes):
 
 
 # ---------------------------------------------------------------- the loss
+@CTC_LOSS.planned
 class _Plan:
     """The kernels of one combination of sizes, and what they keep."""
 
     __slots__ = ("losses", "alpha", "states", "skips", "beta", "forward", "backward", "blank", "zero_infinity", "width")
 
-    def __init__(self, layout, longest, blank, zero_infinity):
+    def __init__(self, layout, labels, places, longest, blank, zero_infinity):
         steps, batch, classes = layout.shape
         width = self.width = 2 * longest + 3
         module, dtype, device = kernels(layout.device, "softmax.ctc"), layout.dtype, layout.device
@@ -97,10 +98,8 @@ class _Plan:
         self.backward = module.plan_ctc_loss_grad(dtype.kernel, batch, steps, classes, width, blank, zero_infinity)
 
 
-_plans = new_plan_table()
-
-
-def ctc_losses(log_probs, labels, places, plan):
+@CTC_LOSS.run
+def ctc_losses(plan, log_probs: Tensor, labels: Tensor, places: Tensor, longest, blank, zero_infinity):
     """The loss of each sequence. `places` are rows of starts, numbers of labels and numbers of steps."""
     scores = contiguous(log_probs.detach())
     losses, alpha = empty(plan.losses), empty(plan.alpha)
@@ -112,11 +111,11 @@ def ctc_losses(log_probs, labels, places, plan):
     if plan.zero_infinity:
         out = where(comparison.eq(losses, math.inf), 0, losses)
     if recording(log_probs):
-        out.node = GraphNode(_CTC_LOSS, (log_probs.node,), (log_probs, labels, places, losses, alpha), plan)
+        out.node = GraphNode(CTC_LOSS, (log_probs.node,), (log_probs, labels, places, losses, alpha), plan)
     return out
 
 
-@_CTC_LOSS.derivative
+@CTC_LOSS.derivative
 def _vjp(node, grad):
     log_probs, labels, places, losses, alpha = node.tensors()
     plan = node.attributes
@@ -200,12 +199,11 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank: int = 0, 
     times = _lengths("input_lengths", input_lengths, batch, steps)
     lengths = _lengths("target_lengths", target_lengths, batch)
     labels, starts = _labels(unsqueeze(targets, 0) if single and targets.layout.ndim == 1 else targets, lengths, classes)
-    key = (x.layout, max(lengths, default=0), blank, bool(zero_infinity))
-    plan = _plans.get(key) or _plans.keep(key, _Plan(*key))
+    dtype, device = x.layout.dtype, x.layout.device
     if not batch:
-        losses = zeros(0, dtype=x.layout.dtype)
+        losses = zeros(0, dtype=dtype, device=device)
     else:
-        losses = ctc_losses(x, labels, tensor([starts, lengths, times]), plan)
+        losses = ctc_losses(x, labels, tensor([starts, lengths, times], device=device), max(lengths), blank, bool(zero_infinity))
     if reduction == "mean":
-        return mean(div(losses, clamp_low(tensor(lengths, dtype=x.layout.dtype), 1)))
+        return mean(div(losses, clamp_low(tensor(lengths, dtype=dtype, device=device), 1)))
     return sum(losses) if reduction == "sum" else losses[0] if single else losses
