@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from ... import viewalgebra as algebra
 from ...autograd.graph import GraphNode, recording
-from ...devices import cpu
 from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.operands import layout_of, no_tensor_among
-from ..core.primitive import Primitive, new_plan_table
+from ..core.primitive import Primitive
 from ..memory.copies import contiguous, plan_copy
 from ..shape.join import cat, stack
 from ..shape.slicing import select
@@ -19,9 +18,7 @@ from ..shape.views import transpose, unsqueeze
 from .dropout import dropout as drop
 from .rnn_layer import GATES, run_layer
 
-_SEQUENCES = Primitive("sequences_of_steps")
-
-_STEPS = Primitive("steps_of_sequences")
+SEQUENCES, STEPS = Primitive("sequences_of_steps"), Primitive("steps_of_sequences")
 
 
 # ---------------------------------------------------------------- cells
@@ -264,36 +261,30 @@ def _padded(kind, input, states, params, has_biases, num_layers, dropout, train,
 
 # Sequences as the layers take them and back, each an op that is the other's gradient. Of views and copies with a node each, they
 # took a quarter of the 124 µs that Python spent on an LSTM forward and backward, and twice that where kernels emptied the caches.
-_arrangements = new_plan_table()
-
-
-def _steps_of(x, batch_first):
-    """(L, N, *), or (N, L, *) where `batch_first`, as rows of one step after another, (L * N, *)."""
-    key = x.layout, batch_first
-    plan = _arrangements.get(key)
-    if plan is None:
-        plan = _arrangements.keep(key, _arrangement(*key))
-    out, copy, length = plan
-    if copy is None:                                     # as it lies, or for what has no kernel
-        steps = contiguous(transpose(x, 0, 1) if batch_first else x)
-        return make_view(steps, (out, 0), _STEPS, (length, False))
-    rows = empty(out)
-    copy.call(x.address, rows.address, copy.walk)
-    if recording(x):
-        rows.node = GraphNode(_STEPS, (x.node,), (), (length, batch_first))
-    return rows
-
-
-def _arrangement(layout, batch_first):
-    """The rows' layout, the copy that makes them (None where there is nothing to copy or no kernel), and the number of steps."""
+@STEPS.planned
+def _plan_steps(layout, batch_first):
+    """The rows' layout, the copy that makes them (None where they lie so already) and the number of steps."""
     steps = algebra.transpose(layout, 0, 1)[0] if batch_first else layout
     length, batch, features = steps.shape
     out = Layout.of(layout.dtype, (length * batch, features), None, layout.device)
-    copied = layout.device is cpu and layout.numel and not steps.contiguous
-    return out, plan_copy(steps, Layout.of(layout.dtype, steps.shape, None, cpu)) if copied else None, length
+    return out, None if steps.contiguous else plan_copy(steps, steps.dense()), length
 
 
-@_STEPS.derivative
+@STEPS.run
+def _steps_of(plan, x: Tensor, batch_first):
+    """(L, N, *), or (N, L, *) where `batch_first`, as rows of one step after another, (L * N, *)."""
+    out, copy, length = plan
+    if copy is None:
+        steps = contiguous(transpose(x, 0, 1) if batch_first else x)
+        return make_view(steps, (out, 0), STEPS, (length, False))
+    rows = empty(out)
+    copy.call(x.address, rows.address, copy.walk)
+    if recording(x):
+        rows.node = GraphNode(STEPS, (x.node,), (), (length, batch_first))
+    return rows
+
+
+@STEPS.derivative
 def _steps_vjp(node, grad):
     return (_sequences_of(contiguous(grad), *node.attributes),)
 
@@ -304,10 +295,10 @@ def _sequences_of(rows, length, batch_first):
     layout, offset = algebra.try_view(rows.layout, (length, count // length, features))
     if batch_first:
         layout, offset = algebra.transpose(layout, 0, 1)
-    return make_view(rows, (layout, offset), _SEQUENCES, batch_first)
+    return make_view(rows, (layout, offset), SEQUENCES, batch_first)
 
 
-@_SEQUENCES.derivative
+@SEQUENCES.derivative
 def _sequences_vjp(node, grad):
     return (_steps_of(grad, node.attributes),)
 
