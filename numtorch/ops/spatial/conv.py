@@ -10,19 +10,17 @@ from ...dtypes import float32, uint8
 from ...layout import Layout, contiguous_format, format_of, formatted
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.operands import layout_of, no_tensor_among
-from ..core.primitive import Primitive, new_plan_table
+from ..core.operands import layout_of
+from ..core.primitive import Primitive
 from ..memory.copies import contiguous, copy_elements
 from ..reduce.reduce_op import SUM
 from ..shape.pad import pad
 from ..shape.views import reshape, squeeze
 from .pool import batched, dense, pair
 
-_CONVOLUTION = Primitive("convolution")
-_CONVOLUTION_INPUT_GRAD = Primitive("convolution_input_grad")
-_CONVOLUTION_WEIGHT_GRAD = Primitive("convolution_weight_grad")
-
-_plans = new_plan_table()
+CONVOLUTION = Primitive("convolution")
+CONVOLUTION_INPUT_GRAD = Primitive("convolution_input_grad")
+CONVOLUTION_WEIGHT_GRAD = Primitive("convolution_weight_grad")
 
 
 def _scratch(prepared, device):
@@ -96,9 +94,10 @@ class _Plan:
 
     Attributes:
         orders: the memory formats in which the kernel takes its first and second operand.
+        window: that of a convolution, with steps no longer than its padded input.
     """
 
-    __slots__ = ("out", "prepared", "result", "widened", "orders")
+    __slots__ = ("out", "prepared", "result", "widened", "orders", "window")
 
     def __init__(self, planner, dtype, device, shape, memory_format, *arguments):
         self.widened = dtype.itemsize == 2
@@ -145,34 +144,32 @@ class _Plan:
         return dense(x) if order is contiguous_format else contiguous(x.detach(), order)
 
 
-def _convolve(x, w, bias, window):
+@CONVOLUTION.planned
+def _plan_convolution(x, w, bias, window):
+    _check_convolution(f"conv{x.ndim - 2}d", x, w, bias, window)
+    beyond = [max(1, size + 2 * p) for size, p in zip(x.shape[2:], window[1])]
+    window = Window((tuple(map(min, window[0], beyond)), *window[1:]))     # else gradients go through each place within a step
+    plan = _Plan("plan_convolution", x.dtype, x.device, _output_shape(x.shape, w.shape, window), _format(x, w), x.shape, w.shape,
+                 *window, bias is not None)
+    plan.window = window
+    return plan
+
+
+@CONVOLUTION.run
+def _convolve(plan, input: Tensor, weight: Tensor, bias: Tensor | None, window):
     """The convolution op, of (N, C, *sizes) with (O, C / groups, *kernel)."""
-    try:
-        key = (x.layout, w.layout, None if bias is None else bias.layout, window)
-    except AttributeError:
-        raise no_tensor_among("convolution", input=x, weight=w, bias=bias) from None
-    plan = _plans.get(key)
-    if plan is None:
-        layout = x.layout
-        _check_convolution(f"conv{layout.ndim - 2}d", layout, w.layout, None if bias is None else bias.layout, window)
-        beyond = tuple([max(1, size + 2 * p) for size, p in zip(layout.shape[2:], window[1])])
-        if any(s > b for s, b in zip(window[0], beyond)):              # gradients would go through each place within a step
-            return _convolve(x, w, bias, Window((tuple(map(min, window[0], beyond)), *window[1:])))
-        plan = _plans.keep(key, _Plan("plan_convolution", layout.dtype, layout.device,
-                                      _output_shape(layout.shape, w.layout.shape, window), _format(layout, w.layout),
-                                      layout.shape, w.layout.shape, *window, bias is not None))
-    out = plan.run(x, w, bias)
-    if recording(x, w, bias):
-        edges = (x.node, w.node) if bias is None else (x.node, w.node, bias.node)
-        out.node = GraphNode(_CONVOLUTION, edges, (x, w), window)
+    out = plan.run(input, weight, bias)
+    if recording(input, weight, bias):
+        edges = (input.node, weight.node) if bias is None else (input.node, weight.node, bias.node)
+        out.node = GraphNode(CONVOLUTION, edges, (input, weight), plan.window)
     return out
 
 
-@_CONVOLUTION.derivative
+@CONVOLUTION.derivative
 def _convolve_vjp(node, grad):
     x, w = node.tensors()
     window, kept = node.attributes, _format(x.layout, w.layout)
-    by_x = convolution_input_grad(grad, w, x.layout.shape, window, None, kept) if node.needs(0) else None
+    by_x = convolution_input_grad(grad, w, None, x.layout.shape, window, kept) if node.needs(0) else None
     by_w = convolution_weight_grad(grad, x, w.layout.shape, window, kept) if node.needs(1) else None
     return (by_x, by_w) if len(node.edges) == 2 else (by_x, by_w, _bias_grad(grad) if node.needs(2) else None)
 
@@ -181,21 +178,23 @@ def _bias_grad(grad):
     return SUM.run(grad, (0, *range(2, grad.layout.ndim)))
 
 
-def convolution_input_grad(grad, w, x_shape, window, bias=None, memory_format=None) -> Tensor:
-    """The gradient of a convolution for its input, of shape `x_shape`: also the transposed convolution of `grad` with w."""
-    key = ("input", grad.layout, w.layout, None if bias is None else bias.layout, x_shape, window, memory_format)
-    plan = _plans.get(key)
-    if plan is None:
-        plan = _plans.keep(key, _Plan("plan_convolution_input_grad", grad.layout.dtype, grad.layout.device, x_shape,
-                                      memory_format, x_shape, w.layout.shape, *window, bias is not None))
-    out = plan.run(grad, w, bias)
-    if recording(grad, w, bias):
-        edges = (grad.node, w.node) if bias is None else (grad.node, w.node, bias.node)
-        out.node = GraphNode(_CONVOLUTION_INPUT_GRAD, edges, (grad, w), window)
+@CONVOLUTION_INPUT_GRAD.planned
+def _plan_input_grad(grad, w, bias, x_shape, window, memory_format):
+    return _Plan("plan_convolution_input_grad", grad.dtype, grad.device, x_shape, memory_format, x_shape, w.shape, *window,
+                 bias is not None)
+
+
+@CONVOLUTION_INPUT_GRAD.run
+def convolution_input_grad(plan, grad: Tensor, weight: Tensor, bias: Tensor | None, x_shape, window, memory_format=None):
+    """The gradient of a convolution for its input, of shape `x_shape`: also the transposed convolution of `grad`."""
+    out = plan.run(grad, weight, bias)
+    if recording(grad, weight, bias):
+        edges = (grad.node, weight.node) if bias is None else (grad.node, weight.node, bias.node)
+        out.node = GraphNode(CONVOLUTION_INPUT_GRAD, edges, (grad, weight), window)
     return out
 
 
-@_CONVOLUTION_INPUT_GRAD.derivative
+@CONVOLUTION_INPUT_GRAD.derivative
 def _input_grad_vjp(node, u):
     grad, w = node.tensors()
     window = node.attributes
@@ -204,25 +203,26 @@ def _input_grad_vjp(node, u):
     return (by_grad, by_w) if len(node.edges) == 2 else (by_grad, by_w, _bias_grad(u) if node.needs(2) else None)
 
 
-def convolution_weight_grad(grad, x, w_shape, window, memory_format=None) -> Tensor:
+@CONVOLUTION_WEIGHT_GRAD.planned
+def _plan_weight_grad(grad, x, w_shape, window, memory_format):
+    return _Plan("plan_convolution_weight_grad", grad.dtype, grad.device, w_shape, memory_format, x.shape, w_shape, *window)
+
+
+@CONVOLUTION_WEIGHT_GRAD.run
+def convolution_weight_grad(plan, grad: Tensor, input: Tensor, w_shape, window, memory_format=None):
     """The gradient of a convolution for its weight, of shape `w_shape`."""
-    key = ("weight", grad.layout, x.layout, w_shape, window, memory_format)
-    plan = _plans.get(key)
-    if plan is None:
-        plan = _plans.keep(key, _Plan("plan_convolution_weight_grad", grad.layout.dtype, grad.layout.device, w_shape,
-                                      memory_format, x.layout.shape, w_shape, *window))
-    out = plan.run(grad, x, with_bias=False)
-    if recording(grad, x):
-        out.node = GraphNode(_CONVOLUTION_WEIGHT_GRAD, (grad.node, x.node), (grad, x), window)
+    out = plan.run(grad, input, with_bias=False)
+    if recording(grad, input):
+        out.node = GraphNode(CONVOLUTION_WEIGHT_GRAD, (grad.node, input.node), (grad, input), window)
     return out
 
 
-@_CONVOLUTION_WEIGHT_GRAD.derivative
+@CONVOLUTION_WEIGHT_GRAD.derivative
 def _weight_grad_vjp(node, u):
     grad, x = node.tensors()
     window = node.attributes
     return (_convolve(x, u, None, window) if node.needs(0) else None,
-            convolution_input_grad(grad, u, x.layout.shape, window) if node.needs(1) else None)
+            convolution_input_grad(grad, u, None, x.layout.shape, window) if node.needs(1) else None)
 
 
 def _padding(name, padding, input, weight, stride, dilation, dims):
@@ -245,7 +245,8 @@ def _convolution(name, dims, input, weight, bias, stride, padding, dilation, gro
     if layout_of(name, weight, "weight", 2).ndim != dims + 2:
         raise RuntimeError(f"{name}: expected a weight of {dims + 2} dimensions, got {list(weight.layout.shape)}")
     x, unbatched = batched(name, input, dims)
-    stride, dilation = pair(stride, name + ": stride", dims), pair(dilation, name + ": dilation", dims)
+    stride = (stride,) * dims if type(stride) is int else pair(stride, name + ": stride", dims)
+    dilation = (dilation,) * dims if type(dilation) is int else pair(dilation, name + ": dilation", dims)
     padding, x = _padding(name, padding, x, weight, stride, dilation, dims)
     out = _convolve(x, weight, bias, Window((stride, padding, dilation, groups)))
     return squeeze(out, 0) if unbatched else out
@@ -377,7 +378,7 @@ def _transposed(name, dims, input, weight, bias, stride, padding, output_padding
         raise RuntimeError(f"Given input size per channel: {list(layout.shape[2:])}. Calculated output size per channel: {sizes}. "
                            f"Output size is too small")
     if all(o < s for o, s in zip(output_padding, stride)):
-        out = convolution_input_grad(x, weight, (layout.shape[0], w.shape[1] * groups, *sizes), window, bias, _format(layout, w))
+        out = convolution_input_grad(x, weight, bias, (layout.shape[0], w.shape[1] * groups, *sizes), window, _format(layout, w))
     else:                                                # the convolution of the result would have more windows than x has elements
         whole = _transposed(name, dims, x, weight, None, stride, 0, 0, groups, dilation)
         out = pad(whole, [n for p, o in zip(reversed(padding), reversed(output_padding)) for n in (-p, o - p)])
