@@ -5,7 +5,9 @@ one dimension is two with a height of 1. Regions of other kinds are in region_po
 """
 from __future__ import annotations
 
+from functools import partial
 from math import prod
+from operator import is_not
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import int64
@@ -13,20 +15,26 @@ from ...layout import Layout, contiguous_format, format_of, formatted, ints
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import layout_of
-from ..core.primitive import Primitive, derivative_of, new_plan_table
+from ..core.primitive import Primitive, derivative_of, miss
 from ..memory.assign import filled
 from ..memory.copies import contiguous, in_format
 from ..reduce.extremes import max as maximum
 from ..reduce.reductions import amax, mean
 from ..shape.views import reshape, unsqueeze
 
-_MAXIMA = {dims: Primitive(f"max_pool{dims}d_with_indices") for dims in (1, 2, 3)}
 
-_MAX_POOL_GRAD = Primitive("max_pool_grad")
-_AVG_POOL2D = Primitive("avg_pool2d")
-_AVG_POOL2D_GRAD = Primitive("avg_pool2d_grad")
+class Pooling(Primitive):
+    """A primitive of one tensor and options, called by `pooled`."""
 
-_plans = new_plan_table()
+    def __init__(self, name):
+        super().__init__(name, parameters=("input",))
+        self.required = frozenset((0,))
+
+
+MAX_POOL = {dims: Pooling(f"max_pool{dims}d_with_indices") for dims in (1, 2, 3)}
+ADAPTIVE_MAX_POOL = {dims: Pooling(f"adaptive_max_pool{dims}d") for dims in (1, 2, 3)}
+AVG_POOL = {dims: Pooling(f"avg_pool{dims}d") for dims in (1, 2)}
+MAX_POOL_GRAD, AVG_POOL_GRAD = Primitive("max_pool_grad"), Primitive("avg_pool_grad")
 
 LONG = 8                                                 # windows side by side are summed as rows: of 60, 17 µs for 230
 
@@ -63,16 +71,21 @@ def batched(name, input, dims):
                        f"{list(input.layout.shape)}")
 
 
-def planned(make, *key):
-    """The plan that `make(*key)` makes, of a layout and options as they were given."""
+def hashable(*options) -> tuple:
+    """Options that may be lists as what plans are found by."""
+    return tuple([tuple(v) if hasattr(v, "__iter__") and type(v) is not str else v for v in options])
+
+
+def pooled(primitive, input, *options):
+    """The call of a pooling, with its options as they were given."""
     try:
-        plan = _plans.get((make, key))
-    except TypeError:                                    # a list
+        plan = primitive.plans.get((input.layout, *options))
+    except (AttributeError, TypeError):                  # no tensor, or a list
         plan = None
     if plan is None:
-        key = tuple([tuple(v) if hasattr(v, "__iter__") and type(v) is not str else v for v in key])
-        plan = _plans.get((make, key)) or _plans.keep((make, key), make(*key))
-    return plan
+        plain = hashable(*options)
+        return pooled(primitive, input, *plain) if any(map(is_not, plain, options)) else miss(primitive, (input,), options)
+    return primitive.execute(plan, input, *options)
 
 
 # ---------------------------------------------------------------- what is common to all windows
@@ -132,6 +145,7 @@ class MaxPlan:
     """A pooling of maxima: the result's layout and the kernels that find them, with their places or alone.
 
     Attributes:
+        primitive: what is recorded.
         source, dims: the input's layout, and how many dimensions have windows.
         format: the memory format of results, or None; `kernels` of channels that are last, where there are such, keep it.
         prepared, values, backward: run with (x, out, indices), (x, out) and (grad_out, indices, grad_x).
@@ -139,9 +153,11 @@ class MaxPlan:
         dilated: whether a window may have all its elements in the padding: its maximum is -inf, and its place NOWHERE.
     """
 
-    __slots__ = ("source", "dims", "out", "places", "prepared", "values", "backward", "rows", "dilated", "format", "order")
+    __slots__ = ("primitive", "source", "dims", "out", "places", "prepared", "values", "backward", "rows", "dilated", "format",
+                 "order")
 
-    def __init__(self, source, lead, counts, dilation, rows=None):
+    def __init__(self, primitive, source, lead, counts, dilation, rows=None):
+        self.primitive = primitive
         self.source, self.dims, self.rows, self.dilated = source, len(counts), rows, max(dilation) > 1
         self.format = format_of(source) if source.ndim == len(counts) + 2 else None
         self.out = Layout.of(source.dtype, (*lead, *counts), None, source.device)
@@ -166,11 +182,11 @@ class MaxPlan:
         return self.backward
 
 
-def plan_max(layout, name, dims, kernel_size, stride, padding, dilation, ceil_mode):
+def plan_max(primitive, name, dims, layout, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
     lead, sizes = extents(name, layout, dims)
     module = kernels(layout.device, "pool.window")
     options, counts = windows(name, lead, sizes, kernel_size, stride, padding, dilation, ceil_mode, module.pool_output_size)
-    plan = MaxPlan(layout, lead, counts, options[3], _side_by_side(lead, sizes, options))
+    plan = MaxPlan(primitive, layout, lead, counts, options[3], _side_by_side(lead, sizes, options))
     if plan.out.numel and plan.format == "channels_last":
         plan.take_as_it_lies(layout.dtype.kernel, *layout.shape, *options, bool(ceil_mode))
     elif plan.out.numel:
@@ -179,9 +195,9 @@ def plan_max(layout, name, dims, kernel_size, stride, padding, dilation, ceil_mo
     return plan
 
 
-def maxima(x, plan, return_indices):
-    """The maxima that a plan finds in x, and where they are in their planes."""
-    tracked = recording(x)
+def maxima(plan, x, *options):
+    """The maxima that a plan finds in x, and where they are in their planes if the last option says so."""
+    tracked, return_indices = recording(x), options[-1]
     if plan.rows is not None and plan.out.numel and not return_indices:
         rows = reshape(x, plan.rows)
         return in_format(reshape(maximum(rows, -1)[0] if tracked else amax(rows, -1), plan.out.shape), plan.format)
@@ -195,11 +211,17 @@ def maxima(x, plan, return_indices):
         plan.prepared.call(source.address, out.address, indices.address, plan.prepared.walk)
     out = in_format(out, plan.format)
     if tracked:
-        out.node = GraphNode(_MAXIMA[plan.dims], (x.node,), (indices,), plan)
+        out.node = GraphNode(plan.primitive, (x.node,), (indices,), plan)
     return (out, in_format(indices, plan.format)) if return_indices else out
 
 
-@derivative_of(*_MAXIMA.values())
+for _dims in (1, 2):
+    MAX_POOL[_dims].planned(partial(plan_max, MAX_POOL[_dims], f"max_pool{_dims}d", _dims))
+for _primitive in (*MAX_POOL.values(), *ADAPTIVE_MAX_POOL.values()):
+    _primitive.execute = maxima
+
+
+@derivative_of(*MAX_POOL.values(), *ADAPTIVE_MAX_POOL.values())
 def _max_vjp(node, grad):
     indices, = node.tensors()
     return (_max_grad(grad, indices, node.attributes),)
@@ -213,11 +235,11 @@ def _max_grad(grad, indices, plan):
     backward.call(source.address, indices.address, out.address, backward.walk)
     out = in_format(out, plan.format)
     if recording(grad):
-        out.node = GraphNode(_MAX_POOL_GRAD, (grad.node,), (indices,), plan)
+        out.node = GraphNode(MAX_POOL_GRAD, (grad.node,), (indices,), plan)
     return out
 
 
-@_MAX_POOL_GRAD.derivative
+@MAX_POOL_GRAD.derivative
 def _max_grad_vjp(node, u):
     """Each output's gradient went to one input, so what comes back is that input's."""
     indices, = node.tensors()
@@ -253,8 +275,7 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
                  [13., 15.]]]), tensor([[[ 5,  7],
                  [13, 15]]]))
     """
-    plan = planned(plan_max, layout_of("max_pool2d", input), "max_pool2d", 2, kernel_size, stride, padding, dilation, ceil_mode)
-    return maxima(input, plan, return_indices)
+    return pooled(MAX_POOL[2], input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
@@ -280,8 +301,7 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         >>> torch.nn.functional.max_pool1d(torch.tensor([[1., 3., 2., 4.]]), 2, return_indices=True)
         (tensor([[3., 4.]]), tensor([[1, 3]]))
     """
-    plan = planned(plan_max, layout_of("max_pool1d", input), "max_pool1d", 1, kernel_size, stride, padding, dilation, ceil_mode)
-    return maxima(input, plan, return_indices)
+    return pooled(MAX_POOL[1], input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 # ---------------------------------------------------------------- means
@@ -289,9 +309,10 @@ class MeanPlan:
     """A pooling of means: the result's layout, the kernels, and how the kernels are asked for; or the shape of an input whose last
     dimension is a window."""
 
-    __slots__ = ("source", "out", "prepared", "arguments", "backward", "rows", "format", "order", "family")
+    __slots__ = ("primitive", "source", "out", "prepared", "arguments", "backward", "rows", "format", "order", "family")
 
-    def __init__(self, source, out, arguments, rows):
+    def __init__(self, primitive, source, out, arguments, rows):
+        self.primitive = primitive
         self.source, self.out, self.arguments, self.rows = source, out, arguments, rows
         self.format, self.order, self.family = format_of(source), contiguous_format, "pool.window"
         if self.format is not None and rows is None:     # as they lie, by the kernels for channels that are last
@@ -306,7 +327,8 @@ class MeanPlan:
         return self.backward
 
 
-def plan_mean(layout, name, dims, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+def plan_mean(dims, layout, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    name = f"avg_pool{dims}d"
     if divisor_override is not None:
         divisor_override, = ints((divisor_override,), f"{name}: divisor_override")
     if divisor_override == 0:
@@ -319,12 +341,12 @@ def plan_mean(layout, name, dims, kernel_size, stride, padding, ceil_mode, count
         whole = options[0] == sizes and not any(options[2])          # one window a plane: 7 times as fast as a mean
         rows = (*lead, prod(sizes)) if whole else _side_by_side(lead, sizes, options)
     kernel, stride, padding, _ = _in_two(options, dims)
-    return MeanPlan(layout, Layout.of(layout.dtype, (*lead, *counts), None, layout.device),
-                     (layout.dtype.kernel, prod(lead), 1, *(1,) * (2 - dims), *sizes, kernel, stride, padding, bool(ceil_mode),
-                      bool(count_include_pad), divisor_override), rows)
+    return MeanPlan(AVG_POOL[dims], layout, Layout.of(layout.dtype, (*lead, *counts), None, layout.device),
+                    (layout.dtype.kernel, prod(lead), 1, *(1,) * (2 - dims), *sizes, kernel, stride, padding, bool(ceil_mode),
+                     bool(count_include_pad), divisor_override), rows)
 
 
-def means(x, plan):
+def means(plan, x, *options):
     """The means that a plan takes of x."""
     if plan.rows is not None:
         return in_format(reshape(mean(reshape(x, plan.rows), -1), plan.out.shape), plan.format)
@@ -334,11 +356,16 @@ def means(x, plan):
         plan.prepared.call(source.address, out.address, plan.prepared.walk)
     out = in_format(out, plan.format)
     if x.node is not None and recording(x):
-        out.node = GraphNode(_AVG_POOL2D, (x.node,), (), plan)
+        out.node = GraphNode(plan.primitive, (x.node,), (), plan)
     return out
 
 
-@_AVG_POOL2D.derivative
+for _dims in AVG_POOL:
+    AVG_POOL[_dims].planned(partial(plan_mean, _dims))
+    AVG_POOL[_dims].execute = means
+
+
+@derivative_of(*AVG_POOL.values())
 def _mean_vjp(node, grad):
     return (_mean_grad(grad, node.attributes),)
 
@@ -351,13 +378,13 @@ def _mean_grad(grad, plan):
     backward.call(source.address, out.address, backward.walk)
     out = in_format(out, plan.format)
     if recording(grad):
-        out.node = GraphNode(_AVG_POOL2D_GRAD, (grad.node,), (), plan)
+        out.node = GraphNode(AVG_POOL_GRAD, (grad.node,), (), plan)
     return out
 
 
-@_AVG_POOL2D_GRAD.derivative
+@AVG_POOL_GRAD.derivative
 def _mean_grad_vjp(node, u):
-    return (means(u, node.attributes),)
+    return (means(node.attributes, u),)
 
 
 def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
@@ -385,8 +412,7 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
         tensor([[[ 2.5000,  4.5000],
                  [10.5000, 12.5000]]])
     """
-    return means(input, planned(plan_mean, layout_of("avg_pool2d", input), "avg_pool2d", 2, kernel_size, stride, padding,
-                                ceil_mode, count_include_pad, divisor_override))
+    return pooled(AVG_POOL[2], input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
@@ -411,6 +437,4 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
         >>> torch.nn.functional.avg_pool1d(torch.tensor([[1., 3., 2., 4.]]), 2)
         tensor([[2., 3.]])
     """
-    layout = layout_of("avg_pool1d", input)
-    return means(input, planned(plan_mean, layout, "avg_pool1d", 1, kernel_size, stride, padding, ceil_mode,
-                                count_include_pad, None))
+    return pooled(AVG_POOL[1], input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)

@@ -6,6 +6,7 @@ two dimensions of equal windows, and how a plan of maxima is run, are in `pool.p
 from __future__ import annotations
 
 import math
+from functools import lru_cache, partial
 from math import prod
 
 from ...layout import ints
@@ -16,19 +17,21 @@ from ..pointwise.activation import relu
 from ..pointwise.arithmetic import abs as absolute
 from ..pointwise.arithmetic import mul, sign
 from ..pointwise.power import pow as power
+from ..reduce.reductions import mean
+from ..shape.views import reshape
 from .pool import (
+    ADAPTIVE_MAX_POOL,
+    AVG_POOL,
+    MAX_POOL,
     MaxPlan,
-    MeanPlan,
     avg_pool1d,
     avg_pool2d,
     extents,
+    hashable,
     max_pool1d,
     max_pool2d,
-    maxima,
-    means,
     plan_max,
-    plan_mean,
-    planned,
+    pooled,
     windows,
 )
 from .resample import apply, region_maps, window_maps
@@ -49,9 +52,9 @@ def _window_regions(inputs, outputs, kernel, stride, padding, dilation):
     return tuple(regions)
 
 
-def _plan_regions(layout, lead, sizes, regions, dilation, rows=None):
+def _plan_regions(primitive, layout, lead, sizes, regions, dilation, rows=None):
     """The plan of maxima of regions along the last dimensions."""
-    plan, dims = MaxPlan(layout, lead, [len(r) for r in regions], dilation, rows), len(sizes)
+    plan, dims = MaxPlan(primitive, layout, lead, [len(r) for r in regions], dilation, rows), len(sizes)
     if plan.out.numel:
         whole = (((0, 1),),) * (3 - dims)
         plan.prepared = kernels(layout.device, "pool.max_region").plan_max_region(
@@ -80,35 +83,39 @@ def _divisor_window(sizes, counts):
     return tuple(n // o for n, o in zip(sizes, counts))
 
 
-def _plan_adaptive_max(layout, name, dims, output_size):
+def _plan_adaptive_max(dims, layout, output_size, return_indices):
+    name, primitive = f"adaptive_max_pool{dims}d", ADAPTIVE_MAX_POOL[dims]
     lead, sizes = extents(name, layout, dims)
     counts = _adaptive_sizes(name, sizes, output_size, layout)
     kernel = _divisor_window(sizes, counts)
     if kernel is not None and max(counts) > 1:
-        return plan_max(layout, name, dims, kernel, kernel, 0, 1, False)
+        return plan_max(primitive, name, dims, layout, kernel, kernel, 0, 1, False, return_indices)
     rows = (*lead, prod(sizes)) if counts == (1,) * dims else None   # one window a plane: 7 times as fast as a row
-    return _plan_regions(layout, lead, sizes, tuple(map(_equal_regions, sizes, counts)), (1,) * dims, rows)
+    return _plan_regions(primitive, layout, lead, sizes, tuple(map(_equal_regions, sizes, counts)), (1,) * dims, rows)
 
 
-def _plan_adaptive_mean(layout, name, dims, output_size):
-    lead, sizes = extents(name, layout, dims)
+for _dims, _primitive in ADAPTIVE_MAX_POOL.items():
+    _primitive.planned(partial(_plan_adaptive_max, _dims))
+
+
+@lru_cache(1024)
+def _equal_windows(dims, layout, output_size):
+    """The extents of the windows whose means are taken, or None, and the maps to those of regions of other extents."""
+    name = f"adaptive_avg_pool{dims}d"
+    _, sizes = extents(name, layout, dims)
     counts = _adaptive_sizes(name, sizes, output_size, layout)
     kernel = _divisor_window(sizes, counts) or (sizes if counts == (1,) * dims else None)
-    return region_maps(sizes, counts) if kernel is None else plan_mean(layout, name, dims, kernel, kernel, 0, False, True, None)
-
-
-def _adaptive_max(input, output_size, return_indices, dims):
-    name = f"adaptive_max_pool{dims}d"
-    return maxima(input, planned(_plan_adaptive_max, layout_of(name, input), name, dims, output_size), return_indices)
+    return kernel, region_maps(sizes, counts)
 
 
 def _adaptive_average(input, output_size, dims):
-    name = f"adaptive_avg_pool{dims}d"
-    return _averages(input, planned(_plan_adaptive_mean, layout_of(name, input), name, dims, output_size))
-
-
-def _averages(input, plan):
-    return means(input, plan) if type(plan) is MeanPlan else apply(input, plan)
+    layout = layout_of(f"adaptive_avg_pool{dims}d", input)
+    kernel, maps = _equal_windows(dims, layout, output_size if type(output_size) is int else hashable(output_size)[0])
+    if kernel is None:
+        return apply(input, maps)
+    if dims == 3:                                        # one window
+        return reshape(mean(reshape(input, (*layout.shape[:-3], -1)), -1), (*layout.shape[:-3], 1, 1, 1))
+    return pooled(AVG_POOL[dims], input, kernel, kernel, 0, False, True, None)
 
 
 def adaptive_avg_pool1d(input, output_size) -> Tensor:
@@ -195,7 +202,7 @@ def adaptive_max_pool1d(input, output_size, return_indices: bool = False):
         >>> torch.nn.functional.adaptive_max_pool1d(torch.tensor([[1., 3., 2., 4., 6.]]), 2)
         tensor([[3., 6.]])
     """
-    return _adaptive_max(input, output_size, return_indices, 1)
+    return pooled(ADAPTIVE_MAX_POOL[1], input, output_size, return_indices)
 
 
 def adaptive_max_pool1d_pair(input, output_size) -> tuple[Tensor, Tensor]:
@@ -216,7 +223,7 @@ def adaptive_max_pool1d_pair(input, output_size) -> tuple[Tensor, Tensor]:
         >>> torch.adaptive_max_pool1d(torch.tensor([[1., 3., 2., 4., 6.]]), 2)
         (tensor([[3., 6.]]), tensor([[1, 4]]))
     """
-    return _adaptive_max(input, output_size, True, 1)
+    return pooled(ADAPTIVE_MAX_POOL[1], input, output_size, True)
 
 
 def adaptive_max_pool2d(input, output_size, return_indices: bool = False):
@@ -239,7 +246,7 @@ def adaptive_max_pool2d(input, output_size, return_indices: bool = False):
         >>> torch.nn.functional.adaptive_max_pool2d(torch.arange(16.).view(1, 4, 4), (1, 2))
         tensor([[[13., 15.]]])
     """
-    return _adaptive_max(input, output_size, return_indices, 2)
+    return pooled(ADAPTIVE_MAX_POOL[2], input, output_size, return_indices)
 
 
 def adaptive_max_pool3d(input, output_size, return_indices: bool = False):
@@ -262,18 +269,20 @@ def adaptive_max_pool3d(input, output_size, return_indices: bool = False):
         >>> torch.nn.functional.adaptive_max_pool3d(torch.arange(8.).view(1, 2, 2, 2), 1)
         tensor([[[[7.]]]])
     """
-    return _adaptive_max(input, output_size, return_indices, 3)
+    return pooled(ADAPTIVE_MAX_POOL[3], input, output_size, return_indices)
 
 
 # ---------------------------------------------------------------- windows in three dimensions
-def _plan_max3d(layout, kernel_size, stride, padding, dilation, ceil_mode):
+@MAX_POOL[3].planned
+def _plan_max3d(layout, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
     lead, sizes = extents("max_pool3d", layout, 3)
     options, counts = windows("max_pool3d", lead, sizes, kernel_size, stride, padding, dilation, ceil_mode,
                               kernels(layout.device, "pool.window").pool_output_size)
-    return _plan_regions(layout, lead, sizes, tuple(map(_window_regions, sizes, counts, *options)), options[3])
+    return _plan_regions(MAX_POOL[3], layout, lead, sizes, tuple(map(_window_regions, sizes, counts, *options)), options[3])
 
 
-def _plan_mean3d(layout, kernel_size, stride, padding, ceil_mode, count_include_pad, divides):
+@lru_cache(1024)
+def _means3d(layout, kernel_size, stride, padding, ceil_mode, count_include_pad, divides):
     lead, sizes = extents("avg_pool3d", layout, 3)
     (kernel, stride, padding, _), counts = windows("avg_pool3d", lead, sizes, kernel_size, stride, padding, 1, ceil_mode,
                                                    kernels(layout.device, "pool.window").pool_output_size)
@@ -302,8 +311,7 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         >>> torch.nn.functional.max_pool3d(torch.arange(8.).view(1, 2, 2, 2), 2, return_indices=True)
         (tensor([[[[7.]]]]), tensor([[[[7]]]]))
     """
-    layout = layout_of("max_pool3d", input)
-    return maxima(input, planned(_plan_max3d, layout, kernel_size, stride, padding, dilation, ceil_mode), return_indices)
+    return pooled(MAX_POOL[3], input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
@@ -332,9 +340,8 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
     """
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    layout = layout_of("avg_pool3d", input)
-    maps = planned(_plan_mean3d, layout, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override is None)
-    out = apply(input, maps)
+    layout, window = layout_of("avg_pool3d", input), hashable(kernel_size, stride, padding)
+    out = apply(input, _means3d(layout, *window, ceil_mode, count_include_pad, divisor_override is None))
     return out if divisor_override is None else out / divisor_override
 
 
