@@ -13,7 +13,7 @@ from ..shape.view_tape import AS_STRIDED, add_into, make_part, make_view
 from ..shape.views import reshape, squeeze, unsqueeze
 from .pool import check_window, dense, pair
 
-_FOLD = Primitive("fold")
+FOLD = Primitive("fold")
 
 
 def _options(name, kernel_size, dilation, padding, stride):
@@ -138,11 +138,11 @@ def _cropped(x, total, size, options):
     out = narrow(narrow(total, 2, ph, size[0]), 3, pw, size[1])
     out = dense(out) if ph or pw else out
     if recording(x):
-        out.node = GraphNode(_FOLD, (x.node,), (), options)
+        out.node = GraphNode(FOLD, (x.node,), (), options)
     return out
 
 
-@_FOLD.derivative
+@FOLD.derivative
 def _fold_vjp(node, grad):
     return (unfold(grad, *node.attributes),)
 

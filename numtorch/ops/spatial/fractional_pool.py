@@ -42,11 +42,12 @@ def _sizes(name, dims, input, kernel_size, output_size, output_ratio):
 def _starts(samples, extent, size, count):
     """Where the windows of each (image, channel) begin: (N, C, count). The last one ends with the input."""
     last = extent - size
-    at_end = expand(arange(1) + last, (*samples.layout.shape, 1))
+    device = samples.layout.device
+    at_end = expand(arange(1, device=device) + last, (*samples.layout.shape, 1))
     if count == 1:
         return at_end
     alpha = last / (count - 1)
-    moved = trunc((unsqueeze(samples, -1) + arange(count - 1, dtype=samples.layout.dtype)) * alpha)
+    moved = trunc((unsqueeze(samples, -1) + arange(count - 1, dtype=samples.layout.dtype, device=device)) * alpha)
     return cat([to_dtype(moved - unsqueeze(trunc(samples * alpha), -1), int64), at_end], -1)
 
 
@@ -62,7 +63,8 @@ def fractional_max_pool(name, dims, input, kernel_size, output_size, output_rati
     places, order = None, range(dims) if dims == 3 else (1, 0)       # PyTorch's samples of planes have the width's first
     for d, (extent, size, count) in enumerate(zip(extents, kernel, counts)):
         starts = _starts(samples[..., order[d]], extent, size, count)
-        along = unsqueeze(starts, -1) + arange(size)     # (N, C, count, size), spread over the dimensions of counts, then sizes
+        along = unsqueeze(starts, -1) + arange(size, device=starts.layout.device)
+        # (N, C, count, size), spread over the dimensions of counts, then sizes
         shape = [batch, channels, *(1,) * (2 * dims)]
         shape[2 + d], shape[2 + dims + d] = count, size
         along = reshape(along, shape)

@@ -10,13 +10,12 @@ import itertools
 from ...autograd.api import grad as gradients
 from ...autograd.graph import GraphNode, recording
 from ...autograd.modes import modes
-from ...devices import cpu
 from ...dtypes import float32, float64, int64
 from ...layout import Layout
 from ...tensor import Tensor, empty
-from ..core.backends import kernels
+from ..core.backends import has_kernels, kernels
 from ..core.operands import layout_of
-from ..core.primitive import Primitive, new_plan_table
+from ..core.primitive import PlanTable, Primitive
 from ..creation.fill import ones
 from ..creation.ranges import arange
 from ..linalg.matmul import matmul
@@ -29,7 +28,7 @@ from ..pointwise.rounding import round_to_even as nearest_integer
 from ..shape.join import cat
 from ..shape.views import expand, reshape, transpose, unsqueeze
 
-_GRID_SAMPLER = Primitive("grid_sampler")
+GRID_SAMPLER = Primitive("grid_sampler")
 
 
 def _unnormalised(x, extent, align_corners):
@@ -79,41 +78,42 @@ def _taps(x, extent, mode, padding_mode, align_corners):
     return [(low, low + 1 - x), (low + 1, sub(x, low))]
 
 
-_plans = new_plan_table()
-
-
+@GRID_SAMPLER.planned
 class _Plan:
-    """The kernels of one pair of layouts, each planned when it is first wanted."""
+    """The kernels of one pair of layouts, each planned when it is first wanted; `forward` is None where the formula serves."""
 
     __slots__ = ("device", "arguments", "options", "out", "image", "grid", "forward", "to_image", "to_grid")
 
     def __init__(self, image, grid, mode, padding_mode, align_corners):
+        self.forward = self.to_image = self.to_grid = None
+        if image.ndim != 4 or mode == "bicubic" or image.dtype not in (float32, float64) or grid.dtype is not image.dtype \
+                or grid.device is not image.device or not (image.numel and grid.numel) \
+                or not has_kernels(image.device, "pool.grid_sample"):
+            return
         self.device, self.options = image.device, (mode, padding_mode, align_corners)
         self.arguments = image.dtype.kernel, image.shape, grid.shape[1] * grid.shape[2]
         self.out = Layout.of(image.dtype, (*image.shape[:2], *grid.shape[1:3]), None, image.device)
         self.image, self.grid = image.dense(image.dtype), grid.dense(grid.dtype)
         self.forward = self.kernel("plan_sample", mode == "nearest", padding_mode, align_corners)
-        self.to_image = self.to_grid = None
 
     def kernel(self, planner, *options):
         return getattr(kernels(self.device, "pool.grid_sample"), planner)(*self.arguments, *options)
 
 
-def _sample(input, grid, mode, padding_mode, align_corners):
-    key = (input.layout, grid.layout, mode, padding_mode, align_corners)
-    plan = _plans.get(key)
-    if plan is None:
-        plan = _plans.keep(key, _Plan(input.layout, grid.layout, mode, padding_mode, align_corners))
+@GRID_SAMPLER.run
+def _sample(plan, input: Tensor, grid: Tensor, mode, padding_mode, align_corners):
+    if plan.forward is None:
+        return _formula(input, grid, mode, padding_mode, align_corners)
     image = input if input.layout.contiguous else contiguous(input.detach())
     points = grid if grid.layout.contiguous else contiguous(grid.detach())
     out = empty(plan.out)
     plan.forward.call(image.address, points.address, out.address, plan.forward.walk)
     if recording(input, grid):
-        out.node = GraphNode(_GRID_SAMPLER, (input.node, grid.node), (input, grid), plan)
+        out.node = GraphNode(GRID_SAMPLER, (input.node, grid.node), (input, grid), plan)
     return out
 
 
-@_GRID_SAMPLER.derivative
+@GRID_SAMPLER.derivative
 def _sample_vjp(node, grad):
     plan = node.attributes
     input, grid = node.tensors()
@@ -176,11 +176,7 @@ def grid_sample(input, grid, mode: str = "bilinear", padding_mode: str = "zeros"
     if min(shape[2:]) < 1:
         raise RuntimeError(f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has "
                            f"sizes {list(shape)}")
-    layout, align_corners = input.layout, bool(align_corners)
-    if dims == 2 and mode != "bicubic" and layout.device is cpu and layout.dtype in (float32, float64) \
-            and grid.layout.dtype is layout.dtype and grid.layout.device is cpu and layout.numel and grid.layout.numel:
-        return _sample(input, grid, mode, padding_mode, align_corners)
-    return _formula(input, grid, mode, padding_mode, align_corners)
+    return _sample(input, grid, mode, padding_mode, bool(align_corners))
 
 
 def _formula(input, grid, mode, padding_mode, align_corners):
@@ -257,7 +253,7 @@ def affine_grid(theta, size, align_corners=None) -> Tensor:
     return reshape(matmul(base, transpose(theta, 1, 2)), size[0], *extents, dims)
 
 
-_bases = new_plan_table()
+_bases = PlanTable()
 KEPT = 1 << 12                                           # numbers of a base: it takes four times as long to make as its product
 
 

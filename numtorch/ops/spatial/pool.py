@@ -34,6 +34,7 @@ class Pooling(Primitive):
 MAX_POOL = {dims: Pooling(f"max_pool{dims}d_with_indices") for dims in (1, 2, 3)}
 ADAPTIVE_MAX_POOL = {dims: Pooling(f"adaptive_max_pool{dims}d") for dims in (1, 2, 3)}
 AVG_POOL = {dims: Pooling(f"avg_pool{dims}d") for dims in (1, 2)}
+ADAPTIVE_AVG_POOL = {dims: Pooling(f"adaptive_avg_pool{dims}d") for dims in (1, 2, 3)}
 MAX_POOL_GRAD, AVG_POOL_GRAD = Primitive("max_pool_grad"), Primitive("avg_pool_grad")
 
 LONG = 8                                                 # windows side by side are summed as rows: of 60, 17 µs for 230
@@ -275,7 +276,13 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
                  [13., 15.]]]), tensor([[[ 5,  7],
                  [13, 15]]]))
     """
-    return pooled(MAX_POOL[2], input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    try:
+        plan = MAX_POOL[2].plans.get((input.layout, kernel_size, stride, padding, dilation, ceil_mode, return_indices))
+    except (AttributeError, TypeError):
+        plan = None
+    if plan is None:
+        return pooled(MAX_POOL[2], input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return maxima(plan, input, return_indices)
 
 
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
@@ -301,7 +308,13 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         >>> torch.nn.functional.max_pool1d(torch.tensor([[1., 3., 2., 4.]]), 2, return_indices=True)
         (tensor([[3., 4.]]), tensor([[1, 3]]))
     """
-    return pooled(MAX_POOL[1], input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    try:
+        plan = MAX_POOL[1].plans.get((input.layout, kernel_size, stride, padding, dilation, ceil_mode, return_indices))
+    except (AttributeError, TypeError):
+        plan = None
+    if plan is None:
+        return pooled(MAX_POOL[1], input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return maxima(plan, input, return_indices)
 
 
 # ---------------------------------------------------------------- means
@@ -341,7 +354,7 @@ def plan_mean(dims, layout, kernel_size, stride, padding, ceil_mode, count_inclu
         whole = options[0] == sizes and not any(options[2])          # one window a plane: 7 times as fast as a mean
         rows = (*lead, prod(sizes)) if whole else _side_by_side(lead, sizes, options)
     kernel, stride, padding, _ = _in_two(options, dims)
-    return MeanPlan(AVG_POOL[dims], layout, Layout.of(layout.dtype, (*lead, *counts), None, layout.device),
+    return MeanPlan(AVG_POOL.get(dims), layout, Layout.of(layout.dtype, (*lead, *counts), None, layout.device),
                     (layout.dtype.kernel, prod(lead), 1, *(1,) * (2 - dims), *sizes, kernel, stride, padding, bool(ceil_mode),
                      bool(count_include_pad), divisor_override), rows)
 
@@ -412,7 +425,13 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
         tensor([[[ 2.5000,  4.5000],
                  [10.5000, 12.5000]]])
     """
-    return pooled(AVG_POOL[2], input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    try:
+        plan = AVG_POOL[2].plans.get((input.layout, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    except (AttributeError, TypeError):
+        plan = None
+    if plan is None:
+        return pooled(AVG_POOL[2], input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return means(plan, input)
 
 
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
@@ -437,4 +456,10 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = Fal
         >>> torch.nn.functional.avg_pool1d(torch.tensor([[1., 3., 2., 4.]]), 2)
         tensor([[2., 3.]])
     """
-    return pooled(AVG_POOL[1], input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+    try:
+        plan = AVG_POOL[1].plans.get((input.layout, kernel_size, stride, padding, ceil_mode, count_include_pad, None))
+    except (AttributeError, TypeError):
+        plan = None
+    if plan is None:
+        return pooled(AVG_POOL[1], input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+    return means(plan, input)

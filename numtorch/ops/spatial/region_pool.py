@@ -17,20 +17,21 @@ from ..pointwise.activation import relu
 from ..pointwise.arithmetic import abs as absolute
 from ..pointwise.arithmetic import mul, sign
 from ..pointwise.power import pow as power
-from ..reduce.reductions import mean
-from ..shape.views import reshape
 from .pool import (
+    ADAPTIVE_AVG_POOL,
     ADAPTIVE_MAX_POOL,
-    AVG_POOL,
     MAX_POOL,
     MaxPlan,
+    MeanPlan,
     avg_pool1d,
     avg_pool2d,
     extents,
     hashable,
     max_pool1d,
     max_pool2d,
+    means,
     plan_max,
+    plan_mean,
     pooled,
     windows,
 )
@@ -98,24 +99,22 @@ for _dims, _primitive in ADAPTIVE_MAX_POOL.items():
     _primitive.planned(partial(_plan_adaptive_max, _dims))
 
 
-@lru_cache(1024)
-def _equal_windows(dims, layout, output_size):
-    """The extents of the windows whose means are taken, or None, and the maps to those of regions of other extents."""
+def _plan_adaptive_mean(dims, layout, output_size):
+    """The plan of means of equal windows, or the maps to means of other regions."""
     name = f"adaptive_avg_pool{dims}d"
     _, sizes = extents(name, layout, dims)
     counts = _adaptive_sizes(name, sizes, output_size, layout)
     kernel = _divisor_window(sizes, counts) or (sizes if counts == (1,) * dims else None)
-    return kernel, region_maps(sizes, counts)
+    return region_maps(sizes, counts) if kernel is None else plan_mean(dims, layout, kernel, kernel, 0, False, True, None)
 
 
-def _adaptive_average(input, output_size, dims):
-    layout = layout_of(f"adaptive_avg_pool{dims}d", input)
-    kernel, maps = _equal_windows(dims, layout, output_size if type(output_size) is int else hashable(output_size)[0])
-    if kernel is None:
-        return apply(input, maps)
-    if dims == 3:                                        # one window
-        return reshape(mean(reshape(input, (*layout.shape[:-3], -1)), -1), (*layout.shape[:-3], 1, 1, 1))
-    return pooled(AVG_POOL[dims], input, kernel, kernel, 0, False, True, None)
+def _averages(plan, x, output_size):
+    return means(plan, x) if type(plan) is MeanPlan else apply(x, plan)
+
+
+for _dims, _primitive in ADAPTIVE_AVG_POOL.items():
+    _primitive.planned(partial(_plan_adaptive_mean, _dims))
+    _primitive.execute = _averages
 
 
 def adaptive_avg_pool1d(input, output_size) -> Tensor:
@@ -136,7 +135,7 @@ def adaptive_avg_pool1d(input, output_size) -> Tensor:
         >>> torch.nn.functional.adaptive_avg_pool1d(torch.tensor([[1., 3., 2., 4., 6.]]), 2)
         tensor([[2., 4.]])
     """
-    return _adaptive_average(input, output_size, 1)
+    return pooled(ADAPTIVE_AVG_POOL[1], input, output_size)
 
 
 def adaptive_avg_pool2d(input, output_size) -> Tensor:
@@ -157,7 +156,7 @@ def adaptive_avg_pool2d(input, output_size) -> Tensor:
         >>> torch.nn.functional.adaptive_avg_pool2d(torch.arange(16.).view(1, 4, 4), (1, 2))
         tensor([[[6.5000, 8.5000]]])
     """
-    return _adaptive_average(input, output_size, 2)
+    return pooled(ADAPTIVE_AVG_POOL[2], input, output_size)
 
 
 def adaptive_avg_pool3d(input, output_size) -> Tensor:
@@ -179,7 +178,7 @@ def adaptive_avg_pool3d(input, output_size) -> Tensor:
         >>> torch.nn.functional.adaptive_avg_pool3d(torch.arange(8.).view(1, 2, 2, 2), 1)
         tensor([[[[3.5000]]]])
     """
-    return _adaptive_average(input, output_size, 3)
+    return pooled(ADAPTIVE_AVG_POOL[3], input, output_size)
 
 
 def adaptive_max_pool1d(input, output_size, return_indices: bool = False):

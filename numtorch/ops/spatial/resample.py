@@ -15,13 +15,11 @@ from ...layout import Layout, format_of, formatted
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import layout_of
-from ..core.primitive import Primitive, new_plan_table
+from ..core.primitive import Primitive
 from ..memory.assign import filled
 from ..memory.copies import contiguous
 
-_RESAMPLE = Primitive("resample")
-
-_plans = new_plan_table()
+RESAMPLE = Primitive("resample")
 
 FEW_CHANNELS = 16                                        # that are last, below which they are no rows worth a loop
 
@@ -47,11 +45,11 @@ class _Maps:
 
 
 def _transposed(rows, inputs):
-    turned = [[] for _ in range(inputs)]
+    columns = [[] for _ in range(inputs)]
     for i, row in enumerate(rows):
         for j, weight in row:
-            turned[j].append((i, weight))
-    return turned
+            columns[j].append((i, weight))
+    return columns
 
 
 @functools.lru_cache(1024)
@@ -59,43 +57,43 @@ def _maps(kind, axes, transposed=False):
     return _Maps(kind, axes, transposed)
 
 
+@RESAMPLE.planned
 class _Plan:
+    """The kernel of some maps, or None for no elements.
+
+    Attributes:
+        tables: the addresses of the maps' indices and weights, which `kept` holds.
+        format: the memory format in which the kernel takes the data, and leaves the result.
+    """
+
     __slots__ = ("out", "call", "tables", "workspace", "walk", "kept", "format")
 
-
-def _plan(layout, maps):
-    key = (layout, maps)
-    plan = _plans.get(key)
-    if plan is None:
-        plan = _Plan()
-        dims = len(maps.inputs)
+    def __init__(self, layout, maps):
+        dims, made, sizes = len(maps.inputs), maps.rows(), maps.inputs
         lead = layout.shape[:-dims]
-        plan.out = Layout.of(layout.dtype, (*lead, *maps.outputs), None, layout.device)
-        plan.call, plan.format = None, "contiguous_format"
-        made, sizes = maps.rows(), maps.inputs
+        self.out = Layout.of(layout.dtype, (*lead, *maps.outputs), None, layout.device)
+        self.call, self.format = None, "contiguous_format"
         if dims == 2 and format_of(layout) is not None:
-            plan.format = format_of(layout)
-            plan.out = formatted(plan.out, plan.format)
+            self.format = format_of(layout)
+            self.out = formatted(self.out, self.format)
             lead, channels = lead[:1], lead[1]
             if channels < FEW_CHANNELS:                  # columns and channels are one axis
                 made[1] = [[(at * channels + c, weight) for at, weight in row] for row in made[1] for c in range(channels)]
                 sizes = (sizes[0], sizes[1] * channels)
             else:
                 made, sizes = [*made, None], (*sizes, channels)
-        if plan.out.numel and layout.numel:
+        if self.out.numel and layout.numel:
             rows = [[[(0, 1.0)]]] * (3 - len(sizes)) + made
-            kept = kernels(layout.device, "pool.resample").plan_resample(
+            kept = self.kept = kernels(layout.device, "pool.resample").plan_resample(
                 layout.dtype.kernel, math.prod(lead), (1,) * (3 - len(sizes)) + sizes, rows)
-            plan.kept, plan.call, plan.walk = kept, kept.prepared.call, kept.prepared.walk
-            plan.tables = kept.indices.ctypes.data, kept.weights.ctypes.data
-            plan.workspace = Layout.of(uint8, (kept.prepared.workspace,), None, layout.device)
-        _plans.keep(key, plan)
-    return plan
+            self.call, self.walk = kept.prepared.call, kept.prepared.walk
+            self.tables = kept.indices.ctypes.data, kept.weights.ctypes.data
+            self.workspace = Layout.of(uint8, (kept.prepared.workspace,), None, layout.device)
 
 
-def apply(x, maps) -> Tensor:
+@RESAMPLE.run
+def apply(plan, x: Tensor, maps):
     """The maps applied to the last dimensions of x."""
-    plan = _plan(x.layout, maps)
     source = x if x.layout.contiguous and plan.format == "contiguous_format" else contiguous(x.detach(), plan.format)
     if plan.call is None:
         out = filled(plan.out, 0)
@@ -103,11 +101,11 @@ def apply(x, maps) -> Tensor:
         out, room = empty(plan.out), empty(plan.workspace)
         plan.call(source.address, out.address, *plan.tables, room.address, plan.walk)
     if recording(x):
-        out.node = GraphNode(_RESAMPLE, (x.node,), (), maps)
+        out.node = GraphNode(RESAMPLE, (x.node,), (), maps)
     return out
 
 
-@_RESAMPLE.derivative
+@RESAMPLE.derivative
 def _vjp(node, grad):
     return (apply(grad, node.attributes.adjoint()),)
 
