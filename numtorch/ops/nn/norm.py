@@ -364,6 +364,14 @@ def _batch_plan(layout, weight, bias, running_mean, running_var, training, momen
     return plan
 
 
+def _note_moved(dense, running):
+    """A kernel has moved running statistics, or a dense copy of them."""
+    if dense is running or dense.storage is running.storage:
+        mark_written(running.storage, "batch_norm")
+    else:
+        running.copy_(dense)
+
+
 @BATCH_NORM.run
 def _batch_norm(plan, input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
                 running_var: Tensor | None, training, momentum, eps):
@@ -372,19 +380,15 @@ def _batch_norm(plan, input: Tensor, weight: Tensor | None, bias: Tensor | None,
             wide = batch_norm(to_dtype(input, float32), running_mean, running_var, weight, bias, training, momentum, eps)
             return to_dtype(wide, input.layout.dtype)
         return _batch_norm_of_ops(plan, input, running_mean, running_var, weight, bias, training, momentum)
-    moved = training and running_mean is not None and running_var is not None
     if plan.plain:
         x, w, b, m, v = input, weight, bias, running_mean, running_var
     else:
         x, w, b, m, v = _dense(input, plan.order), *[_dense(t) for t in (weight, bias, running_mean, running_var)]
     out, stats = empty(plan.out), empty(plan.stats)
     plan.forward.call(x.address, _address(w), _address(b), _address(m), _address(v), out.address, stats.address, plan.forward.walk)
-    if moved:
-        for ours, theirs in ((m, running_mean), (v, running_var)):
-            if ours is theirs or ours.storage is theirs.storage:
-                mark_written(theirs.storage, "batch_norm")
-            else:
-                theirs.copy_(ours)
+    if training and running_mean is not None and running_var is not None:
+        _note_moved(m, running_mean)
+        _note_moved(v, running_var)
     if recording(input, weight, bias):
         edges = (input.node, None if weight is None else weight.node, None if bias is None else bias.node)
         kept = (running_mean, running_var) if not training else (None, None)
