@@ -19,7 +19,7 @@ from ...dtypes import float32, uint8
 from ...layout import Layout
 from ...tensor import empty, view_of, wrap
 from ..core.backends import has_kernels, kernels
-from ..core.primitive import PlanTable, Primitive, derivative_of, miss
+from ..core.primitive import Primitive, derivative_of, miss, new_plan_table
 from ..creation import fill
 from ..index.index_select import index_select
 from ..linalg.matmul import Product
@@ -74,7 +74,7 @@ def run_layer(kind, x, sizes, reverse, before, cell_before, w_ih, w_hh, b_ih=Non
     return plan.run(x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse, from_zeros, alone, recorded)
 
 
-_zeros = PlanTable()                                    # initial states by their layout; nobody writes to them, or sees them
+_zeros = new_plan_table()                                # initial states by their layout; nobody writes to them, or sees them
 _KEPT_BYTES = 1 << 16
 
 

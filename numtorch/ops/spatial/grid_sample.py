@@ -15,7 +15,7 @@ from ...layout import Layout
 from ...tensor import Tensor, empty
 from ..core.backends import has_kernels, kernels
 from ..core.operands import layout_of
-from ..core.primitive import PlanTable, Primitive
+from ..core.primitive import Primitive, new_plan_table
 from ..creation.fill import ones
 from ..creation.ranges import arange
 from ..linalg.matmul import matmul
@@ -253,7 +253,7 @@ def affine_grid(theta, size, align_corners=None) -> Tensor:
     return reshape(matmul(base, transpose(theta, 1, 2)), size[0], *extents, dims)
 
 
-_bases = PlanTable()
+_bases = new_plan_table()
 KEPT = 1 << 12                                           # numbers of a base: it takes four times as long to make as its product
 
 
