@@ -213,6 +213,12 @@ def test_rooms_without_tables_of_their_own(room):
     assert not [p.name for p in (PACKAGE / "ops" / room).glob("*.py") if "new_plan_table" in p.read_text() or "PlanTable" in p.read_text()]
 
 
+@pytest.mark.parametrize("room", ["nn", "loss", "spatial"])
+def test_rooms_that_name_no_device(room):
+    """What is computed where is in the layouts."""
+    assert not [p.name for p in (PACKAGE / "ops" / room).glob("*.py") if re.search(r"^from \.\.\.devices import .*\bcpu\b", p.read_text(), re.M)]
+
+
 # NumPy that computes with elements. Pointwise, reductions, products and convolutions have kernels of their own; what NumPy may
 # do is hold memory, count (arange) and describe types.
 COMPUTES = frozenset("""
