@@ -207,7 +207,7 @@ def test_import_is_light(module):
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
-@pytest.mark.parametrize("room", ["linalg", "signal"])
+@pytest.mark.parametrize("room", ["linalg", "loss", "signal"])
 def test_rooms_without_tables_of_their_own(room):
     """Plans are kept by primitives, whose one miss is that of `core/primitive.py`."""
     assert not [p.name for p in (PACKAGE / "ops" / room).glob("*.py") if "new_plan_table" in p.read_text() or "PlanTable" in p.read_text()]
