@@ -269,7 +269,8 @@ def test_divergences_are_pytorchs(pair, pytorch):
 
 def test_every_pair_is_registered(pytorch):
     from torch.distributions.kl import _KL_REGISTRY as theirs
-    assert {(p.__name__, q.__name__) for p, q in _KL_REGISTRY} == {(p.__name__, q.__name__) for p, q in theirs}
+    ours = [(p, q) for p, q in _KL_REGISTRY if getattr(D, p.__name__, None) is p and getattr(D, q.__name__, None) is q]   # no example's
+    assert {(p.__name__, q.__name__) for p, q in ours} == {(p.__name__, q.__name__) for p, q in theirs}
 
 
 def test_divergences_at_the_edges():
