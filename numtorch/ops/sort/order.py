@@ -24,13 +24,13 @@ _MEDIAN, _MEDIAN_OF_NONE = Primitive("median"), Primitive("median_of_none")
 
 
 def around(shape, dim):
-    """A shape as (outer, R, inner) around a dimension."""
+    """A shape as (outer, R, inner) around a dimension; without dimensions, R is 1."""
     outer = inner = 1
     for n in shape[:dim]:
         outer *= n
     for n in shape[dim + 1:]:
         inner *= n
-    return outer, shape[dim], inner
+    return outer, shape[dim] if shape else 1, inner
 
 
 # ---------------------------------------------------------------- elements with their places

@@ -1,19 +1,21 @@
 """Running sums, products, extremes and log-sums along a dimension, and what is made of neighbours: differences, areas."""
 from __future__ import annotations
 
+from functools import partial
+
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, bool_, int64
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
-from ..core.primitive import Primitive, derivative_of, new_plan_table, primitives
+from ..core.primitive import Primitive, derivative_of
 from ..core.return_types import Pair, pair
 from ..index.gather_scatter import scatter_add_
 from ..index.index_op import into_fresh
 from ..memory.assign import filled, written_back
-from ..memory.copies import contiguous, copy_elements, to_dtype
-from ..memory.resize import into
+from ..memory.copies import contiguous, to_dtype
+from ..memory.resize import into, into_all
 from ..pointwise import arithmetic, comparison, elementary
 from ..reduce.reductions import sum
 from ..shape.join import cat
@@ -21,50 +23,51 @@ from ..shape.slicing import narrow, select
 from ..shape.views import reshape
 from .order import around
 
-_RUNNING = primitives("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin")
+CUMSUM, CUMPROD, LOGCUMSUMEXP = Primitive("cumsum"), Primitive("cumprod"), Primitive("logcumsumexp")
+CUMMAX, CUMMIN, RECURRENCE = Primitive("cummax"), Primitive("cummin"), Primitive("recurrence")
 
-_RECURRENCE = Primitive("recurrence")
+
+def _plan(primitive, layout, dim, *arguments):
+    """The result's row-major layout, the dimension counted from the first, and the kernel; None for no elements."""
+    axis, prepared = wrap_dim(dim, layout.ndim), None
+    if layout.numel:
+        planner = getattr(kernels(layout.device, "scan.scan"), f"plan_{primitive.name}")
+        prepared = planner(layout.dtype.kernel, *around(layout.shape, axis), *arguments)
+    return layout.dense(), axis, prepared
+
 
 # ---------------------------------------------------------------- sums and products
-_scan_plans = new_plan_table()
+def _scan(primitive):
+    """What runs a scan of a tensor of the result's dtype."""
+    @primitive.run
+    def scan(plan, input: Tensor, dim, reverse):
+        layout, axis, prepared = plan
+        out = empty(layout)
+        if prepared is not None:
+            source = input if input.layout.contiguous else contiguous(input.detach())
+            prepared.call(source.address, out.address, prepared.walk)
+        if input.node is not None and recording(input):
+            if primitive is CUMSUM:
+                out.node = GraphNode(primitive, (input.node,), (), (axis, reverse))
+            else:
+                out.node = GraphNode(primitive, (input.node,), (input,), (axis, reverse))
+                out.node.save_results([out])
+        return out
+    return scan
 
 
-def _prepared(kind, layout, dim, *arguments):
-    key = (kind, layout, dim, *arguments)
-    prepared = _scan_plans.get(key)
-    if prepared is None:
-        planner = getattr(kernels(layout.device, "scan.scan"), "plan_" + kind)
-        prepared = _scan_plans.keep(key, planner(layout.dtype.kernel, *around(layout.shape, dim), *arguments))
-    return prepared
+CUMSUM.planned(partial(_plan, CUMSUM))
+CUMPROD.planned(partial(_plan, CUMPROD))
+_cumsum, _cumprod, _logcumsumexp = _scan(CUMSUM), _scan(CUMPROD), _scan(LOGCUMSUMEXP)
 
 
-def _scan(kind, x, dim, reverse=False):
-    """A running `kind` ("cumsum", "cumprod", "logcumsumexp") of a tensor of the result's dtype."""
-    dim = wrap_dim(dim, x.layout.ndim)
-    x = contiguous(x)
-    layout = x.layout
-    out = empty(layout)
-    if not layout.numel or not layout.ndim:
-        copy_elements(x, out)
-    else:
-        prepared = _prepared(kind, layout, dim, reverse)
-        prepared.call(x.address, out.address, prepared.walk)
-    if x.node is not None and recording(x) and layout.dtype.category >= 2:
-        if kind == "cumsum":
-            out.node = GraphNode(_RUNNING[kind], (x.node,), (), (dim, reverse))
-        else:
-            out.node = GraphNode(_RUNNING[kind], (x.node,), (x,), (dim, reverse))
-            out.node.save_results([out])
-    return out
-
-
-@_RUNNING["cumsum"].derivative
+@CUMSUM.derivative
 def _cumsum_vjp(node, grad):
     dim, reverse = node.attributes
-    return (_scan("cumsum", grad, dim, not reverse),)
+    return (_cumsum(grad, dim, not reverse),)
 
 
-@_RUNNING["cumprod"].derivative
+@CUMPROD.derivative
 def _cumprod_vjp(node, grad):
     """d out[j] / d x[i] is the product before i times that of what stands between i and j: of the latter a recurrence makes the sum
     over j, weighted by grad[j]."""
@@ -76,31 +79,38 @@ def _cumprod_vjp(node, grad):
     if x.layout.dtype.is_complex:
         x, out = arithmetic.conj_physical(x), arithmetic.conj_physical(out)
     if recording(grad, x, out):
-        return (_recurrence(grad, x, dim, True) * _moved_on(out, dim, 1),)
-    return (_recurrence(grad, x, dim, True, out),)
+        return (_recurrence(grad, x, None, dim, True) * _moved_on(out, dim, 1),)
+    return (_recurrence(grad, x, out, dim, True),)
 
 
-def _recurrence(c, x, dim, reverse, products=None):
+@RECURRENCE.planned
+def _plan_recurrence(c, x, products, dim, reverse):
+    return _plan(RECURRENCE, x, dim, reverse, products is not None)
+
+
+@RECURRENCE.run
+def _recurrence(plan, c: Tensor, x: Tensor, products: Tensor | None, dim, reverse):
     """s[i] = c[i] + x[i] s[i - 1], or if `reverse` c[i] + x[i + 1] s[i + 1]; times products[i - 1] if given, without gradients."""
-    c, x, times = contiguous(c), contiguous(x), products is not None
-    products = contiguous(products) if times else x
-    out = empty(x.layout)
-    prepared = _prepared("recurrence", x.layout, dim, reverse, times)
-    prepared.call(c.address, x.address, products.address, out.address, prepared.walk)
-    if not times and recording(c, x):
-        out.node = GraphNode(_RECURRENCE, (c.node, x.node), (x,), (dim, reverse))
+    layout, axis, prepared = plan
+    out = empty(layout)
+    if prepared is not None:
+        terms, factors = [t if t.layout.contiguous else contiguous(t.detach()) for t in (c, x)]
+        before = factors if products is None else contiguous(products.detach())
+        prepared.call(terms.address, factors.address, before.address, out.address, prepared.walk)
+    if products is None and recording(c, x):
+        out.node = GraphNode(RECURRENCE, (c.node, x.node), (x,), (axis, reverse))
         out.node.save_results([out])
     return out
 
 
-@_RECURRENCE.derivative
+@RECURRENCE.derivative
 def _recurrence_vjp(node, grad):
     x, = node.tensors()
     out, = node.result_tensors()
     dim, reverse = node.attributes
     if x.layout.dtype.is_complex:
         x, out = arithmetic.conj_physical(x), arithmetic.conj_physical(out)
-    back = _recurrence(grad, x, dim, not reverse)
+    back = _recurrence(grad, x, None, dim, not reverse)
     return back, _moved_on(back, dim, 0) * out if reverse else back * _moved_on(out, dim, 0)
 
 
@@ -115,15 +125,14 @@ def _constant(x, value):
     return filled(Layout.of(x.layout.dtype, (), None, x.layout.device), value)
 
 
-def _accumulated(kind, input, dim, dtype, out):
+def _accumulated(name, scan, input, dim, dtype, out):
     if dim is None:
-        raise TypeError(f"{kind}() missing the argument 'dim'")
-    layout = layout_of(kind, input)
+        raise TypeError(f"{name}() missing the argument 'dim'")
+    layout = layout_of(name, input)
     if dtype is None and isinstance(out, Tensor):
         dtype = out.layout.dtype                         # they are computed in it, as in PyTorch
     wanted = as_dtype(dtype) if dtype is not None else int64 if layout.dtype.category < 2 else layout.dtype
-    result = _scan(kind, to_dtype(input, wanted), dim)
-    return into(out, result)
+    return into(out, scan(to_dtype(input, wanted), dim, False))
 
 
 @method
@@ -147,7 +156,7 @@ def cumsum(input, dim=None, *, axis=None, dtype=None, out=None) -> Tensor:
         >>> torch.tensor([1, 2, 3]).cumsum(0)
         tensor([1, 3, 6])
     """
-    return _accumulated("cumsum", input, dim if axis is None else axis, dtype, out)
+    return _accumulated("cumsum", _cumsum, input, dim if axis is None else axis, dtype, out)
 
 
 @method
@@ -162,10 +171,10 @@ def cumprod(input, dim=None, *, axis=None, dtype=None, out=None) -> Tensor:
         >>> torch.tensor([1, 2, 3]).cumprod(0)
         tensor([1, 2, 6])
     """
-    return _accumulated("cumprod", input, dim if axis is None else axis, dtype, out)
+    return _accumulated("cumprod", _cumprod, input, dim if axis is None else axis, dtype, out)
 
 
-def _in_place(function, found):
+def _in_place(function, result):
     def inplace(self, dim, *, dtype=None) -> Tensor:
         if dtype is not None and as_dtype(dtype) is not self.layout.dtype:
             raise RuntimeError(f"Bad in-place call: input tensor dtype {self.layout.dtype.name} and output tensor dtype "
@@ -184,7 +193,7 @@ def _in_place(function, found):
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([1, 2, 3]).{name}(0)
-        tensor({found})
+        tensor({result})
     """
     return method(inplace)
 
@@ -210,13 +219,17 @@ def logcumsumexp(input, dim, *, out=None) -> Tensor:
         >>> torch.tensor([1000., 1000., 1000.]).logcumsumexp(0)
         tensor([1000.0000, 1000.6932, 1001.0986])
     """
-    if layout_of("logcumsumexp", input).dtype.category < 2:
-        raise NotImplementedError(f'"logcumsumexp" not implemented for \'{input.layout.dtype.title}\': expected floating point')
-    result = _scan("logcumsumexp", input, dim)
-    return into(out, result)
+    return into(out, _logcumsumexp(input, dim, False))
 
 
-@_RUNNING["logcumsumexp"].derivative
+@LOGCUMSUMEXP.planned
+def _plan_logcumsumexp(layout, dim, reverse):
+    if layout.dtype.category < 2:
+        raise NotImplementedError(f'"logcumsumexp" not implemented for \'{layout.dtype.title}\': expected floating point')
+    return _plan(LOGCUMSUMEXP, layout, dim, reverse)
+
+
+@LOGCUMSUMEXP.derivative
 def _logcumsumexp_vjp(node, grad):
     """d out[j] / d x[i] = exp(x[i] - out[j]) for j >= i. The sums over j are taken as logarithms too, so that they neither
     overflow nor vanish: those of positive and of negative gradients apart."""
@@ -226,11 +239,11 @@ def _logcumsumexp_vjp(node, grad):
     none = _constant(x, -1e30 if x.layout.dtype.itemsize > 2 else -3e4)      # not -inf: its gradients would be NaN
     if x.layout.dtype.is_complex:
         size = arithmetic.where(comparison.eq(grad, 0), none, elementary.log(grad))
-        return (elementary.exp(_scan("logcumsumexp", size - arithmetic.conj(out), dim, not reverse) + arithmetic.conj(x)),)
+        return (elementary.exp(_logcumsumexp(size - arithmetic.conj(out), dim, not reverse) + arithmetic.conj(x)),)
     result = None
     for sign in (1, -1):
         size = arithmetic.where(comparison.gt(grad * sign, 0), elementary.log(grad * sign), none)
-        part = elementary.exp(_scan("logcumsumexp", size - out, dim, not reverse) + x)
+        part = elementary.exp(_logcumsumexp(size - out, dim, not reverse) + x)
         result = part if result is None else result - part
     return (result,)
 
@@ -239,26 +252,32 @@ def _logcumsumexp_vjp(node, grad):
 _PAIRS = {name: pair(name) for name in ("cummax", "cummin")}
 
 
-def _running_extreme(kind, input, dim, out):
-    if layout_of(kind, input).dtype.is_complex:
-        raise NotImplementedError(f'"{kind}" not implemented for \'{input.layout.dtype.title}\': complex numbers have no order')
-    dim = wrap_dim(dim, input.layout.ndim)
-    x = contiguous(input)
-    layout = x.layout
-    values, indices = empty(layout), empty(layout.dense(int64))
-    if not layout.ndim:
-        copy_elements(x, values)
-        indices = filled(indices.layout, 0)
-    elif layout.numel:
-        prepared = _prepared(kind, layout, dim)
-        prepared.call(x.address, values.address, indices.address, prepared.walk)
-    if recording(x) and layout.dtype.category >= 2:
-        values.node = GraphNode(_RUNNING[kind], (x.node,), (indices,), dim)
-    found = _PAIRS[kind](values, indices)
-    return found if out is None else _PAIRS[kind](*[into(o, r) for o, r in zip(out, found)])
+def _running_extreme(primitive):
+    """What runs a running extreme: (values, indices)."""
+    @primitive.planned
+    def plan(layout, dim):
+        if layout.dtype.is_complex:
+            raise NotImplementedError(f'"{primitive.name}" not implemented for \'{layout.dtype.title}\': complex numbers have no '
+                                      f'order')
+        return (layout.dense(int64), *_plan(primitive, layout, dim))
+
+    @primitive.run
+    def extreme(plan, input: Tensor, dim):
+        places, layout, axis, prepared = plan
+        values, indices = empty(layout), empty(places)
+        if prepared is not None:
+            source = input if input.layout.contiguous else contiguous(input.detach())
+            prepared.call(source.address, values.address, indices.address, prepared.walk)
+        if input.node is not None and recording(input):
+            values.node = GraphNode(primitive, (input.node,), (indices,), axis)
+        return _PAIRS[primitive.name](values, indices)
+    return extreme
 
 
-@derivative_of(_RUNNING["cummax"], _RUNNING["cummin"])
+_cummax, _cummin = _running_extreme(CUMMAX), _running_extreme(CUMMIN)
+
+
+@derivative_of(CUMMAX, CUMMIN)
 def _running_extreme_vjp(node, grad):
     indices, = node.tensors()
     if not grad.layout.ndim:
@@ -283,7 +302,7 @@ def cummax(input, dim, *, out=None) -> Pair:
         >>> torch.tensor([1, 3, 2, 3]).cummax(0).indices
         tensor([0, 1, 1, 3])
     """
-    return _running_extreme("cummax", input, dim, out)
+    return into_all(out, _cummax(input, dim))
 
 
 @method
@@ -298,7 +317,7 @@ def cummin(input, dim, *, out=None) -> Pair:
         >>> torch.tensor([3, 1, 2, 1]).cummin(0).indices
         tensor([0, 1, 1, 3])
     """
-    return _running_extreme("cummin", input, dim, out)
+    return into_all(out, _cummin(input, dim))
 
 
 # ---------------------------------------------------------------- neighbours
