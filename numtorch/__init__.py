@@ -91,9 +91,9 @@ from .ops.memory.tensortypes import (BFloat16Tensor, BoolTensor, ByteTensor, Cha
 from .ops.nn.norm import group_norm, layer_norm, rms_norm
 from .ops.linalg.products import combinations, cross, inner, kron, vander, vdot
 from .ops.signal.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
-from .ops.sort.order import (argsort, bucketize, kthvalue, median, msort, nanmedian, nanquantile, quantile, searchsorted, sort,
-                             topk)
+from .ops.sort.order import argsort, kthvalue, median, msort, nanmedian, nanquantile, quantile, sort, topk
 from .ops.sort.scan import cummax, cummin, cumprod, cumsum, cumulative_trapezoid, diff, logcumsumexp, trapezoid, trapz
+from .ops.sort.search import bucketize, searchsorted
 from .ops.pointwise.pointwise import pointwise
 from .ops.pointwise.power import float_power, pow
 from .ops.reduce.query import (_assert, allclose, broadcast_shapes, broadcast_tensors, equal, is_complex, is_floating_point, is_neg,

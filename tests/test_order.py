@@ -7,7 +7,7 @@ from numtorch.autograd.api import grad as gradients
 from numtorch.exchange import make as tensor
 from numtorch.ops.creation.fill import ones, zeros
 from numtorch.ops.creation.ranges import arange
-from numtorch.ops.sort import order, scan
+from numtorch.ops.sort import order, scan, search
 
 SHAPES = [((7,), 0), ((4, 5), 1), ((4, 5), 0), ((2, 33, 3), 1), ((3, 1, 2), 1), ((0, 3), 1), ((3, 0), 1), ((2, 100), -1)]
 RNG = np.random.default_rng(0)
@@ -143,24 +143,24 @@ def test_quantile(shape, dim, interpolation):
 def test_search(kind, right):
     edges, array = np.sort(RNG.integers(0, 9, 20)).astype(kind), RNG.integers(0, 11, (4, 5)).astype(kind)
     expected = np.searchsorted(edges, array, "right" if right else "left")
-    np.testing.assert_array_equal(order.searchsorted(tensor(edges), tensor(array), right=right).numpy(), expected)
-    np.testing.assert_array_equal(order.bucketize(tensor(array), tensor(edges), right=right, out_int32=True).numpy(), expected)
-    assert order.bucketize(tensor(array), tensor(edges), out_int32=True).dtype is dtypes.int32
+    np.testing.assert_array_equal(search.searchsorted(tensor(edges), tensor(array), right=right).numpy(), expected)
+    np.testing.assert_array_equal(search.bucketize(tensor(array), tensor(edges), right=right, out_int32=True).numpy(), expected)
+    assert search.bucketize(tensor(array), tensor(edges), out_int32=True).dtype is dtypes.int32
     rows = np.sort(RNG.integers(0, 9, (4, 6)), 1).astype(kind)
-    found = order.searchsorted(tensor(rows), tensor(array), side="right" if right else "left")
+    found = search.searchsorted(tensor(rows), tensor(array), side="right" if right else "left")
     expected = [np.searchsorted(r, a, "right" if right else "left") for r, a in zip(rows, array)]
     np.testing.assert_array_equal(found.numpy(), expected)
     mixed = RNG.permutation(20)
     unsorted = np.empty_like(edges)
     unsorted[mixed] = edges
-    found = order.searchsorted(tensor(unsorted), tensor(array), sorter=tensor(mixed), right=right)
+    found = search.searchsorted(tensor(unsorted), tensor(array), sorter=tensor(mixed), right=right)
     np.testing.assert_array_equal(found.numpy(), np.searchsorted(edges, array, "right" if right else "left"))
-    assert order.searchsorted(tensor([1, 3]), 3).item() == 1
+    assert search.searchsorted(tensor([1, 3]), 3).item() == 1
 
 
 def test_nan_is_behind_everything():
     x = tensor([1.0, 2.0, float("nan")])
-    assert order.searchsorted(x, x).tolist() == [0, 1, 3] and order.searchsorted(x, x, right=True).tolist() == [1, 3, 3]
+    assert search.searchsorted(x, x).tolist() == [0, 1, 3] and search.searchsorted(x, x, right=True).tolist() == [1, 3, 3]
 
 
 def test_out():
@@ -182,9 +182,9 @@ ERRORS = [
     (lambda: ones(3, dtype=dtypes.int64).quantile(0.5), RuntimeError, "either float or double"),
     (lambda: zeros(0).quantile(0.5), RuntimeError, "non-empty"),
     (lambda: ones(3).quantile(0.5, interpolation="cubic"), RuntimeError, "interpolation must be one of"),
-    (lambda: order.searchsorted(ones(3), ones(3), side="left", right=True), RuntimeError, "opposites"),
-    (lambda: order.searchsorted(ones(2, 3), ones(3, 3)), RuntimeError, "must match"),
-    (lambda: order.bucketize(ones(3), ones(3, 1)), RuntimeError, "must be 1 dimension"),
+    (lambda: search.searchsorted(ones(3), ones(3), side="left", right=True), RuntimeError, "opposites"),
+    (lambda: search.searchsorted(ones(2, 3), ones(3, 3)), RuntimeError, "must match"),
+    (lambda: search.bucketize(ones(3), ones(3, 1)), RuntimeError, "must be 1 dimension"),
 ]
 
 

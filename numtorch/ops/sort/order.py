@@ -1,26 +1,27 @@
-"""Order along a dimension: sort, topk, the k-th element, medians and quantiles, and search in what is sorted."""
+"""Order along a dimension: sort, topk, the k-th element, medians and quantiles. Search in what is sorted is in search.py."""
 from __future__ import annotations
 
 from ...autograd.graph import GraphNode, recording
-from ...dtypes import float32, float64, int32, int64, uint8
+from ...dtypes import float32, float64, int64, uint8
 from ...layout import Layout, ints, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
-from ..core.operands import as_operand, layout_of, method, result_dtype
-from ..core.primitive import Primitive, derivative_of, new_plan_table
+from ..core.operands import layout_of, method
+from ..core.primitive import Primitive, derivative_of
 from ..core.return_types import Pair, pair
 from ..creation.fill import as_tensor
 from ..index.gather_scatter import gather, value_selecting_backward
 from ..memory.assign import filled
 from ..memory.copies import contiguous, to_dtype
-from ..memory.resize import into
+from ..memory.resize import into, into_all
 from ..pointwise import arithmetic, bounds, comparison, rounding
 from ..reduce import reductions
-from ..shape.views import expand, movedim, reshape, squeeze
+from ..shape.views import movedim, reshape, squeeze
 
-_PAIRS = {name: pair(name) for name in ("sort", "topk", "kthvalue", "median", "nanmedian")}
-_PICKED = {name: Primitive(name if name in ("sort", "topk", "kthvalue") else f"{name}_along") for name in _PAIRS}
-_MEDIAN, _MEDIAN_OF_NONE = Primitive("median"), Primitive("median_of_none")
+SORT, TOPK, KTHVALUE = Primitive("sort"), Primitive("topk"), Primitive("kthvalue")
+MEDIAN_ALONG, NANMEDIAN_ALONG, MEDIAN = Primitive("median_along"), Primitive("nanmedian_along"), Primitive("median")
+
+_PAIRS = {each: pair(each.name.removesuffix("_along")) for each in (SORT, TOPK, KTHVALUE, MEDIAN_ALONG, NANMEDIAN_ALONG)}
 
 
 def around(shape, dim):
@@ -34,70 +35,65 @@ def around(shape, dim):
 
 
 # ---------------------------------------------------------------- elements with their places
-_plans, _topk_plans = new_plan_table(), new_plan_table()
-
-
 class _OrderPlan:
     """The kernel, the layouts of values, indices and workspace, and how the values' gradient finds its way back."""
 
     __slots__ = ("prepared", "values", "indices", "workspace", "way_back")
 
 
-def _plan(name, family, kind, layout, dim, keep, keepdim, arguments):
-    """`keep` elements along a dimension; a single one drops the dimension unless `keepdim`."""
-    if layout.dtype.is_complex:
-        kind = RuntimeError if name in ("sort", "topk") else NotImplementedError         # PyTorch's
-        raise kind(f"{name}: Sort does not support complex dtypes on CPU")
+def _plan(planner, layout, dim, keep, keepdim, *arguments):
+    """`keep` elements along a dimension, all when None; a single one drops the dimension unless `keepdim`."""
+    dim = wrap_dim(dim, layout.ndim)
+    keep = layout.shape[dim] if keep is None and layout.ndim else keep
     shape = layout.shape[:dim] + ((keep,) if keepdim else ()) + layout.shape[dim + 1:]
     final = shape if layout.ndim else ()
     plan = _OrderPlan()
     plan.values, plan.indices = Layout.of(layout.dtype, final, None, layout.device), Layout.of(int64, final, None, layout.device)
     plan.prepared, plan.way_back = None, (dim, layout.shape, keepdim)
     if plan.values.numel:
-        around_dim = around(layout.shape, dim) if layout.ndim else (1, 1, 1)
-        plan.prepared = getattr(kernels(layout.device, family), "plan_" + kind)(layout.dtype.kernel, *around_dim, *arguments)
+        plan.prepared = planner(layout.dtype.kernel, *around(layout.shape, dim), *arguments)
         plan.workspace = Layout.of(uint8, (plan.prepared.workspace,), None, layout.device)
     return plan
 
 
-def _ordered(name, family, kind, x, dim, keep, keepdim, *arguments):
-    """The elements that a kernel picks along a dimension, and where they were."""
-    if not x.layout.contiguous:
-        x = contiguous(x)
-    key = (name, x.layout, dim, keep, keepdim, arguments)
-    plan = _plans.get(key)
-    if plan is None:
-        plan = _plans.keep(key, _plan(name, family, kind, x.layout, dim, keep, keepdim, arguments))
-    return _run(name, plan, x)
+def _check_order(name, layout, error):
+    if layout.dtype.is_complex:
+        raise error(f"{name}: Sort does not support complex dtypes on CPU")
 
 
-def _run(name, plan, x):
-    """The same of contiguous elements, once the plan is known."""
+def _extent(layout, dim):
+    """A dimension's; a 0-dim tensor has one of extent 1."""
+    dim = wrap_dim(dim, layout.ndim)
+    return layout.shape[dim] if layout.ndim else 1
+
+
+def _pick(primitive, plan, x):
+    """The elements that a kernel picks, and where they were."""
     values, indices = empty(plan.values), empty(plan.indices)
     prepared = plan.prepared
     if prepared is not None:
-        workspace = empty(plan.workspace)
-        prepared.call(x.address, values.address, indices.address, workspace.address, prepared.walk)
-    if x.node is not None and recording(x) and x.layout.dtype.category >= 2:
-        values.node = GraphNode(_PICKED[name], (x.node,), (indices,), plan.way_back)
-    return _PAIRS[name](values, indices)
+        source, workspace = x if x.layout.contiguous else contiguous(x.detach()), empty(plan.workspace)
+        prepared.call(source.address, values.address, indices.address, workspace.address, prepared.walk)
+    if x.node is not None and recording(x):
+        values.node = GraphNode(primitive, (x.node,), (indices,), plan.way_back)
+    return _PAIRS[primitive](values, indices)
 
 
-@derivative_of(*_PICKED.values())
+@derivative_of(*_PAIRS)
 def _picked_vjp(node, grad):
     dim, shape, keepdim = node.attributes
     return (value_selecting_backward(grad, dim, node.tensors()[0], shape, keepdim),)
 
 
-def _into(out, pair):
-    return pair if out is None else type(pair)(*[into(o, r) for o, r in zip(out, pair)])
+@SORT.planned
+def _plan_sort(layout, dim, descending):
+    _check_order("sort", layout, RuntimeError)
+    return _plan(kernels(layout.device, "sort.sort").plan_sort, layout, dim, None, True, descending)
 
 
-def _size(name, x, dim):
-    """A dimension made positive, and its extent; a 0-dim tensor has one of extent 1."""
-    layout = layout_of(name, x)
-    dim = wrap_dim(dim, layout.ndim)
-    return dim, layout.shape[dim] if layout.ndim else 1
+@SORT.run
+def _sort(plan, input: Tensor, dim, descending):
+    return _pick(SORT, plan, input)
 
 
 @method
@@ -120,8 +116,7 @@ def sort(input, dim: int = -1, descending: bool = False, stable: bool = False, *
         >>> values, indices
         (tensor([1, 2, 3]), tensor([1, 2, 0]))
     """
-    dim, size = _size("sort", input, dim if axis is None else axis)
-    return _into(out, _ordered("sort", "sort.sort", "sort", input, dim, size, True, bool(descending)))
+    return into_all(out, _sort(input, dim if axis is None else axis, bool(descending)))
 
 
 @method
@@ -161,6 +156,20 @@ def msort(input, *, out=None) -> Tensor:
     return into(out, result)
 
 
+@TOPK.planned
+def _plan_topk(layout, k, dim, largest):
+    _check_order("topk", layout, RuntimeError)
+    if not 0 <= k <= _extent(layout, dim):
+        raise RuntimeError("selected index k out of range")
+    k = k if layout.ndim else 1                          # of a tensor without dimensions there is always one
+    return _plan(kernels(layout.device, "sort.topk").plan_topk, layout, dim, k, True, k, bool(largest))
+
+
+@TOPK.run
+def _topk(plan, input: Tensor, k, dim, largest):
+    return _pick(TOPK, plan, input)
+
+
 @method
 def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out=None) -> Pair:
     """The k largest (or smallest) elements along a dimension in order, as (values, indices). NaN counts as greatest.
@@ -182,19 +191,22 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
         >>> values, indices
         (tensor([9., 5.]), tensor([1, 2]))
     """
-    layout = layout_of("topk", input)
-    key = (layout, k, dim, largest) if type(k) is int and type(dim) is int else None
-    plan = _topk_plans.get(key)
-    if plan is None:                                     # what is checked and made only now took 2.4 us of a call, and takes 1.7
-        along, size = _size("topk", input, dim)
-        count, = ints((k,), "topk: k")
-        if not 0 <= count <= size:
-            raise RuntimeError("selected index k out of range")
-        count = count if layout.ndim else 1              # of a tensor without dimensions there is always one
-        if key is None or not layout.ndim or not layout.contiguous:
-            return _into(out, _ordered("topk", "sort.topk", "topk", input, along, count, True, count, bool(largest)))
-        plan = _topk_plans.keep(key, _plan("topk", "sort.topk", "topk", layout, along, count, True, (count, bool(largest))))
-    return _into(out, _run("topk", plan, input))
+    if type(k) is not int:
+        k, = ints((k,), "topk: k")
+    return into_all(out, _topk(input, k, dim, largest))
+
+
+@KTHVALUE.planned
+def _plan_kthvalue(layout, k, dim, keepdim):
+    _check_order("kthvalue", layout, NotImplementedError)
+    if not 1 <= k <= _extent(layout, dim):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {wrap_dim(dim, layout.ndim)}")
+    return _plan(kernels(layout.device, "sort.topk").plan_kth, layout, dim, 1, keepdim, k - 1)
+
+
+@KTHVALUE.run
+def _kthvalue(plan, input: Tensor, k, dim, keepdim):
+    return _pick(KTHVALUE, plan, input)
 
 
 @method
@@ -217,14 +229,55 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None) -
         >>> values, indices
         (tensor(5.), tensor(2))
     """
-    dim, size = _size("kthvalue", input, dim)
     k, = ints((k,), "kthvalue: k")
-    if not 1 <= k <= size:
-        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
-    return _into(out, _ordered("kthvalue", "sort.topk", "kth", input, dim, 1, bool(keepdim), k - 1))
+    return into_all(out, _kthvalue(input, k, dim, bool(keepdim)))
 
 
-@_MEDIAN.derivative
+# ---------------------------------------------------------------- medians
+def _plan_median(layout, dim, keepdim, skip_nan):
+    name = "nanmedian" if skip_nan else "median"
+    _check_order(name, layout, NotImplementedError)
+    if not _extent(layout, dim):
+        raise IndexError(f"{name}(): Expected reduction dim {wrap_dim(dim, layout.ndim)} to have non-zero size.")
+    return _plan(kernels(layout.device, "sort.topk").plan_median, layout, dim, 1, keepdim, skip_nan)
+
+
+def _along(primitive, skip_nan):
+    @primitive.planned
+    def plan(layout, dim, keepdim):
+        return _plan_median(layout, dim, keepdim, skip_nan)
+
+    @primitive.run
+    def median_along(plan, input: Tensor, dim, keepdim):
+        return _pick(primitive, plan, input)
+    return median_along
+
+
+_median_along, _nanmedian_along = _along(MEDIAN_ALONG, False), _along(NANMEDIAN_ALONG, True)
+
+
+@MEDIAN.planned
+def _plan_median_of_all(layout, skip_nan):
+    """Of all elements as one row; None where there are none."""
+    row = Layout.of(layout.dtype, (layout.numel,), None, layout.device)
+    return _plan_median(row, 0, False, skip_nan) if layout.numel else None
+
+
+@MEDIAN.run
+def _median_of_all(plan, input: Tensor, skip_nan):
+    if plan is None:
+        out = to_dtype(filled(Layout.of(float64, (), None, input.layout.device), float("nan")), input.layout.dtype)
+    else:
+        out, place, workspace = empty(plan.values), empty(plan.indices), empty(plan.workspace)
+        source = input if input.layout.contiguous else contiguous(input.detach())
+        plan.prepared.call(source.address, out.address, place.address, workspace.address, plan.prepared.walk)
+    if input.node is not None and recording(input):
+        out.node = GraphNode(MEDIAN, (input.node,), (input,))
+        out.node.save_results([out])
+    return out
+
+
+@MEDIAN.derivative
 def _median_vjp(node, grad):
     """Elements that tie for the median of all share its gradient, as in PyTorch."""
     (x,), (out,) = node.tensors(), node.result_tensors()
@@ -232,38 +285,12 @@ def _median_vjp(node, grad):
     return (same * (grad / reductions.sum(same)),)
 
 
-@_MEDIAN_OF_NONE.derivative
-def _median_of_none_vjp(node, grad):
-    return (expand(reshape(grad, [1] * len(node.attributes)), *node.attributes),)
-
-
-_median_plans = new_plan_table()                         # of all elements, as one row
-
-
-def _median(name, input, dim, keepdim, skip_nan, out):
-    if dim is None:
-        if out is not None:
-            raise TypeError(f"{name}() missing 1 required positional argument: 'dim', without which there is no 'out'")
-        if not layout_of(name, input).numel:
-            out = to_dtype(filled(Layout.of(float64, (), None, input.layout.device), float("nan")), input.layout.dtype)
-            if recording(input):
-                out.node = GraphNode(_MEDIAN_OF_NONE, (input.node,), (), input.layout.shape)
-            return out
-        x = input if input.layout.contiguous else contiguous(input)
-        plan = _median_plans.get((x.layout, skip_nan))
-        if plan is None:
-            row = Layout.of(x.layout.dtype, (x.layout.numel,), None, x.layout.device)
-            plan = _median_plans.keep((x.layout, skip_nan), _plan(name, "sort.topk", "median", row, 0, 1, False, (skip_nan,)))
-        out, indices, workspace = empty(plan.values), empty(plan.indices), empty(plan.workspace)
-        plan.prepared.call(x.address, out.address, indices.address, workspace.address, plan.prepared.walk)
-        if input.node is not None and recording(input):
-            out.node = GraphNode(_MEDIAN, (input.node,), (input,))
-            out.node.save_results([out])
-        return out
-    dim, size = _size(name, input, dim)
-    if not size:
-        raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
-    return _into(out, _ordered(name, "sort.topk", "median", input, dim, 1, bool(keepdim), skip_nan))
+def _median(name, along, input, dim, keepdim, skip_nan, out):
+    if dim is not None:
+        return into_all(out, along(input, dim, bool(keepdim)))
+    if out is not None:
+        raise TypeError(f"{name}() missing 1 required positional argument: 'dim', without which there is no 'out'")
+    return _median_of_all(input, skip_nan)
 
 
 @method
@@ -288,7 +315,7 @@ def median(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = reductions.numpy_names(dim, keepdim, axis, keepdims)
-    return _median("median", input, dim, keepdim, False, out)
+    return _median("median", _median_along, input, dim, keepdim, False, out)
 
 
 @method
@@ -303,7 +330,7 @@ def nanmedian(input, dim=None, keepdim: bool = False, *, out=None):
         >>> torch.tensor([3., float("nan"), 5., 4.]).nanmedian()
         tensor(4.)
     """
-    return _median("nanmedian", input, dim, keepdim, True, out)
+    return _median("nanmedian", _nanmedian_along, input, dim, keepdim, True, out)
 
 
 # ---------------------------------------------------------------- quantiles
@@ -401,100 +428,3 @@ def nanquantile(input, q, dim=None, keepdim: bool = False, *, interpolation: str
         tensor(2.)
     """
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True, out)
-
-
-# ---------------------------------------------------------------- search in what is sorted
-def _plan_search(edges, x, right, out_int32):
-    rows, shared = 1, edges.ndim == 1
-    for n in edges.shape[:-1]:
-        rows *= n
-    per_row = x.numel // rows if rows else 0
-    return kernels(x.device, "sort.runs").plan_places(x.dtype.kernel, rows, per_row, edges.shape[-1], shared, right, out_int32)
-
-
-def _search(name, edges, x, out_int32, right):
-    if edges.layout.dtype is not x.layout.dtype:
-        common = result_dtype([edges.layout, x.layout])
-        edges, x = to_dtype(edges, common), to_dtype(x, common)
-    if edges.layout.dtype.is_complex:
-        raise NotImplementedError(f'"{name}" not implemented for \'{edges.layout.dtype.title}\': complex numbers have no order')
-    edges, x = contiguous(edges.detach()), contiguous(x.detach())
-    out = empty(Layout.of(int32 if out_int32 else int64, x.layout.shape, None, x.layout.device))
-    if out.layout.numel:
-        key = ("search", edges.layout, x.layout, right, out_int32)
-        prepared = _plans.get(key)
-        if prepared is None:
-            prepared = _plans.keep(key, _plan_search(edges.layout, x.layout, right, out_int32))
-        prepared.call(edges.address, x.address, out.address, prepared.walk)
-    return out
-
-
-def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side=None, sorter=None,
-                 out=None) -> Tensor:
-    """Where elements would be inserted into sorted ones to keep these sorted: before equal ones, or behind them.
-
-    Args:
-        sorted_sequence: sorted along the last dimension: a vector, or with the leading dimensions of `input`.
-        input: a tensor or a number.
-        out_int32: whether the result is int32 rather than int64.
-        right, side: behind equal elements, with `right=True` or `side="right"`.
-        sorter: indices that sort an unsorted `sorted_sequence`.
-        out: a tensor to write the result to.
-
-    Returns:
-        Of the shape of `input`.
-
-    Raises:
-        RuntimeError: the shapes or dtypes do not fit, or `side` and `right` disagree.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
-        tensor([1, 3])
-    """
-    if side is not None:
-        if side not in ("left", "right"):
-            raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
-        if right and side == "left":
-            raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was "
-                               "True")
-        right = side == "right"
-    x = as_operand("searchsorted", input)
-    if not layout_of("searchsorted", sorted_sequence, "sorted_sequence").ndim:
-        raise RuntimeError("torch.searchsorted(): sorted_sequence should have at least 1 dimension, but got a 0-dim tensor")
-    if sorter is not None:
-        if layout_of("searchsorted", sorter, "sorter").shape != sorted_sequence.layout.shape:
-            raise RuntimeError("torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
-                               f"{list(sorted_sequence.layout.shape)} and got sorter tensor {list(sorter.layout.shape)}")
-        sorted_sequence = gather(sorted_sequence.detach(), -1, sorter)
-    if sorted_sequence.layout.ndim > 1 and sorted_sequence.layout.shape[:-1] != x.layout.shape[:-1]:
-        raise RuntimeError(f"torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
-                           f"boundaries tensor and input value tensor must match, but we got boundaries tensor "
-                           f"{list(sorted_sequence.layout.shape)} and input value tensor {list(x.layout.shape)}")
-    result = _search("searchsorted", sorted_sequence, x, bool(out_int32), bool(right))
-    return into(out, result)
-
-
-def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False, out=None) -> Tensor:
-    """The number of the bucket that each element belongs to, between a vector of sorted boundaries.
-
-    Args:
-        input: a tensor or a number.
-        boundaries: (n,), sorted, of the input's dtype. Bucket 0 lies below the first, bucket n above the last.
-        out_int32: whether the result is int32 rather than int64.
-        right: whether a bucket contains its lower boundary rather than its upper one.
-        out: a tensor to write the result to.
-
-    Raises:
-        RuntimeError: boundaries of more than one dimension.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.bucketize(torch.tensor([0, 3, 6]), torch.tensor([1, 3, 5]))
-        tensor([0, 1, 3])
-    """
-    if layout_of("bucketize", boundaries, "boundaries", 2).ndim != 1:
-        raise RuntimeError(f"torch.bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.layout.ndim})")
-    x = as_operand("bucketize", input)
-    result = _search("bucketize", boundaries, x, bool(out_int32), bool(right))
-    return into(out, result)

@@ -26,8 +26,9 @@ from ..reduce import reductions
 from ..shape.join import cat
 from ..shape.slicing import narrow, select
 from ..shape.views import movedim, reshape, transpose
-from .order import searchsorted, sort
+from .order import sort
 from .scan import cumsum, diff
+from .search import searchsorted
 
 _MODE = Primitive("mode")
 
