@@ -83,7 +83,7 @@ from .ops.nn.softmax import log_softmax, logsumexp, softmax
 from .ops.core.operands import result_type
 from .ops.pointwise.complexparts import angle, complex, imag, polar, real, view_as_complex, view_as_real
 from .ops.pointwise.functions import add, clamp, conj, conj_physical, div, positive, sub, where
-from .ops.sort.unique import bincount, histc, histogram, histogramdd, isin, mode, unique, unique_consecutive
+from .ops.sort.unique import isin, mode, unique, unique_consecutive
 from .ops.pointwise.real_functions import (deg2rad, gcd, heaviside, hypot, isneginf, isposinf, isreal, lcm, ldexp, logaddexp,
                                            logaddexp2, logit, nan_to_num, rad2deg, rsub, sinc, xlogy)
 from .ops.memory.tensortypes import (BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor,
@@ -91,6 +91,7 @@ from .ops.memory.tensortypes import (BFloat16Tensor, BoolTensor, ByteTensor, Cha
 from .ops.nn.norm import group_norm, layer_norm, rms_norm
 from .ops.linalg.products import combinations, cross, inner, kron, vander, vdot
 from .ops.signal.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
+from .ops.sort.histograms import bincount, histc, histogram, histogramdd
 from .ops.sort.order import argsort, kthvalue, median, msort, nanmedian, nanquantile, quantile, sort, topk
 from .ops.sort.scan import cummax, cummin, cumprod, cumsum, cumulative_trapezoid, diff, logcumsumexp, trapezoid, trapz
 from .ops.sort.search import bucketize, searchsorted

@@ -20,8 +20,9 @@ from ..memory.copies import contiguous, to_dtype
 from ..pointwise import arithmetic, bounds, comparison
 from ..reduce import reductions
 from ..shape.views import expand, reshape, unsqueeze
+from ..sort.histograms import bincount
 from ..sort.search import searchsorted
-from ..sort.unique import bincount, unique
+from ..sort.unique import unique
 
 EMBEDDING, EMBEDDING_BAG, ONE_HOT = Primitive("embedding"), Primitive("embedding_bag"), Primitive("one_hot")
 

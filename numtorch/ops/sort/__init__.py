@@ -1,2 +1,2 @@
-"""Order along a dimension: order (sort, topk, median), search (searchsorted), scan (cumsum and its kin), unique (distinct values,
-histograms), differences (gradient)."""
+"""Order along a dimension: order (sort, topk, median), search (searchsorted), scan (cumsum and its kin), unique (distinct values),
+histograms (bincount, histc), differences (gradient)."""

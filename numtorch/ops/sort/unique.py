@@ -1,76 +1,93 @@
-"""Distinct values and how often they occur: unique, mode, bincount, histograms, membership."""
+"""Distinct values: unique, mode and membership. Counts are in histograms.py."""
 from __future__ import annotations
 
-from collections import namedtuple
-from math import prod
-
 from ...autograd.graph import GraphNode, recording
-from ...dtypes import bool_, float32, float64, int8, int64
-from ...layout import Layout, ints, wrap_dim
+from ...dtypes import bool_, int8, int64
+from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import as_operand, layout_of, method
-from ..core.primitive import Primitive, new_plan_table, not_a_tensor
+from ..core.primitive import Primitive, not_a_tensor
 from ..core.return_types import Pair, pair
-from ..core.status import run_counting, run_measuring
+from ..core.status import run_counting
 from ..creation.fill import zeros
-from ..creation.ranges import linspace
 from ..index.gather_scatter import scatter_, value_selecting_backward
 from ..index.index_select import index_values
 from ..index.mask import nonzero
 from ..memory.assign import filled
-from ..memory.copies import clone, contiguous, to_dtype
-from ..memory.resize import into, into_all
+from ..memory.copies import contiguous, to_dtype
+from ..memory.resize import into_all
 from ..pointwise import arithmetic, comparison
 from ..reduce import reductions
 from ..shape.join import cat
-from ..shape.slicing import narrow, select
+from ..shape.slicing import narrow
 from ..shape.views import movedim, reshape, transpose
 from .order import sort
-from .scan import cumsum, diff
-from .search import searchsorted
+from .scan import cumsum
 
-_MODE = Primitive("mode")
-
-_run_plans = new_plan_table()
-
-
-def _plan(kind, device, *arguments):
-    key = (kind, device, *arguments)
-    found = _run_plans.get(key)
-    return found if found is not None else _run_plans.keep(key, getattr(kernels(device, "sort.runs"), "plan_" + kind)(*arguments))
+UNIQUE, COUNT_BYTES, RANK_BYTES = Primitive("unique"), Primitive("count_bytes"), Primitive("rank_bytes")
+ORDER_ROWS, MODE, ISIN = Primitive("order_rows"), Primitive("mode"), Primitive("isin")
 
 
 # ---------------------------------------------------------------- distinct values
-def _distinct(x, order, return_inverse, return_counts):
+@UNIQUE.planned
+def _plan_distinct(x, order, return_inverse, return_counts):
+    """The kernels that count runs and that write them; None for no elements."""
+    if not x.numel:
+        return None
+    family, name = kernels(x.device, "sort.runs"), x.dtype.kernel
+    return (family.plan_count_runs(name, x.numel),
+            family.plan_write_runs(name, x.numel, return_inverse, return_counts, order is not None))
+
+
+@UNIQUE.run
+def _distinct(plan, x: Tensor, order: Tensor | None, return_inverse, return_counts):
     """The runs of a vector: (their values, for each element its run, their lengths). `order`: where its elements were."""
     layout = x.layout
-    count, name, device = layout.numel, layout.dtype.kernel, layout.device
-    number = run_counting(_plan("count_runs", device, name, count), x) if count else 0
-    values = empty(Layout.of(layout.dtype, (number,), None, device))
-    inverse = empty(Layout.of(int64, (count,), None, device)) if return_inverse else None
-    counts = empty(Layout.of(int64, (number,), None, device)) if return_counts else None
-    if count:
-        prepared = _plan("write_runs", device, name, count, return_inverse, return_counts, order is not None)
+    number = run_counting(plan[0], x) if plan else 0
+    values = empty(Layout.of(layout.dtype, (number,), None, layout.device))
+    inverse = empty(Layout.of(int64, (layout.numel,), None, layout.device)) if return_inverse else None
+    counts = empty(Layout.of(int64, (number,), None, layout.device)) if return_counts else None
+    if plan:
+        prepared = plan[1]
         prepared.call(x.address, order.address if order is not None else 0, values.address,
                       inverse.address if return_inverse else 0, counts.address if return_counts else 0, prepared.walk)
     return values, inverse, counts
 
 
+@COUNT_BYTES.planned
+def _plan_count_bytes(x):
+    return Layout.of(int64, (256,), None, x.device), kernels(x.device, "sort.runs").plan_count_bytes(x.dtype.kernel, x.numel)
+
+
+@COUNT_BYTES.run
+def _count_bytes(plan, x: Tensor):
+    layout, prepared = plan
+    counts = empty(layout)
+    prepared.call(x.address, counts.address, prepared.walk)
+    return counts
+
+
+@RANK_BYTES.planned
+def _plan_rank_bytes(x, ranks):
+    return x.dense(int64), kernels(x.device, "sort.runs").plan_rank_bytes(x.dtype.kernel, x.numel)
+
+
+@RANK_BYTES.run
+def _rank_bytes(plan, x: Tensor, ranks: Tensor):
+    """For each byte of a vector its rank, of a table of 256."""
+    layout, prepared = plan
+    out = empty(layout)
+    prepared.call(x.address, ranks.address, out.address, prepared.walk)
+    return out
+
+
 def _distinct_bytes(x, return_inverse, return_counts):
     """As `_distinct`, for the elements of a vector of bytes in any order: they are counted: 512 x 300 take 46 us, sorted 400."""
-    layout = x.layout
-    name, device = layout.dtype.kernel, layout.device
-    counts = empty(Layout.of(int64, (256,), None, device))
-    prepared = _plan("count_bytes", device, name, layout.numel)
-    prepared.call(x.address, counts.address, prepared.walk)
+    layout, counts = x.layout, _count_bytes(x)
     places = reshape(nonzero(counts), -1)
     values = to_dtype(places - 128 if layout.dtype is int8 else places, layout.dtype)
-    inverse = None
-    if return_inverse:
-        ranks, inverse = cumsum(comparison.ne(counts, 0), 0) - 1, empty(Layout.of(int64, layout.shape, None, device))
-        prepared = _plan("rank_bytes", device, name, layout.numel)
-        prepared.call(x.address, ranks.address, inverse.address, prepared.walk)
+    inverse = _rank_bytes(x, cumsum(comparison.ne(counts, 0), 0) - 1) if return_inverse else None
     return values, inverse, index_values(counts, (0,), (places,)) if return_counts else None
 
 
@@ -105,16 +122,21 @@ def _as_rows(x, dim):
     return reshape(moved, x.layout.shape[dim], -1), lambda rows: transpose(reshape(rows, rows.layout.shape[0], *rest), 0, dim)
 
 
-def _rows_in_order(rows):
-    """The order of rows by their first column, then the second, ..."""
-    layout = rows.layout
+@ORDER_ROWS.planned
+def _plan_order_rows(layout):
+    """The layout of the order, and the kernel; None for no rows."""
     if layout.dtype.is_complex:
         raise NotImplementedError(f'"unique" not implemented for \'{layout.dtype.title}\': complex numbers have no order')
-    count, width = layout.shape
-    order, scratch = (empty(Layout.of(int64, (count,), None, layout.device)) for _ in range(2))
-    if count:
-        key = ("order_rows", layout.device, layout.dtype.kernel, count, width)
-        prepared = _run_plans.get(key) or _run_plans.keep(key, kernels(layout.device, "sort.row_order").plan_order_rows(*key[2:]))
+    family, order = kernels(layout.device, "sort.row_order"), Layout.of(int64, layout.shape[:1], None, layout.device)
+    return order, family.plan_order_rows(layout.dtype.kernel, *layout.shape) if layout.shape[0] else None
+
+
+@ORDER_ROWS.run
+def _rows_in_order(plan, rows: Tensor):
+    """The order of rows by their first column, then the second, ..."""
+    layout, prepared = plan
+    order, scratch = empty(layout), empty(layout)
+    if prepared is not None:
         prepared.call(rows.address, order.address, scratch.address, prepared.walk)
     return order
 
@@ -217,248 +239,43 @@ def mode(input, dim: int = -1, keepdim: bool = False, *, out=None) -> Pair:
         >>> values, indices
         (tensor(3), tensor(2))
     """
-    dim = wrap_dim(dim, layout_of("mode", input).ndim)
-    if input.layout.ndim and not input.layout.shape[dim]:
+    return into_all(out, _mode(input, dim, bool(keepdim)))
+
+
+@MODE.planned
+def _plan_mode(layout, dim, keepdim):
+    """The dimension counted from the first, the results' shape, their layouts, and the kernel; None for no elements."""
+    dim = wrap_dim(dim, layout.ndim)
+    if layout.ndim and not layout.shape[dim]:
         raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
-    moved = movedim(input.detach(), dim, -1) if input.layout.ndim else reshape(input.detach(), 1)
-    ordered, order = sort(moved)
-    rows = moved.layout.shape[:-1]
-    device, count = ordered.layout.device, 1
-    for n in rows:
-        count *= n
-    values = empty(Layout.of(input.layout.dtype, rows, None, device))
-    indices = empty(Layout.of(int64, rows, None, device))
-    if count:
-        prepared = _plan("longest_run", device, input.layout.dtype.kernel, count, moved.layout.shape[-1])
+    before, after = layout.shape[:dim], layout.shape[dim + 1:]
+    values = Layout.of(layout.dtype, before + (1,) * (keepdim and layout.ndim > 0) + after, None, layout.device)
+    prepared = None
+    if values.numel:
+        prepared = kernels(layout.device, "sort.runs").plan_longest_run(layout.dtype.kernel, values.numel,
+                                                                  layout.shape[dim] if layout.ndim else 1)
+    return dim, values, values.dense(int64), prepared
+
+
+@MODE.run
+def _mode(plan, input: Tensor, dim, keepdim):
+    axis, layout, places, prepared = plan
+    values, indices = empty(layout), empty(places)
+    if prepared is not None:
+        ordered, order = sort(movedim(input.detach(), axis, -1) if input.layout.ndim else input.detach())
         prepared.call(ordered.address, order.address, values.address, indices.address, prepared.walk)
-    if keepdim and input.layout.ndim:
-        kept = (*input.layout.shape[:dim], 1, *input.layout.shape[dim + 1:])
-        values, indices = reshape(values, kept), reshape(indices, kept)
-    if recording(input) and input.layout.dtype.category >= 2:
-        values.node = GraphNode(_MODE, (input.node,), (indices,), (dim, input.layout.shape, keepdim))
-    found = _Mode(values, indices)
-    return found if out is None else _Mode(*[into(o, r) for o, r in zip(out, found)])
+    if input.node is not None and recording(input):
+        values.node = GraphNode(MODE, (input.node,), (indices,), (axis, input.layout.shape, keepdim))
+    return _Mode(values, indices)
 
 
-@_MODE.derivative
+@MODE.derivative
 def _mode_vjp(node, grad):
     dim, shape, keepdim = node.attributes
     return (value_selecting_backward(grad, dim, node.tensors()[0], shape, keepdim),)
 
 
-# ---------------------------------------------------------------- counts
-@method
-def bincount(input, weights=None, minlength: int = 0) -> Tensor:
-    """How often each integer from 0 on occurs, or the sum of the weights where it does.
-
-    Args:
-        input: (n,) integers, none negative.
-        weights: (n,) what each counts; 1 when None.
-        minlength: the least length of the result.
-
-    Returns:
-        (max + 1,) or longer, int64; with weights float32 of float32, else float64.
-
-    Raises:
-        RuntimeError: not a vector of non-negative integers, or weights of another length.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.tensor([1, 3, 1]).bincount()
-        tensor([0, 2, 0, 1])
-    """
-    if layout_of("bincount", input).ndim != 1 or input.layout.dtype.category > 1:
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    if minlength < 0:
-        raise RuntimeError("minlength should be >= 0")
-    if weights is not None and layout_of("bincount", weights, "weights", 2).shape != input.layout.shape:
-        raise RuntimeError("weights should be 1-d and have the same length as input")
-    places = contiguous(input)
-    kind = int64 if weights is None else float32 if weights.layout.dtype is float32 else float64
-    count, name, device = places.layout.numel, places.layout.dtype.kernel, places.layout.device
-    if not count:
-        return zeros(minlength, dtype=kind, device=device)
-    low, high = run_measuring(_plan("limits", device, name, count), places)
-    if low < 0:
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    size = max(high + 1, minlength)
-    out = empty(Layout.of(kind, (size,), None, device))
-    if weights is None:
-        prepared = _plan("count_integers", device, name, count, size)
-        prepared.call(places.address, out.address, prepared.walk)
-    else:
-        added = contiguous(to_dtype(weights.detach(), kind))
-        prepared = _plan("add_weights", device, name, kind.kernel, count, size)
-        prepared.call(places.address, added.address, out.address, prepared.walk)
-    return out
-
-
-def _own_range(x):
-    """From the smallest to the largest element."""
-    return [limit.item() for limit in reductions.aminmax(x)] if x.layout.numel else (0.0, 1.0)
-
-
-def _widened(name, low, high, by):
-    """A histogram's range; of width 0, it reaches so far to both sides."""
-    finite = low - low == 0 and high - high == 0
-    if not finite:
-        raise RuntimeError(f"{name}: range of [{low}, {high}] is not finite")
-    if low > high:
-        raise RuntimeError(f"{name}: max must be larger than min, got [{low}, {high}]")
-    return (low - by, high + by) if low == high else (float(low), float(high))
-
-
-@method
-def histc(input, bins: int = 100, min: float = 0, max: float = 0, *, out=None) -> Tensor:
-    """How many elements fall into each of equal bins between `min` and `max` (the data's own range where these are equal).
-
-    Args:
-        input: real floating point.
-        bins: how many.
-        min, max: the outer edges, both inside; elements beyond are not counted.
-        out: a tensor to write the result to.
-
-    Returns:
-        (bins,), of the input's dtype.
-
-    Raises:
-        RuntimeError: no bins, or an empty or infinite range.
-        NotImplementedError: not floating point.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.tensor([1., 2., 1.]).histc(bins=4, min=0, max=3)
-        tensor([0., 2., 1., 0.])
-    """
-    if layout_of("histc", input).dtype.category != 2:
-        raise NotImplementedError(f'"histogram_cpu" not implemented for \'{input.layout.dtype.title}\': expected floating point')
-    bins, = ints((bins,), "histc: bins")
-    if bins <= 0:
-        raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
-    x = contiguous(input.detach())
-    low, high = _widened("torch.histc", *(_own_range(x) if min == max else (min, max)), by=1.0)
-    counts = empty(Layout.of(x.layout.dtype, (int(bins),), None, x.layout.device))
-    prepared = _plan("count_bins", x.layout.device, x.layout.dtype.kernel, x.layout.numel, int(bins), low, high)
-    prepared.call(x.address, counts.address, prepared.walk)
-    return into(out, counts)
-
-
-_Histogram = namedtuple("histogram", ["hist", "bin_edges"])
-
-
-@method
-def histogram(input, bins=100, *, range=None, weight=None, density: bool = False, out=None) -> _Histogram:
-    """Counts (or summed weights) of elements between bin edges, as (hist, bin_edges). The last bin is closed.
-
-    Args:
-        input: float32 or float64, of any shape.
-        bins: how many equal bins, or a vector of increasing edges.
-        range: the outer edges of equal bins; the data's own range when None.
-        weight: of the input's shape, what each element counts; 1 when None.
-        density: divide by the total and the bins' widths.
-        out: a pair of tensors to write the results to.
-
-    Raises:
-        NotImplementedError: another dtype.
-        RuntimeError: an infinite range, or no bins.
-
-    Example:
-        >>> import numtorch as torch
-        >>> hist, edges = torch.tensor([1., 2., 1.]).histogram(2, range=(0., 2.))
-        >>> hist, edges
-        (tensor([0., 3.]), tensor([0., 1., 2.]))
-    """
-    if layout_of("histogram", input).dtype not in (float32, float64):
-        raise NotImplementedError(f'"histogram_cpu" not implemented for \'{input.layout.dtype.title}\': expected float32 or '
-                                  f'float64')
-    x = contiguous(reshape(input.detach(), -1))
-    if isinstance(bins, Tensor):
-        edges = bins.detach()
-    else:
-        edges = _equal_edges("torch.histogram", x, bins, range)
-    places, inside = _places(x, edges)
-    hist = _counted(places, inside, edges.layout.numel - 1, x.layout.dtype, weight)
-    if density:
-        hist = hist / reductions.sum(hist) / diff(edges)
-    return into_all(out, _Histogram(hist, clone(edges)))
-
-
-def _equal_edges(name, x, bins, range):
-    if bins <= 0:
-        raise RuntimeError(f"{name}(): bins must be > 0, but got {bins} for dimension 0")
-    low, high = _widened(name, *(_own_range(x) if range is None else range), by=0.5)
-    return linspace(low, high, int(bins) + 1, dtype=x.layout.dtype, device=x.layout.device)
-
-
-def _places(x, edges):
-    """The bin of each element of a vector, and whether it is in any."""
-    number = edges.layout.numel - 1
-    last = comparison.eq(x, select(edges, 0, number))
-    places = searchsorted(edges, x, right=True) - 1 - to_dtype(last, int64)
-    return places, comparison.logical_and(comparison.ge(places, 0), comparison.lt(places, number))
-
-
-def _counted(places, inside, number, kind, weight):
-    """How many elements are in each of so many bins, or the sum of their weights."""
-    if weight is not None:
-        layout_of("histogram", weight, "weight", 4)
-    weights = arithmetic.where(inside, 1 if weight is None else reshape(weight.detach(), -1), 0)
-    return bincount(arithmetic.where(inside, places, 0), to_dtype(weights, kind), number)
-
-
-_HistogramDD = namedtuple("histogramdd", ["hist", "bin_edges"])
-
-
-def histogramdd(input, bins, *, range=None, weight=None, density: bool = False) -> _HistogramDD:
-    """Counts (or summed weights) of points in boxes, as (hist, bin_edges). The last bin of each dimension is closed.
-
-    Args:
-        input: (..., N) points of N coordinates.
-        bins: how many equal bins each dimension has (one number, or N), or N vectors of increasing edges.
-        range: the outer edges of equal bins, 2 N numbers; the data's own ranges when None.
-        weight: (...), a weight for each point.
-        density: divide by the total and the boxes' volumes.
-
-    Raises:
-        RuntimeError: other numbers of bins or edges than coordinates.
-
-    Example:
-        >>> import numtorch as torch
-        >>> points = torch.tensor([[0., 1.], [1., 0.], [2., 0.], [2., 2.]])
-        >>> torch.histogramdd(points, bins=[3, 3]).hist.sum()
-        tensor(4.)
-    """
-    if layout_of("histogramdd", input).dtype not in (float32, float64):
-        raise NotImplementedError(f'"histogramdd" not implemented for \'{input.layout.dtype.title}\': expected float32 or float64')
-    if input.layout.ndim < 2:
-        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions, but got "
-                           f"{input.layout.ndim}")
-    number = input.layout.shape[-1]
-    bins = [bins] * number if isinstance(bins, int) else list(bins)
-    if len(bins) != number:
-        raise RuntimeError(f"torch.histogramdd: The size of bins must be equal to the innermost dimension of the input. Got "
-                           f"{len(bins)} for {number}")
-    if range is not None and len(range) != 2 * number:
-        raise RuntimeError(f"torch.histogramdd: range should have {2 * number} elements, but got {len(range)}")
-    points = transpose(reshape(input.detach(), (-1, number)), 0, 1)
-    edges, places, inside = [], None, None
-    for axis, each in enumerate(bins):
-        x = contiguous(select(points, 0, axis))
-        own = each.detach() if isinstance(each, Tensor) else _equal_edges(
-            "torch.histogramdd", x, each, None if range is None else range[2 * axis:2 * axis + 2])
-        found, within = _places(x, own)
-        places = found if places is None else places * (own.layout.numel - 1) + found
-        inside = within if inside is None else comparison.logical_and(inside, within)
-        edges.append(own)
-    shape = tuple([e.layout.numel - 1 for e in edges])
-    hist = reshape(_counted(places, inside, prod(shape), input.layout.dtype, weight), shape)
-    if density:
-        hist = hist / reductions.sum(hist)
-        for axis, own in enumerate(edges):
-            hist = hist / reshape(diff(own), (-1, *(1,) * (number - 1 - axis)))
-    return _HistogramDD(hist, tuple([clone(e) for e in edges]))
-
-
+# ---------------------------------------------------------------- membership
 def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is one of `test_elements`.
 
@@ -484,24 +301,27 @@ def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool =
     if elements.layout.dtype is not tests.layout.dtype:
         kind = arithmetic.mul(elements.detach(), tests.detach().reshape(-1)[:0].sum()).layout.dtype
         elements, tests = to_dtype(elements.detach(), kind), to_dtype(tests.detach(), kind)
-    layout, count = elements.layout, tests.layout.numel
-    if not layout.numel or not count:
-        return filled(layout.dense(bool_), bool(invert))
-    if layout.dtype.is_complex:
-        raise RuntimeError("Unsupported input type encountered for isin(): " + layout.dtype.title)
-    key = layout, count
-    plan = _memberships.get(key)
-    if plan is None:
-        family = kernels(layout.device, "index.equal")
-        plan = _memberships.keep(key, (layout.dense(bool_), count > family.FEW,
-                                       family.plan_among(layout.dtype.kernel, layout.numel, count)))
-    shape, in_order, prepared = plan
-    elements, tests = contiguous(elements), contiguous(tests)
+    if not elements.layout.numel or not tests.layout.numel:
+        return filled(elements.layout.dense(bool_), bool(invert))
+    within = _among(elements, tests)
+    return comparison.logical_not(within) if invert else within
+
+
+@ISIN.planned
+def _plan_among(elements, tests):
+    """The result's layout, whether what is looked for must be in order, and the kernel."""
+    if elements.dtype.is_complex:
+        raise RuntimeError("Unsupported input type encountered for isin(): " + elements.dtype.title)
+    family, count = kernels(elements.device, "index.equal"), tests.numel
+    return elements.dense(bool_), count > family.FEW, family.plan_among(elements.dtype.kernel, elements.numel, count)
+
+
+@ISIN.run
+def _among(plan, elements: Tensor, tests: Tensor):
+    layout, in_order, prepared = plan
+    elements, tests = contiguous(elements.detach()), contiguous(tests.detach())
     if in_order:
-        tests = sort(reshape(tests.detach(), -1)).values
-    found = empty(shape)
-    prepared.call(elements.address, tests.address, found.address, prepared.walk)
-    return comparison.logical_not(found) if invert else found
-
-
-_memberships = new_plan_table()
+        tests = sort(reshape(tests, -1)).values
+    out = empty(layout)
+    prepared.call(elements.address, tests.address, out.address, prepared.walk)
+    return out
