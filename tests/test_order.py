@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 
+import numtorch
 from numtorch import dtypes
 from numtorch.autograd.api import grad as gradients
 from numtorch.exchange import make as tensor
@@ -193,3 +194,13 @@ def test_errors(number):
     call, kind, text = ERRORS[number]
     with pytest.raises(kind, match=text):
         call()
+
+
+@pytest.mark.parametrize("dim", [0.0, False, [0]])
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "sort", "topk", "kthvalue", "median", "mode"])
+def test_what_equals_a_dimension_is_none(name, dim):
+    """A call with an int before it leaves a plan that such a key would find."""
+    call, count = getattr(numtorch, name), (1,) if name in ("topk", "kthvalue") else ()
+    call(ones(3), *count, 0)
+    with pytest.raises(TypeError, match="expected an int"):
+        call(ones(3), *count, dim)

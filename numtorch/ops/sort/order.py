@@ -116,7 +116,10 @@ def sort(input, dim: int = -1, descending: bool = False, stable: bool = False, *
         >>> values, indices
         (tensor([1, 2, 3]), tensor([1, 2, 0]))
     """
-    return into_all(out, _sort(input, dim if axis is None else axis, bool(descending)))
+    dim = dim if axis is None else axis
+    if type(dim) is not int:                             # 1.0 would find the plan of 1
+        dim = wrap_dim(dim, layout_of("sort", input).ndim)
+    return into_all(out, _sort(input, dim, bool(descending)))
 
 
 @method
@@ -193,6 +196,8 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
     """
     if type(k) is not int:
         k, = ints((k,), "topk: k")
+    if type(dim) is not int:                             # 1.0 would find the plan of 1
+        dim = wrap_dim(dim, layout_of("topk", input).ndim)
     return into_all(out, _topk(input, k, dim, largest))
 
 
@@ -230,6 +235,8 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None) -
         (tensor(5.), tensor(2))
     """
     k, = ints((k,), "kthvalue: k")
+    if type(dim) is not int:                             # 1.0 would find the plan of 1
+        dim = wrap_dim(dim, layout_of("kthvalue", input).ndim)
     return into_all(out, _kthvalue(input, k, dim, bool(keepdim)))
 
 
@@ -287,6 +294,8 @@ def _median_vjp(node, grad):
 
 def _median(name, along, input, dim, keepdim, skip_nan, out):
     if dim is not None:
+        if type(dim) is not int:                         # 1.0 would find the plan of 1
+            dim = wrap_dim(dim, layout_of(name, input).ndim)
         return into_all(out, along(input, dim, bool(keepdim)))
     if out is not None:
         raise TypeError(f"{name}() missing 1 required positional argument: 'dim', without which there is no 'out'")

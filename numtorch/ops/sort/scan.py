@@ -132,6 +132,8 @@ def _accumulated(name, scan, input, dim, dtype, out):
     if dtype is None and isinstance(out, Tensor):
         dtype = out.layout.dtype                         # they are computed in it, as in PyTorch
     wanted = as_dtype(dtype) if dtype is not None else int64 if layout.dtype.category < 2 else layout.dtype
+    if type(dim) is not int:                             # 1.0 would find the plan of 1
+        dim = wrap_dim(dim, layout.ndim)
     return into(out, scan(to_dtype(input, wanted), dim, False))
 
 
@@ -219,6 +221,8 @@ def logcumsumexp(input, dim, *, out=None) -> Tensor:
         >>> torch.tensor([1000., 1000., 1000.]).logcumsumexp(0)
         tensor([1000.0000, 1000.6932, 1001.0986])
     """
+    if type(dim) is not int:                             # 1.0 would find the plan of 1
+        dim = wrap_dim(dim, layout_of("logcumsumexp", input).ndim)
     return into(out, _logcumsumexp(input, dim, False))
 
 
@@ -302,6 +306,8 @@ def cummax(input, dim, *, out=None) -> Pair:
         >>> torch.tensor([1, 3, 2, 3]).cummax(0).indices
         tensor([0, 1, 1, 3])
     """
+    if type(dim) is not int:                             # 1.0 would find the plan of 1
+        dim = wrap_dim(dim, layout_of("cummax", input).ndim)
     return into_all(out, _cummax(input, dim))
 
 
@@ -317,6 +323,8 @@ def cummin(input, dim, *, out=None) -> Pair:
         >>> torch.tensor([3, 1, 2, 1]).cummin(0).indices
         tensor([0, 1, 1, 3])
     """
+    if type(dim) is not int:                             # 1.0 would find the plan of 1
+        dim = wrap_dim(dim, layout_of("cummin", input).ndim)
     return into_all(out, _cummin(input, dim))
 
 

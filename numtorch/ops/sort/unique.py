@@ -239,6 +239,8 @@ def mode(input, dim: int = -1, keepdim: bool = False, *, out=None) -> Pair:
         >>> values, indices
         (tensor(3), tensor(2))
     """
+    if type(dim) is not int:                             # 1.0 would find the plan of 1
+        dim = wrap_dim(dim, layout_of("mode", input).ndim)
     return into_all(out, _mode(input, dim, bool(keepdim)))
 
 
