@@ -321,9 +321,10 @@ def _plan_among(elements, tests):
 @ISIN.run
 def _among(plan, elements: Tensor, tests: Tensor):
     layout, in_order, prepared = plan
-    elements, tests = contiguous(elements.detach()), contiguous(tests.detach())
+    elements = elements if elements.layout.contiguous else contiguous(elements.detach())
+    tests = tests if tests.layout.contiguous else contiguous(tests.detach())
     if in_order:
-        tests = sort(reshape(tests, -1)).values
+        tests = sort(reshape(tests.detach(), -1)).values
     out = empty(layout)
     prepared.call(elements.address, tests.address, out.address, prepared.walk)
     return out
