@@ -526,3 +526,20 @@ def test_kept_gradients_follow_what_is_written_through_views(torch):
     (y.sum() + (beside * beside).sum() + (written * 3).sum()).backward()
     assert y.grad.tolist() == [4.0, 44.0, 13.0] and written.grad.tolist() == [3.0, 3.0] and beside.grad.tolist() == [40.0, 12.0]
     assert x.grad.tolist() == [40.0, 440.0, 26.0]
+
+
+@pytest.mark.parametrize("where", [Ellipsis, slice(None), slice(0, 2), [0, 1]], ids=str)
+def test_what_shares_memory_but_no_history_is_assigned(torch, where):
+    """A tensor and what `detach` made of it hold the same elements: to assign one to the other changes gradients only."""
+    x = leaf(torch, 2, -3)
+    y = x.detach()
+    y[where] = x[where]
+    y.sum().backward()
+    close(x.grad, (1, 1))
+    x = leaf(torch, 2, -3)
+    y = x * 2
+    y[where] = y.detach()[where]
+    y.sum().backward()
+    close(x.grad, (0, 0))
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        x[where] = x[where]

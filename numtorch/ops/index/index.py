@@ -18,7 +18,7 @@ from ...viewalgebra import expand as expand_layout
 from ..core.operands import method
 from ..memory.assign import copy_
 from ..memory.copies import clone, contiguous, copy_elements, to_dtype
-from ..memory.writing import share_memory
+from ..memory.writing import check_inplace_allowed, share_memory
 from ..pointwise import comparison
 from ..reduce import reductions
 from ..shape.slicing import SELECT, SLICE
@@ -180,13 +180,23 @@ def _assign(x, found, source):
     if (modes.grad and (x.node is not None or source.node is not None)) or not x.layout.contiguous \
             or share_memory(source, x) or source.layout.device is not layout.device or x.layout.weak:
         target = make_view(x, found, SLICE)
-        if not (source.address == target.address and source.layout is layout and source.storage is x.storage):
-            copy_(target, source)                        # `x[i] += y` ends by assigning x[i] to itself
+        if source.address == target.address and source.layout is layout and source.storage is x.storage and _same_history(source, target):
+            return                                       # `x[i] += y` ends by assigning x[i] to itself
+        copy_(target, source)
         return
     if source.layout.shape != layout.shape and source.layout.ndim:
         expand_layout(source.layout, layout.shape)       # raises unless it broadcasts
     mark_written(x.storage, "copy_")
     copy_elements(source, view_of(x, layout, offset))
+
+
+def _same_history(source, target):
+    """Whether what shares memory also has one origin on the tape: views of one tensor do, a detached tensor does not."""
+    if not modes.grad or (source.node is None and target.node is None):
+        return True
+    check_inplace_allowed(target, "copy")
+    base = target._base
+    return base is not None and (source is base or source._base is base)
 
 
 def _without_leading_ones(source, shape):
