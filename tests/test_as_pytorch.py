@@ -45,6 +45,8 @@ VALUES = {
     "ties_for_the_median": (lambda t: _gradient(t, lambda x: x.median(), 3.0, 1.0, 3.0, 5.0, 0.0, 3.0, 9.0), [1 / 3, 0, 1 / 3, 0, 0, 1 / 3, 0]),
     "angle_of_the_origin": (lambda t: _gradient(t, lambda x: t.atan2(x, x), 0.0, 2.0), [0.0, 0.0]),
     "power_0_bends_nowhere": (lambda t: _gradient(t, lambda x: x ** 0 + x ** 2, 0.0, 2.0, order=2), [2.0, 2.0]),
+    "margins_just_kept": (lambda t: _gradient(t, lambda x: t.nn.functional.multi_margin_loss(x, t.tensor(1)), 0.5, 1.5, 1.0)
+                          + _gradient(t, lambda x: t.nn.functional.multilabel_margin_loss(x, t.tensor([1, -1, -1])), 0.5, 1.5, 1.0), pytest.approx([0, -2 / 3, 2 / 3])),
     "hardswish_at_its_corners": (lambda t: _gradient(t, t.nn.functional.hardswish, -3.0, 3.0), [0.0, 1.0]),
     "arange_of_numpy_numbers": (lambda t: [t.arange(np.int64(3)).dtype == t.int64, t.arange(np.float32(3)).dtype == t.float32], [True, True]),
     "fills_that_fit": (lambda t: t.full((2,), -1, dtype=t.uint8), [255, 255]),

@@ -6,8 +6,7 @@ from ..core.operands import layout_of
 from ..creation.ranges import arange
 from ..index.gather_scatter import gather
 from ..index.mask import replace_where
-from ..pointwise.activation import logsigmoid
-from ..pointwise.bounds import clamp_low
+from ..pointwise.activation import logsigmoid, relu
 from ..pointwise.comparison import eq
 from .elementwise_losses import legacy_reduction, reduced
 
@@ -57,7 +56,7 @@ def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=Non
     if weight is not None and weight.layout.numel != rows.layout.shape[1]:
         raise RuntimeError(f"inconsistent weight size, expected {rows.layout.shape[1]} but got {list(weight.layout.shape)}")
     classes = classes.reshape(-1, 1)
-    terms = clamp_low(rows - gather(rows, 1, classes) + margin, 0.0)
+    terms = relu(rows - gather(rows, 1, classes) + margin)         # without a gradient where the margin is just kept
     terms = terms if p == 1 else terms * terms
     if weight is not None:
         terms = terms * weight[classes.reshape(-1)].unsqueeze(1)
@@ -95,7 +94,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     count = rows.layout.shape[1]
     places = replace_where(classes, eq(classes, -1), 0)              # other negative ones are refused where they are looked up
     is_target = ((eq(arange(count), places.unsqueeze(2)) & given.unsqueeze(2)).sum(1)) > 0
-    terms = clamp_low(1 - gather(rows, 1, places).unsqueeze(2) + rows.unsqueeze(1), 0.0)
+    terms = relu(1 - gather(rows, 1, places).unsqueeze(2) + rows.unsqueeze(1))
     terms = replace_where(terms, ~given.unsqueeze(2) | is_target.unsqueeze(1), 0)
     found = terms.sum((1, 2)) / count
     return reduced(found.squeeze(0) if single else found, legacy_reduction(size_average, reduce, reduction))
