@@ -153,6 +153,8 @@ def test_the_result_has_memory_of_its_own():
     (lambda x: F.pad(x, (0, 5), "circular"), RuntimeError, "Padding size should be less than"),
     (lambda x: F.pad(x[:, :0], (1, 0), "replicate"), RuntimeError, "Padding size should be less than"),
     (lambda x: F.pad(x, (-3, -2)), RuntimeError, "resulted in a negative output size"),
+    (lambda x: F.pad(x, (6, -5)), RuntimeError, "Check dimension 1"),
+    (lambda x: F.pad(x[:, :0], (-1, 1), value=1), RuntimeError, "Check dimension 1"),
     (lambda x: F.pad(x, (1, 1), "mirror"), NotImplementedError, "Unrecognised padding mode mirror"),
     (lambda x: F.pad(x, (1, 1), (1, 2)), TypeError, "must be str, not tuple"),
     (lambda x: F.pad(x, (1.5, 1)), (TypeError, AttributeError), "float"),

@@ -63,7 +63,8 @@ def _widths(shape, pad, mode):
         if most is not None and max(width) > max(most, 0):
             raise RuntimeError(f"Padding size should be less than the corresponding input dimension, but got: padding {width} at "
                                f"dimension {dim} of input {list(shape)} ({mode})")
-        if extent + sum(width) < 0:
+        cut = sum([min(n, 0) for n in width]) if mode == "constant" else sum(width)        # first cut, then padded
+        if extent + cut < 0:
             raise RuntimeError(f"The input size {extent}, plus negative padding {width[0]} and {width[1]} resulted in a negative "
                                f"output size, which is invalid. Check dimension {dim} of your input.")
     return widths
