@@ -188,7 +188,8 @@ def gradient(g):
     if y is None:
         return None
     t = g.value(y)
-    sources = [n for n in g.leaves if g.value(n).requires_grad] + [n for n in g.names if g.value(n).requires_grad and not g.value(n).is_leaf]
+    # PyTorch says of integers that were assigned numbers with a gradient that they require one
+    sources = [n for n in g.names if g.value(n).requires_grad and kind(g.value(n)) in "fc" and (n in g.leaves or not g.value(n).is_leaf)]
     xs = list(dict.fromkeys(g.rng.choices(sources, k=g.rng.randint(1, 3)))) if sources else []
     if not xs:
         return None

@@ -248,7 +248,7 @@ def order(g):
         return g.assign(f"torch.bucketize({x}, torch.arange(-2, 3).to({x}.dtype), right={down})")
     if form == "isin":
         return g.assign(f"torch.isin({x}, {x}.flatten()[:3])")
-    if form == "quantile" and kind(t) == "f" and t.element_size() > 2 and n < 500:
+    if form == "quantile" and not ties and kind(t) == "f" and t.element_size() > 2 and n < 500:
         return g.assign(f"torch.quantile({x}, {g.rng.choice([0.5, 0.3, 0.0, 1.0])}, {d})", "point")
     if form == "bincount" and kind(t) == "i":
         return g.assign(f"torch.bincount({x}.flatten().abs() % 50)")
