@@ -180,9 +180,9 @@ def _assign(x, found, source):
     if (modes.grad and (x.node is not None or source.node is not None)) or not x.layout.contiguous \
             or share_memory(source, x) or source.layout.device is not layout.device or x.layout.weak:
         target = make_view(x, found, SLICE)
-        if source.address == target.address and source.layout is layout and source.storage is x.storage and _same_history(source, target):
-            return                                       # `x[i] += y` ends by assigning x[i] to itself
-        copy_(target, source)
+        itself = source.address == target.address and source.layout is layout and source.storage is x.storage
+        if not (itself and _same_history(source, target)):
+            copy_(target, source)                        # `x[i] += y` ends by assigning x[i] to itself
         return
     if source.layout.shape != layout.shape and source.layout.ndim:
         expand_layout(source.layout, layout.shape)       # raises unless it broadcasts
