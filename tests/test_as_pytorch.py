@@ -47,6 +47,8 @@ VALUES = {
     "power_0_bends_nowhere": (lambda t: _gradient(t, lambda x: x ** 0 + x ** 2, 0.0, 2.0, order=2), [2.0, 2.0]),
     "margins_just_kept": (lambda t: _gradient(t, lambda x: t.nn.functional.multi_margin_loss(x, t.tensor(1)), 0.5, 1.5, 1.0)
                           + _gradient(t, lambda x: t.nn.functional.multilabel_margin_loss(x, t.tensor([1, -1, -1])), 0.5, 1.5, 1.0), pytest.approx([0, -2 / 3, 2 / 3])),
+    "sums_of_bools_with_a_factor": (lambda t: [[f(t.tensor([True, False]), t.tensor([True, True]), alpha=a).tolist() for f in (t.add, t.Tensor.add_)] for a in (2, 0, False)],
+                                    [[[True, True]] * 2, [[True, False]] * 2, [[True, False]] * 2]),
     "hardswish_at_its_corners": (lambda t: _gradient(t, t.nn.functional.hardswish, -3.0, 3.0), [0.0, 1.0]),
     "arange_of_numpy_numbers": (lambda t: [t.arange(np.int64(3)).dtype == t.int64, t.arange(np.float32(3)).dtype == t.float32], [True, True]),
     "fills_that_fit": (lambda t: t.full((2,), -1, dtype=t.uint8), [255, 255]),
@@ -143,6 +145,8 @@ def _with_submodule(t):
 ERRORS = {
     "cross_of_two_ranks": (lambda t: t.linalg.cross(t.eye(3), t.ones(3)), RuntimeError, "same number of dimensions"),
     "split_of_a_number": (lambda t: t.tensor(1.0).split(1), RuntimeError, "split expects at least a 1-dimensional tensor"),
+    "fraction_of_a_mask": (lambda t: t.ones(2, dtype=t.bool).add_(t.ones(2, dtype=t.bool), alpha=0.5), RuntimeError, "alpha must not be a floating point number"),
+    "truth_as_a_factor": (lambda t: t.ones(2).add(t.ones(2), alpha=False), RuntimeError, "Boolean alpha only supported for Boolean results"),
     "gamma_of_integers": (lambda t: t.igamma(t.tensor([1]), t.tensor([2])), NotImplementedError, "igamma"),
     "permutation_beyond_a_byte": (lambda t: t.randperm(300, dtype=t.uint8), RuntimeError, ""),
     "permutation_beyond_a_half": (lambda t: t.randperm(2050, dtype=t.float16), RuntimeError, ""),

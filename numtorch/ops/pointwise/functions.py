@@ -14,14 +14,13 @@ def add(input, other, *, alpha=1, out=None) -> Tensor:
 
     Args:
         input, other: tensors or numbers, broadcast with each other, of any dtype.
-        alpha: the factor of `other`.
+        alpha: the factor of `other`; of bools, whether it counts.
         out: a tensor to write the result into.
 
     Returns:
         Of the shape the operands broadcast to and the dtype they promote to.
 
     Raises:
-        NotImplementedError: bools with an `alpha`.
         RuntimeError: shapes that do not broadcast; a fraction as `alpha` of integers; `out` cannot hold the result's dtype.
 
     Example:
@@ -32,7 +31,14 @@ def add(input, other, *, alpha=1, out=None) -> Tensor:
     if alpha == 1:
         return arithmetic.add(input, other, out=out)
     _check_factor(input, other, alpha)
+    if result_type(input, other).category == 0:
+        return arithmetic.add(input, _where_it_counts(other, alpha), out=out)
     return arithmetic.add_scaled(input, other, alpha, out=out)
+
+
+def _where_it_counts(other, alpha):
+    """alpha * other of bools."""
+    return other if alpha else arithmetic.mul(as_operand("add", other), False)
 
 
 def _bool_among(*operands):
@@ -40,9 +46,11 @@ def _bool_among(*operands):
 
 
 def _check_factor(input, other, alpha):
-    """Raise RuntimeError for a fraction as a factor of integers, which would make them floating-point numbers."""
+    """Raise RuntimeError for a fraction as a factor of integers, which would make them floating-point numbers, or a bool."""
     if type(alpha) is float and result_type(input, other).category < 2:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if type(alpha) is bool and result_type(input, other).category != 0:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
 
 
 def sub(input, other, *, alpha=1, out=None) -> Tensor:
@@ -164,6 +172,9 @@ def _with_alpha(name, inplace, sign):
     def method(self, other, *, alpha=1) -> Tensor:
         if alpha == 1 or (sign < 0 and _bool_among(self, other)):      # a bool is refused by what subtracts without a factor
             return inplace(self, other)
+        _check_factor(self, other, alpha)
+        if self.layout.dtype.category == 0:
+            return inplace(self, _where_it_counts(other, alpha))
         return scaled(self, other, sign * alpha)
     method.__name__ = method.__qualname__ = name + "_"
     method.__doc__ = f"""In-place form of `{name}`: writes the result into this tensor and returns it.
