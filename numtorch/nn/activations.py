@@ -6,8 +6,11 @@ from ..layout import wrap_dim
 from ..ops.core.operands import layout_of
 from ..ops.creation.fill import empty_like
 from ..ops.pointwise import activation
+from ..ops.pointwise.arithmetic import abs as abs_
+from ..ops.pointwise.arithmetic import add, div
 from ..ops.pointwise.bounds import clamp_both
 from ..ops.shape.views import reshape
+from ..scalars import check_fits
 from ..tensor import Tensor
 from ..tensor import view_of as _view_of
 from ..viewalgebra import narrow as _narrow_layout
@@ -170,6 +173,25 @@ def gelu(input, approximate: str = "none") -> Tensor:
     return activation.gelu_tanh(input)
 
 
+def softsign(input) -> Tensor:
+    """x / (1 + |x|), elementwise; of complex numbers, the same direction.
+
+    Args:
+        input: of any shape and dtype.
+
+    Returns:
+        The input's shape; of integers the default dtype.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.nn.functional.softsign(torch.tensor([-1., 0., 3.]))
+        tensor([-0.5000,  0.0000,  0.7500])
+    """
+    if layout_of("softsign", input).dtype.is_complex:
+        return div(input, add(abs_(input), 1))
+    return activation.softsign(input)
+
+
 def softplus(input, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta: a relu without a corner.
 
@@ -202,6 +224,7 @@ def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool =
 
     Raises:
         ValueError: min_val is greater than max_val.
+        RuntimeError: bounds that integers of the input's dtype do not reach.
 
     Example:
         >>> import numtorch as torch
@@ -210,8 +233,14 @@ def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool =
     """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    if layout_of("hardtanh", input).dtype.category == 1:                 # PyTorch keeps integers
-        return _form(clamp_both, inplace)(input, int(min_val), int(max_val))
+    dtype = layout_of("hardtanh", input).dtype
+    if dtype.category == 1:                              # PyTorch keeps integers
+        low, high = int(min_val), int(max_val)
+        if low < 0 and not dtype.is_signed:
+            raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+        check_fits(low, dtype)
+        check_fits(high, dtype)
+        return _form(clamp_both, inplace)(input, low, high)
     return _form(activation.hardtanh, inplace)(input, min_val, max_val)
 
 

@@ -18,7 +18,7 @@ from ..ops.nn.multihead import multi_head_attention_forward
 from ..ops.nn.norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from ..ops.nn.response_norm import local_response_norm
 from ..ops.nn.unit_norm import normalize
-from ..ops.pointwise.activation import logsigmoid, sigmoid, softsign
+from ..ops.pointwise.activation import logsigmoid, sigmoid
 from ..ops.pointwise.arithmetic import mul
 from ..ops.pointwise.elementary import tanh
 from ..ops.reduce import reductions
@@ -71,6 +71,7 @@ from .activations import (
     silu,
     softplus,
     softshrink,
+    softsign,
     tanhshrink,
     threshold,
     threshold_,

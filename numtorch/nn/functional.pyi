@@ -282,8 +282,8 @@ def softplus(input: Tensor, beta: _float = 1.0, threshold: _float = 20.0) -> Ten
     """log(1 + exp(beta * x)) / beta: a relu without a corner."""
 def softshrink(input: Tensor, lambd: _float = 0.5) -> Tensor:
     """x moved towards 0 by lambd, and 0 where it is nearer."""
-def softsign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """input / (1 + |input|), elementwise."""
+def softsign(input: Tensor) -> Tensor:
+    """x / (1 + |x|), elementwise; of complex numbers, the same direction."""
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic tangent, elementwise: between -1 and 1."""
 def tanhshrink(input: Tensor) -> Tensor:
