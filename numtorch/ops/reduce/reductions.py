@@ -87,6 +87,9 @@ def nansum(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
     Args:
         input, dim, keepdim, axis, keepdims, dtype, out: as for `sum`.
 
+    Raises:
+        RuntimeError: complex numbers.
+
     Example:
         >>> import numtorch as torch
         >>> torch.tensor([1., float("nan"), 2.]).nansum()
@@ -94,7 +97,9 @@ def nansum(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    if layout_of("nansum", input).dtype.category != 2 or dtype is not None:
+    if layout_of("nansum", input).dtype.is_complex:
+        raise RuntimeError("nansum does not support complex inputs")
+    if input.layout.dtype.category != 2 or dtype is not None:
         return sum(arithmetic.where(comparison.isnan(input), 0, input), dim, keepdim, dtype=dtype, out=out)
     return into(out, _nansum(input, _none_if_empty(dim), keepdim))
 
@@ -141,7 +146,7 @@ def nanmean(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None,
         input, dim, keepdim, axis, keepdims, dtype, out: as for `mean`.
 
     Raises:
-        RuntimeError: neither floating point nor complex.
+        RuntimeError: not floating point.
 
     Example:
         >>> import numtorch as torch
