@@ -714,7 +714,7 @@ def log2_(input: Tensor) -> Tensor:
     """In-place form of `log2`: writes the result into this tensor and returns it."""
 def log_(input: Tensor) -> Tensor:
     """In-place form of `log`: writes the result into this tensor and returns it."""
-def log_softmax(input: Tensor, dim: _Dims, dtype: _dtype | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: _Dims, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     """log(softmax(x)) along a dimension, exact where softmax underflows."""
 def logaddexp(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """log(exp(input) + exp(other)), elementwise, without overflow."""
@@ -740,7 +740,7 @@ def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(sigmoid(input)), elementwise, exact for large |input|."""
 def logspace(start: _Scalar, end: _Operand, steps: _Scalar, base: _float = 10.0, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
     """`steps` values from base**start to base**end, both included, evenly spaced in the exponent; whole powers are exact."""
-def logsumexp(input: Tensor, dim: _Dims, keepdim: _bool = False) -> Tensor:
+def logsumexp(input: Tensor, dim: _Dims, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """log(sum(exp(x))) along dimensions, shifted by the largest element so that nothing overflows."""
 long: _dtype
 def lstm(*arguments: _Any) -> tuple:
@@ -1096,7 +1096,7 @@ def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _Scalar | No
     """A copy of `input` with `src` in the place of the slice `start:end:step` of a dimension."""
 def slogdet(input: Tensor, *, out: _Any = None) -> _Slogdet:
     """`torch.linalg.slogdet` under its older name."""
-def softmax(input: Tensor, dim: _Dims, dtype: _dtype | None = None) -> Tensor:
+def softmax(input: Tensor, dim: _Dims, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension, computed from x - max(x)."""
 def softplus(input: Tensor, beta: _Operand = 1.0, threshold: _Scalar = 20.0, *, out: Tensor | None = None) -> Tensor:
     """log(1 + exp(beta * input)) / beta, a smooth relu, and input itself where beta * input exceeds the threshold."""

@@ -770,7 +770,7 @@ class Attached:
         """In-place form of `log`: writes the result into this tensor and returns it."""
     def log_normal_(self, mean: _float = 1.0, std: _float = 2.0, *, generator: _Generator | None = None) -> Tensor:
         """Fill with numbers whose logarithms are normal; returns this tensor."""
-    def log_softmax(self, dim: _Dims, dtype: _dtype | None = None) -> Tensor:
+    def log_softmax(self, dim: _Dims, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
         """log(softmax(x)) along a dimension, exact where softmax underflows."""
     def logaddexp(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
         """log(exp(input) + exp(other)), elementwise, without overflow."""
@@ -804,7 +804,7 @@ class Attached:
         """log(input / (1 - input)), elementwise: the inverse of `sigmoid`."""
     def logit_(self, eps: _Scalar | None = None) -> Tensor:
         """In-place form of `logit`: writes the result into this tensor and returns it."""
-    def logsumexp(self, dim: _Dims, keepdim: _bool = False) -> Tensor:
+    def logsumexp(self, dim: _Dims, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
         """log(sum(exp(x))) along dimensions, shifted by the largest element so that nothing overflows."""
     def long(self, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor as int64: itself where it is so, else a copy through which gradients pass."""
@@ -1134,7 +1134,7 @@ class Attached:
         """A copy of `input` with `src` in the place of the slice `start:end:step` of a dimension."""
     def slogdet(self, *, out: _Any = None) -> Slogdet:
         """`torch.linalg.slogdet` under its older name."""
-    def softmax(self, dim: _Dims, dtype: _dtype | None = None) -> Tensor:
+    def softmax(self, dim: _Dims, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
         """exp(x) / sum(exp(x)) along a dimension, computed from x - max(x)."""
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, axis: _Dims | None = None, out: _Any = None) -> _Pair:
         """Elements in order along a dimension, as (values, indices). Always stable; NaN counts as greatest."""

@@ -12,6 +12,7 @@ from ..core.backends import kernels
 from ..core.operands import layout_of, method
 from ..core.primitive import Primitive
 from ..memory.copies import contiguous, to_dtype
+from ..memory.resize import into
 from ..pointwise.arithmetic import mul, sub
 from ..pointwise.complexparts import real
 from ..pointwise.elementary import exp, log
@@ -77,15 +78,22 @@ _softmax, _log_softmax = _forward(SOFTMAX), _forward(LOG_SOFTMAX)
 softmax_grad, log_softmax_grad = _gradient(SOFTMAX_GRAD), _gradient(LOG_SOFTMAX_GRAD)
 
 
+def _written(out, result):
+    if isinstance(out, Tensor) and out.layout.dtype is not result.layout.dtype:
+        raise RuntimeError(f"Expected out tensor to have dtype {result.layout.dtype.name}, but got {out.layout.dtype.name} instead")
+    return into(out, result)
+
+
 # ---------------------------------------------------------------- softmax
 @method
-def softmax(input, dim, dtype=None) -> Tensor:
+def softmax(input, dim, dtype=None, *, out=None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension, computed from x - max(x).
 
     Args:
         input: (*), floats.
         dim: the dimension along which the results sum to 1.
         dtype: convert to this first.
+        out: a tensor of the result's dtype to write it into.
 
     Returns:
         Of the shape of `input`.
@@ -93,6 +101,7 @@ def softmax(input, dim, dtype=None) -> Tensor:
     Raises:
         NotImplementedError: the dtype is not floating-point.
         IndexError: `dim` is out of range.
+        RuntimeError: `out` has another dtype.
 
     Example:
         >>> import numtorch as torch
@@ -101,7 +110,7 @@ def softmax(input, dim, dtype=None) -> Tensor:
     """
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
-    return _softmax(input, dim)
+    return _softmax(input, dim) if out is None else _written(out, _softmax(input, dim))
 
 
 @SOFTMAX.derivative
@@ -123,13 +132,14 @@ def _softmax_grad_vjp(node, u):
 
 # ---------------------------------------------------------------- log-softmax
 @method
-def log_softmax(input, dim, dtype=None) -> Tensor:
+def log_softmax(input, dim, dtype=None, *, out=None) -> Tensor:
     """log(softmax(x)) along a dimension, exact where softmax underflows.
 
     Args:
         input: (*), floats.
         dim: the dimension along which the exponentials of the results sum to 1.
         dtype: convert to this first.
+        out: a tensor of the result's dtype to write it into.
 
     Returns:
         Of the shape of `input`.
@@ -137,6 +147,7 @@ def log_softmax(input, dim, dtype=None) -> Tensor:
     Raises:
         NotImplementedError: the dtype is not floating-point.
         IndexError: `dim` is out of range.
+        RuntimeError: `out` has another dtype.
 
     Example:
         >>> import numtorch as torch
@@ -145,7 +156,7 @@ def log_softmax(input, dim, dtype=None) -> Tensor:
     """
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
-    return _log_softmax(input, dim)
+    return _log_softmax(input, dim) if out is None else _written(out, _log_softmax(input, dim))
 
 
 @LOG_SOFTMAX.derivative
@@ -206,22 +217,26 @@ def _over_neighbours(plan, input: Tensor, dim, keepdim):
 
 
 @method
-def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
+def logsumexp(input, dim, keepdim: bool = False, *, out=None) -> Tensor:
     """log(sum(exp(x))) along dimensions, shifted by the largest element so that nothing overflows.
 
     Args:
         input: (*), of any dtype; integers and bools give the default dtype.
         dim: an int, or several.
         keepdim: keep reduced dimensions with extent 1.
+        out: a tensor to write the result into.
 
     Raises:
         IndexError: a dimension out of range.
+        RuntimeError: `out` cannot hold the result's dtype.
 
     Example:
         >>> import numtorch as torch
         >>> torch.logsumexp(torch.tensor([1000., 1000.]), dim=0)
         tensor(1000.6932)
     """
+    if out is not None:
+        return into(out, logsumexp(input, dim, keepdim))
     dim = dim if type(dim) is int else tuple(dim)
     if (layout_of("logsumexp", input), dim, keepdim) in LOGSUMEXP.plans:
         return _over_neighbours(input, dim, keepdim)
