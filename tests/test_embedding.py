@@ -98,6 +98,8 @@ ERRORS = [
     (lambda: F.embedding_bag(KEY, table(), torch.tensor([0])), ValueError, "offsets has to be None"),
     (lambda: F.embedding_bag(KEY[0], table()), ValueError, "offsets has to be a 1D Tensor"),
     (lambda: F.embedding_bag(KEY[0], table(), torch.tensor([1])), RuntimeError, "has to be 0"),
+    *[(lambda mode=mode, offsets=offsets, options=options: F.embedding_bag(KEY[0], table(), torch.tensor(offsets), mode=mode, **options), RuntimeError, "offsets that do not decrease")
+      for mode, offsets, options in (("sum", [0, 3, 1], {}), ("mean", [0, -1, 1], {}), ("max", [0, 2, 1], {}), ("sum", [0, 9, 1], {"padding_idx": 1}))],
     (lambda: F.embedding_bag(KEY, table(), mode="median"), ValueError, "one of sum, mean or max"),
     (lambda: F.embedding_bag(KEY, table(), per_sample_weights=torch.ones(2, 3)), NotImplementedError, "only supported for mode='sum'"),
     (lambda: F.one_hot(KEY, 3), RuntimeError, "smaller than num_classes"),

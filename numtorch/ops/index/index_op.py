@@ -87,12 +87,18 @@ def into_fresh(inplace, target, *args, **kwargs):
 
 
 def run_through(prepared, tensors, index, bounds, complaint):
-    """Run a kernel that goes through a contiguous index tensor once and stops at the first index that is out of bounds."""
+    """Run a kernel that goes through a contiguous index tensor once and stops at the first index that is out of bounds.
+
+    Returns whether it stopped for another reason, which its caller looks for: with a status below 0.
+    """
     words, status = call_words.words
     prepared.call(*[x.address for x in tensors], status, prepared.walk)
-    if words[0]:
+    found = words[0]
+    if found:
         words[0] = 0
-        raise complaint(*_first_bad((index,), bounds))
+        if found > 0:
+            raise complaint(*_first_bad((index,), bounds))
+    return found < 0
 
 
 def _first_bad(indices, bounds):

@@ -5,7 +5,7 @@ from ...autograd.graph import GraphNode, recording
 from ...autograd.modes import modes, no_grad
 from ...autograd.writes import mark_written
 from ...dtypes import float32, float64, int32, int64
-from ...layout import Layout
+from ...layout import Layout, ints
 from ...tensor import Tensor, empty
 from ..core.backends import has_kernels, kernels
 from ..core.operands import layout_of
@@ -15,12 +15,14 @@ from ..creation.ranges import arange
 from ..index.gather_scatter import scatter_reduce
 from ..index.index_op import run_indexed, run_through
 from ..index.index_select import index_add, index_values, out_of_self, plan_indices, put_values, spread
+from ..index.mask import nonzero
 from ..memory.assign import filled
 from ..memory.copies import contiguous, to_dtype
 from ..pointwise import arithmetic, bounds, comparison
 from ..reduce import reductions
 from ..shape.views import expand, reshape, unsqueeze
 from ..sort.histograms import bincount
+from ..sort.scan import diff
 from ..sort.search import searchsorted
 from ..sort.unique import unique
 
@@ -59,6 +61,8 @@ def embedding(weight, indices, padding_idx: int = -1, scale_grad_by_freq: bool =
                 [3., 4.]])
     """
     _dense_only("embedding", sparse)
+    if type(padding_idx) is not int:
+        padding_idx, = ints((padding_idx,), "embedding: padding_idx")
     return _rows_of(weight, indices, padding_idx, scale_grad_by_freq, "embedding")
 
 
@@ -136,6 +140,8 @@ def _padding(rows, padding_idx):
     """A padding index made positive; -1 for none."""
     if padding_idx is None:
         return -1
+    if type(padding_idx) is not int:
+        padding_idx, = ints((padding_idx,), "padding_idx")
     if not -rows <= padding_idx < rows:
         raise AssertionError("Padding_idx must be within num_embeddings")
     return padding_idx % rows
@@ -198,6 +204,17 @@ def _check_bags(input, offsets):
                                f"{last}")
 
 
+def _check_order(offsets):
+    """Raise RuntimeError for bags that begin before the one before them: which elements are in them cannot be told."""
+    if offsets is None or not has_values(offsets):
+        return
+    places = nonzero(comparison.lt(diff(offsets), 0))
+    if places.layout.numel:
+        place = int(places[0, 0].item())
+        raise RuntimeError(f"embedding_bag: expected offsets that do not decrease, but offsets[{place + 1}] is "
+                           f"{offsets[place + 1].item()} after {offsets[place].item()}")
+
+
 def _bags(input, offsets, include_last_offset):
     """A vector of indices, the bag of each, and how many bags there are."""
     if input.layout.ndim == 2:
@@ -232,7 +249,8 @@ def _bag_sums(plan, weight: Tensor, input: Tensor, offsets: Tensor, mean):
     if prepared is None:
         return _bags_of_ops(input, weight, offsets, "mean" if mean else "sum")
     out = empty(layout)
-    run_through(prepared, (weight, input, offsets, out), input, bounds, _no_such_member)
+    if run_through(prepared, (weight, input, offsets, out), input, bounds, _no_such_member):
+        _check_order(offsets)
     if weight.node is not None and recording(weight):
         out.node = GraphNode(EMBEDDING_BAG, (weight.node,), (input, offsets), (weight.layout, mean))
     return out
@@ -309,6 +327,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
 def _bags_of_ops(input, weight, offsets, mode, max_norm=None, norm_type=2, scale_grad_by_freq=False, per_sample_weights=None,
                  include_last_offset=False, padding=-1):
     """Bags of rows that are copied first, with all options."""
+    _check_order(offsets)
     indices, bags, count = _bags(input, offsets, include_last_offset)
     if max_norm is not None:
         embedding_renorm_(weight, indices, max_norm, norm_type)
