@@ -11,7 +11,7 @@ from ..core.operands import as_operand, layout_of, method
 from ..memory.copies import contiguous
 from ..memory.resize import into
 from .activation import sigmoid
-from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, UNORDERED, abs, conj, where
+from .arithmetic import FLOATS, FLOATS_AND_COMPLEX, UNORDERED, abs, conj, mul, where
 from .bounds import clamp_high, clamp_low, maximum
 from .elementary import LN2, PI, cos, exp, exp2, log, log1p, sin, sqrt
 from .functions import sub
@@ -239,7 +239,7 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor
         parts = nan_to_num(later["view_as_real"](input), nan, posinf, neginf)
         return into(out, later["view_as_complex"](contiguous(parts)))
     if not kind.is_floating_point:
-        return input.clone() if out is None else into(out, input)
+        return mul(input, True) if out is None else into(out, input)         # in memory like any elementwise result
     most = finfo(kind).max
     return replace_nonfinite(input, nan=0.0 if nan is None else nan, posinf=most if posinf is None else posinf,
                              neginf=-most if neginf is None else neginf, out=out)
