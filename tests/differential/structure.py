@@ -191,6 +191,9 @@ def put(g):
     under = g.rng.choice(["_", ""])
     form = g.rng.choice("index_add index_copy index_fill scatter scatter_number scatter_add scatter_reduce index_put index_put_add assign_mask assign masked_scatter put index_reduce".split())
     kinds = "sum" if "add" in form or "reduce" in form else "exact"
+    # without the elements themselves, PyTorch still counts them among equals that share a gradient
+    reduced = g.rng.choice([f"{y}, 'sum', include_self=False", f"{y}.detach(), 'amax', include_self=False", f"{y}.detach(), 'amin', include_self=False", f"{y}, 'mean'"]
+                           + [f"{y}, '{name}'" for name in ("sum", "amax", "amin", "prod")] + [f"{y}, '{name}', include_self=False" for name in ("mean", "prod")])
     first = t.shape[0]
     if form == "scatter":
         column = f"from_numpy(distinct({g.number()}, {m}, {n}).reshape({tuple(m if i == d % t.dim() else 1 for i in range(t.dim()))})).expand({tuple(whole)})"
@@ -209,7 +212,7 @@ def put(g):
             "index_add": f"{x}.index_add{under}({d}, {repeated}, {y}" + g.rng.choice([")", ", alpha=2)"]), "index_copy": f"{x}.index_copy{under}({d}, {once}, {y})",
             "index_fill": f"{x}.index_fill{under}({d}, {repeated}, {g.literal(t)})", "scatter_number": f"{x}.scatter{under}({d}, {many}, 2)",
             "scatter_add": f"{x}.scatter_add{under}({d}, {many}, {y})",
-            "scatter_reduce": f"{x}.scatter_reduce{under}({d}, {many}, {y}, '{g.rng.choice(['sum', 'amax', 'amin', 'mean', 'prod'])}', include_self={g.rng.random() < 0.5})",
+            "scatter_reduce": f"{x}.scatter_reduce{under}({d}, {many}, {reduced})",
             "masked_scatter": f"{x}.masked_scatter{under}({x} > 0, {x}.detach().flip(0))", "put": f"{x}.put{under}(from_numpy(distinct({g.number()}, {min(m, t.numel())}, {t.numel()})), {x}.detach().flatten()[:{min(m, t.numel())}].clone())",
             "index_reduce": f"{x}.index_reduce{under}({d}, {repeated}, {y}, '{g.rng.choice(['prod', 'mean', 'amax', 'amin'])}')",
         }[form]

@@ -142,6 +142,16 @@ def write_through(g):
     return g.write(text, x, "point")
 
 
+def apart_in_memory(t):
+    """Whether every element has a place of its own."""
+    reach = 0
+    for stride, extent in sorted((abs(s), n) for s, n in zip(t.stride(), t.shape) if n > 1):
+        if stride <= reach:
+            return False
+        reach += stride * (extent - 1)
+    return True
+
+
 def rearrange(g):
     """Copies in another order, joins and parts."""
     x = g.pick("fffibc", low=1)
@@ -153,7 +163,8 @@ def rearrange(g):
     forms = ["flip", "roll", "roll", "contiguous_t", "cat", "cat", "stack"]
     forms += ["rot90", "tril", "triu", "kron"] if t.dim() >= 2 and small else []
     forms += ["repeat", "tile", "repeat_interleave", "diag_embed", "meshgrid", "block"] if small and t.dim() <= 3 else []
-    forms += ["diff", "select_scatter", "slice_scatter", "diagonal_scatter", "index_pad", "hstack"]
+    forms += ["diff", "index_pad", "hstack"]
+    forms += ["select_scatter", "slice_scatter", "diagonal_scatter"] if apart_in_memory(t) else []      # PyTorch's copies overlap like their input
     form = g.rng.choice(forms)
     n = t.shape[d]
     text, how = None, "exact"
