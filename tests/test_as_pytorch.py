@@ -55,6 +55,7 @@ VALUES = {
     "hardtanh_of_bytes": (lambda t: t.nn.functional.hardtanh(t.tensor([0, 1, 9], dtype=t.uint8), 1, 5), [1, 1, 5]),
     "softmax_into": (lambda t: [f(t.tensor([[0.0, 0.0]]), 1, out=t.empty(0)).tolist() for f in (t.softmax, t.log_softmax, t.logsumexp)],
                      [[[0.5, 0.5]], [pytest.approx([-0.693147] * 2)], pytest.approx([0.693147])]),
+    "half_a_number_with_a_doubles_sign": (lambda t: t.ones(3, dtype=t.float16).copysign_(t.tensor([-1e300, -0.0, 1.0], dtype=t.float64)), [-1.0, -1.0, 1.0]),
     "hardswish_at_its_corners": (lambda t: _gradient(t, t.nn.functional.hardswish, -3.0, 3.0), [0.0, 1.0]),
     "arange_of_numpy_numbers": (lambda t: [t.arange(np.int64(3)).dtype == t.int64, t.arange(np.float32(3)).dtype == t.float32], [True, True]),
     "fills_that_fit": (lambda t: t.full((2,), -1, dtype=t.uint8), [255, 255]),

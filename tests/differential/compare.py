@@ -288,9 +288,12 @@ def _judge(statements, index, name, expected, found):
                 except Exception:
                     continue
             _double_all(exact)
+        torch.set_default_dtype(torch.float64)           # which functions of integers give
         exec(_doubled(statement.source), exact)
     except Exception:
         return True
+    finally:
+        torch.set_default_dtype(torch.float32)
     try:
         truth = values(_look(exact, name))
     except Exception:

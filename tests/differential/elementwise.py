@@ -162,7 +162,7 @@ def convert(g):
         text = x if dtype in REAL + HALF + COMPLEX + ("bool",) or kind(t) in "ib" else f"{x}.clamp(-100, 100)" if dtype not in ("uint8",) else f"{x}.clamp(0, 100)"
         return g.assign(f"{text}.to(torch.{dtype})")
     text = g.rng.choice([f"{x}.clone()", f"{x}.contiguous()", f"{x}.detach()", f"{x}.clone(memory_format=torch.contiguous_format)", f"torch.zeros_like({x})",
-                         f"torch.ones_like({x}, dtype=torch.{dtype})", f"torch.full_like({x}, 2)", f"{x}.new_ones({tuple(t.shape)})", f"{x}.data"]
+                         f"torch.ones_like({x}, dtype=torch.{dtype})", f"torch.full_like({x}, 2)", f"{x}.new_ones({tuple(t.shape)})", f"{x}.data.clone()"]
                         + ([f"{x}.to(memory_format=torch.channels_last)", f"{x}.contiguous(memory_format=torch.channels_last)"] if t.dim() == 4 else []))
     return g.assign(text, "view" if re.search(r"contiguous\(\)|detach|data", text) else "exact")
 

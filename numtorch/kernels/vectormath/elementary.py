@@ -177,6 +177,7 @@ def polynomial(name, coefficients32, coefficients64) -> ByPrecision:
 
 # ---------------------------------------------------------------- the format
 Int = ByPrecision(np.int32, np.int64)
+SIGN_MASK = ByPrecision(np.int32(-2 ** 31), np.int64(-2 ** 63))
 Float = ByPrecision(np.float32, np.float64)
 FRACTION_BITS = ByPrecision(np.int32(23), np.int64(52))
 BIAS = ByPrecision(np.int32(127), np.int64(1023))

@@ -4,9 +4,9 @@ from __future__ import annotations
 import numpy as np
 
 from .. import intrinsics
-from ..intrinsics import fma, select
+from ..intrinsics import bits_of, float_of, fma, select
 from . import roots
-from .elementary import INFINITY, ByMachine, Elementary, both
+from .elementary import INFINITY, SIGN_MASK, ByMachine, Elementary, Int, both
 from .settled import settle_fmod
 
 _ceil, _copysign, _fabs, _floor = intrinsics.ceil, intrinsics.copysign, intrinsics.fabs, intrinsics.floor
@@ -49,8 +49,8 @@ def _abs_body(x):
 
 
 def _copysign_body(x, y):
-    """|x| with the sign of y."""
-    return _copysign(x, y)
+    """|x| with the sign of y. By their bits: of a double's sign in half a number, LLVM asks a rounding that no library has."""
+    return float_of(Int(bits_of(x) ^ Int(Int(bits_of(x) ^ bits_of(y)) & SIGN_MASK)))
 
 
 def _reciprocal_root(x):

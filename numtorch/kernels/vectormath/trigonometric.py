@@ -14,7 +14,7 @@ import numpy as np
 from ..intrinsics import bits_of, copysign, fabs, float_of, fma, select, sqrt
 from . import angles
 from . import coefficients as c
-from .elementary import INFINITY, NAN, ROUND_MAGIC, ByMachine, ByPrecision, Elementary, Int, both, constant, polynomial
+from .elementary import INFINITY, NAN, ROUND_MAGIC, SIGN_MASK, ByMachine, ByPrecision, Elementary, Int, both, constant, polynomial
 from .instructions import fma_down
 from .settled import settle_cos, settle_sin, settle_tan
 
@@ -28,7 +28,6 @@ HALF_PI_1 = constant(np.float32(math.pi / 2), math.pi / 2)      # and pi/2
 HALF_PI_2 = constant(-4.371138828673793e-08, 6.123233995736766e-17)
 HALF_PI_3 = constant(-1.7151244994428829e-15, -1.4973849048591698e-33)
 SIGN_SHIFT = ByPrecision(np.int32(31), np.int64(63))     # moves the last bit to the sign
-SIGN_MASK = ByPrecision(np.int32(-2 ** 31), np.int64(-2 ** 63))
 sin_polynomial = polynomial("sin_polynomial", c.SIN32, c.SIN64)
 half_turn_polynomial = polynomial("half_turn_polynomial", c.SIN_HALF_TURN32, c.SIN_HALF_TURN64)
 cos_polynomial = polynomial("cos_polynomial", c.COS32, c.COS64)
