@@ -543,3 +543,10 @@ def test_what_shares_memory_but_no_history_is_assigned(torch, where):
     close(x.grad, (0, 0))
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
         x[where] = x[where]
+
+
+@pytest.mark.parametrize("dtype", [numtorch.bool, numtorch.int64], ids=str)
+def test_integers_that_hold_a_comparison_require_no_gradient(dtype):
+    target = numtorch.ones(2, dtype=dtype)
+    assert not target.lt_(leaf(numtorch, 2, -3)).requires_grad
+    assert target.tolist() == [True, False]

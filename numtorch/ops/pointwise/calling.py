@@ -234,10 +234,10 @@ def run_inplace(op, tensors):
     check_inplace_allowed(target, op.name)
     recipe = recipe_for(plan, sum((t.node is not None) << i for i, t in enumerate(tensors)))
     if recipe is None:                                   # a comparison, written as numbers: 0 is the slope of all it came from
-        node = GraphNode(_STEPS, tuple([t.node for t in tensors]), (), layouts)
         mark_written(target.storage, op.name + "_")
         plan.call(*[t.address for t in tensors], plan.walk)
-        rebase_history(target, node)
+        if target.layout.dtype.category >= 2:            # integers have no gradient
+            rebase_history(target, GraphNode(_STEPS, tuple([t.node for t in tensors]), (), layouts))
         return target
     before = clone(target.detach()) if 0 in recipe.saves else target.detach()
     before.node = target.node
