@@ -1,7 +1,7 @@
 """Distinct values: unique, mode and membership. Counts are in histograms.py."""
 from __future__ import annotations
 
-from ...autograd.graph import GraphNode, recording
+from ...autograd.graph import GraphNode, Recorded, recording
 from ...dtypes import bool_, int8, int64
 from ...layout import Layout, wrap_dim
 from ...tensor import Tensor, empty
@@ -27,6 +27,7 @@ from .scan import cumsum
 
 UNIQUE, COUNT_BYTES, RANK_BYTES = Primitive("unique"), Primitive("count_bytes"), Primitive("rank_bytes")
 ORDER_ROWS, MODE, ISIN = Primitive("order_rows"), Primitive("mode"), Primitive("isin")
+_REFUSING = {name: Recorded(name) for name in ("_unique2", "unique_dim", "unique_consecutive")}        # of what has no derivative
 
 
 # ---------------------------------------------------------------- distinct values
@@ -147,6 +148,20 @@ def _results(values, inverse, counts, return_inverse, return_counts):
     return (values, *([inverse] if return_inverse else []), *([counts] if return_counts else []))
 
 
+def _refuse_in_backward(values, name, input):
+    """Record what has no derivative: without a node its gradient would silently be none."""
+    if recording(input) and values.layout.dtype.category >= 2:
+        values.node = GraphNode(_REFUSING[name], (input.node,), ())
+
+
+def _no_derivative(node, grad):
+    raise NotImplementedError(f"the derivative for '{node.primitive.name}' is not implemented.")
+
+
+for _recorded in _REFUSING.values():
+    _recorded.derivative(_no_derivative)
+
+
 @method
 def unique(input, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim=None):
     """The distinct elements in order; with `dim`, the distinct slices along it. Every NaN is distinct.
@@ -187,6 +202,7 @@ def unique(input, sorted: bool = True, return_inverse: bool = False, return_coun
         values, inverse, counts = _distinct_rows(index_values(rows, (0,), (order,)), order, return_inverse,
                                                  return_counts)
         values = contiguous(back(values))
+    _refuse_in_backward(values, "_unique2" if dim is None else "unique_dim", input)
     return _results(values, inverse, counts, return_inverse, return_counts)
 
 
@@ -211,6 +227,7 @@ def unique_consecutive(input, return_inverse: bool = False, return_counts: bool 
         rows, back = _as_rows(x, dim)
         values, inverse, counts = _distinct_rows(rows, None, return_inverse, return_counts)
         values = contiguous(back(values))
+    _refuse_in_backward(values, "unique_consecutive", input)
     return _results(values, inverse, counts, return_inverse, return_counts)
 
 
