@@ -7,6 +7,7 @@ This file holds the public names, nothing else. Where they come from: `ops/` (wh
 """
 import builtins as _builtins
 import importlib as _importlib
+import sys as _sys
 
 from . import autograd, pickling as _pickling
 from .ops.memory import conversion as _conversion
@@ -138,8 +139,9 @@ arccos, arcsin, arctan, arctan2, arcsinh, arccosh, arctanh, fix, clip = acos, as
 moveaxis, ger, concat, concatenate, row_stack = movedim, outer, cat, cat, vstack
 inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141592653589793, 2.718281828459045, None
 
-_SUBMODULES = ("backends", "func", "meta", "overrides", "nn", "optim", "legacy", "data", "utils", "cuda", "linalg", "fft",
-               "special", "random", "serialization", "distributions")
+_SUBMODULES = ("__config__", "accelerator", "alias", "backends", "func", "futures", "hub", "meta", "overrides", "nn", "optim",
+               "legacy", "data", "utils", "cuda", "linalg", "fft", "special", "random", "serialization", "distributions", "testing",
+               "version")
 
 
 # Functions of nn.functional that PyTorch also has here, and in-place forms that it has as functions: found when asked for.
@@ -171,4 +173,17 @@ def __getattr__(name):
         return getattr(_importlib.import_module(f"{__name__}.backends"), name)
     if name in _IN_PLACE or name in _METHODS:
         return getattr(Tensor, name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return _importlib.import_module(f"{__name__}.alias").attribute(__name__, name)
+
+
+class _Places:
+    """Finds modules that PyTorch has where we have no file (alias/paths.py). Asked last, when nothing else has found one."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.startswith(f"{__name__}.") and not name.startswith(f"{__name__}.alias"):
+            return _importlib.import_module(f"{__name__}.alias").find_place(name)
+        return None
+
+
+_sys.meta_path.append(_Places)

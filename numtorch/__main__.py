@@ -1,15 +1,19 @@
-"""`python -m numtorch cache info|clear|warm`, `python -m numtorch ops`, `python -m numtorch stubs` and `--version`."""
+"""`python -m numtorch run script.py`, `cache info|clear|warm`, `ops`, `stubs` and `--version`."""
 from __future__ import annotations
 
 import argparse
 import sys
 
 from . import __version__, cachetool, stubs
+from .alias.launch import run
 from .reference import page
 
 
 def main(arguments=None) -> int:
     """Run the command line. Returns the exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["run"]:                         # what follows belongs to the program
+        return run(arguments[1:])
     parser = argparse.ArgumentParser(prog="python -m numtorch", description="numtorch's tools.")
     parser.add_argument("--version", action="version", version=f"numtorch {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="command")
@@ -26,6 +30,7 @@ def main(arguments=None) -> int:
     ops.set_defaults(run=lambda options: print(page(), end=""))
     types = commands.add_parser("stubs", help="what type checkers read (numtorch/*.pyi), from records and signatures")
     types.set_defaults(run=lambda options: stubs.write())
+    commands.add_parser("run", help="a PyTorch program unchanged: `run script.py arguments` or `run -m module arguments`")
     options = parser.parse_args(arguments)
     return options.run(options)
 

@@ -79,6 +79,7 @@ cuda = Library(matmul=SimpleNamespace(allow_tf32=False, allow_fp16_reduced_preci
 mps, mkl, openmp, cpu = Library(), Library(), Library(), Library()
 mkldnn = Library(enabled=True, deterministic=False, allow_tf32=True)
 
+__path__: list = []                                      # so that cudnn and its like can be imported as modules
 _PRECISIONS = ("highest", "high", "medium")
 _program = SimpleNamespace(deterministic=False, warn_only=False, precision="highest")
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import IO
 
 from .devices import device
+from .dtypes import dtype
+from .layout import memory_layout
 from .tensor import Tensor
 
 Number = int | float | bool
@@ -15,5 +17,7 @@ Device = device | str | int | None
 Dims = int | Sequence[int]
 TensorOrTensors = Tensor | Sequence[Tensor]
 FileLike = str | os.PathLike[str] | IO[bytes]
+
+_TensorOrTensors, _size, _device, _dtype, _layout = TensorOrTensors, Dims, device, dtype, memory_layout     # as PyTorch names them
 
 __all__ = ["Device", "Dims", "FileLike", "Number", "Operand", "Scalar", "TensorOrTensors"]

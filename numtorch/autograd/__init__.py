@@ -1,4 +1,6 @@
 """The tape: recording, backward, custom functions and gradient checks."""
+import importlib as _importlib
+
 from . import functional, graph, graphtools
 from .api import Variable, backward, grad
 from .function import Function, FunctionCtx, once_differentiable
@@ -10,3 +12,8 @@ __all__ = ["Function", "FunctionCtx", "GradcheckError", "Variable", "backward", 
            "grad", "gradcheck", "gradgradcheck", "graph", "graphtools", "inference_mode", "is_anomaly_enabled", "is_grad_enabled",
            "is_inference_mode_enabled", "no_grad", "once_differentiable", "saved_tensors_hooks", "set_detect_anomaly",
            "set_grad_enabled", "set_multithreading_enabled"]
+
+
+def __getattr__(name):
+    """PyTorch's modules that are elsewhere here, and why others are not (alias)."""
+    return _importlib.import_module("numtorch.alias").attribute(__name__, name)

@@ -6,6 +6,7 @@ shows nowhere else. A device does what it is told in order, on one stream; there
 """
 from __future__ import annotations
 
+import importlib as _importlib
 import threading
 
 from .. import storage as _storage
@@ -188,3 +189,8 @@ def transfer_cuda(source, target) -> None:
 
 
 _storage.register_allocator("cuda", _Allocator())
+
+
+def __getattr__(name):
+    """PyTorch's modules that are elsewhere here, and why others are not (alias)."""
+    return _importlib.import_module("numtorch.alias").attribute(__name__, name)

@@ -9,6 +9,8 @@ utils            what distributions are built with; probabilities for those give
 The others hold a family each: bernoulli, binomial (and other counts), categorical, cauchy, dirichlet, exponential, gamma, gumbel,
 multivariate_normal, normal, pareto, relaxed_bernoulli, uniform, von_mises, wishart.
 """
+import importlib as _importlib
+
 from . import constraints as constraints
 from . import transforms
 from .bernoulli import Bernoulli, ContinuousBernoulli
@@ -44,3 +46,8 @@ __all__ = [
     "biject_to", "kl_divergence", "register_kl", "transform_to",
 ]
 __all__ += transforms.__all__
+
+
+def __getattr__(name):
+    """PyTorch's modules that are elsewhere here, and why others are not (alias)."""
+    return _importlib.import_module("numtorch.alias").attribute(__name__, name)

@@ -1,4 +1,6 @@
 """Optimisers, and schedules for their learning rates."""
+import importlib as _importlib
+
 from . import lr_scheduler, swa_utils
 from .adagrad import Adadelta, Adagrad, RMSprop, Rprop
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam
@@ -9,3 +11,8 @@ from .sgd import ASGD, SGD
 
 __all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam", "Optimizer",
            "RAdam", "RMSprop", "Rprop", "lr_scheduler", "swa_utils"]
+
+
+def __getattr__(name):
+    """PyTorch's modules that are elsewhere here, and why others are not (alias)."""
+    return _importlib.import_module("numtorch.alias").attribute(__name__, name)

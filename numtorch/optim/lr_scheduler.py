@@ -20,6 +20,8 @@ __all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnneali
            "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
            "ReduceLROnPlateau", "SequentialLR", "StepLR"]
 
+_LRScheduler = LRScheduler                               # its name before PyTorch 2.0
+
 
 class _ByFunctions(LRScheduler):
     """A schedule by functions of the epoch, one for each group. Their state is saved where they are objects."""

@@ -12,4 +12,4 @@ _SUBMODULES = ("checkpoint", "data")
 def __getattr__(name):
     if name in _SUBMODULES:
         return _importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return _importlib.import_module("numtorch.alias").attribute(__name__, name)

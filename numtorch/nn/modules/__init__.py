@@ -1,4 +1,6 @@
 """Layers, one family a file."""
+import importlib as _importlib
+
 from .activation import (
                          CELU,
                          ELU,
@@ -178,3 +180,11 @@ __all__ = [
     "UninitializedParameter", "UninitializedBuffer", "CosineSimilarity", "PairwiseDistance", "RReLU", "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss", "MultiMarginLoss", "TripletMarginWithDistanceLoss",
 ]
+
+
+def __getattr__(name):
+    """PyTorch's modules that are elsewhere here, and why others are not (alias)."""
+    return _importlib.import_module("numtorch.alias").attribute(__name__, name)
+
+
+_importlib.import_module("numtorch.alias").complete(__name__)

@@ -14,7 +14,7 @@ from .module import Module
 _MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _Convolution(Module):
+class _ConvNd(Module):
     """What all convolutions share. `dims` says over how many dimensions, `function` what they compute."""
 
     dims: int
@@ -93,7 +93,7 @@ class _Convolution(Module):
         return ", ".join(parts)
 
 
-class Conv1d(_Convolution):
+class Conv1d(_ConvNd):
     """Cross-correlation of sequences with learned kernels, and a bias.
 
     Args:
@@ -132,7 +132,7 @@ class Conv1d(_Convolution):
                          dtype)
 
 
-class Conv2d(_Convolution):
+class Conv2d(_ConvNd):
     """Cross-correlation of images with learned kernels, and a bias.
 
     Args:
@@ -171,7 +171,7 @@ class Conv2d(_Convolution):
                          dtype)
 
 
-class Conv3d(_Convolution):
+class Conv3d(_ConvNd):
     """Cross-correlation of volumes with learned kernels, and a bias.
 
     Args:
@@ -210,7 +210,7 @@ class Conv3d(_Convolution):
                          dtype)
 
 
-class _Transposed(_Convolution):
+class _ConvTransposeNd(_ConvNd):
     transposed = True
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, output_padding=0, groups: int = 1,
@@ -235,7 +235,7 @@ class _Transposed(_Convolution):
         return type(self).function(input, weight, bias, self.stride, self.padding, extra, self.groups, self.dilation)
 
 
-class ConvTranspose1d(_Transposed):
+class ConvTranspose1d(_ConvTransposeNd):
     """The transpose of `Conv1d`: it takes a convolution's output shape to its input shape, as the gradient does.
 
     Args:
@@ -271,7 +271,7 @@ class ConvTranspose1d(_Transposed):
     dims, function = 1, staticmethod(conv_transpose1d)
 
 
-class ConvTranspose2d(_Transposed):
+class ConvTranspose2d(_ConvTransposeNd):
     """The transpose of `Conv2d`: it takes a convolution's output shape to its input shape, as the gradient does.
 
     Args:
@@ -307,7 +307,7 @@ class ConvTranspose2d(_Transposed):
     dims, function = 2, staticmethod(conv_transpose2d)
 
 
-class ConvTranspose3d(_Transposed):
+class ConvTranspose3d(_ConvTransposeNd):
     """The transpose of `Conv3d`: it takes a convolution's output shape to its input shape, as the gradient does.
 
     Args:

@@ -1,5 +1,7 @@
 """Helpers around layers: gradient clipping, parameters as one vector (parameters.py), sequences of different lengths (rnn.py),
 norms of weights (parametrizations.py, and by hooks normhooks.py), layers fused (fusion.py)."""
+import importlib as _importlib
+
 from . import parametrizations, parametrize, rnn
 from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
 from .normhooks import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
@@ -17,3 +19,8 @@ __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_
            "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "get_total_norm", "parameters_to_vector",
            "parametrizations", "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm",
            "vector_to_parameters", "weight_norm"]
+
+
+def __getattr__(name):
+    """PyTorch's modules that are elsewhere here, and why others are not (alias)."""
+    return _importlib.import_module("numtorch.alias").attribute(__name__, name)

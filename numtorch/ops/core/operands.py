@@ -12,7 +12,7 @@ from ...exchange import make
 from ...scalars import number
 from ...tensor import Tensor
 from .expression import Apply, Expression
-from .primitive import not_a_tensor
+from .primitive import class_of, not_a_tensor
 
 
 # ---------------------------------------------------------------- promotion
@@ -61,7 +61,7 @@ def as_operand(name, value) -> Tensor:
     if found is None:
         if isinstance(value, np.ndarray):
             return make(value)
-        raise TypeError(f"{name}(): expected a Tensor or a number, not {type(value).__name__}")
+        raise TypeError(f"{name}(): expected a Tensor or a number, not {class_of(value)}")
     return found
 
 

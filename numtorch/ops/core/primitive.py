@@ -231,4 +231,12 @@ def handler_of(tensors):
 
 def not_a_tensor(name, value, argument="input", position=1) -> TypeError:
     """What to raise where an argument should be a tensor."""
-    return TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}")
+    return TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {class_of(value)}")
+
+
+def class_of(value) -> str:
+    """The name of an argument's class, for messages. A tensor of PyTorch's says which library it is from."""
+    kind = type(value)
+    if any(c.__name__ == "Tensor" and c.__module__.partition(".")[0] == "torch" for c in kind.__mro__):
+        return f"torch.{kind.__name__} of the installed PyTorch; convert it with numtorch.from_dlpack(x)"
+    return kind.__name__

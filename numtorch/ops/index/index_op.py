@@ -13,7 +13,7 @@ from ...dtypes import int32, int64
 from ...tensor import Tensor
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
-from ..core.primitive import new_plan_table
+from ..core.primitive import class_of, new_plan_table
 from ..core.status import call_words, run_finding
 from ..memory.copies import clone, contiguous
 from ..memory.resize import into
@@ -113,7 +113,7 @@ def _first_bad(indices, bounds):
 
 def check_index(name, index, wanted=(int64, int32)):
     if not isinstance(index, Tensor):
-        raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
+        raise TypeError(f"{name}(): argument 'index' must be Tensor, not {class_of(index)}")
     if index.layout.dtype not in wanted:
         raise RuntimeError(f"{name}(): Expected dtype {' or '.join(d.name for d in wanted)} for index, got "
                            f"{index.layout.dtype.name}")

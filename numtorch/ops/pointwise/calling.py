@@ -13,7 +13,7 @@ from ...scalars import NUMBERS, number
 from ...tensor import Tensor, empty
 from ..core.generate import ALLOCATION, allocation, make
 from ..core.operands import apply_formula, as_operand, common_device, is_formula
-from ..core.primitive import Plan, Primitive, handler_of, not_a_tensor
+from ..core.primitive import Plan, Primitive, class_of, handler_of, not_a_tensor
 from ..memory.assign import copy_, filled
 from ..memory.copies import clone, to_device
 from ..memory.resize import fit_out
@@ -140,7 +140,7 @@ def call_into(op, args, out):
         RuntimeError: a dtype that cannot hold the result, overlapping memory, or a tensor that requires grad.
     """
     if not isinstance(out, Tensor):
-        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {class_of(out)}")
     tensors = _operands(op, args)
     if modes.grad and (out.node is not None or any(t.node is not None for t in tensors)):
         raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "

@@ -15,7 +15,7 @@ from ...dtypes import as_dtype, complex128, float64, get_default_dtype
 from ...layout import Layout, as_shape, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.operands import layout_of
-from ..core.primitive import Primitive
+from ..core.primitive import Primitive, class_of
 from ..core.status import has_values
 from ..creation.ranges import arange
 from ..index.rearrange import roll
@@ -172,7 +172,7 @@ def _norm_of(name, norm):
 def transformed_input(name, x, complex_too=True):
     """The input in a dtype that is transformed: float32 for integers' default, never 16 bits."""
     if not isinstance(x, Tensor):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {class_of(x)}")
     kind = x.layout.dtype
     if x.layout.device.type not in lapack.COMPUTED:
         raise NotImplementedError(f"{name} runs on the CPU; move the tensor with .cpu()")

@@ -1,0 +1,105 @@
+"""Where PyTorch's modules are here, for those that are elsewhere: the path in PyTorch, and what stands there.
+
+A row names our modules, all of whose names are then found there, and single names as `name=where.it.is`. Where we have a module of
+that path, the row is what PyTorch has in it beside what is ours.
+"""
+
+_SIZES = " ".join(f"{name}=types.Dims" for name in """_maybe_indices_t _ratio_2_t _ratio_3_t _ratio_any_t _scalar_or_tuple_1_t
+    _scalar_or_tuple_2_t _scalar_or_tuple_3_t _scalar_or_tuple_any_t _size_1_t _size_2_opt_t _size_2_t _size_3_opt_t _size_3_t
+    _size_4_t _size_5_t _size_6_t _size_any_opt_t _size_any_t""".split())
+
+
+def _names(place: str, names: str) -> str:
+    """Names that are all in one place."""
+    return " ".join(f"{name}={place}{name}" for name in names.split())
+
+
+PATHS = {
+    "_tensor": "Tensor=Tensor",
+    "functional": _names("", """atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist
+        chain_matmul einsum istft lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive
+        unravel_index"""),
+    "autograd.anomaly_mode": "autograd.modes",
+    "autograd.grad_mode": "autograd.modes",
+    "autograd.variable": "Variable=autograd.Variable",
+    "backends.cpu": "backends.cpu",
+    "backends.cuda": "backends.cuda",
+    "backends.cudnn": "backends.cudnn",
+    "backends.mkl": "backends.mkl",
+    "backends.mkldnn": "backends.mkldnn",
+    "backends.mps": "backends.mps",
+    "backends.openmp": "backends.openmp",
+    # layers
+    "nn.common_types": _SIZES,
+    "nn.modules.activation": _names("nn.modules.", "LogSoftmax MultiheadAttention Softmax Softmax2d Softmin"),
+    "nn.modules.batchnorm": "nn.modules.normalization nn.modules.lazy _NormBase=nn.modules.normalization._Statistics",
+    "nn.modules.channelshuffle": "nn.modules.upsampling",
+    "nn.modules.container": _names("nn.modules.", "ParameterDict ParameterList"),
+    "nn.modules.conv": _names("nn.modules.", "LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d "
+                                           "LazyConvTranspose3d"),
+    "nn.modules.dropout": "_DropoutNd=nn.modules.dropout.Dropout",
+    "nn.modules.fold": "nn.modules.flatten",
+    "nn.modules.instancenorm": "nn.modules.normalization nn.modules.lazy",
+    "nn.modules.linear": _names("nn.modules.", "LazyLinear"),
+    "nn.modules.loss": _names("nn.modules.", """CosineEmbeddingLoss HingeEmbeddingLoss MarginRankingLoss MultiLabelMarginLoss
+        MultiMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"""),
+    "nn.modules.module": _names("nn.modules.hooks.", """register_module_forward_hook register_module_forward_pre_hook
+        register_module_full_backward_hook register_module_full_backward_pre_hook"""),
+    "nn.modules.normalization": _names("nn.modules.", "CrossMapLRN2d LocalResponseNorm"),
+    "nn.modules.pixelshuffle": "nn.modules.upsampling",
+    "nn.modules.pooling": _names("nn.modules.", """AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d
+        AdaptiveMaxPool2d AdaptiveMaxPool3d FractionalMaxPool2d FractionalMaxPool3d"""),
+    "nn.modules.rnn": _names("nn.modules.rnncell.", "GRUCell LSTMCell RNNCell RNNCellBase"),
+    "nn.modules.sparse": "nn.modules.embedding",
+    "nn.modules.utils": "nn.modules.tuples",
+    "nn.utils.clip_grad": "nn.utils.parameters",
+    "nn.utils.convert_parameters": "nn.utils.parameters",
+    "nn.utils.spectral_norm": "nn.utils.normhooks",
+    "nn.utils.stateless": "functional_call=func.functional_call",
+    "nn.utils.weight_norm": "nn.utils.normhooks",
+    # training
+    "optim._adafactor": "optim.matrixwise",
+    "optim._muon": "optim.matrixwise",
+    "optim.adadelta": "optim.adagrad",
+    "optim.adamax": "optim.adam",
+    "optim.adamw": "optim.adam",
+    "optim.asgd": "optim.sgd",
+    "optim.nadam": "optim.adam",
+    "optim.radam": "optim.adam",
+    "optim.rmsprop": "optim.adagrad",
+    "optim.rprop": "optim.adagrad",
+    # data and files
+    "utils.data._utils": "default_collate=data.default_collate",
+    "utils.data._utils.collate": "default_collate=data.default_collate default_convert=data.default_convert",
+    "utils.data.dataloader": "data.loader",
+    "utils.data.dataset": "data.dataset",
+    "utils.data.distributed": "data.distributed",
+    "utils.data.sampler": "data.sampler",
+    "utils.dlpack": "from_dlpack=from_dlpack to_dlpack=Tensor.__dlpack__",
+    "utils.hooks": "RemovableHandle=autograd.hooks.RemovableHandle",
+    "utils.model_zoo": "load_url=hub.load_state_dict_from_url",
+    # distributions
+    "distributions.beta": "distributions.dirichlet",
+    "distributions.chi2": "distributions.gamma",
+    "distributions.continuous_bernoulli": "distributions.bernoulli",
+    "distributions.exp_family": "distributions.distribution",
+    "distributions.fishersnedecor": "distributions.gamma",
+    "distributions.generalized_pareto": "distributions.pareto",
+    "distributions.geometric": "distributions.binomial",
+    "distributions.half_cauchy": "distributions.cauchy",
+    "distributions.half_normal": "distributions.normal",
+    "distributions.inverse_gamma": "distributions.gamma",
+    "distributions.kumaraswamy": "distributions.uniform",
+    "distributions.laplace": "distributions.exponential",
+    "distributions.lkj_cholesky": "distributions.wishart",
+    "distributions.log_normal": "distributions.normal",
+    "distributions.logistic_normal": "distributions.normal",
+    "distributions.lowrank_multivariate_normal": "distributions.multivariate_normal",
+    "distributions.multinomial": "distributions.binomial",
+    "distributions.negative_binomial": "distributions.binomial",
+    "distributions.one_hot_categorical": "distributions.categorical",
+    "distributions.poisson": "distributions.binomial",
+    "distributions.relaxed_categorical": "distributions.relaxed_bernoulli",
+    "distributions.studentT": "distributions.cauchy",
+    "distributions.weibull": "distributions.gumbel",
+}

@@ -1,0 +1,358 @@
+"""`numtorch.alias`: import lines of PyTorch programs, `python -m numtorch run`, and child processes. What is installed stays in
+processes of its own."""
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import numtorch
+from numtorch.alias import attribute
+from numtorch.alias.absent import ABSENT, STANDINS
+from numtorch.alias.paths import PATHS
+
+IMPORTS = """
+import torch
+import torch.accelerator
+import torch.autograd as autograd
+import torch.autograd.profiler as profiler
+import torch.backends.cuda
+import torch.backends.cudnn as cudnn
+import torch.backends.mkldnn
+import torch.backends.mps
+import torch.backends.openmp
+import torch.cuda
+import torch.cuda.amp as amp
+import torch.distributed as dist
+import torch.distributions as D
+import torch.fft
+import torch.futures
+import torch.hub
+import torch.jit
+import torch.linalg
+import torch.multiprocessing as mp
+import torch.nn as nn
+import torch.nn.functional as F
+import torch.nn.init as init
+import torch.nn.modules as modules
+import torch.nn.parallel
+import torch.nn.utils as utils
+import torch.onnx
+import torch.optim as optim
+import torch.optim.lr_scheduler as lr_scheduler
+import torch.sparse
+import torch.utils.checkpoint as checkpoint
+import torch.utils.data as data
+import torch.utils.data.distributed
+import torch.utils.dlpack
+import torch.utils.model_zoo as model_zoo
+import torch.version
+from torch import Tensor, nn, optim
+from torch import distributions, linalg, cuda
+from torch.autograd import Function, Variable, grad, gradcheck
+from torch.autograd.function import Function, once_differentiable
+from torch.autograd.functional import jacobian, hessian
+from torch.autograd.grad_mode import no_grad
+from torch.autograd.gradcheck import gradcheck, gradgradcheck
+from torch.autograd.variable import Variable
+from torch.distributions import Categorical, Normal, kl_divergence
+from torch.distributions.categorical import Categorical
+from torch.distributions.half_normal import HalfNormal
+from torch.distributions.kl import kl_divergence, register_kl
+from torch.distributions.multivariate_normal import MultivariateNormal
+from torch.distributions.studentT import StudentT
+from torch.distributions.utils import broadcast_all, probs_to_logits
+from torch.func import functional_call
+from torch.functional import einsum, norm
+from torch.hub import load_state_dict_from_url
+from torch.nn import CrossEntropyLoss, Linear, Module, Parameter, Sequential
+from torch.nn.common_types import _size_1_t, _size_2_t, _size_3_t
+from torch.nn.functional import relu, softmax, cross_entropy
+from torch.nn.init import kaiming_normal_, xavier_uniform_
+from torch.nn.modules import Module
+from torch.nn.modules.activation import MultiheadAttention, ReLU
+from torch.nn.modules.batchnorm import BatchNorm2d, LazyBatchNorm1d, _BatchNorm, _NormBase
+from torch.nn.modules.container import ModuleList, ParameterList, Sequential
+from torch.nn.modules.conv import Conv2d, LazyConv2d, _ConvNd, _ConvTransposeNd
+from torch.nn.modules.dropout import Dropout, _DropoutNd
+from torch.nn.modules.fold import Fold, Unfold
+from torch.nn.modules.instancenorm import InstanceNorm2d, _InstanceNorm
+from torch.nn.modules.linear import Identity, LazyLinear, Linear
+from torch.nn.modules.loss import MSELoss, TripletMarginLoss, _Loss, _WeightedLoss
+from torch.nn.modules.module import Module, register_module_forward_hook
+from torch.nn.modules.normalization import CrossMapLRN2d, GroupNorm, LayerNorm
+from torch.nn.modules.pixelshuffle import PixelShuffle
+from torch.nn.modules.pooling import AdaptiveAvgPool2d, MaxPool2d
+from torch.nn.modules.rnn import LSTM, LSTMCell
+from torch.nn.modules.sparse import Embedding
+from torch.nn.modules.transformer import TransformerEncoder, TransformerEncoderLayer
+from torch.nn.modules.upsampling import Upsample
+from torch.nn.modules.utils import _ntuple, _pair, _single, _triple, consume_prefix_in_state_dict_if_present
+from torch.nn.parameter import Buffer, Parameter
+from torch.nn.utils import clip_grad_norm_, spectral_norm, weight_norm
+from torch.nn.utils.clip_grad import clip_grad_norm_, clip_grad_value_
+from torch.nn.utils.convert_parameters import parameters_to_vector
+from torch.nn.utils.parametrizations import weight_norm
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
+from torch.nn.utils.spectral_norm import spectral_norm
+from torch.nn.utils.stateless import functional_call
+from torch.nn.utils.weight_norm import weight_norm
+from torch.optim import SGD, Adam, AdamW, Optimizer
+from torch.optim.adadelta import Adadelta
+from torch.optim.adam import Adam
+from torch.optim.adamw import AdamW
+from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler, ReduceLROnPlateau, StepLR, _LRScheduler
+from torch.optim.optimizer import Optimizer
+from torch.optim.rmsprop import RMSprop
+from torch.optim.sgd import SGD
+from torch.optim.swa_utils import SWALR, AveragedModel
+from torch.random import fork_rng, manual_seed
+from torch.serialization import add_safe_globals
+from torch.testing import assert_close, make_tensor
+from torch.types import Device, Number, _TensorOrTensors, _device, _dtype, _size
+from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader, Dataset, TensorDataset, random_split
+from torch.utils.data._utils.collate import default_collate
+from torch.utils.data.dataloader import DataLoader, default_collate
+from torch.utils.data.dataset import ConcatDataset, Dataset, Subset, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+from torch.utils.data.sampler import RandomSampler, Sampler, SubsetRandomSampler
+from torch.utils.dlpack import from_dlpack, to_dlpack
+from torch.utils.hooks import RemovableHandle
+""".strip().splitlines()
+
+
+def python(*arguments, folder=None, **options):
+    """Another Python, which finds this package and not what the tests of other processes set."""
+    root = str(Path(numtorch.__file__).parent.parent)
+    return subprocess.run([sys.executable, *arguments], cwd=folder, timeout=240, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": root}, **options)
+
+
+def after_install(code, **options):
+    return python("-c", f"import numtorch.alias; numtorch.alias.install()\n{code}", **options)
+
+
+def test_import_lines():
+    code = f"""
+wrong = []
+for line in {IMPORTS!r}:
+    names = {{}}
+    try:
+        exec(line, names)
+    except Exception as error:
+        wrong.append(f"{{line}}: {{error}}")
+    foreign = [n for n, v in names.items() if "site-packages/torch" in str(getattr(v, "__file__", ""))]
+    wrong += [f"{{line}}: {{n}} is PyTorch's" for n in foreign]
+print("\\n".join(wrong))
+"""
+    ran = after_install(code)
+    assert ran.stdout.strip() == "" and ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("line", IMPORTS)
+def test_pytorch_has_these_lines(line):
+    pytest.importorskip("torch")
+    exec(line, {})
+
+
+def test_every_row_leads_somewhere():
+    for path in [*PATHS, *STANDINS]:
+        assert importlib.import_module(f"numtorch.{path}") is importlib.import_module(f"numtorch.{path}")
+    assert set(STANDINS) <= set(ABSENT)
+
+
+def test_rows_are_paths_of_pytorch():
+    pytest.importorskip("torch")
+    for path in [*PATHS, *STANDINS]:
+        importlib.import_module(f"torch.{path}")
+
+
+def test_rows_have_what_pytorch_has_there():
+    """Every public class and function of PyTorch's module that numtorch has at all is found in ours."""
+    pytest.importorskip("torch")
+    for path in PATHS:
+        theirs, ours = importlib.import_module(f"torch.{path}"), importlib.import_module(f"numtorch.{path}")
+        anywhere = [numtorch, numtorch.nn, numtorch.optim, numtorch.data, numtorch.distributions, numtorch.nn.utils, numtorch.func]
+        missing = [n for n in getattr(theirs, "__all__", []) if not hasattr(ours, n)
+                   and any(not isinstance(vars(m).get(n, sys), ModuleType) for m in anywhere)]
+        assert not missing, (path, missing)
+
+
+def test_one_object_a_module():
+    ran = after_install("""
+import sys, numtorch, torch, torch.nn.functional as F, torch.nn.modules.conv, torch.utils.data, torch.nn.utils.weight_norm
+assert torch is numtorch and F is numtorch.nn.functional and torch.nn.modules.conv is sys.modules["numtorch.nn.modules.conv"]
+assert torch.__spec__.name == "numtorch" and torch.__name__ == "numtorch" and callable(torch.nn.utils.weight_norm)
+torch.backends.cudnn.benchmark = True
+import torch.backends.cudnn as cudnn
+assert cudnn.benchmark and cudnn is numtorch.backends.cudnn
+import torch.nn.modules.batchnorm, numtorch.nn.modules.batchnorm
+assert sys.modules["torch.nn.modules.batchnorm"] is sys.modules["numtorch.nn.modules.batchnorm"]
+twice = [n for n in sys.modules if n.startswith("torch.") and "numtorch" not in getattr(sys.modules[n], "__name__", "")]
+assert set(twice) <= {"torch.backends.cudnn"}, twice
+""")
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_paths_of_our_own_need_no_alias():
+    ran = python("-c", """
+import numtorch as torch
+import sys
+assert "numtorch.alias" not in sys.modules
+assert torch.nn.modules.batchnorm._BatchNorm and torch.optim.lr_scheduler._LRScheduler and torch.nn.modules.utils._pair(2) == (2, 2)
+from numtorch.nn.utils.clip_grad import clip_grad_norm_
+assert "torch" not in sys.modules
+""")
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize("code, error, words", [
+    ("torch.compile", AttributeError, "numtorch has no torch.compile: ops are compiled"),
+    ("torch.jit.script", AttributeError, "no torch.jit.script: there is no TorchScript"),
+    ("torch.cuda.amp.autocast", AttributeError, "bfloat16"),
+    ("torch.nn.DataParallel", AttributeError, "drop the wrapper"),
+    ("torch.sparse_coo_tensor", AttributeError, "dense"),
+    ("torch.distributed.init_process_group", AttributeError, "one process"),
+    ("from torch.distributed import init_process_group", ImportError, "numtorch has no torch.distributed.init_process_group"),
+    ("from torch import compile", ImportError, "no torch.compile"),
+    ("from torch.nn.parallel import DistributedDataParallel", ImportError, "drop the wrapper"),
+    ("import torch.utils.tensorboard", ImportError, "tensorboardX"),
+    ("torch.tensr", AttributeError, "module 'numtorch' has no attribute 'tensr'"),
+    ("torch.nn.Liner", AttributeError, "module 'numtorch.nn' has no attribute 'Liner'"),
+    ("import torch.foo", ModuleNotFoundError, "No module named 'torch.foo'"),
+    ("from torch import foo", ImportError, "cannot import name 'foo'"),
+])
+def test_absent_names(code, error, words):
+    ran = after_install(f"""
+import torch
+try:
+    exec({code!r})
+except {error.__name__} as error:
+    assert type(error) is {error.__name__} and {words!r} in str(error), repr(error)
+else:
+    raise SystemExit("nothing was raised")
+""")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_absent_modules_say_no():
+    for path, question in [(p, q) for p in STANDINS for q in STANDINS[p].split()]:
+        assert getattr(importlib.import_module(f"numtorch.{path}"), question)() is False
+    assert not hasattr(numtorch, "compile") and not hasattr(numtorch, "tensr")
+    with pytest.raises(AttributeError, match="one process"):
+        attribute("numtorch.nn", "DataParallel")
+
+
+def test_install_comes_first():
+    pytest.importorskip("torch")
+    ran = python("-c", "import torch, numtorch.alias; numtorch.alias.install()")
+    assert ran.returncode == 1 and "PyTorch is already imported" in ran.stderr
+
+
+# ---------------------------------------------------------------- run
+PROGRAM = """
+import sys, os, json
+import torch, helper
+print(json.dumps([sys.argv, __name__, os.path.basename(__file__), sys.path[0], torch.__name__, helper.NAME, __spec__ is None]))
+"""
+
+
+def write(folder, **files):
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+
+
+def test_run_is_what_python_does(tmp_path):
+    write(tmp_path, helper="import torch; NAME = torch.__name__", program=PROGRAM, torch="__name__ = 'numtorch'")
+    theirs = python("program.py", "-x", "3", folder=tmp_path)        # with a module of that name beside it, which run hides
+    ours = python("-m", "numtorch", "run", "program.py", "-x", "3", folder=tmp_path)
+    assert ours.stdout == theirs.stdout and ours.returncode == 0, ours.stderr
+    theirs = python("-m", "program", "-x", folder=tmp_path)
+    ours = python("-m", "numtorch", "run", "-m", "program", "-x", folder=tmp_path)
+    assert ours.stdout.replace("numtorch", "torch") == theirs.stdout.replace("numtorch", "torch"), ours.stderr
+
+
+@pytest.mark.parametrize("code", ["import sys; sys.exit(3)", "import sys; sys.exit('why')", "def f():\n    raise ValueError('bad')\nf()",
+                                  "x = (", "raise KeyboardInterrupt", "import nothing_of_that_name"])
+def test_run_ends_as_python_does(tmp_path, code):
+    write(tmp_path, program=code)
+    theirs, ours = python("program.py", folder=tmp_path), python("-m", "numtorch", "run", "program.py", folder=tmp_path)
+    assert (ours.returncode, ours.stderr) == (theirs.returncode, theirs.stderr)
+
+
+def test_run_without_a_program(tmp_path):
+    ours, theirs = python("-m", "numtorch", "run", "none.py", folder=tmp_path), python("none.py", folder=tmp_path)
+    assert (ours.returncode, ours.stderr) == (theirs.returncode, theirs.stderr)
+    assert python("-m", "numtorch", "run").returncode == 2
+
+
+CHILDREN = """
+import multiprocessing, subprocess, sys
+import torch
+
+def child(_):
+    import torch.nn as nn
+    return torch.__name__ + nn.__name__
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(child, [0]))
+    code = "import sys; assert 'numtorch' not in sys.modules; import torch.nn; print(torch.__name__, torch.nn.__name__)"
+    print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True))
+"""
+
+
+def test_children_find_it_too(tmp_path):
+    write(tmp_path, program=CHILDREN)
+    ran = python("-m", "numtorch", "run", "program.py", folder=tmp_path)
+    assert "numtorchnumtorch.nn" in ran.stdout and "numtorch numtorch.nn\\n" in ran.stdout, ran.stdout + ran.stderr
+
+
+def test_children_run_their_own_sitecustomize(tmp_path):
+    write(tmp_path, sitecustomize="print('mine')")
+    ran = after_install(f"""
+import os, subprocess, sys
+env = dict(os.environ, PYTHONPATH=os.environ["PYTHONPATH"] + os.pathsep + {str(tmp_path)!r})
+print(subprocess.run([sys.executable, "-c", "import torch; print(torch.__name__)"], env=env, capture_output=True, text=True))
+""")
+    assert "mine\\nnumtorch\\n" in ran.stdout, ran.stdout + ran.stderr
+
+
+def test_a_program_trains(tmp_path):
+    write(tmp_path, program="""
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.optim.lr_scheduler import StepLR
+from torch.utils.data.dataloader import DataLoader
+from torch.utils.data.dataset import TensorDataset
+torch.manual_seed(0)
+device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else torch.device("cpu")
+model = nn.Linear(2, 1).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scheduler = StepLR(optimizer, 1)
+for x, in DataLoader(TensorDataset(torch.ones(4, 2)), batch_size=2):
+    loss = F.mse_loss(model(x), torch.zeros(2, 1))
+    optimizer.zero_grad(); loss.backward(); optimizer.step()
+scheduler.step()
+assert isinstance(loss, torch.Tensor) and type(loss).__module__ == "numtorch.tensor"
+""")
+    ran = python("-m", "numtorch", "run", "program.py", folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+
+
+# ---------------------------------------------------------------- two libraries in one process
+@pytest.mark.parametrize("call", [
+    lambda t, x: numtorch.exp(x), lambda t, x: t + x, lambda t, x: t @ x, lambda t, x: numtorch.sum(x), lambda t, x: numtorch.relu(x),
+    lambda t, x: numtorch.nn.Linear(2, 2)(x), lambda t, x: numtorch.nn.functional.cross_entropy(x, t), lambda t, x: numtorch.cat([x, x]),
+])
+def test_the_other_librarys_tensors_are_named(call):
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match=r"torch\.Tensor of the installed PyTorch; convert it with numtorch\.from_dlpack\(x\)"):
+        call(numtorch.ones(2, 2), torch.ones(2, 2))
