@@ -129,7 +129,7 @@ class _Comparison:
             return None
         exact = rtol == 0 and atol == 0
         lines = [f"{kind} are not {'equal' if exact else 'close'}!", ""]
-        wide = complex128 if common in (complex64, complex128) else float64
+        wide = complex128 if common.is_complex else float64 if common.is_floating_point else int64
         absolute = (actual.to(wide) - expected.to(wide)).abs()
         relative = absolute / expected.to(wide).abs()
         if kind == "Scalars":
@@ -138,7 +138,7 @@ class _Comparison:
             wrong = matches.numel() - int(matches.sum())
             lines.append(f"Mismatched elements: {wrong} / {matches.numel()} ({wrong / matches.numel():.1%})")
         for name, error, allowed in (("absolute", absolute, atol), ("relative", relative, rtol)):
-            error = where(matches, 0.0, error).flatten()
+            error = where(matches, 0, error).flatten()
             worst = int(error.argmax())
             index = tuple(int(i) for i in np.unravel_index(worst, matches.shape))
             start, end = ("Greatest ", f" at index {index}") if kind != "Scalars" else ("", "")

@@ -349,7 +349,7 @@ assert isinstance(loss, torch.Tensor) and type(loss).__module__ == "numtorch.ten
 
 # ---------------------------------------------------------------- two libraries in one process
 @pytest.mark.parametrize("call", [
-    lambda t, x: numtorch.exp(x), lambda t, x: t + x, lambda t, x: t @ x, lambda t, x: numtorch.sum(x), lambda t, x: numtorch.relu(x),
+    lambda t, x: numtorch.exp(x), lambda t, x: t + x, lambda t, x: numtorch.matmul(t, x), lambda t, x: numtorch.sum(x), lambda t, x: numtorch.relu(x),
     lambda t, x: numtorch.nn.Linear(2, 2)(x), lambda t, x: numtorch.nn.functional.cross_entropy(x, t), lambda t, x: numtorch.cat([x, x]),
 ])
 def test_the_other_librarys_tensors_are_named(call):

@@ -11,7 +11,7 @@ from ...layout import Layout, format_of, formatted, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import layout_of
-from ..core.primitive import Primitive, new_plan_table
+from ..core.primitive import Primitive, class_of, new_plan_table
 from ..core.status import MOST_ADDRESSES, table_of
 from ..memory.copies import plan_copy, to_dtype
 from ..memory.resize import into
@@ -39,7 +39,7 @@ def _tensors_of(name, tensors):
     for each in tensors:
         if type(each) is not Tensor and not isinstance(each, Tensor):
             place_in_list = next(i for i, t in enumerate(tensors) if t is each)
-            raise TypeError(f"expected Tensor as element {place_in_list} in argument 0, but got {type(each).__name__}")
+            raise TypeError(f"expected Tensor as element {place_in_list} in argument 0, but got {class_of(each)}")
     return tensors
 
 
