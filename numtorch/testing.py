@@ -17,6 +17,7 @@ from . import (
     float16,
     float32,
     float64,
+    int64,
     isclose,
     promote_types,
     rand,
