@@ -6,6 +6,9 @@ from typing import Any as _Any, Literal as _Literal, NamedTuple as _NamedTuple, 
 from numpy import ndarray as _ndarray
 from numtorch.dtypes import dtype as _dtype
 from numtorch.tensor import Tensor as Tensor
+from numtorch import __config__ as __config__
+from numtorch import accelerator as accelerator
+from numtorch import alias as alias
 from numtorch import autograd as autograd
 from numtorch import backends as backends
 from numtorch import cuda as cuda
@@ -13,6 +16,8 @@ from numtorch import data as data
 from numtorch import distributions as distributions
 from numtorch import fft as fft
 from numtorch import func as func
+from numtorch import futures as futures
+from numtorch import hub as hub
 from numtorch import legacy as legacy
 from numtorch import linalg as linalg
 from numtorch import meta as meta
@@ -22,7 +27,9 @@ from numtorch import overrides as overrides
 from numtorch import random as random
 from numtorch import serialization as serialization
 from numtorch import special as special
+from numtorch import testing as testing
 from numtorch import utils as utils
+from numtorch import version as version
 from numtorch.attached import AminMax as _AminMax
 from numtorch.attached import Frexp as _Frexp
 from numtorch.attached import Geqrf as _Geqrf
