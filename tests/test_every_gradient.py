@@ -65,6 +65,7 @@ ROWS = {
     "var": row(lambda x: x.var(1), M), "std": row(lambda x: x.std(0), M), "var_mean": row(lambda x: a.var_mean(x, 1), M),
     "std_mean": row(lambda x: a.std_mean(x, 1), M), "nansum": row(lambda x: x.nansum(1), M),
     "as_subclass": row(lambda x: x.as_subclass(torch.Tensor) * 2, M),
+    "softsign": row(lambda x: F.softsign(x - 1.0), M),
     "nanmean": row(lambda x: x.nanmean(0), M), "median": row(lambda x: (x.median(), x.median(1).values), M),
     "nanmedian": row(lambda x: x.nanmedian(1).values, M), "mode": row(lambda x: x.mode(1).values, M),
     "kthvalue": row(lambda x: x.kthvalue(2, 1).values, M), "quantile": row(lambda x: a.quantile(x, 0.4, 1), M),

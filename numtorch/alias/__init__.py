@@ -175,7 +175,10 @@ def _spec(name: str, path: str):
 def find_place(name: str):
     """The spec of a module of this package that has no file, because ours is elsewhere: asked by the package's finder."""
     path = name.partition(".")[2]
-    return _spec(name, path) if path else None
+    parent, _, child = name.rpartition(".")
+    if not path or isinstance(vars(sys.modules[parent]).get(child), types.FunctionType):
+        return None                                      # the import system would put a module in the function's place
+    return _spec(name, path)
 
 
 class _Finder:

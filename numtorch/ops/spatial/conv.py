@@ -381,7 +381,9 @@ def _transposed(name, dims, input, weight, bias, stride, padding, output_padding
         out = convolution_input_grad(x, weight, bias, (layout.shape[0], w.shape[1] * groups, *sizes), window, _format(layout, w))
     else:                                                # the convolution of the result would have more windows than x has elements
         whole = _transposed(name, dims, x, weight, None, stride, 0, 0, groups, dilation)
-        out = pad(whole, [n for p, o in zip(reversed(padding), reversed(output_padding)) for n in (-p, o - p)])
+        ends = [(p, o - p) for p, o in zip(reversed(padding), reversed(output_padding))]
+        whole = pad(whole, [n for _, more in ends for n in (0, max(more, 0))])      # before it is cut, which may leave nothing
+        out = pad(whole, [n for p, more in ends for n in (-p, min(more, 0))])
         out = out if bias is None else out + reshape(bias, -1, *(1,) * dims)
     return squeeze(out, 0) if unbatched else out
 
