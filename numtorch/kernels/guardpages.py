@@ -19,6 +19,7 @@ import random
 import signal
 import sys
 import threading
+import traceback
 import weakref
 from collections import deque
 
@@ -161,12 +162,15 @@ def report(address, access):
     where = _place(found[0], address) if found else \
         f"in a block of {freed[-1][1]} bytes at {freed[-1][0]:#x} that has been freed" if freed else "near no block"
     lines.append(f"  {access} at {address:#x}, {where}")
-    for kernel, words in list(_running.values()):
+    frames = sys._current_frames()
+    for thread, (kernel, words) in list(_running.items()):
         lines.append(f"  while running {_launched(kernel, words)} on")
         for i, word in enumerate(words[:-1]):
             inside = [b for b in list(_blocks.values()) if b.address <= word <= b.address + b.nbytes]
             marked = " <-" if found and found[0] in inside else ""
             lines.append(f"    {i}: {word:#x}{', ' + _place(inside[0], word) if inside else ''}{marked}")
+        if thread in frames:                             # faulthandler does not always find them for a fault in a worker
+            lines += ["  called from", "".join(traceback.format_stack(frames[thread])).rstrip()]
     if not _running:
         lines.append("  while no kernel was running")
     return "\n".join(lines) + "\n"
