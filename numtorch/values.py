@@ -74,6 +74,8 @@ def tolist(self):
     if self.layout.device is not cpu:
         return self.cpu().tolist()
     layout = self.layout
+    if layout.handler is not None:
+        return layout.handler.values(self).tolist()
     found = layout.views.get("tolist")
     if found is None:
         few = layout.ndim == 1 and layout.contiguous and 0 < layout.numel < 256 and layout.dtype.name in _LETTERS
@@ -102,7 +104,10 @@ def item(self) -> bool | int | float:
     if layout.device is not cpu:
         return self.cpu().item()
     read = _READ.get(layout.dtype)
-    return readable_array(self).item() if read is None else read(self.address).value
+    try:
+        return readable_array(self).item() if read is None else read(self.address).value
+    except AttributeError:                               # a special layout that is of tensors
+        return layout.handler.values(self).item()
 
 
 def _as_bool(self) -> bool:

@@ -1,7 +1,8 @@
 """The view algebra: what a view of a tensor makes of its layout.
 
 A view op is a pure function from a layout to `(layout, offset)`, memoised on the layout it starts from; no memory is touched, and
-CPU and CUDA share them.
+CPU and CUDA share them. A special layout (ops/core/primitive.py) brings its own algebra: the `view(function, layout, *args)` of its
+handler answers in the place of `function`, with an offset of 0.
 """
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ def view_function(function):
     name = function.__name__
 
     def first(layout, key, *args):
+        if layout.handler is not None:                   # a special layout brings its own algebra
+            return layout.handler.view(function, layout, *args)
         if float in map(type, args):
             raise TypeError(f"{name}(): expected integers, got float")
         found = function(layout, *args)

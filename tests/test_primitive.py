@@ -6,7 +6,7 @@ import pytest
 import numtorch as torch
 from numtorch.layout import Layout
 from numtorch.ops.core.primitive import Primitive, miss, registry
-from numtorch.tensor import Tensor, wrap
+from numtorch.tensor import Tensor, view_of, wrap
 
 F = torch.nn.functional
 
@@ -89,6 +89,61 @@ def test_the_handler_of_the_highest_rank_decides():
     with pytest.raises(Exception):
         x + y                                            # the other handler knows nothing of this layout, and is asked first
     assert Higher.handler.called[0] == ("add", ()) and not Noted.handler.called
+
+
+# ---------------------------------------------------------------- views of a special layout
+class Boxed(Layout):
+    """A layout that is of a tensor, and whose tensors have no address."""
+    __slots__ = ("inside",)
+    handler = type("Views", (), {"rank": 1, "view": staticmethod(lambda function, layout, *args: box_view(function, layout, args)),
+                                 "viewed": staticmethod(lambda x, layout: boxed(layout.inside)),
+                                 "values": staticmethod(lambda x: x.layout.inside)})()
+
+
+def boxed(tensor):
+    layout = object.__new__(Boxed)
+    for slot in Layout.__slots__[:-1]:
+        setattr(layout, slot, getattr(tensor.layout, slot))
+    layout.inside, layout.views = tensor, {}
+    found = Tensor.__new__(Tensor)
+    found.storage, found.layout, found.node = tensor.storage, layout, tensor.node
+    return found
+
+
+def box_view(function, layout, args):
+    """The view that the same function makes of the tensor inside."""
+    plain = function(layout.inside.layout, *args)
+    if function.__name__ in ("every", "cut"):
+        return tuple([(boxed(view_of(layout.inside, *found)).layout, 0) for found in plain])
+    if function.__name__ == "moved_order":
+        return plain
+    return None if plain is None else (boxed(view_of(layout.inside, *plain)).layout, 0)
+
+
+VIEWS = {
+    "permute": lambda x: x.permute(2, 0, 1), "transpose": lambda x: x.transpose(0, -1), "movedim": lambda x: x.movedim(0, 2),
+    "expand": lambda x: x[:, :1].expand(-1, 3, -1), "view": lambda x: x.view(6, -1), "reshape": lambda x: x.reshape(-1),
+    "flatten": lambda x: x.flatten(1), "unflatten": lambda x: x.unflatten(2, (2, -1)), "squeeze": lambda x: x[:1].squeeze(0),
+    "unsqueeze": lambda x: x.unsqueeze(1), "select": lambda x: x.select(1, -1), "narrow": lambda x: x.narrow(1, 1, 2),
+    "unfold": lambda x: x.unfold(2, 2, 1), "diagonal": lambda x: x.diagonal(0, 1, 2), "int": lambda x: x[-1], "slice": lambda x: x[:1],
+    "index": lambda x: x[..., None, 1::2, 0], "ellipsis": lambda x: x[0, ...], "unbind": lambda x: x.unbind(1)[2],
+    "split": lambda x: x.split(2, -1)[1], "chunk": lambda x: x.chunk(2, 1)[1], "iteration": lambda x: list(x)[1],
+    "tensor_split": lambda x: x.tensor_split(2, 1)[0], "T": lambda x: x[0].T, "mT": lambda x: x.mT,
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_special_layout_brings_its_own_views(name, recorded):
+    x = torch.randn(2, 3, 4, requires_grad=recorded)
+    found, wanted = VIEWS[name](boxed(x)), VIEWS[name](x)
+    assert type(found.layout) is Boxed and found.tolist() == wanted.tolist() and found.layout.inside.data_ptr() == wanted.data_ptr()
+
+
+def test_where_a_special_layout_has_no_memory_no_kernel_runs():
+    with pytest.raises(AttributeError):
+        torch.tril(boxed(torch.ones(2, 2)))
+    assert boxed(torch.ones(())).item() == 1
 
 
 # ---------------------------------------------------------------- primitives

@@ -177,6 +177,9 @@ def _assign(x, found, source):
     layout, offset = found
     if source.layout.shape != layout.shape and source.layout.ndim > layout.ndim:
         source = _without_leading_ones(source, layout.shape)
+    if layout.handler is not None or source.layout.handler is not None:
+        copy_(make_view(x, found, SLICE), source)
+        return
     if (modes.grad and (x.node is not None or source.node is not None)) or not x.layout.contiguous \
             or share_memory(source, x) or source.layout.device is not layout.device or x.layout.weak:
         target = make_view(x, found, SLICE)
@@ -272,7 +275,7 @@ def _iterate(self) -> Iterator[Tensor]:
     """The slices along the first dimension, one after another."""
     if not self.layout.ndim:
         raise TypeError("iteration over a 0-d tensor")
-    if self.node is not None and modes.grad:
+    if (self.node is not None and modes.grad) or self.layout.handler is not None:
         return iter(unbind(self))
     below, extent, stride = row(self.layout)
     return (make_view(self, (below, i * stride), SELECT) for i in range(extent))

@@ -12,7 +12,7 @@ from ...dtypes import bool_, int32, int64, uint8
 from ...exchange import make
 from ...layout import Layout
 from ...tensor import Tensor, view_of
-from ...viewalgebra import try_view, view_function
+from ...viewalgebra import select, slice_dim, try_view, unsqueeze, view_function
 from ..memory.copies import contiguous, to_dtype
 from ..pointwise import comparison
 from ..shape.slicing import SLICE
@@ -40,7 +40,12 @@ def rows(layout, count, step):
 
 def find_row(layout, index):
     """The layout and the offset of `x[index]` for an int."""
-    below, extent, stride = layout.views.get(_ROW) or row(layout)
+    found = layout.views.get(_ROW)
+    if found is None:
+        if layout.handler is not None:
+            return select(layout, 0, index)
+        found = row(layout)
+    below, extent, stride = found
     if 0 <= index < extent:
         return below, index * stride
     if -extent <= index < 0:
@@ -53,7 +58,11 @@ def find_rows(layout, index):
     if not layout.ndim:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     start, count, step = _range(index, layout.shape[0])
-    found = layout.views.get(("rows", count, step)) or rows(layout, count, step)
+    found = layout.views.get(("rows", count, step))
+    if found is None:
+        if layout.handler is not None:
+            return slice_dim(layout, 0, start, start + count * step, step)
+        found = rows(layout, count, step)
     return found, start * layout.strides[0] if count else 0
 
 
@@ -209,7 +218,12 @@ def _check_mask(mask, shape, first):
 def find_basic(layout, index):
     """The basic part of an index: ((layout, offset), dimensions of the index tensors and masks, these)."""
     pattern, numbers, tensors = _read(index if type(index) is tuple else _as_tuple(index))
-    below, offset, ints, advanced = layout.views.get(("basic", pattern)) or basic(layout, pattern)
+    found = layout.views.get(("basic", pattern))
+    if found is None:
+        if layout.handler is not None:
+            return *_step_by_step(layout, pattern, iter(numbers)), tensors
+        found = basic(layout, pattern)
+    below, offset, ints, advanced = found
     for value, (dim, extent, stride) in zip(numbers, ints) if ints else ():
         if not 0 <= value < extent:
             if not -extent <= value < 0:
@@ -219,11 +233,37 @@ def find_basic(layout, index):
     return (below, offset if below.numel else 0), advanced, tensors
 
 
+def _step_by_step(layout, pattern, numbers):
+    """The basic part as one view after another, for special layouts: ((layout, 0), dimensions of the index tensors and masks)."""
+    rest = layout.ndim - sum([_dims_used(p) for p in pattern])
+    if rest < 0:
+        raise IndexError(f"too many indices for tensor of dimension {layout.ndim}")
+    dim, advanced = 0, []
+    for entry in pattern:
+        if entry is int:
+            layout, _ = select(layout, dim, next(numbers))
+            continue
+        if entry is None or entry is bool:
+            layout, _ = unsqueeze(layout, dim)
+        if entry is Ellipsis:
+            dim, rest = dim + rest, 0                    # a second `...` stands for no dimensions
+            continue
+        used = max(_dims_used(entry), 1)
+        if entry is bool or entry is Tensor or (entry is not None and entry[0] == "mask"):
+            if type(entry) is tuple:
+                _check_mask(entry[1], layout.shape, dim)
+            advanced += range(dim, dim + used)
+        elif entry is not None and entry != (None, None, None):
+            layout, _ = slice_dim(layout, dim, *entry)
+        dim += used
+    return (layout, 0), tuple(advanced)
+
+
 def basic_part(x, found, tracked):
     """The view that the basic part makes: x itself when that is all of it."""
     if found[0] is x.layout and not found[1]:
         return x
-    return make_view(x, found, SLICE) if tracked else view_of(x, *found)
+    return make_view(x, found, SLICE) if tracked or x.layout.handler is not None else view_of(x, *found)
 
 
 def as_indices(tensors, device):

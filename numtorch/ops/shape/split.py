@@ -21,7 +21,7 @@ _UNBIND, _SPLIT = Primitive("unbind"), Primitive("split")
 
 def _parts(x, primitive, join, dim, views) -> tuple:
     """Views of x, of layouts and offsets in it, which `join` along `dim` puts together again."""
-    if x.node is None:
+    if x.node is None or x.layout.handler is not None:
         return tuple(make_views(x, views))
     if not modes.grad or x.layout.dtype.category < 2:
         return tuple([make_view(x, found, primitive) for found in views])

@@ -40,7 +40,10 @@ def make_view(x: Tensor, found, primitive: Primitive, attributes=None) -> Tensor
     layout, offset = found
     out = bare()
     out.storage = x.storage
-    out.address = x.address + offset * layout.dtype.itemsize if offset else x.address
+    try:
+        out.address = x.address + offset * layout.dtype.itemsize if offset else x.address
+    except AttributeError:                               # a special layout that is of tensors: its algebra has made the view
+        return x.layout.handler.viewed(x, layout)
     out.layout = layout
     out.node = None
     if layout.dtype.category >= 2 and modes.grad:        # views made without recording are apart from the tape for good
@@ -68,7 +71,10 @@ def make_view(x: Tensor, found, primitive: Primitive, attributes=None) -> Tensor
 
 def make_views(x: Tensor, places) -> list:
     """Views of x of several layouts and offsets, that the caller records. Every other thing is done once for all."""
-    storage, address, itemsize, tracked = x.storage, x.address, x.layout.dtype.itemsize, None
+    try:
+        storage, address, itemsize, tracked = x.storage, x.address, x.layout.dtype.itemsize, None
+    except AttributeError:
+        return [x.layout.handler.viewed(x, layout) for layout, _ in places]
     if modes.grad and x.layout.dtype.category >= 2:
         base = x if x._base is None or type(x.node) is Leaf else x._base
         tracked = base._views
