@@ -179,6 +179,16 @@ def call({', '.join(names)}):
         self.function = self.function or call
         return call
 
+    def call(self, function):
+        """Decorator: a call that is written by hand, `function(*tensors, *attributes)`, because it is hot.
+
+        It looks its plan up itself, and what it does not find it returns `miss` of: after that the plan is in the table.
+        """
+        self.execute = lambda plan, *arguments: function(*arguments)
+        names = list(inspect.signature(function).parameters)
+        self.parameters, self.arity = self.parameters or tuple(names), len(names)
+        return function
+
 
 def primitives(*names) -> dict:
     """Primitives of one kind, by name."""

@@ -10,21 +10,20 @@ from ...tensor import Tensor, fresh
 from ...viewalgebra import expand
 from ..core.late import later
 from ..core.operands import as_operand, method
-from ..core.primitive import Primitive, new_plan_table, nothing_to_do
+from ..core.primitive import Primitive, miss
 from .copies import clone, plan_copy, to_device, to_dtype
 from .writing import check_inplace_allowed, check_writable, overlap_partly, rebase_history
 
 _COPY = Primitive("copy")
+_FULL = Primitive("full", "A new tensor of a layout with every element a number.")
 
 
-class _Writing:
-    """A planned copy into a tensor of one layout: run as `call(source.address, target.address, walk)`."""
-
-    __slots__ = ("call", "walk", "prepared")
-
-    def __init__(self, source, target):
-        prepared = self.prepared = plan_copy(source, target)     # kept: `walk` is an address in it
-        self.call, self.walk = (prepared.call, prepared.walk) if prepared is not None else (nothing_to_do, 0)
+@_COPY.planned
+def _plan_write(target, source):
+    if source.shape != target.shape:
+        expand(source, target.shape)
+    check_writable("copy_", target, target.dtype, target.shape)
+    return plan_copy(source, target)
 
 
 @method
@@ -46,17 +45,17 @@ def copy_(self, src, non_blocking: bool = False) -> Tensor:
                 [1., 2.]])
     """
     try:
-        writing = _writings[src.layout, self.layout]
-    except (KeyError, AttributeError):
-        pass
-    else:
-        storage = self.storage
-        if self.node is not None or src.node is not None or src.storage is storage or storage.watched:
-            return _write(self, src)
-        mark_written(storage, "copy_")
-        writing.call(src.address, self.address, writing.walk)
-        return self
-    return _write(self, as_operand("copy_", src))
+        prepared = _COPY.plans.get((self.layout, src.layout))
+    except AttributeError:                               # a number
+        prepared = None
+    if prepared is None:
+        return _write(self, as_operand("copy_", src))
+    storage = self.storage
+    if self.node is not None or src.node is not None or src.storage is storage or storage.watched:
+        return _write(self, src)
+    mark_written(storage, "copy_")
+    prepared.call(src.address, self.address, prepared.walk)
+    return self
 
 
 def written_back(x, function, *args, **kwargs):
@@ -64,32 +63,28 @@ def written_back(x, function, *args, **kwargs):
     return copy_(x, function(clone(x) if recording(x) else x, *args, **kwargs))
 
 
-_writings = new_plan_table()                             # copies into tensors whose layouts have passed every check
-
-
 def _write(self, source):
-    """`copy_` with every check that PyTorch makes."""
+    """`copy_` of what may be recorded, of another device, or of the very memory that is written."""
     if source is self:
         if modes.grad and self.node is not None:
             check_inplace_allowed(self, "copy")
         return self
-    target = self.layout
-    if source.layout.shape != target.shape:
-        expand(source.layout, target.shape)
-    check_writable("copy_", target, target.dtype, target.shape)
-    graph = modes.grad and (self.node is not None or source.node is not None)
-    if graph:
-        check_inplace_allowed(self, "copy")
-    if source.layout.device is not target.device:
-        moved = to_device(source.detach() if not graph else source, target.device)
-        return copy_(self, moved)
+    graph = recording(self, source)
+    if source.layout.device is not self.layout.device:
+        source = to_device(source if graph else source.detach(), self.layout.device)
     if overlap_partly(source, self):
         source = clone(source)
-    key = (source.layout, target)
-    writing = _writings.get(key) or _writings.keep(key, _Writing(*key))
+    return _write_recorded(self, source)
+
+
+@_COPY.run
+def _write_recorded(prepared, self: Tensor, source: Tensor):
+    graph = recording(self, source)
+    if graph:
+        check_inplace_allowed(self, "copy")
     mark_written(self.storage, "copy_")
-    writing.call(source.address, self.address, writing.walk)
-    if graph and target.dtype.category >= 2:
+    prepared.call(source.address, self.address, prepared.walk)
+    if graph and self.layout.dtype.category >= 2:
         node = GraphNode(_COPY, (self.node, source.node), (), source.layout)
         rebase_history(self, node)
     return self
@@ -162,7 +157,6 @@ def zero_(self) -> Tensor:
 
 
 ZERO, ONE = as_operand("zeros", 0), as_operand("ones", 1)
-_fillings = new_plan_table()
 
 
 def filled(layout: Layout, value) -> Tensor:
@@ -182,10 +176,13 @@ def filled(layout: Layout, value) -> Tensor:
 
 def filled_from(layout: Layout, source: Tensor) -> Tensor:
     """`filled` with a number that is a tensor already."""
-    if source.layout.device is not layout.device:
-        source = to_device(source, layout.device)
-    key = (source.layout, layout)
-    plan = _fillings.get(key) or _fillings.keep(key, _Writing(*key))
+    prepared = _FULL.plans.get((source.layout, layout))
+    if prepared is None:
+        return miss(_FULL, (to_device(source, layout.device),), (layout,))
     out = fresh(layout)
-    plan.call(source.address, out.address, plan.walk)
+    prepared.call(source.address, out.address, prepared.walk)
     return out
+
+
+_FULL.planned(plan_copy)
+_FULL.execute = lambda prepared, source, layout: filled_from(layout, source)

@@ -8,7 +8,8 @@ from ...layout import memory_format as memory_format_class
 from ...tensor import Tensor
 from ..core.backends import placed
 from ..core.operands import layout_of, method
-from .copies import TO_COPY, clone, contiguous, copied, to_device, to_dtype
+from .copies import cast as cast_to
+from .copies import clone, contiguous, to_device, to_dtype
 
 
 @method
@@ -84,7 +85,7 @@ method(_type, "type")
 
 def _cast_method(name, target):
     def cast(self, memory_format=None) -> Tensor:
-        out = self if self.layout.dtype is target else copied(self, target, TO_COPY)
+        out = self if self.layout.dtype is target else cast_to(self, target)
         return out if memory_format is None or memory_format == "preserve_format" else contiguous(out, memory_format)
     cast.__name__ = cast.__qualname__ = name
     cast.__doc__ = f"""This tensor as {target.name}: itself where it is so, else a copy through which gradients pass.

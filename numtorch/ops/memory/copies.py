@@ -3,39 +3,31 @@ from __future__ import annotations
 
 from ...autograd.graph import GraphNode, recording
 from ...autograd.modes import modes
-from ...devices import cpu
 from ...dtypes import dtype as dtype_class
 from ...kernels.binding import ScalarBody
+from ...kernels.threads import NOTHING
 from ...layout import Layout, broadcast_strides, contiguous_format, formatted, lies_in
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.generate import ALLOCATION, allocation, make
 from ..core.late import later
 from ..core.operands import layout_of, method
-from ..core.primitive import Plan, Primitive, derivative_of, new_plan_table
+from ..core.primitive import Plan, Primitive, derivative_of, miss
 
 _TO_DEVICE, TO_COPY, CLONE = Primitive("to_device"), Primitive("to_copy"), Primitive("clone")
+_COPY_ELEMENTS = Primitive("copy_elements", "Elements written, broadcast and cast, into a tensor of the same device.")
 
 
 def _identity(x):
     return x
 
 
-_copies = new_plan_table()
-
-
-def plan_copy(source: Layout, target: Layout):
-    """The prepared kernel that writes `source`, broadcast and cast, into `target`; None for no elements."""
-    key = (source, target)
-    found = _copies.get(key)
-    if found is None and target.numel:
-        found = _copies.keep(key, _plan_copy(source, target))
-    return found
-
-
-def _plan_copy(source, target):
+@_COPY_ELEMENTS.planned
+def _plan_elements(target, source):
+    if not target.numel:
+        return NOTHING
     strides, kind, device = broadcast_strides(source, target.shape), target.dtype, target.device
-    if source.dtype is kind and device is cpu:
+    if source.dtype is kind and device.type == "cpu":
         return kernels(device, "move.words").plan_move(kind.itemsize, target.shape, strides, target.strides)
     narrowing = source.dtype.is_complex and not kind.is_complex
     compute = source.dtype.compute if narrowing else kind.compute
@@ -44,11 +36,21 @@ def _plan_copy(source, target):
         compute=(compute,), real_part=narrowing)
 
 
+def plan_copy(source: Layout, target: Layout):
+    """The prepared kernel that writes `source`, broadcast and cast, into `target`."""
+    return _COPY_ELEMENTS.plans.get((target, source)) or _COPY_ELEMENTS.planned_for((target, source), ())
+
+
 def copy_elements(source: Tensor, target: Tensor) -> None:
     """Write a tensor's elements, broadcast and cast, into another on the same device. No tape, no checks."""
-    prepared = plan_copy(source.layout, target.layout)
-    if prepared is not None:
+    prepared = _COPY_ELEMENTS.plans.get((target.layout, source.layout))
+    if prepared is None:
+        miss(_COPY_ELEMENTS, (target, source))
+    else:
         prepared.call(source.address, target.address, prepared.walk)
+
+
+_COPY_ELEMENTS.execute = lambda prepared, target, source: copy_elements(source, target)
 
 
 def _transfer(source: Tensor, target: Tensor) -> None:
@@ -62,10 +64,7 @@ def _kept_strides(layout):
     return layout.strides if layout.non_overlapping_and_dense() else None
 
 
-_made = new_plan_table()                                 # copies and casts by the layout and what is made of it
-
-
-def _plan_made(source, wanted):
+def _plan_copied(source, wanted):
     """The plan of a copy: in a memory format or a layout, or of a dtype and with the strides kept where they are dense."""
     if type(wanted) is dtype_class:
         out = Layout.of(wanted, source.shape, _kept_strides(source), source.device)
@@ -73,7 +72,7 @@ def _plan_made(source, wanted):
         out = wanted
     else:
         out = formatted(source, wanted)
-    return _made.keep((source, wanted), Plan(None, (source,), out, plan_copy(source, out)))
+    return Plan(None, (source,), out, plan_copy(source, out))
 
 
 @derivative_of(TO_COPY, CLONE)
@@ -84,23 +83,31 @@ def _copied_vjp(node, grad):
     return (to_dtype(grad, source),)
 
 
-copied = make(f"""
-def copied(x, wanted, primitive):
-    source = x.layout
-    plan = made.get((source, wanted)) or plan_made(source, wanted)
+def _copying(primitive, name):
+    """A copy of x on the same device (see `_plan_copied`), recorded as a call of `primitive`."""
+    primitive.planned(_plan_copied)
+    primitive.execute = lambda plan, x, wanted: copy(x, wanted)
+    copy = make(f"""
+def copied(x, wanted):
+    plan = plans.get((x.layout, wanted))
+    if plan is None:
+        return miss(primitive, (x,), (wanted,))
     ring = plan.ring
 {allocation("out", "ring", "plan.out")}    plan.call(x.address, out_address, plan.walk)
     out.node = None
     if x.node is not None and modes.grad and plan.out.dtype.category >= 2:
-        out.node = GraphNode(primitive, (x.node,), (), source.dtype)
+        out.node = GraphNode(primitive, (x.node,), (), x.layout.dtype)
     return out
-""", dict(ALLOCATION, made=_made, plan_made=_plan_made, modes=modes, GraphNode=GraphNode), "copied")
-copied.__doc__ = "A copy of x on the same device (see `_plan_made`), recorded as a call of `primitive`."
+""", dict(ALLOCATION, plans=primitive.plans, primitive=primitive, miss=miss, modes=modes, GraphNode=GraphNode), name)
+    return copy
+
+
+cast, copied = _copying(TO_COPY, "cast"), _copying(CLONE, "copied")
 
 
 def to_dtype(x: Tensor, dtype: dtype_class) -> Tensor:
     """x with another dtype; x itself when it has it."""
-    return x if x.layout.dtype is dtype else copied(x, dtype, TO_COPY)
+    return x if x.layout.dtype is dtype else cast(x, dtype)
 
 
 def _moved(x, device):
@@ -155,9 +162,9 @@ def clone(input, *, memory_format=None) -> Tensor:
         tensor([1., 2.])
     """
     if memory_format is None or memory_format == "preserve_format":
-        return copied(input, layout_of("clone", input).dtype, CLONE)
+        return copied(input, layout_of("clone", input).dtype)
     layout_of("clone", input)
-    return copied(input, memory_format, CLONE)
+    return copied(input, memory_format)
 
 
 @method
@@ -174,10 +181,10 @@ def contiguous(self, memory_format=None) -> Tensor:
         ((1, 3), (2, 1))
     """
     if memory_format is None or memory_format == "contiguous_format":
-        return self if self.layout.contiguous else copied(self, contiguous_format, CLONE)
-    return self if lies_in(self.layout, memory_format) else copied(self, memory_format, CLONE)
+        return self if self.layout.contiguous else copied(self, contiguous_format)
+    return self if lies_in(self.layout, memory_format) else copied(self, memory_format)
 
 
 def in_format(x, memory_format):
     """x, copied where it has not the very strides of a memory format; None is for any."""
-    return x if memory_format is None or x.layout is formatted(x.layout, memory_format) else copied(x, memory_format, CLONE)
+    return x if memory_format is None or x.layout is formatted(x.layout, memory_format) else copied(x, memory_format)

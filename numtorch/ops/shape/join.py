@@ -11,7 +11,7 @@ from ...layout import Layout, format_of, formatted, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import layout_of
-from ..core.primitive import Primitive, class_of, new_plan_table
+from ..core.primitive import Primitive, class_of, miss
 from ..core.status import MOST_ADDRESSES, table_of
 from ..memory.copies import plan_copy, to_dtype
 from ..memory.resize import into
@@ -24,13 +24,13 @@ _CAT, _STACK = Primitive("cat"), Primitive("stack")
 # ---------------------------------------------------------------- cat and stack
 class _JoinPlan:
     """What a cat or stack of given layouts must know: the result's layout, and one kernel that copies all tensors (`whole`), or
-    where a dtype or a layout does not allow that, for each tensor the copy that puts it in its place."""
+    where a dtype or a layout does not allow that, for each tensor the copy that puts it in its place. `pieces` says where in
+    the result each tensor is (None: nowhere), and what its dtype is."""
 
-    __slots__ = ("out", "whole", "parts", "pieces", "dtypes")
+    __slots__ = ("out", "whole", "parts", "pieces")
 
 
 LEAST_BYTES = 1 << 15                                    # from which a call for each tensor costs more than a table of addresses
-_joins = new_plan_table()
 
 
 def _tensors_of(name, tensors):
@@ -54,7 +54,9 @@ def _common(layouts):
     return kind, device
 
 
-def _plan_cat(layouts, dim):
+@_CAT.planned
+def _plan_cat(*call):
+    *layouts, dim = call
     for position, layout in enumerate(layouts):
         if not layout.ndim:
             raise RuntimeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated")
@@ -85,7 +87,9 @@ def _plan_cat(layouts, dim):
     return _plan_join(layouts, formatted(out, kept.pop()) if len(kept) == 1 and None not in kept else out, pieces, narrow)
 
 
-def _plan_stack(layouts, dim):
+@_STACK.planned
+def _plan_stack(*call):
+    *layouts, dim = call
     for position, layout in enumerate(layouts):
         if layout.shape != layouts[0].shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(layouts[0].shape)} at entry 0 and "
@@ -99,7 +103,7 @@ def _plan_stack(layouts, dim):
 
 def _plan_join(layouts, out, pieces, view):
     plan = _JoinPlan()
-    plan.out, plan.pieces, plan.dtypes = out, pieces, [each.dtype for each in layouts]
+    plan.out, plan.pieces = out, tuple(zip(pieces, [each.dtype for each in layouts]))
     regions = [getattr(algebra, view.__name__)(out, *piece) if layout.numel else None for layout, piece in zip(layouts, pieces)]
     plan.whole = _plan_whole(layouts, out, regions)
     plan.parts = []
@@ -130,10 +134,7 @@ def _plan_whole(layouts, out, regions):
     return kernels(out.device, "move.rearrange").plan_join(size, pieces)
 
 
-def _join(primitive, plan_for, tensors, dim, plan=None):
-    if plan is None:
-        key = (primitive, dim, *[t.layout for t in tensors])
-        plan = _joins.get(key) or _joins.keep(key, plan_for([t.layout for t in tensors], dim))
+def _joined(primitive, plan, tensors):
     out = empty(plan.out)
     address, whole = out.address, plan.whole
     if whole is not None:
@@ -143,9 +144,13 @@ def _join(primitive, plan_for, tensors, dim, plan=None):
     for each in tensors:
         if each.node is not None:
             if recording(each) and plan.out.dtype.category >= 2:
-                out.node = GraphNode(primitive, tuple([t.node for t in tensors]), (), plan)
+                out.node = GraphNode(primitive, tuple([t.node for t in tensors]), (), plan.pieces)
             break
     return out
+
+
+_CAT.execute = lambda plan, *call: _joined(_CAT, plan, call[:-1])
+_STACK.execute = lambda plan, *call: _joined(_STACK, plan, call[:-1])
 
 
 @_CAT.derivative
@@ -159,9 +164,8 @@ def _stack_vjp(node, grad):
 
 
 def _cut(node, grad, view):
-    plan = node.attributes
     return [cast_gradient(view(grad, *piece), kind) if piece is not None and node.needs(position) else None
-            for position, (piece, kind) in enumerate(zip(plan.pieces, plan.dtypes))]
+            for position, (piece, kind) in enumerate(node.attributes)]
 
 
 def cast_gradient(grad, kind):
@@ -194,13 +198,15 @@ def cat(tensors, dim: int = 0, *, axis=None, out=None) -> Tensor:
     if axis is not None:
         dim = axis
     try:
-        key = (_CAT, dim, *[t.layout for t in tensors]) if type(tensors) is list or type(tensors) is tuple else None
-        plan = _joins[key]
-    except (KeyError, AttributeError):
+        plan = _CAT.plans.get((*[t.layout for t in tensors], dim) if type(tensors) is list or type(tensors) is tuple else None)
+    except AttributeError:
         plan = None
-    if plan is None and not _tensors_of("cat", tensors):
+    if plan is not None:
+        result = _joined(_CAT, plan, tensors)
+    elif _tensors_of("cat", tensors):
+        result = miss(_CAT, tuple(tensors), (dim,))
+    else:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    result = _join(_CAT, _plan_cat, tensors, dim, plan)
     return result if out is None else into(out, result)
 
 
@@ -227,7 +233,8 @@ def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
     """
     if not _tensors_of("stack", tensors):
         raise RuntimeError("stack expects a non-empty TensorList")
-    result = _join(_STACK, _plan_stack, tensors, dim)
+    plan = _STACK.plans.get((*[t.layout for t in tensors], dim))
+    result = _joined(_STACK, plan, tensors) if plan is not None else miss(_STACK, tuple(tensors), (dim,))
     return result if out is None else into(out, result)
 
 

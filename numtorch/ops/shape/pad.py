@@ -1,53 +1,45 @@
 """Elements added around the edges of a tensor."""
 from __future__ import annotations
 
+from functools import partial
+
 from ...autograd.graph import GraphNode, recording
 from ...layout import Layout, format_of, formatted, ints
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import as_operand
-from ..core.primitive import Primitive, derivative_of, new_plan_table, not_a_tensor
+from ..core.primitive import Primitive, derivative_of, miss, not_a_tensor
 from ..memory.copies import contiguous, to_dtype
 
-_PADS = {mode: Primitive("constant_pad_nd" if mode == "constant" else f"{mode}_pad")
-         for mode in ("constant", "reflect", "replicate", "circular")}
-
-_PAD_GRAD = Primitive("pad_grad")
-
-_plans = new_plan_table()
 MODES = ("constant", "reflect", "replicate", "circular")
+PADS = {mode: Primitive("constant_pad_nd" if mode == "constant" else f"{mode}_pad", f"Padding of mode {mode!r}.",
+                        ("input", "value", "pad")) for mode in MODES}
+PAD_GRAD = Primitive("pad_grad", "What every element was copied to by padding, added up.")
 NOTHING = as_operand("pad", 0j)                          # 16 bytes of zeros: 0 in every dtype
 
 
-class _Plan:
-    """The result's layout and the kernel that writes it; the gradient's comes when it is needed."""
+def _memory_order(source, mode):
+    """The order in which the result's dimensions lie in memory, and its name."""
+    kept = None if mode == "circular" else format_of(source)
+    return (range(source.ndim), "contiguous_format") if kept is None else ((0, *range(2, source.ndim), 1), kept)
 
-    __slots__ = ("source", "pad", "mode", "widths", "out", "order", "format", "as_is", "prepared", "backward")
 
-    def __init__(self, source, pad, mode):
-        self.source, self.pad, self.mode = source, pad, mode
-        self.widths = _widths(source.shape, pad, mode)
-        self.out = Layout.of(source.dtype, tuple(b + n + a for n, (b, a) in zip(source.shape, self.widths)), None, source.device)
-        self.order, self.format = range(source.ndim), "contiguous_format"        # of the dimensions in memory
-        if mode != "circular" and format_of(source) is not None:
-            self.order, self.format = (0, *range(2, source.ndim), 1), format_of(source)
-            self.out = formatted(self.out, self.format)
-        last = self.order[-1] if source.ndim else 0
-        self.as_is = source.ndim == 0 or source.shape[last] == 1 or source.strides[last] == 1
-        self.prepared = self.backward = None
-        if self.out.numel:
-            strides = source.strides if self.as_is else formatted(source, self.format).strides
-            self.prepared = kernels(source.device, "move.pad").plan_pad(
-                mode, source.dtype.itemsize, *self._in_order(source.shape, strides, self.widths))
+def _permuted(order, *properties):
+    return [tuple(values[d] for d in order) for values in properties]
 
-    def _in_order(self, *properties):
-        return [tuple(values[d] for d in self.order) for values in properties]
 
-    def plan_backward(self):
-        kind = self.source.dtype
-        self.backward = kernels(self.source.device, "move.pad").plan_pad_grad(self.mode, kind.to_real().kernel, 1 + kind.is_complex,
-                                                                         *self._in_order(self.source.shape, self.widths))
-        return self.backward
+def _plan(mode, source, value, pad):
+    """The result's layout, the memory format that the source must be copied to (None where it is read as it lies), the kernel."""
+    widths, (order, memory_format) = _widths(source.shape, pad, mode), _memory_order(source, mode)
+    out = Layout.of(source.dtype, tuple(b + n + a for n, (b, a) in zip(source.shape, widths)), None, source.device)
+    out = formatted(out, memory_format)
+    last = order[-1] if source.ndim else 0
+    as_is = source.ndim == 0 or source.shape[last] == 1 or source.strides[last] == 1
+    if not out.numel:
+        return out, None, None
+    strides = source.strides if as_is else formatted(source, memory_format).strides
+    return out, None if as_is else memory_format, kernels(source.device, "move.pad").plan_pad(
+        mode, source.dtype.itemsize, *_permuted(order, source.shape, strides, widths))
 
 
 def _widths(shape, pad, mode):
@@ -70,14 +62,19 @@ def _widths(shape, pad, mode):
     return widths
 
 
-def _padded(x, plan, value):
-    out = empty(plan.out)
-    if plan.prepared is not None:
-        source = x if plan.as_is else contiguous(x.detach(), plan.format)
-        plan.prepared.call(source.address, value.address, out.address, plan.prepared.walk)
-    if x.node is not None and recording(x) and plan.out.dtype.category >= 2:
-        out.node = GraphNode(_PADS[plan.mode], (x.node,), (), plan)
+def _padded(primitive, plan, x, value, pad):
+    layout, memory_format, prepared = plan
+    out = empty(layout)
+    if prepared is not None:
+        source = x if memory_format is None else contiguous(x.detach(), memory_format)
+        prepared.call(source.address, value.address, out.address, prepared.walk)
+    if x.node is not None and recording(x) and layout.dtype.category >= 2:
+        out.node = GraphNode(primitive, (x.node,), (), (x.layout, pad))
     return out
+
+
+for _mode, _primitive in PADS.items():
+    _primitive.plan, _primitive.execute = partial(_plan, _mode), partial(_padded, _primitive)
 
 
 def _cut_and_padded(x, widths):
@@ -85,30 +82,37 @@ def _cut_and_padded(x, widths):
     return pad(pad(x, [min(n, 0) for n in widths]), [max(n, 0) for n in widths], "circular")
 
 
-@derivative_of(*_PADS.values())
+@derivative_of(*PADS.values())
 def _vjp(node, grad):
-    plan = node.attributes
-    if plan.mode == "constant":
-        return (pad(grad, [-n for n in plan.pad]),)
-    return (_pad_grad(grad, plan),)
+    source, widths = node.attributes
+    if node.primitive is PADS["constant"] or not grad.layout.numel:
+        return (pad(grad, [-n for n in widths]),)
+    return (_pad_grad(grad, source, widths, next(mode for mode in MODES if PADS[mode] is node.primitive)),)
 
 
-def _pad_grad(grad, plan):
+@PAD_GRAD.planned
+def _plan_grad(grad, source, pad, mode):
+    order, memory_format = _memory_order(source, mode)
+    prepared = kernels(source.device, "move.pad").plan_pad_grad(
+        mode, source.dtype.to_real().kernel, 1 + source.dtype.is_complex,
+        *_permuted(order, source.shape, _widths(source.shape, pad, mode)))
+    return formatted(source, memory_format), memory_format, prepared
+
+
+@PAD_GRAD.run
+def _pad_grad(plan, grad: Tensor, source, pad, mode):
     """What every element of the source was copied to, added up."""
-    if plan.prepared is None:
-        return pad(grad, [-n for n in plan.pad])
-    out = empty(formatted(plan.source, plan.format))
-    backward, source = plan.backward or plan.plan_backward(), contiguous(grad.detach(), plan.format)
-    backward.call(source.address, out.address, backward.walk)
+    layout, memory_format, prepared = plan
+    out, grads = empty(layout), contiguous(grad.detach(), memory_format)
+    prepared.call(grads.address, out.address, prepared.walk)
     if recording(grad):
-        out.node = GraphNode(_PAD_GRAD, (grad.node,), (), plan)
+        out.node = GraphNode(PAD_GRAD, (grad.node,), (), (pad, mode))
     return out
 
 
-@_PAD_GRAD.derivative
+@PAD_GRAD.derivative
 def _pad_grad_vjp(node, u):
-    plan = node.attributes
-    return (pad(u, plan.pad, plan.mode),)
+    return (pad(u, *node.attributes),)
 
 
 def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
@@ -138,7 +142,7 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
     layout = input.layout
     value = NOTHING if value is None else to_dtype(as_operand("pad", value), layout.dtype)
     try:
-        plan = _plans[layout, pad, mode]
+        plan = PADS[mode].plans.get((layout, value.layout, pad))
     except (KeyError, TypeError):                        # TypeError: a list
         plan = None
     if plan is None:
@@ -149,5 +153,5 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
         pad = ints(pad, "pad")
         if mode == "circular" and min(pad, default=0) < 0:       # what stays is what goes round
             return _cut_and_padded(input, pad)
-        plan = _plans.get((layout, pad, mode)) or _plans.keep((layout, pad, mode), _Plan(layout, pad, mode))
-    return _padded(input, plan, value)
+        return miss(PADS[mode], (input, value), (pad,))
+    return _padded(PADS[mode], plan, input, value, pad)

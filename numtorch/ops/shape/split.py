@@ -8,10 +8,10 @@ from ... import viewalgebra as algebra
 from ...autograd.graph import GraphNode, attach_outputs
 from ...autograd.modes import modes
 from ...layout import Layout, ints, wrap_dim
-from ...tensor import Tensor, kept, view_of
-from ..core.operands import as_operand, layout_of, method, no_tensor_among
-from ..core.primitive import Primitive, derivative_of, new_plan_table
-from ..memory.copies import copy_elements, to_device
+from ...tensor import Tensor, view_of
+from ..core.operands import layout_of, method, no_tensor_among
+from ..core.primitive import Primitive, derivative_of
+from ..memory.assign import ZERO, filled_from
 from .join import cat, stack
 from .slicing import SLICE, slice_view
 from .view_tape import make_part, make_view, make_views
@@ -19,13 +19,13 @@ from .view_tape import make_part, make_view, make_views
 _UNBIND, _SPLIT = Primitive("unbind"), Primitive("split")
 
 
-def _parts(x, primitive, join, dim, views) -> tuple:
-    """Views of x, of layouts and offsets in it, which `join` along `dim` puts together again."""
+def _parts(x, primitive, dim, views) -> tuple:
+    """Views of x, of layouts and offsets in it: all along `dim`."""
     if x.node is None or x.layout.handler is not None:
         return tuple(make_views(x, views))
     if not modes.grad or x.layout.dtype.category < 2:
         return tuple([make_view(x, found, primitive) for found in views])
-    node = GraphNode(primitive, (x.node,), (), (join, dim, views), len(views))
+    node = GraphNode(primitive, (x.node,), (), (dim, tuple(views)), len(views))
     views = make_views(x, views)
     attach_outputs(node, views)
     return tuple(views)
@@ -33,22 +33,15 @@ def _parts(x, primitive, join, dim, views) -> tuple:
 
 @derivative_of(_UNBIND, _SPLIT)
 def _parts_vjp(node, grads):
-    join, dim, places = node.attributes
+    (dim, places), join = node.attributes, stack if node.primitive is _UNBIND else cat
     grads = [grads] if isinstance(grads, Tensor) else grads
     return (join([_nothing(layout) if grad is None else grad for grad, (layout, _) in zip(grads, places)], dim),)
 
 
-_zeros = new_plan_table()
-
-
 def _nothing(layout):
     """Zeros of a layout's shape, all of them one element: the gradient of a part that nothing was made of."""
-    found = _zeros.get(layout)
-    if found is None:
-        zero = kept(Layout.of(layout.dtype, (), (), layout.device))
-        copy_elements(to_device(as_operand("split", 0), layout.device), zero)
-        found = _zeros.keep(layout, view_of(zero, Layout.of(layout.dtype, layout.shape, (0,) * layout.ndim, layout.device), 0))
-    return found
+    zero = filled_from(Layout.of(layout.dtype, (), (), layout.device), ZERO)
+    return view_of(zero, Layout.of(layout.dtype, layout.shape, (0,) * layout.ndim, layout.device), 0)
 
 
 @method
@@ -74,7 +67,7 @@ def unbind(input, dim: int = 0) -> tuple[Tensor, ...]:
         dim = wrap_dim(dim, input.layout.ndim)
     except AttributeError:
         raise no_tensor_among("unbind", input=input) from None
-    return _parts(input, _UNBIND, stack, dim, algebra.every(input.layout, dim))
+    return _parts(input, _UNBIND, dim, algebra.every(input.layout, dim))
 
 
 @method
@@ -109,12 +102,12 @@ def split(tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
         if size < 0 or (size == 0 and extent):
             wanted = "positive" if size == 0 else "non-negative"
             raise RuntimeError(f"split expects split_size be {wanted}, but got split_size={size}")
-        return _parts(tensor, _SPLIT, cat, dim, algebra.cut(tensor.layout, dim, size))
+        return _parts(tensor, _SPLIT, dim, algebra.cut(tensor.layout, dim, size))
     sizes = list(split_size_or_sections)
     if sum(sizes) != extent or any(s < 0 for s in sizes):
         raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size at dimension "
                            f"{dim}), but got split_sizes={sizes}")
-    return _parts(tensor, _SPLIT, cat, dim, [algebra.narrow(tensor.layout, dim, stop - size, size)
+    return _parts(tensor, _SPLIT, dim, [algebra.narrow(tensor.layout, dim, stop - size, size)
                                               for size, stop in zip(sizes, accumulate(sizes))])
 
 
@@ -148,7 +141,7 @@ def chunk(input, chunks, dim: int = 0) -> tuple[Tensor, ...]:
     dim = wrap_dim(dim, input.layout.ndim)
     extent = input.layout.shape[dim]
     places = algebra.cut(input.layout, dim, max(1, -(-extent // chunks)))
-    return _parts(input, _SPLIT, cat, dim, places if extent else list(places) * chunks)
+    return _parts(input, _SPLIT, dim, places if extent else list(places) * chunks)
 
 
 @method

@@ -11,18 +11,20 @@ from weakref import ref
 from ...autograd.graph import GraphNode, Leaf, Node, Recorded, recording
 from ...autograd.modes import modes
 from ...kernels.binding import ScalarBody
+from ...kernels.threads import NOTHING
 from ...layout import Layout
 from ...tensor import Tensor, bare, empty, lasting, view_of
 from ..core.backends import kernels
 from ..core.late import provide
 from ..core.operands import as_operand
-from ..core.primitive import Primitive, new_plan_table
+from ..core.primitive import Primitive, miss
 from ..memory.assign import copy_, filled
 from ..memory.copies import clone, contiguous, copy_elements, plan_copy, to_device
 from ..memory.writing import live_views, move
 
 SHARED_STRIDED = Primitive("as_strided")                 # of a base whose elements share memory, or reaching outside of it
-_PLACE, _AS_IT_IS = Primitive("place"), Recorded("clone")
+_PLACE, _AS_IT_IS = Primitive("place", "Zeros with a tensor added in the region that a view covers."), Recorded("clone")
+_ADD_INTO = Primitive("add_into", "A sum written into a tensor whose elements may share memory.")
 _REFUSING, _REFUSING_PARTS = Recorded("as_strided"), Recorded("as_strided")
 
 
@@ -110,24 +112,23 @@ def region_vjp(node, grad):
     return (place(grad, base, layout, offset),)
 
 
-_accumulations = new_plan_table()
-
-
 def _sum_of(x, y):
     return x + y
 
 
-def add_into(region: Tensor, grad: Tensor):
+@_ADD_INTO.planned
+def _plan_add_into(region, grad):
+    if not region.numel:
+        return NOTHING
+    kind, compute = region.dtype.kernel, region.dtype.compute
+    return kernels(region.device, "pointwise.pointwise").plan_pointwise(
+        ScalarBody(_sum_of, compute), (kind, grad.dtype.kernel), (kind,), region.shape, [region.strides, grad.strides],
+        compute=(compute,) * 2, written=0, cost=0)
+
+
+@_ADD_INTO.run
+def add_into(prepared, region: Tensor, grad: Tensor):
     """region += grad where elements of the region may share memory: one thread, one element after another."""
-    key = (region.layout, grad.layout)
-    prepared = _accumulations.get(key)
-    if prepared is None:
-        if not region.layout.numel:
-            return
-        compute = region.layout.dtype.compute
-        prepared = _accumulations.keep(key, kernels(region.layout.device, "pointwise.pointwise").plan_pointwise(
-            ScalarBody(_sum_of, compute), (region.layout.dtype.kernel, grad.layout.dtype.kernel), (region.layout.dtype.kernel,),
-            region.layout.shape, [region.layout.strides, grad.layout.strides], compute=(compute,) * 2, written=0, cost=0))
     prepared.call(region.address, grad.address, prepared.walk)
 
 
@@ -145,16 +146,17 @@ class _Placing:
         self.write = None if layout.overlaps_itself() else plan_copy(grad, self.region)
 
 
-_placings = new_plan_table()
+_PLACE.planned(_Placing)
 
 
+@_PLACE.call
 def place(grad: Tensor, base: Layout, layout: Layout, offset: int) -> Tensor:
     """Zeros of the base's shape with `grad` added where the view `(layout, offset)` of the base lies."""
-    key = (grad.layout, base, layout, offset)
-    plan = _placings.get(key) or _placings.keep(key, _Placing(*key))
+    plan = _PLACE.plans.get((grad.layout, base, layout, offset))
+    if plan is None:
+        return miss(_PLACE, (grad,), (base, layout, offset))
     out = empty(plan.out) if plan.out.contiguous else lasting(plan.out)
-    if plan.fill is not None:
-        plan.fill.call(plan.zero.address, out.address, plan.fill.walk)
+    plan.fill.call(plan.zero.address, out.address, plan.fill.walk)
     if plan.write is not None:
         plan.write.call(grad.address, out.address + plan.start, plan.write.walk)
     elif layout.numel:
