@@ -71,6 +71,16 @@ def test_second_derivatives_of_writes(torch, name):
         np.testing.assert_allclose(0 if second is None else second[i].item(), numeric, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("exponent", [-1, 0.5, -0.5, 2, 3, 2.5])
+def test_the_result_of_a_power_may_be_written(torch, exponent):
+    """Its derivative keeps the base."""
+    x = leaf(torch, 2, 3)
+    y = x ** exponent
+    y.mul_(2)
+    y.sum().backward()
+    close(x.grad, 2 * exponent * np.array([2.0, 3.0]) ** (exponent - 1))
+
+
 @pytest.mark.parametrize("write, values, by_x, by_w", [
     (lambda y, w: y.add_(w), (7, 2), (1, 10), (1, 10)),
     (lambda y, w: y.mul_(w), (10, -15), (5, 50), (2, -30)),

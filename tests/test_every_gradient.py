@@ -193,7 +193,7 @@ ROWS = {
     "prelu": row(lambda x, w: F.prelu(x - 1.01, w), M, (1,)), "relu6": row(lambda x: F.relu6(x), M),
     "hardshrink": row(lambda x: F.hardshrink(x), M), "softshrink": row(lambda x: F.softshrink(x), M),
     "gelu": row(lambda x: F.gelu(x), M), "tanhshrink": row(lambda x: F.tanhshrink(x), M),
-    "pow": row(lambda x, y: (x ** y, x ** 3), M, M), "polygamma": row(lambda x: a.polygamma(1, x), M),
+    "pow": row(lambda x, y: (x ** y, x ** 3, x ** -1, x ** 0.5, x ** -0.5), M, M), "polygamma": row(lambda x: a.polygamma(1, x), M),
     "elu": row(lambda x: F.elu(x - 1.01), M), "selu": row(lambda x: F.selu(x - 1.01), M),
     "leaky_relu": row(lambda x: F.leaky_relu(x - 1.01), M), "threshold": row(lambda x: F.threshold(x, 1.0, 3.0), M),
     "hardtanh": row(lambda x: F.hardtanh(x, 0, 1), M), "relu": row(lambda x: F.relu(x - 1.01), M),

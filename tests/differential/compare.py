@@ -45,6 +45,7 @@ DELIBERATE = [
     (r"a leaf Variable that requires grad is being used in an in-place", "RuntimeError", "", "a view whose sibling was written is no leaf, but PyTorch "
                                                                                            "has not looked yet"),
     (r"modified by an inplace operation", "RuntimeError", "", "fewer tensors are saved for backward"),
+    (r"ComplexHalf", "NotImplementedError", "", "complex numbers of 16-bit floats are complex64 here"),
 ]
 
 
@@ -111,6 +112,8 @@ def _run(statements):
             if None in errors:
                 return None                              # on purpose: what follows has nothing to compare
             continue
+        if _defects_of_pytorch(statement, expected, operands):
+            return None
         names += statement.targets
         sources.update(dict.fromkeys(statement.targets, statement.source))
         changed = list(statement.targets)
@@ -142,6 +145,17 @@ def _run(statements):
     return None
 
 
+def _defects_of_pytorch(statement, values, operands):
+    """Whether what PyTorch gives cannot be compared with, nor what follows from it."""
+    tensors = [values[n] for n in operands if isinstance(values[n], torch.Tensor)]
+    if any(getattr(values[n], "dtype", None) == torch.complex32 for n in statement.targets):
+        return True                                      # complex64 here
+    if "median(" in statement.source and any(n > 1 and step == 0 for t in tensors for n, step in zip(t.shape, t.stride())):
+        return True                                      # it reads what was never written where a tensor is expanded
+    # two gradients that are one tensor: by each other they have a derivative
+    return statement.kind == "grad" and len({id(t) for t in tensors}) < len(tensors)
+
+
 def _look(values, name):
     return values[name[:-5]].grad if name.endswith(".grad") else values[name]
 
@@ -167,7 +181,10 @@ def _is_constant(t):
             leaves += [node.variable] if hasattr(node, "variable") else []
             nodes += [n for n, _ in node.next_functions]
     weights = torch.arange(1, t.numel() + 1).reshape(t.shape).to(t.dtype)
-    gradients = torch.autograd.grad(t, leaves, weights, retain_graph=True, allow_unused=True) if leaves else ()
+    try:
+        gradients = torch.autograd.grad(t, leaves, weights, retain_graph=True, allow_unused=True) if leaves else ()
+    except RuntimeError:                                 # a second derivative that PyTorch has not
+        return False
     return not any(g is not None and g.any() for g in gradients)
 
 
@@ -243,11 +260,13 @@ def values(t):
     t = t.detach().resolve_conj().resolve_neg()
     if str(t.dtype).endswith("bfloat16"):
         return (memory(t).astype(np.uint32) << 16).view(np.float32)
-    return t.numpy(force=True)                           # PyTorch's gradients may be zeros without memory
+    return t.numpy(force=True)
 
 
 def memory(t):
     """A tensor's own memory as a NumPy array that can be written; of bfloat16 as integers."""
+    if t.numel() and not t.data_ptr():                   # PyTorch's gradients may be zeros without memory
+        t = torch.zeros(t.shape, dtype=t.dtype)
     name = str(t.dtype).rpartition(".")[2]
     return np.asarray(_Memory(t, np.dtype("uint16" if name == "bfloat16" else name)))
 
@@ -313,6 +332,8 @@ def _judge(statements, index, name, expected, found):
         bound = least * _tolerance(statement.kind, dtype, truth) + _WORSE * _EPSILON[dtype] * size.max(initial=0) + _WORSE * theirs[np.isfinite(theirs)].max(initial=0)
         if statement.kind == "sum" or re.search("gelu|ndtr", statement.source):
             bound = bound + 4 * _EPSILON[dtype] * max(_largest(statement, exact), 1)     # of what cancels in the sum, or in 1 + erf(x)
+        if statement.kind == "grad" and any("digamma" in each.source for each in statements[:index]):
+            bound = bound + 1e-9 * size.max(initial=0)   # PyTorch's trigamma is no more precise
         return bool((ours > bound).any())
 
 

@@ -289,7 +289,7 @@ gelu32 = body32(_gelu32)
 erfc_pieces = pieces("ERFC_PIECES")
 ERFC_STEP = constant(1 / 8, 7 / 32)
 ERFC_PER_STEP = constant(8.0, 32 / 7)
-ERFC_FAR = constant(3.9375, 3.390625)                      # where the pieces end
+ERFC_FAR = constant(3.937, 3.39)                           # just before the pieces end: the end itself would round to the first
 
 
 def erfc_by(far):

@@ -56,8 +56,42 @@ def _(grad, x):
     return grad * conj(x * x) * 3
 
 
+# A power keeps its base for the derivative, and not its result as `sqrt` does: so the result may be written over.
+@pointwise(name="pow_half", methods=False)
+def pow_half(x):
+    """x to the power 0.5, elementwise: the root, of -0.0 and -inf too, as PyTorch takes it here."""
+    return sqrt(x)
+
+
+@pow_half.derivative
+def _(grad, x):
+    return grad * conj(rsqrt(x)) * 0.5
+
+
+@pointwise(name="pow_minus_half", methods=False)
+def pow_minus_half(x):
+    """x to the power -0.5, elementwise."""
+    return rsqrt(x)
+
+
+@pow_minus_half.derivative
+def _(grad, x):
+    return grad * conj(rsqrt(x) / x) * -0.5
+
+
+@pointwise(name="pow_minus_one", methods=False)
+def pow_minus_one(x):
+    """x to the power -1, elementwise."""
+    return reciprocal(x)
+
+
+@pow_minus_one.derivative
+def _(grad, x):
+    return -grad * conj(reciprocal(x * x))
+
+
 _EXACT_POWERS = {1: positive, 2: square, 3: cube}
-_FLOAT_POWERS = {-1: reciprocal, 0.5: sqrt, -0.5: rsqrt}     # PyTorch too takes the root of -0.0 and of -inf here
+_FLOAT_POWERS = {-1: pow_minus_one, 0.5: pow_half, -0.5: pow_minus_half}
 
 
 def pow(input, exponent, *, out=None) -> Tensor:
