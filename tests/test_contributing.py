@@ -46,7 +46,7 @@ def test_a_wrong_derivative_is_caught():
         exec(check.replace("squareplus", "wrongplus"), scope)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/legacy.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/legacy.md", "docs/training.md"])
 def test_sessions(name):
     text = "\n".join(re.findall(r"^```\n(>>> .*?)^```", (ROOT / name).read_text(), re.MULTILINE | re.DOTALL))
     test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
@@ -68,7 +68,7 @@ def test_examples_in_docstrings():
     assert runner.tries > 100 and runner.failures == 0, "".join(output)
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/legacy.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/legacy.md", "docs/training.md"])
 def test_named_files_exist(name):
     """Paths in the documents lead somewhere."""
     text = (ROOT / name).read_text()

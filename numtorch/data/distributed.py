@@ -59,3 +59,15 @@ class DistributedSampler(Sampler):
             epoch: its number.
         """
         self.epoch = epoch
+
+    def state_dict(self) -> dict:
+        """Which epoch's order comes next."""
+        return {"epoch": self.epoch}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Go back to the order of an epoch.
+
+        Args:
+            state_dict: what `state_dict()` gave.
+        """
+        self.epoch = state_dict["epoch"]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..exchange import from_numpy, make
 from ..ops.shape.join import stack
 from ..tensor import Tensor
 from .dataset import IterableDataset, Subset, TensorDataset
+from .notes import add_note
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
 
@@ -159,6 +161,7 @@ class DataLoader:
             sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         if batch_size is not None and batch_sampler is None and not iterable:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self._taken = self._skipped = 0                  # batches of the pass begun last; and those that the next one leaves out
         self.dataset, self.batch_size, self.sampler, self.batch_sampler = dataset, batch_size, sampler, batch_sampler
         self.drop_last, self.generator, self.num_workers, self.pin_memory = drop_last, generator, num_workers, pin_memory
         self.collate_fn = collate_fn or (default_collate if batch_size is not None or batch_sampler is not None
@@ -173,21 +176,79 @@ class DataLoader:
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
     def __iter__(self) -> Iterator[Any]:
+        self._taken, self._skipped = self._skipped, 0
+        for batch in self._batches(self._taken):
+            self._taken += 1
+            yield batch
+        self._taken = 0
+
+    def _batches(self, skipped):
+        """A pass without its first batches."""
         if isinstance(self.dataset, IterableDataset):
-            return self._iterate_stream()
+            return islice(self._iterate_stream(), skipped, None)
         if self.batch_sampler is None:
-            return (self.collate_fn(self.dataset[number]) for number in self.sampler)
+            return (self._single(number) for number in islice(self.sampler, skipped, None))
         tensors = _tensors_of(self.dataset) if self.collate_fn is default_collate else None
-        return (self._fetch(numbers, tensors) for numbers in self.batch_sampler)
+        return (self._fetch(numbers, tensors) for numbers in islice(self.batch_sampler, skipped, None))
+
+    @property
+    def _order(self):
+        """What says which examples come when."""
+        return self.sampler if self.batch_sampler is None else self.batch_sampler
+
+    def state_dict(self) -> dict:
+        """Where the pass begun last is: the number of batches taken, and the state of its sampler. `load_state_dict` makes the next
+        pass go on from there; fetching is not repeated, but that an iterable dataset gives its first examples again.
+
+        Example:
+            >>> import numtorch as torch
+            >>> from numtorch.data import DataLoader, TensorDataset
+            >>> loader = DataLoader(TensorDataset(torch.arange(9)), batch_size=3, shuffle=True)
+            >>> batches = iter(loader)
+            >>> _, state = next(batches), loader.state_dict()
+            >>> rest = list(batches)
+            >>> loader.load_state_dict(state)
+            >>> all(torch.equal(a[0], b[0]) for a, b in zip(loader, rest))
+            True
+        """
+        return {"taken": self._taken, "sampler": self._order.state_dict() if hasattr(self._order, "state_dict") else None}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Go on from where a pass was.
+
+        Args:
+            state_dict: what `state_dict()` gave.
+        """
+        self._taken = self._skipped = state_dict["taken"]
+        if state_dict["sampler"] is not None and hasattr(self._order, "load_state_dict"):
+            self._order.load_state_dict(state_dict["sampler"])
+
+    def _single(self, number):
+        try:
+            return self.collate_fn(self.dataset[number])
+        except Exception as error:
+            add_note(error, f"DataLoader: this was example {number} of {type(self.dataset).__name__}")
+            raise
 
     def _fetch(self, batch, tensors):
-        if tensors is not None:                          # rows of tensors: one gather each instead of a stack of views
-            whole, rename = tensors
-            index = make(batch if rename is None else [rename[i] for i in batch])
-            return [tensor.index_select(0, index) for tensor in whole]
-        if hasattr(self.dataset, "__getitems__"):
-            return self.collate_fn(self.dataset.__getitems__(batch))
-        return self.collate_fn([self.dataset[number] for number in batch])
+        place = batch
+        try:
+            if tensors is not None:                      # rows of tensors: one gather each instead of a stack of views
+                whole, rename = tensors
+                index = make(batch if rename is None else [rename[i] for i in batch])
+                return [tensor.index_select(0, index) for tensor in whole]
+            if hasattr(self.dataset, "__getitems__"):
+                return self.collate_fn(self.dataset.__getitems__(batch))
+            examples = []
+            for number in batch:
+                place = number
+                examples.append(self.dataset[number])
+            place = batch
+            return self.collate_fn(examples)
+        except Exception as error:
+            add_note(error, f"DataLoader: {'these were examples' if place is batch else 'this was example'} {place} of "
+                            f"{type(self.dataset).__name__}")
+            raise
 
     def _iterate_stream(self):
         if self.batch_size is None:

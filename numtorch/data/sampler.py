@@ -1,12 +1,15 @@
 """Samplers: in which order a dataset's examples come."""
 from __future__ import annotations
 
+import hashlib
+import struct
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
 from ..dtypes import float64
 from ..exchange import make
+from ..ops.core.generator import Generator, default_generator
 from ..ops.random.draws import multinomial, randint, randperm
 
 
@@ -58,7 +61,43 @@ class SequentialSampler(Sampler):
         return len(self.data_source)
 
 
-class RandomSampler(Sampler):
+class _Drawn(Sampler):
+    """A sampler of random numbers. Each pass without a generator has a stream of its own, so that what else is drawn meanwhile does
+    not change the order, and a pass can be gone through again from where its stream began."""
+
+    generator: Generator | None
+    _began = _resumed = None                             # where the stream of the pass under way began; and of the one to come
+
+    def _stream(self):
+        """The stream of a new pass, or of the one that was loaded."""
+        stream = self.generator
+        if stream is None and self._resumed is not None:
+            stream = Generator()
+        elif stream is None:
+            seed, place = default_generator._advance(1)[:2].tolist()
+            digest = hashlib.blake2b(struct.pack("<qq", seed, place), digest_size=8).digest()
+            stream = Generator().manual_seed(int.from_bytes(digest, "little"))
+        if self._resumed is not None:
+            stream.set_state(self._resumed)
+        self._began, self._resumed = stream.get_state(), None
+        return stream
+
+    def state_dict(self) -> dict:
+        """From where the pass under way draws its numbers (None between passes), and where the generator is, if one was given."""
+        return {"pass": self._began, "generator": None if self.generator is None else self.generator.get_state()}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Begin the next pass where the one of `state_dict` began.
+
+        Args:
+            state_dict: what `state_dict()` gave.
+        """
+        if self.generator is not None and state_dict["generator"] is not None:
+            self.generator.set_state(state_dict["generator"])
+        self._began, self._resumed = None, state_dict["pass"]
+
+
+class RandomSampler(_Drawn):
     """All examples in random order.
 
     Args:
@@ -91,20 +130,19 @@ class RandomSampler(Sampler):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[Any]:
-        count = len(self.data_source)
+        count, stream = len(self.data_source), self._stream()
         if self.replacement:
-            yield from randint(count, (self.num_samples,), generator=self.generator).tolist()
-            return
-        left = self.num_samples
-        while left > 0:
-            yield from randperm(count, generator=self.generator)[:left].tolist()
-            left -= count
+            yield from randint(count, (self.num_samples,), generator=stream).tolist()
+        else:
+            for taken in range(0, self.num_samples, count):
+                yield from randperm(count, generator=stream)[:self.num_samples - taken].tolist()
+        self._began = None
 
     def __len__(self) -> int:
         return self.num_samples
 
 
-class SubsetRandomSampler(Sampler):
+class SubsetRandomSampler(_Drawn):
     """The given numbers in random order.
 
     Args:
@@ -121,14 +159,15 @@ class SubsetRandomSampler(Sampler):
         self.indices, self.generator = indices, generator
 
     def __iter__(self) -> Iterator[Any]:
-        for place in randperm(len(self.indices), generator=self.generator).tolist():
+        for place in randperm(len(self.indices), generator=self._stream()).tolist():
             yield self.indices[place]
+        self._began = None
 
     def __len__(self) -> int:
         return len(self.indices)
 
 
-class WeightedRandomSampler(Sampler):
+class WeightedRandomSampler(_Drawn):
     """Numbers drawn in proportion to weights.
 
     Args:
@@ -157,7 +196,8 @@ class WeightedRandomSampler(Sampler):
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator).tolist())
+        yield from multinomial(self.weights, self.num_samples, self.replacement, generator=self._stream()).tolist()
+        self._began = None
 
     def __len__(self) -> int:
         return self.num_samples
@@ -192,6 +232,19 @@ class BatchSampler(Sampler):
         while batch := list(islice(numbers, self.batch_size)):
             if len(batch) == self.batch_size or not self.drop_last:
                 yield batch
+
+    def state_dict(self) -> dict:
+        """That of the sampler of numbers, if it has one."""
+        return self.sampler.state_dict() if hasattr(self.sampler, "state_dict") else {}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Begin the next pass where the one of `state_dict` began.
+
+        Args:
+            state_dict: what `state_dict()` gave.
+        """
+        if hasattr(self.sampler, "load_state_dict"):
+            self.sampler.load_state_dict(state_dict)
 
     def __len__(self) -> int:
         return len(self.sampler) // self.batch_size if self.drop_last else -(-len(self.sampler) // self.batch_size)

@@ -1,12 +1,13 @@
-"""PyTorch's `torch.utils`: checkpointing and loading data, each loaded when it is first asked for."""
+"""PyTorch's `torch.utils`: checkpointing, loading data and training, each loaded when it is first asked for."""
 import importlib as _importlib
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 if _TYPE_CHECKING:
     from . import checkpoint as checkpoint
     from . import data as data
+    from . import trainer as trainer
 
-_SUBMODULES = ("checkpoint", "data")
+_SUBMODULES = ("checkpoint", "data", "trainer")
 
 
 def __getattr__(name):

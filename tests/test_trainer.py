@@ -1,0 +1,543 @@
+"""The trainer: the interface of 2016, what comes on top of it, and runs that end in any way and go on."""
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import numtorch as torch
+from numtorch.data import DataLoader, Dataset, TensorDataset
+from numtorch.utils.trainer import Trainer, metrics, plugins
+
+
+def examples(count=24, batch_size=4, shuffle=True, seed=0):
+    x = torch.tensor(np.random.default_rng(seed).normal(size=(count, 3)).astype(np.float32))
+    return DataLoader(TensorDataset(x, (x.sum(1) > 0).long()), batch_size=batch_size, shuffle=shuffle)
+
+
+def classifier(seed=0):
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Dropout(0.2), torch.nn.Linear(8, 2))
+
+
+def trainer_of(dataset=None, model=None, optimizer=torch.optim.Adam, **options):
+    model = classifier() if model is None else model
+    return Trainer(model, torch.nn.CrossEntropyLoss(), optimizer(model.parameters(), 0.05), examples() if dataset is None else dataset,
+                   **options)
+
+
+def parameters(trainer):
+    return torch.cat([p.detach().reshape(-1) for p in trainer.model.parameters()])
+
+
+class Calls(plugins.Plugin):
+    """Writes down what it is called with."""
+
+    def __init__(self, interval):
+        super().__init__(interval)
+        self.calls, self.closed = [], 0
+
+    def __getattr__(self, unit):
+        if unit in ("iteration", "epoch", "batch", "update"):
+            return lambda number, *args: self.calls.append((unit, number, len(args)))
+        raise AttributeError(unit)
+
+    def close(self):
+        self.closed += 1
+
+
+# ---------------------------------------------------------------- the interface of 2016
+def test_moments():
+    calls = Calls([(2, "iteration"), (1, "epoch"), (3, "batch"), (6, "update")])
+    trainer = trainer_of()
+    trainer.register_plugin(calls)
+    trainer.run(epochs=2)
+    assert trainer.iterations == 12 and trainer.epochs == 2 and calls.closed == 1
+    assert calls.calls == [("iteration", 2, 4), ("batch", 3, 2), ("iteration", 4, 4), ("batch", 6, 2), ("iteration", 6, 4), ("update", 6, 1),
+                           ("epoch", 1, 0), ("iteration", 8, 4), ("batch", 9, 2), ("iteration", 10, 4), ("batch", 12, 2),
+                           ("iteration", 12, 4), ("update", 12, 1), ("epoch", 2, 0)]
+
+
+def test_what_an_iteration_gives_is_not_recorded():
+    seen = []
+    trainer = trainer_of()
+    trainer.register_plugin(plugins.PluginFactory(lambda *args: seen.append(args), interval=[(6, "iteration")]))
+    trainer.run()
+    number, input, target, output, loss = seen[0]
+    assert input.shape == (4, 3) and target.shape == (4,) and output.shape == (4, 2) and loss.shape == ()
+    assert not output.requires_grad and not loss.requires_grad
+
+
+def test_monitors_and_logger(capsys):
+    trainer = trainer_of(examples(10, 4, shuffle=False))
+    losses = []
+    trainer.register_plugin(plugins.Logger(["training_loss", "accuracy", "progress", "training_loss.running_avg", "time"],
+                                           [(2, "iteration"), (1, "epoch")]))
+    trainer.register_plugin(plugins.LossMonitor())
+    trainer.register_plugin(plugins.AccuracyMonitor())
+    trainer.register_plugin(plugins.TimeMonitor())
+    trainer.register_plugin(plugins.ProgressMonitor())
+    trainer.register_plugin(plugins.PluginFactory(lambda *args: losses.append(args[-1].item()), interval=[(1, "iteration")]))
+    trainer.run()
+    stats = trainer.stats["training_loss"]
+    assert stats["last"] == losses[-1] and stats["epoch_mean"] == pytest.approx((4 * losses[0] + 4 * losses[1] + 2 * losses[2]) / 10)
+    assert stats["running_avg"] == pytest.approx((losses[0] * 0.7 + losses[1] * 0.3) * 0.7 + losses[2] * 0.3)
+    assert 0 <= trainer.value("accuracy") <= 100 and trainer.value("time") > 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"training_loss: {losses[1]:.4f} ({losses[0] * 0.7 + losses[1] * 0.3:.4f})") and "2/3 (66.67%)" in lines[0]
+    assert lines[2] == "Epoch summary: 1" and f"training_loss: {stats['epoch_mean']:.4f}" in lines[3] and "ms" in lines[3]
+
+
+def test_the_steps_are_those_of_a_plain_loop():
+    trainer = trainer_of(examples(shuffle=False), optimizer=torch.optim.SGD)
+    trainer.run(epochs=2)
+    model = classifier()
+    optimizer = torch.optim.SGD(model.parameters(), 0.05)
+    for _ in range(2):
+        for x, y in examples(shuffle=False):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    assert torch.equal(parameters(trainer), torch.cat([p.detach().reshape(-1) for p in model.parameters()]))
+
+
+# ---------------------------------------------------------------- steps
+def test_accumulated_batches_are_one_large_batch():
+    whole, parts = (trainer_of(examples(20, size, shuffle=False), torch.nn.Linear(3, 2), torch.optim.SGD, accumulate=times)
+                    for size, times in ((8, 1), (4, 2)))
+    parts.model.load_state_dict(whole.model.state_dict())
+    calls = Calls([(1, "iteration"), (1, "update")])
+    parts.register_plugin(calls)
+    for trainer in (whole, parts):
+        trainer.run()
+    assert torch.allclose(parameters(whole), parameters(parts), atol=1e-6)
+    assert (whole.iterations, parts.iterations, whole.updates, parts.updates) == (3, 5, 3, 3)
+    assert [c[:2] for c in calls.calls] == [("iteration", 1), ("iteration", 2), ("update", 1), ("iteration", 3), ("iteration", 4), ("update", 2),
+                                            ("iteration", 5), ("update", 3)]
+
+
+@pytest.mark.parametrize(("options", "largest"), [(dict(clip_norm=0.01), lambda g: g.norm()), (dict(clip_value=0.003), lambda g: g.abs().max())])
+def test_clipping(options, largest):
+    trainer = trainer_of(optimizer=torch.optim.SGD, **options)
+    gradients = []
+    trainer.register_plugin(plugins.PluginFactory(
+        lambda number, model: gradients.append(torch.cat([p.grad.reshape(-1) for p in model.parameters()])), interval=[(1, "update")]))
+    trainer.run()
+    limit, = options.values()
+    assert all(largest(g).item() <= limit * 1.001 for g in gradients) and largest(gradients[0]).item() > limit * 0.99
+
+
+def test_an_optimizer_that_asks_more_than_once():
+    losses = []
+    trainer = trainer_of(examples(16, 16, shuffle=False), torch.nn.Linear(3, 2), torch.optim.LBFGS)
+    trainer.register_plugin(plugins.PluginFactory(lambda *args: losses.append(args[-1].item()), interval=[(1, "iteration")]))
+    trainer.run(epochs=4)
+    assert trainer.iterations == len(losses) == 4 and losses[-1] < losses[0] / 2
+
+
+def test_outputs_may_be_structures():
+    model = torch.nn.GRU(3, 2, batch_first=True)
+    seen = []
+    trainer = Trainer(model, lambda output, target: output[0].square().mean(), torch.optim.SGD(model.parameters(), 0.1),
+                      [(torch.ones(2, 4, 3), torch.zeros(2))])
+    trainer.register_plugin(plugins.PluginFactory(lambda *args: seen.append(args[3]), interval=[(1, "iteration")]))
+    trainer.run()
+    assert isinstance(seen[0], tuple) and not seen[0][0].requires_grad
+
+
+# ---------------------------------------------------------------- validation, stopping, schedules
+def test_validation():
+    trainer = trainer_of()
+    held_out = examples(10, 4, shuffle=False, seed=1)
+    trainer.register_plugin(plugins.Validation(held_out, {"accuracy": metrics.accuracy, "top": metrics.TopK(2), "f1": metrics.Confusion(2)}))
+    modes = []
+    trainer.register_plugin(plugins.PluginFactory(lambda *args: modes.append(trainer.model.training), interval=[(1, "iteration")]))
+    trainer.run(epochs=2)
+    trainer.model.eval()
+    x, y = held_out.dataset.tensors
+    output = trainer.model(x)
+    assert trainer.value("validation_loss") == pytest.approx(torch.nn.functional.cross_entropy(output, y).item(), rel=1e-5)
+    guess, truth = output.argmax(1).numpy(), y.numpy()
+    assert trainer.value("validation_accuracy") == pytest.approx((guess == truth).mean()) and trainer.value("validation_top") == 1
+    scores = [2 * ((guess == k) & (truth == k)).sum() / ((guess == k).sum() + (truth == k).sum()) for k in (0, 1)]
+    assert trainer.value("validation_f1") == pytest.approx(np.mean(scores), rel=1e-5)
+    assert all(modes)
+
+
+def test_early_stopping():
+    trainer = trainer_of()
+    scores = iter([3.0, 2.0, 2.5, 2.0, 1.0, 0.5])
+    trainer.register_plugin(plugins.EarlyStopping("score", patience=2))
+    trainer.register_plugin(plugins.PluginFactory(lambda number: trainer.stats.update(score=next(scores)), interval=[(1, "epoch")]))
+    trainer.run(epochs=6)
+    assert trainer.epochs == 4 and "not improved on 2 in 2" in trainer.stop_reason
+    trainer.run(until=5)
+    assert trainer.epochs == 5 and trainer.stop_reason is None
+
+
+def test_what_is_not_finite_stops():
+    trainer = trainer_of()
+    trainer.criterion = lambda output, target: output.sum() * float("nan")
+    trainer.register_plugin(plugins.LossMonitor())
+    trainer.register_plugin(plugins.EarlyStopping("training_loss.last", interval=[(1, "iteration")]))
+    trainer.run()
+    assert trainer.iterations == 1 and "nan" in trainer.stop_reason and trainer.epochs == 0
+
+
+def test_schedules():
+    trainer = trainer_of(optimizer=torch.optim.SGD)
+    trainer.register_plugin(plugins.Schedule(torch.optim.lr_scheduler.StepLR(trainer.optimizer, 6, 0.1), [(1, "update")]))
+    trainer.run()
+    assert trainer.stats["lr"] == pytest.approx(0.005)
+    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(trainer.optimizer, patience=0)
+    trainer.register_plugin(plugins.Schedule(plateau, field="score"))
+    trainer.stats["score"] = 1.0
+    trainer.run(epochs=2)
+    assert trainer.optimizer.param_groups[0]["lr"] < 1e-4
+
+
+# ---------------------------------------------------------------- logs
+def test_csv_goes_on_where_the_run_does(tmp_path):
+    def one(until):
+        trainer = trainer_of()
+        for plugin in (plugins.LossMonitor(), plugins.CSVLogger(tmp_path / "log.csv")):
+            trainer.register_plugin(plugin)
+        trainer.resume(tmp_path / "run.pt")
+        trainer.run(until=until)
+        return trainer
+
+    one(2).save(tmp_path / "run.pt")
+    one(3)                                               # is not saved: its third epoch comes again
+    trainer = one(4)
+    with open(tmp_path / "log.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["epoch"], row["iteration"]) for row in rows] == [("1", "6"), ("2", "12"), ("3", "18"), ("4", "24")]
+    assert float(rows[-1]["training_loss"]) == pytest.approx(trainer.value("training_loss"))
+    assert all(float(a["seconds"]) <= float(b["seconds"]) for a, b in zip(rows, rows[1:]))
+
+
+def test_csv_gets_columns_later(tmp_path):
+    trainer = trainer_of()
+    trainer.register_plugin(plugins.CSVLogger(tmp_path / "log.csv"))
+    trainer.run()
+    trainer.register_plugin(plugins.LossMonitor())
+    trainer.run()
+    rows = (tmp_path / "log.csv").read_text().splitlines()
+    assert rows[0] == "epoch,iteration,seconds,training_loss" and rows[1].endswith(",") and not rows[2].endswith(",")
+
+
+def test_tensorboard():
+    class Writer:
+        written, flushed = [], 0
+
+        def add_scalar(self, tag, value, step):
+            self.written.append((tag, value, step))
+
+        def flush(self):
+            self.flushed += 1
+
+    trainer, writer = trainer_of(), Writer()
+    trainer.register_plugin(plugins.LossMonitor())
+    trainer.register_plugin(plugins.TensorBoardLogger(writer, [(3, "iteration"), (1, "epoch")]))
+    trainer.run()
+    assert [(tag, step) for tag, _, step in writer.written] == [("training_loss", 3), ("training_loss", 6), ("training_loss", 6)]
+    assert writer.written[-1][1] == trainer.value("training_loss") and writer.flushed == 1
+
+
+def test_curves(tmp_path):
+    pytest.importorskip("matplotlib")
+    trainer = trainer_of()
+    curves = plugins.Curves(tmp_path / "curves.svg")
+    for plugin in (plugins.LossMonitor(), plugins.Validation(examples(seed=1), {"accuracy": metrics.accuracy}), plugins.TimeMonitor(), curves):
+        trainer.register_plugin(plugin)
+    trainer.run(epochs=2)
+    assert (tmp_path / "curves.svg").read_text().startswith("<?xml")
+    figure = curves.figure()
+    assert [axes.get_title() for axes in figure.axes] == ["loss", "accuracy"] and len(figure.axes[0].lines) == 3
+    assert len(curves.rows["iteration"]["training_loss"]) == 12 and "time" not in curves.rows["epoch"]
+
+
+@pytest.mark.parametrize("backend", ["tqdm", "rich"])
+def test_progress_bar(backend, capsys):
+    pytest.importorskip(backend)
+    trainer = trainer_of()
+    for plugin in (plugins.LossMonitor(), plugins.ProgressBar(backend=backend, shown=True), plugins.Logger(["training_loss"], [(1, "epoch")])):
+        trainer.register_plugin(plugin)
+    trainer.run(epochs=2)
+    said = capsys.readouterr()
+    assert "epoch 2" in said.err and "6/6" in said.err and "training_loss" in said.err
+    assert "Epoch summary: 2" in said.out + said.err
+
+
+def test_a_pipe_has_no_bar(capsys):
+    trainer = trainer_of()
+    trainer.register_plugin(plugins.ProgressBar())
+    trainer.run()
+    assert capsys.readouterr() == ("", "")
+
+
+# ---------------------------------------------------------------- to end, and to go on
+SCRIPT = textwrap.dedent("""
+    import os, signal, sys
+    import numpy as np
+    import numtorch as torch
+    from numtorch.utils.trainer import Trainer, plugins
+    sys.path.insert(0, {tests!r})
+    from test_trainer import classifier, examples
+    path, how, when = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+    class Noisy(torch.data.Dataset):                     # draws from all streams as it is read
+        def __len__(self):
+            return 26
+        def __getitem__(self, number):
+            x = torch.randn(3) * 0.1 + float(np.random.rand()) + number / 26
+            return x, int(x.sum().item() > 2)
+
+    model = classifier()
+    generator = torch.Generator().manual_seed(5) if how.startswith("own") else None
+    samplers = {{"weighted": lambda: torch.data.WeightedRandomSampler(np.arange(1.0, 27.0), 40),
+                "long": lambda: torch.data.RandomSampler(range(26), num_samples=60)}}
+    kind = how.partition("-")[2]
+    np.random.seed(1)
+    options = dict(sampler=samplers[kind]()) if kind in samplers else dict(shuffle=True, generator=generator)
+    optimizer = torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)
+    trainer = Trainer(model, torch.nn.CrossEntropyLoss(), optimizer, torch.data.DataLoader(Noisy(), 4, **options), accumulate=2)
+    trainer.register_plugin(plugins.LossMonitor())
+    trainer.register_plugin(plugins.Validation(examples(seed=1)))
+    trainer.register_plugin(plugins.Schedule(torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)))
+    trainer.register_plugin(plugins.Saver(path, [(1, "update"), (1, "epoch")]))
+    trainer.resume(path)
+
+    def end(number, model):
+        if number == when:
+            os.kill(os.getpid(), signal.SIGKILL)
+    trainer.register_plugin(plugins.PluginFactory(end, interval=[(1, "update")]))
+    trainer.run(until=3)
+    print(torch.cat([p.detach().reshape(-1) for p in model.parameters()]).tolist(), trainer.value("training_loss"),
+          trainer.value("validation_loss"), trainer.iterations, torch.rand(2).tolist(), np.random.rand())
+""").format(tests=os.path.dirname(__file__))
+
+
+def scripted(*arguments):
+    return subprocess.run([sys.executable, "-c", SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize("how", ["default", "own", "default-weighted", "default-long"])
+def test_a_killed_run_goes_on_exactly(how, tmp_path):
+    whole = scripted(tmp_path / "whole.pt", how, 0)
+    assert whole.returncode == 0, whole.stderr
+    for when in (2, 6):                                  # in the midst of an epoch, of another one; then to the end
+        assert scripted(tmp_path / "run.pt", how, when).returncode == -signal.SIGKILL
+    resumed = scripted(tmp_path / "run.pt", how, 0)
+    assert resumed.stdout == whole.stdout, resumed.stderr
+
+
+def test_ctrl_c_ends_after_the_iteration_and_leaves_a_checkpoint(tmp_path):
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        pytest.skip("signals are somebody else's here")
+    trainer, order = trainer_of(), []
+
+    def interrupt(number, *args):
+        if number == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        order.append(number)
+
+    trainer.register_plugin(plugins.PluginFactory(interrupt, interval=[(1, "batch")]))
+    trainer.register_plugin(plugins.Saver(tmp_path / "run.pt"))
+    with pytest.raises(KeyboardInterrupt):
+        trainer.run(epochs=2)
+    assert trainer.iterations == 2 and order == [1, 2] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    other = trainer_of(model=classifier(9))
+    other.load(tmp_path / "run.pt")
+    assert torch.equal(parameters(trainer), parameters(other)) and other.iterations == 2
+    other.run(until=1)
+    trainer.run(until=1)                                 # and this one goes on too
+    assert other.iterations == trainer.iterations == 6
+
+
+def test_a_second_ctrl_c_does_not_wait(tmp_path):
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        pytest.skip("signals are somebody else's here")
+    trainer = trainer_of()
+
+    def interrupt(*args):
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+        raise AssertionError("went on")
+
+    trainer.register_plugin(plugins.PluginFactory(interrupt, interval=[(1, "batch")]))
+    with pytest.raises(KeyboardInterrupt):
+        trainer.run()
+
+
+def test_the_best_is_kept(tmp_path):
+    trainer = trainer_of()
+    scores = {1: 0.5, 2: 0.9, 3: 0.7}
+    trainer.register_plugin(plugins.PluginFactory(lambda number: trainer.stats.update(score=scores[number]), interval=[(1, "epoch")]))
+    trainer.register_plugin(plugins.Saver(tmp_path / "run.pt", best="score", mode="max"))
+    trainer.run(epochs=3)
+    assert torch.load(tmp_path / "run.pt")["epochs"] == 3 and torch.load(tmp_path / "run.best.pt")["epochs"] == 2
+    assert sorted(os.listdir(tmp_path)) == ["run.best.pt", "run.pt"]
+
+
+def test_plugins_that_come_later_have_their_state_too(tmp_path):
+    trainer = trainer_of()
+    trainer.register_plugin(plugins.LossMonitor())
+    trainer.register_plugin(plugins.EarlyStopping("training_loss"))
+    trainer.run()
+    trainer.save(tmp_path / "run.pt")
+    other = trainer_of()
+    other.load(tmp_path / "run.pt")
+    stopping = plugins.EarlyStopping("training_loss")
+    other.register_plugin(stopping)
+    assert stopping.best == trainer.value("training_loss")
+
+
+def test_a_dataset_without_state_is_read_again():
+    batches = list(examples())
+    one, other = trainer_of(batches), trainer_of(iter(batches))
+    one.register_plugin(plugins.PluginFactory(lambda *args: one.stop(), interval=[(2, "update")]))
+    one.run()
+    assert one.iterations == 2 and one.epochs == 0
+    other.dataset = batches
+    other.load_state_dict(one.state_dict())
+    seen = []
+    other.register_plugin(plugins.PluginFactory(lambda number, x, y: seen.append(x), interval=[(1, "batch")]))
+    other.run()
+    assert len(seen) == 4 and torch.equal(seen[0], batches[2][0])
+
+
+def test_a_step_costs_little_more_than_one_by_hand():
+    model = torch.nn.Linear(4, 2)
+    optimizer, criterion, batches = torch.optim.SGD(model.parameters(), 0.01), torch.nn.MSELoss(), [(torch.randn(8, 4), torch.randn(8, 2))] * 2000
+
+    def by_hand():
+        for x, y in batches:
+            optimizer.zero_grad()
+            criterion(model(x), y).backward()
+            optimizer.step()
+
+    trainer = Trainer(model, criterion, optimizer, batches)
+    for plugin in (plugins.LossMonitor(), plugins.TimeMonitor(), plugins.ProgressMonitor(), plugins.ProgressBar()):
+        trainer.register_plugin(plugin)
+
+    def seconds(run):
+        start = time.perf_counter()
+        run()
+        return time.perf_counter() - start
+
+    def overhead():                                      # in turns, because others use the machine
+        pairs = [(seconds(trainer.run), seconds(by_hand)) for _ in range(5)]
+        return (min(a for a, _ in pairs) - min(b for _, b in pairs)) / len(batches) * 1e6
+
+    assert any(overhead() < 15 for _ in range(5))
+
+
+# ---------------------------------------------------------------- mistakes
+def notes(error):
+    return "\n".join([str(error), *getattr(error, "__notes__", ())])
+
+
+class Damaged(Dataset):
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, number):
+        if number == 7:
+            raise OSError("cannot read picture")
+        return torch.ones(3), 1
+
+
+def test_a_bad_sample_is_named_and_nothing_is_lost(tmp_path):
+    trainer = trainer_of(DataLoader(Damaged(), batch_size=4))
+    trainer.register_plugin(plugins.Saver(tmp_path / "run.pt"))
+    with pytest.raises(OSError, match="cannot read picture") as raised:
+        trainer.run()
+    assert "example 7 of Damaged" in notes(raised.value) and "batch 2 of epoch 1" in notes(raised.value)
+    assert torch.load(tmp_path / "run.pt")["iterations"] == trainer.iterations == 1
+    trainer.dataset = DataLoader(TensorDataset(torch.ones(12, 3), torch.ones(12).long()), batch_size=4)
+    trainer.load(tmp_path / "run.pt")
+    trainer.run()
+    assert trainer.iterations == 3 and trainer.epochs == 1
+
+
+def broken(*args):
+    raise ZeroDivisionError("nothing to divide by")
+
+
+@pytest.mark.parametrize(("make", "kind", "words"), [
+    (lambda: trainer_of([(torch.ones(4, 5), torch.ones(4).long())]), RuntimeError,
+     ["iteration 1 (batch 1 of epoch 1)", "Sequential and CrossEntropyLoss", "input (4, 5) float32; target (4,) int64"]),
+    (lambda: trainer_of([torch.ones(3)]), ValueError, ["batch 1 of epoch 1", "pair (input, target)"]),
+    (lambda: trainer_of([3]), TypeError, ["batch 1 of epoch 1"]),
+    (lambda: (t := trainer_of(), t.register_plugin(plugins.PluginFactory(broken, interval=[(3, "iteration")])))[0], ZeroDivisionError,
+     ["plugin PluginFactory at iteration 3"]),
+    (lambda: (t := trainer_of(), t.register_plugin(plugins.Validation(examples(), {"odd": broken})))[0], ZeroDivisionError,
+     ["metric 'odd' at batch 1", "plugin Validation at epoch 1"]),
+    (lambda: (t := trainer_of(), t.register_plugin(plugins.EarlyStopping("nowhere")))[0], KeyError, ["'nowhere'", "plugin EarlyStopping"]),
+    (lambda: trainer_of([(torch.ones(4, 3), torch.full((4,), 7))]), IndexError, ["iteration 1"])],
+    ids=["shapes", "no pair", "no sequence", "plugin", "metric", "field", "class"])
+def test_mistakes_are_named(make, kind, words, tmp_path):
+    trainer = make()
+    trainer.register_plugin(plugins.Saver(tmp_path / "run.pt"))
+    with pytest.raises(kind) as raised:
+        trainer.run()
+    assert all(word in notes(raised.value) for word in words), notes(raised.value)
+    assert (tmp_path / "run.pt").exists() == (trainer.iterations > 0) and trainer.is_whole
+
+
+def test_metrics_that_raise_leave_the_model_training():
+    trainer = trainer_of()
+    trainer.register_plugin(plugins.Validation(examples(), {"odd": broken}))
+    with pytest.raises(ZeroDivisionError):
+        trainer.run()
+    assert trainer.model.training
+
+
+@pytest.mark.parametrize(("interval", "kind", "message"), [
+    ([(0, "epoch")], ValueError, "positive integer"), ([(1.5, "epoch")], ValueError, "positive integer"),
+    ([(1, "minute")], ValueError, "'minute'; expected one of iteration"), ([(1, "update")], TypeError, "has no method update")])
+def test_bad_intervals(interval, kind, message):
+    plugin = plugins.LossMonitor()
+    plugin.trigger_interval = interval
+    with pytest.raises(kind, match=message):
+        Trainer().register_plugin(plugin)
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: Trainer(accumulate=0), "positive integer"), (lambda: Trainer().run(1, until=2), "got both"),
+    (lambda: plugins.Saver("x", [(1, "iteration")]), "updates or epochs"), (lambda: plugins.Saver("x", mode="least"), "mode"),
+    (lambda: plugins.EarlyStopping(mode="least"), "mode"), (lambda: plugins.Logger("loss"), "sequence of strings"),
+    (lambda: plugins.ProgressBar(backend="curses", shown=True), "backend")])
+def test_bad_arguments(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_files_that_do_not_fit_are_named_and_change_nothing(tmp_path):
+    trainer = trainer_of()
+    trainer.run()
+    trainer.save(tmp_path / "run.pt")
+    (tmp_path / "damaged.pt").write_bytes((tmp_path / "run.pt").read_bytes()[:-100])
+    other = trainer_of(model=torch.nn.Linear(3, 2))
+    before, state = parameters(other).clone(), torch.get_rng_state()
+    for path, words in (("run.pt", "Linear"), ("damaged.pt", "damaged")):
+        with pytest.raises(RuntimeError, match=words) as raised:
+            other.load(tmp_path / path)
+        assert path in notes(raised.value)
+    wrong = trainer_of(optimizer=lambda p, lr: torch.optim.SGD([dict(params=[q]) for q in p], lr))
+    wrong_before = parameters(wrong).clone()
+    with pytest.raises(ValueError, match="parameter groups"):
+        wrong.load(tmp_path / "run.pt")
+    torch.set_rng_state(state)
+    assert torch.equal(parameters(other), before) and other.iterations == 0 and torch.equal(parameters(wrong), wrong_before)
+    with pytest.raises(FileNotFoundError):
+        other.load(tmp_path / "none.pt")
