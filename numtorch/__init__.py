@@ -141,7 +141,7 @@ inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141
 
 _SUBMODULES = ("__config__", "accelerator", "alias", "backends", "func", "futures", "hub", "meta", "overrides", "nn", "optim",
                "legacy", "data", "utils", "cuda", "linalg", "fft", "special", "random", "serialization", "distributions", "testing",
-               "version")
+               "version", "profiler", "interposition")
 
 
 # Functions of nn.functional that PyTorch also has here, and in-place forms that it has as functions: found when asked for.

@@ -18,12 +18,14 @@ from numtorch import fft as fft
 from numtorch import func as func
 from numtorch import futures as futures
 from numtorch import hub as hub
+from numtorch import interposition as interposition
 from numtorch import legacy as legacy
 from numtorch import linalg as linalg
 from numtorch import meta as meta
 from numtorch import nn as nn
 from numtorch import optim as optim
 from numtorch import overrides as overrides
+from numtorch import profiler as profiler
 from numtorch import random as random
 from numtorch import serialization as serialization
 from numtorch import special as special

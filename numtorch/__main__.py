@@ -1,4 +1,4 @@
-"""`python -m numtorch run script.py`, `cache info|clear|warm`, `ops`, `stubs` and `--version`."""
+"""`python -m numtorch run script.py`, `profile script.py`, `cache info|clear|warm`, `ops`, `stubs` and `--version`."""
 from __future__ import annotations
 
 import argparse
@@ -14,6 +14,9 @@ def main(arguments=None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["run"]:                         # what follows belongs to the program
         return run(arguments[1:])
+    if arguments[:1] == ["profile"]:
+        from .profiler import command
+        return command.main(arguments[1:])
     parser = argparse.ArgumentParser(prog="python -m numtorch", description="numtorch's tools.")
     parser.add_argument("--version", action="version", version=f"numtorch {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="command")
@@ -31,6 +34,7 @@ def main(arguments=None) -> int:
     types = commands.add_parser("stubs", help="what type checkers read (numtorch/*.pyi), from records and signatures")
     types.set_defaults(run=lambda options: stubs.write())
     commands.add_parser("run", help="a PyTorch program unchanged: `run script.py arguments` or `run -m module arguments`")
+    commands.add_parser("profile", help="where a program's time goes: `profile [--memory] [--trace FILE] script.py arguments`")
     options = parser.parse_args(arguments)
     return options.run(options)
 

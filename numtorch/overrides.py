@@ -14,26 +14,15 @@ whenever it was imported.
 from __future__ import annotations
 
 import functools
-import importlib
-import inspect
 import threading
 import types as pytypes
 
+from .interposition import Interposer, operations, public_functions, with_constants
 from .tensor import Tensor, alias
 
 __all__ = ["DisableTorchFunctionSubclass", "TorchFunctionMode", "disabled_torch_function", "get_default_nowrap_functions",
            "get_overridable_functions", "handle_torch_function", "has_torch_function", "has_torch_function_unary",
            "has_torch_function_variadic", "is_tensor_like", "is_tensor_method_or_property", "resolve_name"]
-
-NAMESPACES = ("numtorch", "numtorch.nn.functional", "numtorch.linalg", "numtorch.fft", "numtorch.special")
-# What says what a tensor is made of, or makes one, and what Python itself calls.
-IGNORED = frozenset("""
-    as_subclass is_tensor is_storage typename set_default_dtype get_default_dtype manual_seed seed initial_seed
-    get_rng_state set_rng_state fork_rng set_num_threads get_num_threads set_printoptions set_default_device
-    get_default_device empty_cache pointwise set_grad_enabled is_grad_enabled save load __init__ __new__ __init_subclass__
-    __torch_function__ __reduce__ __reduce_ex__ __setstate__ __getstate__ __hash__ __dir__ __getattr__ __del__
-    __class_getitem__
-""".split())
 
 
 class _State(threading.local):
@@ -44,8 +33,6 @@ class _State(threading.local):
 
 
 _state = _State()
-_public: dict = {}                                       # the functions that ask, with what they were
-_installed = False
 
 
 # ---------------------------------------------------------------- asking
@@ -203,8 +190,8 @@ def _converted(result, cls):
 
 
 # ---------------------------------------------------------------- functions that ask
-def _asking(function):
-    """Code for a function that asks its arguments and calls `plain`, the function as it was, where nobody takes the call over."""
+def _asking(plain, public):
+    """Code that asks the arguments of a call, and calls the function as it was where nobody takes the call over."""
     def ask(*args, **kwargs):
         state = "state"
         overloaded = "overloaded"
@@ -217,53 +204,22 @@ def _asking(function):
         plain = "plain"
         return plain(*args, **kwargs)
 
-    plain = pytypes.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__,
-                                 function.__closure__)
-    plain.__kwdefaults__ = function.__kwdefaults__
-    stands_for = dict(plain=plain, public=function, state=_state, overloaded=_overloaded, handle=handle_torch_function)
-    code = ask.__code__
-    constants = tuple([stands_for.get(c, c) if type(c) is str else c for c in code.co_consts])
-    # a function's closure must fit its code: the free variables are there and not used
-    return plain, code.replace(co_consts=constants, co_name=function.__name__, co_freevars=function.__code__.co_freevars)
+    return with_constants(ask, public, plain=plain, public=public, state=_state, overloaded=_overloaded,
+                          handle=handle_torch_function)
 
 
-def _public_functions():
-    """(namespace, name, function) of every function that users call, methods included."""
-    for module in NAMESPACES:
-        namespace = importlib.import_module(module)
-        for name in dir(namespace):
-            yield namespace, name, getattr(namespace, name, None)
-    for name, value in vars(Tensor).items():
-        yield Tensor, name, value
+_interposer = Interposer(0, _asking)
 
 
 def install() -> None:
     """Have every public function ask its arguments."""
-    global _installed
-    if _installed:
-        return
-    _installed = True
-    for _, name, function in list(_public_functions()):
-        private = name.startswith("_") and not name.endswith("__")
-        if isinstance(function, pytypes.FunctionType) and function not in _public and name not in IGNORED and not private:
-            _make_ask(function)
+    if not _interposer.functions:
+        _interposer.add(list(operations()))
 
 
 def uninstall() -> None:
     """Have functions be what they were before `install`."""
-    global _installed
-    _installed = False
-    for function, plain in _public.items():
-        function.__code__ = plain.__code__
-        del function.__signature__
-    _public.clear()
-
-
-def _make_ask(function):
-    signature = inspect.signature(function)
-    plain, code = _asking(function)
-    _public[function] = plain
-    function.__signature__, function.__code__ = signature, code
+    _interposer.remove()
 
 
 # ---------------------------------------------------------------- about the protocol
@@ -291,8 +247,8 @@ def get_overridable_functions() -> dict:
     """
     install()
     found: dict = {}
-    for namespace, _, function in _public_functions():
-        if isinstance(function, pytypes.FunctionType) and function in _public:
+    for namespace, _, function in public_functions():
+        if isinstance(function, pytypes.FunctionType) and function in _interposer.functions:
             found.setdefault(namespace, []).append(function)
     return found
 
@@ -322,7 +278,7 @@ def resolve_name(func) -> str:
         >>> torch.overrides.resolve_name(torch.linalg.inv)
         'torch.linalg.inv'
     """
-    for namespace, name, function in _public_functions():
+    for namespace, name, function in public_functions():
         if function is func:
             return f"{'torch.Tensor' if namespace is Tensor else namespace.__name__.replace('numtorch', 'torch', 1)}.{name}"
     return getattr(func, "__name__", repr(func))

@@ -358,10 +358,26 @@ def ring_for(nbytes: int, device=cpu) -> Ring:
     key = (nbytes, device)
     ring = _rings.get(key)
     if ring is None:
-        recycled = device is cpu and nbytes <= RINGED and not debugmemory.MODE
-        capacity = max(4, min(512, (1 << 19) // max(nbytes, ALIGNMENT))) if recycled else 0
-        ring = _rings[key] = _new_ring(nbytes, _allocation(device), capacity)
+        ring = _rings[key] = _new_ring(nbytes, _allocation(device), _capacity(nbytes, device))
     return ring
+
+
+_recycling = [True]                                      # whether rings keep what they hand out
+
+
+def _capacity(nbytes, device):
+    recycled = device is cpu and nbytes <= RINGED and not debugmemory.MODE and _recycling[0]
+    return max(4, min(512, (1 << 19) // max(nbytes, ALIGNMENT))) if recycled else 0
+
+
+def recycle(on: bool) -> None:
+    """Whether small storages are recycled through rings. Without that each one is allocated and freed, and can be counted."""
+    _empty_rings()
+    _recycling[0] = on
+    for (nbytes, device), ring in list(_rings.items()):
+        for each in (ring, ring.twin):
+            if each is not None:
+                each.capacity = _capacity(nbytes, device)
 
 
 def _allocation(device):

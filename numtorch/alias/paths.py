@@ -21,6 +21,8 @@ PATHS = {
         unravel_index"""),
     "autograd.anomaly_mode": "autograd.modes",
     "autograd.grad_mode": "autograd.modes",
+    "autograd.profiler": "profiler.legacy",
+    "autograd.profiler_util": "profiler.events",
     "autograd.variable": "Variable=autograd.Variable",
     "backends.cpu": "backends.cpu",
     "backends.cuda": "backends.cuda",

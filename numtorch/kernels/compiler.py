@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import ctypes
 import hashlib
 import logging  # noqa: F401  (Numba takes its lock: see delay_forks)
 import operator
@@ -32,6 +31,7 @@ import numpy as np
 
 from . import debugmemory, store
 from .binding import DISABLE_JIT, KERNEL_MATH, Names, bind, fingerprint, options
+from .entries import python_entry
 from .forks import delay_forks
 from .pointers import PYTHON_KERNELS, Pointer, element_type
 
@@ -300,17 +300,6 @@ def _store_answer(out, x):
 
 
 # ---------------------------------------------------------------- kernels as Python sees them
-class _MethodDef(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("method", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
-
-
-_METH_FASTCALL = 0x0080
-_new_function = ctypes.pythonapi.PyCFunction_NewEx
-_new_function.argtypes, _new_function.restype = [ctypes.POINTER(_MethodDef), ctypes.c_void_p, ctypes.c_void_p], ctypes.py_object
-_keep_for_ever = ctypes.pythonapi.Py_IncRef
-_keep_for_ever.argtypes, _keep_for_ever.restype = [ctypes.py_object], None
-
-
 class Kernel:
     """Machine code: `call(*addresses)` from Python, `address` for other machine code, `name` for people."""
 
@@ -376,9 +365,16 @@ def _python_kernel(function, names, compute, signature):
 
 def _load(name, symbol, object_code, signature):
     native, python = machine().load(object_code, symbol)
-    definition = _MethodDef(name.encode(), python, _METH_FASTCALL, None)
-    _keep_for_ever(definition)                           # CPython reads it when the function dies, which may be after this module
-    return Kernel(name, _new_function(ctypes.byref(definition), None, None), native, signature)
+    return Kernel(name, python_entry(name, python, native), native, signature)
+
+
+def _object_code(function, names, compute, signature, symbol, nogil, fastmath, interleave):
+    start = time.perf_counter()
+    module = _compile(function, names, compute, signature, symbol, nogil, fastmath, interleave)
+    object_code = machine().target.emit_object(module)
+    statistics.compiled += 1
+    statistics.seconds += time.perf_counter() - start
+    return object_code
 
 
 class _Statistics:
@@ -431,11 +427,7 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
             object_code = None
         with _uninterrupted():
             if object_code is None:
-                start = time.perf_counter()
-                module = _compile(function, names, compute, signature, symbol, nogil, fastmath, interleave)
-                object_code = machine().target.emit_object(module)
-                statistics.compiled += 1
-                statistics.seconds += time.perf_counter() - start
+                object_code = _object_code(function, names, compute, signature, symbol, nogil, fastmath, interleave)
                 _announce(kept=store.save(key, object_code))
             else:
                 statistics.loaded += 1

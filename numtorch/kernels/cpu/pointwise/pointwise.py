@@ -381,6 +381,7 @@ def _kernel(body, inputs, outputs, pattern, compute, written, results, strided, 
     exec(compile(source, "<pointwise kernel>", "exec"), scope)
     signature = [d + "*" for d in inputs] + ([] if written >= 0 else [d + "*" for d in outputs]) + ["int64*"]
     kernel = scope.pop("kernel")                         # a function among the names it sees would wait for the garbage collector
+    kernel.__name__ = "pointwise"
     return compile_kernel(kernel, signature, compute=body.compute, fastmath=SCALAR_MATH, interleave=interleave)
 
 

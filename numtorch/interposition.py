@@ -1,0 +1,121 @@
+"""Interposition: code in front of public functions, while something wants to see their calls.
+
+Who wants to see calls (subclasses, a profile, autocast) pays for it, and nobody else: a function gets other code, which asks first
+and then calls the function as it was. It stays the same object, so that `func is torch.mean` holds whoever asks and whenever it was
+imported, and callers inside of the package are seen as well.
+
+Several may stand before one function: the one of the lowest rank is the outermost.
+"""
+from __future__ import annotations
+
+import importlib
+import inspect
+import types as pytypes
+
+from .tensor import Tensor
+
+__all__ = ["Interposer", "operations", "public_functions", "with_constants"]
+
+NAMESPACES = ("numtorch", "numtorch.nn.functional", "numtorch.linalg", "numtorch.fft", "numtorch.special")
+# What says what a tensor is made of, or makes one, and what Python itself calls.
+IGNORED = frozenset("""
+    as_subclass is_tensor is_storage typename set_default_dtype get_default_dtype manual_seed seed initial_seed
+    get_rng_state set_rng_state fork_rng set_num_threads get_num_threads set_printoptions set_default_device
+    get_default_device empty_cache pointwise set_grad_enabled is_grad_enabled save load __init__ __new__ __init_subclass__
+    __torch_function__ __reduce__ __reduce_ex__ __setstate__ __getstate__ __hash__ __dir__ __getattr__ __del__
+    __class_getitem__
+""".split())
+
+_interposed: dict = {}                                   # what stands before each function
+
+
+class _Function:
+    """A function as it was, its signature, and what stands before it, the innermost first."""
+
+    __slots__ = ("layers", "original", "signature")
+
+    def __init__(self, function):
+        self.original, self.signature, self.layers = _copy(function, function.__code__), inspect.signature(function), []
+
+    def rebuild(self, function):
+        inner = self.original
+        for interposer in self.layers:
+            code = interposer.code(inner, function)
+            inner = _copy(function, code)
+        if self.layers:
+            function.__signature__ = self.signature
+        elif "__signature__" in vars(function):
+            del function.__signature__
+        function.__code__ = inner.__code__
+
+
+def _copy(function, code):
+    """A function of its own with the same name, globals, defaults and closure."""
+    copy = pytypes.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+class Interposer:
+    """One reason to stand before functions.
+
+    Args:
+        rank: the place among others before the same function; the lowest is the outermost.
+        code: `code(plain, public)`, the code that `public` gets, which calls `plain`: see `with_constants`.
+    """
+
+    def __init__(self, rank: int, code) -> None:
+        self.rank, self.code = rank, code
+        self.functions: set = set()
+
+    def add(self, functions) -> None:
+        """Stand before functions from now on."""
+        for function in functions:
+            if function not in self.functions:
+                self.functions.add(function)
+                known = _interposed.get(function)
+                if known is None:
+                    known = _interposed[function] = _Function(function)
+                known.layers = sorted([*known.layers, self], key=lambda layer: -layer.rank)
+                known.rebuild(function)
+
+    def remove(self) -> None:
+        """Stand before no function any more."""
+        for function in self.functions:
+            known = _interposed[function]
+            known.layers.remove(self)
+            known.rebuild(function)
+        self.functions.clear()
+
+
+def with_constants(template, function, **constants):
+    """The code of `template` for a function, in which strings that name one of `constants` are that object.
+
+    Args:
+        template: a function of `*args, **kwargs` without a closure.
+        function: what gets the code. Its free variables are in the code and not used, since a closure must fit.
+    """
+    code = template.__code__
+    values = tuple([constants.get(c, c) if type(c) is str else c for c in code.co_consts])
+    return code.replace(co_consts=values, co_name=function.__name__, co_freevars=function.__code__.co_freevars)
+
+
+def public_functions():
+    """(namespace, name, function) of every function that users call, methods included."""
+    for module in NAMESPACES:
+        namespace = importlib.import_module(module)
+        for name in dir(namespace):
+            yield namespace, name, getattr(namespace, name, None)
+    for name, value in vars(Tensor).items():
+        yield Tensor, name, value
+
+
+def operations() -> dict:
+    """The public functions that compute something, each with the name that it is called by: `matmul` for `__matmul__`."""
+    found: dict = {}
+    for _, name, function in list(public_functions()):
+        private = name.startswith("_") and not name.endswith("__")
+        if isinstance(function, pytypes.FunctionType) and name not in IGNORED and not private:
+            if function not in found or name == function.__name__:
+                found[function] = name[2:-2] if name.startswith("__") else name
+    return found
