@@ -301,12 +301,13 @@ def _store_answer(out, x):
 
 # ---------------------------------------------------------------- kernels as Python sees them
 class Kernel:
-    """Machine code: `call(*addresses)` from Python, `address` for other machine code, `name` for people."""
+    """Machine code: `call(*addresses)` from Python, `address` for other machine code, `name` for people, and whether other Python
+    threads run during a call (`nogil`)."""
 
-    __slots__ = ("name", "call", "address", "signature")
+    __slots__ = ("name", "call", "address", "signature", "nogil")
 
-    def __init__(self, name, call, address, signature):
-        self.name, self.address, self.signature = name, address, signature
+    def __init__(self, name, call, address, signature, nogil=False):
+        self.name, self.address, self.signature, self.nogil = name, address, signature, nogil
         self.call = call if debugmemory.watch is None else debugmemory.watch(self, call)
 
     def __repr__(self):
@@ -318,8 +319,8 @@ class _Deferred(Kernel):
 
     __slots__ = ("make",)
 
-    def __init__(self, name, signature, make):
-        self.name, self.signature, self.make = name, signature, make
+    def __init__(self, name, signature, nogil, make):
+        self.name, self.signature, self.nogil, self.make = name, signature, nogil, make
 
     def __getattr__(self, attribute):
         if attribute not in ("call", "address"):
@@ -348,7 +349,7 @@ def without_memory():
         planning.without_memory = before
 
 
-def _python_kernel(function, names, compute, signature):
+def _python_kernel(function, names, compute, signature, nogil):
     body = bind(function, names, compute)
     kinds = [None if s == "int64" else element_type(s[:-1]) for s in signature]
 
@@ -360,12 +361,12 @@ def _python_kernel(function, names, compute, signature):
 
     address = len(PYTHON_KERNELS) + 1
     PYTHON_KERNELS[address] = call
-    return Kernel(function.__name__, call, address, signature)
+    return Kernel(function.__name__, call, address, signature, nogil)
 
 
-def _load(name, symbol, object_code, signature):
+def _load(name, symbol, object_code, signature, nogil):
     native, python = machine().load(object_code, symbol)
-    return Kernel(name, python_entry(name, python, native), native, signature)
+    return Kernel(name, python_entry(name, python, native), native, signature, nogil)
 
 
 def _object_code(function, names, compute, signature, symbol, nogil, fastmath, interleave):
@@ -408,11 +409,11 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
     """
     names, signature = Names(names or {}, meant), tuple(signature)
     if planning.without_memory:
-        return _Deferred(function.__name__, signature, lambda: compile_kernel(
+        return _Deferred(function.__name__, signature, nogil, lambda: compile_kernel(
             function, signature, dict(names), compute, nogil=nogil, fastmath=fastmath, meant=meant, interleave=interleave))
     with _lock:
         if DISABLE_JIT:
-            return _python_kernel(function, names, compute, signature)
+            return _python_kernel(function, names, compute, signature, nogil)
         shape = fingerprint(function, names, compute, frozenset())
         text = "\n".join([machine().toolchain, shape, repr(signature), str(nogil), repr(sorted(fastmath)),
                           *([f"interleave {interleave}"] if interleave else []),
@@ -431,7 +432,7 @@ def compile_kernel(function, signature, names=None, compute=None, *, nogil=False
                 _announce(kept=store.save(key, object_code))
             else:
                 statistics.loaded += 1
-            kernel = _kernels[key] = _load(function.__name__, symbol, object_code, signature)
+            kernel = _kernels[key] = _load(function.__name__, symbol, object_code, signature, nogil)
         return kernel
 
 

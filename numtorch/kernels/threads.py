@@ -23,7 +23,7 @@ from .pool import MAX_PARTS, Pool, launch, run_part
 MAX_ARGUMENTS = 20
 
 
-def _launch_all(record, call):
+def launch_all(record, call):
     """Record: native address, word count, parts, the pool's state, 0, descriptor, then parts x count offsets."""
     parts = record[2]
     if parts == 1:
@@ -49,7 +49,7 @@ def _launcher(count):
     """The kernel that launches one of `count` words: `launch(*addresses, record)`."""
     found = _launchers.get(count)
     if found is None:
-        scope = dict(local_like=local_like, address_of=address_of, launch_all=_launch_all)
+        scope = dict(local_like=local_like, address_of=address_of, launch_all=launch_all)
         exec(_launcher_source(count), scope)
         signature = ("int64",) * (count - 1) + ("int64*",)
         found = _launchers[count] = compiler.compile_kernel(scope["launch"], signature, nogil=True)
@@ -134,6 +134,10 @@ class Prepared:
 
     def __init__(self, call, walk, workspace, keep, entry=None):
         self.call, self.walk, self.workspace, self.entry, self._keep = call, walk, workspace, entry, keep
+
+    def with_workspace(self, workspace, *keep):
+        """The same call, with so many bytes of scratch memory, and which keeps more alive."""
+        return Prepared(self.call, self.walk, workspace, (self, keep), self.entry)
 
 
 def _nothing(*words):

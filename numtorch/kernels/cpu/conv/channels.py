@@ -209,7 +209,7 @@ def _plan(dtype, kernel, shape, axes, outer, inner, step, lines, offsets, others
             for part, (first, end) in enumerate(pairwise(edges(blocks, parts)))]
     prepared = threads.prepare(kernel_for(kernel, dtype), rows, [(0,) * (kernel.__code__.co_argcount - 1)] * parts,
                                release_lock=work > SPLIT_WORK)
-    return threads.Prepared(prepared.call, prepared.walk, parts * starts[4] * size, (prepared, lines, offsets))
+    return prepared.with_workspace(parts * starts[4] * size, lines, offsets)
 
 
 def _plan_correlation(dtype, shape, axes, bias, relu):

@@ -12,10 +12,11 @@ from numpy import float32, int64
 
 from ... import threads
 from ...intrinsics import offset
+from ...program import sequence
 from ..gemm.gemm import plan_gemm
 from ..micro.tile import copy_row
 from . import depthwise_last, lanes, winograd
-from .image import aligned, copy_run, kernel_for, sequence, tile_names
+from .image import aligned, copy_run, kernel_for, tile_names
 from .product import SPLIT_ELEMENTS, copy_in_parts, cuts_places
 
 T = float32                                              # these are bound by `tile_names`

@@ -174,4 +174,4 @@ def plan_input_grad(dtype, shape, bias=False):
                     math.prod(shape.size), pitch, chunk, int(bias), lines.ctypes.data, len(lines) // 4, pieces.ctypes.data,
                     left_at, right_at, part * scratch, blocks) for part, (first, end) in enumerate(pairwise(edges(items, parts)))]
     prepared = threads.prepare(kernel_for(columns_to_input, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
-    return threads.Prepared(prepared.call, prepared.walk, parts * scratch * size, (prepared, lines, pieces))
+    return prepared.with_workspace(parts * scratch * size, lines, pieces)

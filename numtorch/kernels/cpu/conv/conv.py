@@ -20,6 +20,7 @@ from numpy import float32
 
 from ... import threads
 from ...compiler import compile_kernel
+from ...program import Program, sequence
 from ..gemm.gemm import plan_gemm
 from ..micro.tile import host_tile
 from . import channels as convchannels
@@ -27,7 +28,7 @@ from . import channels_last as convlast
 from . import columns as convcolumns
 from . import lanes, panel, unfold, weight, window, winograd
 from . import product as convproduct
-from .image import conv_output_size, geometry, sequence
+from .image import conv_output_size, geometry
 
 __all__ = ["conv_output_size", "plan_convolution", "plan_convolution_input_grad", "plan_convolution_weight_grad",
            "takes_channels_last"]
@@ -91,13 +92,13 @@ def _plan_product_weight(dtype, shape):
     O, C, P, images = shape.features, shape.channels, shape.places, shape.images
     first, more = (plan_gemm(O, C, P, dtype, (P, 1), (1, P), (C, 1), beta=beta) for beta in (0.0, 1.0))
     size = np.dtype(dtype).itemsize
-    own, added, run, add, grad_step, x_step = first.walk, more.walk, first.call, more.call, O * P * size, C * P * size
-
-    def call(grad_out, x, grad_weight, workspace, walk):
-        run(grad_out, x, grad_weight, 0, workspace, own)
-        for image in range(1, images):
-            add(grad_out + image * grad_step, x + image * x_step, grad_weight, 0, workspace, added)
-    return threads.Prepared(call, 0, max(first.workspace, more.workspace), (first, more))
+    program = Program("grad_out", "x", "grad_weight", "workspace")
+    for image in range(images):
+        product = more if image else first
+        grad_out, x = program.word("grad_out", image * O * P * size), program.word("x", image * C * P * size)
+        program.add([program.launch(product, grad_out, x, program.word("grad_weight"), program.constant(),
+                                    program.word("workspace"))])
+    return program.prepare(program.workspace)
 
 
 # ---------------------------------------------------------------- planners

@@ -17,9 +17,10 @@ from numpy import float32, inf, int64
 
 from ... import threads
 from ...intrinsics import as_pointer, offset
+from ...program import sequence
 from .axes import forward_axis, gradient_axis
 from .channels import RUN, multiply_channels, turn, turn_back
-from .image import aligned, clear, copy_run, copy_vector, edges, index_table, kernel_for, micro, sequence, tile_names
+from .image import aligned, clear, copy_run, copy_vector, edges, index_table, kernel_for, micro, tile_names
 
 T = float32                                              # these are bound by `tile_names`
 WIDTH = 16
@@ -243,8 +244,7 @@ class _Bands:
                  chunk, *flags) for part, (first, end) in enumerate(pairwise(edges(self.units, self.parts)))]
         prepared = threads.prepare(kernel_for(kernel, self.dtype), rows, [(0,) * (kernel.__code__.co_argcount - 1)] * self.parts,
                                    release_lock=self.parts > 1)
-        return threads.Prepared(prepared.call, prepared.walk, self.parts * step * np.dtype(self.dtype).itemsize,
-                                (prepared, tables)), step, order
+        return prepared.with_workspace(self.parts * step * np.dtype(self.dtype).itemsize, tables), step, order
 
 
 def _plan_correlation(dtype, shape, source, out, rows, columns, bias, relu):

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy import float32, int64
 
-from ... import threads
 from ...compiler import compile_kernel
 from ...intrinsics import Intrinsic, offset
 from ..micro.tile import copy_row, host_tile
@@ -201,16 +200,6 @@ def edges_of_panels(shape, side, places, parts, columns):
         item, number = divmod(max(at - full, 0), fewer)
         found.append(min(at, full) + item * panels + number)
     return found
-
-
-def sequence(arguments, launches, workspace, keep=None):
-    """Launches, one after the other, as one call with `arguments`: pairs of a `Prepared` and the text of its own arguments."""
-    scope, lines = {}, [f"def call({arguments}, walk):"]
-    for number, (prepared, given) in enumerate(launches):
-        scope[f"run{number}"], scope[f"walk{number}"] = prepared.call, prepared.walk
-        lines.append(f"    run{number}({given}, walk{number})")
-    exec("\n".join(lines), scope)
-    return threads.Prepared(scope.pop("call"), 0, workspace, ([prepared for prepared, _ in launches], keep))
 
 
 def index_table(values):

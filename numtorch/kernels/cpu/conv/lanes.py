@@ -22,8 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ... import threads
+from ...program import sequence
 from .axes import forward_axis, gradient_axis
-from .image import Geometry, aligned, edges, index_table, kernel_for, sequence, tile_names
+from .image import Geometry, aligned, edges, index_table, kernel_for, tile_names
 from .lane_loops import convolve_lanes, pack_lanes
 
 IMAGE_BYTES = 1 << 20                                    # of padded images at a time, in the second-level cache
@@ -259,7 +260,7 @@ def _plan(dtype, sums, multiply_adds, bias, relu, arguments, last=False):
     multiply = threads.prepare(kernel_for(convolve_lanes, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
     workspace = (packed * groups + parts * scratch) * size
     if inside:
-        return threads.Prepared(multiply.call, multiply.walk, workspace, (multiply, keep))
+        return multiply.with_workspace(workspace, keep)
     pack_parts = min(parts, groups * blocks) if packed * groups > 100_000 else 1
     pack = threads.prepare(kernel_for(pack_lanes, dtype), [(first, end, *descriptors[0][2:])
                                                            for first, end in pairwise(edges(groups * blocks, pack_parts))],

@@ -18,6 +18,7 @@ from numpy import float32, int64
 
 from ... import threads
 from ...intrinsics import as_pointer, local_array, offset
+from ...program import sequence
 from ..micro.tile import ACCUMULATE, RELU, ROW_BIAS, copy_row, multiply_tile, transpose_tile
 from .image import (
     CHANNELS,
@@ -37,7 +38,6 @@ from .image import (
     kernel_for,
     pad_images,
     scatter_run,
-    sequence,
     tile_names,
 )
 
@@ -410,7 +410,7 @@ def _plan_correlation(dtype, shape, image, phases, rows, weight, out_plane, flag
     multiply = threads.prepare(kernel_for(correlate, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
     workspace = (packed * groups + parts * scratch) * size
     if not packed:
-        return threads.Prepared(multiply.call, multiply.walk, workspace, (multiply, keep))
+        return multiply.with_workspace(workspace, keep)
     pack_parts = min(parts, groups * blocks) if packed * groups > 100_000 else 1
     pack = threads.prepare(kernel_for(pack_weight, dtype), [(first, end, *descriptors[0][2:])
                                                             for first, end in pairwise(edges(groups * blocks, pack_parts))],

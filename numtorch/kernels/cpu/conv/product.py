@@ -17,9 +17,10 @@ from numpy import float32, int64
 
 from ... import threads
 from ...intrinsics import local_array, offset
+from ...program import sequence
 from ..gemm.gemm import plan_gemm
 from ..micro.tile import copy_row, transpose_tile
-from .image import aligned, copy_run, edges, kernel_for, scatter_run, sequence, strided_run, tile_names
+from .image import aligned, copy_run, edges, kernel_for, scatter_run, strided_run, tile_names
 
 T = float32                                              # these are bound by `tile_names`
 WIDTH, MASKED = 16, 1

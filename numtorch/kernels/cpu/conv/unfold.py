@@ -15,14 +15,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy import float32, int64
 
-from ... import threads
 from ...intrinsics import as_pointer, local_array, offset
+from ...program import sequence
 from ..gemm.gemm import plan_gemm
 from ..micro.tile import copy_row
 from ..pool.window import end_inside, first_inside
 from .axes import gradient_axis
 from .columns import sum_pieces
-from .image import aligned, index_table, micro, scatter_run, sequence, strided_run
+from .image import aligned, index_table, micro, scatter_run, strided_run
 from .product import FEW_PLACES, PLACES, copy_in_parts, cuts_patches, gather_planes, gradient_product, planes, scatter_planes
 
 T = float32                                              # these are bound by `tile_names`
@@ -331,7 +331,7 @@ class _Unfolded:
             classes = index_table([*(first for first, _, _ in axis.classes), len(axis.taps)])
             prepared = copy_in_parts(fold_taps, self.dtype, units * lines, self.depth * block.count, 3,
                                      self.descriptor(block, reached, (entries.ctypes.data, classes.ctypes.data), bias))
-            return threads.Prepared(prepared.call, prepared.walk, 0, (prepared, entries, classes))
+            return prepared.with_workspace(0, entries, classes)
         return self.once(("fold", *block[1:]), make), "{sums}, bias, {grad_x}"
 
     def descriptor(self, block, reached=((0, 0, 0),) * 3, tables=(0, 0), bias=False):

@@ -19,6 +19,7 @@ from numpy import float32, inf, int64
 
 from ... import threads
 from ...intrinsics import as_pointer, local_array, offset
+from ...program import sequence
 from ..micro.tile import ACCUMULATE, multiply_tile, transpose_tile
 from .image import (
     CHANNELS,
@@ -33,7 +34,6 @@ from .image import (
     index_table,
     kernel_for,
     pad_images,
-    sequence,
     tile_names,
 )
 from .lane_loops import multiply_places
@@ -380,4 +380,4 @@ def plan_blocks(dtype, shape):
                     sources.ctypes.data, turned, turned + panel, turned + panel + left, part * scratch, row_blocks)
                    for part, (first, end) in enumerate(pairwise(edges(groups * units, parts)))]
     prepared = threads.prepare(kernel_for(weight_blocks, dtype), descriptors, [(0,) * 4] * parts, release_lock=threaded)
-    return threads.Prepared(prepared.call, prepared.walk, parts * scratch * size, (prepared, sources))
+    return prepared.with_workspace(parts * scratch * size, sources)

@@ -352,7 +352,7 @@ def _plan_windows(dtype, shape, image, phases, rows, weight, out_plane, bias, re
                     image.table.ctypes.data, table.ctypes.data, len(phases), image.elements, starts, spare, part * scratch)
                    for part, (first, end) in enumerate(pairwise(edges(items, parts)))]
     prepared = threads.prepare(kernel_for(windows, dtype), descriptors, [(0,) * 5] * parts, release_lock=threaded)
-    return threads.Prepared(prepared.call, prepared.walk, parts * scratch * size, (prepared, image, table, keep))
+    return prepared.with_workspace(parts * scratch * size, image, table, keep)
 
 
 def plan_forward(dtype, shape, bias, relu):
@@ -381,4 +381,4 @@ def plan_depthwise_weight(dtype, shape):
                     image.elements)
                    for part, (first, end) in enumerate(pairwise(edges(shape.features, parts)))]
     prepared = threads.prepare(kernel_for(depthwise_weight, dtype), descriptors, [(0,) * 4] * parts, release_lock=threaded)
-    return threads.Prepared(prepared.call, prepared.walk, parts * scratch * size, (prepared, image, offsets, segments))
+    return prepared.with_workspace(parts * scratch * size, image, offsets, segments)

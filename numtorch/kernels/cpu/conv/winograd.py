@@ -19,6 +19,7 @@ from numpy import float32, inf, int64
 
 from ... import threads
 from ...intrinsics import as_pointer, local_array, offset
+from ...program import sequence
 from ..micro.tile import multiply_tile, transpose_tile
 from .image import (
     CHANNEL_STEP,
@@ -38,7 +39,6 @@ from .image import (
     kernel_for,
     micro,
     pad_lines,
-    sequence,
     tile_names,
 )
 from .panel import block_start, images_of_panels, images_side_by_side

@@ -9,21 +9,17 @@ from __future__ import annotations
 from numpy import float32
 
 from ... import threads
-from ...compiler import compile_kernel
-from ...intrinsics import address_of, call_native, local_like, offset
+from ...intrinsics import offset
+from ...program import Program, prepare_parts
 from .product import (
     ALPHA,
     BETA,
     C_COLUMN,
     C_ROW,
-    COLUMN_BLOCK,
     DEPTH_BLOCK,
     FLAGS,
-    RIGHT_SPACE,
-    ROW_BLOCK,
     SERIAL_WORK,
     SUM_SPACE,
-    SWAP,
     M,
     N,
     compile_for,
@@ -36,26 +32,13 @@ from .product import (
 
 T = float32
 scalar = float_scalar
-FIRST_ENTRY, FIRST_WALK, SHARES = DEPTH_BLOCK, ROW_BLOCK, COLUMN_BLOCK  # only the shares have blocks
+SHARES = DEPTH_BLOCK                                     # only the shares have blocks
+ARGUMENTS = "a", "b", "c", "bias", "workspace"
 
 
-def multiply_share(a, b, c, bias, workspace, walk):
-    """A part of the first stage. Its descriptor names a planned product: a native kernel and that one's descriptor."""
-    words = local_like(walk, 6)
-    words[0], words[1], words[2], words[3], words[4] = a, b, c, bias, workspace
-    words[5] = walk[1]
-    call_native(walk[0], words, 6)
-
-
-def multiply_by_shares(a, b, c, bias, workspace, walk):
+def add_shares(a, b, c, bias, workspace, walk):
     rows, columns = walk[M], walk[N]
-    left, right = (b, a) if walk[SWAP] else (a, b)
     sums = offset(workspace, walk[SUM_SPACE])
-    words = local_like(walk, 6)
-    words[0], words[1], words[2], words[3] = address_of(left), address_of(right), address_of(sums), 0
-    words[4] = address_of(offset(workspace, walk[RIGHT_SPACE]))
-    words[5] = walk[FIRST_WALK]
-    call_native(walk[FIRST_ENTRY], words, 6)
     for share in range(1, walk[SHARES]):
         for i in range(rows * columns):
             sums[i] += sums[share * rows * columns + i]
@@ -79,12 +62,22 @@ def plan(problem, plan_gemm):
               for start, end in zip(ends, ends[1:])]
     a, b, c = problem.a[1] * problem.item, problem.b[0] * problem.item, problem.m * problem.n * problem.item
     offsets = [[start * a, start * b, i * c, 0] for i, start in enumerate(ends[:-1])]
-    first = threads.prepare(compile_kernel(multiply_share, ("int64",) * 5 + ("int64*",)),
-                            [[share.entry.address, share.walk] for share in shares], offsets,
-                            workspace=max(share.workspace for share in shares))
-    spaces = space(max(problem.m, problem.n) if problem.bias else 0, count * problem.m * problem.n,
-                   -(-first.workspace // problem.item))
+    first = prepare_parts([_calling(share) for share in shares], offsets, workspace=max(share.workspace for share in shares))
+    _, sums, own, end = space(max(problem.m, problem.n) if problem.bias else 0, count * problem.m * problem.n,
+                              -(-first.workspace // problem.item))
     whole = (0, 1), (0, problem.m), (0, problem.n)
-    last = prepare(compile_for(multiply_by_shares, problem), problem, [whole], (first.entry.address, first.walk, count, 0, 0),
-                   (0, spaces[2], spaces[1]), spaces[3])
-    return threads.Prepared(last.call, last.walk, last.workspace, (last, first, shares), last.entry)
+    last = prepare(compile_for(add_shares, problem), problem, [whole], (count, 0, 0, 0, 0), (0, 0, sums), 0)
+    program = Program(*ARGUMENTS)
+    a, b, c, bias, workspace = [program.word(name) for name in ARGUMENTS]
+    left, right = (b, a) if problem.swap else (a, b)
+    program.add([program.launch(first, left, right, program.word("workspace", sums * problem.item), program.constant(),
+                                program.word("workspace", own * problem.item)),
+                 program.launch(last, a, b, c, bias, workspace)])
+    return program.prepare(end * problem.item)
+
+
+def _calling(product):
+    """The program of one product."""
+    program = Program(*ARGUMENTS)
+    program.add([program.launch(product, *[program.word(name) for name in ARGUMENTS])])
+    return program

@@ -15,24 +15,21 @@ first) its extent, out_step and x_step; then per reduced outer dimension its ext
 """
 from __future__ import annotations
 
-import functools
 import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy import int64
 
 from ...binding import ScalarBody
-from ...compiler import compile_kernel
-from ...intrinsics import address_of, as_pointer, call_native, local_array, local_like
 from ...loopnest import merge
-from ...threads import Prepared, _launch_all, get_num_threads, prepare
+from ...program import STACK, STACK_BYTES, Program
+from ...threads import Prepared, get_num_threads, prepare
 
 HEADER = 12
 COLUMNS = 512                    # columns that are accumulated together; their accumulators live on the stack, in L1
 SHORT = 12                       # reduced elements that make a short row
 FOLDED = 256                     # what few columns are widened to
-PARTIALS = 1024                  # results of the first of two stages, 24 bytes each at most
+PARTIALS = STACK_BYTES // 24     # results of the first of two stages, 24 bytes each at most
 THREAD_WORK = 50_000             # elements that make a thread worth waking
 WORTH_RELEASING = 30_000         # elements above which other Python threads may run during a call
 
@@ -139,39 +136,12 @@ def wanted_parts(elements: int, cost: float = 1.0) -> int:
     return max(1, min(get_num_threads(), int(elements * cost // THREAD_WORK)))
 
 
-launch_all = _launch_all
-
-
-def two_stages(x, out, stages):
-    """Partial results by all threads into this call's stack, then their reduction.
-
-    stages: the launch record of the first stage, the native kernel of the second, its descriptor.
-    """
-    partials = local_array(int64, 3072)
-    call = local_like(stages, 24)
-    record = as_pointer(stages[0], stages)
-    call[0] = stages[0]
-    call[1] = address_of(x)
-    call[2] = address_of(partials)
-    call[3] = record[5]
-    launch_all(record, call)
-    call[0] = address_of(partials)
-    call[1] = address_of(out)
-    call[2] = stages[2]
-    call_native(stages[1], call, 3)
-
-
-@functools.cache
-def _two_stages_kernel():
-    return compile_kernel(two_stages, ("int64*",) * 3, nogil=True)
-
-
-def prepare_stages(first: Prepared, last_kernel, last_row) -> Prepared:
-    """Join two stages: `first` (of several parts) writes to scratch memory what `last_kernel` reads there."""
-    kernel = _two_stages_kernel()
-    row = np.array(last_row, np.int64)
-    stages = np.array([first.walk, last_kernel.address, row.ctypes.data], np.int64)
-    return Prepared(kernel.call, stages.ctypes.data, 0, (first, last_kernel, row, stages, kernel))
+def prepare_stages(first: Prepared, last: Prepared) -> Prepared:
+    """Join two stages: `first` (of several parts) writes to the call's stack what `last` reads there."""
+    program = Program("x", "out")
+    program.add([program.launch(first, program.word("x"), program.word(STACK)),
+                 program.launch(last, program.word(STACK), program.word("out"))])
+    return program.prepare()
 
 
 def plan_stages(walk: Nest, cost, item, out_item, kernels, parameters=(0.0, 0.0)) -> Prepared:
@@ -205,5 +175,5 @@ def plan_stages(walk: Nest, cost, item, out_item, kernels, parameters=(0.0, 0.0)
             offsets = [(x * item, i * walk.outputs * kernels.partial) for i, (_, x) in enumerate(shared)]
             first = prepare(kernels("first", form), rows, offsets)
             last = Nest([(n, out, s) for (n, out, _), s in zip(walk.kept, steps)], [(parts, walk.outputs)])
-            return prepare_stages(first, kernels("last", last.columns_form()), last.descriptor(parameters))
+            return prepare_stages(first, prepare(kernels("last", last.columns_form()), [last.descriptor(parameters)]))
     return prepare(kernels("whole", form), [walk.descriptor(parameters)], release_lock=busy)

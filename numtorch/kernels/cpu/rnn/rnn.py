@@ -1,9 +1,8 @@
 """The time loop of a recurrent layer as one call: matrix products and gates in turn, each called by the address of its kernel.
 
 A step is a chain of small calls: its products with the input (unless those of all steps are one large product before,
-`input_inside`) and with the hidden state, then the gates (`gates.py`). `run_program` walks a list of such calls
-without coming back to Python: a *segment* is a list of calls that is repeated for a number of steps, each address moving on
-by so many bytes a step.
+`input_inside`) and with the hidden state, then the gates (`gates.py`). They are written down as a
+program (`kernels/program.py`), in which steps of as many rows are one segment.
 
 Sequences of a batch do not depend on one another, so threads share the sequences and each runs the whole loop on its own: one
 fork and join a layer instead of two a step. Where a weight does not fit a core's second level, or each thread would have a
@@ -27,8 +26,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ... import threads
-from ...compiler import compile_kernel
-from ...intrinsics import call_native, local_like
+from ...program import Program, prepare_parts
 from ..gemm.gemm import plan_gemm
 from ..micro.tile import second_level_bytes
 from ..shared.elements import compute_type, itemsize
@@ -38,34 +36,6 @@ from .panels import plan_product
 from .panels import plan_turned as plan_turned
 from .panels import size_of_panels as size_of_panels
 from .panels import worth_laying as worth_laying
-
-ADDRESSES = 16
-
-
-def run_program(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, walk):
-    """walk: segments, and for each its steps, its calls, and for each call its entry, its words, and for each word three numbers:
-    the argument that it starts from (-1: none), what it adds to that at first, and in each further step."""
-    table = local_like(walk, 16)
-    words = local_like(walk, 24)
-    table[0], table[1], table[2], table[3], table[4], table[5], table[6], table[7] = a0, a1, a2, a3, a4, a5, a6, a7
-    table[8], table[9], table[10], table[11], table[12], table[13] = a8, a9, a10, a11, a12, a13
-    table[14], table[15] = a14, a15
-    at = 1
-    for _segment in range(walk[0]):
-        steps, calls = walk[at], walk[at + 1]
-        start = at + 2
-        for step in range(steps):
-            at = start
-            for _call in range(calls):
-                entry, count = walk[at], walk[at + 1]
-                at += 2
-                for w in range(count):
-                    word = walk[at + 1] + step * walk[at + 2]
-                    if walk[at] >= 0:
-                        word += table[walk[at]]
-                    words[w] = word
-                    at += 3
-                call_native(entry, words, count)
 
 
 # ---------------------------------------------------------------- the order of steps
@@ -103,66 +73,25 @@ def steps_of(sizes, low, high, reverse) -> list[Step]:
     return found
 
 
-class _Program:
-    """Calls being gathered for `run_program`, for one part."""
+class _Part(Program):
+    """The loop of one part. Rows of its arguments are counted in elements.
 
-    def __init__(self, dtype, names, front=0, workspace=0):
-        self.item, self.names = itemsize(dtype), {name: i for i, name in enumerate(names)}
-        self.front, self.workspace = front, workspace    # where its own of what stands before all scratch memory begins, and that
-        self.segments, self.keep, self.scratch = [], [], 0
+    Args:
+        front: where its own of what stands before all scratch memory begins.
+        space: where its own scratch memory begins.
+    """
 
-    def word(self, name, row=0, width=0):
+    def __init__(self, dtype, names, front=0, space=0):
+        super().__init__(*names)
+        self.item, self.front, self.space = itemsize(dtype), front, space
+
+    def rows(self, name, row=0, width=0):
         """Argument `name` moved on by rows of `width` elements."""
-        return [self.names[name], row * width * self.item, 0]
-
-    def nothing(self):
-        """A null address."""
-        return [-1, 0, 0]
-
-    def call(self, prepared, *words):
-        """A call of a prepared kernel; the words but the descriptor's are given."""
-        self.keep.append(prepared)
-        self.scratch = max(self.scratch, prepared.workspace)
-        return [prepared.entry.address, *words, [-1, prepared.walk, 0]]
+        return self.word(name, row * width * self.item)
 
     def multiply(self, product, left, weight, out, bias=None):
-        """The call of a step's product with a weight."""
-        return self.call(product, left[:], weight, out, bias or self.nothing(), [self.names["workspace"], self.workspace, 0])
-
-    def add(self, calls):
-        """Append a step; it joins the last segment when it is the same calls one stride further on."""
-        if self.segments:
-            steps, first = self.segments[-1]
-            if _follows(first, calls, steps):
-                self.segments[-1][0] = steps + 1
-                return
-        self.segments.append([1, calls])
-
-    def row(self):
-        words = [len(self.segments)]
-        for steps, calls in self.segments:
-            words += [steps, len(calls)]
-            for entry, *arguments in calls:
-                words += [entry, len(arguments)]
-                for argument in arguments:
-                    words += argument
-        return words
-
-
-def _follows(first, calls, steps):
-    """Whether `calls` are `first`, `steps` steps on. The second step of a segment decides the strides."""
-    if [(c[0], len(c)) for c in first] != [(c[0], len(c)) for c in calls]:
-        return False
-    pairs = [(a, b) for one, other in zip(first, calls) for a, b in zip(one[1:], other[1:])]
-    if any(a[0] != b[0] for a, b in pairs):
-        return False
-    if steps == 1:
-        if any(a[0] < 0 and a[1] != b[1] for a, b in pairs):
-            return False
-        for a, b in pairs:
-            a[2] = b[1] - a[1]
-        return True
-    return all(a[1] + steps * a[2] == b[1] for a, b in pairs)
+        """The launch of a step's product with a weight."""
+        return self.launch(product, left[:], weight, out, bias or self.constant(), self.word("workspace", self.space))
 
 
 SERIAL_WORK = 2_000_000                                  # multiply-adds of the whole loop below which one thread runs it
@@ -197,19 +126,13 @@ def _parts(dtype, sizes, out_size, width):
 
 def _prepare(dtype, names, parts, build, release, front=0):
     """The loop, with a program a part; the workspace begins with `front` bytes for each."""
-    kernel = compile_kernel(run_program, ("int64",) * ADDRESSES + ("int64*",))
     programs, space = [], -(-front * len(parts) // 64) * 64
     for part in parts:
-        program = _Program(dtype, names, front * len(programs), space)
+        program = _Part(dtype, names, front * len(programs), space)
         build(program, *part)
-        space += threads.part_space(program.scratch)
+        space += threads.part_space(program.workspace)
         programs.append(program)
-    rows = [program.row() for program in programs]
-    longest = max(len(row) for row in rows)
-    rows = [row + [0] * (longest - len(row)) for row in rows]
-    offsets = [(0,) * ADDRESSES for _ in rows]
-    prepared = threads.prepare(kernel, rows, offsets, workspace=space, release_lock=release)
-    return threads.Prepared(prepared.call, prepared.walk, space, (prepared, [p.keep for p in programs]), prepared.entry)
+    return prepare_parts(programs, release_lock=release).with_workspace(space)
 
 
 class _ByRows(dict):
@@ -285,7 +208,7 @@ def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, 
     gates = _ByRows(lambda rows: plan_gates(kind, dtype, rows, hidden_size, alone, () if keeping else ("kept",), len(sizes) > 1))
 
     def build(program, low, high):
-        word, nothing = program.word, program.nothing
+        word, nothing = program.rows, program.constant
         for rows, at, before, state in steps_of(sizes, low, high, reverse):
             old = word("before", state, out_size) if before is None else word("hidden", before, out_size)
             begins = before is None and from_zeros
@@ -301,13 +224,13 @@ def plan_forward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int, 
             if kind == "lstm":
                 old_cell = word("cell_before", state, hidden_size) if before is None else word("cell", before, hidden_size)
                 raw = "raw" if projection_strides else "hidden"
-                calls.append(program.call(gates[rows], word(*sums), old_cell, word("cell", at, hidden_size),
+                calls.append(program.launch(gates[rows], word(*sums), old_cell, word("cell", at, hidden_size),
                                           word(raw, at, hidden_size)))
             elif kind == "gru":
-                calls.append(program.call(gates[rows], word("gates", at, width), word(*sums), word("hidden_bias"), old[:],
+                calls.append(program.launch(gates[rows], word("gates", at, width), word(*sums), word("hidden_bias"), old[:],
                                           word("hidden", at, hidden_size), word("kept", at, hidden_size) if keeping else nothing()))
             else:
-                calls.append(program.call(gates[rows], word(*sums)))
+                calls.append(program.launch(gates[rows], word(*sums)))
             if projection_strides:
                 calls.append(program.multiply(projections[rows], word("raw", at, hidden_size), word("projection"),
                                               word("hidden", at, out_size)))
@@ -361,7 +284,7 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
     total_bytes = width * itemsize(compute_type(dtype))
 
     def build(program, low, high):
-        word, nothing = program.word, program.nothing
+        word, nothing = program.rows, program.constant
         further = False
         for rows, at, before, state in reversed(steps_of(sizes, low, high, reverse)):
             later = word("later", state, out_size) if has_later else nothing()
@@ -370,25 +293,25 @@ def plan_backward(kind: str, dtype: str, sizes, reverse: bool, hidden_size: int,
             sums = ("grad_products" if kind == "gru" else "grad_gates", at, width)
             calls = []
             if projected:
-                calls.append(program.call(totals[rows], later, grad, word("grad_hidden", at, out_size)))
+                calls.append(program.launch(totals[rows], later, grad, word("grad_hidden", at, out_size)))
                 calls.append(program.multiply(projections[rows], word("grad_hidden", at, out_size), word("projection"),
                                               word("grad_raw", low, hidden_size)))
                 later, grad = word("grad_raw", low, hidden_size), nothing()
             if kind == "lstm":
                 old = word("cell_before", state, hidden_size) if before is None else word("cell", before, hidden_size)
                 later_cell = word("later_cell", state, hidden_size)
-                calls.append(program.call(
+                calls.append(program.launch(
                     gates[rows], later, grad, later_cell if has_later_cell else nothing(), word("gates", at, width), old,
                     word("cell", at, hidden_size), word(*sums), later_cell[:] if through else nothing()))
             elif kind == "gru":
                 old = word("before", state, out_size) if before is None else word("hidden", before, out_size)
-                calls.append(program.call(gates[rows], later, grad, word("gates", at, width), word("kept", at, hidden_size), old,
+                calls.append(program.launch(gates[rows], later, grad, word("gates", at, width), word("kept", at, hidden_size), old,
                                           word("grad_gates", at, width), word(*sums), to_later[:]))
             else:
-                calls.append(program.call(gates[rows], later, grad, word("hidden", at, out_size), word(*sums)))
+                calls.append(program.launch(gates[rows], later, grad, word("hidden", at, out_size), word(*sums)))
             for place, name in enumerate(summed):
-                calls.append(program.call(sums_of[rows, further], word(name, at, width),
-                                          [program.names["workspace"], program.front + place * total_bytes, 0]))
+                calls.append(program.launch(sums_of[rows, further], word(name, at, width),
+                                          program.word("workspace", program.front + place * total_bytes)))
             further = True
             if to_before or before is not None:
                 calls.append(program.multiply(products[rows], word(*sums), word("hidden_weight"), to_later))

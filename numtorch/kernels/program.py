@@ -1,0 +1,196 @@
+"""Programs: lists of launches as tables of 64-bit words, which one kernel walks without coming back to Python.
+
+A launch is the native entry of a kernel and its words. Some words are constants (descriptors, other addresses), some start from an
+argument of the program and add an offset. A *segment* is a list of launches that is repeated for a number of steps, each word
+moving on by so much a step: the time loop of a recurrent layer, or the images of a batch. A *check* among the launches ends the
+program where a word in memory is not zero: a kernel that finds a bad index leaves one.
+
+The table is only read, so any number of threads may run one program; what they write stands in the words that they give it. Each
+run has some memory of its own too, on its thread's stack, which launches take as the argument `STACK`: for partial results.
+
+    program = Program("x", "out")
+    program.add([program.launch(square, program.word("x"), program.word("out")), ...])
+    prepared = program.prepare()
+    prepared.call(x, out, prepared.walk)
+
+Recurrent layers (`cpu/rnn/rnn.py`), convolutions in several launches (`sequence`), products whose depth is shared and reductions
+in two stages are programs.
+"""
+from __future__ import annotations
+
+import functools
+
+from numpy import int64
+
+from . import compiler, threads
+from .intrinsics import address_of, as_pointer, call_native, local_array, local_like
+
+STACK = "stack"                                          # the name of a program's own scratch memory
+STACK_BYTES = 24 << 10
+CONSTANT = -1                                            # the argument of a word that starts from none
+
+
+# ---------------------------------------------------------------- the kernel
+def run_segments(arguments, walk):
+    """walk: segments, and for each its steps, its launches, and for each launch its entry, its words, and for each word three
+    numbers: the argument that it starts from, what it adds to that at first, and in each further step. A check's entry is 0."""
+    words = local_like(walk, 24)
+    at = 1
+    for _segment in range(walk[0]):
+        steps, launches = walk[at], walk[at + 1]
+        start = at + 2
+        for step in range(steps):
+            at = start
+            for _launch in range(launches):
+                entry, count = walk[at], walk[at + 1]
+                at += 2
+                for w in range(count):
+                    word = walk[at + 1] + step * walk[at + 2]
+                    if walk[at] >= 0:
+                        word += arguments[walk[at]]
+                    words[w] = word
+                    at += 3
+                if entry != 0:
+                    call_native(entry, words, count)
+                elif as_pointer(words[0], walk)[0] != 0:
+                    return
+
+
+def _source(count, stack):
+    names = [f"a{i}" for i in range(count)]
+    lines = [f"def program({', '.join(names)}, walk):", f"    arguments = local_like(walk, {count + 1})",
+             *(f"    arguments[{i}] = {name}" for i, name in enumerate(names))]
+    if stack:
+        lines += [f"    stack = local_array(int64, {STACK_BYTES // 8})", f"    arguments[{count}] = address_of(stack)"]
+    return "\n".join([*lines, "    run_segments(arguments, walk)\n"])
+
+
+@functools.cache
+def program_kernel(arguments, nogil=False, stack=False):
+    """The kernel that runs programs of so many arguments: `program(*arguments, walk)`.
+
+    With `stack` it has memory for `STACK`, which Numba clears at each call: for as long as five small launches take.
+    """
+    scope = dict(local_like=local_like, local_array=local_array, address_of=address_of, int64=int64, run_segments=run_segments)
+    exec(_source(arguments, stack), scope)
+    return compiler.compile_kernel(scope["program"], ("int64",) * arguments + ("int64*",), nogil=nogil)
+
+
+# ---------------------------------------------------------------- writing one down
+class Program:
+    """Launches being written down.
+
+    Args:
+        names: of the arguments, in order.
+
+    Attributes:
+        workspace: the most scratch memory that a launch wants.
+        stack: whether a word is in `STACK`.
+    """
+
+    def __init__(self, *names):
+        self.names = {name: i for i, name in enumerate((*names, STACK))}
+        self.segments, self.keep, self.workspace, self.stack = [], [], 0, False
+
+    def word(self, name, offset=0):
+        """The argument `name` moved on by bytes."""
+        self.stack |= name == STACK
+        return [self.names[name], offset, 0]
+
+    def constant(self, value=0):
+        """A word that starts from no argument; a null address by default."""
+        return [CONSTANT, value, 0]
+
+    def launch(self, prepared, *words):
+        """The launch of a prepared kernel; the words but the descriptor's are given."""
+        self.keep.append(prepared)
+        self.workspace = max(self.workspace, prepared.workspace)
+        return [prepared.entry.address, *words, self.constant(prepared.walk)]
+
+    def check(self, word):
+        """What ends the program where the int64 at an address is not 0."""
+        return [0, word]
+
+    def add(self, launches):
+        """Append launches; they join the last segment when they are the same ones one stride further on."""
+        if self.segments:
+            segment = self.segments[-1]
+            if _follows(segment[1], launches, segment[0]):
+                segment[0] += 1
+                return
+        self.segments.append([1, launches])
+
+    def row(self):
+        """The table."""
+        words = [len(self.segments)]
+        for steps, launches in self.segments:
+            words += [steps, len(launches)]
+            for entry, *arguments in launches:
+                words += [entry, len(arguments)]
+                for argument in arguments:
+                    words += argument
+        return words
+
+    def prepare(self, workspace=0, keep=None):
+        """The program as one call, `prepared.call(*arguments, prepared.walk)`, with the workspace that its caller has to bring.
+
+        Other Python threads run meanwhile if they do during one of its launches.
+        """
+        if compiler.planning.without_memory:
+            return threads.NOTHING
+        nogil = any(prepared.entry.nogil for prepared in self.keep)
+        prepared = threads.prepare(program_kernel(len(self.names) - 1, nogil, self.stack), [self.row()])
+        return prepared.with_workspace(workspace, self.keep, keep)
+
+
+def prepare_parts(programs, offsets=None, *, workspace=0, release_lock=False):
+    """Programs of one set of arguments, one for each part of a call, as `threads.prepare` runs parts."""
+    if compiler.planning.without_memory:
+        return threads.NOTHING
+    count = len(programs[0].names) - 1
+    rows = [program.row() for program in programs]
+    longest = max(len(row) for row in rows)
+    kernel = program_kernel(count, stack=any(program.stack for program in programs))
+    prepared = threads.prepare(kernel, [row + [0] * (longest - len(row)) for row in rows],
+                               [(0,) * count for _ in rows] if offsets is None else offsets, workspace=workspace,
+                               release_lock=release_lock)
+    return prepared.with_workspace(prepared.workspace, [program.keep for program in programs])
+
+
+def _follows(first, launches, steps):
+    """Whether `launches` are `first`, `steps` steps on. The second step of a segment decides the strides."""
+    if [(c[0], len(c)) for c in first] != [(c[0], len(c)) for c in launches]:
+        return False
+    pairs = [(a, b) for one, other in zip(first, launches) for a, b in zip(one[1:], other[1:])]
+    if any(a[0] != b[0] for a, b in pairs):
+        return False
+    if steps == 1:
+        if any(a[0] == CONSTANT and a[1] != b[1] for a, b in pairs):
+            return False
+        for a, b in pairs:
+            a[2] = b[1] - a[1]
+        return True
+    return all(a[1] + steps * a[2] == b[1] for a, b in pairs)
+
+
+# ---------------------------------------------------------------- the common case
+def sequence(arguments, launches, workspace, keep=None):
+    """Launches, one after the other, as one call.
+
+    Args:
+        arguments: the call's, such as `"x, out, workspace"`.
+        launches: pairs of a `Prepared` and the text of its own arguments, each a number, or an argument of the call and bytes that
+            are added to it: `"x, workspace + 64, 0"`.
+        workspace: bytes of scratch memory that the call wants.
+        keep: what must live as long as the call.
+    """
+    program = Program(*arguments.split(", "))
+    for prepared, given in launches:
+        program.add([program.launch(prepared, *[_parse(program, text) for text in given.split(", ")])])
+    return program.prepare(workspace, keep)
+
+
+def _parse(program, text):
+    first, *added = text.split(" + ")
+    offset = sum(int(number) for number in added)
+    return program.word(first, offset) if first in program.names else program.constant(int(first) + offset)
