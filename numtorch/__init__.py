@@ -64,8 +64,8 @@ from .ops.linalg.householder import geqrf, orgqr, ormqr
 from .ops.index.index import index_put
 from .ops.shape.join import (atleast_1d, atleast_2d, atleast_3d, cartesian_prod, cat, column_stack, dstack, hstack, meshgrid, stack,
                        vstack)
-from .ops.index.rearrange import (channel_shuffle, flip, fliplr, flipud, pixel_shuffle, pixel_unshuffle, repeat_interleave, roll,
-                                  rot90, tile)
+from .ops.index.pixels import channel_shuffle, pixel_shuffle, pixel_unshuffle
+from .ops.index.rearrange import flip, fliplr, flipud, repeat_interleave, roll, rot90, tile
 from .ops.linalg.lobpcg import lobpcg
 from .ops.linalg.lowrank import pca_lowrank, svd_lowrank
 from .ops.signal.stft import istft, stft

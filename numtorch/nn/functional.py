@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from ..ops.index.rearrange import channel_shuffle, pixel_shuffle, pixel_unshuffle
+from ..ops.index.pixels import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from ..ops.linalg.distances import pdist
 from ..ops.linalg.matmul import matmul
 from ..ops.loss.ctc import ctc_loss

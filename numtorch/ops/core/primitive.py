@@ -168,7 +168,7 @@ def call({', '.join(names)}):
     except AttributeError:
         plan = None
     if plan is None:
-        return miss(primitive, ({', '.join(tensors)},), ({''.join(n + ', ' for n in names if n not in tensors)}))
+        return miss(primitive, ({''.join(n + ', ' for n in tensors)}), ({''.join(n + ', ' for n in names if n not in tensors)}))
     return execute(plan, {', '.join(names)})
 """
         self.execute, self.parameters, self.arity = execute, self.parameters or tuple(names), len(names)

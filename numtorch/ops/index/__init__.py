@@ -2,4 +2,4 @@
 
 index_op: what every such op does around its kernel. index_select: index_select and its kin, reading and writing by index. pattern
 and index: `x[...]`. mask: nonzero, masked_select, masked_fill. gather_scatter: an index for every element. rearrange: roll, flip,
-repeat. triangles: tril, triu, diagonals. """
+repeat. pixels: pixel_shuffle and its kin. triangles: tril, triu, diagonals. """

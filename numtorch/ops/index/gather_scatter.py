@@ -1,6 +1,8 @@
 """gather and scatter: an index for every element along one dimension, read, written, added and reduced; index_reduce."""
 from __future__ import annotations
 
+from functools import partial
+
 from ...autograd.graph import GraphNode, recording
 from ...autograd.writes import mark_written
 from ...dtypes import integer_limits
@@ -10,10 +12,11 @@ from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.late import provide
 from ..core.operands import as_operand, layout_of, method
-from ..core.primitive import Primitive, derivative_of, new_plan_table, primitives
+from ..core.primitive import Primitive, derivative_of, miss, primitives
 from ..core.status import has_values
 from ..memory.assign import copy_, filled
 from ..memory.copies import clone, to_dtype
+from ..memory.resize import into
 from ..memory.writing import share_memory
 from ..pointwise import arithmetic, bounds, comparison
 from ..reduce.reductions import aminmax
@@ -23,30 +26,20 @@ from ..shape.views import expand, reshape, unsqueeze
 from .index_op import (
     apart,
     begin_write,
+    beyond,
     check_index,
     end_write,
-    finish,
     into_fresh,
     look_first,
-    out_of_bounds,
     out_of_place,
+    out_of_self,
     run_indexed,
     same_dtype,
 )
-from .index_select import out_of_self, write_values
-
-_WRITES = primitives("scatter", "scatter_add", "scatter_reduce")
+from .index_select import combine_slices
 
 _GATHER = Primitive("gather")
-_SCATTER_REDUCE = Primitive("scatter_reduce")
-
-_gather_plans = new_plan_table()
-_scatter_plans = new_plan_table()
-
-
-def _misplaced(*where):
-    """PyTorch's class for these ops, with the words of all."""
-    return RuntimeError(str(out_of_bounds(*where)))
+_SCATTER, _SCATTER_ADD, _SCATTER_REDUCE = primitives("scatter", "scatter_add", "scatter_reduce").values()
 
 
 class _Plan:
@@ -60,34 +53,33 @@ def _at_least_1d(layout):
     return (layout.shape, layout.strides) if layout.ndim else ((1,), (1,))
 
 
-def _plan_of(name, layout, dim, index):
+def _plan_of(name, layout, index, dim):
     """A plan without its kernel, and the checks that gather and scatter share."""
-    check_index(name, index)
     plan = _Plan()
     plan.dim, plan.prepared = wrap_dim(dim, layout.ndim), None
-    shape, wanted = _at_least_1d(layout)[0], _at_least_1d(index.layout)[0]
+    shape, wanted = _at_least_1d(layout)[0], _at_least_1d(index)[0]
     plan.bounds = ((plan.dim, shape[plan.dim], 0),)
-    if index.layout.numel:
+    if index.numel:
         if len(wanted) != len(shape):
             raise RuntimeError(f"Index tensor must have the same number of dimensions as {'input' if name == 'gather' else 'self'} "
                                f"tensor")
         for d, (n, m) in enumerate(zip(wanted, shape)):
             if d != plan.dim and n > m:
-                raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.layout.shape)} to be no "
+                raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.shape)} to be no "
                                    f"larger than self {list(shape)} apart from dimension {plan.dim}")
     return plan
 
 
 # ---------------------------------------------------------------- gather
-def _plan_gather(input, dim, index):
-    layout = layout_of("gather", input)
-    plan = _plan_of("gather", layout, dim, index)
-    plan.out = Layout.of(layout.dtype, index.layout.shape, None, layout.device)
-    if index.layout.numel:
+@_GATHER.planned
+def _plan_gather(layout, index, dim):
+    plan = _plan_of("gather", layout, index, dim)
+    plan.out = Layout.of(layout.dtype, index.shape, None, layout.device)
+    if index.numel:
         plan.prepared = kernels(layout.device, "index.gather").plan_gather(
-            layout.dtype.itemsize, plan.dim, *_at_least_1d(layout), *_at_least_1d(index.layout), _at_least_1d(plan.out)[1],
-            index.layout.dtype.kernel)
-    return _gather_plans.keep((layout, dim, index.layout), plan)
+            layout.dtype.itemsize, plan.dim, *_at_least_1d(layout), *_at_least_1d(index), _at_least_1d(plan.out)[1],
+            index.dtype.kernel)
+    return plan
 
 
 @method
@@ -114,17 +106,27 @@ def gather(input, dim, index, *, sparse_grad: bool = False, out=None) -> Tensor:
                 [4, 3]])
     """
     try:
-        plan = _gather_plans.get((input.layout, dim, index.layout))
+        plan = _GATHER.plans.get((input.layout, index.layout, dim))
     except AttributeError:
         plan = None
     if plan is None:
-        plan = _plan_gather(input, dim, index)
+        layout_of("gather", input), check_index("gather", index)
+        result = miss(_GATHER, (input, index), (dim,))
+    else:
+        result = _gathered(plan, input, index, dim)
+    return result if out is None else into(out, result)
+
+
+def _gathered(plan, input, index, dim):
     result = empty(plan.out)
     if plan.prepared is not None:
-        run_indexed(plan.prepared, input, (index,), result, plan.bounds, _misplaced)
+        run_indexed(plan.prepared, input, (index,), result, plan.bounds, beyond)
     if input.node is not None and recording(input) and result.layout.dtype.category >= 2:
         result.node = GraphNode(_GATHER, (input.node,), (index,), (input.layout, plan.dim))
-    return finish(out, result)
+    return result
+
+
+_GATHER.execute = _gathered
 
 
 @_GATHER.derivative
@@ -134,48 +136,56 @@ def _gather_vjp(node, grad):
 
 
 # ---------------------------------------------------------------- scatter
-def _plan_scatter(name, self, dim, index, source, how):
-    plan = _plan_of(name, self.layout, dim, index)
-    same_dtype(name, self, source)
-    if index.layout.numel:
-        layout, places, values = self.layout, _at_least_1d(index.layout), _at_least_1d(source.layout)
-        if source.layout.ndim == 0 and index.layout.ndim:
-            steps = (0,) * index.layout.ndim
+def _plan_scatter(primitive, layout, index, source, dim, how):
+    plan = _plan_of(primitive.name, layout, index, dim)
+    if index.numel:
+        places, values = _at_least_1d(index), _at_least_1d(source)
+        if source.ndim == 0 and index.ndim:
+            steps = (0,) * index.ndim
         elif len(values[0]) != len(places[0]) or any(n > m for n, m in zip(places[0], values[0])):
-            raise RuntimeError(f"Expected index {list(index.layout.shape)} to be no larger than src {list(source.layout.shape)}")
+            raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than src {list(source.shape)}")
         else:
             steps = values[1]
         plan.prepared = kernels(layout.device, "index.gather").plan_scatter(
-            layout.dtype.kernel, plan.dim, *_at_least_1d(layout), *places, steps, how, index.layout.dtype.kernel)
-    return _scatter_plans.keep((name, self.layout, dim, index.layout, source.layout, how), plan)
+            layout.dtype.kernel, plan.dim, *_at_least_1d(layout), *places, steps, how, index.dtype.kernel)
+    return plan
 
 
-def _scatter_(name, self, dim, index, source, how):
+def _scatter_(primitive, self, dim, index, source, how):
     """self[index[i][j]][j] = source[i][j], or combined with it, for dim 0."""
     if not isinstance(source, Tensor) or source.layout.weak:
-        source = to_dtype(as_operand(name, source), self.layout.dtype)
-    storage = self.storage
+        source = to_dtype(as_operand(primitive.name, source), self.layout.dtype)
     if share_memory(source, self) or (isinstance(index, Tensor) and share_memory(index, self)):
         index, source = apart(index, self), apart(source, self)      # before it is planned: a copy may lie differently
     try:
-        plan = _scatter_plans.get((name, self.layout, dim, index.layout, source.layout, how))
+        plan = primitive.plans.get((self.layout, index.layout, source.layout, dim, how))
     except AttributeError:
         plan = None
     if plan is None:
-        plan = _plan_scatter(name, self, dim, index, source, how)
+        check_index(primitive.name, index), same_dtype(primitive.name, self, source)
+        return miss(primitive, (self, index, source), (dim, how))
+    return _write_scattered(primitive, plan, self, index, source, dim, how)
+
+
+def _write_scattered(primitive, plan, self, index, source, dim, how):
     if plan.prepared is None:
         return self
+    storage = self.storage
     plain = self.node is None and source.node is None and self.layout.contiguous and not storage.inference
-    graph = False if plain else begin_write(name, self, source)
-    look_first(self, (index,), plan.bounds, index.layout.numel, _misplaced)
-    run_indexed(plan.prepared, self, (index,), source, plan.bounds, _misplaced)
+    graph = False if plain else begin_write(primitive.name, self, source)
+    look_first(self, (index,), plan.bounds, index.layout.numel, beyond)
+    run_indexed(plan.prepared, self, (index,), source, plan.bounds, beyond)
     if plain:
-        mark_written(storage, name + "_")
+        mark_written(storage, primitive.name + "_")
         return self
-    return end_write(_WRITES[name], self, graph, (source,), (index,), (plan.dim, source.layout, how))
+    return end_write(primitive, self, graph, (source,), (index,), (plan.dim, source.layout, how))
 
 
-@derivative_of(*_WRITES.values())
+for _primitive in (_SCATTER, _SCATTER_ADD, _SCATTER_REDUCE):
+    _primitive.plan, _primitive.execute = partial(_plan_scatter, _primitive), partial(_write_scattered, _primitive)
+
+
+@derivative_of(_SCATTER, _SCATTER_ADD)
 def _scatter_vjp(node, grad):
     dim, source, how = node.attributes
     places, = node.tensors()
@@ -184,7 +194,7 @@ def _scatter_vjp(node, grad):
         raise NotImplementedError(f"scatter with reduce='{how}' is not differentiable; expected None or 'add' (or use "
                                   f"scatter_reduce)")
     if node.needs(0):
-        by_target = grad if how == "add" else _scatter_("scatter", clone(grad), dim, places, number(0), None)
+        by_target = grad if how == "add" else _scatter_(_SCATTER, clone(grad), dim, places, number(0), None)
     if node.needs(1):
         by_source = _to_source(gather(grad, dim, places), source, places)
     return by_target, by_source
@@ -226,7 +236,7 @@ def scatter_(self, dim, index, src=None, value=None, *, reduce=None) -> Tensor:
     """
     if reduce not in _SCATTER_REDUCTIONS:
         raise RuntimeError("reduce argument must be either add or multiply.")
-    return _scatter_("scatter", self, dim, index, value if src is None else src, _SCATTER_REDUCTIONS[reduce])
+    return _scatter_(_SCATTER, self, dim, index, value if src is None else src, _SCATTER_REDUCTIONS[reduce])
 
 
 @method
@@ -245,7 +255,7 @@ def scatter_add_(self, dim, index, src) -> Tensor:
         >>> x.scatter_add_(0, torch.tensor([2, 2]), torch.tensor([7., 8.]))
         tensor([ 1.,  2., 18.])
     """
-    return _scatter_("scatter_add", self, dim, index, src, "add")
+    return _scatter_(_SCATTER_ADD, self, dim, index, src, "add")
 
 
 scatter = out_of_place(scatter_, "scatter")
@@ -266,7 +276,7 @@ def _reduced_into(out, dim, index, src, reduce, include_self):
     if not include_self:
         start = {"prod": 1, "amax": _lowest(out.layout.dtype), "amin": _highest(out.layout.dtype)}.get(reduce, 0)
         scatter_(out, dim, index, start)
-    _scatter_("scatter_reduce", out, dim, index, src, _REDUCTIONS[reduce])
+    _scatter_(_SCATTER_REDUCE, out, dim, index, src, _REDUCTIONS[reduce])
     if reduce == "mean":
         count = _contributions(out, dim, index, src, include_self)
         copy_(out, out / count if out.layout.dtype.category >= 2 else arithmetic.floor_divide(out, count))
@@ -315,7 +325,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self: bool = True,
         result.node = GraphNode(_SCATTER_REDUCE, (input.node, src.node), (input, index, src),
                                 (dim, reduce, include_self))
         result.node.save_results([result])
-    return finish(out, result)
+    return result if out is None else into(out, result)
 
 
 @_SCATTER_REDUCE.derivative
@@ -383,14 +393,11 @@ def scatter_reduce_(self, dim, index, src, reduce, *, include_self: bool = True)
     return _reduced_into(self, dim, index, src, reduce, include_self)
 
 
-_beyond = out_of_self("index_reduce")
-
-
 def _check_within(index, dim, size):
     if index.layout.numel and has_values(index):
         for extreme in aminmax(index):
             if not 0 <= extreme.item() < size:
-                raise _beyond(extreme.item(), 0, dim, size)
+                raise out_of_self("index_reduce")(extreme.item(), 0, dim, size)
 
 
 @method
@@ -430,8 +437,8 @@ def index_reduce(input, dim, index, source, reduce, *, include_self: bool = True
     if include_self and reduce != "mean" and not recording(input, source) and index.layout.ndim and input.layout.ndim \
             and source.layout.shape == input.layout.shape[:dim] + index.layout.shape + input.layout.shape[dim + 1:]:
         result = clone(input.detach())
-        into_fresh(write_values, result, (dim,), (index,), source.detach(), _REDUCTIONS[reduce], False, _beyond)
-        return finish(out, result)
+        into_fresh(combine_slices, result, dim, index, source.detach(), _REDUCTIONS[reduce])
+        return result if out is None else into(out, result)
     _check_within(index, dim, _at_least_1d(input.layout)[0][dim])
     places = expand(reshape(index, shape), source.layout.shape)
     return scatter_reduce(input, dim, places, source, reduce, include_self=include_self, out=out)

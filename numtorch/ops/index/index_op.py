@@ -13,7 +13,7 @@ from ...dtypes import int32, int64
 from ...tensor import Tensor
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
-from ..core.primitive import class_of, new_plan_table
+from ..core.primitive import Primitive, class_of
 from ..core.status import call_words, run_finding
 from ..memory.copies import clone, contiguous
 from ..memory.resize import into
@@ -22,8 +22,7 @@ from ..shape.views import unsqueeze
 
 LOOKED_AT = 256                                          # elements of a write whose kernel looks at all indices before it writes
 
-
-_looks = new_plan_table()
+_OUT_OF_RANGE = Primitive("out_of_range", "Whether any index is outside of a range.")
 
 
 class _Fresh(threading.local):
@@ -38,6 +37,36 @@ _fresh = _Fresh()
 def out_of_bounds(index, position, dim, size):
     """The exception for a bad index, of most ops; `position` is where in the index tensor it is."""
     return IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+
+
+def out_of_self(name):
+    """What embedding and its kin say of a bad index: negative ones do not count from the end."""
+    def complaint(index, position, dim, size):
+        return IndexError(f"index out of range in self ({name}: expected 0 <= index < {size} for dimension {dim}, got {index})")
+    return complaint
+
+
+def _beyond_flattened(index, position, dim, size):
+    return IndexError(f"out of range: tried to access index {index} on a tensor of {size} elements.")
+
+
+def _copied_beyond(*where):
+    return IndexError(f"index_copy_(): {out_of_bounds(*where)}")
+
+
+def _no_such_member(index, position, dim, size):
+    return RuntimeError(f"Index {position} of input takes value {index} which is not in the valid range [0, {size})")
+
+
+def beyond(*where):
+    """The words of most ops, in the class of gather, scatter and additions to matrices."""
+    return RuntimeError(str(out_of_bounds(*where)))
+
+
+# Whether negative indices count from the end, and what is said of one that is out of bounds, by the name of a rule.
+RULES = {"index": (True, out_of_bounds), "flattened": (True, _beyond_flattened), "index_copy": (False, _copied_beyond),
+         "additions": (False, beyond), "embedding_bag": (False, _no_such_member),
+         **{name: (False, out_of_self(name)) for name in ("index_select", "index_add", "index_reduce", "embedding")}}
 
 
 def run_indexed(prepared, x, indices, other, bounds, complaint=out_of_bounds):
@@ -69,12 +98,18 @@ def look_first(x, indices, bounds, written, complaint=out_of_bounds):
         layout = index.layout
         if not layout.numel:
             continue
-        plan = _looks.get((layout, size, least))
-        if plan is None:
-            plan = kernels(layout.device, "index.equal").plan_beyond(layout.dtype.kernel, layout.numel, least, size)
-            _looks.keep((layout, size, least), plan)
-        if run_finding(*plan, index if layout.contiguous else contiguous(index)):
+        if _out_of_range(index if layout.contiguous else contiguous(index), least, size):
             raise complaint(*_first_bad(indices, bounds))
+
+
+@_OUT_OF_RANGE.planned
+def _plan_out_of_range(index, least, size):
+    return kernels(index.device, "index.equal").plan_beyond(index.dtype.kernel, index.numel, least, size)
+
+
+@_OUT_OF_RANGE.run
+def _out_of_range(plan, index: Tensor, least, size):
+    return run_finding(*plan, index)
 
 
 def into_fresh(inplace, target, *args, **kwargs):
@@ -171,7 +206,3 @@ def out_of_place(inplace, name, fitted=None):
 
 def at_least_1d(x):
     return x if x.layout.ndim else unsqueeze(x, 0)
-
-
-def finish(out, result):
-    return into(out, result)

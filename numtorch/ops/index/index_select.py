@@ -5,6 +5,8 @@ masks in ops/index/mask.py.
 """
 from __future__ import annotations
 
+from functools import partial
+
 from ...autograd.graph import GraphNode, recording
 from ...autograd.modes import modes
 from ...autograd.writes import mark_written
@@ -14,39 +16,47 @@ from ...scalars import number
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import as_operand, layout_of, method
-from ..core.primitive import Primitive, derivative_of, new_plan_table, not_a_tensor, primitives
-from ..memory.assign import copy_, filled
+from ..core.primitive import Primitive, derivative_of, miss, not_a_tensor, primitives
+from ..memory.assign import ZERO, copy_, filled, filled_from
 from ..memory.copies import clone, to_dtype
+from ..memory.resize import into
 from ..memory.writing import share_memory
 from ..pointwise import arithmetic
 from ..reduce.reductions import sum_to_size
 from ..shape.views import reshape, unsqueeze, view
-from .index_op import (
-    apart,
-    at_least_1d,
-    begin_write,
-    check_index,
-    end_write,
-    finish,
-    into_fresh,
-    look_first,
-    out_of_bounds,
-    out_of_place,
-    run_indexed,
-    same_dtype,
-)
+from .index_op import RULES, apart, begin_write, check_index, end_write, look_first, out_of_place, run_indexed, same_dtype
 
-_WRITES = primitives("index_put", "index_add", "index_copy", "index_fill", "put")
+_WRITES = primitives("index_put", "index_add", "index_copy", "index_fill", "put", "index_reduce")
 
 _INDEX = Primitive("index")
-_INDEX_BACKWARD = Primitive("index_backward")
+_INDEX_BACKWARD = Primitive("index_backward", "Zeros with a tensor added where index tensors point.")
+_INDEX_SELECT = Primitive("index_select")
 
 
 # ---------------------------------------------------------------- several index tensors at once
-class _IndexPlan:
-    """What `x[index, ...]` must know: the result's layout, which of its strides belong to the index tensors, and to the rest."""
+class IndexPlan:
+    """What `x[index, ...]`, read or written, must know: the result's layout, the dimensions, which of the result's strides belong
+    to the index tensors and which to the rest, the bounds of indices and what is said of a bad one, and the kernel."""
 
-    __slots__ = ("out", "first", "rank", "geometry", "bounds", "prepared", "index_dtype")
+    __slots__ = ("out", "dims", "first", "rank", "geometry", "bounds", "wrap", "complaint", "prepared", "index_dtype", "written")
+
+    def __init__(self, layout, dims, layouts, rule):
+        try:
+            shape = broadcast_shapes(*[each.shape for each in layouts])
+        except RuntimeError:
+            listed = ", ".join(str(list(each.shape)) for each in layouts)
+            raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {listed}") from None
+        dims = self.dims = tuple([wrap_dim(d, layout.ndim) for d in dims])
+        rest = [d for d in range(layout.ndim) if d not in dims]
+        kept = tuple([layout.shape[d] for d in rest])
+        self.first, self.rank = _place_of(dims), len(shape)
+        self.wrap, self.complaint = RULES[rule]
+        self.out = Layout.of(layout.dtype, kept[:self.first] + shape + kept[self.first:], None, layout.device)
+        self.bounds = tuple([(d, layout.shape[d], -layout.shape[d] if self.wrap else 0) for d in dims])
+        self.index_dtype = layouts[0].dtype.kernel
+        self.geometry = (shape, [broadcast_strides(each, shape) for each in layouts], [layout.shape[d] for d in dims],
+                         [layout.strides[d] for d in dims], kept, [layout.strides[d] for d in rest])
+        self.prepared, self.written = None, 0 if 0 in shape else self.out.numel
 
     def split(self, strides):
         """Strides over the result, as (those of the index tensors' dimensions, the others)."""
@@ -54,66 +64,75 @@ class _IndexPlan:
         return strides[first:stop], strides[:first] + strides[stop:]
 
 
-_index_plans = new_plan_table()
-_put_plans = new_plan_table()
+def _place_of(dims):
+    """Where the index tensors' dimensions stand: in the place of those they index when these are neighbours, else first."""
+    return dims[0] if dims == tuple(range(dims[0], dims[0] + len(dims))) else 0
 
 
-def plan_indices(layout, dims, layouts, wrap):
-    plan = _IndexPlan()
-    try:
-        shape = broadcast_shapes(*[each.shape for each in layouts])
-    except RuntimeError:
-        listed = ", ".join(str(list(each.shape)) for each in layouts)
-        raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {listed}") from None
-    rest = [d for d in range(layout.ndim) if d not in dims]
-    together = dims == tuple(range(dims[0], dims[0] + len(dims)))
-    plan.first, plan.rank = dims[0] if together else 0, len(shape)
-    kept = tuple(layout.shape[d] for d in rest)
-    plan.out = Layout.of(layout.dtype, kept[:plan.first] + shape + kept[plan.first:], None, layout.device)
-    plan.bounds = tuple((d, layout.shape[d], -layout.shape[d] if wrap else 0) for d in dims)
-    plan.index_dtype = layouts[0].dtype.kernel
-    plan.geometry = (shape, [broadcast_strides(each, shape) for each in layouts], [layout.shape[d] for d in dims],
-                     [layout.strides[d] for d in dims], kept, [layout.strides[d] for d in rest])
-    plan.prepared = None
-    if 0 not in shape:
-        plan.prepared = kernels(layout.device, "index.gather").plan_index(layout.dtype.itemsize, *plan.geometry,
-                                                                    *plan.split(plan.out.strides), plan.index_dtype, wrap)
+def plan_indices(layout, dims, layouts, rule):
+    """How `dims` of a layout are read by index tensors."""
+    plan = IndexPlan(layout, dims, layouts, rule)
+    if 0 not in plan.geometry[0]:
+        plan.prepared = kernels(layout.device, "index.gather").plan_index(
+            layout.dtype.itemsize, *plan.geometry, *plan.split(plan.out.strides), plan.index_dtype, plan.wrap)
     return plan
 
 
-def index_plan(layout, dims, indices, wrap=True):
-    key = (layout, dims, indices[0].layout, wrap) if len(indices) == 1 else (layout, dims, *[i.layout for i in indices])
-    plan = _index_plans.get(key)
-    return plan if plan is not None else _index_plans.keep(key, plan_indices(layout, dims, [i.layout for i in indices], wrap))
+@_INDEX.planned
+def _plan_index(layout, *call):
+    *layouts, dims, rule = call
+    return plan_indices(layout, dims, layouts, rule)
 
 
-def index_values(x: Tensor, dims: tuple, indices, wrap=True, complaint=out_of_bounds) -> Tensor:
+def index_values(x: Tensor, dims: tuple, indices, rule="index") -> Tensor:
     """x with `dims` indexed by index tensors of one dtype (int64, or a single int32), broadcast against each other.
 
-    Their dimensions stand where `dims` stood when those are neighbours, else first. `wrap`: whether negative indices count from
-    the end, as they do but where there is one index tensor.
+    Their dimensions stand where `dims` stood when those are neighbours, else first. `rule`: see `RULES`.
     """
-    plan = index_plan(x.layout, dims, indices, wrap)
+    key = (x.layout, indices[0].layout, dims, rule) if len(indices) == 1 else (x.layout, *[i.layout for i in indices], dims, rule)
+    plan = _INDEX.plans.get(key)
+    if plan is None:
+        return miss(_INDEX, (x, *indices), (dims, rule))
     out = empty(plan.out)
     if plan.prepared is not None:
-        run_indexed(plan.prepared, x, indices, out, plan.bounds, complaint)
+        run_indexed(plan.prepared, x, indices, out, plan.bounds, plan.complaint)
     if x.node is not None and modes.grad and x.layout.dtype.category >= 2:
-        out.node = GraphNode(_INDEX, (x.node,), indices, (x.layout, dims))
+        out.node = GraphNode(_INDEX, (x.node,), indices, (x.layout, plan.dims))
     return out
 
 
-@_INDEX.derivative
+_INDEX.execute = lambda plan, x, *call: index_values(x, call[-2], call[:-2], call[-1])
+
+
+@derivative_of(_INDEX, _INDEX_SELECT)
 def _index_vjp(node, grad):
     return (spread(grad, *node.attributes, node.tensors()),)
 
 
 def spread(grad, layout, dims, indices):
     """Zeros of the indexed tensor's shape, with `grad` added where the indices point: the gradient of `index_values`."""
-    out = filled(layout.dense(grad.layout.dtype), 0)
-    into_fresh(write_values, out, dims, indices, grad, "add")
+    key = (grad.layout, *[i.layout for i in indices], layout, dims)
+    plan = _INDEX_BACKWARD.plans.get(key)
+    if plan is None:
+        return miss(_INDEX_BACKWARD, (grad, *indices), (layout, dims))
+    out = filled_from(plan.out, ZERO)
+    if plan.prepared is not None:
+        run_indexed(plan.prepared, out, indices, grad, plan.bounds)
     if recording(grad):
         out.node = GraphNode(_INDEX_BACKWARD, (grad.node,), indices, dims)
     return out
+
+
+_INDEX_BACKWARD.execute = lambda plan, grad, *call: spread(grad, call[-2], call[-1], call[:-2])
+
+
+@_INDEX_BACKWARD.planned
+def _plan_spread(grad, *call):
+    *layouts, layout, dims = call
+    dense = layout.dense(grad.dtype)
+    plan = _plan_put(dense, grad, *layouts, dims, "add", "index")
+    plan.out = dense
+    return plan
 
 
 @_INDEX_BACKWARD.derivative
@@ -121,95 +140,96 @@ def _spread_vjp(node, grad):
     return (index_values(grad, node.attributes, node.tensors()),)
 
 
-def _plan_put(layout, dims, indices, source, reduce, wrap):
-    plan = index_plan(layout, dims, indices, wrap)
-    if 0 in plan.out.shape[plan.first:plan.first + plan.rank]:
-        return None, plan.bounds, 0
+# ---------------------------------------------------------------- written
+def _plan_put(layout, source, *call):
+    *layouts, dims, reduce, rule = call
+    plan = IndexPlan(layout, dims, layouts, rule)
+    if not source.ndim <= plan.out.ndim or source.dtype is not layout.dtype:
+        raise RuntimeError(f"index_put: expected a source of dtype {layout.dtype.name} and at most {plan.out.ndim} dimensions, got "
+                           f"{list(source.shape)} of {source.dtype.name}")
+    if not plan.written:
+        return plan
     family, geometry = kernels(layout.device, "index.gather"), plan.geometry
     count, width = geometry[0][0] if plan.rank == 1 else 0, layout.strides[0] if layout.ndim else 0
-    if reduce == "add" and dims == (0,) and layout.contiguous and source.contiguous and source.numel == count * width \
-            and indices[0].layout.contiguous and layout.dtype.category == 2 and source.shape == plan.out.shape:
-        prepared = family.plan_embedding_grad(layout.dtype.kernel, layout.shape[0], width, count, plan.index_dtype, wrap)
+    if reduce == "add" and plan.dims == (0,) and layout.contiguous and source.contiguous and source.numel == count * width \
+            and layouts[0].contiguous and layout.dtype.category == 2 and source.shape == plan.out.shape:
+        plan.prepared = family.plan_embedding_grad(layout.dtype.kernel, layout.shape[0], width, count, plan.index_dtype, plan.wrap)
     else:
-        prepared = family.plan_index_put(layout.dtype.kernel, *geometry, *plan.split(broadcast_strides(source, plan.out.shape)),
-                                         reduce, plan.index_dtype, wrap)
-    return prepared, plan.bounds, plan.out.numel
-
-
-def _put_key(x, dims, indices, source, reduce, wrap):
-    if not isinstance(source, Tensor):
-        raise not_a_tensor(f"index_{reduce or 'copy'}", source, "source", 3)
-    if len(indices) == 1:
-        return x.layout, dims, source.layout, reduce, wrap, indices[0].layout
-    return x.layout, dims, source.layout, reduce, wrap, *[i.layout for i in indices]
-
-
-def write_values(x, dims, indices, source, reduce, wrap=True, complaint=out_of_bounds):
-    """x[indices] = source, or combined with it. No tape, no checks but the indices'."""
-    _run_put(_put_plan(x, dims, indices, source, reduce, wrap), x, indices, source, complaint)
-
-
-def _put_plan(x, dims, indices, source, reduce, wrap):
-    """The kernel of a write, the indices' bounds, and how many elements it writes."""
-    key = _put_key(x, dims, indices, source, reduce, wrap)
-    return _put_plans.get(key) or _put_plans.keep(key, _plan_put(x.layout, dims, indices, source.layout, reduce, wrap))
-
-
-def _run_put(plan, x, indices, source, complaint):
-    prepared, bounds, written = plan
-    if prepared is not None:
-        look_first(x, indices, bounds, written, complaint)
-        run_indexed(prepared, x, indices, source, bounds, complaint)
+        strides = plan.split(broadcast_strides(source, plan.out.shape))
+        plan.prepared = family.plan_index_put(layout.dtype.kernel, *geometry, *strides, reduce, plan.index_dtype, plan.wrap)
+    return plan
 
 
 def _fitted(x, dims, indices, source):
     """A source as it can be written: of the target's dtype, without leading dimensions that this lacks."""
     layout = x.layout
-    shape = index_plan(layout, dims, indices).out.shape
     if source.layout.weak:
         source = to_dtype(source, layout.dtype)
     elif source.layout.dtype is not layout.dtype:
         raise RuntimeError(f"Index put requires the source and destination dtypes match, got {layout.dtype.name} for the "
                            f"destination and {source.layout.dtype.name} for the source.")
-    if source.layout.ndim and source.layout.shape != shape:
-        source = fit_value(source, shape, "indexing result")
+    if source.layout.ndim:
+        shape = IndexPlan(layout, dims, [i.layout for i in indices], "index").out.shape
+        if source.layout.shape != shape:
+            source = fit_value(source, shape, "indexing result")
     return source
 
 
-def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool, name="index_put", wrap=True,
-               complaint=out_of_bounds) -> Tensor:
-    """Write `source`, broadcast, to where index tensors point, or add it there; recorded. `wrap` as for `index_values`.
+def put_values(x: Tensor, dims: tuple, indices, source: Tensor, accumulate: bool) -> Tensor:
+    """Write `source`, broadcast, to where index tensors point, or add it there; recorded.
 
     Raises:
         RuntimeError: `source` does not broadcast to the indexed shape, or has another dtype.
     """
-    reduce, storage = "add" if accumulate else None, x.storage
-    if isinstance(source, Tensor) and share_memory(source, x):       # before it is planned: a copy may lie differently
+    return _put(_WRITES["index_put"], x, dims, indices, source, "add" if accumulate else None, "index")
+
+
+def _put(primitive, x, dims, indices, source, reduce, rule):
+    storage = x.storage
+    if not isinstance(source, Tensor):
+        raise not_a_tensor(primitive.name, source, "source", 3)
+    if share_memory(source, x):                          # before it is planned: a copy may lie differently
         source = apart(source, x)
     for each in indices:
         if share_memory(each, x):
             indices = [apart(i, x) for i in indices]
             break
-    found = _put_plans.get(_put_key(x, dims, indices, source, reduce, wrap))
-    if found is None:
-        source = _fitted(x, dims, indices, source)
-        found = _put_plan(x, dims, indices, source, reduce, wrap)
+    if len(indices) == 1:
+        plan = primitive.plans.get((x.layout, source.layout, indices[0].layout, dims, reduce, rule))
+    else:
+        plan = primitive.plans.get((x.layout, source.layout, *[i.layout for i in indices], dims, reduce, rule))
+    if plan is None:
+        fitted = _fitted(x, dims, indices, source)
+        if fitted is not source:
+            return _put(primitive, x, dims, indices, fitted, reduce, rule)
+        return miss(primitive, (x, source, *indices), (dims, reduce, rule))
     plain = x.node is None and source.node is None and x.layout.contiguous and not storage.inference
-    graph = False if plain else begin_write(name, x, source)
-    _run_put(found, x, indices, source, complaint)
+    graph = False if plain else begin_write(primitive.name, x, source)
+    if plan.prepared is not None:
+        look_first(x, indices, plan.bounds, plan.written, plan.complaint)
+        run_indexed(plan.prepared, x, indices, source, plan.bounds, plan.complaint)
     if plain:
-        mark_written(storage, name + "_")
+        mark_written(storage, primitive.name + "_")
         return x
-    return end_write(_WRITES[name], x, graph, (source,), indices, (dims, source.layout, accumulate))
+    return end_write(primitive, x, graph, (source,), indices, (plan.dims, source.layout, reduce))
 
 
-@derivative_of(*[write for name, write in _WRITES.items() if name != "index_fill"])
+def _execute_put(primitive, plan, x, source, *call):
+    *indices, dims, reduce, rule = call
+    return _put(primitive, x, dims, indices, source, reduce, rule)
+
+
+for _primitive in _WRITES.values():
+    _primitive.plan, _primitive.execute = _plan_put, partial(_execute_put, _primitive)
+
+
+@derivative_of(*[write for name, write in _WRITES.items() if name not in ("index_fill", "index_reduce")])
 def _put_vjp(node, grad):
-    dims, source, accumulate = node.attributes
+    dims, source, reduce = node.attributes
     indices = node.tensors()
     by_target = by_source = None
     if node.needs(0):
-        by_target = grad if accumulate else put_values(clone(grad), dims, indices, number(0), False)
+        by_target = grad if reduce else put_values(clone(grad), dims, indices, number(0), False)
     if node.needs(1):
         by_source = sum_to_size(index_values(grad, dims, indices), source.shape)
     return by_target, by_source
@@ -245,37 +265,11 @@ def fit_value(source, shape, what):
 
 
 # ---------------------------------------------------------------- one index tensor along one dimension
-def out_of_self(name):
-    """What embedding and its kin say of a bad index: negative ones do not count from the end."""
-    def complaint(index, position, dim, size):
-        return IndexError(f"index out of range in self ({name}: expected 0 <= index < {size} for dimension {dim}, got {index})")
-    return complaint
-
-
-def _beyond_flattened(index, position, dim, size):
-    return IndexError(f"out of range: tried to access index {index} on a tensor of {size} elements.")
-
-
-def _copied_beyond(*where):
-    return IndexError(f"index_copy_(): {out_of_bounds(*where)}")
-
-
-def _added_beyond(*where):
-    return RuntimeError(str(out_of_bounds(*where)))
-
-
-_not_selected = out_of_self("index_select")
-_COMPLAINTS = {"index_add": out_of_self("index_add"), "index_copy": _copied_beyond}      # of those whose indices do not wrap
-
-
 def _vector(name, index):
     if index.layout.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.layout.ndim} with type: "
                          f"{index.layout.dtype.name}, with size: {list(index.layout.shape)}")
     return index if index.layout.ndim else reshape(index, 1)
-
-
-_along = new_plan_table()                                # (dimension,) where nothing about a call is out of the ordinary
 
 
 @method
@@ -301,28 +295,50 @@ def index_select(input, dim, index, *, out=None) -> Tensor:
                 [6, 4]])
     """
     try:
-        return finish(out, index_values(input, _along[input.layout, dim, index.layout], (index,), False, _not_selected))
-    except (KeyError, AttributeError, TypeError):
-        pass
+        plan = _INDEX_SELECT.plans.get((input.layout, index.layout, dim))
+    except AttributeError:
+        plan = None
+    if plan is None:
+        result = _first_select(input, dim, index)
+    else:
+        result = _select_rows(plan, input, index, dim)
+    return result if out is None else into(out, result)
+
+
+def _first_select(input, dim, index):
+    """`index_select` of what has no plan: of a 0-dim tensor or index, as vectors."""
     vector = _vector("index_select", check_index("index_select", index))
-    dims = (wrap_dim(dim, layout_of("index_select", input).ndim),)
-    if input.layout.ndim and vector is index:
-        _along.keep((input.layout, dim, index.layout), dims)
-    result = index_values(at_least_1d(input), dims, (vector,), False, _not_selected)
-    return finish(out, result if input.layout.ndim else reshape(result, ()))
+    if layout_of("index_select", input).ndim:
+        return miss(_INDEX_SELECT, (input, vector), (dim,))
+    wrap_dim(dim, 0)
+    return reshape(miss(_INDEX_SELECT, (reshape(input, 1), vector), (0,)), ())
 
 
-def _index_write(name, self, dim, index, source, accumulate):
-    checks = name not in _COMPLAINTS, _COMPLAINTS.get(name, out_of_bounds)
-    if name == "index_add" and self.layout.ndim > 1:     # where PyTorch's class and words are others
-        checks = False, _added_beyond
+@_INDEX_SELECT.planned
+def _plan_select(layout, index, dim):
+    return plan_indices(layout, (dim,), [index], "index_select")
+
+
+def _select_rows(plan, input, index, dim):
+    out = empty(plan.out)
+    if plan.prepared is not None:
+        run_indexed(plan.prepared, input, (index,), out, plan.bounds, plan.complaint)
+    if input.node is not None and modes.grad and input.layout.dtype.category >= 2:
+        out.node = GraphNode(_INDEX_SELECT, (input.node,), (index,), (input.layout, plan.dims))
+    return out
+
+
+_INDEX_SELECT.execute = _select_rows
+
+
+def _index_write(name, self, dim, index, source, reduce, rule):
+    primitive = _WRITES[name]
     try:
-        key = name, self.layout, dim, index.layout, source.layout
-        dims = _along.get(key)
-    except (AttributeError, TypeError):
-        key = dims = None
-    if dims is not None:
-        return put_values(self, dims, (index,), source, accumulate, name, *checks)
+        known = (self.layout, source.layout, index.layout, (dim,), reduce, rule) in primitive.plans
+    except AttributeError:
+        known = False
+    if known:
+        return _put(primitive, self, (dim,), (index,), source, reduce, rule)
     vector = _vector(name, check_index(name, index))
     dims = (wrap_dim(dim, self.layout.ndim),)
     if name == "index_copy" and layout_of(name, source, "source", 3).ndim and self.layout.ndim not in (0, source.layout.ndim):
@@ -337,11 +353,9 @@ def _index_write(name, self, dim, index, source, accumulate):
             raise kind(f"{name}(): Source/destination tensor must have same slice shapes. Expected source of shape {list(wanted)}, "
                        f"got {list(source.layout.shape)}")
     if self.layout.ndim:
-        if key is not None and vector is index:
-            _along.keep(key, dims)
-        put_values(self, dims, (vector,), source, accumulate, name, *checks)
+        _put(primitive, self, (dim,), (vector,), source, reduce, rule)
     else:
-        put_values(unsqueeze(self, 0), (0,), (vector,), reshape(source, ()), accumulate, name, *checks)
+        _put(primitive, unsqueeze(self, 0), (0,), (vector,), reshape(source, ()), reduce, rule)
     return self
 
 
@@ -363,7 +377,7 @@ def index_copy_(self, dim, index, source) -> Tensor:
         >>> torch.tensor([1., 2., 3.]).index_copy_(0, torch.tensor([2, 0]), torch.tensor([7., 8.]))
         tensor([8., 2., 7.])
     """
-    return _index_write("index_copy", self, dim, index, source, False)
+    return _index_write("index_copy", self, dim, index, source, None, "index_copy")
 
 
 @method
@@ -383,7 +397,8 @@ def index_add_(self, dim, index, source, *, alpha=1) -> Tensor:
         >>> torch.tensor([1., 2., 3.]).index_add_(0, torch.tensor([2, 0]), torch.tensor([7., 8.]))
         tensor([ 9.,  2., 10.])
     """
-    return _index_write("index_add", self, dim, index, source if alpha == 1 else arithmetic.mul(source, alpha), True)
+    source = source if alpha == 1 else arithmetic.mul(source, alpha)
+    return _index_write("index_add", self, dim, index, source, "add", "index_add" if self.layout.ndim < 2 else "additions")
 
 
 @method
@@ -408,7 +423,12 @@ def index_fill_(self, dim, index, value) -> Tensor:
     if value.layout.ndim:
         raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.layout.ndim} "
                            f"dimension(s).")
-    return _index_write("index_fill", self, dim, index, to_dtype(value, self.layout.dtype), False)
+    return _index_write("index_fill", self, dim, index, to_dtype(value, self.layout.dtype), None, "index")
+
+
+def combine_slices(x, dim, index, source, how):
+    """Slices combined with those of a dimension that a vector of indices names; of tensors without a history."""
+    _put(_WRITES["index_reduce"], x, (dim,), (index,), source, how, "index_reduce")
 
 
 index_copy = out_of_place(index_copy_, "index_copy")
@@ -435,7 +455,8 @@ def take(input, index, *, out=None) -> Tensor:
     """
     check_index("take", index)
     flat = input if layout_of("take", input).ndim == 1 else reshape(input, -1)
-    return finish(out, index_values(flat, (0,), (index,), True, _beyond_flattened))
+    result = index_values(flat, (0,), (index,), "flattened")
+    return result if out is None else into(out, result)
 
 
 @method
@@ -457,6 +478,7 @@ def put_(self, index, source, accumulate: bool = False) -> Tensor:
         tensor([[7., 2.],
                 [3., 8.]])
     """
+    reduce = "add" if accumulate else None
     check_index("put_", index)
     same_dtype("put_", self, source)
     if index.layout.numel != source.layout.numel:
@@ -464,8 +486,8 @@ def put_(self, index, source, accumulate: bool = False) -> Tensor:
                          f"{source.layout.numel}, index.numel() = {index.layout.numel}")
     if self.layout.contiguous:
         if self.layout.ndim == index.layout.ndim == source.layout.ndim == 1:
-            return put_values(self, (0,), (index,), source, accumulate, "put", True, _beyond_flattened)
-        put_values(view(self, -1), (0,), (reshape(index, -1),), reshape(source, -1), accumulate, "put", True, _beyond_flattened)
+            return _put(_WRITES["put"], self, (0,), (index,), source, reduce, "flattened")
+        _put(_WRITES["put"], view(self, -1), (0,), (reshape(index, -1),), reshape(source, -1), reduce, "flattened")
         return self
     return copy_(self, put(self, index, source, accumulate))
 

@@ -4,45 +4,37 @@ from __future__ import annotations
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import bool_, int64
 from ...kernels.intrinsics import select
+from ...kernels.threads import NOTHING
 from ...layout import Layout, broadcast_shapes
 from ...tensor import Tensor, empty, view_of
 from ..core.backends import kernels
 from ..core.late import provide
 from ..core.operands import layout_of, method
-from ..core.primitive import Primitive, new_plan_table
+from ..core.primitive import PlanTable, Primitive
 from ..core.status import run_counting
 from ..memory.assign import copy_, filled
 from ..memory.copies import contiguous, to_dtype
+from ..memory.resize import into
 from ..pointwise import comparison
 from ..pointwise.arithmetic import where
 from ..pointwise.pointwise import pointwise
 from ..shape.slicing import narrow
 from ..shape.view_tape import place
 from ..shape.views import expand, reshape, view
-from .index_op import apart, begin_write, end_write, finish, out_of_place
+from .index_op import apart, begin_write, end_write, out_of_place
 
-_MASKED_SCATTER = Primitive("masked_scatter")
-
-_MASKED_SELECT = Primitive("masked_select")
-
-_mask_plans = new_plan_table()
-_coordinate_plans = new_plan_table()                     # by the mask's layout and how many are true
+_NONZERO, _MASKED_SELECT, _MASKED_SCATTER = Primitive("nonzero"), Primitive("masked_select"), Primitive("masked_scatter")
+_COUNT_TRUE = Primitive("count_true", "How many elements of a mask hold.")
 
 
-def _mask_plan(kind, device, *arguments):
-    key = (kind, device, arguments)
-    return _mask_plans.get(key) or _mask_plans.keep(key, getattr(kernels(device, "index.mask"), kind)(*arguments))
+@_COUNT_TRUE.planned
+def _plan_count(mask):
+    return kernels(mask.device, "index.mask").plan_count_nonzero(mask.numel)
 
 
-def _count_true(mask):
-    layout = mask.layout
-    return run_counting(_mask_plans.get(layout) or _mask_plans.keep(layout, _mask_plan("plan_count_nonzero", layout.device,
-                                                                                       layout.numel)), mask)
-
-
-def _coordinate_plan(layout, count):
-    prepared = _mask_plan("plan_nonzero", layout.device, layout.shape) if count and layout.shape else None
-    return Layout.of(int64, (count, layout.ndim), None, layout.device), prepared
+@_COUNT_TRUE.run
+def _count_true(prepared, mask: Tensor):
+    return run_counting(prepared, mask)
 
 
 def _as_mask(x):
@@ -81,19 +73,34 @@ def nonzero(input, *, as_tuple: bool = False, out=None):
     """
     if as_tuple and out is not None:
         raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
-    given, mask = out, _as_mask(input)
+    mask = _as_mask(input)
     if as_tuple and not mask.layout.ndim:
         mask = reshape(mask, 1)
-    shape, count = mask.layout.shape, _count_true(mask)
-    key = (mask.layout, count)
-    layout, prepared = _coordinate_plans.get(key) or _coordinate_plans.keep(key, _coordinate_plan(*key))
-    out = empty(layout)
-    if prepared is not None:
-        prepared.call(mask.address, out.address, prepared.walk)
+    found = _coordinates(mask)
     if not as_tuple:
-        return out if given is None else finish(given, out)
-    column = Layout.of(int64, out.layout.shape[:1], (len(shape),), mask.layout.device)
-    return tuple([view_of(out, column, d) for d in range(len(shape))])
+        return found if out is None else into(out, found)
+    count, ndim = found.layout.shape
+    column = Layout.of(int64, (count,), (ndim,), found.layout.device)
+    return tuple([view_of(found, column, d) for d in range(ndim)])
+
+
+@_NONZERO.planned
+def _plan_nonzero(mask):
+    """The kernels that count and that write coordinates, and the results' layouts by how many there are."""
+    family = kernels(mask.device, "index.mask")
+    prepared = family.plan_nonzero(mask.shape) if mask.numel and mask.ndim else NOTHING
+    return family.plan_count_nonzero(mask.numel), prepared, PlanTable()
+
+
+@_NONZERO.run
+def _coordinates(plan, mask: Tensor):
+    """Where a row-major mask holds, (count, ndim)."""
+    counting, prepared, layouts = plan
+    count = run_counting(counting, mask)
+    out = empty(layouts.get(count) or layouts.keep(count, Layout.of(int64, (count, mask.layout.ndim), None, mask.layout.device)))
+    if count:
+        prepared.call(mask.address, out.address, prepared.walk)
+    return out
 
 
 @method
@@ -171,15 +178,24 @@ def masked_select(input, mask, *, out=None) -> Tensor:
     if input.layout.shape != mask.layout.shape:
         shape = broadcast_shapes(input.layout.shape, mask.layout.shape)
         input, mask = expand(input, shape), contiguous(expand(mask, shape))
-    return finish(out, select_true(input, mask))
+    result = select_true(input, mask)
+    return result if out is None else into(out, result)
 
 
-def select_true(x, mask):
+@_MASKED_SELECT.planned
+def _plan_select(layout, mask):
+    """The kernels that count and that copy."""
+    family = kernels(layout.device, "index.mask")
+    return family.plan_count_nonzero(mask.numel), family.plan_masked_select(layout.dtype.itemsize, layout.numel)
+
+
+@_MASKED_SELECT.run
+def select_true(plan, x: Tensor, mask: Tensor):
     """x where a contiguous bool mask of its shape holds."""
+    counting, prepared = plan
     x = contiguous(x)
     layout = x.layout
-    out = empty(Layout.of(layout.dtype, (_count_true(mask),), None, layout.device))
-    prepared = _mask_plan("plan_masked_select", layout.device, layout.dtype.itemsize, layout.numel)
+    out = empty(Layout.of(layout.dtype, (run_counting(counting, mask),), None, layout.device))
     prepared.call(x.address, mask.address, out.address, prepared.walk)
     if x.node is not None and recording(x) and layout.dtype.category >= 2:
         out.node = GraphNode(_MASKED_SELECT, (x.node,), (mask,), layout)
@@ -215,10 +231,19 @@ def masked_scatter_(self, mask, source) -> Tensor:
         mask = contiguous(expand(mask, self.layout.shape))
     if source.layout.numel < mask.layout.numel and source.layout.numel < (wanted := _count_true(mask)):
         raise RuntimeError(f"Number of elements of source < number of ones in mask ({source.layout.numel} < {wanted})")
+    return _scatter_where(self, mask, source)
+
+
+@_MASKED_SCATTER.planned
+def _plan_scatter(layout, mask, source):
+    return kernels(layout.device, "index.mask").plan_masked_scatter(layout.dtype.itemsize, layout.numel)
+
+
+@_MASKED_SCATTER.run
+def _scatter_where(prepared, self: Tensor, mask: Tensor, source: Tensor):
     graph = begin_write("masked_scatter", self, source)
     source, mask = contiguous(apart(source, self)), apart(mask, self)
     target = self if self.layout.contiguous else contiguous(self.detach())
-    prepared = _mask_plan("plan_masked_scatter", target.layout.device, target.layout.dtype.itemsize, target.layout.numel)
     prepared.call(target.address, mask.address, source.address, prepared.walk)
     if target.storage is not self.storage:
         copy_(self.detach(), target)

@@ -2,70 +2,68 @@
 from __future__ import annotations
 
 import builtins
+from functools import partial
 
 from ... import viewalgebra as algebra
 from ...autograd.graph import GraphNode, recording
-from ...devices import cpu
 from ...dtypes import int64, promote_types
 from ...exchange import make
-from ...layout import Layout, wrap_dim
+from ...kernels.threads import NOTHING
+from ...layout import Layout, ints, wrap_dim
 from ...tensor import Tensor, empty, view_of
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
-from ..core.primitive import Primitive, derivative_of, new_plan_table, primitives
-from ..memory.assign import copy_, filled
+from ..core.primitive import Primitive, derivative_of, miss, primitives
+from ..memory.assign import ZERO, copy_, filled_from
 from ..memory.copies import clone, contiguous, copy_elements
 from ..memory.resize import into
 from ..reduce.reduce_op import SUM
-from ..reduce.reductions import sum
 from ..shape.join import _tensors_of, cast_gradient
 from ..shape.slicing import as_strided
 from ..shape.slicing import diagonal as diagonal_view
-from ..shape.views import reshape
+from ..shape.view_tape import place
+from ..shape.views import expand, reshape
 from .index_op import begin_write, end_write
 
 _TRIANGLES = primitives("tril", "triu")
 
-_DIAG_EMBED = Primitive("diag_embed")
-_BLOCK_DIAG = Primitive("block_diag")
-
-_plans = new_plan_table()
+_TRIANGLE_INDICES = Primitive("triangle_indices", "Row and column of every element in a triangle of a matrix.")
+_DIAG_EMBED, _TRACE, _BLOCK_DIAG = Primitive("diag_embed"), Primitive("trace"), Primitive("block_diag")
 
 
 # ---------------------------------------------------------------- triangles
-def _plan_triangle(key, name, layout, diagonal, upper):
+def _plan_triangle(name, layout, diagonal):
     if layout.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-    prepared = None
-    if layout.numel:
-        rows, columns = layout.shape[-2:]
-        prepared = kernels(layout.device, "move.rearrange").plan_triangle(
-            layout.dtype.itemsize, layout.numel // (rows * columns), rows, columns, diagonal, upper)
-    return _plans.keep(key, (prepared,))
+    diagonal, = ints((diagonal,), f"{name}: diagonal")
+    if not layout.numel:
+        return NOTHING
+    rows, columns = layout.shape[-2:]
+    return kernels(layout.device, "move.rearrange").plan_triangle(
+        layout.dtype.itemsize, layout.numel // (rows * columns), rows, columns, diagonal, name == "triu")
 
 
-def _triangle(name, x, diagonal, upper):
-    key = (name, layout_of(name, x), diagonal)
-    found = _plans.get(key)
-    if found is None:
-        found = _plan_triangle(key, name, x.layout, int(diagonal), upper)
-    prepared, source = found[0], contiguous(x)
-    out = empty(source.layout)
-    if prepared is not None:
+def _triangle(name):
+    primitive = _TRIANGLES[name]
+    primitive.planned(partial(_plan_triangle, name))
+
+    @primitive.run
+    def triangle(prepared, x: Tensor, diagonal):
+        source = contiguous(x)
+        out = empty(source.layout)
         prepared.call(source.address, out.address, prepared.walk)
-    if x.node is not None and recording(x) and x.layout.dtype.category >= 2:
-        out.node = GraphNode(_TRIANGLES[name], (x.node,), (), (name, diagonal, upper))
-    return out
+        if x.node is not None and recording(x) and x.layout.dtype.category >= 2:
+            out.node = GraphNode(primitive, (x.node,), (), diagonal)
+        return out
+    return triangle
+
+
+_lower, _upper = _triangle("tril"), _triangle("triu")
 
 
 @derivative_of(*_TRIANGLES.values())
 def _triangle_vjp(node, grad):
-    name, diagonal, upper = node.attributes
-    return (_triangle(name, grad, diagonal, upper),)
-
-
-def _finish(out, result):
-    return into(out, result)
+    return ((_lower if node.primitive is _TRIANGLES["tril"] else _upper)(grad, node.attributes),)
 
 
 @method
@@ -83,7 +81,8 @@ def tril(input, diagonal: int = 0, *, out=None) -> Tensor:
         tensor([[1., 0., 0.],
                 [1., 1., 0.]])
     """
-    return _finish(out, _triangle("tril", input, diagonal, False))
+    result = _lower(input, diagonal)
+    return result if out is None else into(out, result)
 
 
 @method
@@ -101,21 +100,20 @@ def triu(input, diagonal: int = 0, *, out=None) -> Tensor:
         tensor([[0., 1., 1.],
                 [0., 0., 1.]])
     """
-    return _finish(out, _triangle("triu", input, diagonal, True))
+    result = _upper(input, diagonal)
+    return result if out is None else into(out, result)
 
 
 def _in_place(function, upper):
-    name = function.__name__
+    name, primitive = function.__name__, _TRIANGLES[function.__name__]
 
     def inplace(self, diagonal: int = 0) -> Tensor:
-        if not self.layout.contiguous:
+        if not self.layout.contiguous or self.layout.handler is not None:
             return copy_(self, function(self, diagonal))
         graph = begin_write(name, self)
-        key = (name, self.layout, diagonal)
-        prepared, = _plans.get(key) or _plan_triangle(key, name, self.layout, int(diagonal), upper)
-        if prepared is not None:
-            prepared.call(self.address, self.address, prepared.walk)
-        return end_write(_TRIANGLES[name], self, graph, (), (), (name, diagonal, upper))
+        prepared = primitive.plans.get((self.layout, diagonal)) or primitive.planned_for((self.layout,), (diagonal,))
+        prepared.call(self.address, self.address, prepared.walk)
+        return end_write(primitive, self, graph, (), (), diagonal)
     inplace.__name__ = inplace.__qualname__ = name + "_"
     inplace.__doc__ = f"""In-place form of `{name}`: sets what it leaves out of this tensor to 0, and returns it.
 
@@ -143,17 +141,24 @@ def _below(rows, columns, offset):
 def _triangle_indices(name, row, col, offset, upper, dtype, device):
     if row < 0 or col < 0:
         raise RuntimeError(f"{name}: row and col must be non-negative, got {row} and {col}")
-    key = name, row, col, offset
-    plan = _plans.get(key)
-    if plan is None:
-        count = row * col - _below(row, col, offset - 1) if upper else _below(row, col, offset)
-        prepared = kernels(cpu, "move.rearrange").plan_triangle_places(row, col, offset, upper, count) if count else None
-        plan = _plans.keep(key, (Layout.of(int64, (2, count)), prepared))
+    out = _places(row, col, offset, upper)
+    return out if dtype is None and device is None else out.to(dtype=dtype, device=device)
+
+
+@_TRIANGLE_INDICES.planned
+def _plan_places(row, col, offset, upper):
+    count = row * col - _below(row, col, offset - 1) if upper else _below(row, col, offset)
+    layout = Layout.of(int64, (2, count))
+    family = kernels(layout.device, "move.rearrange")
+    return layout, family.plan_triangle_places(row, col, offset, upper, count) if count else NOTHING
+
+
+@_TRIANGLE_INDICES.run
+def _places(plan, row, col, offset, upper):
     layout, prepared = plan
     out = empty(layout)
-    if prepared is not None:
-        prepared.call(out.address, prepared.walk)
-    return out if dtype is None and device is None else out.to(dtype=dtype, device=device)
+    prepared.call(out.address, prepared.walk)
+    return out
 
 
 def tril_indices(row, col, offset: int = 0, *, dtype=None, device=None) -> Tensor:
@@ -203,7 +208,8 @@ def triu_indices(row, col, offset: int = 0, *, dtype=None, device=None) -> Tenso
 
 
 # ---------------------------------------------------------------- diagonals
-def _plan_diagonal(key, layout, offset, dim1, dim2):
+@_DIAG_EMBED.planned
+def _plan_diagonal(layout, offset, dim1, dim2):
     ndim = layout.ndim + 1
     a, b = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
     if a == b:
@@ -211,7 +217,7 @@ def _plan_diagonal(key, layout, offset, dim1, dim2):
     size = layout.shape[-1] + (offset if offset >= 0 else -offset)
     others = iter(layout.shape[:-1])
     base = Layout.of(layout.dtype, tuple([size if d in (a, b) else next(others) for d in range(ndim)]), None, layout.device)
-    return _plans.keep(key, (base, *algebra.diagonal(base, offset, a, b)))
+    return base, *algebra.diagonal(base, offset, a, b)
 
 
 @method
@@ -236,9 +242,13 @@ def diag_embed(input, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor
                 [0, 0, 2],
                 [0, 0, 0]])
     """
-    key = ("diag_embed", layout_of("diag_embed", input), offset, dim1, dim2)
-    base, region, start = _plans.get(key) or _plan_diagonal(key, input.layout, offset, dim1, dim2)
-    out = filled(base, 0)
+    return _embedded(input, offset, dim1, dim2)
+
+
+@_DIAG_EMBED.run
+def _embedded(plan, input: Tensor, offset, dim1, dim2):
+    base, region, start = plan
+    out = filled_from(base, ZERO)
     copy_elements(input, view_of(out, region, start))
     if input.node is not None and recording(input) and base.dtype.category >= 2:
         out.node = GraphNode(_DIAG_EMBED, (input.node,), (), (offset, dim1, dim2))
@@ -292,9 +302,6 @@ def diagflat(input, offset: int = 0) -> Tensor:
     return diag_embed(reshape(input, -1), offset)
 
 
-_trace_plans = new_plan_table()
-
-
 @method
 def trace(input) -> Tensor:
     """The sum of a matrix's main diagonal.
@@ -310,17 +317,30 @@ def trace(input) -> Tensor:
         >>> torch.tensor([[1, 2], [3, 4]]).trace()
         tensor(5)
     """
-    layout = layout_of("trace", input)
+    return _trace(input)
+
+
+@_TRACE.planned
+def _plan_trace(layout):
     if layout.ndim != 2:
         raise RuntimeError("trace: expected a matrix")
-    if input.node is not None:
-        return sum(diagonal_view(input))
-    plan = _trace_plans.get(layout)
-    if plan is None:
-        plan = _trace_plans.keep(layout, SUM.plan(algebra.diagonal(layout, 0, 0, 1)[0]))      # which begins where the matrix does
+    return SUM.plan(algebra.diagonal(layout, 0, 0, 1)[0])            # which begins where the matrix does
+
+
+@_TRACE.run
+def _trace(plan, input: Tensor):
     out = empty(plan.out)
     plan.call(input.address, out.address, plan.walk)
+    if input.node is not None and recording(input) and input.layout.dtype.category >= 2:
+        out.node = GraphNode(_TRACE, (input.node,), (), input.layout)
     return out
+
+
+@_TRACE.derivative
+def _trace_vjp(node, grad):
+    layout = node.attributes.dense(grad.layout.dtype)
+    region, start = algebra.diagonal(layout, 0, 0, 1)
+    return (place(expand(grad, region.shape), layout, region, start),)
 
 
 @method
@@ -382,17 +402,27 @@ def block_diag(*tensors) -> Tensor:
     blocks = _tensors_of("block_diag", tensors)
     if not blocks:
         return make([[]])
-    key = tuple([b.layout for b in blocks])
-    layout, places = _plans.get(key) or _plans.keep(key, _plan_blocks(key))
-    out = filled(layout, 0)
+    layouts = tuple([b.layout for b in blocks])
+    plan = _BLOCK_DIAG.plans.get(layouts if len(layouts) > 1 else layouts[0])
+    return miss(_BLOCK_DIAG, tuple(blocks)) if plan is None else _join_blocks(plan, *blocks)
+
+
+def _join_blocks(plan, *blocks):
+    layout, places = plan
+    out = filled_from(layout, ZERO)
     for block, (within, offset) in zip(blocks, places):
         copy_elements(block, view_of(out, within, offset))
     if recording(*blocks) and layout.dtype.category >= 2:
-        out.node = GraphNode(_BLOCK_DIAG, tuple([b.node for b in blocks]), (), (key, places))
+        out.node = GraphNode(_BLOCK_DIAG, tuple([b.node for b in blocks]), (),
+                             tuple([(b.layout.dtype, *place) for b, place in zip(blocks, places)]))
     return out
 
 
-def _plan_blocks(layouts):
+_BLOCK_DIAG.execute = _join_blocks
+
+
+@_BLOCK_DIAG.planned
+def _plan_blocks(*layouts):
     """The result's layout, and of each block its layout in the result and where it begins."""
     kind, sizes = layouts[0].dtype, []
     for layout in layouts:
@@ -412,5 +442,5 @@ def _plan_blocks(layouts):
 @_BLOCK_DIAG.derivative
 def _block_diag_vjp(node, grad):
     grad = contiguous(grad)
-    return [cast_gradient(as_strided(grad, within.shape, within.strides, offset), given.dtype) if node.needs(position) else None
-            for position, (given, (within, offset)) in enumerate(zip(*node.attributes))]
+    return [cast_gradient(as_strided(grad, within.shape, within.strides, offset), kind) if node.needs(position) else None
+            for position, (kind, within, offset) in enumerate(node.attributes)]

@@ -13,8 +13,8 @@ from ..core.primitive import Primitive
 from ..core.status import has_values, run_marking
 from ..creation.ranges import arange
 from ..index.gather_scatter import scatter_reduce
-from ..index.index_op import run_indexed, run_through
-from ..index.index_select import index_add, index_values, out_of_self, plan_indices, put_values, spread
+from ..index.index_op import RULES, run_indexed, run_through
+from ..index.index_select import index_add, index_values, plan_indices, put_values, spread
 from ..index.mask import nonzero
 from ..memory.assign import filled
 from ..memory.copies import contiguous, to_dtype
@@ -29,11 +29,6 @@ from ..sort.unique import unique
 EMBEDDING, EMBEDDING_BAG, ONE_HOT = Primitive("embedding"), Primitive("embedding_bag"), Primitive("one_hot")
 
 # ---------------------------------------------------------------- one vector an index
-_no_such_row = out_of_self("embedding")
-
-
-def _no_such_member(index, position, dim, size):
-    return RuntimeError(f"Index {position} of input takes value {index} which is not in the valid range [0, {size})")
 
 
 def embedding(weight, indices, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
@@ -72,16 +67,15 @@ def _plan_rows(weight, indices, padding_idx, scale_grad_by_freq, name):
         raise RuntimeError(f"embedding(): Expected dtype int64 or int32 for index, got {indices.dtype.name}")
     if weight.ndim != 2:
         raise RuntimeError(f"'weight' must be 2-D, got {weight.ndim}-D")
-    return plan_indices(weight, (0,), [indices], False)
+    return plan_indices(weight, (0,), [indices], name)
 
 
 @EMBEDDING.run
 def _rows_of(plan, weight: Tensor, indices: Tensor, padding_idx, scale_grad_by_freq, name):
-    """The rows; `name` is the function that complains of an index that is not there."""
+    """The rows; `name` is of the function, and so of the rule for its indices."""
     out = empty(plan.out)
     if plan.prepared is not None:
-        complaint = _no_such_row if name == "embedding" else _no_such_member
-        run_indexed(plan.prepared, weight, (indices,), out, plan.bounds, complaint)
+        run_indexed(plan.prepared, weight, (indices,), out, plan.bounds, plan.complaint)
     if weight.node is not None and recording(weight):
         out.node = GraphNode(EMBEDDING, (weight.node,), (indices,), (weight.layout, padding_idx, scale_grad_by_freq))
     return out
@@ -249,7 +243,7 @@ def _bag_sums(plan, weight: Tensor, input: Tensor, offsets: Tensor, mean):
     if prepared is None:
         return _bags_of_ops(input, weight, offsets, "mean" if mean else "sum")
     out = empty(layout)
-    if run_through(prepared, (weight, input, offsets, out), input, bounds, _no_such_member):
+    if run_through(prepared, (weight, input, offsets, out), input, bounds, RULES["embedding_bag"][1]):
         _check_order(offsets)
     if weight.node is not None and recording(weight):
         out.node = GraphNode(EMBEDDING_BAG, (weight.node,), (input, offsets), (weight.layout, mean))
