@@ -22,6 +22,7 @@ from numtorch import interposition as interposition
 from numtorch import legacy as legacy
 from numtorch import linalg as linalg
 from numtorch import meta as meta
+from numtorch import multiprocessing as multiprocessing
 from numtorch import nn as nn
 from numtorch import optim as optim
 from numtorch import overrides as overrides

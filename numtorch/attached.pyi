@@ -674,7 +674,7 @@ class Attached:
     def is_set_to(self, tensor: Tensor) -> _bool:
         """Whether another tensor is the same view of the same memory."""
     def is_shared(self) -> _bool:
-        """Whether other processes see the memory: never, here."""
+        """Whether the memory can be seen by other processes (`numtorch.multiprocessing`)."""
     @property
     def is_sparse(self) -> _bool:
         """False: there are no such tensors here."""
@@ -1104,6 +1104,8 @@ class Attached:
         """The sign of real numbers, input / |input| of complex ones, elementwise; 0 for 0."""
     def sgn_(self) -> Tensor:
         """In-place form of `sgn`: writes the result into this tensor and returns it."""
+    def share_memory_(self) -> Tensor:
+        """Move the memory to where other processes can see it, once sent to them. Every view of it goes along; NumPy arrays over it, and"""
     def short(self, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor as int16: itself where it is so, else a copy through which gradients pass."""
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:

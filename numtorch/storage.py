@@ -10,6 +10,7 @@ refers to (CPython's reference count says so) is handed out again, 17 ns against
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import sys
 import threading
@@ -432,6 +433,37 @@ def _forget_the_dead():
         if found() is None and _foreign.get(key) is found:
             del _foreign[key]
     _most_foreign[0] = max(1024, 2 * len(_foreign))
+
+
+# ---------------------------------------------------------------- moving
+def move(storage: Storage, address: int, owner, kept: bool) -> None:
+    """Have a storage's memory be elsewhere from now on. The caller has copied the elements, sees to the addresses that tensors
+    have, and has `kept` the old owner where anything may use the old memory still."""
+    if storage.pooled:
+        _leave_ring(storage)
+    _foreign.pop((storage.address, storage.nbytes, storage.device), None)
+    block = getattr(storage, "bin", None)
+    if block is not None:                                # its block comes back to the list now, or never
+        storage.bin = closed = _ClosedBin()
+        closed.size, closed.host = block.size, block.host
+        if not kept:
+            block.append((storage.owner, storage.address))
+    storage.address, storage.owner = address, owner
+    moves[0] += 1
+
+
+moves = [0]                                              # how often one was moved: who keeps addresses asks
+
+
+def _leave_ring(storage):
+    """Have no ring hand a storage out again."""
+    ring = _rings.get((storage.nbytes, storage.device))
+    for each in (ring, ring.twin if ring is not None else None):
+        if each is not None:
+            each.append(_BUSY)                           # another thread may look at the first, and never finds none
+            with contextlib.suppress(ValueError):
+                each.remove(storage)
+    storage.pooled = False
 
 
 def empty_cache() -> None:

@@ -18,7 +18,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "numtorch"
 FLOORS = [
     ("alias", "dtypes", "devices"),
     ("kernels",),
-    ("layout", "viewalgebra", "storage", "arrays", "tensor", "values", "pickling", "scalars", "exchange"),
+    ("layout", "viewalgebra", "storage", "arrays", "tensor", "values", "pickling", "scalars", "exchange",
+     "shared"),
     ("autograd",),
     ("printing", "ops"),
 ]

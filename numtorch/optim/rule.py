@@ -18,6 +18,7 @@ from ..ops.core.backends import kernels
 from ..ops.core.primitive import new_plan_table
 from ..ops.creation.fill import zeros_like
 from ..ops.memory.copies import copy_elements
+from ..storage import moves
 from ..tensor import Tensor, empty, lasting, view_of
 from .optimizer import Optimizer
 
@@ -197,10 +198,10 @@ class Batch:
 class _Prepared:
     """A group's batches, and what must not have changed for them to be used again."""
 
-    __slots__ = ("known", "state", "rule", "entries", "batches")
+    __slots__ = ("known", "state", "rule", "entries", "batches", "moves")
 
     def __init__(self, optimizer, group, rule) -> None:
-        self.state, self.rule = optimizer.state, rule
+        self.state, self.rule, self.moves = optimizer.state, rule, moves[0]
         self.known, chosen, place = [], {}, 0
         for parameter in group["params"]:
             grad = parameter.grad if parameter.node is None else parameter.node.grad
@@ -219,7 +220,7 @@ class _Prepared:
 
     def update(self, state, rule):
         """Write moved gradients' addresses. False where something else has changed."""
-        if state is not self.state or len(state) != self.entries or rule is not self.rule:
+        if state is not self.state or len(state) != self.entries or rule is not self.rule or self.moves != moves[0]:
             return False
         gradients = []
         for parameter, address, layout, grad_layout in self.known:

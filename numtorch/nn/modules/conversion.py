@@ -62,6 +62,25 @@ class Conversion:
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
         return self._apply(lambda t: t.to(device=device, dtype=dtype if t.layout.dtype.category >= 2 else None))
 
+    def share_memory(self) -> Self:
+        """Move parameters, their gradients and buffers to memory that other processes can see (`numtorch.multiprocessing`). They
+        stay the same objects, and all views of them go along.
+
+        Returns:
+            This module.
+
+        Example:
+            >>> import numtorch as torch
+            >>> layer = torch.nn.Linear(2, 2)
+            >>> layer.share_memory().weight.is_shared()
+            True
+        """
+        from ...shared.storages import base_of, share
+        tensors = [*self.parameters(), *self.buffers()]
+        tensors += [t.grad for t in tensors if t.grad is not None]
+        share([base_of(t.storage) for t in tensors])
+        return self
+
     def _cast(self, dtype):
         return self._apply(lambda t: t.to(dtype) if t.layout.dtype.is_floating_point else t)
 

@@ -276,14 +276,40 @@ def is_pinned(self, device=None) -> bool:
 
 
 def is_shared(self) -> bool:
-    """Whether other processes see the memory: never, here.
+    """Whether the memory can be seen by other processes (`numtorch.multiprocessing`).
 
     Example:
         >>> import numtorch as torch
-        >>> torch.zeros(1).is_shared()
-        False
+        >>> torch.zeros(1).is_shared(), torch.zeros(1).share_memory_().is_shared()
+        (False, True)
     """
-    return False
+    if self.layout.device is not cpu:
+        return self.layout.device.type == "cuda"         # as in PyTorch, which shares those by handles of the driver
+    from ...shared.storages import is_shared as shared
+    return shared(self.storage)
+
+
+def share_memory_(self) -> Tensor:
+    """Move the memory to where other processes can see it, once sent to them. Every view of it goes along; NumPy arrays over it,
+    and values that a graph saved, keep the old memory.
+
+    Raises:
+        RuntimeError: there is no memory to be had; the message says which limit was reached.
+
+    Example:
+        >>> import numtorch as torch
+        >>> x = torch.zeros(2, 3)
+        >>> row = x[1]
+        >>> x.share_memory_().fill_(1.)
+        tensor([[1., 1., 1.],
+                [1., 1., 1.]])
+        >>> row
+        tensor([1., 1., 1.])
+    """
+    if self.layout.device is cpu:
+        from ...shared.storages import block_of
+        block_of(self)
+    return self
 
 
 def is_neg(input) -> bool:
@@ -315,7 +341,7 @@ def _itself(name, doc):
     return function
 
 
-for _function in (is_nonzero, is_same_size, is_set_to, is_pinned, is_shared, is_neg,
+for _function in (is_nonzero, is_same_size, is_set_to, is_pinned, is_shared, share_memory_, is_neg,
                   _itself("resolve_neg", "This tensor, which never stands for its negative."),
                   _itself("to_dense", "This tensor, which is dense."),
                   _itself("pin_memory", "This tensor: there is no pinned memory.")):

@@ -1,0 +1,92 @@
+"""Contexts: what `get_context("spawn")` gives, and what the functions of `numtorch.multiprocessing` belong to."""
+from __future__ import annotations
+
+import multiprocessing.context as contexts
+import os
+
+from . import queues
+from .process import ForkProcess, ForkServerProcess, SpawnProcess
+
+
+class _Sharing(contexts.BaseContext):
+    """Our queues in place of Python's."""
+
+    def Queue(self, maxsize=0):
+        """A queue of at most `maxsize` values; of any number when 0."""
+        return queues.Queue(maxsize, ctx=self.get_context())
+
+    def JoinableQueue(self, maxsize=0):
+        """A queue with `task_done` and `join`."""
+        return queues.JoinableQueue(maxsize, ctx=self.get_context())
+
+    def SimpleQueue(self):
+        """A queue with `put`, `get` and `empty`."""
+        return queues.SimpleQueue(ctx=self.get_context())
+
+
+class ForkContext(_Sharing, contexts.ForkContext):
+    """Processes that start as copies of this one."""
+
+    Process = ForkProcess
+
+
+class SpawnContext(_Sharing, contexts.SpawnContext):
+    """Processes that start as new interpreters."""
+
+    Process = SpawnProcess
+
+
+class ForkServerContext(_Sharing, contexts.ForkServerContext):
+    """Processes that a server without threads forks."""
+
+    Process = ForkServerProcess
+
+
+_contexts = {each._name: each for each in (ForkContext(), SpawnContext(), ForkServerContext())}
+
+
+class DefaultContext(_Sharing):
+    """The context of the method that `set_start_method` chose, or of Python's default."""
+
+    _method: str | None = None
+
+    def get_context(self, method=None):
+        """The context of a start method: "fork", "spawn", "forkserver"; of the chosen one when None."""
+        method = method or self._method or _python_default()
+        found = _contexts.get(method)
+        if found is None:
+            raise ValueError(f"cannot find context for {method!r}")
+        found._check_available()
+        return found
+
+    def set_start_method(self, method, force=False):
+        """Choose how processes start when nothing else is said.
+
+        Raises:
+            RuntimeError: it was chosen before, and not `force`.
+        """
+        if self._method is not None and not force:
+            raise RuntimeError("context has already been set")
+        self._method = None if method is None else self.get_context(method)._name
+
+    def get_start_method(self, allow_none=False):
+        """How processes start when nothing else is said."""
+        return self._method or (None if allow_none else _python_default())
+
+    def get_all_start_methods(self):
+        """The start methods that there are here, the default first."""
+        methods = ["fork", "spawn", "forkserver"] if os.name == "posix" else ["spawn"]
+        return sorted(methods, key=lambda m: m != _python_default())
+
+    @property
+    def Process(self):
+        """The class of this context's processes."""
+        return self.get_context().Process
+
+
+def _python_default():
+    """What Python's own multiprocessing would do; its forkserver does not preload anything of ours."""
+    return contexts._default_context.get_start_method()
+
+
+default = DefaultContext()

@@ -1,0 +1,179 @@
+"""Blocks of shared memory: taken, held by this process, found again by those who are told of them."""
+from __future__ import annotations
+
+from . import system
+from .heap import (
+    BLOCK,
+    CAPACITY,
+    CHANNEL,
+    GENERATION,
+    IN_SEGMENT,
+    KIND,
+    LARGE,
+    OWNER,
+    PLACE,
+    Heap,
+    heap,
+)
+
+
+class Hold:
+    """A hold of this process on a block, until nothing refers to it."""
+
+    __slots__ = ("heap", "number", "__weakref__")
+
+    def __init__(self, heap, number):
+        self.heap, self.number = heap, number
+
+    def __del__(self):
+        heap = getattr(self, "heap", None)
+        if heap is not None:
+            heap.drop(self.number)
+
+
+class Block(Hold):
+    """A block of shared memory that this process holds.
+
+    Attributes:
+        number, generation: which record, and which use of it.
+        address, nbytes: where it is in this process, and what was asked for.
+    """
+
+    __slots__ = ("generation", "address", "nbytes", "mapping", "before")
+
+    def handle(self):
+        """What finds the block in another process that holds it."""
+        return self.number, self.generation, self.nbytes
+
+
+def size_class(nbytes: int) -> int:
+    """The bytes that a block of the same list has: multiples of 64, and four sizes between powers of two from 512 up."""
+    if nbytes <= 512:
+        return max(64, -(-nbytes // 64) * 64)
+    step = 1 << (nbytes - 1).bit_length() - 3
+    return -(-nbytes // step) * step
+
+
+def allocate(nbytes: int) -> Block:
+    """A new block of this process, whose bytes may be anything."""
+    home = heap()
+    if nbytes > LARGE:
+        return home.critical(_take_large, home, nbytes)
+    size = size_class(nbytes)
+    while True:
+        with home.local:
+            found = _take(home, size, nbytes)
+        if found is not None:
+            break
+        home.critical(_refill, home, size)
+    if home.dropped or home.wants_sweep:
+        home.tidy()
+    return found
+
+
+def allocate_copy(address: int, nbytes: int) -> Block:
+    """A new block with a copy of what lies at an address."""
+    block = allocate(nbytes)
+    if nbytes > LARGE:
+        system.write(block.heap.fd, block.heap.records[block.number * 8 + PLACE], address, nbytes)
+    else:
+        system.copy(block.address, address, nbytes)
+    return block
+
+
+def _take(home: Heap, size, nbytes):
+    """A block of this process's segments, or None where there is none. The caller has `local`."""
+    records, free = home.records, home.free.get(size)
+    if free:
+        number = free.pop()
+    elif home.ids and home.top + size <= home.end and home.taken < max(256, home.kept) \
+            and home.taken_bytes < max(LARGE, home.kept_bytes):
+        number = home.ids.pop()
+        record = number * 8
+        records[record + PLACE], records[record + CAPACITY], records[record + IN_SEGMENT] = home.top, size, home.segment
+        home.top += size
+        home.taken += 1
+        home.taken_bytes += size
+    else:
+        return None
+    return _begin(home, number, nbytes)
+
+
+def _begin(home, number, nbytes):
+    """Hold a block that has a place. Its kind is written last: from then on it is somebody's."""
+    block = object.__new__(Block)
+    record = number * 8
+    home.records[record + GENERATION] += 1
+    block.number, block.generation, block.nbytes = number, home.records[record + GENERATION], nbytes
+    block.mapping, block.address = home.mapping_of(number)
+    block.before = None
+    home.claim(number)
+    block.heap = home
+    home.records[record + KIND] = BLOCK
+    home.blocks[number, block.generation] = block
+    return block
+
+
+def _refill(home, size):
+    """Sweep, and take more of what is then missing. Runs in `critical`."""
+    home.settle()
+    home.sweep()
+    if home.free.get(size):
+        return
+    if not home.ids:
+        home.more_ids()
+    if home.top + size > home.end:
+        home.new_segment()
+        if not home.ids:
+            home.more_ids()
+
+
+def _take_large(home, nbytes):
+    home.settle()
+    if not home.ids:
+        home.more_ids()
+    number, capacity = home.ids.pop(), -(-nbytes // system.PAGE) * system.PAGE
+    record = number * 8
+    records = home.records
+    records[record + PLACE], records[record + CAPACITY], records[record + IN_SEGMENT] = home.place(capacity), capacity, 0
+    return _begin(home, number, nbytes)
+
+
+def found_again(home: Heap, number: int, generation: int, nbytes: int) -> Block:
+    """The block that a handle names. This process holds it already, by what brought the handle.
+
+    Raises:
+        RuntimeError: the block was given back: the handle was used without being held.
+    """
+    with home.local:
+        block = home.blocks.get((number, generation))
+        if block is not None:
+            return block
+        record = number * 8
+        if not home.row[number] or home.records[record + GENERATION] != generation or home.records[record + KIND] != BLOCK:
+            raise RuntimeError("shared memory: a tensor's handle came without its memory, which was given back; send tensors "
+                               "through numtorch.multiprocessing")
+        block = object.__new__(Block)
+        block.number, block.generation, block.nbytes, block.before = number, generation, nbytes, None
+        block.mapping, block.address = home.mapping_of(number)
+        home.claim(number)
+        block.heap = home
+        home.blocks[number, generation] = block
+        return block
+
+
+def new_channel_record(home: Heap) -> Hold:
+    """A record that is a channel's, which this process holds. Runs in `critical`."""
+    home.settle()
+    if not home.ids:
+        home.more_ids()
+    number = home.ids.pop()
+    record = number * 8
+    home.records[record + GENERATION] += 1
+    for word in range(8):
+        if word not in (KIND, GENERATION, OWNER):
+            home.records[record + word] = 0
+    home.claim(number)
+    hold = Hold(home, number)
+    home.records[record + KIND] = CHANNEL
+    return hold

@@ -1,0 +1,401 @@
+"""The heap of a family: one anonymous file with its tables, and the sweep that finds what nobody holds.
+
+The file begins with the tables, which every member maps: a header, the members, a record for each block, and the holds, a row of
+bytes for each member. From `DATA` on lies the blocks' memory. A place in the file is never used twice (there are 2**62 bytes of
+it); what is no longer used is a hole, which takes no memory.
+
+One lock guards every step that moves a block from holder to holder: a lock of the file's first byte, which the kernel takes from a
+process that dies. Inside, records are written so that each store leaves the tables valid. Two things need no lock: a member's
+dropping of its own hold, and taking a block from a segment that it owns itself.
+"""
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import threading
+import time
+import weakref
+from collections import deque
+
+import numpy as np
+
+from ..kernels.forks import survive_fork
+from . import system
+from .system import SET, SET_AND_WAIT, Mapping, is_locked, lock_of, punch, reopen
+
+MEMBERS, BLOCKS = 512, 1 << 19
+MEMBER_TABLE, RECORDS, HOLDS, DATA = 4096, 1 << 20, 1 << 26, 1 << 30
+TABLES = HOLDS + MEMBERS * BLOCKS
+SEGMENT = 1 << 26                                        # bytes that a member takes at once, for small blocks
+LARGE = 1 << 22                                          # bytes; larger blocks have a piece of the file to themselves
+
+# words of the header
+NEXT_PLACE, NEXT_ID = 1, 2
+# words of a record
+KIND, PLACE, CAPACITY, GENERATION, OWNER, IN_SEGMENT, NEXT, SEQUENCE = range(8)
+FIRST, LAST, MOST_LETTERS, PENDING = PLACE, CAPACITY, IN_SEGMENT, NEXT         # of a channel's
+# what a record is of
+FREE, RESERVED, BLOCK, CHANNEL, SEGMENTS = range(5)
+ORPHAN = -1                                              # the owner of what a dead member owned
+# words of a member's entry
+IN_USE, PROCESS, SINCE, SWEEPS = range(4)
+
+_LOCK, _UNLOCK = lock_of(0, fcntl.F_WRLCK), lock_of(0, fcntl.F_UNLCK)
+
+
+class Heap:
+    """This process's place in its family.
+
+    Attributes:
+        fd: the file, opened by this process alone.
+        member: this process's number in the family.
+        records, row: the records' words, and this member's holds.
+        local: taken by a thread before the family's lock.
+    """
+
+    def __init__(self, fd: int) -> None:
+        try:
+            self.fd = reopen(fd)
+        except OSError as error:
+            raise RuntimeError(f"shared memory: cannot open the family's file again ({error}); numtorch needs /proc/self/fd to be "
+                               f"readable") from None
+        self.tables = Mapping(self.fd, 0, TABLES)
+        whole = memoryview((ctypes.c_char * HOLDS).from_address(self.tables.address)).cast("B")
+        self.header = whole[:MEMBER_TABLE].cast("q")
+        self.records = whole[RECORDS:RECORDS + BLOCKS * 64].cast("q")
+        holds = memoryview((ctypes.c_char * (MEMBERS * BLOCKS)).from_address(self.tables.address + HOLDS)).cast("B")
+        self.rows = [holds[m * BLOCKS:(m + 1) * BLOCKS] for m in range(MEMBERS)]
+        self.all_holds = np.frombuffer(holds, np.uint8).reshape(MEMBERS, BLOCKS)
+        self.all_records = np.frombuffer(self.records, np.int64).reshape(BLOCKS, 8)
+        self.members = np.frombuffer(whole[MEMBER_TABLE:MEMBER_TABLE + MEMBERS * 64], np.int64).reshape(MEMBERS, 8)
+        self.local = survive_fork(threading.RLock())
+        self.claims: dict[int, int] = {}                 # how often this process holds a block
+        self.blocks: weakref.WeakValueDictionary = weakref.WeakValueDictionary()     # (block, generation): what holds it here
+        self.dropped: deque = deque()                    # holds that finalisers let go
+        self.free: dict[int, list] = {}                  # blocks of this process's segments that nobody holds, by size
+        self.ids: list[int] = []                         # records without memory that this process may use
+        self.segment = self.top = self.end = 0           # where the next small block comes from
+        self.mappings: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
+        self.recent: deque = deque(maxlen=8)             # mappings that are worth keeping
+        self.taken = self.taken_bytes = 0                # since the last sweep
+        self.kept = self.kept_bytes = 0                  # blocks that the last sweep found in use, of this process's segments
+        self.looked = 0.0                                # when the dead were last looked for
+        self.wants_sweep = False
+        self.member, self.child, self.child_fd = -1, None, None
+        self.member = self.critical(self._join, self.fd)
+        self.row = self.rows[self.member]
+
+    # ------------------------------------------------------------ the lock
+    def critical(self, body, *arguments):
+        """Run `body` while no other process does the same. It must not come here again.
+
+        An exception from a signal's handler cannot come between the last step and the unlocking: Python looks for signals after
+        calls, and `fcntl` is the next one.
+        """
+        with self.local:
+            try:
+                fcntl.fcntl(self.fd, SET_AND_WAIT, _LOCK)
+                return body(*arguments)
+            finally:
+                fcntl.fcntl(self.fd, SET, _UNLOCK)
+
+    # ------------------------------------------------------------ members
+    def _join(self, fd, parent=None):
+        """Take a number in the family for what was opened as `fd`. Runs in `critical`."""
+        for attempt in range(2):
+            for member in np.flatnonzero(self.members[:, IN_USE] == 0).tolist():
+                byte = 1 + member
+                try:
+                    fcntl.fcntl(fd, SET, lock_of(byte, fcntl.F_WRLCK))
+                except OSError:                          # it died while it joined, and something still has its file
+                    continue
+                np.frombuffer(self.rows[member], np.uint8)[:self.header[NEXT_ID]] = 0
+                if parent is not None:
+                    count = self.header[NEXT_ID]
+                    self.rows[member][:count] = self.rows[parent][:count]
+                entry = self.members[member]
+                entry[PROCESS], entry[SINCE] = os.getpid(), int(time.time())
+                entry[IN_USE] = 1
+                return member
+            self._bury(force=True)
+        raise system.SharedMemoryLimit(f"shared memory: a family has at most {MEMBERS} processes at a time")
+
+    def living(self) -> list[int]:
+        """The numbers of the family's members, some of which may have died since the last sweep."""
+        return np.flatnonzero(self.members[:, IN_USE]).tolist()
+
+    def _bury(self, force=False):
+        """Take what dead members held and owned from them. Runs in `critical`."""
+        now = time.monotonic()
+        if not force and now - self.looked < 0.02:
+            return
+        self.looked = now
+        count = self.header[NEXT_ID]
+        for member in self.living():
+            if member == self.member or is_locked(self.fd, 1 + member):
+                continue
+            table = self.all_records[:count]
+            theirs = table[:, OWNER] == member + 1
+            table[theirs & (table[:, KIND] == RESERVED), KIND] = FREE
+            table[theirs, OWNER] = ORPHAN
+            self.all_holds[member, :count] = 0
+            self.members[member, IN_USE] = 0
+
+    # ------------------------------------------------------------ forks
+    def before_fork(self):
+        """Make the child a member before it exists, holding what this process holds."""
+        self.local.acquire()
+        self.child_fd = None
+        try:
+            self.child_fd = reopen(self.fd)
+            self.settle()
+            fcntl.fcntl(self.fd, SET_AND_WAIT, _LOCK)
+            try:
+                self.child = self._join(self.child_fd, self.member)
+            finally:
+                fcntl.fcntl(self.fd, SET, _UNLOCK)
+        except BaseException:                            # the child then belongs to no family
+            if self.child_fd is not None:
+                os.close(self.child_fd)
+            self.child_fd = self.child = None
+            raise
+
+    def after_fork_in_parent(self):
+        if self.child_fd is not None:
+            os.close(self.child_fd)                      # the child has it too, and with it the lock of its number
+        self.child = self.child_fd = None
+        self.local.release()
+
+    def after_fork_in_child(self):
+        os.close(self.fd)
+        self.fd, self.member = self.child_fd, self.child
+        self.child = self.child_fd = None
+        if self.fd is not None:
+            self.row = self.rows[self.member]
+            self.members[self.member, PROCESS] = os.getpid()
+            self.free, self.ids = {}, []                 # those are the parent's
+            self.segment = self.top = self.end = 0
+            self.taken = self.taken_bytes = self.kept = self.kept_bytes = 0
+
+    # ------------------------------------------------------------ holds of this process
+    def claim(self, block: int) -> None:
+        """Hold a block once more. The caller has `local`, and somebody holds the block already."""
+        self.claims[block] = self.claims.get(block, 0) + 1
+        self.row[block] = 1
+
+    def drop(self, block: int) -> None:
+        """Hold a block once less. Finalisers may call this anywhere."""
+        self.dropped.append(block)
+        if not self.local._is_owned():                   # else whoever has it looks afterwards
+            self.tidy()
+
+    def settle(self) -> None:
+        """Let go of what finalisers dropped. The caller has `local`."""
+        claims, dropped = self.claims, self.dropped
+        while dropped:
+            block = dropped.popleft()
+            count = claims[block] - 1
+            if count:
+                claims[block] = count
+            else:
+                del claims[block]
+                if self.records[block * 8 + IN_SEGMENT] == 0 or self.records[block * 8 + KIND] == CHANNEL:
+                    self.wants_sweep = True              # large ones are given back at once, and what nobody will receive
+                self.row[block] = 0
+
+    def tidy(self) -> None:
+        """Settle what was dropped, if no other thread is about to, and sweep if that may give much back. It never waits for
+        another thread: this one may have a lock that the other, which forks, waits for."""
+        while self.dropped or self.wants_sweep:
+            if not self.local.acquire(blocking=False):
+                return
+            try:
+                self.settle()
+                if self.wants_sweep:
+                    self.wants_sweep = False
+                    self.critical(self.sweep)
+            finally:
+                self.local.release()
+
+    # ------------------------------------------------------------ what nobody holds
+    def letters(self, channel):
+        """The letters that wait in a channel, first to last. Runs in `critical`."""
+        letter = self.records[channel * 8 + FIRST]
+        while letter:
+            yield letter
+            letter = self.records[letter * 8 + NEXT]
+
+    def contents(self, letter):
+        """The blocks that a letter refers to."""
+        mapping, address = self.mapping_of(letter)
+        count = ctypes.c_int64.from_address(address).value
+        found = list((ctypes.c_int64 * count).from_address(address + 8))
+        del mapping                                      # not before: the memory goes with it
+        return found
+
+    def used(self, count):
+        """For each block whether it is in use. Runs in `critical`."""
+        records, found = self.records, self.all_holds[self.living(), :count].any(axis=0)
+        channels = np.flatnonzero(found & (self.all_records[:count, KIND] == CHANNEL)).tolist()
+        while channels:
+            for letter in self.letters(channels.pop()):
+                found[letter] = True
+                for block in self.contents(letter):
+                    if not found[block]:
+                        found[block] = True
+                        if records[block * 8 + KIND] == CHANNEL:
+                            channels.append(block)
+        return found
+
+    def sweep(self, force=False) -> None:
+        """Free what is not in use. Runs in `critical`.
+
+        Kinds are read before holds: a member that takes a block of its own meanwhile sets its hold first and then the kind.
+        """
+        self._bury(force)
+        count = self.header[NEXT_ID]
+        table = self.all_records[:count]
+        kinds = table[:, KIND].copy()
+        is_locked(self.fd, 0)                            # a call of the kernel between the two orders them on any processor
+        found = self.used(count)
+        owner = self.member + 1
+        mine = table[:, OWNER] == owner
+        lost = ((kinds == BLOCK) | (kinds == CHANNEL)) & ~found
+        for block in np.flatnonzero(lost & mine & (table[:, IN_SEGMENT] != 0) & (kinds == BLOCK)).tolist():
+            table[block, KIND] = RESERVED
+            self.free.setdefault(int(table[block, CAPACITY]), []).append(block)
+        for block in np.flatnonzero(lost & (kinds == CHANNEL)).tolist():
+            table[block, KIND] = FREE
+        for block in np.flatnonzero(lost & (kinds == BLOCK) & (table[:, IN_SEGMENT] == 0)).tolist():
+            punch(self.fd, int(table[block, PLACE]), int(table[block, CAPACITY]))
+            table[block, KIND] = FREE
+        orphans = table[:, OWNER] == ORPHAN
+        if orphans.any():
+            table[lost & orphans & (kinds == BLOCK), KIND] = FREE
+            occupied = set(table[(table[:, KIND] == BLOCK), IN_SEGMENT].tolist())
+            for block in np.flatnonzero(orphans & (table[:, KIND] == SEGMENTS)).tolist():
+                if block not in occupied:
+                    punch(self.fd, int(table[block, PLACE]), SEGMENT)
+                    table[block, KIND] = FREE
+        used = mine & (table[:, KIND] == BLOCK)
+        self.kept, self.kept_bytes = int(np.count_nonzero(used)), 0
+        for capacity in table[used, CAPACITY].tolist():
+            self.kept_bytes += capacity
+        self.taken = self.taken_bytes = 0
+        self._release_segments(table)
+        if len(self.ids) > 1024:
+            for block in self.ids[1024:]:
+                table[block, KIND] = FREE
+            del self.ids[1024:]
+        there = np.flatnonzero(table[:, KIND])
+        self.header[NEXT_ID] = int(there[-1]) + 1 if len(there) else 1
+
+    def _release_segments(self, table):
+        """Give back the memory of this process's segments in which no block is in use."""
+        segments = np.flatnonzero((table[:, OWNER] == self.member + 1) & (table[:, KIND] == SEGMENTS)).tolist()
+        occupied = set(table[table[:, KIND] == BLOCK, IN_SEGMENT].tolist())
+        empty = [s for s in segments if s not in occupied and not (s == self.segment and self.top - table[s, PLACE] <= LARGE)]
+        if not empty:
+            return
+        gone = set(empty)
+        for size, blocks in list(self.free.items()):
+            self.ids += [b for b in blocks if table[b, IN_SEGMENT] in gone]
+            self.free[size] = [b for b in blocks if table[b, IN_SEGMENT] not in gone]
+        for segment in empty:
+            punch(self.fd, int(table[segment, PLACE]), SEGMENT)
+            if segment == self.segment:
+                self.top = int(table[segment, PLACE])
+            else:
+                table[segment, KIND] = RESERVED
+                self.ids.append(segment)
+
+    # ------------------------------------------------------------ records and memory
+    def more_ids(self, wanted=64) -> None:
+        """Take free records for this process. Runs in `critical`."""
+        count = self.header[NEXT_ID] or 1                # no block has the number 0
+        chosen = np.flatnonzero(self.all_records[1:count, KIND] == FREE)[:wanted].tolist()
+        chosen = [c + 1 for c in chosen]
+        if not chosen:
+            chosen = list(range(count, min(count + wanted, BLOCKS)))
+            if not chosen:
+                raise system.SharedMemoryLimit(f"shared memory: a family has at most {BLOCKS} shared tensors at a time; join small "
+                                               f"ones into one before they are shared")
+        for block in chosen:
+            self.records[block * 8 + OWNER] = self.member + 1
+            self.records[block * 8 + KIND] = RESERVED
+        self.header[NEXT_ID] = max(count, chosen[-1] + 1)
+        self.ids += reversed(chosen)
+
+    def place(self, size: int) -> int:
+        """Where in the file `size` bytes can lie. Runs in `critical`."""
+        place = self.header[NEXT_PLACE] or DATA
+        self.header[NEXT_PLACE] = place + size
+        return place
+
+    def new_segment(self) -> None:
+        """Have a new segment for small blocks. Runs in `critical`."""
+        if not self.ids:
+            self.more_ids()
+        segment, place = self.ids.pop(), self.place(SEGMENT)
+        record = segment * 8
+        self.records[record + PLACE], self.records[record + CAPACITY] = place, SEGMENT
+        self.records[record + KIND] = SEGMENTS
+        self.segment, self.top, self.end = segment, place, place + SEGMENT
+
+    def mapping_of(self, block: int):
+        """(mapping, address) of a block: the memory is there as long as the mapping."""
+        records, record = self.records, block * 8
+        place, segment = records[record + PLACE], records[record + IN_SEGMENT]
+        start, size = (records[segment * 8 + PLACE], SEGMENT) if segment else (place, records[record + CAPACITY])
+        mapping = self.mappings.get(start)
+        if mapping is None:
+            mapping = self.mappings[start] = Mapping(self.fd, start, size)
+        if segment:
+            if not (self.recent and self.recent[-1] is mapping):
+                self.recent.append(mapping)
+        return mapping, mapping.address + (place - start)
+
+
+_heap: list[Heap] = []                                   # this process's, once it has one
+
+
+def heap() -> Heap:
+    """This process's heap; it starts a family where it has none."""
+    if _heap:
+        return _heap[-1]
+    with _starting:
+        if not _heap:
+            fd = system.anonymous_file()
+            try:
+                _heap.append(Heap(fd))
+            finally:
+                os.close(fd)
+    return _heap[-1]
+
+
+def join(fd: int) -> None:
+    """Belong to the family whose heap was opened as `fd` from now on."""
+    with _starting:
+        if not any(os.path.sameopenfile(fd, each.fd) for each in _heap[-1:]):
+            _heap.append(Heap(fd))
+
+
+def _before_fork():
+    for each in _heap:
+        each.before_fork()
+
+
+def _after_fork_in_parent():
+    for each in reversed(_heap):
+        each.after_fork_in_parent()
+
+
+def _after_fork_in_child():
+    for each in _heap:
+        each.after_fork_in_child()
+
+
+_starting = survive_fork(threading.Lock())
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -1,0 +1,99 @@
+"""Storages in shared memory: how a tensor's memory moves there with every view of it, and how it is found again elsewhere."""
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from sys import getrefcount
+
+from ..devices import cpu
+from ..storage import Storage, move
+from ..tensor import Tensor
+from .blocks import Block, allocate_copy, found_again
+from .heap import heap
+
+_known: weakref.WeakValueDictionary = weakref.WeakValueDictionary()      # the storage over a block, by the block
+
+
+def base_of(storage: Storage) -> Storage:
+    """The storage whose memory an alias (`Tensor.data`) has."""
+    while isinstance(storage.owner, Storage):
+        storage = storage.owner
+    return storage
+
+
+def is_shared(storage: Storage) -> bool:
+    """Whether other processes of the family can see the memory."""
+    return isinstance(base_of(storage).owner, Block)
+
+
+def block_of(tensor: Tensor) -> Block | None:
+    """The block a tensor lies in, which it moves to if need be. None where there is nothing to share."""
+    storage = tensor.storage
+    owner = storage.owner
+    if type(owner) is Block and owner.heap is heap():
+        return owner
+    # the tensor, this variable, the argument, and the ring: nobody else knows the address
+    alone = getrefcount(storage) <= 3 + storage.pooled and not isinstance(owner, Storage)
+    base = base_of(storage)
+    del storage, owner
+    share([base], tensor if alone else None)
+    return base.owner if isinstance(base.owner, Block) else None
+
+
+def share(storages, only: Tensor | None = None) -> None:
+    """Move the memory of storages, which are no aliases, to shared memory. All tensors over them see it there.
+
+    Args:
+        only: the one tensor over the one storage, where there is no other.
+    """
+    home = heap()
+    moved = {}
+    for storage in storages:
+        if storage.device is cpu and storage.nbytes and not (isinstance(storage.owner, Block) and storage.owner.heap is home):
+            moved[id(storage)] = storage
+    for storage in moved.values():
+        block = allocate_copy(storage.address, storage.nbytes)
+        _known[block.number, block.generation] = storage
+        kept = only is None or threading.active_count() > 1          # a kernel of another thread may be using the old memory
+        if kept:
+            block.before = storage.owner
+        distance = block.address - storage.address
+        if only is not None:
+            only.address += distance
+            move(storage, block.address, block, kept)
+        else:
+            moved[id(storage)] = (storage, distance, block)
+    if only is None and moved:
+        _rebind(list(moved.values()))
+
+
+def _rebind(moved):
+    """Give everything over these storages its new address: tensors, and aliases with theirs. NumPy arrays stay where they are, over
+    the old memory, and so do values that a graph saved: they are what was saved."""
+    distances = {id(storage): distance for storage, distance, _ in moved}
+    pending = [storage for storage, _, _ in moved]
+    for storage, _, block in moved:
+        move(storage, block.address, block, True)
+    while pending:
+        aliases = []
+        for each in gc.get_referrers(*pending):
+            if isinstance(each, Tensor):
+                distance = distances.get(id(getattr(each, "storage", None)))
+                if distance is not None:
+                    each.address += distance
+            elif isinstance(each, Storage) and id(each) not in distances:
+                distances[id(each)] = distances[id(each.owner)]
+                each.address += distances[id(each)]
+                aliases.append(each)
+        pending = aliases
+
+
+def storage_of(number: int, generation: int, nbytes: int) -> Storage:
+    """The storage over a block that came from another process, one object as long as it lives."""
+    found = _known.get((number, generation))
+    if found is not None and isinstance(found.owner, Block) and found.owner.heap is heap():
+        return found
+    block = found_again(heap(), number, generation, nbytes)
+    storage = _known[number, generation] = Storage(block.address, nbytes, block)
+    return storage

@@ -1,0 +1,133 @@
+"""What the system offers: anonymous files, mappings at a place in them, holes, and locks that end with the process."""
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import mmap
+import os
+import resource
+import struct
+import sys
+import tempfile
+
+LINUX = sys.platform == "linux"
+_library = ctypes.CDLL(None, use_errno=True)
+_map = _library.mmap
+_map.restype, _map.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_int64]
+_unmap = _library.munmap
+_unmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_FAILED = ctypes.c_void_p(-1).value
+PAGE = mmap.PAGESIZE
+MOST = 1 << 62                                           # bytes of the file: places in it are never used twice
+KEEP_SIZE, PUNCH_HOLE = 1, 2
+
+
+class SharedMemoryLimit(RuntimeError):
+    """A limit of the system was reached: the message says which, and how to raise it."""
+
+
+def anonymous_file() -> int:
+    """A file without a name: it lives in memory on Linux, and elsewhere in a temporary folder, whose entry is removed at once."""
+    try:
+        if hasattr(os, "memfd_create"):
+            fd = os.memfd_create("numtorch", os.MFD_CLOEXEC)
+        else:
+            fd, name = tempfile.mkstemp(prefix="numtorch-")
+            os.unlink(name)
+    except OSError as error:
+        raise limit(error, 0) from None
+    try:
+        os.ftruncate(fd, MOST if LINUX else 1 << 40)
+    except OSError as error:
+        os.close(fd)
+        raise limit(error, MOST) from None
+    return fd
+
+
+def reopen(fd: int) -> int:
+    """The same file opened once more: locks belong to what was opened, so each process has one of its own."""
+    return os.open(f"/proc/self/fd/{fd}" if LINUX else f"/dev/fd/{fd}", os.O_RDWR | os.O_CLOEXEC)
+
+
+class Mapping:
+    """A piece of a file in this process's memory, until nothing refers to it."""
+
+    __slots__ = ("address", "size", "__weakref__")
+
+    def __init__(self, fd, offset, size):
+        address = _map(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, fd, offset)
+        if address == _FAILED:
+            raise limit(OSError(ctypes.get_errno(), "mmap"), size)
+        self.address, self.size = address, size
+
+    def __del__(self):
+        address = getattr(self, "address", None)
+        if address is not None and _unmap is not None:
+            _unmap(address, self.size)
+
+
+def punch(fd: int, offset: int, size: int) -> None:
+    """Give the memory of a piece of the file back; it reads as zeros from then on."""
+    if LINUX:
+        _library.fallocate(fd, KEEP_SIZE | PUNCH_HOLE, ctypes.c_int64(offset), ctypes.c_int64(size))
+
+
+def write(fd: int, offset: int, address: int, nbytes: int) -> None:
+    """Copy memory into the file. Unlike a first write through a mapping this clears no page beforehand, and an error comes back."""
+    done = 0
+    while done < nbytes:
+        piece = min(nbytes - done, 1 << 30)
+        try:
+            done += os.pwrite(fd, (ctypes.c_char * piece).from_address(address + done), offset + done)
+        except OSError as error:
+            raise limit(error, nbytes) from None
+
+
+def limit(error: OSError, nbytes: int) -> SharedMemoryLimit:
+    """The error that says which limit was reached, and what raises it."""
+    number = error.errno
+    if number in (errno.EMFILE, errno.ENFILE):
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        text = f"no descriptor is left: this process may have {soft}; `ulimit -n` raises that, /proc/sys/fs/file-max the system's"
+    elif number == errno.EFBIG:
+        soft = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        text = f"files may have {soft} bytes (`ulimit -f`), and shared memory lies in a file that must be able to grow"
+    elif number == errno.ENOSPC:
+        text = ("the system has no more memory for files in memory; a container's limit or /proc/sys/vm/overcommit_memory may be "
+                "what is reached")
+    elif number == errno.ENOMEM:
+        soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if soft != resource.RLIM_INFINITY:
+            text = f"this process may have {soft} bytes of addresses; `ulimit -v` raises that"
+        else:
+            text = "no memory, or more mappings than /proc/sys/vm/max_map_count allows"
+    else:
+        text = os.strerror(number or 0)
+    return SharedMemoryLimit(f"shared memory: cannot have {nbytes} bytes more: {text} (error {number}: {os.strerror(number or 0)})")
+
+
+# ---------------------------------------------------------------- locks
+# Locks of bytes in the heap's file. They belong to what was opened ("open file description"), not to a process: a forked child can
+# be given one before it exists. The kernel lets go of them when the last descriptor of it is closed, by whatever death.
+SET_AND_WAIT = getattr(fcntl, "F_OFD_SETLKW", fcntl.F_SETLKW)
+SET = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
+GET = getattr(fcntl, "F_OFD_GETLK", fcntl.F_GETLK)
+
+
+def lock_of(byte: int, kind: int) -> bytes:
+    """What `fcntl` takes to lock or unlock a byte of the file."""
+    if LINUX:
+        return struct.pack("hhqqi0q", kind, os.SEEK_SET, byte, 1, 0)
+    return struct.pack("qqihh", byte, 1, 0, kind, os.SEEK_SET)
+
+
+def is_locked(fd: int, byte: int) -> bool:
+    """Whether somebody else has a lock on a byte."""
+    answer = fcntl.fcntl(fd, GET, lock_of(byte, fcntl.F_WRLCK))
+    return struct.unpack_from("h", answer, 0 if LINUX else 20)[0] != fcntl.F_UNLCK
+
+
+def copy(to: int, source: int, nbytes: int) -> None:
+    """Copy memory."""
+    ctypes.memmove(to, source, nbytes)

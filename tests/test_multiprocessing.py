@@ -1,0 +1,349 @@
+"""Tensors between processes: handles, views, holds, and what is left when a process is killed at any instruction."""
+from __future__ import annotations
+
+import contextlib
+import gc
+import glob
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import numtorch as torch
+import numtorch.multiprocessing as mp
+from numtorch.shared.heap import BLOCK, CAPACITY, CHANNEL, IN_SEGMENT, KIND, heap
+
+METHODS = ("fork", "spawn", "forkserver")
+MB = 1 << 20
+
+
+def in_use():
+    """(blocks, channels, bytes of large blocks) that anybody of this family uses."""
+    gc.collect()
+    home = heap()
+    home.tidy()
+    home.critical(home.sweep, True)
+    table = home.all_records[:home.header[2]]
+    blocks = table[table[:, KIND] == BLOCK]
+    return len(blocks), int((table[:, KIND] == CHANNEL).sum()), int(blocks[blocks[:, IN_SEGMENT] == 0, CAPACITY].sum())
+
+
+def memory():
+    """Bytes that the family's file takes."""
+    return os.fstat(heap().fd).st_blocks * 512
+
+
+@pytest.fixture(params=METHODS)
+def context(request):
+    return mp.get_context(request.param)
+
+
+@pytest.fixture
+def fork():
+    return mp.get_context("fork")
+
+
+# ---------------------------------------------------------------- tensors travel
+def echo(incoming, outgoing):
+    for value in iter(incoming.get, None):
+        if isinstance(value, tuple):
+            whole, view = value
+            assert whole.untyped_storage() is view.untyped_storage()
+            view.fill_(7)
+            assert whole[1].tolist() == [7.0] * 3
+        outgoing.put(value)
+
+
+def test_tensors_travel_by_handle(context):
+    """Views stay views within and across messages, writes are seen on both sides, and one that comes home is the one that left."""
+    there, back = context.Queue(), context.Queue()
+    x = torch.zeros(2, 3)
+    row, kept = x[1], x.t()
+    process = context.Process(target=echo, args=(there, back))
+    process.start()
+    there.put((x, row))
+    whole, view = back.get(timeout=60)
+    assert x.is_shared() and whole.untyped_storage() is x.untyped_storage() is view.untyped_storage()
+    assert x.tolist() == [[0.0] * 3, [7.0] * 3] == kept.t().tolist() and row.tolist() == [7.0] * 3
+    there.put(x[:, 1:])
+    part = back.get(timeout=60)
+    assert part.untyped_storage() is x.untyped_storage() and part.stride() == (3, 1) and part.storage_offset() == 1
+    for value in (torch.tensor(3.5), torch.arange(5, dtype=torch.int16), torch.zeros(0, 4), torch.tensor([1 + 2j]),
+                  torch.ones(2, 2, dtype=torch.bfloat16), {"a": [torch.ones(3)], "b": "text"}, 2 ** 70):
+        there.put(value)
+        got = back.get(timeout=60)
+        assert type(got) is type(value) and str(got) == str(value)
+    there.put(None)
+    process.join(60)
+    assert process.exitcode == 0
+
+
+def test_parameters_and_gradients_travel(fork):
+    queue = fork.Queue()
+    layer = torch.nn.Linear(3, 2)
+    layer(torch.ones(1, 3)).sum().backward()
+    layer.weight.note = "kept"
+    queue.put(layer)
+    got = queue.get()
+    assert type(got.weight) is torch.nn.Parameter and got.weight.requires_grad and got.weight.note == "kept"
+    assert got.weight.data_ptr() == layer.weight.data_ptr() and torch.equal(got.weight.grad, layer.weight.grad)
+    got.weight.grad.fill_(5)
+    assert layer.weight.grad.tolist() == [[5.0] * 3] * 2
+    with pytest.raises(RuntimeError, match="non-leaf tensor which requires_grad"):
+        queue.put(layer.weight * 2)
+    assert queue.empty()
+
+
+def send_and_end(queue, count, nbytes):
+    for i in range(count):
+        queue.put(torch.full((nbytes // 4,), float(i)))
+
+
+def test_the_sender_may_end_first(context):
+    queue = context.Queue()
+    process = context.Process(target=send_and_end, args=(queue, 5, 8 * MB))
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
+    assert [queue.get(timeout=1)[-1].item() for _ in range(5)] == [0, 1, 2, 3, 4]
+
+
+# ---------------------------------------------------------------- share_memory_
+def test_every_view_stays_valid():
+    for shape in ((3, 5), (1000, 1000)):
+        x = torch.zeros(*shape)
+        views, alias, array = [x[1], x.t(), x.view(-1)[2:]], x.data, x.numpy()
+        assert not x.is_shared() and x.share_memory_() is x and x.is_shared()
+        x.add_(1)
+        for each in (*views, alias, x[0]):
+            assert each.is_shared() and each.min().item() == each.max().item() == 1
+        alias.mul_(3)
+        assert x[0, 0].item() == 3 and array.max() == 0                 # the array has the memory that was
+
+
+def test_what_a_graph_saved_stays():
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = (x * x).sum()
+    x.share_memory_()
+    y.backward()
+    assert x.grad.tolist() == [2, 4, 6]
+    z = (x * x).sum()
+    with torch.no_grad():
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+def test_an_optimiser_follows(kind):
+    def train(share):
+        torch.manual_seed(0)
+        layer = torch.nn.Linear(4, 1)
+        options = {"momentum": 0.9} if kind == "SGD" else {}
+        optimizer = getattr(torch.optim, kind)(layer.parameters(), lr=0.1, **options)
+        for step in range(6):
+            if share and step == 3:
+                layer.share_memory()
+                for state in optimizer.state.values():
+                    for value in state.values():
+                        if isinstance(value, torch.Tensor):
+                            value.share_memory_()
+            optimizer.zero_grad()
+            layer(torch.ones(2, 4)).pow(2).sum().backward()
+            optimizer.step()
+        return [p.tolist() for p in layer.parameters()], [p.is_shared() for p in layer.parameters()]
+    assert train(True)[0] == train(False)[0] and all(train(True)[1])
+
+
+def test_memory_is_not_handed_out_again():
+    """A storage that moved left its ring: tensors made later are not shared."""
+    for _ in range(5):
+        torch.ones(10).share_memory_()
+        assert not any(torch.ones(10).is_shared() for _ in range(600))
+
+
+# ---------------------------------------------------------------- what is left
+def test_large_memory_goes_at_the_last_drop(fork):
+    before = in_use()
+    x = torch.ones(8 * MB // 4).share_memory_()
+    assert in_use()[2] == before[2] + 8 * MB
+    view = x[5:]
+    del x
+    assert memory() > 8 * MB
+    del view
+    assert in_use() == before
+
+
+def test_flat_memory_and_few_descriptors(fork):
+    before, descriptors = in_use(), len(os.listdir("/proc/self/fd"))
+    there, back = fork.Queue(), fork.Queue()
+    process = fork.Process(target=echo, args=(there, back), daemon=True)
+    process.start()
+    most = 0
+    for i in range(3000):
+        there.put(torch.full((100,), float(i)))
+        assert back.get()[3].item() == i
+        most = max(most, memory()) if i % 100 == 0 else most
+    there.put([torch.zeros(3) for _ in range(1000)])
+    assert len(os.listdir("/proc/self/fd")) < descriptors + 16
+    back.get()
+    there.put(None)
+    process.join()
+    process.close()
+    assert most < 64 * MB
+    del there, back, process
+    assert in_use() == before
+
+
+def hold_and_sleep(queue, report):
+    kept = [queue.get() for _ in range(3)]
+    report.put(len(kept))
+    time.sleep(100)
+
+
+def test_a_killed_holder_lets_go(fork):
+    before = in_use()
+    queue, report = fork.Queue(), fork.SimpleQueue()
+    process = fork.Process(target=hold_and_sleep, args=(queue, report))
+    process.start()
+    for _ in range(4):
+        queue.put(torch.ones(5 * MB // 4))                # the fourth waits in the queue
+    assert report.get() == 3
+    assert in_use()[2] == before[2] + 20 * MB
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    assert in_use()[2] == before[2] + 5 * MB
+    del queue, report, process
+    assert in_use() == before
+
+
+FAMILY = """
+import os, sys, time
+import numtorch as torch, numtorch.multiprocessing as mp
+def child(queue):
+    queue.put([torch.ones(1 << 20), torch.ones(3)])
+    time.sleep(100)
+if __name__ == "__main__":
+    context = mp.get_context(sys.argv[1])
+    queue = context.Queue()
+    kept = torch.ones(1 << 22).share_memory_()
+    processes = [context.Process(target=child, args=(queue,)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    kept = [queue.get(), kept]
+    print("ready", *[p.pid for p in processes], flush=True)
+    time.sleep(100)
+"""
+
+
+def family_files():
+    """Anonymous files of any process of this user, by number."""
+    found = set()
+    for path in glob.glob("/proc/[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):                # another user's, or gone meanwhile
+            if "memfd:numtorch" in os.readlink(path):
+                found.add(os.stat(path).st_ino)
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("method", METHODS)
+def test_nothing_is_left_of_a_killed_family(method, tmp_path):
+    (tmp_path / "family.py").write_text(FAMILY)
+    named, files = set(os.listdir("/dev/shm")), family_files()
+    tree = subprocess.Popen([sys.executable, tmp_path / "family.py", method], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True, start_new_session=True)
+    assert tree.stdout.readline().startswith("ready")
+    assert family_files() - files
+    os.killpg(tree.pid, signal.SIGKILL)
+    tree.wait()
+    end = time.monotonic() + 10
+    while family_files() - files and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not family_files() - files and not set(os.listdir("/dev/shm")) - named
+    assert tree.stderr.read() == ""
+
+
+# ---------------------------------------------------------------- killed at any instruction
+def die_at(instruction):
+    """Have this process killed before the given instruction of numtorch's Python, from now on. Returns the count so far."""
+    count = [0]
+
+    def step(frame, event, argument):
+        if "/numtorch/" not in frame.f_code.co_filename:
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        if event == "opcode":
+            count[0] += 1
+            if count[0] == instruction:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return step
+    sys.settrace(step)
+    return count
+
+
+def traffic(queue, back):
+    """Receive two values, send two, of one small tensor and one large."""
+    for _ in range(2):
+        x, y = queue.get()
+        assert x.eq(x[0]).all() and y.eq(x[0]).all()
+        back.put((x + 1, torch.full((5 * MB // 4,), x[0].item() + 1)))
+        del x, y
+
+
+def count_instructions(queue, back, report):
+    count = die_at(-1)
+    traffic(queue, back)
+    sys.settrace(None)
+    report.put(count[0])
+
+
+def traffic_until(queue, back, instruction):
+    die_at(instruction)
+    traffic(queue, back)
+    sys.settrace(None)
+
+
+def test_killed_at_any_instruction(fork):
+    """The survivor goes on, reads nothing wrong, and nothing stays that the dead one held or had on the way."""
+    def send(value):
+        queue.put((torch.full((10,), value), torch.full((5 * MB // 4,), value)))
+
+    def check():
+        seen = []
+        while not back.empty():
+            x, y = back.get()
+            assert x.eq(x[0]).all() and y.eq(x[0]).all() and len(y) == 5 * MB // 4
+            seen.append(x[0].item())
+        assert seen in ([], [2.0], [2.0, 3.0]), seen
+        left = 0
+        while not queue.empty():
+            x, y = queue.get()
+            assert x.eq(x[0]).all() and y.eq(x[0]).all()
+            left += 1
+        assert left + len(seen) <= 2
+        return left + len(seen)
+    queue, back, report = fork.Queue(), fork.Queue(), fork.SimpleQueue()
+    clean = in_use()
+
+    def round_of(target, *arguments):
+        send(1.0)
+        send(2.0)
+        process = fork.Process(target=target, args=arguments)
+        process.start()
+        process.join(60)
+        assert process.exitcode is not None
+        there = check()
+        found = 0 if report.empty() else report.get()
+        assert in_use() == clean
+        return process.exitcode, there, found
+    *_, instructions = round_of(count_instructions, queue, back, report)
+    assert instructions > 500
+    rounds = int(os.environ.get("NUMTORCH_TEST_KILLS", "60"))
+    for number in range(rounds):
+        at = 1 + (number * instructions) // rounds + number % 7
+        code, *_ = round_of(traffic_until, queue, back, at)
+        assert code in (0, -signal.SIGKILL)
