@@ -1105,7 +1105,7 @@ class Attached:
     def sgn_(self) -> Tensor:
         """In-place form of `sgn`: writes the result into this tensor and returns it."""
     def share_memory_(self) -> Tensor:
-        """Move the memory to where other processes can see it, once sent to them. Every view of it goes along; NumPy arrays over it, and"""
+        """Move the memory to where other processes can see it, once sent to them. Every view of it goes along; NumPy arrays over it,"""
     def short(self, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor as int16: itself where it is so, else a copy through which gradients pass."""
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:

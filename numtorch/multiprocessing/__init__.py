@@ -19,9 +19,9 @@ from multiprocessing import (
 
 from .context import default as _default
 
-__all__ = ["AuthenticationError", "Barrier", "BoundedSemaphore", "BufferTooShort", "Condition", "Event", "JoinableQueue", "Lock",
-           "Manager", "Pipe", "Pool", "Process", "ProcessError", "Queue", "RLock", "RawArray", "RawValue", "Semaphore",
-           "SimpleQueue", "TimeoutError", "Value", "Array", "active_children", "allow_connection_pickling", "cpu_count", "current_process",
+__all__ = ["Array", "AuthenticationError", "Barrier", "BoundedSemaphore", "BufferTooShort", "Condition", "Event", "JoinableQueue",
+           "Lock", "Manager", "Pipe", "Pool", "Process", "ProcessError", "Queue", "RLock", "RawArray", "RawValue", "Semaphore",
+           "SimpleQueue", "TimeoutError", "Value", "active_children", "allow_connection_pickling", "cpu_count", "current_process",
            "freeze_support", "get_all_start_methods", "get_context", "get_logger", "get_start_method", "log_to_stderr",
            "parent_process", "set_executable", "set_forkserver_preload", "set_start_method"]
 
