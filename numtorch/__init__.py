@@ -140,8 +140,8 @@ moveaxis, ger, concat, concatenate, row_stack = movedim, outer, cat, cat, vstack
 inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141592653589793, 2.718281828459045, None
 
 _SUBMODULES = ("__config__", "accelerator", "alias", "backends", "func", "futures", "hub", "meta", "overrides", "nn", "optim",
-               "legacy", "data", "utils", "cuda", "multiprocessing", "linalg", "fft", "special", "random", "serialization",
-               "distributions", "testing", "version", "profiler", "interposition")
+               "legacy", "data", "datasets", "transforms", "utils", "cuda", "multiprocessing", "linalg", "fft", "special", "random",
+               "serialization", "distributions", "testing", "version", "profiler", "interposition")
 
 
 # Functions of nn.functional that PyTorch also has here, and in-place forms that it has as functions: found when asked for.

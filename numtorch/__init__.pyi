@@ -13,6 +13,7 @@ from numtorch import autograd as autograd
 from numtorch import backends as backends
 from numtorch import cuda as cuda
 from numtorch import data as data
+from numtorch import datasets as datasets
 from numtorch import distributions as distributions
 from numtorch import fft as fft
 from numtorch import func as func
@@ -31,6 +32,7 @@ from numtorch import random as random
 from numtorch import serialization as serialization
 from numtorch import special as special
 from numtorch import testing as testing
+from numtorch import transforms as transforms
 from numtorch import utils as utils
 from numtorch import version as version
 from numtorch.attached import AminMax as _AminMax

@@ -15,7 +15,7 @@ NAMESPACES = ("numtorch", "numtorch.autograd", "numtorch.autograd.functional", "
               "numtorch.optim", "numtorch.optim.lr_scheduler", "numtorch.optim.swa_utils", "numtorch.data",
               "numtorch.utils.checkpoint", "numtorch.distributions", "numtorch.distributions.constraints",
               "numtorch.distributions.constraint_registry", "numtorch.distributions.transforms", "numtorch.distributions.utils",
-              "numtorch.legacy.nn", "numtorch.legacy.optim", "numtorch.utils.trainer", "numtorch.utils.trainer.metrics",
+              "numtorch.legacy.nn", "numtorch.legacy.optim", "numtorch.datasets", "numtorch.transforms", "numtorch.utils.trainer", "numtorch.utils.trainer.metrics",
               "numtorch.utils.trainer.plugins")
 
 
@@ -62,7 +62,7 @@ OF_LAYERS = {"forward", "formula", "extra_repr"}          # the class says what 
 
 
 @pytest.mark.parametrize("module", [m for m in sorted(PUBLIC) if m.startswith((
-    "numtorch.nn", "numtorch.optim", "numtorch.data", "numtorch.legacy", "numtorch.distributions", "numtorch.utils.trainer"))])
+    "numtorch.nn", "numtorch.optim", "numtorch.data", "numtorch.legacy", "numtorch.distributions", "numtorch.utils.trainer", "numtorch.datasets"))])
 def test_methods(module):
     """Each public method of a layer, an optimiser or a dataset says something, and names what it takes."""
     found = {}

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
+from ..exchange import make
 from ..ops.random.draws import randperm
 
 
 class Dataset:
     """Examples by number. Subclasses implement `__getitem__` and usually `__len__`; with `__getitems__(numbers)` a loader fetches
-    a whole batch at once. The sum of two is a `ConcatDataset`.
+    the examples of a batch at once, and with `get_batch(numbers)` the batch itself, unless that returns None or the loader has a
+    `collate_fn`. The sum of two is a `ConcatDataset`.
 
     Example:
         >>> import numtorch as torch
@@ -72,6 +74,15 @@ class TensorDataset(Dataset):
 
     def __getitem__(self, index):
         return tuple(tensor[index] for tensor in self.tensors)
+
+    def get_batch(self, indices: list):
+        """Rows as a batch: one gather a tensor, instead of a stack of views.
+
+        Args:
+            indices: their numbers.
+        """
+        index = make(indices)
+        return [tensor.index_select(0, index) for tensor in self.tensors]
 
     def __len__(self) -> int:
         return len(self.tensors[0])

@@ -12,7 +12,7 @@ from ..dtypes import float64
 from ..exchange import from_numpy, make
 from ..ops.shape.join import stack
 from ..tensor import Tensor
-from .dataset import IterableDataset, Subset, TensorDataset
+from .dataset import IterableDataset, Subset
 from .notes import add_note
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
@@ -188,8 +188,8 @@ class DataLoader:
             return islice(self._iterate_stream(), skipped, None)
         if self.batch_sampler is None:
             return (self._single(number) for number in islice(self.sampler, skipped, None))
-        tensors = _tensors_of(self.dataset) if self.collate_fn is default_collate else None
-        return (self._fetch(numbers, tensors) for numbers in islice(self.batch_sampler, skipped, None))
+        get_batch = batch_getter(self.dataset) if self.collate_fn is default_collate else None
+        return (self._fetch(numbers, get_batch) for numbers in islice(self.batch_sampler, skipped, None))
 
     @property
     def _order(self):
@@ -230,13 +230,11 @@ class DataLoader:
             add_note(error, f"DataLoader: this was example {number} of {type(self.dataset).__name__}")
             raise
 
-    def _fetch(self, batch, tensors):
+    def _fetch(self, batch, get_batch):
         place = batch
         try:
-            if tensors is not None:                      # rows of tensors: one gather each instead of a stack of views
-                whole, rename = tensors
-                index = make(batch if rename is None else [rename[i] for i in batch])
-                return [tensor.index_select(0, index) for tensor in whole]
+            if get_batch is not None and (whole := get_batch(batch)) is not None:
+                return whole
             if hasattr(self.dataset, "__getitems__"):
                 return self.collate_fn(self.dataset.__getitems__(batch))
             examples = []
@@ -264,10 +262,14 @@ class DataLoader:
             yield self.collate_fn(batch)
 
 
-def _tensors_of(dataset):
-    """(tensors, numbers of their rows or None) where a dataset is made of tensors' rows and nothing else."""
-    if type(dataset) is TensorDataset:
-        return dataset.tensors, None
-    if type(dataset) is Subset and type(dataset.dataset) is TensorDataset:
-        return dataset.dataset.tensors, dataset.indices
+def batch_getter(dataset):
+    """A dataset's `get_batch`, or None where it has none, or a subclass has changed its single examples."""
+    if type(dataset) is Subset:
+        inner, indices = batch_getter(dataset.dataset), dataset.indices
+        return inner and (lambda batch: inner([indices[i] for i in batch]))
+    for kind in type(dataset).__mro__:
+        if "get_batch" in vars(kind):
+            return dataset.get_batch
+        if "__getitem__" in vars(kind):
+            return None
     return None
