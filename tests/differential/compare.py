@@ -334,8 +334,8 @@ def _judge(statements, index, name, expected, found):
         ours, theirs = distance(got, truth.astype(got.dtype)), distance(wanted, truth.astype(got.dtype))
         least = 64 if truth.dtype == wanted.dtype else 1    # then the truth is only another rounding
         bound = least * _tolerance(statement.kind, dtype, truth) + _WORSE * _EPSILON[dtype] * size.max(initial=0) + _WORSE * theirs[np.isfinite(theirs)].max(initial=0)
-        if statement.kind == "sum" or re.search("gelu|ndtr", statement.source):
-            bound = bound + 4 * _EPSILON[dtype] * max(_largest(statement, exact), 1)     # of what cancels in the sum, or in 1 + erf(x)
+        if statement.kind == "sum" or re.search("gelu|ndtr|tanhshrink", statement.source):
+            bound = bound + 4 * _EPSILON[dtype] * max(_largest(statement, exact), 1)     # of what cancels in the sum, in 1 + erf(x) or x - tanh(x)
         if statement.kind == "grad" and any("digamma" in each.source for each in statements[:index]):
             bound = bound + 1e-9 * size.max(initial=0)   # PyTorch's trigamma is no more precise
         return bool((ours > bound).any())
