@@ -27,3 +27,68 @@ def map_tensors(function, structure):
     if isinstance(structure, (list, tuple)):
         return type(structure)(map_tensors(function, value) for value in structure)
     return structure
+
+
+def flatten(structure):
+    """The leaves of a structure of dicts, lists and tuples, in order, and what it is without them, which compares by `==`."""
+    leaves: list = []
+    return leaves, _flatten(structure, leaves)
+
+
+def _flatten(structure, leaves):
+    kind = type(structure)
+    if isinstance(structure, dict):
+        return kind, tuple(structure), tuple([_flatten(value, leaves) for value in structure.values()])
+    if kind is list or kind is tuple or (isinstance(structure, tuple) and hasattr(structure, "_fields")):
+        return kind, len(structure), tuple([_flatten(value, leaves) for value in structure])
+    leaves.append(structure)
+    return None
+
+
+def unflatten(leaves, form):
+    """The structure that `flatten` took apart, with other leaves."""
+    return _unflatten(iter(leaves), form)
+
+
+def _unflatten(leaves, form):
+    if form is None:
+        return next(leaves)
+    kind, keys, forms = form
+    parts = [_unflatten(leaves, each) for each in forms]
+    if isinstance(keys, tuple):
+        return kind(zip(keys, parts))
+    return kind(parts) if kind is list or kind is tuple else kind(*parts)
+
+
+def spread(prefix, form):
+    """A leaf for each of a structure's, of a structure that ends where this one goes on; None where they differ."""
+    leaves: list = []
+    return leaves if _spread(prefix, form, leaves) else None
+
+
+def _spread(prefix, form, leaves):
+    if form is None:
+        leaves.append(prefix)
+        return not isinstance(prefix, (dict, list, tuple))
+    if not isinstance(prefix, (dict, list, tuple)):
+        leaves += [prefix] * _count(form)
+        return True
+    kind, keys, forms = form
+    if type(prefix) is not kind or (tuple(prefix) if isinstance(prefix, dict) else len(prefix)) != keys:
+        return False
+    return all(_spread(p, f, leaves) for p, f in zip(prefix.values() if isinstance(prefix, dict) else prefix, forms))
+
+
+def _count(form):
+    return 1 if form is None else sum(map(_count, form[2]))
+
+
+def shown(form) -> str:
+    """A form as a message shows it: `*` for a leaf."""
+    if form is None:
+        return "*"
+    kind, keys, forms = form
+    inside = [shown(each) for each in forms]
+    if isinstance(keys, tuple):
+        return "{" + ", ".join(f"{key!r}: {value}" for key, value in zip(keys, inside)) + "}"
+    return f"[{', '.join(inside)}]" if kind is list else f"({', '.join(inside)}{',' * (len(inside) == 1)})"

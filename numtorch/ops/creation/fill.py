@@ -186,7 +186,8 @@ def like_layout(input, dtype, device, memory_format=None):
     if found is None:
         kept = source.strides if source.non_overlapping_and_dense() else None
         found = Layout.of(as_dtype(dtype) if dtype else source.dtype, source.shape, kept, source.device)
-        _likes.keep((source, dtype), found)
+        if source.handler is None:
+            _likes.keep((source, dtype), found)
     if device is not None and (device := placed(device)) is not found.device:
         found = Layout.of(found.dtype, found.shape, found.strides, device)
     return found if memory_format is None else formatted(found, memory_format)

@@ -27,6 +27,8 @@ def detach(input) -> Tensor:
     try:
         out.storage, out.address, out.layout, out.node = input.storage, input.address, input.layout, None
     except AttributeError:
+        if isinstance(input, Tensor):                    # a special layout that is of tensors
+            return input.layout.handler.detached(input)
         raise not_a_tensor("detach", input) from None
     return out
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .nn.modules.module import Module
-from .tensor import Tensor
+from ..nn.modules.module import Module
+from ..ops.shape.join import stack
+from ..tensor import Tensor
 
-__all__ = ["functional_call"]
+__all__ = ["functional_call", "stack_module_state"]
 
 
 def functional_call(module: Module, parameter_and_buffer_dicts: dict[str, Tensor] | Sequence[dict[str, Tensor]],
@@ -58,6 +59,45 @@ def functional_call(module: Module, parameter_and_buffer_dicts: dict[str, Tensor
     finally:
         for table, name, tensor in replaced:
             table[name] = tensor
+
+
+def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The parameters and the buffers of several modules of one class, each stacked along a new first dimension: an ensemble that
+    `vmap` of `functional_call` runs at once.
+
+    Args:
+        models: the modules.
+
+    Returns:
+        (parameters, buffers), by name. Parameters that require a gradient are leaves that do.
+
+    Raises:
+        RuntimeError: no modules, modules of several classes, or some that train and some that do not.
+
+    Example:
+        >>> import numtorch as torch
+        >>> models = [torch.nn.Linear(2, 1) for _ in range(3)]
+        >>> parameters, buffers = torch.func.stack_module_state(models)
+        >>> parameters["weight"].shape
+        torch.Size([3, 1, 2])
+    """
+    if len(models) == 0:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if len({m.training for m in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if any(type(m) is not type(models[0]) for m in models):
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    return _stacked([dict(m.named_parameters()) for m in models]), _stacked([dict(m.named_buffers()) for m in models])
+
+
+def _stacked(dicts):
+    found = {}
+    for name in dicts[0]:
+        each = [d[name] for d in dicts]
+        if len({t.requires_grad for t in each}) > 1:
+            raise RuntimeError(f"Expected {name} to have consistent .requires_grad state. Got a mix of .requires_grad states.")
+        found[name] = stack([t.detach() for t in each]).requires_grad_(each[0].requires_grad)
+    return found
 
 
 def _merged(dicts):

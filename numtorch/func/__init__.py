@@ -1,0 +1,15 @@
+"""`torch.func`: functions of functions: derivatives, and maps over samples, composed in any order.
+
+    per_sample = vmap(grad(loss), in_dims=(None, 0, 0))(parameters, inputs, targets)
+
+Each transform is a level (levels.py), and what takes part in it a tensor with a layout of its own: batching.py for `vmap`
+(mapping.py), with a rule for each primitive in rules/; dual.py for forward mode (forward.py), with tangents.py and pushing.py.
+Backward there is the one tape (variables.py, reverse.py). No op knows of any of it: docs/func.md.
+"""
+from .forward import hessian, jacfwd, jacrev, jvp, linearize
+from .mapping import vmap
+from .modules import functional_call, stack_module_state
+from .reverse import grad, grad_and_value, vjp
+
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+           "stack_module_state", "vjp", "vmap"]

@@ -1,0 +1,328 @@
+"""Batched tensors: what one sample of a function that is mapped over samples sees of all of them.
+
+A batched tensor has the shape of one sample and stands for a tensor of all, whose first dimension counts them. A call on batched
+tensors is answered by the rule of its primitive (rules/), which calls ops on all samples at once; one without a rule is made
+sample by sample, and warns of it once.
+"""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+from ..layout import Layout, wrap_dim, wrap_dims
+from ..ops.core.operands import as_operand, result_dtype
+from ..ops.core.primitive import miss
+from ..ops.memory.assign import copy_
+from ..ops.memory.copies import copy_elements, to_dtype
+from ..ops.memory.detach import detach
+from ..ops.shape.join import stack
+from ..ops.shape.slicing import slice_view
+from ..ops.shape.view_tape import add_into
+from ..tensor import Tensor
+from ..viewalgebra import resolve_shape
+from .levels import Level, Wrapping, fill_layout, running, tensor_of
+
+Rule = Callable
+rules: dict[str, Rule] = {}                              # by the primitive's name
+
+
+def rule(*names):
+    """Decorator: the batching rule of primitives.
+
+    A rule is called as `rule(level, primitive, tensors, batched, attributes)`: the tensors inside, of which those whose `batched`
+    is true have the samples in their first dimension. So have all tensors it returns.
+    """
+    def add(function):
+        for name in names:
+            rules[name] = function
+        return function
+    return add
+
+
+class Batched(Wrapping):
+    """The layout of one sample. `value` holds all samples, along its first dimension."""
+
+    __slots__ = ()
+
+    def parts(self):
+        return [self.value]
+
+    def with_value(self, value):
+        return batched(value, self.handler).layout
+
+    def replaced(self, function):
+        """The same of what `function` makes of the tensor inside."""
+        return self.with_value(function(self.value))
+
+
+def batched(value: Tensor, level: BatchLevel) -> Tensor:
+    """A tensor of all samples as one sample."""
+    layout, inside = object.__new__(Batched), value.layout
+    fill_layout(layout, inside, inside.shape[1:], inside.strides[1:])
+    layout.handler, layout.value = level, value
+    return tensor_of(layout)
+
+
+class BatchLevel(Level):
+    """One run of `vmap`.
+
+    Args:
+        size: how many samples.
+        randomness: "error", "different" or "same": what drawing random numbers means.
+    """
+
+    def __init__(self, size: int, randomness: str = "error"):
+        self.size, self.randomness = size, randomness
+
+    # ------------------------------------------------------------ in and out
+    def inside(self, x):
+        """(the tensor inside, whether it has all samples) of a tensor at this level or outside of it."""
+        layout = x.layout
+        if isinstance(layout, Batched) and layout.handler is self:
+            return layout.value, True
+        return x, False
+
+    def all_samples(self, x):
+        """A tensor of all samples: one that does not depend on the sample is expanded."""
+        value, has = self.inside(x)
+        return value if has else value.unsqueeze(0).expand(self.size, *value.layout.shape)
+
+    def wrapped(self, result):
+        """What a rule returned, as one sample."""
+        if isinstance(result, Tensor):
+            return batched(result, self)
+        if isinstance(result, tuple):
+            parts = [self.wrapped(r) for r in result]
+            return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
+        if isinstance(result, list):
+            return [self.wrapped(r) for r in result]
+        return result
+
+    # ------------------------------------------------------------ calls
+    def __call__(self, primitive, tensors, attributes):
+        if self.over:
+            raise RuntimeError(f"{primitive.name}(): a tensor of a vmap that has ended cannot be used")
+        values, has = [], []
+        for t in tensors:
+            if isinstance(t, Tensor):
+                value, inside = self.inside(t)
+                values.append(value)
+                has.append(inside)
+            else:
+                values.append(t)
+                has.append(False)
+        if primitive.name in WRITES:
+            return self.write_into(primitive, tensors, attributes)
+        if primitive.execute is None:
+            return batched(elementwise(self, primitive, values, has), self)
+        found = rules.get(primitive.name)
+        if found is None:
+            return self.wrapped(sample_by_sample(self, primitive, values, has, attributes))
+        return self.wrapped(found(self, primitive, values, has, attributes))
+
+    def write(self, primitive, tensors):
+        return self.write_into(primitive, tensors, ())
+
+    def write_into(self, primitive, tensors, attributes):
+        """A call that writes into its first tensor."""
+        target, others = tensors[0], tensors[1:]
+        value, has = self.inside(target)
+        if not has:
+            raise RuntimeError(
+                f"vmap: {primitive.name}_(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
+                f"that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
+                f"over in a vmap. Please try to use out-of-place operators instead of {primitive.name}_. If said operator is being "
+                f"called inside the PyTorch framework, please file a bug report instead.")
+        inner = []
+        for t in others:
+            other, has = self.inside(as_operand(primitive.name, t))
+            inner.append(aligned(other, target.layout.ndim) if has else other)
+        if primitive.name in WRITES:
+            WRITES[primitive.name](value, *inner, *attributes)
+        else:
+            primitive.inplace(value, *inner)
+        target.node = value.node
+        return target
+
+    def check_random(self, name):
+        """Raise RuntimeError where random numbers have no meaning."""
+        if self.randomness == "error":
+            raise RuntimeError(f"vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+                               f"'different' "
+                               f"randomness flags on vmap or perform the randomness operation out of vmap ({name})")
+
+    # ------------------------------------------------------------ views
+    def view(self, function, layout, *args):
+        name = function.__name__
+        if name == "moved_order":
+            return function(layout, *args)
+        made = _views[name](layout.value, layout, *args)
+        if made is None:
+            return None
+        if type(made) is tuple:
+            return tuple([(batched(m, self).layout, 0) for m in made])
+        return batched(made, self).layout, 0
+
+    def values(self, x):
+        raise RuntimeError("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() "
+                           "on a Tensor, "
+                           "please try to rewrite what you're doing with other operations. If error is occurring somewhere inside "
+                           "PyTorch internals, please file a bug report.")
+
+    def detached(self, x):
+        return batched(detach(x.layout.value), self)
+
+
+def active_batches() -> list[BatchLevel]:
+    """The runs of vmap that this thread is in, the outermost first."""
+    return [level for level in running() if isinstance(level, BatchLevel)]
+
+
+# ---------------------------------------------------------------- elementwise
+def aligned(value, ndim):
+    """All samples of a tensor with dimensions of 1 put behind the first, so that the samples have `ndim`."""
+    missing = ndim - (value.layout.ndim - 1)
+    if missing <= 0:
+        return value
+    shape = value.layout.shape
+    return value.reshape(shape[0], *(1,) * missing, *shape[1:])
+
+
+def elementwise(level, op, values, has):
+    """An elementwise op on all samples: their dimensions broadcast behind the first."""
+    values = [as_operand(op.name, v) for v in values]
+    ndims = [v.layout.ndim - h for v, h in zip(values, has)]
+    ndim = max(ndims)
+    numbers = [i for i, h in enumerate(has) if h and not ndims[i]]
+    if numbers:
+        values = _as_numbers(op, values, numbers)
+    return op.function(*[aligned(v, ndim) if h else v for v, h in zip(values, has)])
+
+
+def _as_numbers(op, values, numbers):
+    """A sample without dimensions yields to others in promotion, which a tensor of all samples would not."""
+    dtypes = {v.layout.dtype for n, v in zip(op.parameters, values) if n not in op.bool_operands}
+    if len(dtypes) < 2:
+        return values
+    layouts = [Layout.of(v.layout.dtype, () if i in numbers else v.layout.shape, None, v.layout.device, v.layout.weak)
+               for i, (n, v) in enumerate(zip(op.parameters, values)) if n not in op.bool_operands]
+    found = result_dtype(layouts)
+    return [to_dtype(v, found) if i in numbers and op.parameters[i] not in op.bool_operands else v for i, v in enumerate(values)]
+
+
+# ---------------------------------------------------------------- without a rule
+WRITES: dict[str, Callable] = {                          # what writes into its first tensor and is not elementwise
+    "copy": copy_, "copy_elements": lambda target, source: copy_elements(source, target), "add_into": add_into,
+}
+_warned: set = set()
+
+
+def sample_by_sample(level, primitive, values, has, attributes):
+    """A call made for one sample after another, and the results put together."""
+    if primitive.name not in _warned:
+        _warned.add(primitive.name)
+        warnings.warn(f"There is a performance drop because we have not yet implemented the batching rule for {primitive.name}. "
+                      f"Please "
+                      f"file us an issue on GitHub so that we can prioritize its implementation.", UserWarning, stacklevel=4)
+    if not level.size:
+        raise RuntimeError(f"vmap: {primitive.name} has no batching rule, and there is no sample to make it for")
+    return _stacked([miss(primitive, tuple([v.select(0, i) if h else v for v, h in zip(values, has)]), attributes)
+                     for i in range(level.size)])
+
+
+def _stacked(each):
+    first = each[0]
+    if isinstance(first, Tensor):
+        if any(r.layout.shape != first.layout.shape for r in each):
+            raise RuntimeError(f"vmap: samples have results of different shapes: {sorted({tuple(r.shape) for r in each})}")
+        return stack(each)
+    if isinstance(first, (tuple, list)):
+        parts = [_stacked(list(column)) for column in zip(*each)]
+        return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
+    return first
+
+
+# ---------------------------------------------------------------- views
+def _permute(value, layout, dims):
+    if len(dims) != layout.ndim:
+        raise RuntimeError(f"permute: number of dimensions in the tensor input does not match the length of the desired ordering "
+                           f"of dimensions "
+                           f"i.e. input.dim() = {layout.ndim} is not equal to len(dims) = {len(dims)}")
+    return value.permute(0, *[wrap_dim(d, layout.ndim) + 1 for d in dims])
+
+
+def _dims(layout, *dims):
+    return [wrap_dim(d, layout.ndim) + 1 for d in dims]
+
+
+def _transpose(value, layout, a, b):
+    if not layout.ndim:
+        _dims(layout, a, b)
+        return value.view(value.layout.shape)
+    return value.transpose(*_dims(layout, a, b))
+
+
+def _expand(value, layout, shape):
+    if len(shape) < layout.ndim:
+        raise RuntimeError(f"expand: the number of sizes provided ({len(shape)}) must be greater or equal to the number of "
+                           f"dimensions in the "
+                           f"tensor ({layout.ndim})")
+    new = shape[:len(shape) - layout.ndim]
+    if -1 in new:
+        raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension "
+                           f"{new.index(-1)}")
+    return aligned(value, len(shape)).expand(value.layout.shape[0], *shape)
+
+
+def _view(value, layout, shape):
+    """Another shape over the same elements, or None where the strides of all samples do not allow it."""
+    shape = (value.layout.shape[0], *resolve_shape(shape, layout.numel))
+    try:
+        return value.view(shape)
+    except RuntimeError:
+        return None
+
+
+def _squeeze(value, layout, dims):
+    dims = [d + 1 for d in wrap_dims(dims, layout.ndim) if layout.shape[d] == 1] if layout.ndim else []
+    return value.squeeze(tuple(dims)) if dims else value.view(value.layout.shape)
+
+
+def _needs_dims(name, kind=IndexError):
+    def check(layout):
+        if not layout.ndim:
+            raise kind(f"{name}() cannot be applied to a 0-dim tensor.")
+    return check
+
+
+def _select(value, layout, dim, index):
+    _needs_dims("select")(layout)
+    dim = wrap_dim(dim, layout.ndim)
+    extent = layout.shape[dim]
+    if not -extent <= index < extent:
+        raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {extent}")
+    return value.select(dim + 1, index)
+
+
+def _narrow(value, layout, dim, start, length):
+    _needs_dims("narrow", RuntimeError)(layout)
+    return value.narrow(wrap_dim(dim, layout.ndim) + 1, start, length)
+
+
+def _unfold(value, layout, dim, size, step):
+    if not layout.ndim:
+        return value.unsqueeze(1).unfold(1, size, step).squeeze(1)
+    return value.unfold(wrap_dim(dim, layout.ndim) + 1, size, step)
+
+
+_views = {
+    "permute": _permute, "transpose": _transpose, "expand": _expand, "try_view": _view, "squeeze": _squeeze,
+    "unsqueeze": lambda value, layout, dim: value.unsqueeze(wrap_dim(dim, layout.ndim + 1) + 1),
+    "unflatten": lambda value, layout, dim, sizes: value.unflatten(wrap_dim(dim, layout.ndim) + 1, sizes),
+    "select": _select, "narrow": _narrow, "unfold": _unfold,
+    "slice_dim": lambda value, layout, dim, *bounds: slice_view(value, wrap_dim(dim, layout.ndim) + 1, *bounds),
+    "diagonal": lambda value, layout, offset, a, b: value.diagonal(offset, *_dims(layout, a, b)),
+    "every": lambda value, layout, dim: value.unbind(wrap_dim(dim, layout.ndim) + 1),
+    "cut": lambda value, layout, dim, size: value.split(size, wrap_dim(dim, layout.ndim) + 1),
+    "reread": lambda value, layout, kind: value.view(kind),
+}

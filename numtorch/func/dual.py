@@ -1,0 +1,54 @@
+"""Dual tensors: a tensor and its tangent, which is how it changes where the input of a function changes along a direction
+(Wengert 1964).
+
+What calls on them give is in tangents.py.
+"""
+from __future__ import annotations
+
+from ..ops.creation.fill import zeros_like
+from ..ops.memory.detach import detach
+from ..tensor import Tensor
+from .levels import Level, Wrapping, fill_layout, tensor_of
+
+
+class Dual(Wrapping):
+    """The layout of a tensor with a tangent: `value` is the tensor, `tangent` has its shape."""
+
+    __slots__ = ("tangent",)
+
+    def parts(self):
+        return [self.value, self.tangent]
+
+    def with_value(self, value):
+        return dual_of(value, self.tangent, self.handler).layout
+
+    def replaced(self, function):
+        return dual_of(function(self.value), function(self.tangent), self.handler).layout
+
+
+def dual_of(value: Tensor, tangent: Tensor, level: Level) -> Tensor:
+    """A tensor with a tangent."""
+    layout, inside = object.__new__(Dual), value.layout
+    fill_layout(layout, inside, inside.shape, inside.strides)
+    layout.handler, layout.value, layout.tangent = level, value, tangent
+    return tensor_of(layout)
+
+
+def parts_at(x, level):
+    """(the tensor, its tangent or None) of a tensor at a level, whatever else it takes part in."""
+    layout = x.layout
+    if not isinstance(layout, Wrapping) or layout.handler.rank < level.rank:
+        return x, None
+    if layout.handler is level:
+        return layout.value, layout.tangent
+    each = [parts_at(part, level) for part in layout.parts()]
+    if all(tangent is None for _, tangent in each):
+        return x, None
+    rest = iter(each)
+    value = tensor_of(layout.replaced(lambda part: next(rest)[0]))
+    rest = iter(each)
+    return value, tensor_of(layout.replaced(lambda part: _or_zeros(next(rest)[1], part)))
+
+
+def _or_zeros(tangent, like):
+    return zeros_like(detach(like)) if tangent is None else tangent

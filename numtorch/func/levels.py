@@ -1,0 +1,127 @@
+"""Levels: what the transforms that run at the moment are, one inside the other, and tensors that take part in one.
+
+A tensor that takes part in a transform has a layout of a class of its own (`Wrapping`) that holds the tensors it stands for: all
+samples of it (batching.py), or itself and its tangent (dual.py). Such a tensor has no address, so that no kernel can take it for
+what it is not. Its layout's handler is the transform's level, to which `miss` hands every call on it; the innermost transform has
+the highest rank and is asked first, and what it makes of the call are calls on the tensors inside, of which the next one is asked.
+
+The tape knows none of this: it records what is done with the tensors innermost, which are ordinary ones.
+"""
+from __future__ import annotations
+
+import threading
+
+from ..layout import Layout, Size, _is_contiguous
+from ..storage import Storage
+from ..tensor import Tensor, bare
+
+
+class _Running(threading.local):
+    """A thread's levels, the innermost last."""
+
+    def __init__(self) -> None:
+        self.levels: list[Level] = []
+
+
+_running = _Running()
+
+
+class Level:
+    """One run of a transform. A context: inside it the transform is the innermost.
+
+    Attributes:
+        rank: how many transforms it is in, itself included.
+        over: whether it has ended: tensors of it mean nothing any more.
+    """
+
+    rank, over = 0, False
+
+    def __enter__(self):
+        self.rank = len(_running.levels) + 1
+        _running.levels.append(self)
+        return self
+
+    def __exit__(self, *exception):
+        self.over = True
+        _running.levels.remove(self)
+
+    # ------------------------------------------------------------ what a handler is asked (ops/core/primitive.py, viewalgebra.py)
+    def __call__(self, primitive, tensors, attributes):
+        raise NotImplementedError
+
+    def write(self, primitive, tensors):
+        raise NotImplementedError
+
+    def view(self, function, layout, *args):
+        raise NotImplementedError
+
+    def viewed(self, x, layout):
+        """The tensor of a layout that the view algebra found."""
+        return tensor_of(layout)
+
+    def values(self, x):
+        raise NotImplementedError
+
+    def detached(self, x):
+        raise NotImplementedError
+
+
+def running() -> list[Level]:
+    """The levels of this thread, the innermost last."""
+    return _running.levels
+
+
+class Wrapping(Layout):
+    """The layout of a tensor that takes part in a transform: it holds what the tensor stands for.
+
+    Attributes:
+        handler: the level of the transform.
+        value: the tensor inside.
+    """
+
+    __slots__ = ("handler", "value")
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.dtype.name}, shape={self.shape}, level={self.handler.rank})"
+
+    def overlaps_itself(self):
+        return False                                     # the tensor inside is asked when it is written to
+
+    def with_dtype(self, dtype):
+        return Layout.of(dtype, self.shape, None, self.device)
+
+
+def fill_layout(layout, like, shape, strides):
+    """Give a new layout what every layout has."""
+    layout.dtype, layout.device, layout.weak = like.dtype, like.device, False
+    layout.shape, layout.size, layout.strides = shape, Size(shape), strides
+    numel = 1
+    for extent in shape:
+        numel *= extent
+    layout.ndim, layout.numel, layout.nbytes = len(shape), numel, numel * like.dtype.itemsize
+    layout.contiguous = like.contiguous or _is_contiguous(shape, strides)
+    layout.views, layout.ring = {}, None
+
+
+def tensor_of(layout: Wrapping) -> Tensor:
+    """A tensor that takes part in a transform. It has no address; its place in the graph is that of the tensor inside."""
+    out, node = bare(), layout.value.node
+    out.storage, out.layout, out.node = Storage(0, layout.nbytes, None, layout.device), layout, node
+    return out
+
+
+def level_of(x):
+    """The level of the innermost transform that a tensor takes part in, or None."""
+    return x.layout.handler if isinstance(x.layout, Wrapping) else None
+
+
+def levels_of(tensors) -> list[Level]:
+    """All levels that tensors take part in, the innermost first."""
+    found: set = set()
+    pending = list(tensors)
+    for x in pending:
+        layout = x.layout
+        if isinstance(layout, Wrapping):
+            found.add(layout.handler)
+            pending += layout.parts()
+    return sorted(found, key=lambda level: -level.rank)

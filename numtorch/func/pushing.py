@@ -1,0 +1,55 @@
+"""Tangents of linear ops, which apply themselves to them, and of products, which do so in each factor."""
+from __future__ import annotations
+
+from ..ops.core.primitive import miss, registry
+from ..ops.creation.fill import zeros_like
+from ..ops.memory.detach import detach
+from ..ops.pointwise import arithmetic, elementary
+from ..ops.reduce.reduce_op import SUM
+from .tangents import push
+
+
+@push("sum", "mean", "clone", "to_copy", "cumsum", "fft_c2c", "fft_r2c", "fft_c2r", "avg_pool1d", "avg_pool2d", "resample",
+      "steps_of_sequences", "avg_pool_grad")
+def linear(primitive, primals, tangents, attributes):
+    return miss(primitive, tuple(primals), attributes), miss(primitive, tuple(tangents), attributes)
+
+
+def _with_each(primitive, factors, biases, attributes, tangents):
+    """The product rule: the sum of the products in which one factor is its tangent."""
+    total = None
+    for place, tangent in enumerate(tangents):
+        if tangent is not None:
+            term = miss(primitive, (*factors[:place], tangent, *factors[place + 1:], *biases), attributes)
+            total = term if total is None else total + term
+    return total
+
+
+@push("mm", "bmm", "matmul", "mv", "dot", "convolution_weight_grad", "linalg_cross", "kron")
+def product(primitive, primals, tangents, attributes):
+    return miss(primitive, tuple(primals), attributes), _with_each(primitive, tuple(primals), (), attributes, tangents)
+
+
+@push("linear", "convolution", "convolution_input_grad")
+def with_bias(primitive, primals, tangents, attributes):
+    out = miss(primitive, tuple(primals), attributes)
+    found = _with_each(primitive, tuple(primals[:2]), (None,), attributes, tangents[:2])
+    bias = tangents[2]
+    if bias is not None:
+        if primitive.name != "linear":
+            bias = bias.reshape(-1, *(1,) * (out.layout.ndim - 2))
+        found = (zeros_like(detach(out)) if found is None else found) + bias
+    return out, found
+
+
+@push("softmax")
+def softmax(primitive, primals, tangents, attributes):
+    """Its Jacobian is symmetric: the gradient's op is the tangent's."""
+    out = miss(primitive, tuple(primals), attributes)
+    return out, miss(registry["softmax_grad"], (tangents[0], out), attributes)
+
+
+@push("log_softmax")
+def log_softmax(primitive, primals, tangents, attributes):
+    out, tangent = miss(primitive, tuple(primals), attributes), tangents[0]
+    return out, arithmetic.sub(tangent, SUM.run(arithmetic.mul(elementary.exp(out), tangent), attributes[0], True))

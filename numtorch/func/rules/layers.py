@@ -1,0 +1,126 @@
+"""Batching rules of the losses and layers that are primitives: normalisation, embedding, dropout, cross entropy."""
+from __future__ import annotations
+
+from ...ops.core.primitive import miss
+from ...ops.creation.ranges import arange
+from ...ops.pointwise import comparison
+from ..batching import aligned, rule, sample_by_sample
+from .sizes import all_batched, call, joined, parted
+
+
+# ---------------------------------------------------------------- losses
+@rule("cross_entropy", "nll_loss")
+def class_loss(level, primitive, values, has, attributes):
+    """The losses of all positions of all samples, of which each sample's are summed or averaged."""
+    if values[2] is not None and has[2]:
+        return sample_by_sample(level, primitive, values, has, attributes)
+    scores, target = all_batched(level, values[:2], has[:2])
+    weight, (ignored, reduction, smoothing) = values[2], attributes
+    one = scores.layout.ndim == 2                        # a sample is the scores of one position
+    rows, wanted = (scores, target) if one else (joined(scores), joined(target))
+    losses = call(primitive, (rows, wanted, weight), (ignored, "none", smoothing))
+    size = level.size
+    if reduction == "none":
+        return losses if one else parted(losses, size)
+    sums = (losses if one else losses.reshape(size, -1)).reshape(size, -1).sum(1)
+    if reduction == "sum":
+        return sums
+    if target.layout.dtype.category >= 2:
+        positions = rows.layout.numel // max(rows.layout.shape[1] * size, 1)
+        return sums / positions
+    kept = comparison.ne(wanted, ignored)
+    if weight is None:
+        shares = kept.to(scores.layout.dtype)
+    else:
+        shares = kept * weight[wanted.clamp(0, weight.layout.shape[0] - 1)]
+    return sums / shares.reshape(size, -1).sum(1)
+
+
+# ---------------------------------------------------------------- norms
+@rule("layer_norm", "rms_norm")
+def over_last(level, primitive, values, has, attributes):
+    """Their shape is the last dimensions': samples are further rows. Weights of each sample multiply afterwards."""
+    x, weight, bias = values
+    own = any(has[1:])
+    out = miss(primitive, (x if has[0] else level.all_samples(x), None if own else weight, None if own else bias), attributes)
+    if not own:
+        return out
+    for vector, each, combine in ((weight, has[1], lambda a, b: a * b), (bias, has[2], lambda a, b: a + b)):
+        if vector is not None:
+            out = combine(out, aligned(vector, out.layout.ndim - 1) if each else vector)
+    return out
+
+
+@rule("group_norm", "instance_norm")
+def over_groups(level, primitive, values, has, attributes):
+    x, weight, bias = values
+    own = any(has[1:])
+    x = x if has[0] else level.all_samples(x)
+    out = parted(miss(primitive, (joined(x), None if own else weight, None if own else bias), attributes), level.size)
+    return _scaled(out, weight, bias, has, 1) if own else out
+
+
+def _scaled(out, weight, bias, has, lead):
+    """out (samples, N, C, ...) times weight and plus bias, which are (C) or (samples, C)."""
+    for vector, each, combine in ((weight, has[1], lambda a, b: a * b), (bias, has[2], lambda a, b: a + b)):
+        if vector is not None:
+            behind = (1,) * (out.layout.ndim - 2 - lead)
+            shape = (vector.layout.shape[0], *(1,) * lead, -1, *behind) if each else (-1, *behind)
+            out = combine(out, vector.reshape(shape))
+    return out
+
+
+@rule("batch_norm")
+def batch_norm(level, primitive, values, has, attributes):
+    """Channels of all samples are channels."""
+    x, weight, bias, mean, var = values
+    training, momentum, eps = attributes
+    if training and mean is not None and has[0] and not (has[3] and has[4]):
+        raise RuntimeError("Batch norm got a batched tensor as input while the running_mean or running_var, which will be "
+                           "updated in "
+                           "place, were not batched.\nIf you are using modules, you may patch them with torch.func or use "
+                           "track_running_stats=False instead.")
+    if not training and not any(has[1:]):
+        return parted(miss(primitive, (joined(x), weight, bias, mean, var), attributes), level.size)
+    x = x if has[0] else level.all_samples(x)
+    size, images, channels = x.layout.shape[:3]
+    side_by_side = x.transpose(0, 1).flatten(1, 2)       # (N, samples * C, ...)
+    stats = [None if s is None else (s if h else level.all_samples(s)).reshape(size * channels)
+             for s, h in zip((mean, var), has[3:])]
+    out = miss(primitive, (side_by_side, None, None, *stats), attributes)
+    out = out.reshape(images, size, channels, *out.layout.shape[2:]).transpose(0, 1)
+    return _scaled(out, weight, bias, has, 1)
+
+
+# ---------------------------------------------------------------- embedding
+@rule("embedding")
+def embedding(level, primitive, values, has, attributes):
+    weight, indices = values
+    if not has[0]:
+        return call(primitive, (weight, indices), attributes)
+    padding_idx, by_freq, *_ = attributes
+    if by_freq or (padding_idx is not None and padding_idx != -1):
+        return sample_by_sample(level, primitive, values, has, attributes)
+    size, rows = weight.layout.shape[:2]
+    indices = indices if has[1] else level.all_samples(indices)
+    first = arange(size).mul(rows).reshape(size, *(1,) * (indices.layout.ndim - 1))
+    return call(primitive, (joined(weight), indices + first), attributes)
+
+
+@rule("one_hot")
+def one_hot(level, primitive, values, has, attributes):
+    if attributes[0] == -1:
+        raise ValueError("vmap: one_hot needs num_classes, which would depend on the samples")
+    return call(primitive, values, attributes)
+
+
+# ---------------------------------------------------------------- dropout
+@rule("dropout", "alpha_dropout")
+def dropout(level, primitive, values, has, attributes):
+    value = values[0]
+    level.check_random(primitive.name)
+    if level.randomness == "different":
+        return call(primitive, (value,), attributes)
+    like = value.select(0, 0)
+    kept = call(primitive, (like.new_ones(like.layout.shape),), attributes)
+    return value * kept

@@ -1,0 +1,89 @@
+"""Batching rules of products: a product of samples is a batched product; where one factor is the same for all, a taller one."""
+from __future__ import annotations
+
+from ...ops.linalg.matmul import matmul
+from ...ops.nn.linear import linear as linear_of
+from ..batching import aligned, rule
+from .sizes import all_batched, call
+
+
+@rule("mm", "bmm", "matmul")
+def product(level, primitive, values, has, attributes):
+    ndim = max([v.layout.ndim - h for v, h in zip(values, has)])
+    return matmul(*[aligned(v, ndim) if h else v for v, h in zip(values, has)])
+
+
+@rule("mv")
+def matrix_vector(level, primitive, values, has, attributes):
+    a, v = values
+    if has[0] and has[1]:
+        return matmul(a, v.unsqueeze(2)).squeeze(2)
+    return matmul(a, v) if has[0] else linear_of(v, a)
+
+
+@rule("dot")
+def dot(level, primitive, values, has, attributes):
+    a, b = values
+    if all(has):
+        return matmul(a.unsqueeze(1), b.unsqueeze(2)).reshape(a.layout.shape[0])
+    return matmul(a, b) if has[0] else matmul(b, a)
+
+
+@rule("linear")
+def linear(level, primitive, values, has, attributes):
+    x, weight, bias = values
+    if has[1]:
+        out = _by_own_weights(x, has[0], weight)
+    elif bias is None or not has[2]:
+        return linear_of(x, weight, bias)
+    else:
+        out = linear_of(x, weight)
+        if not has[0]:
+            out = out.unsqueeze(0)
+    if bias is None:
+        return out
+    return out + (aligned(bias, out.layout.ndim - 1) if has[2] else bias)
+
+
+def _by_own_weights(x, each, weight):
+    """x times the weights of each sample."""
+    across = weight.transpose(1, 2)
+    if each and x.layout.ndim == 2:
+        return matmul(x.unsqueeze(1), across).squeeze(1)
+    if each:
+        rows = x if x.layout.ndim == 3 else x.flatten(1, -2)
+        return matmul(rows, across).reshape(*x.layout.shape[:-1], weight.layout.shape[1])
+    if x.layout.ndim == 1:
+        return matmul(weight, x)
+    rows = x if x.layout.ndim == 2 else x.flatten(0, -2)
+    return matmul(rows, across).reshape(weight.layout.shape[0], *x.layout.shape[:-1], weight.layout.shape[1])
+
+
+@rule("addmm", "addmv", "baddbmm")
+def added(level, primitive, values, has, attributes):
+    input, a, b = values
+    beta, alpha = attributes
+    rules = {"addmm": product, "addmv": matrix_vector, "baddbmm": product}
+    out = rules[primitive.name](level, None, (a, b), has[1:], ()) if any(has[1:]) else \
+        matmul(a, b).unsqueeze(0)
+    if alpha != 1:
+        out = out * alpha
+    if input is None or beta == 0:
+        return out if any(has[1:]) else out.expand(level.size, *out.layout.shape[1:])
+    if has[0]:
+        input = aligned(input, out.layout.ndim - 1)
+    return out + (input if beta == 1 else input * beta)
+
+
+@rule("linalg_cross")
+def cross(level, primitive, values, has, attributes):
+    a, b = all_batched(level, values, has)
+    ndim = max(a.layout.ndim, b.layout.ndim) - 1
+    dim, = attributes
+    return call(primitive, (aligned(a, ndim), aligned(b, ndim)), (dim if dim is None or dim < 0 else dim + 1,))
+
+
+@rule("cdist")
+def cdist(level, primitive, values, has, attributes):
+    """The primitive takes contiguous sets of one batch shape."""
+    return call(primitive, [v.contiguous() for v in all_batched(level, values, has)], attributes)

@@ -1,0 +1,234 @@
+"""Forward mode: what calls on dual tensors (dual.py) give.
+
+Elementwise ops multiply by their formula's slope, linear ones apply themselves to the tangent (pushing.py). For all others the
+gradient is turned around: u = J^T v is linear in v, and its gradient in the direction t is J t (J. Townsend, 2017). So every op
+with a gradient has a tangent, of the same derivative.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..autograd.modes import enable_grad, modes, set_grad_enabled
+from ..ops.core.expression import Symbol, evaluate
+from ..ops.core.operands import as_operand
+from ..ops.core.primitive import miss
+from ..ops.creation.fill import ones_like, zeros_like
+from ..ops.memory.copies import to_dtype
+from ..ops.memory.detach import detach
+from ..ops.memory.writing import live_views
+from ..ops.shape.slicing import slice_view
+from ..tensor import Tensor, view_of, wrap
+from ..tree import flatten, unflatten
+from .batching import BatchLevel
+from .dual import Dual, dual_of
+from .levels import Level, Wrapping, levels_of, tensor_of
+from .variables import gradients, innermost, over, own_place, places
+
+pushes: dict[str, Callable] = {}                         # by the primitive's name: push(primitive, primals, tangents, attributes)
+
+
+def push(*names):
+    """Decorator: the rule of primitives for tangents.
+
+    A rule is called as `push(primitive, primals, tangents, attributes)`, a tangent being None where there is none, and returns
+    (result, its tangent).
+    """
+    def add(function):
+        for name in names:
+            pushes[name] = function
+        return function
+    return add
+
+
+class DualLevel(Level):
+    """One run of `jvp`, or a `dual_level`."""
+
+    def split(self, tensors):
+        """The tensors inside, and their tangents."""
+        primals, tangents = [], []
+        for t in tensors:
+            layout = getattr(t, "layout", None)
+            dual = isinstance(layout, Dual) and layout.handler is self
+            primals.append(layout.value if dual else t)
+            tangents.append(layout.tangent if dual else None)
+        return primals, tangents
+
+    def made(self, result, tangent):
+        """A result with its tangent, each tensor of it."""
+        if isinstance(result, Tensor):
+            if tangent is None or result.layout.dtype.category < 2:
+                return result
+            return dual_of(result, tangent, self)
+        if isinstance(result, (tuple, list)):
+            parts = [self.made(r, t) for r, t in zip(result, tangent or [None] * len(result))]
+            return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+        return result
+
+    def __call__(self, primitive, tensors, attributes):
+        if self.over:
+            raise RuntimeError(f"{primitive.name}(): a tensor of a dual level that has ended cannot be used")
+        if primitive.name == "copy":
+            return self.overwrite("copy", tensors[0], tensors[1].expand(tensors[0].layout.shape))
+        primals, tangents = self.split(tensors)
+        if primitive.execute is None:
+            return self.made(*elementwise(primitive, [as_operand(primitive.name, p) for p in primals], tangents))
+        return self.made(*pushes.get(primitive.name, by_gradient)(primitive, primals, tangents, attributes))
+
+    def write(self, primitive, tensors):
+        """In place: computed apart, and written to the tensor and to its tangent."""
+        return self.overwrite(primitive.name, tensors[0], primitive.function(*tensors))
+
+    def overwrite(self, name, target, result):
+        """Write a result into a tensor and its tangent into that one's; a tensor without one is a dual tensor from then on."""
+        (value, own), (tangent, moving) = self.split([result, target])
+        if value.layout.shape != own.layout.shape:
+            raise RuntimeError(f"output with shape {list(own.layout.shape)} doesn't match the broadcast shape "
+                               f"{list(value.layout.shape)}")
+        own.copy_(value)
+        if moving is None and tangent is not None:
+            self.give_tangent(name, target)
+            moving = target.layout.tangent
+        if moving is not None:
+            moving.copy_(0 if tangent is None else tangent)
+        target.node = innermost(target).node
+        return target
+
+    def give_tangent(self, name, target):
+        """Make a tensor dual, and with it all that are views of the same memory: their tangents are views of one, of zeros."""
+        if isinstance(target.layout, Wrapping):
+            target.layout = dual_of(tensor_of(target.layout), zeros_like(detach(target)), self).layout
+            return
+        base = target if target._base is None else target._base
+        if not modes.grad or isinstance(base.layout, Wrapping) or not base.layout.non_overlapping_and_dense():
+            raise RuntimeError(f"{name}_: a tensor with a tangent is written into one without, of which it is not known whose "
+                               f"view it is. Please "
+                               f"clone() it before, or use the out-of-place {name}.")
+        zeros, start, itemsize = zeros_like(detach(base)), base.address, base.layout.dtype.itemsize
+        for each in (base, *live_views(base)):
+            own = wrap(each.storage, each.address, each.layout, each.node)
+            tangent = view_of(zeros, each.layout, (each.address - start) // itemsize)
+            each.layout = dual_of(own, tangent, self).layout
+            del each.address
+
+    # ------------------------------------------------------------ views
+    def view(self, function, layout, *args):
+        name = function.__name__
+        if name == "moved_order":
+            return function(layout, *args)
+        value, tangent = [_views[name](x, *args) for x in (layout.value, layout.tangent)]
+        if value is None:
+            return None
+        if tangent is None:                              # another layout in memory, which has no such view
+            tangent = layout.tangent.reshape(value.layout.shape)
+        if isinstance(value, tuple):
+            return tuple([(dual_of(v, t, self).layout, 0) for v, t in zip(value, tangent)])
+        return dual_of(value, tangent, self).layout, 0
+
+    def values(self, x):
+        return x.layout.value
+
+    def detached(self, x):
+        return detach(x.layout.value)
+
+
+def _view(x, shape):
+    try:
+        return x.view(shape)
+    except RuntimeError:
+        return None
+
+
+_views = {
+    "permute": lambda x, dims: x.permute(dims), "transpose": lambda x, a, b: x.transpose(a, b), "expand": lambda x, shape:
+    x.expand(shape), "try_view": _view, "squeeze": lambda x, dims: x.squeeze() if dims is None else x.squeeze(dims),
+    "unsqueeze": lambda x, dim: x.unsqueeze(dim), "unflatten": lambda x, dim, sizes: x.unflatten(dim, sizes),
+    "select": lambda x, dim, index: x.select(dim, index), "narrow": lambda x, dim, start, length: x.narrow(dim, start, length),
+    "unfold": lambda x, dim, size, step: x.unfold(dim, size, step), "slice_dim": slice_view,
+    "diagonal": lambda x, offset, a, b: x.diagonal(offset, a, b), "every": lambda x, dim: x.unbind(dim),
+    "cut": lambda x, dim, size: x.split(size, dim),
+}
+
+
+# ---------------------------------------------------------------- elementwise
+def elementwise(op, primals, tangents):
+    """An elementwise op and its tangent: each operand's times the slope that the op's derivative has for it."""
+    moving = [place for place, t in enumerate(tangents) if t is not None]
+    recorded = modes.grad and any(p.node is not None for p in primals)
+    if recorded or any(isinstance(p.layout, Wrapping) for p in primals):
+        node, out = None, op.function(*primals)
+    else:
+        node, out = _with_node(op, primals, moving)
+    if not op.differentiable or out.layout.dtype.category < 2:
+        return out, None
+    if out.layout.dtype.is_complex or any(p.layout.dtype.is_complex for p in primals):
+        return by_gradient(op, primals, tangents, ())
+    if op.derivative_body is None:
+        raise NotImplementedError(f"the derivative for '{op.name}' is not implemented")
+    total = None
+    for place in moving:
+        term = _along(op, primals, place, to_dtype(tangents[place], out.layout.dtype), out, node if len(moving) == 1 else None)
+        total = term if total is None else total + term
+    if total.layout.shape != out.layout.shape:
+        total = total.expand(out.layout.shape)
+    return out, to_dtype(total, out.layout.dtype)
+
+
+def _with_node(op, primals, moving):
+    """An op on ordinary tensors: the node that a recorded call of it has, and the result."""
+    if not op.differentiable or len(moving) > 1 or primals[moving[0]].layout.dtype.category < 2:
+        return None, op.function(*primals)
+    with enable_grad():
+        out = op.function(*[own_place(p, False) if place in moving else p if p.node is None else detach(p)
+                            for place, p in enumerate(primals)])
+    node, out.node = out.node, None
+    return node, out
+
+
+def _along(op, primals, place, tangent, out, node):
+    """The derivative by one operand, times its tangent."""
+    formula, layout = op.gradients[place], primals[place].layout
+    if isinstance(formula, Symbol) and formula.name == "grad":
+        return tangent
+    if node is not None and layout.shape == out.layout.shape and layout.dtype is out.layout.dtype:
+        if not isinstance(tangent.layout, Wrapping) and (tangent.node is None or not modes.grad):
+            return node.backward(tangent)[place]         # the one kernel that backward has for it
+        return node.backward(ones_like(out))[place] * tangent
+    values = {name: to_dtype(p, out.layout.dtype) if p.layout.weak else p for name, p in zip(op.parameters, primals)}
+    found, = evaluate([formula], {**values, "grad": tangent, "out": out})
+    return found if isinstance(found, Tensor) else ones_like(out) * found
+
+
+# ---------------------------------------------------------------- by the gradient
+def by_gradient(primitive, primals, tangents, attributes):
+    """Any op that has a gradient: that of the gradient, which is linear in the vector that it starts with."""
+    moving = [place for place, t in enumerate(tangents) if t is not None]
+    given = [t for t in (*primals, *tangents) if isinstance(t, Tensor)]
+    outer = modes.grad and bool(places(given))
+    levels = [level for level in levels_of(given) if isinstance(level, BatchLevel)]
+    with enable_grad():
+        operands, variables = list(primals), []
+        for place in moving:
+            if primals[place].layout.dtype.category < 2:
+                continue
+            operands[place] = own_place(_over_all(primals[place], levels), outer)
+            variables.append((operands[place], tangents[place]))
+        result = primitive.function(*operands) if primitive.execute is None else miss(primitive, tuple(operands), attributes)
+        outputs, form = flatten(result)
+        moved = [o for o in outputs if isinstance(o, Tensor) and o.layout.dtype.category >= 2]
+        if moved and primitive.vjp is None and primitive.execute is not None and all(not places([o]) for o in moved):
+            raise NotImplementedError(f"the derivative for '{primitive.name}' is not implemented")
+        starts = [own_place(_over_all(zeros_like(detach(o)), levels), False) for o in moved]
+        pulled = gradients(moved, [v for v, _ in variables], starts, True)
+    with set_grad_enabled(outer):
+        found = gradients(pulled, starts, [t for _, t in variables], outer)
+    each = iter(found)
+    found = [next(each) if isinstance(o, Tensor) and o.layout.dtype.category >= 2 else None for o in outputs]
+    if not outer:
+        outputs = [detach(o) if isinstance(o, Tensor) else o for o in outputs]
+    return unflatten(outputs, form), unflatten(found, form)
+
+
+def _over_all(x, levels):
+    for level in reversed(levels):
+        x = over(x, level)
+    return x

@@ -1,0 +1,150 @@
+"""Variables: arguments with a place of their own in the graph, and gradients with respect to them.
+
+There is one tape, of ordinary tensors. Inside of `vmap` a variable is expanded to all samples first, so that each has a gradient
+of its own; the gradients of special tensors are taken of the tensors inside.
+"""
+from __future__ import annotations
+
+from ..autograd.api import grad as gradients_of
+from ..autograd.graph import GraphNode, Leaf, Recorded
+from ..ops.creation.fill import zeros_like
+from ..ops.memory.detach import detach
+from ..tensor import Tensor, wrap
+from .batching import Batched, BatchLevel, active_batches, batched
+from .dual import dual_of, parts_at
+from .levels import Wrapping, levels_of, tensor_of
+
+_VARIABLE = Recorded("variable")
+
+
+@_VARIABLE.derivative
+def _variable_vjp(node, grad):
+    return (grad,)
+
+
+# ---------------------------------------------------------------- variables
+def variable(x: Tensor, outer: bool = True) -> Tensor:
+    """A tensor over the same memory that has a place of its own in the graph, and in it leads to x's where `outer` says so."""
+    for level in active_batches():
+        x = over(x, level)
+    return own_place(x, outer)
+
+
+def over(x, level):
+    """x as a tensor of one sample at a level of vmap: expanded, where it does not depend on the sample."""
+    layout = x.layout
+    if not isinstance(layout, Wrapping) or layout.handler.rank < level.rank:
+        return batched(level.all_samples(x), level)
+    return x if layout.handler is level else tensor_of(layout.replaced(lambda value: over(value, level)))
+
+
+def own_place(x, outer):
+    layout = x.layout
+    if isinstance(layout, Wrapping):
+        return tensor_of(layout.with_value(own_place(layout.value, outer)))
+    if layout.dtype.category < 2:
+        raise RuntimeError(f"only Tensors of floating point and complex dtype can require gradients, got {layout.dtype}")
+    out = wrap(x.storage, x.address, layout)
+    out.node = GraphNode(_VARIABLE, (x.node,), ()) if outer and x.node is not None else Leaf(out)
+    return out
+
+
+def innermost(x):
+    """The ordinary tensor whose place in the graph a tensor has."""
+    while isinstance(x.layout, Wrapping):
+        x = x.layout.value
+    return x
+
+
+def leads_on(roots, variables) -> bool:
+    """Whether the graph leads on from variables, or to leaves that are none of them."""
+    ends = {innermost(v).node for v in variables}
+    if any(not isinstance(end, Leaf) for end in ends):
+        return True
+    seen = {node for node in roots if node is not None}
+    pending = list(seen)
+    for node in pending:
+        if isinstance(node, Leaf):
+            if node not in ends:
+                return True
+            continue
+        for edge in node.edges:
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                pending.append(edge)
+    return False
+
+
+def places(tensors) -> list:
+    """The places in the graph of tensors and of all that they are made of."""
+    found = []
+    pending = list(tensors)
+    for x in pending:
+        if isinstance(x.layout, Wrapping):
+            pending += x.layout.parts()
+        elif x.node is not None:
+            found.append(x.node)
+    return found
+
+
+# ---------------------------------------------------------------- the gradients of special tensors
+def gradients(outputs, variables, grads, create_graph) -> list:
+    """The gradients of outputs with respect to variables; zeros where they do not depend on them. The graph is kept.
+
+    Args:
+        outputs: tensors.
+        variables: tensors that `variable` made.
+        grads: what each output's gradient is.
+        create_graph: whether the gradients are recorded.
+    """
+    of_variables = levels_of(variables)
+    for level in levels_of([*outputs, *variables, *grads]):
+        if not isinstance(level, BatchLevel):
+            return _dual_gradients(level, outputs, variables, grads, create_graph)
+        if level in of_variables:
+            outputs, variables, grads = [[without(x, level) for x in each] for each in (outputs, variables, grads)]
+            return [within(g, level) for g in gradients(outputs, variables, grads, create_graph)]
+    recorded = [(o, g) for o, g in zip(outputs, grads) if o.node is not None]
+    if not recorded:
+        return [zeros_like(detach(v)) for v in variables]
+    # what a batched gradient goes back through are ops: the kernels of a backward that is not recorded know one gradient
+    by_ops = create_graph or any(isinstance(g.layout, Wrapping) for _, g in recorded)
+    found = gradients_of([o for o, _ in recorded], variables, [g for _, g in recorded], create_graph=by_ops, retain_graph=True,
+                         allow_unused=True)
+    made = [zeros_like(detach(v)) if g is None else g for g, v in zip(found, variables)]
+    return made if create_graph or not by_ops else [detach(g) for g in made]
+
+
+def _dual_gradients(level, outputs, variables, grads, create_graph):
+    """The gradient's tangent is the gradient of the outputs' tangents, and what the tangents of their gradients give."""
+    outputs, grads = [parts_at(o, level) for o in outputs], [parts_at(g, level) for g in grads]
+    variables = [parts_at(v, level)[0] for v in variables]
+    found = gradients([o for o, _ in outputs], variables, [g for g, _ in grads], create_graph)
+    pairs = [(tangent, grad) for (_, tangent), (grad, _) in zip(outputs, grads) if tangent is not None]
+    pairs += [(output, tangent) for (output, _), (_, tangent) in zip(outputs, grads) if tangent is not None]
+    if not pairs:
+        return found
+    tangents = gradients([o for o, _ in pairs], variables, [g for _, g in pairs], create_graph)
+    return [dual_of(g, t, level) for g, t in zip(found, tangents)]
+
+
+def without(x, level):
+    """x as a tensor of all samples of a level of vmap, which come first, whatever else it takes part in."""
+    layout = x.layout
+    if not isinstance(layout, Wrapping) or layout.handler.rank < level.rank:
+        return level.all_samples(x)
+    if layout.handler is level:
+        return layout.value
+    if isinstance(layout, Batched):
+        return batched(without(layout.value, level).transpose(0, 1), layout.handler)
+    return tensor_of(layout.replaced(lambda part: without(part, level)))
+
+
+def within(x, level):
+    """`without` undone."""
+    layout = x.layout
+    if not isinstance(layout, Wrapping) or layout.handler.rank < level.rank:
+        return batched(x, level)
+    if isinstance(layout, Batched):
+        return batched(within(layout.value.transpose(0, 1), level), layout.handler)
+    return tensor_of(layout.replaced(lambda part: within(part, level)))

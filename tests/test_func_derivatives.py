@@ -1,0 +1,141 @@
+"""grad, vjp, jvp, Jacobians and Hessians, nested and mapped, beside PyTorch's."""
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import numtorch
+
+theirs = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
+BOTH = (numtorch, theirs)
+
+
+def arrays(*shapes, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=shape).astype(np.float32) for shape in shapes]
+
+
+def equal(found, wanted, tolerance=2e-5):
+    if isinstance(wanted, dict):
+        assert list(found) == list(wanted)
+        found, wanted = list(found.values()), list(wanted.values())
+    if isinstance(wanted, (tuple, list)):
+        assert len(found) == len(wanted)
+        for f, w in zip(found, wanted):
+            equal(f, w, tolerance)
+        return
+    assert tuple(found.shape) == tuple(wanted.shape) and found.requires_grad == wanted.requires_grad
+    np.testing.assert_allclose(found.detach().numpy(), wanted.detach().numpy(), rtol=tolerance, atol=tolerance)
+
+
+def same(call, *shapes, tolerance=2e-5):
+    """A program of (library, *tensors) gives the same on both."""
+    given = arrays(*shapes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        equal(*[call(torch, *map(torch.tensor, given)) for torch in BOTH], tolerance)
+
+
+def cubes(x):
+    return (x ** 3).sum()
+
+
+def net(torch, p, x):
+    return torch.nn.functional.linear(torch.tanh(torch.nn.functional.linear(x, p["a"], p["b"])), p["c"])
+
+
+def loss(torch, p, x, y):
+    return ((net(torch, p, x) - y) ** 2).mean()
+
+
+PARAMETERS = ((4, 3), (4,), (2, 4))
+
+
+def named(parameters):
+    return dict(zip("abc", parameters))
+
+
+PROGRAMS = {
+    "grad": (lambda torch, x: torch.func.grad(cubes)(x), (3,)),
+    "grad of grad": (lambda torch, x: torch.func.grad(lambda y: torch.func.grad(cubes)(y).sin().sum())(x), (3,)),
+    "third": (lambda torch, x: torch.func.grad(torch.func.grad(torch.func.grad(lambda y: y.sin() * y)))(x), ()),
+    "argnums": (lambda torch, x, y: torch.func.grad(lambda a, b: (a * b.exp()).sum(), (1, 0))(x, y), (3,), (3,)),
+    "negative argnums": (lambda torch, x, y: torch.func.grad(lambda a, b: (a * b.exp()).sum(), -1)(x, y), (3,), (3,)),
+    "aux": (lambda torch, x: torch.func.grad(lambda a: (cubes(a), a * 2), has_aux=True)(x), (3,)),
+    "value": (lambda torch, x: torch.func.grad_and_value(lambda a: (cubes(a), {"k": a}), has_aux=True)(x), (3,)),
+    "parameters": (lambda torch, a, b, c, x, y: torch.func.grad(lambda p: loss(torch, p, x, y))(named((a, b, c))), *PARAMETERS, (5, 3), (5, 2)),
+    "unused": (lambda torch, x, y: torch.func.grad(lambda a, b: cubes(a), (0, 1))(x, y), (3,), (2,)),
+    "a constant": (lambda torch, x: torch.func.grad(lambda a: torch.ones(()))(x), (3,)),
+    "vjp": (lambda torch, x, y: (lambda r: (r[0], r[1]({"s": y, "c": y})))(torch.func.vjp(lambda a: {"s": a.sin(), "c": a.cos()}, x)), (3,), (3,)),
+    "vjp twice": (lambda torch, x, y: (lambda f: (f(y), f(2 * y)))(torch.func.vjp(torch.matmul, x, x.T)[1]), (3, 3), (3, 3)),
+    "vjp aux": (lambda torch, x: (lambda r: (r[0], r[1](r[0]), r[2]))(torch.func.vjp(lambda a: (a.exp(), a + 1), x, has_aux=True)), (3,)),
+    "jvp": (lambda torch, x, t: torch.func.jvp(lambda a: (a.sin() * a, a.sum()), (x,), (t,)), (3,), (3,)),
+    "jvp of two": (lambda torch, x, y, t, u: torch.func.jvp(lambda a, b: a @ b, (x, y), (t, u)), (2, 3), (3, 2), (2, 3), (3, 2)),
+    "jvp aux": (lambda torch, x, t: torch.func.jvp(lambda a: (a.exp(), a * 2), (x,), (t,), has_aux=True), (3,), (3,)),
+    "jvp unused": (lambda torch, x, t: torch.func.jvp(lambda a: torch.ones(2), (x,), (t,)), (3,), (3,)),
+    "jvp of jvp": (lambda torch, x, t: torch.func.jvp(lambda a: torch.func.jvp(lambda b: b.exp() * b, (a,), (t,))[1], (x,), (t * 2,)), (3,), (3,)),
+    "jvp of grad": (lambda torch, x, t: torch.func.jvp(torch.func.grad(lambda a: (a.sin() * a).sum()), (x,), (t,)), (3,), (3,)),
+    "grad of jvp": (lambda torch, x, t: torch.func.grad(lambda a: torch.func.jvp(lambda b: (b.sin() * b).sum(), (a,), (t,))[1])(x), (3,), (3,)),
+    "no perturbation confusion": (lambda torch, x: torch.func.jvp(
+        lambda a: a * torch.func.jvp(lambda b: a + b, (torch.ones(()),), (torch.ones(()),))[1], (x,), (torch.ones(()),)), ()),
+    "jacrev": (lambda torch, x: torch.func.jacrev(lambda a: a.sin() @ a)(x), (3, 3)),
+    "jacfwd": (lambda torch, x: torch.func.jacfwd(lambda a: a.sin() @ a)(x), (3, 3)),
+    "jacrev of several": (lambda torch, x, y: torch.func.jacrev(lambda a, b: (a @ b, b.sum()), (0, 1))(x, y), (2, 3), (3,)),
+    "jacfwd of several": (lambda torch, x, y: torch.func.jacfwd(lambda a, b: (a @ b, b.sum()), (0, 1))(x, y), (2, 3), (3,)),
+    "jacrev in chunks": (lambda torch, x: torch.func.jacrev(lambda a: a.cumsum(0), chunk_size=2)(x), (5,)),
+    "jacrev of parameters": (lambda torch, a, b, c, x: torch.func.jacrev(lambda p: net(torch, p, x))(named((a, b, c))), *PARAMETERS, (3,)),
+    "jacrev aux": (lambda torch, x: torch.func.jacrev(lambda a: (a.exp(), a + 1), has_aux=True)(x), (3,)),
+    "jacfwd aux": (lambda torch, x: torch.func.jacfwd(lambda a: (a.exp(), a.detach() + 1), has_aux=True)(x), (3,)),
+    "hessian": (lambda torch, x: torch.func.hessian(lambda a: (a.sin() * a.sum()).prod())(x), (4,)),
+    "hessian of several": (lambda torch, x, y: torch.func.hessian(lambda a, b: (a * b).sin().sum(), (0, 1))(x, y), (3,), (3,)),
+    "jacrev of jacrev": (lambda torch, x: torch.func.jacrev(torch.func.jacrev(lambda a: (a ** 3).sum()))(x), (3,)),
+    "jacrev of jacfwd": (lambda torch, x: torch.func.jacrev(torch.func.jacfwd(lambda a: (a ** 3).cumsum(0)))(x), (3,)),
+    "jacfwd of jacfwd": (lambda torch, x: torch.func.jacfwd(torch.func.jacfwd(lambda a: (a ** 3).cumsum(0)))(x), (3,)),
+    "linearize": (lambda torch, x, t: (lambda r: (r[0], r[1](t), r[1](2 * t)))(torch.func.linearize(lambda a: a.sin() @ a, x)), (3, 3), (3, 3)),
+    "per-sample gradients": (lambda torch, a, b, c, x, y: torch.func.vmap(torch.func.grad(lambda p, x, y: loss(torch, p, x, y)), (None, 0, 0))(
+        named((a, b, c)), x, y), *PARAMETERS, (6, 3), (6, 2)),
+    "gradient of mapped": (lambda torch, w, x: torch.func.grad(lambda v: torch.func.vmap(lambda s: (v @ s).sin().sum())(x).sum())(w), (2, 3), (5, 3)),
+    "mapped jvp": (lambda torch, x, t: torch.func.vmap(lambda a, b: torch.func.jvp(torch.sin, (a,), (b,)))(x, t), (4, 3), (4, 3)),
+    "mapped hessian": (lambda torch, x: torch.func.vmap(torch.func.hessian(lambda a: (a.sin() * a.sum()).sum()))(x), (4, 3)),
+    "jvp of mapped": (lambda torch, x, t: torch.func.jvp(torch.func.vmap(lambda a: a.softmax(0) @ a), (x,), (t,)), (4, 3), (4, 3)),
+    "mapped gradient of mapped": (lambda torch, w, x: torch.func.vmap(torch.func.grad(lambda v, s: torch.func.vmap(
+        lambda e: (v * e).exp())(s).sum()), (0, None))(w, x), (4, 3), (5, 3)),
+    "gradient of per-sample gradients": (lambda torch, w, x: torch.func.grad(lambda v: torch.func.vmap(torch.func.grad(
+        lambda u, s: (u @ s).sin()), (None, 0))(v, x).pow(2).sum())(w), (3,), (5, 3)),
+    "a constant of the samples": (lambda torch, w, x: torch.func.vmap(lambda s: torch.func.grad(lambda v: (v * s).sum() ** 2)(w))(x), (3,), (4, 3)),
+    "recorded outside": (lambda torch, x: torch.func.grad(cubes)(x.requires_grad_()), (3,)),
+    "recorded in a closure": (lambda torch, x, w: (lambda v: torch.autograd.grad(torch.func.grad(lambda a: (a * v).exp().sum())(x).sum(), v))(
+        w.requires_grad_()), (3,), (3,)),
+    "inside no_grad": (lambda torch, x: _inside_no_grad(torch, x), (3,)),
+    "inner no_grad": (lambda torch, x: torch.func.grad(lambda a: _with_no_grad(torch, a))(x), (3,)),
+    "detached": (lambda torch, x: torch.func.grad(lambda a: (a * a.detach()).sum())(x), (3,)),
+    "detached forward": (lambda torch, x, t: torch.func.jvp(lambda a: a * a.detach(), (x,), (t,)), (3,), (3,)),
+    "in place": (lambda torch, x: torch.func.grad(lambda a: a.clone().mul_(a).sin_().sum())(x), (3,)),
+    "in place forward": (lambda torch, x, t: torch.func.jvp(lambda a: a.clone().mul_(a).sin_(), (x,), (t,)), (3,), (3,)),
+    "written forward": (lambda torch, x, t: torch.func.jvp(lambda a: _written(torch.zeros(4, 2), a), (x,), (t,)), (2,), (2,)),
+    "written in a map": (lambda torch, x: torch.func.vmap(lambda a: _written(torch.stack([a] * 4), a * 2))(x), (3, 2)),
+}
+
+
+def _inside_no_grad(torch, x):
+    with torch.no_grad():
+        return torch.func.grad(cubes)(x.requires_grad_())
+
+
+def _with_no_grad(torch, x):
+    with torch.no_grad():
+        constant = x ** 2
+    return (x - constant).sum()
+
+
+def _written(target, value):
+    target[1] = value
+    target[2:].copy_(value * 3)
+    return target * 2
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name):
+    same(*PROGRAMS[name])

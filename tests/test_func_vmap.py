@@ -1,0 +1,169 @@
+"""vmap: every batching rule beside PyTorch's and beside a loop, over which arguments have samples and where, and one vmap in another."""
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+
+import numtorch
+
+theirs = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
+
+
+def arrays(*shapes, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.integers(0, 3, s[1:]).astype(np.int64) if s and s[0] == "i" else
+            rng.uniform(0.2, 1.7, s[1:]).astype(np.float32) if s and s[0] == "+" else rng.normal(size=s).astype(np.float32) for s in shapes]
+
+
+def compared(found, wanted, tolerance=2e-5):
+    if isinstance(wanted, (tuple, list)):
+        assert len(found) == len(wanted)
+        for f, w in zip(found, wanted):
+            compared(f, w, tolerance)
+        return
+    assert tuple(found.shape) == tuple(wanted.shape)
+    assert str(found.dtype) == str(wanted.dtype)
+    np.testing.assert_allclose(found.detach().numpy(), wanted.detach().numpy(), rtol=tolerance, atol=tolerance)
+
+
+def sampled(array, dim, size, seed):
+    """Samples of an array along a dimension of them: each its own floats, the same integers in another order."""
+    rng = np.random.default_rng(seed)
+    each = [array if i == 0 else np.where(array > 0, rng.permutation(array.reshape(-1)).reshape(array.shape), array)
+            if array.dtype.kind == "i" else array * (1 + 0.3 * i) for i in range(size)]
+    return np.stack(each, dim)
+
+
+# A row: the function of (library, *tensors), and the shapes of one sample; "i" in front means integers, "+" positive numbers.
+ELEMENTWISE = {
+    "add": (lambda torch, x, y: x + y, (2, 3), (3,)), "broadcast": (lambda torch, x, y: x * y, (2, 1), (4, 1, 3)),
+    "numbers": (lambda torch, x, y: x * 2 - y / 3, (3,), ()), "0-dim": (lambda torch, x, y: torch.atan2(x, y), (), ()),
+    "where": (lambda torch, x, y: torch.where(x > 0, x, y), (2, 3), (3,)), "exp": (lambda torch, x: x.exp(), (2, 3)),
+    "clamp": (lambda torch, x: x.clamp(-0.5, 0.5), (2, 3)), "gelu": (lambda torch, x: torch.nn.functional.gelu(x), (3,)),
+    "compare": (lambda torch, x, y: (x > y) & (x < 2), (2, 3), (2, 3)), "promotion": (lambda torch, x, n: x + n.double(), (2, 3), ()),
+    "promoted": (lambda torch, x, n: x * n, (2, 3), ("i", 3)), "pow": (lambda torch, x, y: x ** y, ("+", 2, 3), (3,)),
+    "lerp": (lambda torch, x, y: torch.lerp(x, y, 0.3), (2, 3), (2, 3)), "addcmul": (lambda torch, x, y: torch.addcmul(x, x, y), (3,), (2, 3)),
+}
+PRODUCTS = {
+    "mm": (lambda torch, a, b: a @ b, (2, 3), (3, 4)), "mv": (lambda torch, a, v: a @ v, (2, 3), (3,)),
+    "vm": (lambda torch, v, a: v @ a, (3,), (3, 2)), "dot": (lambda torch, a, b: torch.dot(a, b), (3,), (3,)),
+    "bmm": (lambda torch, a, b: torch.bmm(a, b), (2, 3, 4), (2, 4, 2)), "matmul": (lambda torch, a, b: torch.matmul(a, b), (5, 2, 3), (3, 4)),
+    "matmul of batches": (lambda torch, a, b: torch.matmul(a, b), (2, 1, 2, 3), (4, 3, 2)), "outer": (lambda torch, a, b: torch.outer(a, b), (2,), (3,)),
+    "einsum": (lambda torch, a, b: torch.einsum("ij,kj->ik", a, b), (2, 3), (4, 3)),
+    "linear": (lambda torch, x, w, b: torch.nn.functional.linear(x, w, b), (2, 3), (4, 3), (4,)),
+    "linear of a vector": (lambda torch, x, w, b: torch.nn.functional.linear(x, w, b), (3,), (4, 3), (4,)),
+    "linear without bias": (lambda torch, x, w: torch.nn.functional.linear(x, w), (2, 2, 3), (4, 3)),
+    "addmm": (lambda torch, c, a, b: torch.addmm(c, a, b, beta=0.5, alpha=2), (2, 4), (2, 3), (3, 4)),
+    "addmv": (lambda torch, c, a, b: torch.addmv(c, a, b), (2,), (2, 3), (3,)),
+    "baddbmm": (lambda torch, c, a, b: torch.baddbmm(c, a, b), (4,), (2, 2, 3), (2, 3, 4)),
+    "cdist": (lambda torch, a, b: torch.cdist(a, b), (2, 3), (4, 3)), "cross": (lambda torch, a, b: torch.linalg.cross(a, b), (2, 3), (2, 3)),
+}
+REDUCTIONS = {
+    "sum": (lambda torch, x: x.sum(), (2, 3)), "sum of 0-dim": (lambda torch, x: x.sum(), ()), "mean": (lambda torch, x: x.mean(-1, True), (2, 3)),
+    "prod": (lambda torch, x: x.prod(0), (2, 3)), "var": (lambda torch, x: x.var(1), (2, 3)), "std": (lambda torch, x: x.std(), (2, 3)),
+    "amax": (lambda torch, x: x.amax((0, 1)), (2, 3, 2)), "any": (lambda torch, x: (x > 1).any(0), (2, 3)), "norm": (lambda torch, x: x.norm(), (2, 3)),
+    "logsumexp": (lambda torch, x: x.logsumexp(0), (2, 3)), "softmax": (lambda torch, x: x.softmax(0), (2, 3)),
+    "log_softmax": (lambda torch, x: x.log_softmax(-1), (2, 3)), "softmax of 0-dim": (lambda torch, x: x.softmax(0), ()),
+    "cumsum": (lambda torch, x: x.cumsum(0), (3, 2)), "cumprod": (lambda torch, x: x.cumprod(-1), (3, 2)),
+    "cummax": (lambda torch, x: tuple(x.cummax(0)), (3, 2)), "sort": (lambda torch, x: tuple(x.sort(0, descending=True)), (4, 2)),
+    "topk": (lambda torch, x: tuple(x.topk(2)), (2, 4)), "kthvalue": (lambda torch, x: tuple(x.kthvalue(2, 0)), (4, 2)),
+    "median": (lambda torch, x: x.median(), (3, 3)), "median along": (lambda torch, x: tuple(x.median(0)), (3, 2)),
+    "argsort": (lambda torch, x: x.argsort(1), (2, 4)), "count_nonzero": (lambda torch, x: (x > 0).count_nonzero(), (2, 3)),
+    "mse": (lambda torch, x, y: torch.nn.functional.mse_loss(x, y), (2, 3), (2, 3)),
+}
+VIEWS = {
+    "permute": (lambda torch, x: x.permute(2, 0, 1), (2, 3, 4)), "transpose": (lambda torch, x: x.transpose(0, -1), (2, 3, 4)),
+    "t": (lambda torch, x: x.t(), (2, 3)), "movedim": (lambda torch, x: x.movedim(0, -1), (2, 3, 4)),
+    "expand": (lambda torch, x: x.expand(4, -1, 3), (2, 1)), "view": (lambda torch, x: x.view(-1), (2, 3)),
+    "reshape": (lambda torch, x: x.t().reshape(2, 3), (2, 3)), "flatten": (lambda torch, x: x.flatten(1), (2, 3, 4)),
+    "unflatten": (lambda torch, x: x.unflatten(0, (2, -1)), (4, 3)), "squeeze": (lambda torch, x: x.squeeze(), (1, 3, 1)),
+    "squeeze dim": (lambda torch, x: x.squeeze(1), (1, 3, 1)), "unsqueeze": (lambda torch, x: x.unsqueeze(-1), (2, 3)),
+    "select": (lambda torch, x: x.select(-1, 1), (2, 3)), "narrow": (lambda torch, x: x.narrow(1, 1, 2), (2, 3)),
+    "index": (lambda torch, x: x[1:, None, ..., 0], (3, 2, 4)), "int": (lambda torch, x: x[-1], (3, 2)),
+    "unfold": (lambda torch, x: x.unfold(0, 2, 1), (4, 2)), "diagonal": (lambda torch, x: x.diagonal(1), (3, 4)),
+    "unbind": (lambda torch, x: x.unbind(1), (2, 3)), "split": (lambda torch, x: x.split(2, -1), (2, 3)), "chunk": (lambda torch, x: x.chunk(2), (3, 2)),
+    "iteration": (lambda torch, x: sum(list(x)), (3, 2)), "contiguous": (lambda torch, x: x.t().contiguous(), (2, 3)),
+    "clone": (lambda torch, x: x.clone(), (2, 3)), "to": (lambda torch, x: x.double(), (2, 3)),
+    "cat": (lambda torch, x, y: torch.cat([x, y], 1), (2, 3), (2, 1)), "stack": (lambda torch, x, y: torch.stack([x, y], -1), (2, 3), (2, 3)),
+    "pad": (lambda torch, x: torch.nn.functional.pad(x, (1, 2)), (2, 3)), "full": (lambda torch, x: torch.stack([x, x]).expand(2, 2), ()),
+}
+LAYERS = {
+    "conv1d": (lambda torch, x, w, b: torch.nn.functional.conv1d(x, w, b, padding=1), (2, 3, 5), (4, 3, 3), (4,)),
+    "conv2d": (lambda torch, x, w, b: torch.nn.functional.conv2d(x, w, b, stride=2), (1, 2, 5, 6), (4, 2, 3, 3), (4,)),
+    "grouped conv2d": (lambda torch, x, w: torch.nn.functional.conv2d(x, w, groups=2), (2, 4, 5, 5), (6, 2, 3, 3)),
+    "conv of one image": (lambda torch, x, w: torch.nn.functional.conv2d(x, w), (2, 5, 5), (4, 2, 3, 3)),
+    "conv_transpose2d": (lambda torch, x, w, b: torch.nn.functional.conv_transpose2d(x, w, b), (2, 3, 4, 4), (3, 2, 3, 3), (2,)),
+    "max_pool2d": (lambda torch, x: torch.nn.functional.max_pool2d(x, 2), (2, 3, 4, 4)),
+    "avg_pool2d of one image": (lambda torch, x: torch.nn.functional.avg_pool2d(x, 2), (3, 4, 4)),
+    "adaptive_avg_pool2d": (lambda torch, x: torch.nn.functional.adaptive_avg_pool2d(x, 2), (2, 3, 5, 5)),
+    "interpolate": (lambda torch, x: torch.nn.functional.interpolate(x, scale_factor=2.0), (2, 3, 4, 4)),
+    "layer_norm": (lambda torch, x, w, b: torch.nn.functional.layer_norm(x, (3,), w, b), (2, 3), (3,), (3,)),
+    "group_norm": (lambda torch, x, w, b: torch.nn.functional.group_norm(x, 2, w, b), (2, 4, 3), (4,), (4,)),
+    "batch_norm": (lambda torch, x, w, b: torch.nn.functional.batch_norm(x, None, None, w, b, True), (4, 3), (3,), (3,)),
+    "batch_norm of statistics": (lambda torch, x, m, v: torch.nn.functional.batch_norm(x, m, v), (4, 3, 2), (3,), ("+", 3)),
+    "instance_norm": (lambda torch, x: torch.nn.functional.instance_norm(x), (2, 3, 4)),
+    "cross_entropy": (lambda torch, x, y: torch.nn.functional.cross_entropy(x, y), (4, 3), ("i", 4)),
+    "cross_entropy of one": (lambda torch, x, y: torch.nn.functional.cross_entropy(x, y), (3,), ("i",)),
+    "cross_entropy none": (lambda torch, x, y: torch.nn.functional.cross_entropy(x, y, reduction="none", label_smoothing=0.1), (4, 3), ("i", 4)),
+    "cross_entropy ignoring": (lambda torch, x, y: torch.nn.functional.cross_entropy(x, y, ignore_index=1), (6, 3), ("i", 6)),
+    "nll_loss": (lambda torch, x, y: torch.nn.functional.nll_loss(x, y, reduction="sum"), (4, 3), ("i", 4)),
+    "embedding": (lambda torch, i, w: torch.nn.functional.embedding(i, w), ("i", 4), (3, 5)),
+    "one_hot": (lambda torch, i: torch.nn.functional.one_hot(i, 3), ("i", 4)),
+    "inv": (lambda torch, x: torch.linalg.inv(x + 5 * torch.eye(3)), (3, 3)), "det": (lambda torch, x: torch.linalg.det(x), (3, 3)),
+    "solve": (lambda torch, a, b: torch.linalg.solve(a + 5 * torch.eye(3), b), (3, 3), (3, 2)),
+    "cholesky": (lambda torch, x: torch.linalg.cholesky(x @ x.mT + torch.eye(3)), (3, 3)),
+    "rfft": (lambda torch, x: torch.fft.rfft(x, dim=0).abs(), (4, 2)),
+}
+ROWS = {f"{kind}: {name}": row for kind, rows in (("elementwise", ELEMENTWISE), ("products", PRODUCTS), ("reductions", REDUCTIONS),
+                                                  ("views", VIEWS), ("layers", LAYERS)) for name, row in rows.items()}
+
+
+def dims_of(count, ndims):
+    """Which arguments have samples, and where: each subset, and for the whole set the last place too."""
+    for has in itertools.product((True, False), repeat=count):
+        if any(has):
+            yield tuple([0 if h else None for h in has])
+    yield tuple(ndims)
+
+
+# where PyTorch's rule fails: for samples of one argument alone, and for two levels of which each argument has another
+THEIR_DEFECTS = ("layers: cross_entropy none", "reductions: mse")
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rules(name):
+    function, *shapes = ROWS[name]
+    one = arrays(*shapes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for in_dims in dims_of(len(one), [a.ndim for a in one]):
+            given = [a if d is None else sampled(a, d, 3, i) for i, (a, d) in enumerate(zip(one, in_dims))]
+            found = numtorch.func.vmap(lambda *x: function(numtorch, *x), in_dims)(*map(numtorch.tensor, given))
+            loop = [function(numtorch, *[numtorch.tensor(a if d is None else a.take(i, d)) for a, d in zip(given, in_dims)]) for i in range(3)]
+            if isinstance(found, (tuple, list)):
+                compared(found, [numtorch.stack(column) for column in zip(*loop)])
+            else:
+                compared(found, numtorch.stack(loop))
+            if name not in THEIR_DEFECTS:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    compared(found, theirs.func.vmap(lambda *x: function(theirs, *x), in_dims)(*map(theirs.tensor, given)))
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if name not in THEIR_DEFECTS])
+def test_rules_in_each_other(name):
+    """Two levels: samples of both in the first argument, of the outer in the second and of the inner in the third."""
+    function, *shapes = ROWS[name]
+    one = arrays(*shapes)
+    outer, inner = (0, 1, None)[:len(one)], (0, None, 0)[:len(one)]
+    given = []
+    for i, (a, o, n) in enumerate(zip(one, outer, inner)):
+        a = a if n is None else sampled(a, n, 2, i)
+        given.append(a if o is None else sampled(a, min(o, a.ndim), 3, i))
+    outer = tuple([None if o is None else min(o, g.ndim - 1) for o, g in zip(outer, given)])
+    def nested(torch):
+        return torch.func.vmap(torch.func.vmap(lambda *x: function(torch, *x), inner), outer, -1)(*map(torch.tensor, given))
+    compared(nested(numtorch), nested(theirs))
