@@ -190,6 +190,21 @@ def call({', '.join(names)}):
         return function
 
 
+class Draw(Primitive):
+    """A primitive that draws random numbers: its last attribute is the generator, on which plans do not depend."""
+
+    def planned_for(self, layouts, attributes):
+        return super().planned_for(layouts, attributes[:-1])
+
+    def draw(self, tensors, attributes, generator):
+        """The call."""
+        key = (*[t.layout for t in tensors], *attributes)
+        plan = self.plans.get(key[0] if len(key) == 1 else key)
+        if plan is None:
+            return miss(self, tensors, (*attributes, generator))
+        return self.execute(plan, *tensors, *attributes, generator)
+
+
 def primitives(*names) -> dict:
     """Primitives of one kind, by name."""
     module = inspect.currentframe().f_back.f_globals["__name__"]

@@ -33,11 +33,14 @@ def finish_made(made, requires_grad, out=None):
     return made.requires_grad_() if requires_grad else made
 
 
-_layouts = new_plan_table()                              # by the arguments of a call, which decide it on the CPU
+# No plans, but emptied with them, since the default dtype and device are in these: the layouts that arguments ask for.
+_layouts, _likes = new_plan_table(), new_plan_table()
 
 
 def layout_for(name, size, dtype, device):
     """The layout that a creation function's arguments ask for."""
+    if len(size) == 1 and type(size[0]) is tuple:
+        size, = size
     for n in size:
         if type(n) is not int:
             size = as_shape(size, name)
@@ -174,9 +177,6 @@ def ones(*shape, size=None, dtype=None, layout=None, device=None, requires_grad:
     """
     made = filled_from(layout_for("ones", shape if size is None else (size,), dtype, device), ONE)
     return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
-
-
-_likes = new_plan_table()
 
 
 def like_layout(input, dtype, device, memory_format=None):

@@ -5,33 +5,51 @@ import math
 
 from ...devices import cpu
 from ...dtypes import as_dtype, float64, get_default_dtype, int64
+from ...kernels.threads import NOTHING
 from ...layout import Layout
 from ...scalars import number
 from ...tensor import Tensor, fresh
 from ..core.backends import device_with, kernels, placed
-from ..core.primitive import new_plan_table
+from ..core.primitive import Primitive
 from ..memory.copies import to_device, to_dtype
 from ..pointwise.complexparts import complex as join_parts
 from .fill import finish_made, layout_for
 
-_counts, _powers = new_plan_table(), new_plan_table()
+_COUNT = Primitive("count", "Numbers evenly apart, of which so many are counted from the start and the others back from the end.")
+_POWERS = Primitive("powers", "A number to the power of each element.")
 
 
 def _count(layout, start, end, step, half):
     """`layout.numel` numbers `step` apart, of which `half` are counted from the start and the others back from the end."""
-    device, kind = layout.device, layout.dtype
-    layout = Layout.of(kind, layout.shape, None, device_with(device, "shared.ranges"))
-    whole = type(start) is int and type(step) is int and kind.category == 1
+    whole = type(start) is int and type(step) is int and layout.dtype.category == 1
     numbers = (start, int(end), step) if whole else (float(start), float(end), float(step))
-    plan = _counts.get((layout, whole, half))
-    if plan is None:
-        prepared = kernels(layout.device, "shared.ranges").plan_count(
-            kind.kernel, "int64" if whole else "float64", layout.numel, half)
-        plan = _counts.keep((layout, whole, half), prepared)
-    out = fresh(layout)
-    low, high, apart = number(numbers[0]), number(numbers[1]), number(numbers[2])
-    plan.call(low.address, high.address, apart.address, out.address, plan.walk)
-    return to_device(out, device)
+    return _counted(number(numbers[0]), number(numbers[1]), number(numbers[2]), layout, half)
+
+
+@_COUNT.planned
+def _plan_count(low, high, apart, layout, half):
+    made = Layout.of(layout.dtype, layout.shape, None, device_with(layout.device, "shared.ranges"))
+    return made, kernels(made.device, "shared.ranges").plan_count(layout.dtype.kernel, low.dtype.kernel, layout.numel, half)
+
+
+@_COUNT.run
+def _counted(plan, low: Tensor, high: Tensor, apart: Tensor, layout, half):
+    made, prepared = plan
+    out = fresh(made)
+    prepared.call(low.address, high.address, apart.address, out.address, prepared.walk)
+    return to_device(out, layout.device)
+
+
+@_POWERS.planned
+def _plan_powers(base, exponents):
+    return kernels(exponents.device, "shared.ranges").plan_powers(exponents.numel) if exponents.numel else NOTHING
+
+
+@_POWERS.run
+def _raised(prepared, base: Tensor, exponents: Tensor):
+    out = fresh(exponents.layout)
+    prepared.call(base.address, exponents.address, out.address, prepared.walk)
+    return out
 
 
 def _plain(value):
@@ -168,9 +186,5 @@ def logspace(start, end, steps, base: float = 10.0, *, dtype=None, layout=None, 
         raise RuntimeError("number of steps must be non-negative")
     kind = as_dtype(dtype) if dtype else get_default_dtype()
     exponents = linspace(start, end, steps, dtype=float64, device=cpu)
-    made = fresh(exponents.layout)
-    if steps:
-        plan = _powers.get(steps) or _powers.keep(steps, kernels(cpu, "shared.ranges").plan_powers(steps))
-        base = number(float(_plain(base)))
-        plan.call(base.address, exponents.address, made.address, plan.walk)
+    made = _raised(number(float(_plain(base))), exponents)
     return finish_made(to_device(to_dtype(made, kind), placed(device)), requires_grad, out)

@@ -2,51 +2,54 @@
 from __future__ import annotations
 
 from ...autograd.graph import GraphNode, recording
-from ...devices import cpu
 from ...dtypes import float32, float64
-from ...layout import broadcast_shapes
+from ...kernels.threads import NOTHING
+from ...layout import Layout, broadcast_shapes
 from ...tensor import Tensor, empty
-from ..core.backends import kernels
+from ..core.backends import device_with, kernels
 from ..core.generator import claim
 from ..core.operands import layout_of
-from ..core.primitive import Primitive, derivative_of, new_plan_table
+from ..core.primitive import Draw, derivative_of
 from ..memory.copies import contiguous, to_device, to_dtype
 from ..shape.views import expand
 from .draws import _state
 
-_BINOMIAL = Primitive("binomial")
-
-_POISSON = Primitive("poisson")
-
-_plans = new_plan_table()
-
-
-def draw(kind, operands, generator, family="random.rejection"):
-    """A draw from contiguous operands of one layout, and the kernel's status."""
-    layout = operands[0].layout
-    prepared = _plans.get((kind, layout))
-    if prepared is None and layout.numel:
-        prepared = getattr(kernels(cpu, family), f"plan_{kind}")(layout.dtype.kernel, layout.numel)
-        _plans.keep((kind, layout), prepared)
-    out = empty(layout)
-    words, address = _state.words
-    claim(generator, words, layout.numel)
-    if prepared is not None:
-        prepared.call(*[x.address for x in operands], out.address, address, prepared.walk)
-    status, words[2] = words[2], 0
-    return out, status
+_POISSON = Draw("poisson", "How many events there are.", ("input", "generator"))
+_BINOMIAL = Draw("binomial", "How many trials succeed.", ("count", "prob", "generator"))
+_VON_MISES = Draw("von_mises", "Angles of density proportional to exp(concentration cos(x - loc)).",
+                  ("loc", "concentration", "generator"))
 
 
-def operand(x, shape):
-    """An operand for a kernel: float32 or float64, on the CPU, dense."""
-    kind = x.layout.dtype
-    x = to_device(x.detach() if x.node is not None else x, cpu)
-    x = x if kind is float32 or kind is float64 else to_dtype(x, float32)
-    return contiguous(x if x.layout.shape == shape else expand(x, shape))
+class DrawPlan:
+    """The layout that a kernel reads its operands in and writes, the kernel, and the result's dtype and device."""
 
+    __slots__ = ("layout", "prepared", "dtype", "device")
 
-def result(x, kind, device):
-    return to_device(x if x.layout.dtype is kind else to_dtype(x, kind), device)
+    def __init__(self, kind, layouts, family, dtype=None):
+        shape, first = broadcast_shapes(*[layout.shape for layout in layouts]), layouts[0]
+        self.dtype, self.device, where = first.dtype, first.device, device_with(first.device, family)
+        compute = dtype or (first.dtype if first.dtype in (float32, float64) else float32)
+        self.layout = Layout.of(compute, shape, None, where)
+        planner = getattr(kernels(where, family), f"plan_{kind}")
+        self.prepared = planner(compute.kernel, self.layout.numel) if self.layout.numel else NOTHING
+
+    def operand(self, x):
+        """A tensor as the kernel reads it."""
+        x = to_dtype(to_device(x.detach() if x.node is not None else x, self.layout.device), self.layout.dtype)
+        return contiguous(x if x.layout.shape == self.layout.shape else expand(x, self.layout.shape))
+
+    def draw(self, tensors, generator):
+        """What the kernel draws, and its status."""
+        out, (words, address) = empty(self.layout), _state.words
+        operands = [self.operand(x) for x in tensors]
+        claim(generator, words, self.layout.numel)
+        self.prepared.call(*[x.address for x in operands], out.address, address, self.prepared.walk)
+        status, words[2] = words[2], 0
+        return out, status
+
+    def result(self, x):
+        """What the kernel wrote, in the dtype and on the device of the call."""
+        return to_device(to_dtype(x, self.dtype), self.device)
 
 
 def poisson(input, generator=None) -> Tensor:
@@ -68,16 +71,28 @@ def poisson(input, generator=None) -> Tensor:
         >>> torch.poisson(torch.zeros(3))
         tensor([0., 0., 0.])
     """
-    layout = layout_of("poisson", input)
+    layout_of("poisson", input)
+    return _POISSON.draw((input,), (), generator)
+
+
+@_POISSON.planned
+def _plan_poisson(layout):
     if not layout.dtype.is_floating_point:
         raise NotImplementedError(f'"poisson_cpu" not implemented for \'{layout.dtype.title}\'')
-    out, status = draw("poisson", (operand(input, layout.shape),), generator)
+    return DrawPlan("poisson", (layout,), "random.rejection")
+
+
+def _draw_poisson(plan, input, generator):
+    out, status = plan.draw((input,), generator)
     if status:
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    out = result(out, layout.dtype, layout.device)
+    out = plan.result(out)
     if recording(input):
-        out.node = GraphNode(_POISSON, (input.node,), (), (layout.shape,))
+        out.node = GraphNode(_POISSON, (input.node,), (), (input.layout.shape,))
     return out
+
+
+_POISSON.execute = _draw_poisson
 
 
 def binomial(count, prob, generator=None) -> Tensor:
@@ -100,17 +115,27 @@ def binomial(count, prob, generator=None) -> Tensor:
         >>> torch.binomial(torch.tensor([10., 4.]), torch.tensor([1., 0.]))
         tensor([10.,  0.])
     """
-    first, second = layout_of("binomial", count, "count"), layout_of("binomial", prob, "prob", 2)
+    layout_of("binomial", count, "count"), layout_of("binomial", prob, "prob", 2)
+    return _BINOMIAL.draw((count, prob), (), generator)
+
+
+@_BINOMIAL.planned
+def _plan_binomial(first, second):
     if not first.dtype.is_floating_point:
         raise ValueError(f"binomial only supports floating-point dtypes for count, got: {first.dtype.title}")
     if first.dtype is not second.dtype:
         raise RuntimeError(f"Found dtype {second.dtype.title} but expected {first.dtype.title} (binomial)")
-    shape = broadcast_shapes(first.shape, second.shape)
-    out, _ = draw("binomial", (operand(count, shape), operand(prob, shape)), generator)
-    out = result(out, first.dtype, first.device)
+    return DrawPlan("binomial", (first, second), "random.rejection")
+
+
+def _draw_binomial(plan, count, prob, generator):
+    out = plan.result(plan.draw((count, prob), generator)[0])
     if recording(count, prob):
-        out.node = GraphNode(_BINOMIAL, (count.node, prob.node), (), (first.shape, second.shape))
+        out.node = GraphNode(_BINOMIAL, (count.node, prob.node), (), (count.layout.shape, prob.layout.shape))
     return out
+
+
+_BINOMIAL.execute = _draw_binomial
 
 
 def von_mises(loc, concentration, generator=None) -> Tensor:
@@ -123,9 +148,11 @@ def von_mises(loc, concentration, generator=None) -> Tensor:
     Returns:
         (*) of their dtype.
     """
-    shape, kind, device = loc.layout.shape, loc.layout.dtype, loc.layout.device
-    out, _ = draw("von_mises", (operand(loc, shape), operand(concentration, shape)), generator)
-    return result(out, kind, device)
+    return _VON_MISES.draw((loc, concentration), (), generator)
+
+
+_VON_MISES.planned(lambda *layouts: DrawPlan("von_mises", layouts, "random.rejection"))
+_VON_MISES.execute = lambda plan, loc, concentration, generator: plan.result(plan.draw((loc, concentration), generator)[0])
 
 
 @derivative_of(_POISSON, _BINOMIAL)

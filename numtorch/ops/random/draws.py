@@ -9,16 +9,16 @@ import ctypes
 import math
 import threading
 
-from ...devices import cpu, default
-from ...dtypes import as_dtype, finfo, float32, float64, get_default_dtype, int64, integer_limits
+from ...dtypes import as_dtype, finfo, float32, float64, int64, integer_limits
+from ...kernels.threads import NOTHING
 from ...layout import Layout, as_shape, broadcast_shapes
 from ...tensor import Tensor
 from ...tensor import empty as empty_tensor
 from ..core.backends import device_with, kernels, placed
-from ..core.generator import claim
+from ..core.generator import claim, default_generator
 from ..core.operands import layout_of, method
-from ..core.primitive import new_plan_table
-from ..creation.fill import checked_shape, finish_made, like_layout
+from ..core.primitive import Draw, miss
+from ..creation.fill import finish_made, layout_for, like_layout
 from ..memory.copies import contiguous, copy_elements, to_device, to_dtype
 from ..memory.resize import into
 from ..pointwise.complexparts import view_as_complex
@@ -36,69 +36,88 @@ class _State(threading.local):
 
 
 class _FillPlan:
-    """What is filled, the kernel (None for nothing to do), how many counters it uses, and its scratch memory."""
+    """What a kernel fills, the kernel (None for nothing to do), how many counters it uses, and its scratch memory."""
 
     __slots__ = ("layout", "prepared", "counters", "scratch")
 
+    def __init__(self, layout, prepared, counters, scratch=None):
+        self.layout, self.prepared, self.counters, self.scratch = layout, prepared, counters, scratch
+
 
 _state = _State()
-_plans = new_plan_table()
+_FILL = Draw("random_fill", "A tensor filled from a stream of random numbers.", ("input", "kind", "parameters", "generator"))
+_RANDOM = Draw("random", "A new tensor of random numbers.", ("size", "kind", "parameters", "dtype", "device", "generator"))
+_BERNOULLI = Draw("bernoulli", "1 with the probability that each element gives, else 0.", ("input", "out", "generator"))
+_MULTINOMIAL = Draw("multinomial", "Indices drawn in proportion to weights.", ("input", "num_samples", "generator"))
+_COUNTED_AS = {"randint": "int64", "randperm": "int64", "bernoulli": "float32"}      # where the dtype does not say how many bits
 
 
-def plan_fill(layout, kind, parameters, counters_dtype, each=()):
-    key = (layout, kind, parameters, counters_dtype, each)
-    plan = _plans.get(key)
-    if plan is None:
-        plan, module, n = _FillPlan(), kernels(layout.device, "random.philox"), layout.numel
-        plan.layout, plan.counters = layout, module.counters_used(n, counters_dtype)
-        planner = getattr(module, f"plan_{kind}")
-        names = () if kind == "randperm" else (*each, layout.dtype.kernel)
-        plan.prepared = planner(*names, n, *parameters) if n else None
-        _plans.keep(key, plan)
-    return plan
+@_FILL.planned
+def plan_fill(layout, kind, parameters):
+    """How a layout is filled: as it is, or where it is strided or of a device without these kernels by way of another."""
+    if kind == "randint":
+        check_range(*parameters, layout.dtype)
+    where = device_with(layout.device, "random.philox")
+    module, n = kernels(where, "random.philox"), layout.numel
+    names = () if kind == "randperm" else (layout.dtype.kernel,)
+    return _FillPlan(Layout.of(layout.dtype, layout.shape, None, where),
+                     getattr(module, f"plan_{kind}")(*names, n, *parameters) if n else None,
+                     module.counters_used(n, _COUNTED_AS.get(kind) or layout.dtype.compute))
 
 
-def run_fill(plan, out, generator, each=None) -> int:
-    """Fill a contiguous CPU tensor from a stream. Returns the kernel's status."""
+def fill(out, kind, parameters, generator):
+    """Fill a tensor of any layout from a stream."""
+    plan = _FILL.plans.get((out.layout, kind, parameters))
+    return miss(_FILL, (out,), (kind, parameters, generator)) if plan is None else run_fill(plan, out, generator)
+
+
+def run_fill(plan, out, generator) -> None:
+    """Fill a tensor by a plan for its layout."""
     prepared = plan.prepared
     if prepared is None:
-        return 0
+        return
     words, address = _state.words
-    claim(generator, words, plan.counters)
-    if each is None:
+    if generator is None:
+        default_generator._claim(words, plan.counters)
+    else:
+        claim(generator, words, plan.counters)
+    if plan.layout is out.layout:
         prepared.call(out.address, address, prepared.walk)
-        return 0
-    prepared.call(each.address, out.address, address, prepared.walk)
-    status, words[2] = words[2], 0
-    return status
+    else:
+        target = empty_tensor(plan.layout)
+        prepared.call(target.address, address, prepared.walk)
+        copy_elements(to_device(target, out.layout.device), out)
 
 
-def fill(out, kind, parameters, generator, counters_dtype="float32"):
-    run_fill(plan_fill(out.layout, kind, parameters, counters_dtype), out, generator)
-
-
-_drawn_plans = new_plan_table()
+_FILL.execute = lambda plan, out, kind, parameters, generator: run_fill(plan, out, generator)
 
 
 def _drawn(size, kind, parameters, dtype, device, generator, requires_grad, title, into=None):
-    try:
-        plan = _drawn_plans.get((size, kind, parameters, dtype, device))
-    except TypeError:                                    # a size in a list
-        plan = None
-    if plan is None:
-        kind_dtype = as_dtype(dtype) if dtype else get_default_dtype()
-        if kind == "randint":
-            check_range(*parameters, kind_dtype)
-        where = device_with(placed(device), "random.philox")
-        plan = plan_fill(Layout.of(kind_dtype, checked_shape(size, title), None, where), kind, parameters,
-                          "int64" if kind == "randint" else kind_dtype.compute)
-        if all(type(n) in (int, tuple) for n in size):
-            _drawn_plans.keep((size, kind, parameters, dtype, device), plan)
-    out = empty_tensor(plan.layout)
-    run_fill(plan, out, generator)
-    if device is None and into is None and not requires_grad and default[0] is cpu:
-        return out
-    return finish_made(to_device(out, placed(device)), requires_grad, into)
+    if len(size) == 1 and type(size[0]) is tuple:
+        size, = size
+    for n in size:
+        if type(n) is not int:
+            size = as_shape(size, title)
+            break
+    plan, call = _RANDOM.plans.get((size, kind, parameters, dtype, device)), (size, kind, parameters, dtype, device, generator)
+    out = miss(_RANDOM, (), call) if plan is None else _draw_new(plan, *call)
+    return finish_made(out, requires_grad, into) if requires_grad or into is not None else out
+
+
+@_RANDOM.planned
+def _plan_random(size, kind, parameters, dtype, device):
+    layout = layout_for("rand", size, dtype, device)
+    return layout, plan_fill(layout, kind, parameters)
+
+
+def _draw_new(plan, *call):
+    layout, plan = plan
+    out = empty_tensor(layout)
+    run_fill(plan, out, call[-1])
+    return out
+
+
+_RANDOM.execute = _draw_new
 
 
 def _parts(draw, size, kind, scale, generator, device, requires_grad, into):
@@ -243,9 +262,8 @@ def randperm(n: int, *, generator=None, dtype=None, layout=None, device=None, re
         raise NotImplementedError(f'"randperm" not implemented for \'{kind.title}\'')
     if n > 1 + (integer_limits(kind)[1] if kind.category == 1 else round(2 / finfo(kind).eps)):
         raise RuntimeError(f"randperm: {kind.name} does not hold all of {n} numbers")
-    plan = plan_fill(Layout.of(int64, (n,)), "randperm", (), "int64")
-    made = empty_tensor(plan.layout)
-    run_fill(plan, made, generator)
+    made = empty_tensor(Layout.of(int64, (n,)))
+    fill(made, "randperm", (), generator)
     if dtype is not None or device is not None:
         made = to_device(to_dtype(made, kind), placed(device))
     return finish_made(made, requires_grad, out)
@@ -318,11 +336,27 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
         raise NotImplementedError(f"bernoulli: expected floating-point probabilities, got {kind}")
     if kind not in (float32, float64):
         probabilities = to_dtype(probabilities, float32)
-    plan = plan_fill(input.layout.dense(), "bernoulli_each", (), "float32", (probabilities.layout.dtype.kernel,))
-    result = empty_tensor(plan.layout)
-    if run_fill(plan, result, generator, probabilities):
+    return into(out, _BERNOULLI.draw((probabilities, empty_tensor(input.layout.dense())), (), generator))
+
+
+@_BERNOULLI.planned
+def _plan_bernoulli(probabilities, out):
+    module, n = kernels(out.device, "random.philox"), out.numel
+    prepared = module.plan_bernoulli_each(probabilities.dtype.kernel, out.dtype.kernel, n) if n else NOTHING
+    return _FillPlan(out, prepared, module.counters_used(n, "float32"))
+
+
+def _fill_by(plan, probabilities, out, generator):
+    words, address = _state.words
+    claim(generator, words, plan.counters)
+    plan.prepared.call(probabilities.address, out.address, address, plan.prepared.walk)
+    if words[2]:
+        words[2] = 0
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    return into(out, result)
+    return out
+
+
+_BERNOULLI.execute = _fill_by
 
 
 def probability(p):
@@ -369,10 +403,21 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
             raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
         # the largest of exponential races: draws without replacement in proportion (Efraimidis and Spirakis 2006)
         race = empty_tensor(weights.layout)
-        fill(race, "exponential", (1.0,), generator, kind.kernel)
+        fill(race, "exponential", (1.0,), generator)
         return into(out, topk(weights / race, num_samples, -1).indices)
-    rows = weights.layout.numel // classes if classes else 0
-    plan = _plan_multinomial(weights.layout, rows, classes, num_samples)
+    return into(out, _MULTINOMIAL.draw((weights,), (num_samples,), generator))
+
+
+@_MULTINOMIAL.planned
+def _plan_multinomial(weights, draws):
+    module, classes = kernels(weights.device, "random.philox"), weights.shape[-1]
+    rows = weights.numel // classes if classes else 0
+    return _FillPlan(Layout.of(int64, (*weights.shape[:-1], draws), None, weights.device),
+                     module.plan_multinomial(weights.dtype.kernel, rows, classes, draws),
+                     rows * module.counters_used(draws, "float64"), Layout.of(float64, (classes,), None, weights.device))
+
+
+def _draw_indices(plan, weights, draws, generator):
     drawn, workspace = empty_tensor(plan.layout), empty_tensor(plan.scratch)
     words, address = _state.words
     claim(generator, words, plan.counters)
@@ -380,19 +425,10 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
     if words[2]:
         row, words[2] = words[2] - 1, 0
         raise RuntimeError(f"probability tensor contains either `inf`, `nan` or element < 0, or no positive element (row {row})")
-    return into(out, drawn)
+    return drawn
 
 
-def _plan_multinomial(layout, rows, classes, draws):
-    key = (layout, "multinomial", draws)
-    plan = _plans.get(key)
-    if plan is None:
-        plan, module = _FillPlan(), kernels(cpu, "random.philox")
-        plan.layout, plan.scratch = Layout.of(int64, (*layout.shape[:-1], draws)), Layout.of(float64, (classes,))
-        plan.counters = rows * module.counters_used(draws, "float64")
-        plan.prepared = module.plan_multinomial(layout.dtype.kernel, rows, classes, draws)
-        _plans.keep(key, plan)
-    return plan
+_MULTINOMIAL.execute = _draw_indices
 
 
 # ---------------------------------------------------------------- like another

@@ -5,26 +5,19 @@ PyTorch has these under names with an underscore; the distributions of `numtorch
 from __future__ import annotations
 
 from ...autograd.graph import GraphNode, recording
-from ...devices import cpu
 from ...dtypes import finfo, float64
-from ...layout import broadcast_shapes
 from ...tensor import Tensor, empty
-from ..core.backends import kernels
 from ..core.operands import layout_of
-from ..core.primitive import Primitive, derivative_of, new_plan_table
-from ..memory.copies import to_device, to_dtype
+from ..core.primitive import Draw, Primitive, derivative_of, miss
 from ..pointwise.elementary import exp
 from ..pointwise.functions import clamp
 from ..reduce import reductions
-from .distributions import draw, operand, result
+from .distributions import DrawPlan
 
-_STANDARD_GAMMA = Primitive("_standard_gamma", "Gamma numbers of the given shapes and rate 1.", ("self", "generator"))
-_SAMPLE_DIRICHLET = Primitive("_sample_dirichlet", "Dirichlet numbers over the last dimension.", ("self", "generator"))
+_STANDARD_GAMMA = Draw("_standard_gamma", "Gamma numbers of the given shapes and rate 1.", ("self", "generator"))
+_SAMPLE_DIRICHLET = Draw("_sample_dirichlet", "Dirichlet numbers over the last dimension.", ("self", "generator"))
 _STANDARD_GAMMA_GRAD = Primitive("_standard_gamma_grad", "Slopes of gamma numbers.", ("self", "output"))
 _DIRICHLET_GRAD = Primitive("_dirichlet_grad", "Slopes of beta numbers x, over 1 - x.", ("x", "alpha", "total"))
-
-_plans = new_plan_table()
-
 
 def _floating(name, value, argument="self", position=1):
     layout = layout_of(name, value, argument, position)
@@ -51,13 +44,22 @@ def standard_gamma(self, generator=None) -> Tensor:
         >>> bool((torch._standard_gamma(torch.full((100,), 2.0)) > 0).all())
         True
     """
-    layout = _floating("_standard_gamma", self)
-    out, _ = draw("gamma", (operand(self, layout.shape),), generator, "random.gamma")
-    out = result(out, layout.dtype, layout.device)
+    _floating("_standard_gamma", self)
+    return _STANDARD_GAMMA.draw((self,), (), generator)
+
+
+_STANDARD_GAMMA.planned(lambda layout: DrawPlan("gamma", (layout,), "random.gamma"))
+
+
+def _draw_gamma(plan, self, generator):
+    out = plan.result(plan.draw((self,), generator)[0])
     if recording(self):
         out.node = GraphNode(_STANDARD_GAMMA, (self.node,), (self,))
         out.node.save_results([out])
     return out
+
+
+_STANDARD_GAMMA.execute = _draw_gamma
 
 
 @_STANDARD_GAMMA.derivative
@@ -87,16 +89,25 @@ def sample_dirichlet(self, generator=None) -> Tensor:
         >>> torch._sample_dirichlet(torch.tensor([1., 2., 3.])).sum().round(decimals=3)
         tensor(1.)
     """
-    layout = _floating("_sample_dirichlet", self)
-    logs, _ = draw("log_gamma", (to_dtype(operand(self, layout.shape), float64),), generator, "random.gamma")
-    parts = exp(logs - reductions.amax(logs, -1, True)) if layout.numel else logs
-    limits = finfo(layout.dtype)
-    out = result(parts / reductions.sum(parts, -1, True), layout.dtype, cpu)
-    out = to_device(clamp(out, limits.tiny, 1 - limits.eps / 2), layout.device)
+    _floating("_sample_dirichlet", self)
+    return _SAMPLE_DIRICHLET.draw((self,), (), generator)
+
+
+_SAMPLE_DIRICHLET.planned(lambda layout: DrawPlan("log_gamma", (layout,), "random.gamma", float64))
+
+
+def _draw_dirichlet(plan, self, generator):
+    logs, _ = plan.draw((self,), generator)
+    parts = exp(logs - reductions.amax(logs, -1, True)) if self.layout.numel else logs
+    limits = finfo(self.layout.dtype)
+    out = clamp(plan.result(parts / reductions.sum(parts, -1, True)), limits.tiny, 1 - limits.eps / 2)
     if recording(self):
         out.node = GraphNode(_SAMPLE_DIRICHLET, (self.node,), (self,))
         out.node.save_results([out])
     return out
+
+
+_SAMPLE_DIRICHLET.execute = _draw_dirichlet
 
 
 @_SAMPLE_DIRICHLET.derivative
@@ -109,29 +120,34 @@ def _dirichlet_vjp(node, grad):
 
 
 # ---------------------------------------------------------------- slopes
-def _slopes(primitive, tensors):
+def _slopes(primitive, kind):
     """A kernel of gamma.py over tensors of one dtype, whose shapes broadcast."""
-    layouts = [_floating(primitive.name, t, argument, place)
-               for place, (t, argument) in enumerate(zip(tensors, primitive.parameters), 1)]
-    first = layouts[0]
-    for other in layouts[1:]:
-        if other.dtype is not first.dtype:
-            raise RuntimeError(f"Found dtype {other.dtype.title} but expected {first.dtype.title} ({primitive.name})")
-    shape = broadcast_shapes(*[layout.shape for layout in layouts])
-    operands = [operand(t, shape) for t in tensors]
-    layout = operands[0].layout
-    prepared = _plans.get((primitive, layout))
-    if prepared is None and layout.numel:
-        name = {_STANDARD_GAMMA_GRAD: "plan_gamma_slope", _DIRICHLET_GRAD: "plan_beta_slope"}[primitive]
-        prepared = getattr(kernels(cpu, "random.gamma"), name)(layout.dtype.kernel, layout.numel)
-        _plans.keep((primitive, layout), prepared)
-    out = empty(layout)
-    if prepared is not None:
-        prepared.call(*[x.address for x in operands], out.address, prepared.walk)
-    out = result(out, first.dtype, first.device)
-    if recording(*tensors):
-        out.node = GraphNode(primitive, tuple(t.node for t in tensors), ())
-    return out
+    @primitive.planned
+    def plan(*layouts):
+        first = layouts[0]
+        for other in layouts[1:]:
+            if other.dtype is not first.dtype:
+                raise RuntimeError(f"Found dtype {other.dtype.title} but expected {first.dtype.title} ({primitive.name})")
+        return DrawPlan(kind, layouts, "random.gamma")
+
+    def slopes(*tensors):
+        for place, (tensor, argument) in enumerate(zip(tensors, primitive.parameters), 1):
+            _floating(primitive.name, tensor, argument, place)
+        plan = primitive.plans.get(tuple([t.layout for t in tensors]))
+        return miss(primitive, tensors) if plan is None else primitive.execute(plan, *tensors)
+
+    def execute(plan, *tensors):
+        out, operands = empty(plan.layout), [plan.operand(t) for t in tensors]
+        plan.prepared.call(*[x.address for x in operands], out.address, plan.prepared.walk)
+        out = plan.result(out)
+        if recording(*tensors):
+            out.node = GraphNode(primitive, tuple(t.node for t in tensors), ())
+        return out
+    primitive.execute = execute
+    return slopes
+
+
+_gamma_slopes, _beta_slopes = _slopes(_STANDARD_GAMMA_GRAD, "gamma_slope"), _slopes(_DIRICHLET_GRAD, "beta_slope")
 
 
 def standard_gamma_grad(self, output) -> Tensor:
@@ -152,7 +168,7 @@ def standard_gamma_grad(self, output) -> Tensor:
         >>> torch._standard_gamma_grad(torch.tensor([1.0, 100.0]), torch.tensor([0.6931, 100.0]))
         tensor([0.9680, 1.0017])
     """
-    return _slopes(_STANDARD_GAMMA_GRAD, (self, output))
+    return _gamma_slopes(self, output)
 
 
 def dirichlet_grad(x, alpha, total) -> Tensor:
@@ -174,7 +190,7 @@ def dirichlet_grad(x, alpha, total) -> Tensor:
         >>> torch._dirichlet_grad(torch.tensor(0.5), torch.tensor(1.0), torch.tensor(2.0))
         tensor(0.6931)
     """
-    return _slopes(_DIRICHLET_GRAD, (x, alpha, total))
+    return _beta_slopes(x, alpha, total)
 
 
 @derivative_of(_STANDARD_GAMMA_GRAD, _DIRICHLET_GRAD)

@@ -2,54 +2,56 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from ...autograd.graph import GraphNode
 from ...autograd.modes import modes
 from ...autograd.writes import mark_written
 from ...dtypes import finfo, float64, integer_limits
-from ...layout import Layout
 from ...tensor import Tensor
 from ...tensor import empty as empty_tensor
-from ..core.backends import device_with
 from ..core.operands import method
-from ..core.primitive import Primitive, derivative_of, new_plan_table
+from ..core.primitive import Draw, derivative_of, miss
 from ..creation.fill import zeros_like
-from ..memory.copies import copy_elements, to_device
 from ..memory.writing import check_inplace_allowed, check_writable, rebase_history
 from .draws import bernoulli, check_range, check_std, plan_fill, probability, randint, run_fill
 
-_REDRAWN = {name: Primitive(f"{name}_") for name in ("uniform", "normal", "bernoulli", "exponential")}
+_REDRAWN = {name: Draw(f"{name}_", f"A tensor filled with {name} numbers.", ("self", "generator"))
+            for name in ("uniform", "normal", "bernoulli", "exponential")}
 
-_refills = new_plan_table()
 
-
-def _plan_refill(tensor, kind, parameters, title, counters_dtype):
-    layout = tensor.layout
+def _plan_refill(kind, layout, *parameters):
     if kind != "bernoulli" and not layout.dtype.is_floating_point:
-        raise NotImplementedError(f'"{title}_" not implemented for \'{layout.dtype.title}\': expected floating point')
-    check_writable(title, layout, layout.dtype, layout.shape)
-    where = device_with(layout.device, "random.philox")
-    plan = plan_fill(Layout.of(layout.dtype, layout.shape, None, where), kind, parameters, counters_dtype or layout.dtype.compute)
-    return _refills.keep((layout, kind, parameters), plan)
+        raise NotImplementedError(f'"{kind}_" not implemented for \'{layout.dtype.title}\': expected floating point')
+    check_writable(kind, layout, layout.dtype, layout.shape)
+    return plan_fill(layout, kind, parameters)
 
 
-def _refill(tensor, kind, parameters, generator, title, counters_dtype=None):
-    """Fill a tensor of any layout in place."""
-    plan = _refills.get((tensor.layout, kind, parameters))
+def _redrawn(primitive, tensor, parameters, generator):
+    plan = primitive.plans.get((tensor.layout, *parameters))
     if plan is None:
-        plan = _plan_refill(tensor, kind, parameters, title, counters_dtype)
-    if tensor.node is not None and modes.grad:
-        check_inplace_allowed(tensor, title)
-    mark_written(tensor.storage, title + "_")
-    if plan.layout is tensor.layout:
+        return miss(primitive, (tensor,), (*parameters, generator))
+    if tensor.node is None:
+        mark_written(tensor.storage, primitive.name)
         run_fill(plan, tensor, generator)
-    else:
-        target = empty_tensor(plan.layout)
-        run_fill(plan, target, generator)
-        copy_elements(to_device(target, tensor.layout.device), tensor)
-    if tensor.node is not None and modes.grad:
-        rebase_history(tensor, GraphNode(_REDRAWN[title], (tensor.node,), ()))
+        return tensor
+    return _refill(primitive, plan, tensor, generator)
+
+
+def _refill(primitive, plan, tensor, *call):
+    """Fill a tensor of any layout in place."""
+    recorded = tensor.node is not None and modes.grad
+    if recorded:
+        check_inplace_allowed(tensor, primitive.name[:-1])
+    mark_written(tensor.storage, primitive.name)
+    run_fill(plan, tensor, call[-1])
+    if recorded:
+        rebase_history(tensor, GraphNode(primitive, (tensor.node,), ()))
     return tensor
+
+
+for _name, _primitive in _REDRAWN.items():
+    _primitive.plan, _primitive.execute = partial(_plan_refill, _name), partial(_refill, _primitive)
 
 
 @derivative_of(*_REDRAWN.values())
@@ -78,7 +80,7 @@ def uniform_(self, a: float = 0.0, b: float = 1.0, *, generator=None) -> Tensor:
     """
     if a > b:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
-    return _refill(self, "uniform", (float(a), float(b)), generator, "uniform")
+    return _redrawn(_REDRAWN["uniform"], self, (float(a), float(b)), generator)
 
 
 @method
@@ -99,7 +101,7 @@ def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Ten
         tensor([5., 5.])
     """
     check_std(std)
-    return _refill(self, "normal", (float(mean), float(std)), generator, "normal")
+    return _redrawn(_REDRAWN["normal"], self, (float(mean), float(std)), generator)
 
 
 @method
@@ -120,7 +122,7 @@ def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
     """
     if isinstance(p, Tensor):
         return self.copy_(bernoulli(p.expand(self.layout.shape), generator=generator))
-    return _refill(self, "bernoulli", (probability(p),), generator, "bernoulli", "float32")
+    return _redrawn(_REDRAWN["bernoulli"], self, (probability(p),), generator)
 
 
 @method
@@ -142,7 +144,7 @@ def exponential_(self, lambd: float = 1.0, *, generator=None) -> Tensor:
     """
     if lambd <= 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
-    return _refill(self, "exponential", (float(lambd),), generator, "exponential")
+    return _redrawn(_REDRAWN["exponential"], self, (float(lambd),), generator)
 
 
 @method
