@@ -3,6 +3,10 @@
 context     what `get_context` gives
 process     processes, and how they get what they are given
 queues      queues
+locks       locks, semaphores, events, conditions, barriers
+pool        workers that functions are mapped over
+spawning    a function in so many processes, and how it failed
+errors      how a worker's end is told
 transfer    how values are pickled: tensors as handles, functions by value where they must be
 """
 from multiprocessing import (
@@ -18,6 +22,8 @@ from multiprocessing import (
 )
 
 from .context import default as _default
+from .errors import ProcessException, ProcessExitedException, ProcessRaisedException
+from .spawning import ProcessContext, SpawnContext, spawn, start_processes
 
 __all__ = ["Array", "AuthenticationError", "Barrier", "BoundedSemaphore", "BufferTooShort", "Condition", "Event", "JoinableQueue",
            "Lock", "Manager", "Pipe", "Pool", "Process", "ProcessError", "Queue", "RLock", "RawArray", "RawValue", "Semaphore",

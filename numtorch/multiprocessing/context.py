@@ -4,12 +4,44 @@ from __future__ import annotations
 import multiprocessing.context as contexts
 import os
 
-from . import queues
+from . import locks, pool, queues
 from .process import ForkProcess, ForkServerProcess, SpawnProcess
 
 
 class _Sharing(contexts.BaseContext):
-    """Our queues in place of Python's."""
+    """Our queues and locks in place of Python's."""
+
+    def Lock(self):
+        """A lock that one process or thread has at a time."""
+        return locks.Lock()
+
+    def RLock(self):
+        """A lock that whoever has it may take again."""
+        return locks.RLock()
+
+    def Semaphore(self, value=1):
+        """So many permits."""
+        return locks.Semaphore(value)
+
+    def BoundedSemaphore(self, value=1):
+        """So many permits, and never more."""
+        return locks.BoundedSemaphore(value)
+
+    def Condition(self, lock=None):
+        """A lock, and a place to wait for changes."""
+        return locks.Condition(lock)
+
+    def Event(self):
+        """A flag to wait for."""
+        return locks.Event()
+
+    def Pool(self, processes=None, initializer=None, initargs=(), maxtasksperchild=None):
+        """Worker processes that functions are mapped over."""
+        return pool.Pool(processes, initializer, initargs, maxtasksperchild, self.get_context())
+
+    def Barrier(self, parties, action=None, timeout=None):
+        """A place where so many processes wait for one another."""
+        return locks.Barrier(parties, action, timeout, ctx=self.get_context())
 
     def Queue(self, maxsize=0):
         """A queue of at most `maxsize` values; of any number when 0."""

@@ -1,13 +1,20 @@
 """Processes whose targets and arguments travel by our pickler, and which belong to the family."""
 from __future__ import annotations
 
+import collections
+import functools
 import multiprocessing.context as contexts
+import os
 import pickle
+import types
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
 
+from ..kernels.threads import set_num_threads
 from ..shared import heap as heaps
 from ..shared.channel import Channel, Letter
+from ..shared.storages import base_of, share
+from ..tensor import Tensor
 from .transfer import write
 
 
@@ -29,6 +36,13 @@ def _launched(fd, number):
 
 class _Sent(BaseProcess):
     """What all our processes are, however they are started."""
+
+    def _bootstrap(self, parent_sentinel=None):
+        """Run in the new process. Its kernels have one thread unless the environment says how many, or it does itself: as many
+        workers as processors are what fills those. (Forked children have none to begin with.)"""
+        if self._start_method != "fork" and not (os.environ.get("NUMTORCH_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS")):
+            set_num_threads(1)
+        return super()._bootstrap(parent_sentinel)
 
     def __reduce__(self):
         if contexts.get_spawning_popen() is None:
@@ -53,5 +67,41 @@ class ForkProcess(_Sent, contexts.ForkProcess):
     """A process that starts as a copy of this one."""
 
     def start(self):
+        """Start it. What it is given moves to shared memory, as if it were sent."""
         heaps.heap()                                     # the child belongs to this process's family
+        share({id(base): base for base in _storages_in([self._target, self._args, self._kwargs])}.values())
         super().start()
+
+
+def _storages_in(values):
+    """The storages of tensors in containers, closures and objects, at any depth."""
+    pending, seen = list(values), set()
+    while pending:
+        value = pending.pop()
+        if id(value) in seen or isinstance(value, (str, bytes, int, float, complex, type, types.ModuleType, type(None))):
+            continue
+        seen.add(id(value))
+        if isinstance(value, Tensor):
+            yield base_of(value.storage)
+            pending.append(value.grad if value.is_leaf else None)
+        elif isinstance(value, dict):
+            pending += value.values()
+        elif isinstance(value, (list, tuple, set, frozenset, collections.deque)):
+            pending += value
+        elif isinstance(value, types.FunctionType):
+            pending += [cell.cell_contents for cell in value.__closure__ or () if _filled(cell)]
+            pending += [value.__defaults__, value.__kwdefaults__]
+        elif isinstance(value, types.MethodType):
+            pending += [value.__self__, value.__func__]
+        elif isinstance(value, functools.partial):
+            pending += [value.func, value.args, value.keywords]
+        else:
+            pending.append(getattr(value, "__dict__", None))
+
+
+def _filled(cell):
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True

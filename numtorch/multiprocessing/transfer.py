@@ -95,6 +95,13 @@ def _importable(each):
     return found is each
 
 
+def dumps(value) -> memoryview:
+    """A value's pickle, for this very process: nothing holds what it refers to."""
+    file = io.BytesIO()
+    Pickler(file).dump(value)
+    return file.getbuffer()
+
+
 def write(channel: Channel, value):
     """A letter with a value, to be sent, and what it must be kept with until then."""
     file = io.BytesIO()

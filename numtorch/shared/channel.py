@@ -16,7 +16,7 @@ import time
 
 from . import system
 from .blocks import Block, Hold, allocate, new_channel_record
-from .heap import FIRST, LAST, MOST_LETTERS, NEXT, PENDING, SEQUENCE, heap
+from .heap import FIRST, GENERATION, LAST, MOST_LETTERS, NEXT, PENDING, SEQUENCE, heap
 
 
 class Bell:
@@ -48,14 +48,9 @@ class Bell:
         poller.register(self.ends[0], select.POLLIN)
         return bool(poller.poll(None if timeout is None else max(0, timeout * 1000)))
 
-    def close(self):
-        ends, self.ends = self.ends, ()
-        for end in ends:
-            os.close(end)
-
-    def __del__(self):
-        if getattr(self, "ends", ()):
-            self.close()
+    def __del__(self, close=os.close):                   # the module may be gone before its last bell
+        for end in getattr(self, "ends", ()):
+            close(end)
 
 
 class Letter:
@@ -73,6 +68,11 @@ class Letter:
 
 class Full(Exception):
     """A channel has as many letters as it may."""
+
+
+def key_of(number: int, generation: int) -> int:
+    """A word that names a letter and no other after it."""
+    return generation << 20 | number
 
 
 class Channel:
@@ -163,19 +163,24 @@ class Channel:
         return last
 
     # ------------------------------------------------------------ receiving
-    def receive(self, timeout=None) -> Letter | None:
-        """The next letter, or None where none came for so many seconds."""
+    def receive(self, timeout=None, note=None) -> Letter | None:
+        """The next letter, or None where none came for so many seconds.
+
+        Args:
+            note: a word in shared memory, where the letter's `key` is written before it leaves the channel: who received it can
+                then be found out even if that process dies at once.
+        """
         end = None if timeout is None else time.monotonic() + timeout
         while True:
             letter = Letter(self.heap)
-            if self.heap.critical(self._pop, letter):
+            if self.heap.critical(self._pop, letter, note):
                 return letter
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 return None
             self.bell.wait(left)
 
-    def _pop(self, letter):
+    def _pop(self, letter, note=None):
         """Runs in `critical`."""
         home = self.heap
         records, channel = home.records, self.record
@@ -190,6 +195,8 @@ class Channel:
             letter.numbers.append(each)
         size = ctypes.c_int64.from_address(address + 8 + 8 * count).value
         letter.bytes = memoryview((ctypes.c_char * size).from_address(address + 16 + 8 * count)).cast("B")
+        if note is not None:
+            note[0] = key_of(number, records[number * 8 + GENERATION])
         following = records[number * 8 + NEXT]
         if following and records[channel + LAST] == number:          # a sender was killed before it wrote down what it sent
             records[channel + LAST] = following
@@ -204,6 +211,14 @@ class Channel:
         records, channel = self.heap.records, self.record
         first = records[channel + FIRST]
         return records[self._last() * 8 + SEQUENCE] - records[first * 8 + SEQUENCE] + 1 if first else 0
+
+    def waiting(self) -> set:
+        """The key of each letter that waits."""
+        return self.heap.critical(self._waiting)
+
+    def _waiting(self):
+        records = self.heap.records
+        return {key_of(letter, records[letter * 8 + GENERATION]) for letter in self.heap.letters(self.hold.number)}
 
     def __len__(self):
         return self.heap.critical(self._count)

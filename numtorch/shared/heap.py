@@ -10,6 +10,7 @@ dropping of its own hold, and taking a block from a segment that it owns itself.
 """
 from __future__ import annotations
 
+import atexit
 import ctypes
 import fcntl
 import os
@@ -39,7 +40,7 @@ FIRST, LAST, MOST_LETTERS, PENDING = PLACE, CAPACITY, IN_SEGMENT, NEXT         #
 FREE, RESERVED, BLOCK, CHANNEL, SEGMENTS = range(5)
 ORPHAN = -1                                              # the owner of what a dead member owned
 # words of a member's entry
-IN_USE, PROCESS, SINCE, SWEEPS = range(4)
+IN_USE, PROCESS, SINCE, BIRTH = range(4)
 
 _LOCK, _UNLOCK = lock_of(0, fcntl.F_WRLCK), lock_of(0, fcntl.F_UNLCK)
 
@@ -81,10 +82,15 @@ class Heap:
         self.taken = self.taken_bytes = 0                # since the last sweep
         self.kept = self.kept_bytes = 0                  # blocks that the last sweep found in use, of this process's segments
         self.looked = 0.0                                # when the dead were last looked for
-        self.wants_sweep = False
+        self.wants_sweep = self.ended = False
         self.member, self.child, self.child_fd = -1, None, None
         self.member = self.critical(self._join, self.fd)
         self.row = self.rows[self.member]
+        atexit.register(self.finish)
+
+    def finish(self):
+        """The interpreter is about to take its modules apart, and the kernel then lets go of what this process holds."""
+        self.ended = True
 
     # ------------------------------------------------------------ the lock
     def critical(self, body, *arguments):
@@ -116,6 +122,7 @@ class Heap:
                     self.rows[member][:count] = self.rows[parent][:count]
                 entry = self.members[member]
                 entry[PROCESS], entry[SINCE] = os.getpid(), int(time.time())
+                entry[BIRTH] += 1
                 entry[IN_USE] = 1
                 return member
             self._bury(force=True)
@@ -124,6 +131,14 @@ class Heap:
     def living(self) -> list[int]:
         """The numbers of the family's members, some of which may have died since the last sweep."""
         return np.flatnonzero(self.members[:, IN_USE]).tolist()
+
+    def birth(self, member) -> int:
+        """Which of the processes that had a member's number in turn it is."""
+        return int(self.members[member, BIRTH])
+
+    def lives(self, member, birth) -> bool:
+        """Whether a process that had a number is still there. Runs in `critical`."""
+        return member == self.member or self.birth(member) == birth and is_locked(self.fd, 1 + member)
 
     def _bury(self, force=False):
         """Take what dead members held and owned from them. Runs in `critical`."""
@@ -186,6 +201,8 @@ class Heap:
 
     def drop(self, block: int) -> None:
         """Hold a block once less. Finalisers may call this anywhere."""
+        if self.ended:
+            return
         self.dropped.append(block)
         if not self.local._is_owned():                   # else whoever has it looks afterwards
             self.tidy()

@@ -6,10 +6,12 @@ import errno
 import fcntl
 import mmap
 import os
+import platform
 import resource
 import struct
 import sys
 import tempfile
+import time
 
 LINUX = sys.platform == "linux"
 _library = ctypes.CDLL(None, use_errno=True)
@@ -131,3 +133,30 @@ def is_locked(fd: int, byte: int) -> bool:
 def copy(to: int, source: int, nbytes: int) -> None:
     """Copy memory."""
     ctypes.memmove(to, source, nbytes)
+
+
+# ---------------------------------------------------------------- waiting for a word
+_FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine()) if LINUX else None
+_syscall = _library.syscall
+_syscall.restype = ctypes.c_long
+
+
+class _Duration(ctypes.Structure):
+    _fields_ = [("seconds", ctypes.c_int64), ("nanoseconds", ctypes.c_int64)]
+
+
+def wait_for_change(address: int, seen: int, seconds: float) -> None:
+    """Wait until a 32-bit word is no longer `seen` and somebody says so (`wake`), for so many seconds at most; or for nothing."""
+    if _FUTEX is None:
+        if ctypes.c_uint32.from_address(address).value == seen:
+            time.sleep(min(seconds, 0.001))
+        return
+    whole = int(seconds)
+    duration = _Duration(whole, int((seconds - whole) * 1e9))
+    _syscall(_FUTEX, ctypes.c_void_p(address), 0, ctypes.c_uint32(seen), ctypes.byref(duration), None, 0)
+
+
+def wake(address: int, count: int) -> None:
+    """Wake up to `count` of those who wait for a word."""
+    if _FUTEX is not None:
+        _syscall(_FUTEX, ctypes.c_void_p(address), 1, count, None, None, 0)
