@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -342,8 +343,41 @@ def test_killed_at_any_instruction(fork):
         return process.exitcode, there, found
     *_, instructions = round_of(count_instructions, queue, back, report)
     assert instructions > 500
-    rounds = int(os.environ.get("NUMTORCH_TEST_KILLS", "60"))
+    rounds = int(os.environ.get("NUMTORCH_TEST_KILLS", "30"))
     for number in range(rounds):
         at = 1 + (number * instructions) // rounds + number % 7
         code, *_ = round_of(traffic_until, queue, back, at)
         assert code in (0, -signal.SIGKILL)
+
+
+# ---------------------------------------------------------------- forks of a busy parent
+def test_forks_of_a_busy_parent():
+    """Children of a parent whose threads compute, share and send go on: an op, a backward pass and shared memory of their own."""
+    queue, stop = mp.get_context("fork").SimpleQueue(), threading.Event()
+
+    def busy():
+        x = torch.ones(300, 300)
+        while not stop.is_set():
+            (x @ x).exp().sum()
+            queue.put(torch.ones(100))
+            queue.get()
+
+    def child():
+        y = torch.ones(200, 200, requires_grad=True)
+        (y @ y).mean().backward()
+        assert y.grad.sum().item() == pytest.approx(400, rel=1e-4) and torch.ones(3).share_memory_().is_shared()
+    child()
+    threads = [threading.Thread(target=busy) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        processes = []
+        for _ in range(int(os.environ.get("NUMTORCH_TEST_FORKS", "30"))):
+            processes.append(mp.get_context("fork").Process(target=child))
+            processes[-1].start()
+            processes[-1].join(30)
+        assert [p.exitcode for p in processes] == [0] * len(processes)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()

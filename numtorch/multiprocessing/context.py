@@ -4,7 +4,7 @@ from __future__ import annotations
 import multiprocessing.context as contexts
 import os
 
-from . import locks, pool, queues
+from . import locks, pipes, pool, queues
 from .process import ForkProcess, ForkServerProcess, SpawnProcess
 
 
@@ -34,6 +34,10 @@ class _Sharing(contexts.BaseContext):
     def Event(self):
         """A flag to wait for."""
         return locks.Event()
+
+    def Pipe(self, duplex=True):
+        """Two connections: what is sent into one comes out of the other."""
+        return pipes.Pipe(duplex)
 
     def Pool(self, processes=None, initializer=None, initargs=(), maxtasksperchild=None):
         """Worker processes that functions are mapped over."""

@@ -1,7 +1,7 @@
 """Pool: workers that functions are mapped over, with the methods of Python's.
 
-There is one thread that waits: for results, and for workers' ends. A worker writes down which task it has in the same step that takes
-it from the queue, so a task whose worker is killed is known at once, and its result says so.
+There is one thread that waits: for results, and for workers' ends. A worker writes down which task it has in the same step that
+takes it from the queue, so a task whose worker is killed is known at once, and its result says so.
 """
 from __future__ import annotations
 
@@ -216,9 +216,8 @@ class Pool:
         context: how they start.
     """
 
-    def __init__(self, processes=None, initializer=None, initargs=(), maxtasksperchild=None, context=None):
-        from .context import default
-        self._context = context or default.get_context()
+    def __init__(self, processes, initializer, initargs, maxtasksperchild, context):
+        self._context = context
         self._count = processes or os.cpu_count() or 1
         if self._count < 1:
             raise ValueError("Number of processes must be at least 1")
@@ -260,7 +259,7 @@ class Pool:
             except Exception as error:
                 self._fail_all(error)
             with self._lock:
-                if self._state == "terminated" or self._state == "closed" and not self._jobs:
+                if self._state == "terminated" or (self._state == "closed" and not self._jobs):
                     break
         if self._state == "closed":
             for _ in self._workers:
@@ -310,7 +309,7 @@ class Pool:
             process.join()
             process.close()
         with self._lock:
-            if self._broken is None and (self._state == "open" or self._jobs and self._state == "closed"):
+            if self._broken is None and (self._state == "open" or (self._jobs and self._state == "closed")):
                 while len(self._workers) < self._count:
                     self._start_worker()
 

@@ -1,7 +1,6 @@
 """`spawn(fn, args, nprocs)`: a function in so many processes, until all are done or one fails."""
 from __future__ import annotations
 
-import signal
 import time
 from multiprocessing.connection import wait
 
@@ -137,8 +136,3 @@ def spawn(fn, args=(), nprocs: int = 1, join: bool = True, daemon: bool = False,
         tensor([0., 1., 2.])
     """
     return start_processes(fn, args, nprocs, join, daemon, start_method)
-
-
-def interrupts_ignored() -> None:
-    """Leave Ctrl-C to the parent, which ends its workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -48,6 +48,13 @@ class Bell:
         poller.register(self.ends[0], select.POLLIN)
         return bool(poller.poll(None if timeout is None else max(0, timeout * 1000)))
 
+    def over(self, timeout) -> bool:
+        """Wait until it rings (False), or will never ring again (True), for so many seconds at most."""
+        poller = select.poll()
+        poller.register(self.ends[0], select.POLLIN)
+        found = poller.poll(None if timeout is None else max(0, timeout * 1000))
+        return bool(found) and not found[0][1] & select.POLLIN
+
     def __del__(self, close=os.close):                   # the module may be gone before its last bell
         for end in getattr(self, "ends", ()):
             close(end)
@@ -80,11 +87,12 @@ class Channel:
 
     Args:
         most: how many may wait; 0 for any number.
+        bell: what says that letters wait; one of its own when None.
     """
 
-    def __init__(self, most: int = 0) -> None:
+    def __init__(self, most: int = 0, bell: Bell | None = None) -> None:
         self.heap = heap()
-        self.bell = Bell()
+        self.bell = bell or Bell()
         self.room = Bell() if most else None
         self.hold = self.heap.critical(new_channel_record, self.heap)
         self.record = self.hold.number * 8
@@ -102,6 +110,10 @@ class Channel:
             self.hold = Hold(self.heap, number)
         self.record, self.bell, self.room = number * 8, bell, room
         return self
+
+    def beside(self, bell: Bell) -> Channel:
+        """The same channel with another end of its bell."""
+        return Channel.found(self.hold.number, bell, None)
 
     # ------------------------------------------------------------ sending
     def write(self, data, blocks=(), channels=()) -> Block:

@@ -138,7 +138,7 @@ class Heap:
 
     def lives(self, member, birth) -> bool:
         """Whether a process that had a number is still there. Runs in `critical`."""
-        return member == self.member or self.birth(member) == birth and is_locked(self.fd, 1 + member)
+        return member == self.member or (self.birth(member) == birth and is_locked(self.fd, 1 + member))
 
     def _bury(self, force=False):
         """Take what dead members held and owned from them. Runs in `critical`."""

@@ -1,0 +1,261 @@
+"""Locks, pipes, pools and `spawn`: what Python's do, and what happens when a process is killed."""
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import numtorch as torch
+import numtorch.multiprocessing as mp
+
+
+@pytest.fixture(params=["fork", "spawn", "forkserver"])
+def context(request):
+    return mp.get_context(request.param)
+
+
+@pytest.fixture
+def fork():
+    return mp.get_context("fork")
+
+
+# ---------------------------------------------------------------- locks
+def count_up(lock, number, value, event, condition, semaphore, barrier):
+    for _ in range(100):
+        with lock:
+            number.value += 1
+    with value.get_lock(), value.get_lock():             # a recursive one
+        value.value += 1
+    barrier.wait(60)
+    assert event.wait(60)
+    with condition:
+        condition.notify_all()
+    semaphore.release()
+
+
+def test_locks(context):
+    lock, event, condition, semaphore = context.Lock(), context.Event(), context.Condition(), context.Semaphore(0)
+    number, value, barrier = context.RawValue("i", 0), context.Value("i", 0), context.Barrier(2)
+    processes = [context.Process(target=count_up, args=(lock, number, value, event, condition, semaphore, barrier))
+                 for _ in range(2)]
+    for process in processes:
+        process.start()
+    with condition:
+        event.set()
+        assert condition.wait(60)
+    for process in processes:
+        assert semaphore.acquire(timeout=60)
+        process.join(60)
+    assert (number.value, value.value) == (200, 2) and not semaphore.acquire(False)
+    with pytest.raises(ValueError, match="released too many times"):
+        lock.release()
+    assert not lock.locked() and lock.acquire(timeout=0) and not lock.acquire(timeout=0.05)
+
+
+def take_and_die(lock):
+    lock.acquire()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("kind", ["Lock", "RLock"])
+def test_a_dead_holders_lock_is_free(fork, kind):
+    lock = getattr(fork, kind)()
+    process = fork.Process(target=take_and_die, args=(lock,))
+    process.start()
+    assert process.join(30) is None
+    start = time.monotonic()
+    assert lock.acquire(timeout=5) and time.monotonic() - start < 1
+    lock.release()
+
+
+def test_values_in_a_bounded_queue(fork):
+    import queue
+    bounded = fork.JoinableQueue(2)
+    bounded.put(1)
+    bounded.put(2)
+    assert bounded.full() and bounded.qsize() == 2
+    with pytest.raises(queue.Full):
+        bounded.put(3, timeout=0.05)
+    with pytest.raises(queue.Full):
+        bounded.put_nowait(3)
+    writer = fork.Process(target=bounded.put, args=(3,))
+    writer.start()
+    assert [bounded.get(timeout=10) for _ in range(3)] == [1, 2, 3]
+    writer.join(10)
+    with pytest.raises(queue.Empty):
+        bounded.get_nowait()
+    for _ in range(3):
+        bounded.task_done()
+    bounded.join()
+    with pytest.raises(ValueError, match="too many times"):
+        bounded.task_done()
+
+
+# ---------------------------------------------------------------- pipes
+def answer(connection):
+    while True:
+        try:
+            value = connection.recv()
+        except EOFError:
+            return
+        value.add_(1)
+        connection.send(value)
+
+
+def test_pipes(context):
+    here, there = context.Pipe()
+    process = context.Process(target=answer, args=(there,))
+    process.start()
+    there.close()
+    x = torch.zeros(3)
+    here.send(x)
+    assert here.recv().untyped_storage() is x.untyped_storage() and x.tolist() == [1, 1, 1]
+    assert not here.poll()
+    here.close()                                         # spawned children see the end; forked ones have this end too
+    if context.get_start_method() == "fork":
+        process.kill()
+    process.join(60)
+    assert process.exitcode is not None
+    out, into = context.Pipe(duplex=False)
+    into.send_bytes(b"some bytes", 5)
+    assert out.poll(1) and out.recv_bytes() == b"bytes"
+    into.close()
+    with pytest.raises(EOFError):
+        out.recv()
+    with pytest.raises(OSError, match="closed"):
+        into.send(1)
+
+
+# ---------------------------------------------------------------- pools
+def square(x):
+    return x * x
+
+
+def fail_at_three(x):
+    if x == 3:
+        raise LookupError("no threes")
+    return x
+
+
+def killed_at_three(x):
+    if x == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return x
+
+
+def fill(tensor):
+    return tensor.add_(1).sum()
+
+
+def test_pools(context):
+    with context.Pool(2) as pool:
+        assert pool.map(square, range(20)) == [x * x for x in range(20)]
+        assert pool.apply(pow, (2, 5)) == 32 and pool.starmap(pow, [(2, 3), (3, 2)]) == [8, 9]
+        assert list(itertools.islice(pool.imap(square, itertools.count()), 30)) == [x * x for x in range(30)]
+        assert sorted(pool.imap_unordered(square, range(9), chunksize=2)) == [x * x for x in range(9)]
+        bound = 3
+        assert pool.map(lambda x: x + bound, range(3)) == [3, 4, 5]
+        x = torch.zeros(4)
+        assert [s.item() for s in pool.map(fill, [x], chunksize=1)] == [4] and x.tolist() == [1] * 4
+        assert isinstance(pool.apply(ValueError, ("returned",)), ValueError)
+        with pytest.raises(LookupError, match="no threes") as caught:
+            pool.map(fail_at_three, range(5))
+        assert "in fail_at_three" in str(caught.value.__cause__)
+        start = time.monotonic()
+        with pytest.raises(mp.ProcessExitedException, match="SIGKILL: most often the system's") as killed:
+            pool.map(killed_at_three, range(5), chunksize=1)
+        assert killed.value.signal_name == "SIGKILL" and time.monotonic() - start < 5
+        assert pool.map(square, range(5)) == [0, 1, 4, 9, 16]         # another worker took its place
+    with pytest.raises(ValueError, match="not running"):
+        pool.map(square, [1])
+
+
+def raise_in_worker():
+    raise RuntimeError("a bad start")
+
+
+def test_an_initializer_that_raises_ends_the_pool(fork, capfd):
+    with fork.Pool(2, initializer=raise_in_worker) as pool:
+        with pytest.raises(mp.ProcessExitedException, match="status 1"):
+            pool.map(square, range(3))
+    assert "a bad start" in capfd.readouterr().err
+
+
+def own_process(_):
+    time.sleep(0.01)
+    return os.getpid()
+
+
+def test_workers_are_replaced(fork):
+    with fork.Pool(1, maxtasksperchild=2) as pool:
+        ids = pool.map(own_process, range(6), chunksize=1)
+        pool.close()
+        pool.join()
+    assert len(set(ids)) == 3 and ids[0] == ids[1] != ids[2]
+
+
+def threads_of_kernels(_):
+    return torch.get_num_threads()
+
+
+def test_workers_have_one_thread():
+    with mp.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(threads_of_kernels, (0,)) == int(os.environ.get("NUMTORCH_NUM_THREADS",
+                                                                          os.environ.get("OMP_NUM_THREADS", "1")))
+
+
+# ---------------------------------------------------------------- spawn
+def fill_place(i, x, how):
+    x[i] = i + 1
+    if i == 1 and how == "raise":
+        raise KeyError("one")
+    if i == 1 and how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if how:
+        time.sleep(100)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_spawn(method):
+    x = torch.zeros(3)
+    mp.start_processes(fill_place, (x, ""), nprocs=3, start_method=method)
+    assert x.tolist() == [1, 2, 3]
+    with pytest.raises(mp.ProcessRaisedException, match="Process 1 terminated with the following error") as caught:
+        mp.start_processes(fill_place, (x, "raise"), nprocs=2, start_method=method)
+    assert isinstance(caught.value.__cause__, KeyError) and "in fill_place" in str(caught.value.__cause__.__cause__)
+    with pytest.raises(mp.ProcessExitedException, match="killed by SIGKILL: most often") as killed:
+        mp.start_processes(fill_place, (x, "kill"), nprocs=2, start_method=method)
+    assert (killed.value.error_index, killed.value.exit_code) == (1, -signal.SIGKILL)
+
+
+REPL = """
+import numtorch as torch, numtorch.multiprocessing as mp
+scale = torch.full((1,), 3.0)
+class Point:
+    def __init__(self, x): self.x = x
+@torch.pointwise
+def cube(x):
+    return x * x * x
+def move(p):
+    scale.add_(1)
+    return Point(p.x + 1)
+def shifted(x):
+    return cube(x) + scale
+context = mp.get_context({method!r})
+with context.Pool(1) as pool:
+    print(pool.apply(move, (Point(2),)).x, type(pool.apply(move, (Point(2),))) is Point, scale.item())
+    print(pool.map(lambda x: cube(x).item(), [torch.tensor(2.0)]), pool.apply(shifted, (torch.tensor(1.0),)).item())
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_what_was_typed_in(method, tmp_path):
+    """Functions, classes, closures over tensors and elementwise ops of a REPL, which no worker could import."""
+    done = subprocess.run([sys.executable, "-c", REPL.format(method=method)], capture_output=True, text=True, timeout=120,
+                          cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("3 True 5.0\n[8.0] 6.0\n", "")
