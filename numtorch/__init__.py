@@ -125,6 +125,10 @@ from .storage import empty_cache
 from .exchange import from_dlpack, from_numpy, frombuffer
 from .layout import (Size, channels_last, channels_last_3d, contiguous_format, memory_format, memory_layout as layout,
                      preserve_format, strided)
+from . import sparse
+from .sparse.compressed import sparse_csc_tensor, sparse_csr_tensor
+from .sparse.coo import sparse_coo_tensor
+from .sparse.layouts import sparse_coo, sparse_csc, sparse_csr
 from .tensor import Tensor, subclass_listeners as _subclass_listeners
 
 _describe_waiting()
@@ -137,12 +141,12 @@ subtract, multiply, divide, true_divide, negative, absolute = sub, mul, div, div
 greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
 arccos, arcsin, arctan, arctan2, arcsinh, arccosh, arctanh, fix, clip = acos, asin, atan, atan2, asinh, acosh, atanh, trunc, clamp
 moveaxis, ger, concat, concatenate, row_stack = movedim, outer, cat, cat, vstack
+spmm = mm
 inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141592653589793, 2.718281828459045, None
 
 _SUBMODULES = ("__config__", "accelerator", "alias", "backends", "func", "futures", "hub", "meta", "overrides", "nn", "optim",
                "legacy", "data", "datasets", "transforms", "utils", "cuda", "multiprocessing", "linalg", "fft", "special", "random",
-               "serialization", "distributions", "testing", "version", "profiler", "interposition", "amp",
-               "cpu")
+               "serialization", "distributions", "testing", "version", "profiler", "interposition")
 
 
 # Functions of nn.functional that PyTorch also has here, and in-place forms that it has as functions: found when asked for.
@@ -158,10 +162,6 @@ _DRAWING = frozenset(("Drawing", "draw"))
 _FILES = frozenset(("load", "save"))                       # of serialization.py
 _SWITCHES = frozenset("""are_deterministic_algorithms_enabled get_float32_matmul_precision
     is_deterministic_algorithms_warn_only_enabled set_float32_matmul_precision use_deterministic_algorithms""".split())
-_AUTOCAST = frozenset("""autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype
-    get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
-    set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled
-    set_autocast_gpu_dtype""".split())                     # of amp/
 _METHODS = frozenset("adjoint get_device is_conj is_inference is_signed resolve_conj resolve_neg".split())
 
 
@@ -176,10 +176,6 @@ def __getattr__(name):
         return getattr(_importlib.import_module(f"{__name__}.serialization"), name)
     if name in _SWITCHES:
         return getattr(_importlib.import_module(f"{__name__}.backends"), name)
-    if name in _AUTOCAST:
-        return getattr(_importlib.import_module(f"{__name__}.amp.autocast_mode"), name)
-    if name == "GradScaler":
-        return _importlib.import_module(f"{__name__}.amp").GradScaler
     if name in _IN_PLACE or name in _METHODS:
         return getattr(Tensor, name)
     return _importlib.import_module(f"{__name__}.alias").attribute(__name__, name)

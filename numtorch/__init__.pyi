@@ -9,10 +9,8 @@ from numtorch.tensor import Tensor as Tensor
 from numtorch import __config__ as __config__
 from numtorch import accelerator as accelerator
 from numtorch import alias as alias
-from numtorch import amp as amp
 from numtorch import autograd as autograd
 from numtorch import backends as backends
-from numtorch import cpu as cpu
 from numtorch import cuda as cuda
 from numtorch import data as data
 from numtorch import datasets as datasets
@@ -1118,10 +1116,21 @@ def softsign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input / (1 + |input|), elementwise."""
 def sort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, axis: _Dims | None = None, out: _Any = None) -> _Pair:
     """Elements in order along a dimension, as (values, indices). Always stable; NaN counts as greatest."""
+sparse_coo: _memory_layout
+def sparse_coo_tensor(indices: _Any, values: _Any = None, size: _Dims | None = None, *, dtype: _dtype | None = None, device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _Any = None, is_coalesced: _Any = None) -> Tensor:
+    """A tensor of which only some elements are stored, each with its coordinates; those stored twice count twice."""
+sparse_csc: _memory_layout
+def sparse_csc_tensor(ccol_indices: _Any, row_indices: _Any, values: _Any, size: _Dims | None = None, *, dtype: _dtype | None = None, device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _Any = None) -> Tensor:
+    """A matrix of which only some elements are stored, column after column."""
+sparse_csr: _memory_layout
+def sparse_csr_tensor(crow_indices: _Any, col_indices: _Any, values: _Any, size: _Dims | None = None, *, dtype: _dtype | None = None, device: _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _Any = None) -> Tensor:
+    """A matrix of which only some elements are stored, row after row."""
 def split(tensor: Tensor, split_size_or_sections: _Dims, dim: _int = 0) -> tuple[Tensor, ...]:
     """Consecutive parts of a dimension."""
 def split_with_sizes(tensor: Tensor, split_sizes: _Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
     """Consecutive parts of a dimension, of given sizes: `split`."""
+def spmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of two matrices."""
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Square root, elementwise: NaN below 0, exact where the root is a number of the dtype."""
 def sqrt_(input: Tensor) -> Tensor:

@@ -307,6 +307,8 @@ class Attached:
         """This tensor as uint8: itself where it is so, else a copy through which gradients pass."""
     def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: _Generator | None = None) -> Tensor:
         """Fill with Cauchy numbers of density sigma / (pi (sigma^2 + (x - median)^2)); returns this tensor."""
+    def ccol_indices(self) -> Tensor:
+        """Where the elements of each column of a CSC matrix begin, and how many there are."""
     def cdouble(self, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor as complex128: itself where it is so, else a copy through which gradients pass."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
@@ -343,6 +345,10 @@ class Attached:
         """In-place form of `clamp`: writes the result into this tensor and returns it."""
     def clone(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """A copy with memory of its own. Gradients pass through."""
+    def coalesce(self) -> Tensor:
+        """This COO tensor with its coordinates in order and distinct: itself where they are, else elements of one place are added."""
+    def col_indices(self) -> Tensor:
+        """The column of each stored element of a CSR matrix."""
     def conj(self) -> Tensor:
         """The complex conjugate, which is computed at once; a real tensor itself."""
     def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
@@ -375,6 +381,8 @@ class Attached:
         """This tensor in host memory: itself where it is there."""
     def cross(self, other: _Operand, dim: _Dims | None = None, *, out: Tensor | None = None) -> Tensor:
         """The vector products of vectors of three elements along `dim`, by default the first dimension of that size."""
+    def crow_indices(self) -> Tensor:
+        """Where the elements of each row of a CSR matrix begin, and how many there are."""
     def cuda(self, device: _Device | None = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor on a CUDA device: itself where it is there."""
     def cummax(self, dim: _Dims, *, out: _Any = None) -> _Pair:
@@ -398,6 +406,8 @@ class Attached:
         """Degrees as radians, elementwise."""
     def deg2rad_(self) -> Tensor:
         """In-place form of `deg2rad`: writes the result into this tensor and returns it."""
+    def dense_dim(self) -> _int:
+        """How many dimensions each stored element of a sparse tensor has; all of a dense one."""
     def det(self) -> Tensor:
         """`torch.linalg.det` under its older name."""
     def detach(self) -> Tensor:
@@ -625,12 +635,16 @@ class Attached:
         """Combine the slices of `source` into the places in a dimension that `index` names, and return this tensor."""
     def index_select(self, dim: _Dims, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The slices of a dimension that a vector of indices names, in its order."""
+    def indices(self) -> Tensor:
+        """The coordinates of the stored elements of a coalesced COO tensor, (sparse_dim, nnz)."""
     def inner(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
         """The sums of products over the last dimension of both: (..., n) and (***, n) give (..., ***)."""
     def int(self, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor as int32: itself where it is so, else a copy through which gradients pass."""
     def inverse(self, *, out: Tensor | None = None) -> Tensor:
         """`torch.linalg.inv` under its older name."""
+    def is_coalesced(self) -> _bool:
+        """Whether the coordinates of a COO tensor are known to be in order and distinct."""
     def is_conj(self) -> _bool:
         """False: conjugates are computed when they are asked for."""
     @property
@@ -677,10 +691,10 @@ class Attached:
         """Whether the memory can be seen by other processes (`numtorch.multiprocessing`)."""
     @property
     def is_sparse(self) -> _bool:
-        """False: there are no such tensors here."""
+        """Whether the layout is COO."""
     @property
     def is_sparse_csr(self) -> _bool:
-        """False: there are no such tensors here."""
+        """Whether the layout is CSR."""
     @property
     def is_vulkan(self) -> _bool:
         """False: there are no such tensors here."""
@@ -1078,6 +1092,8 @@ class Attached:
         """The nearest integer, ties to even, elementwise; or the nearest number of so many decimals."""
     def round_(self, *, decimals: _int = 0) -> Tensor:
         """In-place form of `round`: writes the result into this tensor and returns it."""
+    def row_indices(self) -> Tensor:
+        """The row of each stored element of a CSC matrix."""
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
         """1 / sqrt(input), elementwise: infinity of 0, NaN below."""
     def rsqrt_(self) -> Tensor:
@@ -1140,6 +1156,14 @@ class Attached:
         """exp(x) / sum(exp(x)) along a dimension, computed from x - max(x)."""
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, axis: _Dims | None = None, out: _Any = None) -> _Pair:
         """Elements in order along a dimension, as (values, indices). Always stable; NaN counts as greatest."""
+    def sparse_dim(self) -> _int:
+        """How many dimensions of a sparse tensor are indexed; 0 of a dense one."""
+    def sparse_mask(self, mask: Tensor) -> Tensor:
+        """The elements of this tensor at the places that a sparse tensor stores."""
+    def sparse_resize_(self, size: _Dims, sparse_dim: _Any, dense_dim: _Any) -> Tensor:
+        """Give this COO tensor another size, in place; what it stores stays."""
+    def sparse_resize_and_clear_(self, size: _Dims, sparse_dim: _Any, dense_dim: _Any) -> Tensor:
+        """Give this COO tensor another size, in place, and forget what it stores."""
     def split(self, split_size_or_sections: _Dims, dim: _int = 0) -> tuple[Tensor, ...]:
         """Consecutive parts of a dimension."""
     def split_with_sizes(self, split_sizes: _Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
@@ -1204,8 +1228,16 @@ class Attached:
         """Like `repeat`, with fewer repeats than dimensions allowed: they are for the last ones."""
     def to(self, *args: _Any, dtype: _dtype | None = None, device: _Device | None = None, non_blocking: _bool = False, copy: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor with another dtype, on another device, or as another tensor has them."""
-    def to_dense(self) -> Tensor:
-        """This tensor, which is dense."""
+    def to_dense(self, dtype: _dtype | None = None, *, masked_grad: _Any = None) -> Tensor:
+        """This tensor with all its elements, stored or not: itself where it is dense."""
+    def to_sparse(self, sparse_dim: _Any = None, *, layout: _Any = None, blocksize: _Any = None, dense_dim: _Any = None) -> Tensor:
+        """The elements that are not 0, with their coordinates."""
+    def to_sparse_coo(self) -> Tensor:
+        """This tensor as a COO tensor: `to_sparse`."""
+    def to_sparse_csc(self, dense_dim: _Any = None) -> Tensor:
+        """This matrix with its elements that are not 0, column after column."""
+    def to_sparse_csr(self, dense_dim: _Any = None) -> Tensor:
+        """This matrix with its elements that are not 0, row after row."""
     def tolist(self) -> _Any:
         """Nested lists of Python numbers (a number for a 0-dim tensor)."""
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: _Any = None) -> _Pair:
@@ -1266,6 +1298,8 @@ class Attached:
         """With a new dimension of extent 1 before `dim`."""
     def unsqueeze_(self, dim: _Dims) -> Tensor:
         """In-place form of `unsqueeze`, with its arguments: this tensor itself is seen so from now on."""
+    def values(self) -> Tensor:
+        """The stored elements of a coalesced COO tensor, or of a compressed one: (nnz, *dense)."""
     def vander(self, N: _int | None = None, increasing: _bool = False) -> Tensor:
         """Vandermonde's matrix: a row for each element of a vector, with its powers N-1 to 0."""
     def var(self, dim: _Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, correction: _Scalar | None = None, out: Tensor | None = None) -> Tensor:

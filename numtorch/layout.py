@@ -75,6 +75,7 @@ class Layout:
     __slots__ = ("dtype", "device", "shape", "size", "strides", "weak", "ndim", "numel", "nbytes", "contiguous", "views", "ring",
                  "__weakref__")
     handler = None                                       # what takes over calls on special layouts (ops/core/primitive.py)
+    kind = "strided"                                     # the name of the `memory_layout` that users see
     _interned: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
     _lock = survive_fork(threading.Lock())
     _most = MOST_LAYOUTS                                 # layouts at which views are forgotten
@@ -166,7 +167,7 @@ class Layout:
         return True
 
     def __str__(self):
-        return "torch.strided"                           # all that PyTorch says of one
+        return f"torch.{self.kind}"                      # all that PyTorch says of one
 
     def __repr__(self):
         where = "" if self.device is cpu else f", device='{self.device}'"
@@ -380,7 +381,7 @@ class _MemoryLayoutType(type):
 
 
 class memory_layout(metaclass=_MemoryLayoutType):
-    """PyTorch's `torch.layout`: a name for kinds of tensors. Every tensor here is `strided`, and its own layout equals that.
+    """PyTorch's `torch.layout`: a name for kinds of tensors, `strided` or sparse. A tensor's own layout equals that of its kind.
 
     Args:
         name: such as "strided".
@@ -400,7 +401,7 @@ class memory_layout(metaclass=_MemoryLayoutType):
         return f"torch.{self.name}"
 
     def __eq__(self, other):
-        return self is other or isinstance(other, Layout)
+        return self is other or (isinstance(other, Layout) and other.kind == self.name)
 
     def __hash__(self):
         return hash(self.name)

@@ -14,6 +14,8 @@ from .tensor import Tensor, alias, lasting, new, wrap
 
 # ---------------------------------------------------------------- pickle
 def _reduce(self, protocol) -> tuple:
+    if self.layout.handler is not None:
+        return self.layout.handler.reduced(self)
     if self.layout.device is not cpu:
         return _rebuild_on, (self.cpu(), str(self.layout.device), self.requires_grad)
     words = raw_array(self).copy()                  # row-major; ascontiguousarray would make 0-dim ones 1-dim
@@ -56,8 +58,11 @@ def _deepcopy(self, memo) -> Tensor:
         raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
                            "moment; use detach() before copying a result.")
     out = memo[id(self)] = new(type(self))
-    out.storage = _copied_storage(self.storage, memo)
-    out.address = out.storage.address + (self.address - self.storage.address)
+    if self.layout.handler is not None:
+        out.storage = self.layout.handler.copied_storage(self, memo)
+    else:
+        out.storage = _copied_storage(self.storage, memo)
+        out.address = out.storage.address + (self.address - self.storage.address)
     out.layout, out.node = self.layout, None
     out.__dict__.update(deepcopy(_plain_state(self), memo))
     if self.requires_grad:

@@ -168,7 +168,7 @@ def _nested(array, indent, summarise, text):
     return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(blocks) + "]"
 
 
-def _contents(tensor, indent):
+def contents(tensor, indent):
     if tensor.layout.numel == 0:
         return "[]"
     if tensor.layout.device.type == "meta":
@@ -196,9 +196,18 @@ def _suffixes(tensor):
     else:
         if not _options.edgeitems or layout.device.type == "meta":
             yield f"size={layout.shape}"
-        if layout.dtype not in (default, default.to_complex(), int64, bool_):
-            yield f"dtype={layout.dtype}"
-    node = tensor.node
+        yield from dtype_suffix(layout.dtype)
+    yield from node_suffix(tensor.node)
+
+
+def dtype_suffix(dtype):
+    """A dtype that its elements do not show."""
+    default = get_default_dtype()
+    if dtype not in (default, default.to_complex(), int64, bool_):
+        yield f"dtype={dtype}"
+
+
+def node_suffix(node):
     if node is not None:
         yield "requires_grad=True" if type(node) is Leaf else f"grad_fn=<{node.name()}>"
 
@@ -206,12 +215,18 @@ def _suffixes(tensor):
 def tensor_text(tensor: Tensor) -> str:
     """The text of a tensor, as `repr` gives it."""
     prefix = f"{'tensor' if type(tensor) is Tensor or tensor._is_parameter else type(tensor).__name__}("
-    text = prefix + _contents(tensor, len(prefix))
+    if tensor.layout.handler is not None:
+        return tensor.layout.handler.text(tensor, prefix)
+    return with_suffixes(prefix + contents(tensor, len(prefix)), _suffixes(tensor), len(prefix))
+
+
+def with_suffixes(text, suffixes, indent, on_a_new_line=False):
+    """A tensor's text with what follows its numbers, the first of these on a line of its own where that is wanted."""
     column = len(text) - text.rfind("\n") + 1
-    for suffix in _suffixes(tensor):
-        if column + len(suffix) + 2 > _options.linewidth:
-            text += ",\n" + " " * len(prefix) + suffix
-            column = len(prefix) + len(suffix)
+    for suffix in suffixes:
+        if on_a_new_line or column + len(suffix) + 2 > _options.linewidth:
+            text += ",\n" + " " * indent + suffix
+            column, on_a_new_line = indent + len(suffix), False
         else:
             text += ", " + suffix
             column += len(suffix) + 2

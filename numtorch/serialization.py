@@ -24,9 +24,11 @@ from typing import TYPE_CHECKING, Any
 from .arrays import raw_array
 from .devices import cpu, device
 from .dtypes import dtype
-from .layout import Layout, Size
+from .layout import Layout, Size, memory_layout
 from .nn.modules.state import StateDict
 from .nn.parameter import Buffer, Parameter
+from .sparse.files import described, get_layout, rebuild_sparse
+from .sparse.layouts import is_sparse
 from .tensor import Tensor, alias, lasting, wrap
 from .unpickler import Unpickler, WeightsOnlyUnpickler, allowed
 
@@ -53,6 +55,7 @@ _V2, _V3 = _Named("torch._utils", "_rebuild_tensor_v2"), _Named("torch._utils", 
 _PARAMETER = _Named("torch._utils", "_rebuild_parameter")
 _PARAMETER_WITH_STATE = _Named("torch._utils", "_rebuild_parameter_with_state")
 _OF_A_KIND = _Named("torch._tensor", "_rebuild_from_type_v2")
+_SPARSE, _LAYOUT = _Named("torch._utils", "_rebuild_sparse_tensor"), _Named("torch.serialization", "_get_layout")
 _UNTYPED = _Named("torch.storage", "UntypedStorage")
 _SIZE, _DEVICE, _TENSOR = _Named("torch", "Size"), _Named("torch", "device"), _Named("torch", "Tensor")
 _DTYPES = {kind: _Named("torch", name) for name, kind in dtype.by_name.items()}
@@ -101,6 +104,8 @@ class _Saver(pickle._Pickler):                           # the one in Python, wh
             return _reduced_tensor(obj)
         if isinstance(obj, Size):
             return _SIZE, (tuple(obj),)
+        if isinstance(obj, memory_layout):
+            return _LAYOUT, (str(obj),)
         if isinstance(obj, device):
             return _DEVICE, (obj.type,) if obj.index is None else (obj.type, obj.index)
         if type(obj) is StateDict:
@@ -126,6 +131,9 @@ def _reduced_tensor(tensor):
     if kind is Buffer:
         kind, state = Tensor, {k: v for k, v in state.items() if k != "persistent"}
     held = tensor.detach()
+    if is_sparse(held):
+        layout, data = described(held)
+        return _SPARSE, (layout, data)
     if any(step < 0 for step in held.layout.strides):    # PyTorch has none
         held = held.contiguous()
     layout, storage = held.layout, held.storage
@@ -234,6 +242,7 @@ def _rebuild_parameter(data, requires_grad, hooks, state=None):
 
 
 _MEANINGS: dict[tuple[str, str], Any] = {
+    ("torch._utils", "_rebuild_sparse_tensor"): rebuild_sparse, ("torch.serialization", "_get_layout"): get_layout,
     ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): _rebuild_parameter,
     ("torch", "Tensor"): Tensor,

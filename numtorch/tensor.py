@@ -234,7 +234,10 @@ class Tensor(Attached, metaclass=TensorType):
             >>> x[1].data_ptr() - x.data_ptr()
             12
         """
-        return self.address if self.layout.numel else 0
+        try:
+            return self.address if self.layout.numel else 0
+        except AttributeError:                           # a special layout that is of tensors
+            raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage") from None
 
     def storage_offset(self) -> int:
         """Elements between the start of the storage and the first element.
@@ -440,8 +443,18 @@ def _span(layout):
 
 def alias(source, kind=Tensor):
     out = new(kind)
-    out.storage, out.address, out.layout, out.node = source.storage, source.address, source.layout, source.node
+    out.node = source.node
+    lie_as(out, source)
     return out
+
+
+def lie_as(x: Tensor, other: Tensor) -> None:
+    """Have a tensor lie where another does."""
+    x.storage, x.layout = other.storage, other.layout
+    try:
+        x.address = other.address
+    except AttributeError:                               # a special layout that is of tensors
+        pass
 
 
 def view_of(source: Tensor, layout: Layout, offset: int, node=None) -> Tensor:

@@ -46,6 +46,8 @@ def numpy(self, *, force: bool = False) -> ndarray:
             raise TypeError(f"can't convert {self.layout.device} device type tensor to numpy. Use Tensor.cpu() to copy the "
                             f"tensor to host memory first.")
         return self.cpu().numpy(force=True)
+    if layout.kind != "strided":
+        raise TypeError(f"can't convert {layout} tensor to numpy. Use Tensor.to_dense() first.")
     if self.node is not None and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return array_over(self, layout.dtype.numpy)

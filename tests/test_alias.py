@@ -228,8 +228,9 @@ assert "torch" not in sys.modules
 @pytest.mark.parametrize("code, error, words", [
     ("torch.compile", AttributeError, "numtorch has no torch.compile: ops are compiled"),
     ("torch.jit.script", AttributeError, "no torch.jit.script: there is no TorchScript"),
+    ("torch.cuda.amp.autocast", AttributeError, "bfloat16"),
     ("torch.nn.DataParallel", AttributeError, "drop the wrapper"),
-    ("torch.sparse_coo_tensor", AttributeError, "dense"),
+    ("torch.sparse_bsr_tensor", AttributeError, "CSR"),
     ("torch.distributed.init_process_group", AttributeError, "one process"),
     ("from torch.distributed import init_process_group", ImportError, "numtorch has no torch.distributed.init_process_group"),
     ("from torch import compile", ImportError, "no torch.compile"),

@@ -158,6 +158,14 @@ ROWS = {
     "pixel_unshuffle": row(lambda x: a.pixel_unshuffle(x, 2), (1, 1, 4, 4)),
     "channel_shuffle": row(lambda x: a.channel_shuffle(x, 2), (1, 4, 1, 2)),
     # softmax, norms, attention, losses
+    "sparse_coo_tensor": row(lambda v, m: a.sparse_coo_tensor([[0, 1, 1], [2, 0, 0]], v, (2, 3)) @ m, V, S),
+    "sparse_csr_tensor": row(lambda v, m: a.sparse_csr_tensor([0, 1, 3], [2, 0, 1], v, (2, 3)) @ m, V, S),
+    "sparse_csc_tensor": row(lambda v, m: a.spmm(a.sparse_csc_tensor([0, 1, 1, 3], [1, 0, 1], v, (2, 3)), m), V, S),
+    "coalesce": row(lambda v: a.sparse_coo_tensor([[0, 2, 0]], v, (3,)).coalesce().values() ** 2, V),
+    "to_sparse": row(lambda x: (x.to_sparse() * 2).to_dense() ** 2, M), "to_sparse_coo": row(lambda x: x.to_sparse_coo() @ x.t(), M),
+    "to_sparse_csr": row(lambda x: x.to_sparse_csr() @ x.t(), M), "to_sparse_csc": row(lambda x: x.to_sparse_csc().to_dense() ** 2, M),
+    "sparse_mask": row(lambda x: x.sparse_mask(EYE.to_sparse()).values() ** 2, S), "spmm": row(lambda x, y: a.spmm(x.to_sparse(), y), M, S),
+    "values": row(lambda x: x.to_sparse().values() ** 2, M),
     "softmax": row(lambda x: x.softmax(1), M), "log_softmax": row(lambda x: x.log_softmax(0), M),
     "softmin": row(lambda x: F.softmin(x, 1), M), "layer_norm": row(lambda x, w, b: a.layer_norm(x, (3,), w, b), M, V, V),
     "group_norm": row(lambda x, w: a.group_norm(x, 2, w), (2, 4, 3), (4,)),
@@ -276,7 +284,7 @@ ROWS = {
     "rnn_relu": _layer("rnn_relu", 1), "rnn_tanh": _layer("rnn_tanh", 1),
 }
 
-WITHOUT_GRADIENT = frozenset("""
+WITHOUT_GRADIENT = frozenset("""indices crow_indices col_indices ccol_indices row_indices is_coalesced sparse_dim dense_dim
     is_anomaly_check_nan_enabled set_anomaly_enabled binomial poisson get_default_device set_default_device set_default_tensor_type typename is_storage is_neg is_nonzero
     is_same_size is_set_to is_pinned is_shared unravel_index kaiser_window new new_empty_strided
     hann_window hamming_window blackman_window bartlett_window

@@ -3,7 +3,8 @@
 _QUANTIZED = "there are no quantised dtypes; compute in float16 or bfloat16"
 _SCRIPT = "there is no TorchScript; call the function or module itself, its ops are compiled as they are"
 _TRACE = "there is no graph to export; save the state_dict, and the program with it"
-_SPARSE = "there are no sparse layouts; use dense tensors, or index_add and scatter_add with the indices"
+_BLOCKS = "sparse layouts are COO, CSR and CSC; use torch.sparse_csr_tensor"
+_AMP = "nothing is cast behind the program's back; give model and inputs the dtype with .to(torch.bfloat16)"
 _PROCESSES = "programs run in one process; drop the wrapper and train the module itself"
 _OTHER = "devices are cpu, cuda and meta"
 _GRAPHS = "a device has one stream, on which all runs in order"
@@ -12,7 +13,9 @@ ABSENT = {
     "_C": "there is no C++ underneath",
     "_dynamo": "ops are compiled one by one as they are first used; call the function itself",
     "_inductor": "ops are compiled one by one as they are first used; call the function itself",
+    "amp": _AMP,
     "ao": _QUANTIZED,
+    "autocast": _AMP,
     "autograd.forward_ad": "derivatives go backward; numtorch.autograd.functional.jvp has products with Jacobians",
     "autograd.profiler.emit_nvtx": "there are no marks for NVIDIA's profilers; profiler.profile sees every op",
     "autograd.profiler.emit_itt": "there are no marks for Intel's profilers; profiler.profile sees every op",
@@ -22,6 +25,7 @@ ABSENT = {
     "cpp": "there is no C++ underneath",
     "cuda.Event": _GRAPHS,
     "cuda.Stream": _GRAPHS,
+    "cuda.amp": _AMP,
     "cuda.comm": _PROCESSES,
     "cuda.graphs": _GRAPHS,
     "cuda.nccl": _PROCESSES,
@@ -31,6 +35,7 @@ ABSENT = {
     "distributed": _PROCESSES,
     "export": _TRACE,
     "fx": "there is no tracing; numtorch.draw shows what a call recorded",
+    "GradScaler": _AMP,
     "jit": _SCRIPT,
     "library": "new ops are made with numtorch.pointwise or autograd.Function",
     "masked": "there are no masked tensors; use where, masked_fill and sums of what the mask keeps",
@@ -49,8 +54,8 @@ ABSENT = {
     "nn.utils.prune": "multiply the weight by a mask, with nn.utils.parametrize.register_parametrization",
     "onnx": _TRACE,
     "ops": "the ops are functions of numtorch and methods of its tensors",
-    "optim.SparseAdam": _SPARSE,
-    "optim.sparse_adam": _SPARSE,
+    "optim.SparseAdam": _BLOCKS,
+    "optim.sparse_adam": _BLOCKS,
     "package": _TRACE,
     "profiler.itt": "there are no marks for Intel's profilers; profiler.profile sees every op",
     "quantization": _QUANTIZED,
@@ -60,11 +65,11 @@ ABSENT = {
     "quint8": _QUANTIZED,
     "qint32": _QUANTIZED,
     "quasirandom": "use scipy.stats.qmc.Sobol, and from_numpy",
-    "sparse": _SPARSE,
-    "sparse_coo_tensor": _SPARSE,
-    "sparse_csr_tensor": _SPARSE,
-    "sparse_coo": _SPARSE,
-    "sparse_csr": _SPARSE,
+    "sparse_bsr": _BLOCKS,
+    "sparse_bsr_tensor": _BLOCKS,
+    "sparse_bsc": _BLOCKS,
+    "sparse_bsc_tensor": _BLOCKS,
+    "sparse_compressed_tensor": _BLOCKS,
     "float8_e4m3fn": "the shortest floating-point dtypes are float16 and bfloat16",
     "float8_e5m2": "the shortest floating-point dtypes are float16 and bfloat16",
     "utils.benchmark": "use timeit",
@@ -80,8 +85,10 @@ ABSENT = {
 # Modules that scripts import in their first lines, used or not: the import works, and with it the questions whether they are there.
 STANDINS = {
     "_dynamo": "is_compiling",
+    "amp": "is_autocast_available",
     "ao": "",
     "compiler": "is_compiling is_dynamo_compiling is_exporting",
+    "cuda.amp": "",
     "distributed": "is_available is_initialized is_gloo_available is_mpi_available is_nccl_available is_torchelastic_launched",
     "fx": "",
     "jit": "is_scripting is_tracing",
@@ -89,6 +96,5 @@ STANDINS = {
     "nn.parallel": "",
     "onnx": "is_in_onnx_export",
     "quantization": "",
-    "sparse": "",
     "xpu": "is_available",
 }

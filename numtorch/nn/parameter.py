@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from ..autograd.graph import Leaf
 from ..exchange import make
-from ..tensor import Tensor, new
+from ..tensor import Tensor, alias
 
 
 class Parameter(Tensor):
@@ -31,8 +31,8 @@ class Parameter(Tensor):
             data = make([])
         elif not isinstance(data, Tensor):
             raise TypeError(f"Parameter: expected data to be a Tensor, got {type(data).__name__}")
-        out = new(cls)
-        out.storage, out.address, out.layout, out.node = data.storage, data.address, data.layout, None
+        out = alias(data, cls)
+        out.node = None
         if requires_grad:
             if data.layout.dtype.category < 2:
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
@@ -71,7 +71,6 @@ class Buffer(Tensor):
 
     def __new__(cls, data=None, *, persistent: bool = True):
         data = make([]) if data is None else data
-        out = new(cls)
-        out.storage, out.address, out.layout, out.node = data.storage, data.address, data.layout, data.node
+        out = alias(data, cls)
         out.persistent = persistent
         return out

@@ -18,6 +18,7 @@ conv        convolutions
 rnn         recurrent layers
 attention   attention
 optim       optimiser steps
+sparse      coordinates in order, products of compressed rows
 
 A planner's module is named by room and file: `kernels(device, "reduce.reduce")`. Files that end in `_ir` hold LLVM IR and are
 imported only when a kernel must be compiled.

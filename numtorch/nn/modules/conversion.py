@@ -9,7 +9,7 @@ from ...devices import device as as_device
 from ...dtypes import bfloat16, float16, float32, float64
 from ...dtypes import dtype as dtype_class
 from ...ops.creation.fill import empty_like
-from ...tensor import Tensor
+from ...tensor import Tensor, lie_as
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -152,6 +152,6 @@ def _convert(parameter, fn):
         if made is not bare:
             if tensor.requires_grad and made.layout.dtype.category < 2:
                 raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-            tensor.storage, tensor.address, tensor.layout = made.storage, made.address, made.layout
+            lie_as(tensor, made)
             if type(tensor.node) is Leaf:
                 tensor.node.lie_as(made.layout)

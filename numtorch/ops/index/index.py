@@ -178,6 +178,8 @@ def _assign(x, found, source):
     if source.layout.shape != layout.shape and source.layout.ndim > layout.ndim:
         source = _without_leading_ones(source, layout.shape)
     if layout.handler is not None or source.layout.handler is not None:
+        if not getattr(layout.handler, "assignable", True):
+            raise TypeError("Cannot assign to a sparse tensor")
         copy_(make_view(x, found, SLICE), source)
         return
     if (modes.grad and (x.node is not None or source.node is not None)) or not x.layout.contiguous \

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from ...autograd.graph import Leaf
-from ...tensor import Tensor, bare, wrap
+from ...tensor import Tensor, bare, lie_as, wrap
 from ..core.operands import method
 from ..core.primitive import not_a_tensor
 
@@ -69,6 +69,10 @@ def _data(self) -> Tensor:
         >>> x
         tensor([3.], requires_grad=True)
     """
+    if self.layout.handler is not None:
+        out = self.layout.handler.detached(self)
+        out.storage = self.storage.alias()
+        return out
     return wrap(self.storage.alias(), self.address, self.layout)
 
 
@@ -77,7 +81,7 @@ def _set_data(self, value):
         raise TypeError(f"Variable data has to be a tensor, but got {value.__class__.__name__}")
     if self.node is not None and value.layout.dtype.category < 2:
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-    self.storage, self.address, self.layout = value.storage, value.address, value.layout
+    lie_as(self, value)
     if isinstance(self.node, Leaf):
         self.node.lie_as(value.layout)
 

@@ -343,7 +343,6 @@ def _itself(name, doc):
 
 for _function in (is_nonzero, is_same_size, is_set_to, is_pinned, is_shared, share_memory_, is_neg,
                   _itself("resolve_neg", "This tensor, which never stands for its negative."),
-                  _itself("to_dense", "This tensor, which is dense."),
                   _itself("pin_memory", "This tensor: there is no pinned memory.")):
     method(_function)
 
@@ -363,6 +362,6 @@ def _says(name, function, doc, found, kind="bool"):
 _says("is_cpu", lambda self: self.layout.device is cpu, "Whether the elements are in host memory.", "\n        True")
 _says("is_meta", lambda self: self.layout.device.type == "meta",
       "Whether there are no elements, on the meta device.", "\n        False")
-for _name in "sparse sparse_csr quantized mkldnn mps mtia vulkan xla xpu nested ipu maia".split():
+for _name in "quantized mkldnn mps mtia vulkan xla xpu nested ipu maia".split():
     _says(f"is_{_name}", lambda self: False, "False: there are no such tensors here.", "\n        False")
 _says("name", lambda self: None, "None: tensors have no names.", " is None\n        True", "None")

@@ -1,0 +1,28 @@
+"""Sparse tensors: of which only some elements are stored, as coordinates (COO) or compressed rows (CSR) and columns (CSC).
+
+    a = torch.sparse_coo_tensor([[0, 1], [2, 0]], [3., 4.], (2, 3))
+    a @ torch.ones(3, 4)
+
+Each kind is a class of layout with one handler, which takes over the calls on its tensors; no op knows of them.
+
+layouts      what a sparse tensor is: layout and storage
+pattern      where elements are: coordinates in order, compressed rows, and the kernels for that
+handler      what takes over calls: the tables of rules, views, errors, pickle
+coo          COO tensors made, taken apart, put in order, from and to dense ones
+compressed   CSR and CSC tensors
+elementwise  sums, products, powers, and what leaves 0 where it is
+shapes       dimensions swapped, picked from, added; tensors joined
+reductions   sums, norms, softmax
+products     products with dense and sparse matrices
+rows         the gradient of an embedding: some rows of a matrix
+text         how they are printed
+files        how they are pickled, and written to PyTorch's files
+methods      what every tensor has for their sake
+"""
+from . import elementwise, files, methods, rows, shapes, text
+from .products import addmm, mm, sampled_addmm, spdiags
+from .reductions import log_softmax, softmax, sum
+
+RULES = elementwise, files, methods, rows, shapes, text     # which enter what they hold in the handler's tables, and on Tensor
+
+__all__ = ["addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum"]

@@ -1,0 +1,356 @@
+"""COO tensors: how they are made and taken apart, put in order, and made of dense tensors and back.
+
+A sparse tensor is in the graph, its parts are not. All that is computed goes by its values (`entries`) and back (`coo`), which are
+recorded; a gradient is that of the matrix, so that of an element is the sum of all that a gradient stores for its place.
+"""
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ..autograd.graph import GraphNode, Recorded, recording
+from ..dtypes import as_dtype, bool_, int64
+from ..exchange import make
+from ..layout import Layout, as_shape
+from ..ops.core.backends import kernels, placed
+from ..ops.core.operands import method
+from ..ops.core.primitive import Primitive
+from ..ops.creation.fill import zeros
+from ..ops.index.index_select import index_select, index_values, spread
+from ..ops.index.mask import nonzero
+from ..ops.memory.assign import filled
+from ..ops.memory.copies import to_dtype
+from ..ops.pointwise import arithmetic, comparison
+from ..ops.reduce import reductions
+from ..ops.shape.views import expand, reshape, unsqueeze
+from ..ops.sort.search import searchsorted
+from ..tensor import Tensor, alias, empty
+from .layouts import COO, SparseLayout, expect, made
+from .pattern import keys_of, order_of, rows_of
+
+VALUES = Primitive("values", "The stored elements of a sparse tensor.", ("input",))
+TO_DENSE, COALESCE = Primitive("to_dense", parameters=("input",)), Primitive("coalesce", parameters=("input",))
+SUM_SEGMENTS = Primitive("sum_segments", "The sums of rows that belong together.")
+
+
+# ---------------------------------------------------------------- values, and tensors of them
+def coordinates(x) -> tuple:
+    """An index tensor for each sparse dimension."""
+    return coordinates_in(x.layout, x.storage.parts)
+
+
+def coordinates_in(layout, parts):
+    if layout.kind == "sparse_coo":
+        return tuple([parts[0][d] for d in range(layout.sparse_dim)])
+    rows, columns = rows_of(parts[0], parts[1].layout.numel), parts[1]
+    return (rows, columns) if layout.kind == "sparse_csr" else (columns, rows)
+
+
+def values_of(x) -> Tensor:
+    """The values of a tensor whose coordinates are distinct where it is recorded: a tensor over the same memory."""
+    out = alias(x.storage.parts[-1])
+    if recording(x):
+        out.node = GraphNode(VALUES, (x.node,), x.storage.parts[:-1], (x.layout, x.storage.coalesced))
+    return out
+
+
+def entries(x):
+    """A sparse tensor, coalesced where it is recorded, and its values: what elementwise calls go by."""
+    if recording(x) and x.layout.kind == "sparse_coo" and not x.storage.coalesced:
+        x = coalesce(x)
+    return x, values_of(x)
+
+
+@VALUES.derivative
+def _values_vjp(node, grad):
+    layout, coalesced = node.attributes
+    return (with_values(layout, node.tensors(), coalesced, grad),)
+
+
+@functools.cache
+def _named(name):
+    """What a sparse tensor of recorded values is recorded as."""
+    made_of = Recorded(name)
+
+    @made_of.derivative
+    def vjp(node, grad):
+        layout, coalesced = node.attributes
+        return (taken(grad, layout, node.tensors(), coalesced),)
+    return made_of
+
+
+def with_values(layout: SparseLayout, index_parts, coalesced, values, name="sparse_coo_tensor_with_dims_and_tensors") -> Tensor:
+    """A sparse tensor of recorded values at the places of another, with the values' dtype."""
+    out = made(layout.with_dtype(values.layout.dtype), (*index_parts, values.detach()), coalesced)
+    if recording(values) and values.layout.dtype.category >= 2:
+        out.node = GraphNode(_named(name), (values.node,), tuple(index_parts), (out.layout, coalesced))
+    return out
+
+
+def like(x, values, name="sparse_coo_tensor_with_dims_and_tensors") -> Tensor:
+    """A sparse tensor of recorded values at the places of x."""
+    return with_values(x.layout, x.storage.parts[:-1], x.storage.coalesced, values, name)
+
+
+def coo(indices, values, shape, coalesced=False, name="sparse_coo_tensor_with_dims_and_tensors") -> Tensor:
+    """A COO tensor of recorded values at coordinates that have been checked."""
+    layout = COO.of(values.layout.dtype, tuple(shape), indices.layout.shape[0], values.layout.device)
+    return with_values(layout, (indices,), coalesced, values, name)
+
+
+def taken(x, layout, index_parts, coalesced=False) -> Tensor:
+    """The values that a tensor, sparse or dense, has at the places of a layout with these index parts: (nnz, *dense)."""
+    if isinstance(x.layout, SparseLayout):
+        own = x.storage.parts[:-1]
+        if x.layout.kind == layout.kind and (coalesced or layout.kind != "sparse_coo") and all(
+                a is b for a, b in zip(own, index_parts)):
+            return values_of(x)
+        return _found(x, layout, index_parts)
+    indices = coordinates_in(layout, index_parts)
+    if not indices:
+        return expand(unsqueeze(x, 0), index_parts[0].layout.shape[1], *x.layout.shape)
+    return index_values(x, tuple(range(len(indices))), indices)
+
+
+def _found(x, layout, index_parts):
+    """`taken` of a sparse tensor of other places: 0 where it has none."""
+    if x.layout.kind != "sparse_coo":
+        x = to_coo(x)
+    x, shape = coalesce(x), layout.shape[:layout.sparse_dim]
+    indices = index_parts[0] if layout.kind == "sparse_coo" else stacked(coordinates_in(layout, index_parts))
+    keys, known = keys_of(indices, shape)[0], keys_of(x.storage.parts[0], shape)[0]
+    values = values_of(x)
+    if not known.layout.numel:
+        return zeros((keys.layout.numel, *values.layout.shape[1:]), dtype=values.layout.dtype)
+    places = searchsorted(known, keys)
+    places = arithmetic.mul(places, comparison.lt(places, known.layout.numel))       # behind the last: compared with the first
+    there = comparison.eq(index_select(known, 0, places), keys)
+    return arithmetic.where(reshape(there, (-1, *(1,) * (values.layout.ndim - 1))), index_select(values, 0, places), 0)
+
+
+def stacked(indices) -> Tensor:
+    """Index tensors as the rows of one."""
+    out = empty(Layout.of(int64, (len(indices), indices[0].layout.numel), None, indices[0].layout.device))
+    for row, each in zip(out, indices):
+        row.copy_(each)
+    return out
+
+
+# ---------------------------------------------------------------- made by users
+def _as_indices(indices, device):
+    indices = indices if isinstance(indices, Tensor) else make(indices, device=device)
+    if indices.layout.ndim != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(indices.layout.shape)}")
+    return to_dtype(indices.detach(), int64).contiguous()
+
+
+def check_within(indices, shape, name="size is inconsistent with indices"):
+    """Raise RuntimeError for a coordinate outside of a shape: kernels believe them."""
+    if not indices.layout.numel:
+        return
+    low, high = reductions.amin(indices, 1).tolist(), reductions.amax(indices, 1).tolist()
+    for d, (least, most) in enumerate(zip(low, high)):
+        if least < 0:
+            raise RuntimeError(f"found negative index {least} for dim {d}")
+        if most >= shape[d]:
+            raise RuntimeError(f"{name}: for dim {d}, size is {shape[d]} but found index {most}")
+
+
+def sparse_coo_tensor(indices: Any, values: Any = None, size=None, *, dtype=None, device=None, pin_memory: bool = False,
+                      requires_grad: bool = False, check_invariants=None, is_coalesced=None) -> Tensor:
+    """A tensor of which only some elements are stored, each with its coordinates; those stored twice count twice.
+
+    Args:
+        indices: (sparse_dim, nnz) integers, the coordinates of each stored element; or the size of an empty tensor.
+        values: (nnz, *dense), a number or a tensor for each.
+        size: the shape; by default as small as the indices allow.
+        dtype, device: those of the values when None.
+        pin_memory, check_invariants: taken for PyTorch's sake; indices are checked always.
+        requires_grad: whether to record what is computed from it.
+        is_coalesced: True where the indices are in order and distinct.
+
+    Raises:
+        RuntimeError: indices outside of the size, or that do not fit the values; or said to be in order and not.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.sparse_coo_tensor([[0, 1], [2, 0]], [3., 4.], (2, 3)).to_dense()
+        tensor([[0., 0., 3.],
+                [4., 0., 0.]])
+    """
+    if values is None:
+        return _empty(as_shape((size if size is not None else indices,), "size"), dtype, device, requires_grad)
+    indices = _as_indices(indices, device)
+    values = values if isinstance(values, Tensor) else make(values, device=device)
+    if dtype is not None:
+        values = to_dtype(values, as_dtype(dtype))
+    dims, nnz = indices.layout.shape
+    if not values.layout.ndim:
+        values = reshape(values, 1)
+    if values.layout.shape[0] != nnz:
+        raise RuntimeError(f"indices and values must have same nnz, but got nnz from indices: {nnz}, nnz from values: "
+                           f"{values.layout.shape[0]}")
+    dense = values.layout.shape[1:]
+    if size is None:
+        size = (*[n + 1 for n in reductions.amax(indices, 1).tolist()], *dense) if nnz and dims else (*(0,) * dims, *dense)
+    size = as_shape((size,), "size")
+    if len(size) != dims + len(dense):
+        raise RuntimeError(f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {dims}, "
+                           f"dense_dim = {len(dense)}")
+    if size[dims:] != dense:
+        raise RuntimeError(f"values has incorrect size, expected {[nnz, *size[dims:]]}, got {list(values.layout.shape)}")
+    check_within(indices, size)
+    if is_coalesced and keys_of(indices, size[:dims])[1]:
+        raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
+    out = coo(indices, values.contiguous(), size, bool(is_coalesced))
+    return out.requires_grad_() if requires_grad else out
+
+
+def _empty(shape, dtype, device, requires_grad):
+    device = placed(device)
+    indices = empty(Layout.of(int64, (len(shape), 0), None, device))
+    out = coo(indices, zeros(0, dtype=dtype, device=device), shape, False)
+    return out.requires_grad_() if requires_grad else out
+
+
+def empty_coo(dtype, shape, dims, device) -> Tensor:
+    """A COO tensor that stores nothing."""
+    return coo(empty(Layout.of(int64, (dims, 0), None, device)), empty(Layout.of(dtype, (0, *shape[dims:]), None, device)), shape)
+
+
+# ---------------------------------------------------------------- in order
+def coalesce(x, kind=COALESCE) -> Tensor:
+    """The tensor with its coordinates in order and distinct; values of the same place added. `kind`: what that is recorded as."""
+    expect(x, COO, "coalesce")
+    if x.storage.coalesced:
+        return x
+    layout, (indices, values) = x.layout, x.storage.parts
+    shape = layout.shape[:layout.sparse_dim]
+    if indices.layout.shape[1] < 2 or not keys_of(indices, shape)[1]:
+        out = made(layout, (indices, values), True)
+    else:
+        order = order_of(indices, shape)
+        out = made(layout, (order.indices, _sum_segments(values.contiguous(), order.order, order.starts)), True)
+    if recording(x):
+        out.node = GraphNode(kind, (x.node,), ())
+    return out
+
+
+@COALESCE.derivative
+def _coalesce_vjp(node, grad):
+    return (grad,)
+
+
+@SUM_SEGMENTS.planned
+def _plan_segments(values, order, starts):
+    out = Layout.of(values.dtype, (starts.numel, *values.shape[1:]), None, values.device)
+    if not out.numel:
+        return out, None
+    return out, kernels(values.device, "sparse.coalesce").plan_sum_segments(
+        values.dtype.kernel, starts.numel, order.numel, out.numel // starts.numel)
+
+
+@SUM_SEGMENTS.run
+def _sum_segments(plan, values: Tensor, order: Tensor, starts: Tensor):
+    """The sums of the values that share a place, (places, *dense)."""
+    layout, prepared = plan
+    out = empty(layout)
+    if prepared is not None:
+        prepared.call(values.address, order.address, starts.address, out.address, prepared.walk)
+    return out
+
+
+# ---------------------------------------------------------------- dense
+def to_dense(x) -> Tensor:
+    """All elements, stored or not."""
+    if not isinstance(x.layout, SparseLayout):
+        return x
+    if recording(x):
+        x, _ = entries(x)
+    layout, indices, values = x.layout, coordinates(x), x.storage.parts[-1]
+    if layout.dtype is bool_:
+        out = to_dtype(to_dense(like(x.detach(), to_dtype(values, int64))), bool_)
+    elif indices:
+        whole = Layout.of(layout.dtype, layout.shape, None, layout.device)
+        out = spread(values.contiguous(), whole, tuple(range(len(indices))), indices)
+    else:
+        out = reductions.sum(values, 0) if values.layout.shape[0] else filled(Layout.of(layout.dtype, layout.shape), 0)
+    if recording(x):
+        out.node = GraphNode(TO_DENSE, (x.node,), x.storage.parts[:-1], (layout, x.storage.coalesced))
+    return out
+
+
+@TO_DENSE.derivative
+def _to_dense_vjp(node, grad):
+    layout, coalesced = node.attributes
+    return (with_values(layout, node.tensors(), coalesced, taken(grad, layout, node.tensors(), coalesced)),)
+
+
+def dense_to_coo(x, sparse_dim=None) -> Tensor:
+    """A COO tensor of the elements that are not 0: of the first `sparse_dim` dimensions, where something is not."""
+    layout = x.layout
+    sparse_dim = layout.ndim if sparse_dim is None else sparse_dim
+    if not 0 <= sparse_dim <= layout.ndim or (layout.ndim and not sparse_dim):
+        low = 1 if layout.ndim and not sparse_dim else 0
+        raise RuntimeError(f"dense_to_sparse: sparse_dim argument must be in [{low},{layout.ndim}] range, but {sparse_dim} is "
+                           f"given")
+    if not layout.ndim:
+        count = int(bool(x.detach() != 0))
+        indices = empty(Layout.of(int64, (0, count), None, layout.device))
+        return coo(indices, reshape(x, 1)[:count], (), True, "to_sparse")
+    some = comparison.ne(x.detach(), 0)
+    if sparse_dim < layout.ndim:
+        some = reductions.any(reshape(some, (*layout.shape[:sparse_dim], -1)), -1)
+    indices = nonzero(some).t().contiguous()
+    values = index_values(x, tuple(range(sparse_dim)), tuple([indices[d] for d in range(sparse_dim)]))
+    return coo(indices, values, layout.shape, True, "to_sparse")
+
+
+def to_coo(x) -> Tensor:
+    """A compressed tensor as a coalesced COO tensor."""
+    rows, columns = coordinates(x)
+    out = coo(stacked((rows, columns)), values_of(x), x.layout.shape, x.layout.kind == "sparse_csr")
+    return out if out.storage.coalesced else coalesce(out)
+
+
+# ---------------------------------------------------------------- parts, for users
+def _ordered_part(x, name, place):
+    expect(x, COO, name)
+    if not x.storage.coalesced:
+        raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
+    return x.storage.parts[place]
+
+
+def _indices(self) -> Tensor:
+    """The coordinates of the stored elements of a coalesced COO tensor, (sparse_dim, nnz).
+
+    Raises:
+        RuntimeError: another layout, or not coalesced.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2).to_sparse().indices()
+        tensor([[0, 1],
+                [0, 1]])
+    """
+    return alias(_ordered_part(self, "indices", 0))
+
+
+def _values(self) -> Tensor:
+    """The stored elements of a coalesced COO tensor, or of a compressed one: (nnz, *dense).
+
+    Raises:
+        RuntimeError: a tensor that is not sparse, or not coalesced.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2).to_sparse().values()
+        tensor([1., 1.])
+    """
+    if self.layout.kind in ("strided", "sparse_coo"):
+        _ordered_part(self, "values", 1)
+    return values_of(self)
+
+
+method(_indices, "indices")
+method(_values, "values")

@@ -1,0 +1,258 @@
+"""Elementwise calls on sparse tensors: those that leave 0 where it is, sums, products, and copies."""
+from __future__ import annotations
+
+from ..autograd.graph import GraphNode, Recorded, recording
+from ..autograd.writes import mark_written
+from ..dtypes import dtype as dtype_class
+from ..dtypes import promote_types
+from ..layout import broadcast_shapes
+from ..ops.core.operands import result_dtype
+from ..ops.index.index_select import index_values, put_values
+from ..ops.index.mask import nonzero
+from ..ops.memory.copies import clone, to_dtype
+from ..ops.pointwise import arithmetic, comparison
+from ..ops.shape.join import cat
+from ..ops.shape.views import reshape, unsqueeze
+from ..ops.sort.search import searchsorted
+from ..tensor import Tensor
+from .compressed import as_kind
+from .coo import coalesce, coo, coordinates, entries, like, taken, to_coo, to_dense, values_of
+from .handler import WRITES, refusal, replace, rule
+from .layouts import is_sparse
+from .pattern import keys_of
+
+# What is linear goes by elements that share a place as well; the others need their sum.
+LINEAR = ("neg", "real", "imag", "conj", "conj_physical", "deg2rad", "rad2deg", "positive")
+ZERO_TO_ZERO = """abs asin asinh atan atanh ceil erf erfinv expm1 floor frac isinf isnan isneginf isposinf log1p cube
+    replace_nonfinite relu round sgn sign signbit sin sinh sqrt square tan tanh trunc""".split()
+
+
+def of_values(primitive, x, *rest):
+    """The call on the stored elements."""
+    x, values = entries(x)
+    return like(x, primitive.function(values, *rest), primitive.name)
+
+
+rule(*LINEAR)(of_values)
+
+
+@rule(*ZERO_TO_ZERO)
+def _unary(primitive, x, *rest):
+    return of_values(primitive, coalesce(x) if x.layout.kind == "sparse_coo" else x, *rest)
+
+
+@rule("pow")
+def _pow(primitive, x, exponent):
+    if not is_sparse(x) or is_sparse(exponent) or exponent.layout.ndim:
+        raise refusal("pow", x, exponent)
+    if not exponent.item():
+        raise RuntimeError("pow: cannot raise to zero power on sparse tensor; it would make the result dense")
+    return _unary(primitive, x, exponent)
+
+
+# ---------------------------------------------------------------- copies
+@rule("clone")
+def _clone(primitive, x, *how):
+    x, values = entries(x)
+    parts = tuple([clone(p) for p in x.storage.parts[:-1]])
+    out = like(x, clone(values), "clone")
+    out.storage.parts = (*parts, out.storage.parts[-1])
+    return out
+
+
+@rule("to_copy")
+def _to_copy(primitive, x, dtype):
+    if not isinstance(dtype, dtype_class):
+        return _clone(primitive, x)
+    x, values = entries(x)
+    return like(x, to_dtype(values, dtype), "to_copy")
+
+
+@rule("copy", among=WRITES)
+def _copy_into(primitive, target, source, *how):
+    if is_sparse(source) and is_sparse(target) and source.layout.kind == target.layout.kind:
+        if source is target:
+            return target
+        return replace(target, clone(source), "copy_")
+    if is_sparse(target) and not source.layout.ndim and not source.item():
+        return _emptied(target, "zero_")
+    if not source.layout.ndim:
+        raise refusal("fill_", target, source)
+    raise RuntimeError(f"copy_() between dense and sparse Tensors is not implemented! Found self type = {target.type()} and src "
+                       f"type = {source.type()}")
+
+
+rule("copy")(_copy_into)
+
+
+def _emptied(x, name):
+    from_none = arithmetic.mul(x.detach(), 0) if x.layout.kind != "sparse_coo" else coo(
+        x.storage.parts[0][:, :0].contiguous(), x.storage.parts[1][:0], x.layout.shape)
+    return replace(x, from_none, name)
+
+
+# ---------------------------------------------------------------- sums
+_SUM = Recorded("add")
+
+
+@_SUM.derivative
+def _sum_vjp(node, grad):
+    return [to_dtype(grad, dtype) if node.needs(i) else None for i, dtype in enumerate(node.attributes)]
+
+
+def added(x, y, name="add") -> Tensor:
+    """x + y of two sparse tensors of one kind: the elements of both, in one where they are at the same places."""
+    if x.layout.shape != y.layout.shape:
+        raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(x.layout.shape)} != "
+                           f"{list(y.layout.shape)}")
+    if x.layout.kind != "sparse_coo" or y.layout.kind != "sparse_coo":
+        kinds = x.layout.kind, y.layout.kind
+        return as_kind(added(*[t if t.layout.kind == "sparse_coo" else to_coo(t) for t in (x, y)]), kinds[0])
+    if recording(x, y):
+        out = added(x.detach(), y.detach(), name)
+        out.node = GraphNode(_SUM, (x.node, y.node), (), (x.layout.dtype, y.layout.dtype))
+        return out
+    dtype = result_dtype((x.layout, y.layout)) if x.layout.ndim else promote_types(x.layout.dtype, y.layout.dtype)
+    a, b = to_dtype(x.storage.parts[1], dtype), to_dtype(y.storage.parts[1], dtype)
+    if x.layout.sparse_dim != y.layout.sparse_dim:
+        raise RuntimeError(f"add: expected 'self' and 'other' to have same number of sparse dimensions, but "
+                           f"{x.layout.sparse_dim} != {y.layout.sparse_dim}")
+    mine, others = x.storage.parts[0], y.storage.parts[0]
+    if mine is others or (mine.layout is others.layout and mine.storage is others.storage and mine.address == others.address):
+        return coo(mine, arithmetic.add(a, b), x.layout.shape, x.storage.coalesced, name)
+    both = x.storage.coalesced and y.storage.coalesced
+    out = coo(cat((mine, others), 1), cat((a, b), 0), x.layout.shape, False, name)
+    return coalesce(out) if both else out
+
+
+def onto_dense(dense, x, name="add") -> Tensor:
+    """dense + x, dense."""
+    shape = broadcast_shapes(dense.layout.shape, x.layout.shape)
+    if shape != dense.layout.shape:
+        raise RuntimeError(f"add: expected 'other' to be of the shape of 'self', but {list(x.layout.shape)} != "
+                           f"{list(dense.layout.shape)}")
+    if recording(dense, x) or x.layout.shape != shape or not x.layout.sparse_dim:
+        return arithmetic.add(dense, to_dense(x))
+    dtype = result_dtype((dense.layout, x.layout))
+    return _add_at(clone(to_dtype(dense, dtype)), x)
+
+
+def _add_at(dense, x):
+    """Add the stored elements where they belong: as much work as there are elements."""
+    indices = coordinates(x)
+    return put_values(dense, tuple(range(len(indices))), indices, to_dtype(x.storage.parts[-1], dense.layout.dtype), True)
+
+
+@rule("add")
+def _add(primitive, x, y):
+    if is_sparse(x) and is_sparse(y):
+        return added(x, y)
+    if is_sparse(x):
+        raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
+    return onto_dense(x, y)
+
+
+@rule("add_scaled")
+def _add_scaled(primitive, x, y, alpha):
+    if is_sparse(x) and not is_sparse(y):
+        raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
+    return _add(primitive, x, arithmetic.mul(y, alpha))
+
+
+@rule("sub")
+def _sub(primitive, x, y):
+    return _add(primitive, x, arithmetic.neg(y))
+
+
+def _write_sum(sign):
+    def write(primitive, target, source, alpha=None):
+        if alpha is not None:
+            source = arithmetic.mul(source, alpha)
+        if is_sparse(target):
+            if not is_sparse(source):
+                raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
+            return replace(target, added(target, source if sign > 0 else arithmetic.neg(source)), primitive.name + "_")
+        source = source if sign > 0 else arithmetic.neg(source)
+        if recording(target, source) or not source.layout.sparse_dim:
+            return arithmetic.add.op.inplace(target, to_dense(source))
+        if source.layout.shape != target.layout.shape:
+            raise RuntimeError(f"add: expected 'other' to be of the shape of 'self', but {list(source.layout.shape)} != "
+                               f"{list(target.layout.shape)}")
+        _add_at(target.detach(), source)
+        mark_written(target.storage, primitive.name + "_")
+        return target
+    return write
+
+
+rule("add", "add_scaled", among=WRITES)(_write_sum(1))
+rule("sub", among=WRITES)(_write_sum(-1))
+
+
+# ---------------------------------------------------------------- products
+@rule("mul")
+def _mul(primitive, x, y):
+    if is_sparse(x) and is_sparse(y):
+        return _intersection(x, y)
+    sparse, other = (x, y) if is_sparse(x) else (y, x)
+    if not other.layout.ndim:
+        kept, values = entries(sparse)
+        dtype = result_dtype((sparse.layout, other.layout))
+        return like(kept, to_dtype(arithmetic.mul(values, other), dtype), "mul")
+    layout = sparse.layout
+    if broadcast_shapes(layout.shape, other.layout.shape) != layout.shape:
+        raise RuntimeError(f"mul(sparse, dense): expected the dense operand to broadcast to {list(layout.shape)}, got "
+                           f"{list(other.layout.shape)}")
+    kept, values = entries(sparse)
+    return like(kept, arithmetic.mul(values, _at_places(other, kept)), "mul")
+
+
+def _at_places(dense, x):
+    """The values of a dense tensor, broadcast, at the places of x: dimensions of extent 1 are not copied."""
+    layout = x.layout
+    missing = layout.ndim - dense.layout.ndim
+    dense = reshape(dense, (*(1,) * missing, *dense.layout.shape))
+    kept = [d for d in range(layout.sparse_dim) if dense.layout.shape[d] != 1]
+    if len(kept) == layout.sparse_dim:
+        return taken(dense, layout, x.storage.parts[:-1])
+    rest = reshape(dense, (*[dense.layout.shape[d] for d in kept], *dense.layout.shape[layout.sparse_dim:]))
+    if not kept:
+        return unsqueeze(rest, 0)
+    places = coordinates(x)
+    return index_values(rest, tuple(range(len(kept))), tuple([places[d] for d in kept]))
+
+
+def _intersection(x, y):
+    """The products of what both store."""
+    if x.layout.shape != y.layout.shape:
+        raise RuntimeError(f"mul operands have incompatible sizes: {list(x.layout.shape)} and {list(y.layout.shape)}")
+    kinds = x.layout.kind, y.layout.kind
+    if kinds != ("sparse_coo", "sparse_coo"):
+        return as_kind(_intersection(*[t if t.layout.kind == "sparse_coo" else to_coo(t) for t in (x, y)]), kinds[0])
+    x, y = coalesce(x), coalesce(y)
+    shape = x.layout.shape[:x.layout.sparse_dim]
+    mine, others = keys_of(x.storage.parts[0], shape)[0], keys_of(y.storage.parts[0], shape)[0]
+    if not mine.layout.numel or not others.layout.numel:
+        return _selected(x, nonzero(comparison.lt(mine, 0))[:, 0], 0)
+    places = searchsorted(others, mine)
+    places = arithmetic.mul(places, comparison.lt(places, others.layout.numel))
+    kept = nonzero(comparison.eq(index_values(others, (0,), (places,)), mine))[:, 0]
+    return _selected(x, kept, index_values(values_of(y), (0,), (index_values(places, (0,), (kept,)),)))
+
+
+def _selected(x, kept, factor):
+    values = arithmetic.mul(index_values(values_of(x), (0,), (kept,)), factor)
+    return coo(x.storage.parts[0].index_select(1, kept), values, x.layout.shape, True, "mul")
+
+
+def _divided(primitive, x, y):
+    if not is_sparse(x):
+        raise refusal("reciprocal", x, y)
+    if is_sparse(y) or y.layout.ndim:
+        raise RuntimeError(f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(y.layout.shape)} "
+                           f"for divisor)")
+    rounded = primitive.name != "div"
+    x, values = entries(coalesce(x) if rounded and x.layout.kind == "sparse_coo" else x)
+    return like(x, primitive.function(values, y), "div")
+
+
+rule("div", "floor_divide", "trunc_divide")(_divided)

@@ -1,0 +1,349 @@
+"""Methods that tensors have for the sake of sparse ones: questions, parts, and conversions."""
+from __future__ import annotations
+
+from ..layout import memory_layout
+from ..ops.core.operands import method
+from ..ops.memory.copies import to_dtype
+from ..tensor import Tensor, alias
+from . import compressed, coo
+from .handler import replace
+from .layouts import COO, CSC, CSR, SparseLayout, expect
+
+
+def _property(name, function, doc):
+    setattr(Tensor, name, property(function, doc=doc))
+
+
+def _kind_is(kind):
+    def of(self) -> bool:
+        return self.layout.kind == kind
+    return of
+
+
+_property("is_sparse", _kind_is("sparse_coo"), """Whether the layout is COO.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2).is_sparse, torch.eye(2).to_sparse().is_sparse
+        (False, True)
+    """)
+_property("is_sparse_csr", _kind_is("sparse_csr"), """Whether the layout is CSR.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2).to_sparse_csr().is_sparse_csr
+        True
+    """)
+
+
+# ---------------------------------------------------------------- questions
+@method
+def is_coalesced(self) -> bool:
+    """Whether the coordinates of a COO tensor are known to be in order and distinct.
+
+    Raises:
+        RuntimeError: another layout.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2).to_sparse().is_coalesced()
+        True
+    """
+    expect(self, COO, "is_coalesced")
+    return self.storage.coalesced
+
+
+@method
+def sparse_dim(self) -> int:
+    """How many dimensions of a sparse tensor are indexed; 0 of a dense one.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2).to_sparse().sparse_dim()
+        2
+    """
+    return getattr(self.layout, "sparse_dim", 0)
+
+
+@method
+def dense_dim(self) -> int:
+    """How many dimensions each stored element of a sparse tensor has; all of a dense one.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2).to_sparse(1).dense_dim()
+        1
+    """
+    return getattr(self.layout, "dense_dim", self.layout.ndim)
+
+
+def _nnz(self) -> int:
+    """How many elements a sparse tensor stores.
+
+    Raises:
+        NotImplementedError: a dense tensor.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2).to_sparse()._nnz()
+        2
+    """
+    if not isinstance(self.layout, SparseLayout):
+        raise NotImplementedError("_nnz: expected a sparse tensor, got a dense one")
+    return self.storage.parts[-1].layout.shape[0]
+
+
+def _any_indices(self) -> Tensor:
+    """The coordinates of a COO tensor's stored elements, in order or not.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2).to_sparse()._indices()
+        tensor([[0, 1],
+                [0, 1]])
+    """
+    expect(self, COO, "_indices")
+    return alias(self.storage.parts[0])
+
+
+def _any_values(self) -> Tensor:
+    """The stored elements of a COO tensor, in order or not, apart from the graph.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2).to_sparse()._values()
+        tensor([1., 1.])
+    """
+    expect(self, COO, "_values")
+    return alias(self.storage.parts[-1])
+
+
+Tensor._nnz, Tensor._indices, Tensor._values = _nnz, _any_indices, _any_values
+
+
+# ---------------------------------------------------------------- parts
+def _part_method(name, kind, place, what):
+    def part(self) -> Tensor:
+        return compressed.part(self, name, kind, place)
+    part.__name__ = part.__qualname__ = name
+    short = "csr" if kind is CSR else "csc"
+    part.__doc__ = f"""{what}
+
+    Raises:
+        RuntimeError: another layout.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2).to_sparse_{short}().{name}()
+        tensor({[0, 1, 2] if place == 0 else [0, 1]})
+    """
+    method(part)
+
+
+_part_method("crow_indices", CSR, 0, "Where the elements of each row of a CSR matrix begin, and how many there are.")
+_part_method("col_indices", CSR, 1, "The column of each stored element of a CSR matrix.")
+_part_method("ccol_indices", CSC, 0, "Where the elements of each column of a CSC matrix begin, and how many there are.")
+_part_method("row_indices", CSC, 1, "The row of each stored element of a CSC matrix.")
+
+
+# ---------------------------------------------------------------- conversions
+@method
+def coalesce(self) -> Tensor:
+    """This COO tensor with its coordinates in order and distinct: itself where they are, else elements of one place are added.
+
+    Raises:
+        RuntimeError: another layout.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.sparse_coo_tensor([[1, 0, 1]], [1., 2., 3.]).coalesce().values()
+        tensor([2., 4.])
+    """
+    return coo.coalesce(self)
+
+
+@method
+def _coalesced_(self, coalesced) -> Tensor:
+    """Say whether the coordinates of a COO tensor are in order and distinct; what is not so is refused.
+
+    Args:
+        coalesced: whether they are.
+
+    Raises:
+        RuntimeError: another layout, or they are not.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2).to_sparse()._coalesced_(False).is_coalesced()
+        False
+    """
+    expect(self, COO, "_coalesced_")
+    if coalesced and coo.coalesce(self.detach()).storage.parts[0] is not self.storage.parts[0]:
+        raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
+    self.storage.coalesced = bool(coalesced)
+    return self
+
+
+@method
+def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
+    """This tensor with all its elements, stored or not: itself where it is dense.
+
+    Args:
+        dtype: convert to this.
+        masked_grad: taken for PyTorch's sake; the gradient is sparse as the tensor is.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.sparse_coo_tensor([[1]], [5.], (3,)).to_dense()
+        tensor([0., 5., 0.])
+    """
+    found = coo.to_dense(self)
+    return found if dtype is None else to_dtype(found, dtype)
+
+
+@method
+def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None) -> Tensor:
+    """The elements that are not 0, with their coordinates.
+
+    Args:
+        sparse_dim: how many dimensions are indexed, the first ones; all when None. A `torch.layout` stands for `layout`.
+        layout: `torch.sparse_coo`, which None is too, `sparse_csr` or `sparse_csc`.
+        blocksize, dense_dim: not supported; None.
+
+    Raises:
+        RuntimeError: more dimensions than there are.
+        NotImplementedError: blocks.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[0., 2.], [0., 0.]]).to_sparse()
+        tensor(indices=tensor([[0],
+                               [1]]),
+               values=tensor([2.]),
+               size=(2, 2), nnz=1, layout=torch.sparse_coo)
+    """
+    if isinstance(sparse_dim, memory_layout):
+        sparse_dim, layout = None, sparse_dim
+    if blocksize is not None or dense_dim is not None:
+        raise NotImplementedError("to_sparse: blocks and dense dimensions are not supported; expected None")
+    kind = "sparse_coo" if layout is None else layout.name
+    if kind == "strided":
+        return coo.to_dense(self)
+    if isinstance(self.layout, SparseLayout):
+        return alias(self) if kind == self.layout.kind else compressed.as_kind(self, kind)
+    found = coo.dense_to_coo(self, sparse_dim)
+    return compressed.as_kind(found, kind)
+
+
+@method
+def to_sparse_coo(self) -> Tensor:
+    """This tensor as a COO tensor: `to_sparse`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2).to_sparse_csr().to_sparse_coo().layout
+        torch.sparse_coo
+    """
+    return to_sparse(self)
+
+
+@method
+def to_sparse_csr(self, dense_dim=None) -> Tensor:
+    """This matrix with its elements that are not 0, row after row.
+
+    Args:
+        dense_dim: not supported; None.
+
+    Raises:
+        RuntimeError: no matrix.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2).to_sparse_csr().crow_indices()
+        tensor([0, 1, 2])
+    """
+    return _to_compressed(self, "sparse_csr", dense_dim)
+
+
+@method
+def to_sparse_csc(self, dense_dim=None) -> Tensor:
+    """This matrix with its elements that are not 0, column after column.
+
+    Args:
+        dense_dim: not supported; None.
+
+    Raises:
+        RuntimeError: no matrix.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2).to_sparse_csc().ccol_indices()
+        tensor([0, 1, 2])
+    """
+    return _to_compressed(self, "sparse_csc", dense_dim)
+
+
+def _to_compressed(x, kind, dense_dim):
+    if dense_dim is not None:
+        raise NotImplementedError(f"to_{kind}: dense dimensions are not supported; expected None")
+    if x.layout.ndim != 2:
+        raise RuntimeError(f"to_{kind}: expected a matrix, got {x.layout.ndim} dimensions")
+    return compressed.as_kind(x, kind)
+
+
+# ---------------------------------------------------------------- sizes
+def _resized(x, size, sparse_dim, dense_dim, cleared):
+    expect(x, COO, "sparse_resize_")
+    size = tuple(size)
+    if len(size) != sparse_dim + dense_dim:
+        raise RuntimeError(f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
+                           f"{sparse_dim}, dense_dim = {dense_dim}")
+    indices, values = x.storage.parts
+    if cleared or not values.layout.shape[0]:
+        found = coo.empty_coo(x.layout.dtype, size, sparse_dim, x.layout.device)
+    else:
+        if sparse_dim != x.layout.sparse_dim or size[sparse_dim:] != x.layout.shape[sparse_dim:]:
+            raise RuntimeError("changing the number of dimensions or the dense sizes of a non-empty sparse tensor is not supported")
+        if any(n < m for n, m in zip(size, x.layout.shape)):
+            raise RuntimeError("shrinking the size of sparse dimensions on a non-empty sparse tensor is not supported.")
+        found = coo.coo(indices, values, size, x.storage.coalesced)
+    x.layout = found.layout
+    return replace(x, found, "sparse_resize_")
+
+
+@method
+def sparse_resize_(self, size, sparse_dim, dense_dim) -> Tensor:
+    """Give this COO tensor another size, in place; what it stores stays.
+
+    Args:
+        size: the shape.
+        sparse_dim, dense_dim: how many dimensions are indexed, and how many each element has.
+
+    Raises:
+        RuntimeError: elements would lie outside.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2).to_sparse().sparse_resize_((3, 3), 2, 0).shape
+        torch.Size([3, 3])
+    """
+    return _resized(self, size, sparse_dim, dense_dim, False)
+
+
+@method
+def sparse_resize_and_clear_(self, size, sparse_dim, dense_dim) -> Tensor:
+    """Give this COO tensor another size, in place, and forget what it stores.
+
+    Args:
+        size: the shape.
+        sparse_dim, dense_dim: how many dimensions are indexed, and how many each element has.
+
+    Raises:
+        RuntimeError: numbers of dimensions that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.eye(2).to_sparse().sparse_resize_and_clear_((3,), 1, 0).to_dense()
+        tensor([0., 0., 0.])
+    """
+    return _resized(self, size, sparse_dim, dense_dim, True)

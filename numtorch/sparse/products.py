@@ -1,0 +1,370 @@
+"""Products of sparse matrices: with dense matrices and vectors, with sparse ones, and sampled at the places of one.
+
+A product with a dense matrix goes row by row of the sparse one, or of its transpose, as `Rows` has it. The gradient of the dense
+matrix is the same product with the transpose; that of the sparse one is sampled at its places, and itself such a product's input.
+"""
+from __future__ import annotations
+
+from ..autograd.graph import GraphNode, Recorded, recording
+from ..dtypes import int64
+from ..exchange import make
+from ..kernels.threads import get_num_threads
+from ..layout import Layout
+from ..ops.core.backends import kernels
+from ..ops.core.operands import method
+from ..ops.core.primitive import Primitive
+from ..ops.creation.ranges import arange
+from ..ops.index.index_select import index_select
+from ..ops.index.rearrange import repeat_interleave
+from ..ops.memory.copies import contiguous
+from ..ops.pointwise import arithmetic
+from ..ops.shape.views import reshape, squeeze, transpose, unsqueeze
+from ..ops.sort.scan import cumsum
+from ..tensor import Tensor, empty
+from .compressed import as_kind
+from .coo import coalesce, coo, coordinates, entries, stacked, taken, to_coo, with_values
+from .elementwise import added
+from .handler import refusal, rule
+from .layouts import CSR, expect, is_sparse
+from .pattern import compressed_columns, compressed_rows, coordinate_rows
+
+_MM, _SAMPLED = Recorded("mm"), Primitive("sampled_product", "The elements of a dense product at the places of a sparse matrix.")
+_SPARSE_ADDMM = Recorded("sparse_addmm")
+
+
+# ---------------------------------------------------------------- sparse @ dense
+def _lines(layout, index_parts, flipped):
+    """The rows of a sparse matrix, or of its transpose."""
+    if layout.kind == "sparse_coo":
+        return coordinate_rows(index_parts[0], layout.shape, flipped)
+    if (layout.kind == "sparse_csr") != flipped:
+        return compressed_rows(*index_parts, layout.shape[::-1] if flipped else layout.shape)
+    shape = layout.shape if layout.kind == "sparse_csr" else layout.shape[::-1]
+    return compressed_columns(*index_parts, shape)
+
+
+def _multiply(rows, values, dense):
+    """The product of a sparse matrix's rows and a dense matrix, unrecorded."""
+    width, layout = dense.layout.shape[1], values.layout
+    if dense.layout.strides[1] != 1 and width > 1:
+        dense = contiguous(dense)
+    step = dense.layout.strides[0] if dense.layout.shape[0] > 1 else width
+    out = empty(Layout.of(layout.dtype, (rows.shape[0], width), None, layout.device))
+    if not out.layout.numel:
+        return out
+    work = rows.columns.layout.numel * width
+    edges = rows.edges(work)
+    key = layout.dtype, width, step, len(edges)
+    prepared = rows.plans.get(key)
+    if prepared is None:
+        prepared = rows.plans[key] = kernels(layout.device, "sparse.product").plan_multiply_rows(
+            layout.dtype.kernel, edges, width, step, rows.columns.layout.numel)
+    prepared.call(rows.pointers.address, rows.columns.address, rows.places.address, values.address, dense.address, out.address,
+                  prepared.walk)
+    return out
+
+
+def product(x, dense, flipped=False, kind=_MM) -> Tensor:
+    """x @ dense, or its transpose @ dense, for a sparse matrix x."""
+    if recording(x):
+        x, _ = entries(x)
+    layout, storage = x.layout, x.storage
+    out = _multiply(_lines(layout, storage.parts[:-1], flipped), contiguous(storage.parts[-1]), dense)
+    if recording(x, dense):
+        out.node = GraphNode(kind, (x.node, dense.node), (x, dense), flipped)
+    return out
+
+
+def _product_vjp(node, grad):
+    (x, dense), flipped = node.tensors(), node.attributes
+    by_x = by_dense = None
+    if node.needs(0):
+        by_x = sampled(x, dense, grad) if flipped else sampled(x, grad, dense)
+    if node.needs(1):
+        by_dense = product(_conjugated(x), grad, not flipped)
+    return by_x, by_dense
+
+
+_MM.derivative(_product_vjp)
+_SPARSE_ADDMM.derivative(_product_vjp)
+
+
+def _conjugated(x):
+    return arithmetic.conj_physical(x) if x.layout.dtype.is_complex else x
+
+
+# ---------------------------------------------------------------- sampled
+@_SAMPLED.planned
+def _plan_sampled(rows, columns, a, b):
+    count, length = rows.numel, a.shape[1]
+    parts = max(1, min(get_num_threads(), count * length // 20_000))
+    edges = [count * part // parts for part in range(parts + 1)]
+    out = Layout.of(a.dtype, (count,), None, a.device)
+    return out, kernels(a.device, "sparse.product").plan_sample_products(
+        a.dtype.kernel, list(zip(edges[:-1], edges[1:])), length, a.strides[0], b.strides[0]) if count else None
+
+
+@_SAMPLED.run
+def _sampled(plan, rows: Tensor, columns: Tensor, a: Tensor, b: Tensor):
+    layout, prepared = plan
+    out = empty(layout)
+    if prepared is not None:
+        prepared.call(rows.address, columns.address, a.address, b.address, out.address, prepared.walk)
+    if recording(a, b):
+        out.node = GraphNode(_SAMPLED, (None, None, a.node, b.node), (rows, columns, a, b))
+    return out
+
+
+@_SAMPLED.derivative
+def _sampled_vjp(node, grad):
+    rows, columns, a, b = node.tensors()
+    weights = coo(stacked((rows, columns)), grad, (a.layout.shape[0], b.layout.shape[0]))
+    return (None, None, product(weights, arithmetic.conj(b)) if node.needs(2) else None,
+            product(weights, arithmetic.conj(a), True) if node.needs(3) else None)
+
+
+def sampled(x, a, b) -> Tensor:
+    """a @ b^H at the places of a sparse matrix of distinct elements, sparse."""
+    b = arithmetic.conj_physical(b) if b.layout.dtype.is_complex else b
+    rows, columns = coordinates(x)
+    values = _sampled(contiguous(rows), contiguous(columns), contiguous(a), contiguous(b))
+    return with_values(x.layout, x.storage.parts[:-1], x.storage.coalesced, values)
+
+
+# ---------------------------------------------------------------- sparse @ sparse
+def _sparse_product(a, b, kind):
+    """All products of an element of a and one of the row of b that it meets, added up where they belong."""
+    (a, x), (b, y) = entries(to_coo(a) if a.layout.kind != "sparse_coo" else a), entries(coalesce(as_kind(b, "sparse_coo")))
+    rows = coordinate_rows(b.storage.parts[0], b.layout.shape)
+    left, middle = coordinates(a)
+    begins = index_select(rows.pointers, 0, middle)
+    counts = index_select(rows.pointers, 0, middle + 1) - begins
+    from_a = repeat_interleave(counts)
+    within = arange(from_a.layout.numel) - index_select(cumsum(counts, 0) - counts, 0, from_a)
+    from_b = index_select(begins, 0, from_a) + within
+    values = arithmetic.mul(index_select(x, 0, from_a), index_select(y, 0, from_b))
+    indices = stacked((index_select(left, 0, from_a), index_select(coordinates(b)[1], 0, from_b)))
+    return as_kind(coalesce(coo(indices, values, (a.layout.shape[0], b.layout.shape[1]), False, "mm")), kind)
+
+
+# ---------------------------------------------------------------- rules
+def _check(name, a, b):
+    for position, layout in (("self", a), ("mat2", b)):
+        if layout.ndim != 2 or (layout.kind == "sparse_coo" and layout.sparse_dim != 2):
+            raise RuntimeError(f"{name}: {position} must be a matrix without dense dimensions, got {layout.ndim} dimensions")
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"expected scalar type {a.dtype.title} but found {b.dtype.title} ({name})")
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(f"{name}: mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and "
+                           f"{b.shape[0]}x{b.shape[1]})")
+
+
+def multiplied(a, b, kind=_MM) -> Tensor:
+    """The product of two matrices of which one at least is sparse."""
+    _check("mm", a.layout, b.layout)
+    if is_sparse(a) and is_sparse(b):
+        return _sparse_product(a, b, a.layout.kind)
+    if is_sparse(a):
+        return product(a, b, kind=kind)
+    return transpose(product(b, transpose(a, 0, 1), True, kind), 0, 1)
+
+
+@rule("mm")
+def _mm(primitive, a, b):
+    return multiplied(a, b)
+
+
+@rule("mv")
+def _mv(primitive, a, x):
+    if is_sparse(x) or a.layout.ndim != 2 or x.layout.ndim != 1:
+        raise refusal("mv of a sparse vector", a, x) if is_sparse(x) else RuntimeError(
+            f"vector + matrix @ vector expected, got {a.layout.ndim}, {x.layout.ndim}")
+    if a.layout.shape[1] != x.layout.shape[0]:
+        raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
+    return squeeze(multiplied(a, unsqueeze(x, 1)), 1)
+
+
+@rule("addmm")
+def _addmm(primitive, input, a, b, beta=1, alpha=1, kind=_MM):
+    found = multiplied(a, b, kind)
+    if alpha != 1:
+        found = arithmetic.mul(found, alpha)
+    if input is None or beta == 0:
+        return found
+    added_to = input if beta == 1 else arithmetic.mul(input, beta)
+    if is_sparse(added_to) and not is_sparse(found):
+        raise RuntimeError(f"addmm: expected a strided tensor to add, got one with layout {input.layout}")
+    return arithmetic.add(added_to, found)
+
+
+@rule("addmv")
+def _addmv(primitive, input, a, x, beta=1, alpha=1):
+    found = arithmetic.mul(_mv(primitive, a, x), alpha)
+    return found if beta == 0 else arithmetic.add(arithmetic.mul(input, beta), found)
+
+
+@rule("bmm")
+def _bmm(primitive, a, b):
+    if not is_sparse(a) or is_sparse(b) or a.layout.kind != "sparse_coo" or a.layout.sparse_dim != 3 or b.layout.ndim != 3:
+        raise refusal("bmm", a, b)
+    (batch, n, m), (also, inner, p) = a.layout.shape, b.layout.shape
+    if batch != also or m != inner:
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {m}] but got: [{also}, "
+                           f"{inner}].")
+    a, values = entries(a)                               # one matrix, with those of the batch along its diagonal
+    which, rows, columns = coordinates(a)
+    whole = coo(stacked((which * n + rows, which * m + columns)), values, (batch * n, batch * m), a.storage.coalesced)
+    return reshape(product(whole, reshape(b, (batch * m, p))), (batch, n, p))
+
+
+@rule("linear")
+def _linear(primitive, input, weight, bias=None):
+    if is_sparse(weight):
+        flat = input if input.layout.ndim == 2 or is_sparse(input) else reshape(input, (-1, input.layout.shape[-1]))
+        found = multiplied(flat, transpose(weight, 0, 1))
+        found = found if flat is input else reshape(found, (*input.layout.shape[:-1], weight.layout.shape[0]))
+    else:
+        found = multiplied(input, transpose(weight, 0, 1))
+    if bias is None:
+        return found
+    if is_sparse(found):
+        raise refusal("linear with a bias", found)
+    return arithmetic.add(bias, found)
+
+
+# ---------------------------------------------------------------- public
+def mm(mat1, mat2, reduce=None) -> Tensor:
+    """The product of two matrices of which one at least is sparse; of two sparse ones it is sparse.
+
+    Args:
+        mat1: (n, m).
+        mat2: (m, p), of the same dtype.
+        reduce: None or "sum".
+
+    Raises:
+        RuntimeError: not matrices, inner sizes that differ, or different dtypes.
+        NotImplementedError: another `reduce`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.sparse.mm(torch.eye(2).to_sparse(), torch.tensor([[1., 2.], [3., 4.]]))
+        tensor([[1., 2.],
+                [3., 4.]])
+    """
+    if reduce not in (None, "sum"):
+        raise NotImplementedError(f"sparse.mm: expected reduce 'sum', got {reduce!r}")
+    if not (is_sparse(mat1) or is_sparse(mat2)):
+        raise RuntimeError("sparse.mm: expected a sparse matrix among the factors")
+    return multiplied(mat1, mat2, _SPARSE_ADDMM)
+
+
+def addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0) -> Tensor:
+    """beta * mat + alpha * (mat1 @ mat2), with a sparse `mat1`.
+
+    Args:
+        mat: (n, p).
+        mat1: (n, m), sparse.
+        mat2: (m, p).
+        beta, alpha: the factors.
+
+    Raises:
+        RuntimeError: sizes that do not match, or different dtypes.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.sparse.addmm(torch.ones(2, 1), torch.eye(2).to_sparse(), torch.tensor([[1.], [2.]]))
+        tensor([[2.],
+                [3.]])
+    """
+    return _addmm(None, mat, mat1, mat2, beta, alpha, _SPARSE_ADDMM)
+
+
+def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2) at the places that `input` stores.
+
+    Args:
+        input: (n, p), CSR.
+        mat1: (n, m), dense.
+        mat2: (m, p), dense.
+        beta, alpha: the factors.
+
+    Raises:
+        RuntimeError: another layout, sizes that do not match, or different dtypes.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.sparse.sampled_addmm(torch.eye(2).to_sparse_csr(), torch.ones(2, 3), torch.ones(3, 2)).values()
+        tensor([4., 4.])
+    """
+    expect(input, CSR, "sampled_addmm")
+    if is_sparse(mat1) or is_sparse(mat2) or mat1.layout.ndim != 2 or mat2.layout.ndim != 2:
+        raise RuntimeError("sampled_addmm: expected dense matrices as factors")
+    shapes = mat1.layout.shape, mat2.layout.shape
+    if shapes[0][1] != shapes[1][0] or (shapes[0][0], shapes[1][1]) != input.layout.shape:
+        raise RuntimeError(f"sampled_addmm: mat1 and mat2 shapes cannot be multiplied ({shapes[0][0]}x{shapes[0][1]} and "
+                           f"{shapes[1][0]}x{shapes[1][1]}) into {list(input.layout.shape)}")
+    if not input.layout.dtype is mat1.layout.dtype is mat2.layout.dtype:
+        raise RuntimeError(f"sampled_addmm: expected one dtype, got {input.layout.dtype}, {mat1.layout.dtype}, {mat2.layout.dtype}")
+    found = arithmetic.mul(sampled(input, mat1, transpose(arithmetic.conj(mat2), 0, 1)), alpha)
+    return added(arithmetic.mul(input, beta), found) if beta else found
+
+
+def spdiags(diagonals, offsets, shape, layout=None) -> Tensor:
+    """A sparse matrix of diagonals.
+
+    Args:
+        diagonals: (k, m), the elements of each diagonal, at the columns where they stand.
+        offsets: (k) integers, how far above the main diagonal each is.
+        shape: rows and columns.
+        layout: `torch.sparse_coo`, which None is too, `sparse_csr` or `sparse_csc`.
+
+    Raises:
+        ValueError: an offset that occurs twice, or sizes that do not fit.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.sparse.spdiags(torch.tensor([[1., 2.]]), torch.tensor([1]), (2, 2)).to_dense()
+        tensor([[0., 2.],
+                [0., 0.]])
+    """
+    diagonals = diagonals if diagonals.layout.ndim == 2 else unsqueeze(diagonals, 0)
+    wanted = [int(o) for o in reshape(offsets, -1).tolist()]
+    if len(wanted) != diagonals.layout.shape[0]:
+        raise ValueError(f"Number of diagonals ({diagonals.layout.shape[0]}) does not match the number of offsets ({len(wanted)})")
+    if len(set(wanted)) != len(wanted):
+        raise ValueError("Offset tensor contains duplicate values")
+    rows, columns, taken_from = [], [], []
+    for number, k in enumerate(wanted):
+        first, stop = max(0, k), min(shape[1], diagonals.layout.shape[1], shape[0] + k)
+        rows += range(first - k, max(stop, first) - k)
+        columns += range(first, max(stop, first))
+        taken_from += [number * diagonals.layout.shape[1] + j for j in range(first, max(stop, first))]
+    made = [make(part, dtype=int64) for part in (rows, columns, taken_from)]
+    found = coo(stacked(made[:2]), index_select(reshape(diagonals, -1), 0, made[2]), tuple(shape))
+    return as_kind(found, "sparse_coo" if layout is None else layout.name)
+
+
+# ---------------------------------------------------------------- values at the places of another
+@method
+def sparse_mask(self, mask) -> Tensor:
+    """The elements of this tensor at the places that a sparse tensor stores.
+
+    Args:
+        mask: a sparse tensor of the same shape; its values do not matter.
+
+    Raises:
+        RuntimeError: another shape.
+        NotImplementedError: a dense mask.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.tensor([[1., 2.], [3., 4.]]).sparse_mask(torch.eye(2).to_sparse()).values()
+        tensor([1., 4.])
+    """
+    if not is_sparse(mask):
+        raise NotImplementedError("sparse_mask: expected a sparse mask, got a dense one")
+    if self.layout.shape != mask.layout.shape:
+        raise RuntimeError(f"sparse_mask(): operands have incompatible sizes; self has size {list(self.layout.shape)} but mask has "
+                           f"size {list(mask.layout.shape)}")
+    parts, coalesced = mask.storage.parts[:-1], mask.storage.coalesced
+    return with_values(mask.layout, parts, coalesced, taken(self, mask.layout, parts, coalesced), "sparse_mask")

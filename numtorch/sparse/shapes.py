@@ -1,0 +1,218 @@
+"""Views of sparse tensors, which have memory of their own: dimensions swapped, picked from and added; `cat` and `index_select`."""
+from __future__ import annotations
+
+from ..layout import wrap_dim
+from ..ops.creation.fill import full
+from ..ops.creation.ranges import arange
+from ..ops.index.index_select import index_select, index_values
+from ..ops.index.mask import nonzero
+from ..ops.index.rearrange import repeat_interleave
+from ..ops.pointwise import comparison
+from ..ops.reduce import reductions
+from ..ops.shape.join import cat
+from ..ops.shape.slicing import select
+from ..ops.shape.views import permute, unsqueeze
+from ..ops.sort.order import sort
+from ..ops.sort.scan import cumsum
+from ..ops.sort.search import searchsorted
+from ..tensor import alias
+from .compressed import transposed
+from .coo import coo, coordinates, entries, stacked, to_coo
+from .handler import VIEWS, refusal, rule
+
+
+def view(*names):
+    return rule(*names, among=VIEWS)
+
+
+def _coordinates_only(function):
+    """A view of COO tensors: compressed ones become such."""
+    def of_any(x, *arguments):
+        return function(to_coo(x) if x.layout.kind != "sparse_coo" else x, *arguments)
+    return of_any
+
+
+# ---------------------------------------------------------------- order
+@view("permute")
+def _permute(x, dims):
+    layout = x.layout
+    dims = [wrap_dim(d, layout.ndim) for d in dims]
+    if layout.kind != "sparse_coo":
+        return alias(x) if dims == [0, 1] else transposed(x)
+    inside = layout.sparse_dim
+    if any((d < inside) != (i < inside) for i, d in enumerate(dims)):
+        raise RuntimeError("permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed.Only "
+                           "transpositions within sparse and dense dimensions are supported.")
+    if dims == list(range(layout.ndim)):
+        return alias(x)
+    x, values = entries(x)
+    rows = coordinates(x)
+    indices = stacked([rows[d] for d in dims[:inside]]) if inside else x.storage.parts[0]
+    if layout.dense_dim:
+        values = permute(values, (0, *[1 + d - inside for d in dims[inside:]])).contiguous()
+    kept = dims[:inside] == list(range(inside)) and x.storage.coalesced
+    return coo(indices, values, [layout.shape[d] for d in dims], kept, "permute")
+
+
+@view("transpose")
+def _transpose(x, a, b):
+    layout = x.layout
+    a, b = wrap_dim(a, layout.ndim), wrap_dim(b, layout.ndim)
+    if layout.kind == "sparse_coo" and (a < layout.sparse_dim) != (b < layout.sparse_dim):
+        raise RuntimeError(f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {layout.sparse_dim}, d0: {a}, "
+                           f"d1: {b}")
+    dims = list(range(layout.ndim))
+    if dims:
+        dims[a], dims[b] = dims[b], dims[a]
+    return _permute(x, dims)
+
+
+# ---------------------------------------------------------------- parts
+def _kept(x, values, kept, indices, shape, name):
+    """The elements whose numbers are `kept`."""
+    return coo(index_select(indices, 1, kept), index_values(values, (0,), (kept,)), shape, x.storage.coalesced, name)
+
+
+@view("select")
+@_coordinates_only
+def _select(x, dim, index):
+    layout = x.layout
+    dim = wrap_dim(dim, layout.ndim)
+    index += layout.shape[dim] if index < 0 else 0
+    shape = layout.shape[:dim] + layout.shape[dim + 1:]
+    x, values = entries(x)
+    indices = x.storage.parts[0]
+    if dim >= layout.sparse_dim:
+        return coo(indices, select(values, 1 + dim - layout.sparse_dim, index).contiguous(), shape, x.storage.coalesced, "select")
+    kept = nonzero(comparison.eq(indices[dim], index))[:, 0]
+    if layout.sparse_dim == 1:                           # nothing is left to index
+        return reductions.sum(index_values(values, (0,), (kept,)), 0)
+    rest = [d for d in range(layout.sparse_dim) if d != dim]
+    return _kept(x, values, kept, stacked([indices[d] for d in rest]), shape, "select")
+
+
+@view("slice_dim")
+@_coordinates_only
+def _slice(x, dim, start, stop, step):
+    layout = x.layout
+    dim = wrap_dim(dim, layout.ndim)
+    start, stop, step = slice(start, stop, step).indices(layout.shape[dim])
+    if step < 0:
+        raise ValueError("step must be greater than zero")
+    count = len(range(start, stop, step))
+    shape = (*layout.shape[:dim], count, *layout.shape[dim + 1:])
+    if shape == layout.shape:
+        return alias(x)
+    x, values = entries(x)
+    indices = x.storage.parts[0]
+    if dim >= layout.sparse_dim:
+        place = 1 + dim - layout.sparse_dim
+        picked = index_select(values, place, arange(start, start + count * step, step))
+        return coo(indices, picked, shape, x.storage.coalesced, "slice")
+    along = indices[dim]
+    inside = comparison.logical_and(comparison.ge(along, start), comparison.lt(along, stop))
+    if step > 1:
+        inside = comparison.logical_and(inside, comparison.eq((along - start) % step, 0))
+    rows = list(coordinates(x))
+    rows[dim] = (along - start) // step
+    return _kept(x, values, nonzero(inside)[:, 0], stacked(rows), shape, "slice")
+
+
+@view("narrow")
+def _narrow(x, dim, start, length):
+    start += x.layout.shape[wrap_dim(dim, x.layout.ndim)] if start < 0 else 0
+    return _slice(x, dim, start, start + length, 1)
+
+
+# ---------------------------------------------------------------- dimensions of extent 1
+@view("unsqueeze")
+@_coordinates_only
+def _unsqueeze(x, dim):
+    layout = x.layout
+    dim = wrap_dim(dim, layout.ndim + 1)
+    shape = (*layout.shape[:dim], 1, *layout.shape[dim:])
+    x, values = entries(x)
+    if dim > layout.sparse_dim:
+        return coo(x.storage.parts[0], unsqueeze(values, 1 + dim - layout.sparse_dim), shape, x.storage.coalesced, "unsqueeze")
+    rows = list(coordinates(x))
+    rows.insert(dim, full((values.layout.shape[0],), 0, dtype=x.storage.parts[0].layout.dtype))
+    return coo(stacked(rows), values, shape, x.storage.coalesced, "unsqueeze")
+
+
+@view("squeeze")
+@_coordinates_only
+def _squeeze(x, dims):
+    shape = x.layout.shape
+    chosen = range(len(shape)) if dims is None else [wrap_dim(d, len(shape)) for d in dims]
+    for dim in sorted([d for d in chosen if shape[d] == 1], reverse=True):
+        x = _select(x, dim, 0)
+    return x
+
+
+# ---------------------------------------------------------------- joined, and picked by index
+@rule("cat")
+def _cat(primitive, *arguments):
+    *tensors, dim = arguments
+    if any(t.layout.kind != "sparse_coo" for t in tensors):
+        raise RuntimeError("Concatenating sparse tensors, but a dense tensor was found at position "
+                           f"{next(i for i, t in enumerate(tensors) if t.layout.kind != 'sparse_coo')}.")
+    first = tensors[0].layout
+    dim = wrap_dim(dim, first.ndim)
+    for i, t in enumerate(tensors):
+        if t.layout.sparse_dim != first.sparse_dim or t.layout.ndim != first.ndim or any(
+                a != b for d, (a, b) in enumerate(zip(t.layout.shape, first.shape)) if d != dim):
+            raise RuntimeError(f"All tensors must have the same shape: {list(first.shape)} (except in the concatenating "
+                               f"dimension), but found shape: {list(t.layout.shape)} at position {i}")
+    pairs = [entries(t) for t in tensors]
+    shape = list(first.shape)
+    shape[dim] = sum(t.layout.shape[dim] for t in tensors)
+    indices, values, before = [], [], 0
+    for (t, v) in pairs:
+        rows = list(coordinates(t))
+        if dim < first.sparse_dim:
+            rows[dim] = rows[dim] + before
+        else:
+            behind = shape[dim] - before - t.layout.shape[dim]
+            place = 1 + dim - first.sparse_dim
+            v = cat([_blank(v, place, before), v, _blank(v, place, behind)], place)
+        before += t.layout.shape[dim]
+        indices.append(stacked(rows))
+        values.append(v)
+    return coo(cat(indices, 1), cat(values, 0), shape, False, "cat")
+
+
+def _blank(values, place, extent):
+    shape = list(values.layout.shape)
+    shape[place] = extent
+    return full(shape, 0, dtype=values.layout.dtype)
+
+
+@rule("stack")
+def _stack(primitive, *arguments):
+    *tensors, dim = arguments
+    dim = wrap_dim(dim, tensors[0].layout.ndim + 1)
+    return cat([_unsqueeze(t, dim) for t in tensors], dim)
+
+
+@rule("index_select")
+def _index_select(primitive, x, index, dim):
+    if x.layout.kind != "sparse_coo":
+        raise refusal("index_select", x)
+    layout = x.layout
+    dim = wrap_dim(dim, layout.ndim)
+    shape = (*layout.shape[:dim], index.layout.numel, *layout.shape[dim + 1:])
+    x, values = entries(x)
+    indices = x.storage.parts[0]
+    if dim >= layout.sparse_dim:
+        return coo(indices, index_select(values, 1 + dim - layout.sparse_dim, index), shape, x.storage.coalesced, "index_select")
+    if index.layout.numel and not (0 <= reductions.amin(index).item() and reductions.amax(index).item() < layout.shape[dim]):
+        raise IndexError(f"index_select(): index out of range for dimension {dim} of size {layout.shape[dim]}")
+    ordered, order = sort(index)
+    first = searchsorted(ordered, indices[dim].contiguous())
+    counts = searchsorted(ordered, indices[dim].contiguous(), right=True) - first
+    kept = repeat_interleave(counts)                     # each element as often as the index names its place
+    begins = cumsum(counts, 0) - counts
+    within = arange(kept.layout.numel) - index_select(begins, 0, kept)
+    rows = [index_select(row, 0, kept) for row in coordinates(x)]
+    rows[dim] = index_select(order, 0, index_select(first, 0, kept) + within)
+    return coo(stacked(rows), index_values(values, (0,), (kept,)), shape, False, "index_select")

@@ -1,0 +1,165 @@
+"""Gradients through sparse tensors: PyTorch's, sparse where these are; second ones by finite differences; and tensors kept and sent."""
+import copy
+import io
+import pickle
+
+import pytest
+from test_sparse import OURS, THEIRS, check_same, plain
+
+import numtorch as torch
+from numtorch.autograd import gradcheck, gradgradcheck
+
+# A row: what is computed of (library, sparse leaf, values leaf as a sparse tensor, dense leaf (3, 4)).
+GRADIENTS = {
+    "to_dense": lambda k, s, x, m: (s.to_dense() * k.d).sum() + (x.to_dense() * k.d).sum(),
+    "mm": lambda k, s, x, m: ((s @ m) ** 2).sum() + (x @ m).sum(), "sparse.mm": lambda k, s, x, m: (k.t.sparse.mm(s, m) * k.t.sparse.mm(x, m)).sum(),
+    "mm from the left": lambda k, s, x, m: ((s.t() @ k.w[:2]) * (x.t() @ k.w[:2])).sum(), "mv": lambda k, s, x, m: (s @ m[:, 0]).sum() + (x @ m[:, 1]).sum(),
+    "addmm": lambda k, s, x, m: k.t.sparse.addmm(m[:2], x, m, alpha=2.0).sum(), "scaled": lambda k, s, x, m: (s * 2 + x.coalesce() / 3).to_dense().sum(),
+    "times dense": lambda k, s, x, m: (x.coalesce() * m[:, :3][:2]).to_dense().sum(), "sum": lambda k, s, x, m: k.t.sparse.sum(s * 3) + x.sum() * 2,
+    "sum over some": lambda k, s, x, m: (k.t.sparse.sum(s, 0).to_dense() * k.d[1]).sum() + (k.t.sparse.sum(x.coalesce(), 1).to_dense() * k.d[:, 1]).sum(),
+    "plus": lambda k, s, x, m: ((s + k.o).to_dense() * k.d).sum() + ((x.coalesce() - k.o) .to_dense() * k.d).sum(),
+    "dense plus": lambda k, s, x, m: ((k.d + x) ** 2).sum(), "transposed": lambda k, s, x, m: (s.t().to_dense() * k.d.t()).sum() + (x.t() @ k.d).sum(),
+    "values": lambda k, s, x, m: (s.coalesce().values() ** 2).sum() + (x.coalesce().values() ** 3).sum(), "mask": lambda k, s, x, m: (m[:2, :3].sparse_mask(k.c).values() ** 2).sum(),
+    "softmax": lambda k, s, x, m: (k.t.sparse.softmax(x, 1).to_dense() * k.d).sum() + (k.t.sparse.log_softmax(s, 0).to_dense() * k.d).sum(),
+    "unary": lambda k, s, x, m: (s.coalesce().sin().to_dense() * k.d).sum() + (x.coalesce().tanh().to_dense() * k.d).sum(),
+    "to_sparse": lambda k, s, x, m: ((m + 0.1).to_sparse() @ k.t.ones(4, 2)).sum() + k.t.sparse.sum((m + 0.1).to_sparse() * 2), "sparse @ sparse": lambda k, s, x, m: ((s @ x.t()).to_dense() ** 2).sum(),
+    "select": lambda k, s, x, m: (s.coalesce()[0].to_dense() * k.d[1]).sum(), "sampled": lambda k, s, x, m: k.t.sparse.sampled_addmm(k.csr, m[:2], m.t()[:, :3].contiguous()).values().sum(),
+    "cat": lambda k, s, x, m: (k.t.cat([s, s]).to_dense() * k.t.arange(12.0).view(4, 3)).sum(),
+}
+
+
+def slopes(k, row):
+    s, v, m = k.c.clone().requires_grad_(), k.v.clone().requires_grad_(), k.m.clone().requires_grad_()
+    row(k, s, k.coo(k.i, v, (2, 3)), m).backward()
+    sparse = None if s.grad is None else (s.grad.is_sparse, plain(s.grad.to_dense() * (s.detach().to_dense() != 0)))
+    return sparse, *[None if t.grad is None else plain(t.grad) for t in (v, m)]
+
+
+REFUSED = ("cat", "select", "times dense", "unary")     # by PyTorch, which has no derivative for them
+DENSE = ("mm", "mm from the left", "mv")                 # where PyTorch's gradient of a sparse leaf is a product of dense matrices
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+@pytest.mark.filterwarnings("ignore")
+def test_gradients_are_pytorchs(name):
+    ours = slopes(OURS, GRADIENTS[name])
+    if name in REFUSED:
+        with pytest.raises(RuntimeError):
+            slopes(THEIRS, GRADIENTS[name])
+        return
+    theirs = slopes(THEIRS, GRADIENTS[name])
+    if name in DENSE:
+        assert ours[0][0] and not theirs[0][0]
+        ours, theirs = [(each[0][1], *each[1:]) for each in (ours, theirs)]
+    check_same(ours, theirs)
+
+
+INDICES = torch.tensor([[0, 1, 1, 0], [2, 0, 2, 1]])
+ROWS = {                                                 # of values (4) and a dense (3, 4) matrix, in float64
+    "mm": lambda x, m: x @ m, "dense @ sparse": lambda x, m: m.t() @ x.t(), "mv": lambda x, m: x @ m[:, 0], "to_dense": lambda x, m: x.to_dense() ** 2,
+    "elementwise": lambda x, m: (x * x + x.sin() * 2 - x / 3).to_dense(), "times dense": lambda x, m: (x * m[:2, :3]).to_dense(),
+    "sum": lambda x, m: torch.sparse.sum(x, 0).to_dense() * torch.sparse.sum(x), "sparse @ sparse": lambda x, m: (x @ x.t()).to_dense(),
+    "softmax": lambda x, m: torch.sparse.softmax(x, 1).to_dense(), "select": lambda x, m: x[1].to_dense() * x[0].to_dense(),
+    "mask": lambda x, m: m[:2, :3].sparse_mask(x.coalesce().detach()).values() * x.coalesce().values(), "cat": lambda x, m: torch.cat([x, x * 2], 1).to_dense() ** 2,
+    "bmm": lambda x, m: torch.bmm(torch.stack([x, x * 2]), torch.stack([m, m])), "csr": lambda x, m: x.to_sparse_csr() @ m,
+    "csc": lambda x, m: x.to_sparse_csc().to_dense() @ m + x.to_sparse_csr().t().to_dense().t() @ m, "transposed": lambda x, m: x.t() @ m[:2],
+    "sampled": lambda x, m: torch.sparse.sampled_addmm(x.to_sparse_csr(), m[:2, :2], m[:2, :3]).values(), "repeated": lambda x, m: (x + x.coalesce() * 3) @ m,
+    "to_sparse": lambda x, m: m.to_sparse() @ m.t(), "squeezed": lambda x, m: (x.unsqueeze(0) * 2).squeeze(0).to_dense(), "sliced": lambda x, m: x[:, 1:].to_dense(),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("repeated", [False, True])
+def test_gradients_by_finite_differences(name, repeated):
+    indices = INDICES.clone()
+    if repeated:
+        indices[1, 3] = 2                                # two elements of one place
+    values = torch.tensor([0.3, -0.7, 1.1, 0.6], dtype=torch.float64, requires_grad=True)
+    m = torch.linspace(-1, 1, 12, dtype=torch.float64).view(3, 4).requires_grad_()
+    function = lambda v, m: ROWS[name](torch.sparse_coo_tensor(indices, v, (2, 3)), m)
+    assert gradcheck(function, (values, m))
+    assert gradgradcheck(function, (values, m))
+
+
+def test_a_gradient_of_a_gradient_is_recorded():
+    v = OURS.v.clone().requires_grad_()
+    m = OURS.m.clone().requires_grad_()
+    first, = torch.autograd.grad((torch.sparse_coo_tensor(OURS.i, v, (2, 3)) @ m).pow(2).sum(), m, create_graph=True)
+    second, = torch.autograd.grad(first.sum(), v)
+    dense = torch.zeros(2, 3).index_put((OURS.i[0], OURS.i[1]), v, accumulate=True)
+    first, = torch.autograd.grad((dense @ m).pow(2).sum(), m, create_graph=True)
+    torch.testing.assert_close(second, torch.autograd.grad(first.sum(), v)[0])
+
+
+def test_gradients_of_a_leaf_add_up():
+    s = OURS.c.clone().requires_grad_()
+    for _ in range(2):
+        (s @ OURS.m).sum().backward()
+    assert s.grad.is_sparse
+    torch.testing.assert_close(s.grad.to_dense(), 2 * OURS.m.sum(1).expand(2, 3) * (OURS.c.to_dense() != 0))
+    s.grad.zero_()
+    assert s.grad._nnz() == 0
+
+
+# ---------------------------------------------------------------- kept and sent
+@pytest.mark.parametrize("name", ["s", "c", "h", "e", "csr", "csc"])
+def test_pickled_copied_and_saved(name):
+    x = getattr(OURS, name)
+    file = io.BytesIO()
+    torch.save({"x": x}, file)
+    file.seek(0)
+    for other in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), copy.copy(x), torch.load(file)["x"], x.clone()):
+        assert repr(other) == repr(x) and other.layout is x.layout
+    assert pickle.loads(pickle.dumps(x.clone().requires_grad_())).requires_grad
+
+
+def test_files_are_read_by_either_library(tmp_path):
+    pytorch = THEIRS.t
+    for name in ("s", "c", "h", "csr", "csc"):
+        torch.save(getattr(OURS, name), tmp_path / "ours")
+        assert repr(pytorch.load(tmp_path / "ours")) == repr(getattr(THEIRS, name))
+        pytorch.save(getattr(THEIRS, name), tmp_path / "theirs")
+        assert repr(torch.load(tmp_path / "theirs")) == repr(getattr(OURS, name))
+
+
+def test_a_file_that_describes_no_tensor_is_refused(tmp_path):
+    x = OURS.c.clone()
+    x.storage.parts[0][0, 0] = 1000
+    torch.save(x, tmp_path / "bad")
+    with pytest.raises(Exception, match="size is inconsistent with indices"):
+        torch.load(tmp_path / "bad")
+    crow = OURS.csr.clone()
+    crow.crow_indices()[1] = 1000
+    torch.save(crow, tmp_path / "bad")
+    with pytest.raises(Exception, match="is not satisfied"):
+        torch.load(tmp_path / "bad")
+
+
+def test_a_module_keeps_sparse_buffers_and_parameters():
+    class Graph(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("adjacency", OURS.s.clone())
+            self.weight = torch.nn.Parameter(OURS.m.clone())
+            self.learned = torch.nn.Parameter(OURS.c.clone())
+
+        def forward(self):
+            return (self.adjacency + self.learned) @ self.weight
+    one, two = Graph(), Graph()
+    with torch.no_grad():
+        one.adjacency.mul_(2)
+    one().sum().backward()
+    assert one.learned.grad.is_sparse and one.weight.grad.shape == (3, 4)
+    two.load_state_dict(one.state_dict())
+    torch.testing.assert_close(two(), one())
+    assert copy.deepcopy(one)().tolist() == one().tolist()
+    assert one.double()().dtype is torch.float64
+
+
+def test_a_write_is_noticed_by_backward():
+    s = OURS.s.clone()
+    m = OURS.m.clone().requires_grad_()
+    y = s @ m
+    s.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
