@@ -146,7 +146,8 @@ inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141
 
 _SUBMODULES = ("__config__", "accelerator", "alias", "backends", "func", "futures", "hub", "meta", "overrides", "nn", "optim",
                "legacy", "data", "datasets", "transforms", "utils", "cuda", "multiprocessing", "linalg", "fft", "special", "random",
-               "serialization", "distributions", "testing", "version", "profiler", "interposition")
+               "serialization", "distributions", "testing", "version", "profiler", "interposition", "amp",
+               "cpu")
 
 
 # Functions of nn.functional that PyTorch also has here, and in-place forms that it has as functions: found when asked for.
@@ -162,6 +163,10 @@ _DRAWING = frozenset(("Drawing", "draw"))
 _FILES = frozenset(("load", "save"))                       # of serialization.py
 _SWITCHES = frozenset("""are_deterministic_algorithms_enabled get_float32_matmul_precision
     is_deterministic_algorithms_warn_only_enabled set_float32_matmul_precision use_deterministic_algorithms""".split())
+_AUTOCAST = frozenset("""autocast autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype
+    get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
+    set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled
+    set_autocast_gpu_dtype""".split())                     # of amp/
 _METHODS = frozenset("adjoint get_device is_conj is_inference is_signed resolve_conj resolve_neg".split())
 
 
@@ -176,6 +181,10 @@ def __getattr__(name):
         return getattr(_importlib.import_module(f"{__name__}.serialization"), name)
     if name in _SWITCHES:
         return getattr(_importlib.import_module(f"{__name__}.backends"), name)
+    if name in _AUTOCAST:
+        return getattr(_importlib.import_module(f"{__name__}.amp.autocast_mode"), name)
+    if name == "GradScaler":
+        return _importlib.import_module(f"{__name__}.amp").GradScaler
     if name in _IN_PLACE or name in _METHODS:
         return getattr(Tensor, name)
     return _importlib.import_module(f"{__name__}.alias").attribute(__name__, name)

@@ -9,8 +9,10 @@ from numtorch.tensor import Tensor as Tensor
 from numtorch import __config__ as __config__
 from numtorch import accelerator as accelerator
 from numtorch import alias as alias
+from numtorch import amp as amp
 from numtorch import autograd as autograd
 from numtorch import backends as backends
+from numtorch import cpu as cpu
 from numtorch import cuda as cuda
 from numtorch import data as data
 from numtorch import datasets as datasets

@@ -48,8 +48,12 @@ def torch(request):
 
 @pytest.fixture(autouse=True)
 def functions_as_they_are():
-    """A test that defines a subclass of Tensor makes every public function ask its arguments; the next test has them as they were."""
+    """A test that defines a subclass of Tensor, or enters autocast, makes functions ask their arguments; the next one has them as they
+    were."""
     yield
     overrides = sys.modules.get("numtorch.overrides")
     if overrides is not None:
         overrides.uninstall()
+    autocast = sys.modules.get("numtorch.amp.autocast_mode")
+    if autocast is not None:
+        autocast.uninstall()

@@ -4,7 +4,6 @@ _QUANTIZED = "there are no quantised dtypes; compute in float16 or bfloat16"
 _SCRIPT = "there is no TorchScript; call the function or module itself, its ops are compiled as they are"
 _TRACE = "there is no graph to export; save the state_dict, and the program with it"
 _BLOCKS = "sparse layouts are COO, CSR and CSC; use torch.sparse_csr_tensor"
-_AMP = "nothing is cast behind the program's back; give model and inputs the dtype with .to(torch.bfloat16)"
 _PROCESSES = "programs run in one process; drop the wrapper and train the module itself"
 _OTHER = "devices are cpu, cuda and meta"
 _GRAPHS = "a device has one stream, on which all runs in order"
@@ -13,9 +12,7 @@ ABSENT = {
     "_C": "there is no C++ underneath",
     "_dynamo": "ops are compiled one by one as they are first used; call the function itself",
     "_inductor": "ops are compiled one by one as they are first used; call the function itself",
-    "amp": _AMP,
     "ao": _QUANTIZED,
-    "autocast": _AMP,
     "autograd.forward_ad": "derivatives go backward; numtorch.autograd.functional.jvp has products with Jacobians",
     "autograd.profiler.emit_nvtx": "there are no marks for NVIDIA's profilers; profiler.profile sees every op",
     "autograd.profiler.emit_itt": "there are no marks for Intel's profilers; profiler.profile sees every op",
@@ -25,7 +22,6 @@ ABSENT = {
     "cpp": "there is no C++ underneath",
     "cuda.Event": _GRAPHS,
     "cuda.Stream": _GRAPHS,
-    "cuda.amp": _AMP,
     "cuda.comm": _PROCESSES,
     "cuda.graphs": _GRAPHS,
     "cuda.nccl": _PROCESSES,
@@ -35,7 +31,6 @@ ABSENT = {
     "distributed": _PROCESSES,
     "export": _TRACE,
     "fx": "there is no tracing; numtorch.draw shows what a call recorded",
-    "GradScaler": _AMP,
     "jit": _SCRIPT,
     "library": "new ops are made with numtorch.pointwise or autograd.Function",
     "masked": "there are no masked tensors; use where, masked_fill and sums of what the mask keeps",
@@ -85,10 +80,8 @@ ABSENT = {
 # Modules that scripts import in their first lines, used or not: the import works, and with it the questions whether they are there.
 STANDINS = {
     "_dynamo": "is_compiling",
-    "amp": "is_autocast_available",
     "ao": "",
     "compiler": "is_compiling is_dynamo_compiling is_exporting",
-    "cuda.amp": "",
     "distributed": "is_available is_initialized is_gloo_available is_mpi_available is_nccl_available is_torchelastic_launched",
     "fx": "",
     "jit": "is_scripting is_tracing",
