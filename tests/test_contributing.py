@@ -68,7 +68,7 @@ def test_examples_in_docstrings():
     assert runner.tries > 100 and runner.failures == 0, "".join(output)
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/legacy.md", "docs/training.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/legacy.md", "docs/training.md", "docs/gallery.md"])
 def test_named_files_exist(name):
     """Paths in the documents lead somewhere."""
     text = (ROOT / name).read_text()

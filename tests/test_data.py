@@ -210,3 +210,74 @@ def test_loader_errors(options, message):
 def test_sampler_errors(make, kind, message):
     with pytest.raises(kind, match=message):
         make()
+
+
+# ---------------------------------------------------------------- where a pass is
+def seeded():
+    return torch.Generator().manual_seed(3)
+
+
+STATEFUL = {                                             # what makes a loader over twenty numbers
+    "in order": lambda: DataLoader(range(20), 3), "shuffled": lambda: DataLoader(range(20), 3, shuffle=True),
+    "of a generator": lambda: DataLoader(range(20), 3, shuffle=True, generator=seeded()),
+    "longer": lambda: DataLoader(range(20), 3, sampler=RandomSampler(range(20), num_samples=50, generator=seeded())),
+    "replaced": lambda: DataLoader(range(20), 3, sampler=RandomSampler(range(20), replacement=True)),
+    "subset": lambda: DataLoader(range(20), 3, sampler=SubsetRandomSampler(list(range(12)))),
+    "weighted": lambda: DataLoader(range(20), 3, sampler=WeightedRandomSampler(np.arange(20.0), 17)),
+    "batch sampler": lambda: DataLoader(range(20), batch_sampler=BatchSampler(RandomSampler(range(20)), 3, True)),
+    "single": lambda: DataLoader(range(20), None, shuffle=True), "iterable": lambda: DataLoader(Stream(), 1),
+    "distributed": lambda: DataLoader(range(20), 3, sampler=data.DistributedSampler(range(20), 2, 1)),
+    "tensors": lambda: DataLoader(TensorDataset(torch.arange(20)), 3, shuffle=True),
+}
+
+
+@pytest.mark.parametrize("name", STATEFUL)
+@pytest.mark.parametrize("taken", [0, 1, 4])
+def test_a_pass_goes_on_elsewhere(name, taken):
+    """From the state of one loader, another goes on with the same batches, in this pass and, with a generator, in the next."""
+    def values(batches):
+        return [np.asarray(batch[0] if isinstance(batch, list) else batch).tolist() for batch in batches]
+
+    torch.manual_seed(1)
+    first, second = STATEFUL[name](), STATEFUL[name]()
+    list(second), list(first)                            # passes before do not matter
+    pass_ = iter(first)
+    for _ in range(taken):
+        next(pass_)
+        torch.rand(5)                                    # nor what else is drawn
+    state, stream = first.state_dict(), torch.get_rng_state()
+    rest = values(pass_) + values(first)
+    second.load_state_dict(state)
+    torch.set_rng_state(stream)
+    assert values(second) + values(second) == rest and len(rest) > 3
+
+
+def test_orders_do_not_hang_on_what_is_drawn_between():
+    def order(draws):
+        torch.manual_seed(0)
+        numbers = []
+        for number in RandomSampler(range(10), num_samples=30):
+            numbers.append(number)
+            torch.rand(draws)
+        return numbers
+    assert order(0) == order(7)
+
+
+class Ragged(Dataset):
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, number):
+        if number == 4:
+            raise KeyError("gone")
+        return torch.zeros(2 + (number == 1))
+
+
+@pytest.mark.skipif(not hasattr(BaseException, "add_note"), reason="notes came with Python 3.11")
+@pytest.mark.parametrize(("options", "kind", "note"), [
+    (dict(batch_size=3), RuntimeError, "these were examples [0, 1, 2] of Ragged"), (dict(sampler=[0, 4], batch_size=2), KeyError, "this was example 4 of Ragged"),
+    (dict(batch_size=None, sampler=[4]), KeyError, "this was example 4 of Ragged")])
+def test_errors_name_the_example(options, kind, note):
+    with pytest.raises(kind) as raised:
+        list(DataLoader(Ragged(), **options))
+    assert raised.value.__notes__ == [f"DataLoader: {note}"]

@@ -153,6 +153,25 @@ def test_outputs_may_be_structures():
     assert isinstance(seen[0], tuple) and not seen[0][0].requires_grad
 
 
+def test_model_and_criterion_run_in_the_context():
+    class Context:
+        inside = 0
+
+        def __enter__(self):
+            self.inside += 1
+
+        def __exit__(self, *exception):
+            self.inside -= 1
+
+    context, seen = Context(), []
+    trainer = trainer_of(autocast=context)
+    criterion = trainer.criterion
+    trainer.criterion = lambda *args: (seen.append(context.inside), criterion(*args))[1]
+    trainer.register_plugin(plugins.PluginFactory(lambda *args: seen.append(context.inside), interval=[(1, "update")]))
+    trainer.run()
+    assert seen == [1, 0] * 6
+
+
 # ---------------------------------------------------------------- validation, stopping, schedules
 def test_validation():
     trainer = trainer_of()
