@@ -227,6 +227,15 @@ def test_a_root_below_another(torch):
     close(x.grad, (2 * 2 + 4 * 8, 2 * 3 + 4 * 27))
 
 
+def test_a_wanted_root_below_another_that_leads_elsewhere_too(torch):
+    """Whether a root leads to what is wanted is known of those behind it first."""
+    x, w = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    y, one = x * 2, torch.ones(2)
+    for outputs, wanted, factor in (([x, x * w], x, 2.0), ([y, y * w], y, 2.0), ([x, y * w, y], x, 5.0), ([w * y, x, x], x, 4.0)):
+        found, = torch.autograd.grad(outputs, wanted, [one] * len(outputs), retain_graph=True)
+        assert found.tolist() == [factor] * 2
+
+
 def test_a_leaf_as_root(torch):
     x = leaf(torch, 2, 3)
     x.backward(torch.tensor([5.0, 7.0]))

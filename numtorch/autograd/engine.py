@@ -47,9 +47,15 @@ def _awaited(roots, wanted=None):
 
 def _some_leading(roots, wanted):
     """The nodes on paths to a wanted node, those among them where all paths end, and what `_awaited` gives for them."""
-    leads, order, seen = {}, [], set(roots)
-    stack = [(node, iter(node.edges)) for node in dict.fromkeys(roots)]
-    while stack:                                         # post-order: a node's edges are decided before it
+    leads, order, seen = {}, [], set()
+    stack, starts = [], list(dict.fromkeys(roots))
+    while stack or starts:                               # post-order: a node's edges are decided before it
+        if not stack:                                    # one root after another: one may lie behind another
+            root = starts.pop()
+            if root in seen:
+                continue
+            seen.add(root)
+            stack.append((root, iter(root.edges)))
         node, edges = stack[-1]
         for edge in edges:
             if edge is not None and edge not in seen:
