@@ -15,12 +15,13 @@ from ..ops.core.primitive import miss
 from ..ops.memory.assign import copy_
 from ..ops.memory.copies import copy_elements, to_dtype
 from ..ops.memory.detach import detach
+from ..ops.pointwise.complexparts import view_as_complex, view_as_real
 from ..ops.shape.join import stack
 from ..ops.shape.slicing import slice_view
 from ..ops.shape.view_tape import add_into
 from ..tensor import Tensor
 from ..viewalgebra import resolve_shape
-from .levels import Level, Wrapping, fill_layout, running, tensor_of
+from .levels import Level, Wrapping, check_place, fill_layout, running, tensor_of, written
 
 Rule = Callable
 rules: dict[str, Rule] = {}                              # by the primitive's name
@@ -79,6 +80,7 @@ class BatchLevel(Level):
         """(the tensor inside, whether it has all samples) of a tensor at this level or outside of it."""
         layout = x.layout
         if isinstance(layout, Batched) and layout.handler is self:
+            check_place(x)
             return layout.value, True
         return x, False
 
@@ -141,8 +143,7 @@ class BatchLevel(Level):
             WRITES[primitive.name](value, *inner, *attributes)
         else:
             primitive.inplace(value, *inner)
-        target.node = value.node
-        return target
+        return written(target)
 
     def check_random(self, name):
         """Raise RuntimeError where random numbers have no meaning."""
@@ -324,5 +325,8 @@ _views = {
     "diagonal": lambda value, layout, offset, a, b: value.diagonal(offset, *_dims(layout, a, b)),
     "every": lambda value, layout, dim: value.unbind(wrap_dim(dim, layout.ndim) + 1),
     "cut": lambda value, layout, dim, size: value.split(size, wrap_dim(dim, layout.ndim) + 1),
+    "as_strided": lambda value, layout, shape, strides, start: value.as_strided(
+        (value.layout.shape[0], *shape), (value.layout.strides[0], *strides), start),
+    "pairs": lambda value, layout: view_as_real(value), "numbers": lambda value, layout: view_as_complex(value),
     "reread": lambda value, layout, kind: value.view(kind),
 }

@@ -5,10 +5,24 @@ What calls on them give is in tangents.py.
 """
 from __future__ import annotations
 
+from ..autograd.graph import Node
 from ..ops.creation.fill import zeros_like
 from ..ops.memory.detach import detach
 from ..tensor import Tensor
 from .levels import Level, Wrapping, fill_layout, tensor_of
+
+
+class _Moving(Node):
+    """The place in the graph of what has a tangent and is not recorded. Ops that are computed otherwise where nobody asks for a
+    derivative look whether there is a place."""
+
+    __slots__ = ()
+
+    def __init__(self):
+        self.edges, self.extras, self.saved = (), None, None
+
+
+_MOVING = _Moving()
 
 
 class Dual(Wrapping):
@@ -31,7 +45,14 @@ def dual_of(value: Tensor, tangent: Tensor, level: Level) -> Tensor:
     layout, inside = object.__new__(Dual), value.layout
     fill_layout(layout, inside, inside.shape, inside.strides)
     layout.handler, layout.value, layout.tangent = level, value, tangent
-    return tensor_of(layout)
+    return placed(tensor_of(layout))
+
+
+def placed(x):
+    """A dual tensor that is not recorded, with the place in the graph that says that it has a tangent."""
+    if x.node is None:
+        x.node = x.layout.place = _MOVING
+    return x
 
 
 def parts_at(x, level):

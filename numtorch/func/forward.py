@@ -137,7 +137,7 @@ def linearize(func: Callable, *primals: Any) -> tuple:
     leaves, form = flatten(primals)
     outer = modes.grad
     with enable_grad():                                  # the gradient is linear in what it starts with, and is turned around
-        starts = [own_place(zeros_like(detach(r)), False) for r in results]
+        starts = [own_place(ones_like(detach(r)), False) for r in results]
         pulled = flatten(vjp_fn(unflatten(starts, results_form)))[0]
 
     def jvp_fn(*tangents):

@@ -77,9 +77,10 @@ class Wrapping(Layout):
     Attributes:
         handler: the level of the transform.
         value: the tensor inside.
+        place: the place in the graph of the tensor that has this layout.
     """
 
-    __slots__ = ("handler", "value")
+    __slots__ = ("handler", "value", "place")
 
     def __repr__(self):
         return f"{type(self).__name__}({self.dtype.name}, shape={self.shape}, level={self.handler.rank})"
@@ -105,14 +106,24 @@ def fill_layout(layout, like, shape, strides):
 
 def tensor_of(layout: Wrapping) -> Tensor:
     """A tensor that takes part in a transform. It has no address; its place in the graph is that of the tensor inside."""
-    out, node = bare(), layout.value.node
-    out.storage, out.layout, out.node = Storage(0, layout.nbytes, None, layout.device), layout, node
+    out = bare()
+    out.storage, out.layout = Storage(0, layout.nbytes, None, layout.device), layout
+    out.node = layout.place = layout.value.node
     return out
 
 
-def level_of(x):
-    """The level of the innermost transform that a tensor takes part in, or None."""
-    return x.layout.handler if isinstance(x.layout, Wrapping) else None
+def written(x):
+    """A tensor that was written has the place in the graph that the tensor inside has now."""
+    x.node = x.layout.place = x.layout.value.node
+    return x
+
+
+def check_place(x):
+    """Raise NotImplementedError for a tensor that an op has given a place in the graph itself: it computed it of special tensors
+    apart from the tape, which knows the tensors inside alone, and would be silent of the derivative."""
+    if x.node is not x.layout.place:
+        name = "requires_grad_" if x.node is None else x.node.name()
+        raise NotImplementedError(f"{name}: it has no rule for what takes part in a transform")
 
 
 def levels_of(tensors) -> list[Level]:

@@ -6,7 +6,7 @@ from ..ops.creation.fill import zeros_like
 from ..ops.memory.detach import detach
 from ..ops.pointwise import arithmetic, elementary
 from ..ops.reduce.reduce_op import SUM
-from .tangents import push
+from .tangents import by_gradient, push
 
 
 @push("sum", "mean", "clone", "to_copy", "cumsum", "fft_c2c", "fft_r2c", "fft_c2r", "avg_pool1d", "avg_pool2d", "resample",
@@ -53,3 +53,22 @@ def softmax(primitive, primals, tangents, attributes):
 def log_softmax(primitive, primals, tangents, attributes):
     out, tangent = miss(primitive, tuple(primals), attributes), tangents[0]
     return out, arithmetic.sub(tangent, SUM.run(arithmetic.mul(elementary.exp(out), tangent), attributes[0], True))
+
+
+@push("embedding")
+def embedding(primitive, primals, tangents, attributes):
+    """The rows of the tangent, that of the padding index too, which has no gradient."""
+    return miss(primitive, tuple(primals), attributes), miss(primitive, (tangents[0], primals[1]), attributes)
+
+
+# ---------------------------------------------------------------- values of factorisations whose vectors the derivative needs
+@push("linalg_svdvals")
+def singular_values(primitive, primals, tangents, attributes):
+    (_, values, _), (_, found, _) = by_gradient(registry["linalg_svd"], primals, tangents, (False,))
+    return values, found
+
+
+@push("linalg_eigvals", "linalg_eigvalsh")
+def eigenvalues(primitive, primals, tangents, attributes):
+    (values, _), (found, _) = by_gradient(registry[primitive.name.replace("vals", "")], primals, tangents, attributes)
+    return values, found

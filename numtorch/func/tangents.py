@@ -9,20 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..autograd.modes import enable_grad, modes, set_grad_enabled
+from ..layout import Layout
 from ..ops.core.expression import Symbol, evaluate
 from ..ops.core.operands import as_operand
 from ..ops.core.primitive import miss
 from ..ops.creation.fill import ones_like, zeros_like
-from ..ops.memory.copies import to_dtype
+from ..ops.memory.copies import clone, to_dtype
 from ..ops.memory.detach import detach
 from ..ops.memory.writing import live_views
+from ..ops.pointwise.complexparts import view_as_complex, view_as_real
 from ..ops.shape.slicing import slice_view
 from ..tensor import Tensor, view_of, wrap
 from ..tree import flatten, unflatten
 from .batching import BatchLevel
-from .dual import Dual, dual_of
-from .levels import Level, Wrapping, levels_of, tensor_of
-from .variables import gradients, innermost, over, own_place, places
+from .dual import Dual, dual_of, placed
+from .levels import Level, Wrapping, check_place, levels_of, tensor_of, written
+from .variables import gradients, over, own_place, places
 
 pushes: dict[str, Callable] = {}                         # by the primitive's name: push(primitive, primals, tangents, attributes)
 
@@ -49,6 +51,8 @@ class DualLevel(Level):
         for t in tensors:
             layout = getattr(t, "layout", None)
             dual = isinstance(layout, Dual) and layout.handler is self
+            if dual:
+                check_place(t)
             primals.append(layout.value if dual else t)
             tangents.append(layout.tangent if dual else None)
         return primals, tangents
@@ -90,8 +94,7 @@ class DualLevel(Level):
             moving = target.layout.tangent
         if moving is not None:
             moving.copy_(0 if tangent is None else tangent)
-        target.node = innermost(target).node
-        return target
+        return placed(written(target)) if isinstance(target.layout, Dual) else target
 
     def give_tangent(self, name, target):
         """Make a tensor dual, and with it all that are views of the same memory: their tangents are views of one, of zeros."""
@@ -109,13 +112,17 @@ class DualLevel(Level):
             tangent = view_of(zeros, each.layout, (each.address - start) // itemsize)
             each.layout = dual_of(own, tangent, self).layout
             del each.address
+            placed(written(each))
 
     # ------------------------------------------------------------ views
     def view(self, function, layout, *args):
         name = function.__name__
         if name == "moved_order":
             return function(layout, *args)
-        value, tangent = [_views[name](x, *args) for x in (layout.value, layout.tangent)]
+        tangent = layout.tangent
+        if name == "as_strided" and tangent.layout.strides != layout.strides:
+            tangent = clone(tangent, memory_format=Layout.of(tangent.layout.dtype, layout.shape, layout.strides, layout.device))
+        value, tangent = [_views[name](x, *args) for x in (layout.value, tangent)]
         if value is None:
             return None
         if tangent is None:                              # another layout in memory, which has no such view
@@ -146,6 +153,8 @@ _views = {
     "unfold": lambda x, dim, size, step: x.unfold(dim, size, step), "slice_dim": slice_view,
     "diagonal": lambda x, offset, a, b: x.diagonal(offset, a, b), "every": lambda x, dim: x.unbind(dim),
     "cut": lambda x, dim, size: x.split(size, dim),
+    "as_strided": lambda x, shape, strides, start: x.as_strided(shape, strides, start),
+    "pairs": view_as_real, "numbers": view_as_complex,
 }
 
 
@@ -193,7 +202,8 @@ def _along(op, primals, place, tangent, out, node):
         if not isinstance(tangent.layout, Wrapping) and (tangent.node is None or not modes.grad):
             return node.backward(tangent)[place]         # the one kernel that backward has for it
         return node.backward(ones_like(out))[place] * tangent
-    values = {name: to_dtype(p, out.layout.dtype) if p.layout.weak else p for name, p in zip(op.parameters, primals)}
+    values = {name: to_dtype(p, out.layout.dtype) if p.layout.weak and name not in op.bool_operands else p
+              for name, p in zip(op.parameters, primals)}
     found, = evaluate([formula], {**values, "grad": tangent, "out": out})
     return found if isinstance(found, Tensor) else ones_like(out) * found
 
@@ -217,7 +227,7 @@ def by_gradient(primitive, primals, tangents, attributes):
         moved = [o for o in outputs if isinstance(o, Tensor) and o.layout.dtype.category >= 2]
         if moved and primitive.vjp is None and primitive.execute is not None and all(not places([o]) for o in moved):
             raise NotImplementedError(f"the derivative for '{primitive.name}' is not implemented")
-        starts = [own_place(_over_all(zeros_like(detach(o)), levels), False) for o in moved]
+        starts = [own_place(_over_all(ones_like(detach(o)), levels), False) for o in moved]
         pulled = gradients(moved, [v for v, _ in variables], starts, True)
     with set_grad_enabled(outer):
         found = gradients(pulled, starts, [t for _, t in variables], outer)

@@ -1,7 +1,8 @@
 """Batching rules of what takes batches of matrices or rows as they come: samples are further ones in front."""
 from __future__ import annotations
 
-from ..batching import aligned, rule
+from ...tensor import Tensor
+from ..batching import aligned, rule, sample_by_sample
 from .sizes import all_batched, call
 
 
@@ -11,6 +12,20 @@ def _in_front(level, primitive, values, has, attributes):
 
 rule("linalg_inv", "linalg_det", "linalg_slogdet", "linalg_cholesky", "linalg_qr", "linalg_eigh", "linalg_eigvalsh", "linalg_eig",
      "linalg_eigvals", "linalg_svd", "linalg_svdvals", "linalg_lu_factor", "geqrf")(_in_front)
+
+
+@rule("linalg_pinv")
+def pinv(level, primitive, values, has, attributes):
+    atol, rtol = attributes
+    if any(isinstance(t, Tensor) for t in attributes):
+        return sample_by_sample(level, primitive, values, has, attributes)
+    return call(primitive, values, attributes)
+
+
+@rule("complex")
+def complex_of(level, primitive, values, has, attributes):
+    ndim = max(v.layout.ndim - h for v, h in zip(values, has))
+    return call(primitive, [aligned(v, ndim) if h else v for v, h in zip(values, has)])
 
 
 @rule("linalg_solve_triangular")

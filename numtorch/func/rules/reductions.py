@@ -35,6 +35,16 @@ rule("softmax", "log_softmax", "sort", "cumsum", "cumprod", "logcumsumexp", "cum
 rule("topk", "kthvalue")(_along(1))
 
 
+@rule("argmax", "argmin")
+def place_of(level, primitive, values, has, attributes):
+    """Of all elements, the place among them in row-major order."""
+    value, (dim, keepdim) = values[0], attributes
+    if dim is not None or value.layout.ndim == 1:
+        return _along(0)(level, primitive, values, has, (0 if dim is None else dim, keepdim))
+    found = call(primitive, (value.flatten(1),), (1, False))
+    return found.reshape(-1, *(1,) * (value.layout.ndim - 1)) if keepdim else found
+
+
 @rule("median")
 def median_of_all(level, primitive, values, has, attributes):
     skip_nan, = attributes

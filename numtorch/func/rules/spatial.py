@@ -17,7 +17,7 @@ def _as_images(level, primitive, values, has, attributes):
 
 rule("max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool3d_with_indices", "adaptive_max_pool1d", "adaptive_max_pool2d",
      "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
-     "resample")(_as_images)
+     "resample", "fold")(_as_images)
 
 
 # ---------------------------------------------------------------- convolution

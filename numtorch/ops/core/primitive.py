@@ -19,6 +19,7 @@ which hands layouts that are special to their handler and plans the rest: an ord
 """
 from __future__ import annotations
 
+import functools
 import inspect
 
 from ...autograd.graph import Recorded
@@ -188,6 +189,24 @@ def call({', '.join(names)}):
         names = list(inspect.signature(function).parameters)
         self.parameters, self.arity = self.parameters or tuple(names), len(names)
         return function
+
+    def composed(self, function):
+        """Decorator: what is made of other ops and has a derivative of its own, which special layouts are handed over whole.
+
+        Its arguments that are annotated as tensors come first.
+        """
+        names = list(inspect.signature(function).parameters.values())
+        count = sum(str(a.annotation).startswith("Tensor") for a in names)
+
+        @functools.wraps(function)
+        def call(*arguments):
+            handler = handler_of(arguments[:count])
+            if handler is not None:
+                return handler(self, arguments[:count], arguments[count:])
+            return function(*arguments)
+        self.execute, self.planned_for = (lambda plan, *arguments: function(*arguments)), (lambda layouts, attributes: None)
+        self.parameters, self.function = tuple([a.name for a in names]), call
+        return call
 
 
 class Draw(Primitive):

@@ -171,7 +171,8 @@ def _det_vjp(node, grad):
     return (grad.unsqueeze(-1).unsqueeze(-1) * _cofactors(a),)
 
 
-def _cofactors(a):
+@COFACTORS.composed
+def _cofactors(a: Tensor):
     """The conjugates of the gradient of det, which exist where no inverse does: by singular values and vectors."""
     u, s, vh = svd(a.detach())
     n = s.layout.shape[-1]
@@ -293,7 +294,8 @@ def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian: bool = False, out=No
     return into(out, _pinv(A, atol, rcond if rtol is None else rtol)[0])
 
 
-def _pinv(A, atol, rtol):
+@PINV.composed
+def _pinv(A: Tensor, atol, rtol):
     """The inverse, the singular values, and which of them count."""
     u, s, vh = svd(A.detach(), False)
     keep = s > tolerance(A, s, atol, rtol)

@@ -7,10 +7,11 @@ from ...kernels.binding import ScalarBody
 from ...kernels.vectormath.complex import of_parts
 from ...layout import Layout, broadcast_shapes, broadcast_strides
 from ...tensor import Tensor, empty, view_of, wrap
+from ...viewalgebra import view_function
 from ..core.backends import kernels
 from ..core.late import later, provide
 from ..core.operands import as_operand, layout_of, method
-from ..core.primitive import Primitive, new_plan_table
+from ..core.primitive import Primitive
 from ..memory.assign import copy_
 from ..memory.resize import into
 from ..shape.slicing import select
@@ -26,6 +27,8 @@ _COMPLEX = Primitive("complex")
 # ---------------------------------------------------------------- views
 def _as_view(x, layout, offset, primitive):
     """A view of x whose elements have another dtype. Writes through it reach x; they are not recorded."""
+    if layout.handler is not None:
+        return layout.handler.viewed(x, layout)
     out = view_of(x, layout, offset)
     if modes.grad:
         note_view(x, out)
@@ -34,6 +37,22 @@ def _as_view(x, layout, offset, primitive):
     elif x.node is not None:
         out._origin = "no_grad"
     return out
+
+
+@view_function
+def pairs(layout):
+    """Complex numbers as pairs of their parts."""
+    return Layout.of(layout.dtype.to_real(), (*layout.shape, 2), (*[2 * s for s in layout.strides], 1), layout.device), 0
+
+
+@view_function
+def numbers(layout):
+    """Pairs next to each other as complex numbers."""
+    if layout.strides[-1] != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % 2 for s in layout.strides[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    return Layout.of(layout.dtype.to_complex(), layout.shape[:-1], tuple([s // 2 for s in layout.strides[:-1]]), layout.device), 0
 
 
 @provide
@@ -57,11 +76,7 @@ def view_as_real(input) -> Tensor:
     layout = layout_of("view_as_real", input)
     if not layout.dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    pairs = layout.views.get("pairs")
-    if pairs is None:
-        strides = (*[2 * s for s in layout.strides], 1)
-        pairs = layout.views["pairs"] = Layout.of(layout.dtype.to_real(), (*layout.shape, 2), strides, layout.device)
-    return _as_view(input, pairs, 0, _VIEW_AS_REAL)
+    return _as_view(input, *pairs(layout), _VIEW_AS_REAL)
 
 
 @_VIEW_AS_REAL.derivative
@@ -93,14 +108,10 @@ def view_as_complex(input) -> Tensor:
                            f"type: {layout.dtype.title}")
     if not layout.ndim or layout.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
-    if layout.strides[-1] != 1:
-        raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any(s % 2 for s in layout.strides[:-1]):
-        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
-    if input.storage_offset() % 2:
+    found = numbers(layout)
+    if layout.handler is None and input.storage_offset() % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    numbers = Layout.of(layout.dtype.to_complex(), layout.shape[:-1], tuple([s // 2 for s in layout.strides[:-1]]), layout.device)
-    return _as_view(input, numbers, 0, _VIEW_AS_COMPLEX)
+    return _as_view(input, *found, _VIEW_AS_COMPLEX)
 
 
 @_VIEW_AS_COMPLEX.derivative
@@ -110,9 +121,9 @@ def _view_as_complex_vjp(node, grad):
 
 def _part(x, which):
     """The real parts (0) or the imaginary ones (1) of complex numbers."""
-    if x.node is not None:
-        return select(view_as_real(x), -1, which)
     layout = x.layout
+    if x.node is not None or layout.handler is not None:
+        return select(view_as_real(x), -1, which)
     found = layout.views.get("parts")
     if found is None:
         kind, strides = layout.dtype.to_real(), tuple([2 * s for s in layout.strides])
@@ -175,9 +186,7 @@ Tensor.real, Tensor.imag = property(real, _set_part(real)), property(imag, _set_
 
 
 # ---------------------------------------------------------------- made of two
-_joinings = new_plan_table()
-
-
+@_COMPLEX.planned
 def _plan_joining(real, imag):
     """The layout of complex numbers of two parts, and the kernel that writes them."""
     for part in (real, imag):
@@ -195,7 +204,7 @@ def _plan_joining(real, imag):
         prepared = kernels(layout.device, "pointwise.pointwise").plan_pointwise(
             ScalarBody(of_parts, kind.compute), (kind.kernel,) * 2, (layout.dtype.kernel,), shape,
             [*[broadcast_strides(part, shape) for part in (real, imag)], layout.strides], compute=(kind.compute,) * 2)
-    return _joinings.keep((real, imag), (layout, prepared))
+    return layout, prepared
 
 
 def complex(real, imag, *, out=None) -> Tensor:
@@ -213,15 +222,18 @@ def complex(real, imag, *, out=None) -> Tensor:
         >>> torch.complex(torch.tensor([1.]), torch.tensor([2.]))
         tensor([1.+2.j])
     """
-    layouts = layout_of("complex", real, "real"), layout_of("complex", imag, "imag", 2)
-    plan = _joinings.get(layouts) or _plan_joining(*layouts)
+    return into(out, _joined(real, imag))
+
+
+@_COMPLEX.run
+def _joined(plan, real: Tensor, imag: Tensor):
     layout, prepared = plan
     made = empty(layout)
     if prepared is not None:
         prepared.call(real.address, imag.address, made.address, prepared.walk)
     if recording(real, imag):
         made.node = GraphNode(_COMPLEX, (real.node, imag.node), (), (real.layout.shape, imag.layout.shape))
-    return into(out, made)
+    return made
 
 
 @_COMPLEX.derivative
@@ -245,7 +257,7 @@ def polar(abs, angle, *, out=None) -> Tensor:
         >>> torch.polar(torch.tensor([2.]), torch.tensor([torch.pi / 3]))
         tensor([1.0000+1.7321j])
     """
-    if (layout_of("polar", abs, "abs"), layout_of("polar", angle, "angle", 2)) not in _joinings:
+    if (layout_of("polar", abs, "abs"), layout_of("polar", angle, "angle", 2)) not in _COMPLEX.plans:
         _plan_joining(abs.layout, angle.layout)          # which refuses other dtypes
     return complex(abs * angle.cos(), abs * angle.sin(), out=out)
 

@@ -1,6 +1,8 @@
 """Largest and smallest elements with their places: argmax, argmin, max and min along a dimension; and places as coordinates."""
 from __future__ import annotations
 
+from functools import partial
+
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import int64
 from ...layout import Layout, as_shape, wrap_dim
@@ -8,7 +10,7 @@ from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.late import later
 from ..core.operands import layout_of, method
-from ..core.primitive import Primitive, derivative_of, new_plan_table
+from ..core.primitive import Primitive, derivative_of
 from ..core.return_types import pair
 from ..core.status import has_values
 from ..memory.resize import into
@@ -18,15 +20,16 @@ from .reduce_op import MAX, MIN
 from .reductions import numpy_names
 
 _EXTREMES = {kind: Primitive(f"{kind}_along") for kind in ("max", "min")}
-
-_arg_plans = new_plan_table()
+_PLACES = {kind: Primitive(kind) for kind in ("argmax", "argmin")}
 _PAIRS = {name: pair(name) for name in ("max", "min")}
 
 
-def _arg_plan(kind, layout, dim, keepdim):
-    key = (kind, layout, dim, keepdim)
-    found = _arg_plans.get(key)
-    if found is None:
+class _Plan:
+    """The layouts of places and of values, and the kernel, or None."""
+
+    __slots__ = ("places", "values", "prepared")
+
+    def __init__(self, kind, layout, dim, keepdim):
         if layout.dtype.is_complex:
             raise NotImplementedError(f'"{kind}" not implemented for \'{layout.dtype.title}\': complex numbers have no order')
         axis = None if dim is None else wrap_dim(dim, layout.ndim)
@@ -37,24 +40,31 @@ def _arg_plan(kind, layout, dim, keepdim):
         final = kept if keepdim else () if axis is None else tuple(n for i, n in enumerate(layout.shape) if i != axis)
         strides = tuple(0 if axis is None or i == axis else s
                         for i, s in enumerate(Layout.of(int64, kept, None, layout.device).strides))
-        module = kernels(layout.device, "reduce.argreduce")
-        prepared = None
+        self.places, self.prepared = Layout.of(int64, final, None, layout.device), None
+        self.values = self.places.dense(layout.dtype)
         if layout.numel:
+            module = kernels(layout.device, "reduce.argreduce")
             shape, steps = (layout.shape, layout.strides) if layout.ndim else ((1,), (1,))
             if not layout.ndim:
                 strides, axis = (0,), 0 if axis is not None else None
             planner = module.plan_argreduce if kind.startswith("arg") else module.plan_extreme_with_index
-            prepared = planner(kind, layout.dtype.kernel, shape, steps, axis, strides)
-        found = _arg_plans.keep(key, (prepared, final))
-    return found
+            self.prepared = planner(kind, layout.dtype.kernel, shape, steps, axis, strides)
 
 
-def _arg(kind, x, dim, keepdim):
-    prepared, final = _arg_plan(kind, layout_of(kind, x), dim, keepdim)
-    out = empty(Layout.of(int64, final, None, x.layout.device))
-    if prepared is not None:
-        prepared.call(x.address, out.address, prepared.walk)
-    return out
+def _place_of(primitive):
+    """The place of an extreme: the call of a primitive."""
+    primitive.planned(partial(_Plan, primitive.name))
+
+    @primitive.run
+    def place(plan, input: Tensor, dim, keepdim):
+        out = empty(plan.places)
+        if plan.prepared is not None:
+            plan.prepared.call(input.address, out.address, plan.prepared.walk)
+        return out
+    return place
+
+
+_argmax, _argmin = _place_of(_PLACES["argmax"]), _place_of(_PLACES["argmin"])
 
 
 @method
@@ -79,7 +89,7 @@ def argmax(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(out, _arg("argmax", input, dim, keepdim))
+    return into(out, _argmax(input, dim, keepdim))
 
 
 @method
@@ -100,18 +110,26 @@ def argmin(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, 
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(out, _arg("argmin", input, dim, keepdim))
+    return into(out, _argmin(input, dim, keepdim))
 
 
-def _extreme_along(kind, x, dim, keepdim):
-    prepared, final = _arg_plan(kind, layout_of(kind, x), dim, keepdim)
-    values = empty(Layout.of(x.layout.dtype, final, None, x.layout.device))
-    indices = empty(Layout.of(int64, final, None, x.layout.device))
-    if prepared is not None:
-        prepared.call(x.address, values.address, indices.address, prepared.walk)
-    if recording(x) and x.layout.dtype.category >= 2:
-        values.node = GraphNode(_EXTREMES[kind], (x.node,), (indices,), (x.layout, dim, keepdim))
-    return _PAIRS[kind](values, indices)
+def _with_place(kind):
+    """An extreme along a dimension, and its place: the call of a primitive."""
+    primitive, pair_of = _EXTREMES[kind], _PAIRS[kind]
+    primitive.planned(partial(_Plan, kind))
+
+    @primitive.run
+    def extreme(plan, input: Tensor, dim, keepdim):
+        values, indices = empty(plan.values), empty(plan.places)
+        if plan.prepared is not None:
+            plan.prepared.call(input.address, values.address, indices.address, plan.prepared.walk)
+        if recording(input) and input.layout.dtype.category >= 2:
+            values.node = GraphNode(primitive, (input.node,), (indices,), (input.layout, dim, keepdim))
+        return pair_of(values, indices)
+    return extreme
+
+
+_along = {kind: _with_place(kind) for kind in _EXTREMES}
 
 
 @derivative_of(*_EXTREMES.values())
@@ -129,7 +147,7 @@ def _max_or_min(kind, total, pairwise, input, dim, keepdim, out):
             raise RuntimeError(f"{kind}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
                                f"dim with the 'dim' argument.")
         return into(out, total.run(input))
-    found = _extreme_along(kind, input, dim, keepdim)
+    found = _along[kind](input, dim, keepdim)
     return found if out is None else type(found)(*[into(o, t) for o, t in zip(out, found)])
 
 

@@ -172,6 +172,9 @@ def as_strided(input, size, stride, storage_offset=None) -> Tensor:
                 [2, 3]])
     """
     layout = layout_of("as_strided", input)
+    if layout.handler is not None:
+        size, stride = as_shape((size,)), as_shape((stride,))
+        return make_view(input, algebra.as_strided(layout, size, stride, storage_offset), AS_STRIDED)
     own = input.storage_offset()
     start = own if storage_offset is None else storage_offset
     found = algebra.strided_within(layout, as_shape((size,)), as_shape((stride,)), own, start, input.storage.nbytes)

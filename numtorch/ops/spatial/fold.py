@@ -7,8 +7,9 @@ from ...tensor import Tensor, view_of
 from ..core.operands import layout_of
 from ..core.primitive import Primitive
 from ..memory.assign import filled
+from ..shape.join import stack
 from ..shape.pad import pad
-from ..shape.slicing import UNFOLD, narrow
+from ..shape.slicing import UNFOLD, narrow, slice_view
 from ..shape.view_tape import AS_STRIDED, add_into, make_part, make_view
 from ..shape.views import reshape, squeeze, unsqueeze
 from .pool import check_window, dense, pair
@@ -61,6 +62,13 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
     x = x if x.layout.ndim == 4 else unsqueeze(x, 0)
     n, c, height, width = x.layout.shape
     rows, columns = _columns("unfold", height, width, kernel, dilation, stride)
+
+    if x.layout.handler is not None:                     # whose strides are not known: one view for each element of the window
+        tall, wide = (rows - 1) * sh + 1, (columns - 1) * sw + 1
+        parts = [slice_view(slice_view(x, 2, i * dh, i * dh + tall, sh), 3, j * dw, j * dw + wide, sw)
+                 for i in range(kh) for j in range(kw)]
+        out = reshape(stack(parts, 2), n, c * kh * kw, rows * columns)
+        return out if input.layout.ndim == 4 else squeeze(out, 0)
 
     def windows(layout):
         image, channel, down, across = layout.strides
@@ -115,7 +123,8 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) -> Te
 FEW_COLUMNS = 1 << 13                                    # elements that are added one after another, by one call for all taps
 
 
-def _fold(x, size, options, padded, rows, columns):
+@FOLD.composed
+def _fold(x: Tensor, size, options, padded, rows, columns):
     (kh, kw), (dh, dw), (ph, pw), (sh, sw) = options
     source = x.detach()
     n, c = x.layout.shape[0], x.layout.shape[1] // (kh * kw)
