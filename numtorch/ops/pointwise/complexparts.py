@@ -76,7 +76,8 @@ def view_as_real(input) -> Tensor:
     layout = layout_of("view_as_real", input)
     if not layout.dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    return _as_view(input, *pairs(layout), _VIEW_AS_REAL)
+    found, offset = pairs(layout)
+    return _as_view(input, found, offset, _VIEW_AS_REAL)
 
 
 @_VIEW_AS_REAL.derivative
@@ -108,10 +109,10 @@ def view_as_complex(input) -> Tensor:
                            f"type: {layout.dtype.title}")
     if not layout.ndim or layout.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
-    found = numbers(layout)
+    found, offset = numbers(layout)
     if layout.handler is None and input.storage_offset() % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    return _as_view(input, *found, _VIEW_AS_COMPLEX)
+    return _as_view(input, found, offset, _VIEW_AS_COMPLEX)
 
 
 @_VIEW_AS_COMPLEX.derivative
