@@ -83,7 +83,7 @@ from torch.nn.modules.conv import Conv2d, LazyConv2d, _ConvNd, _ConvTransposeNd
 from torch.nn.modules.dropout import Dropout, _DropoutNd
 from torch.nn.modules.fold import Fold, Unfold
 from torch.nn.modules.instancenorm import InstanceNorm2d, _InstanceNorm
-from torch.nn.modules.linear import Identity, LazyLinear, Linear
+from torch.nn.modules.linear import Identity, LazyLinear, Linear, NonDynamicallyQuantizableLinear
 from torch.nn.modules.loss import MSELoss, TripletMarginLoss, _Loss, _WeightedLoss
 from torch.nn.modules.module import Module, register_module_forward_hook
 from torch.nn.modules.normalization import CrossMapLRN2d, GroupNorm, LayerNorm

@@ -45,7 +45,8 @@ PATHS = {
     "nn.modules.dropout": "_DropoutNd=nn.modules.dropout.Dropout",
     "nn.modules.fold": "nn.modules.flatten",
     "nn.modules.instancenorm": "nn.modules.normalization nn.modules.lazy",
-    "nn.modules.linear": _names("nn.modules.", "LazyLinear"),
+    "nn.modules.linear": _names("nn.modules.", "LazyLinear") + " " + _names("nn.modules.attention.",
+                                                                             "NonDynamicallyQuantizableLinear"),
     "nn.modules.loss": _names("nn.modules.", """CosineEmbeddingLoss HingeEmbeddingLoss MarginRankingLoss MultiLabelMarginLoss
         MultiMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"""),
     "nn.modules.module": _names("nn.modules.hooks.", """register_module_forward_hook register_module_forward_pre_hook
