@@ -40,7 +40,8 @@ from .ops.pointwise.bessel import i0
 from .ops.memory.copies import clone
 from .ops.memory.detach import detach
 from .ops.creation.ranges import arange, linspace, logspace, range_inclusive as range
-from .ops.creation.fill import (as_tensor, asarray, empty, empty_like, empty_strided, eye, full, full_like, ones, ones_like,
+from .ops.creation.fill import (as_tensor, asarray, empty, empty_like, empty_permuted, empty_strided,
+                                eye, full, full_like, ones, ones_like,
                            scalar_tensor, tensor, zeros, zeros_like)
 from .ops.pointwise.elementary import (acos, acosh, asin, asinh, atan, atan2, atanh, copysign, cos, cosh, digamma, erf, erfc,
                                        erfinv, exp, exp2, expm1, lgamma, log, log1p, log2, log10, polygamma, rsqrt, sin, sinh, sqrt,
@@ -89,12 +90,16 @@ from .ops.pointwise.real_functions import (deg2rad, gcd, heaviside, hypot, isneg
                                            logaddexp2, logit, nan_to_num, rad2deg, rsub, sinc, xlogy)
 from .ops.memory.tensortypes import (BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor,
                                      IntTensor, LongTensor, ShortTensor, is_storage, set_default_tensor_type, typename)
+from .ops.spatial.grid_sample import grid_sampler
+from .ops.shape.pad import constant_pad_nd
+from .ops.nn.native_norm import native_batch_norm, native_group_norm, native_layer_norm
 from .ops.nn.norm import group_norm, layer_norm, rms_norm
 from .ops.linalg.products import combinations, cross, inner, kron, vander, vdot
 from .ops.signal.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
 from .ops.sort.histograms import bincount, histc, histogram, histogramdd
 from .ops.sort.order import argsort, kthvalue, median, msort, nanmedian, nanquantile, quantile, sort, topk
 from .ops.sort.scan import cummax, cummin, cumprod, cumsum, cumulative_trapezoid, diff, logcumsumexp, trapezoid, trapz
+from .ops.sort.segments import segment_reduce
 from .ops.sort.search import bucketize, searchsorted
 from .ops.pointwise.pointwise import pointwise
 from .ops.pointwise.power import float_power, pow
@@ -112,9 +117,13 @@ from .ops.spatial.region_pool import adaptive_max_pool1d_pair as adaptive_max_po
 from .ops.index.gather_scatter import gather, index_reduce, scatter, scatter_add, scatter_reduce, take_along_dim
 from .ops.shape.split import (chunk, dsplit, hsplit, split, split_with_sizes, tensor_split, unbind, unsafe_chunk, unsafe_split,
                         unsafe_split_with_sizes, vsplit)
+from .ops.shape.view_copies import (alias_copy, as_strided_copy, detach_copy, diagonal_copy, expand_copy, permute_copy,
+                                    select_copy, slice_copy, split_copy, split_with_sizes_copy, squeeze_copy, t_copy,
+                                    transpose_copy, unbind_copy, unfold_copy, unsqueeze_copy, view_copy)
 from .ops.shape.view_scatter import as_strided_scatter, diagonal_scatter, select_scatter, slice_scatter
 from .ops.shape.slicing import as_strided, diagonal, narrow, narrow_copy, select, unfold
 from .ops.pointwise.special import igamma, igammac, mvlgamma
+from .ops.reduce.hash_tensor import hash_tensor
 from .ops.reduce.covariance import corrcoef, cov
 from .ops.nn.unit_norm import renorm
 from .ops.shape.views import (broadcast_to, expand, flatten, movedim, permute, ravel, reshape, squeeze, swapaxes, swapdims, t,
@@ -140,6 +149,8 @@ half, float, double, short, int, long, cfloat, cdouble = float16, float32, float
 subtract, multiply, divide, true_divide, negative, absolute = sub, mul, div, div, neg, abs
 greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
 arccos, arcsin, arctan, arctan2, arcsinh, arccosh, arctanh, fix, clip = acos, asin, atan, atan2, asinh, acosh, atanh, trunc, clamp
+grid_sampler_2d = grid_sampler_3d = grid_sampler
+_segment_reduce = segment_reduce
 moveaxis, ger, concat, concatenate, row_stack = movedim, outer, cat, cat, vstack
 spmm = mm
 inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141592653589793, 2.718281828459045, None
@@ -147,7 +158,7 @@ inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141
 _SUBMODULES = ("__config__", "accelerator", "alias", "backends", "func", "futures", "hub", "meta", "overrides", "nn", "optim",
                "legacy", "data", "datasets", "transforms", "utils", "cuda", "multiprocessing", "linalg", "fft", "special", "random",
                "serialization", "distributions", "testing", "version", "profiler", "interposition", "amp",
-               "cpu")
+               "cpu", "masked", "signal")
 
 
 # Functions of nn.functional that PyTorch also has here, and in-place forms that it has as functions: found when asked for.

@@ -24,6 +24,7 @@ from numtorch import hub as hub
 from numtorch import interposition as interposition
 from numtorch import legacy as legacy
 from numtorch import linalg as linalg
+from numtorch import masked as masked
 from numtorch import meta as meta
 from numtorch import multiprocessing as multiprocessing
 from numtorch import nn as nn
@@ -32,6 +33,7 @@ from numtorch import overrides as overrides
 from numtorch import profiler as profiler
 from numtorch import random as random
 from numtorch import serialization as serialization
+from numtorch import signal as signal
 from numtorch import special as special
 from numtorch import testing as testing
 from numtorch import transforms as transforms
@@ -122,6 +124,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Operand = 1, alpha
     """beta * input + alpha * outer(vec1, vec2); with beta 0 the input is not read."""
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate of the transposed matrices: `mH`."""
+def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """What `alias` gives, in memory of its own."""
 def all(input: Tensor, dim: _Dims | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """Whether all elements are non-zero: a bool, of uint8 a uint8. True of none."""
 def allclose(input: Tensor, other: _Operand, rtol: _Scalar = 1e-05, atol: _Scalar = 1e-08, equal_nan: _bool = False) -> _bool:
@@ -180,6 +184,8 @@ def as_strided(input: Tensor, size: _Dims, stride: _Dims, storage_offset: _int |
     """Any shape and strides over this tensor's storage."""
 def as_strided_(self: Tensor, size: _Dims, stride: _Dims, storage_offset: _int | None = None) -> Tensor:
     """See this tensor's memory under another shape and strides from now on; see `as_strided`."""
+def as_strided_copy(input: Tensor, size: _Dims, stride: _Dims, storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """What `as_strided` gives, in memory of its own."""
 def as_strided_scatter(input: Tensor, src: Tensor, size: _Dims, stride: _Dims, storage_offset: _int = 0) -> Tensor:
     """A copy of `input` with `src` in the place of `input.as_strided(size, stride, storage_offset)`."""
 def as_tensor(data: _Any, dtype: _dtype | None = None, device: _Device | None = None) -> Tensor:
@@ -333,6 +339,8 @@ def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate in memory of its own; a real tensor itself."""
 def conj_physical_(input: Tensor) -> Tensor:
     """In-place form of `conj_physical`: writes the result into this tensor and returns it."""
+def constant_pad_nd(input: Tensor, pad: _Any, value: _Operand = 0) -> Tensor:
+    """`nn.functional.pad` in constant mode, under the name that it has among PyTorch's primitive ops."""
 contiguous_format: _memory_format
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _Dims = 1, padding: _Dims | _str = 0, dilation: _Dims = 1, groups: _int = 1) -> Tensor:
     """Cross-correlation of sequences: each result is the sum of a window's elements times a kernel's, and a bias."""
@@ -389,6 +397,8 @@ def detach(input: Tensor) -> Tensor:
     """A tensor over the same memory, apart from the graph: no gradient passes."""
 def detach_(self: Tensor) -> Tensor:
     """Take this tensor out of the graph, in place, and return it."""
+def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """What `detach` gives, in memory of its own."""
 def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """A matrix with a vector as its diagonal, or the diagonal of a matrix, in memory of its own."""
 def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
@@ -397,6 +407,8 @@ def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
     """A matrix with all elements of a tensor as its diagonal, in row-major order."""
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """A diagonal of two dimensions, as a new last dimension."""
+def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> Tensor:
+    """What `diagonal` gives, in memory of its own."""
 def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """A copy of `input` with `src` in the place of `input.diagonal(offset, dim1, dim2)`."""
 def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -435,6 +447,8 @@ def empty_cache() -> None:
     """Give every unused cached block of memory back to the system."""
 def empty_like(input: Tensor, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
     """Uninitialised, with the shape, dtype, device and dense strides of another tensor."""
+def empty_permuted(size: _Dims, physical_layout: _Any, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A tensor of uninitialised elements whose dimensions lie in memory in another order."""
 def empty_strided(size: _Dims, stride: _Dims, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A tensor of uninitialised elements, of any strides."""
 def eq(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
@@ -461,6 +475,8 @@ def exp_(input: Tensor) -> Tensor:
     """In-place form of `exp`: writes the result into this tensor and returns it."""
 def expand(input: Tensor, *sizes: _Dims, size: _Dims | None = None) -> Tensor:
     """Broadcast to a shape without copying."""
+def expand_copy(input: Tensor, size: _Dims, *, out: Tensor | None = None) -> Tensor:
+    """What `expand` gives, in memory of its own."""
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(input) - 1, elementwise, without the cancellation near 0."""
 def expm1_(input: Tensor) -> Tensor:
@@ -553,6 +569,12 @@ def greater(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Ten
     """input > other, elementwise; no comparison with NaN holds."""
 def greater_equal(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """input >= other, elementwise; no comparison with NaN holds."""
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
+    """`nn.functional.grid_sample` with numbers for modes."""
+def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
+    """`nn.functional.grid_sample` with numbers for modes."""
+def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
+    """`nn.functional.grid_sample` with numbers for modes."""
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias over each group of channels of each example (Wu and He 2018)."""
 def gru(*arguments: _Any) -> tuple:
@@ -574,6 +596,8 @@ def hardswish(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input * hardsigmoid(input) (Howard et al. 2019)."""
 def hardtanh(input: Tensor, min_val: _Scalar = -1.0, max_val: _Scalar = 1.0, *, out: Tensor | None = None) -> Tensor:
     """input held between min_val and max_val."""
+def hash_tensor(input: Tensor, dim: _Dims = ..., *, keepdim: _bool = False, mode: _int = 0, out: Tensor | None = None) -> Tensor:
+    """The exclusive or of elements as 64-bit words: integers as int64, floats as float64."""
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """0 below 0 and for NaN, 1 above, `values` at 0, elementwise."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | _str | None = None, reduction: _str = 'mean') -> Tensor:
@@ -883,6 +907,12 @@ def narrow(input: Tensor, dim: _Dims, start: _int | Tensor, length: _int) -> Ten
     """`length` indices of a dimension from `start`."""
 def narrow_copy(input: Tensor, dim: _Dims, start: _int | Tensor, length: _int, *, out: Tensor | None = None) -> Tensor:
     """`narrow` with memory of its own."""
+def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float) -> tuple[Tensor, Tensor, Tensor]:
+    """`batch_norm`, and in training the mean and one by the standard deviation of each channel."""
+def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> tuple[Tensor, Tensor, Tensor]:
+    """`group_norm`, and the mean and one by the standard deviation of each group."""
+def native_layer_norm(input: Tensor, normalized_shape: _Dims, weight: Tensor | None, bias: Tensor | None, eps: _float) -> tuple[Tensor, Tensor, Tensor]:
+    """`layer_norm`, and the mean and one by the standard deviation of each row."""
 def ne(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """input != other, elementwise."""
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -931,6 +961,8 @@ def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
     """The p-norms of the differences of every two rows of a matrix."""
 def permute(input: Tensor, *order: _Dims, dims: _Dims | None = None) -> Tensor:
     """Dimensions reordered: dimension `dims[i]` becomes dimension i."""
+def permute_copy(input: Tensor, dims: _Dims, *, out: Tensor | None = None) -> Tensor:
+    """What `permute` gives, in memory of its own."""
 pi: _float
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
     """`torch.linalg.pinv` under its older name."""
@@ -1057,8 +1089,12 @@ def searchsorted(sorted_sequence: Tensor, input: Tensor, *, out_int32: _bool = F
     """Where elements would be inserted into sorted ones to keep these sorted: before equal ones, or behind them."""
 def seed() -> _int:
     """Start the default stream from the system's randomness, and return the seed."""
+def segment_reduce(data: _Any, reduce: _str, *, lengths: _Any = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: _bool = False, initial: _Any = None) -> Tensor:
+    """Sums, means, products or extremes of consecutive elements along a dimension."""
 def select(input: Tensor, dim: _Dims, index: _int | Tensor) -> Tensor:
     """One index of a dimension, which goes away."""
+def select_copy(input: Tensor, dim: _Dims, index: _int | Tensor, *, out: Tensor | None = None) -> Tensor:
+    """What `select` gives, in memory of its own."""
 def select_scatter(input: Tensor, src: Tensor, dim: _Dims, index: _int | Tensor) -> Tensor:
     """A copy of `input` with `src` in the place of `input.select(dim, index)`."""
 def selu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1106,6 +1142,8 @@ def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic sine, (exp(input) - exp(-input)) / 2, elementwise; within 2.5 ulp."""
 def sinh_(input: Tensor) -> Tensor:
     """In-place form of `sinh`: writes the result into this tensor and returns it."""
+def slice_copy(input: Tensor, dim: _int = 0, start: _Scalar | None = None, end: _Operand | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor:
+    """What `slice` gives, in memory of its own."""
 def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _Scalar | None = None, end: _Operand | None = None, step: _int = 1) -> Tensor:
     """A copy of `input` with `src` in the place of the slice `start:end:step` of a dimension."""
 def slogdet(input: Tensor, *, out: _Any = None) -> _Slogdet:
@@ -1129,8 +1167,12 @@ def sparse_csr_tensor(crow_indices: _Any, col_indices: _Any, values: _Any, size:
     """A matrix of which only some elements are stored, row after row."""
 def split(tensor: Tensor, split_size_or_sections: _Dims, dim: _int = 0) -> tuple[Tensor, ...]:
     """Consecutive parts of a dimension."""
+def split_copy(tensor: Tensor, split_size_or_sections: _Dims, dim: _int = 0, *, out: _Any = None) -> tuple:
+    """What `split` gives, in memory of its own."""
 def split_with_sizes(tensor: Tensor, split_sizes: _Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
     """Consecutive parts of a dimension, of given sizes: `split`."""
+def split_with_sizes_copy(tensor: Tensor, split_sizes: _Sequence[_int], dim: _int = 0, *, out: _Any = None) -> tuple:
+    """What `split_with_sizes` gives, in memory of its own."""
 def spmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices."""
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1143,6 +1185,8 @@ def square_(input: Tensor) -> Tensor:
     """In-place form of `square`: writes the result into this tensor and returns it."""
 def squeeze(input: Tensor, dim: _Dims | None = None) -> Tensor:
     """Without dimensions of extent 1."""
+def squeeze_copy(input: Tensor, dim: _Dims | None = None, *, out: Tensor | None = None) -> Tensor:
+    """What `squeeze` gives, in memory of its own."""
 def stack(tensors: _Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of one shape along a new dimension. Dtypes are promoted."""
 def std(input: Tensor, dim: _Dims | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, axis: _Dims | None = None, keepdims: _bool | None = None, correction: _Scalar | None = None, out: Tensor | None = None) -> Tensor:
@@ -1168,6 +1212,8 @@ def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Two dimensions swapped."""
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; vectors and 0-dim tensors stay."""
+def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """What `t` gives, in memory of its own."""
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements of the flattened tensor at `index`, in the shape of `index`."""
 def take_along_dim(input: Tensor, indices: Tensor, dim: _Dims | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -1198,6 +1244,8 @@ def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's main diagonal."""
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Two dimensions swapped."""
+def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Tensor | None = None) -> Tensor:
+    """What `transpose` gives, in memory of its own."""
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
     """The area below samples along a dimension, by the trapezoidal rule."""
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
@@ -1228,10 +1276,14 @@ uint64: _dtype
 uint8: _dtype
 def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """All slices along a dimension, without it."""
+def unbind_copy(input: Tensor, dim: _int = 0, *, out: _Any = None) -> tuple:
+    """What `unbind` gives, in memory of its own."""
 def unflatten(input: Tensor, dim: _int | _str, sizes: _Dims) -> Tensor:
     """One dimension split into several."""
 def unfold(input: Tensor, dimension: _int, size: _Dims, step: _Scalar) -> Tensor:
     """Windows along a dimension, as a new last dimension."""
+def unfold_copy(input: Tensor, dimension: _int, size: _Dims, step: _Scalar, *, out: Tensor | None = None) -> Tensor:
+    """What `unfold` gives, in memory of its own."""
 @_overload
 def unique(input: Tensor, sorted: _bool = True, return_inverse: _Literal[False] = False, return_counts: _Literal[False] = False, dim: _Dims | None = None) -> Tensor:
     """The distinct elements in order; with `dim`, the distinct slices along it. Every NaN is distinct."""
@@ -1252,6 +1304,8 @@ def unsafe_split_with_sizes(tensor: Tensor, split_sizes: _Sequence[_int], dim: _
     """`split_with_sizes` whose parts are no views to the tape: they may be written to, the tensor may not."""
 def unsqueeze(input: Tensor, dim: _Dims) -> Tensor:
     """With a new dimension of extent 1 before `dim`."""
+def unsqueeze_copy(input: Tensor, dim: _Dims, *, out: Tensor | None = None) -> Tensor:
+    """What `unsqueeze` gives, in memory of its own."""
 def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None:
     """Ask for the same results in every run; they are in any case, with as many threads."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
@@ -1266,6 +1320,8 @@ def view_as_complex(input: Tensor) -> Tensor:
     """A view of pairs of numbers as complex numbers."""
 def view_as_real(input: Tensor) -> Tensor:
     """A view of complex numbers as pairs of their real and imaginary parts."""
+def view_copy(input: Tensor, size: _Dims, *, out: Tensor | None = None) -> Tensor:
+    """What `view` gives, in memory of its own."""
 def vsplit(input: Tensor, indices_or_sections: _Dims | Tensor) -> tuple[Tensor, ...]:
     """Parts along dimension 0."""
 def vstack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:

@@ -37,7 +37,8 @@ MEANS = {
         multi_head_attention_forward.in_proj_bias multi_head_attention_forward.bias_k multi_head_attention_forward.bias_v
         multi_head_attention_forward.out_proj_bias""".split(), "Tensor | None"),
     "view.shape": "Dims | dtype", "__contains__.element": "Operand", "movedim.source": "Dims", "moveaxis.source": "Dims",
-    "select.index": "int | Tensor", "select_scatter.index": "int | Tensor", "narrow.start": "int | Tensor",
+    "select.index": "int | Tensor", "select_copy.index": "int | Tensor",
+    "select_scatter.index": "int | Tensor", "narrow.start": "int | Tensor",
     "narrow_copy.start": "int | Tensor", "unflatten.dim": "int | str", "norm.p": "Scalar | str",
     **dict.fromkeys("""eye.n diff.n polygamma.n lobpcg.n lobpcg.k lobpcg.niter svd_lowrank.q svd_lowrank.niter
         pca_lowrank.q""".split(), "int"), "lobpcg.X": "Tensor", "lobpcg.iK": "Tensor", "svd_lowrank.M": "Tensor",

@@ -570,6 +570,8 @@ class Attached:
         """This tensor as float16: itself where it is so, else a copy through which gradients pass."""
     def hardshrink(self, lambd: _Scalar = 0.5, *, out: Tensor | None = None) -> Tensor:
         """input, and 0 where |input| is at most lambd."""
+    def hash_tensor(self, dim: _Dims = ..., *, keepdim: _bool = False, mode: _int = 0, out: Tensor | None = None) -> Tensor:
+        """The exclusive or of elements as 64-bit words: integers as int64, floats as float64."""
     def heaviside(self, values: Tensor, *, out: Tensor | None = None) -> Tensor:
         """0 below 0 and for NaN, 1 above, `values` at 0, elementwise."""
     def heaviside_(self, values: Tensor) -> Tensor:

@@ -58,7 +58,7 @@ def strided_within(layout, size, stride, own, start, nbytes):
         raise RuntimeError(f"as_strided: sizes must not be negative, got {list(size)}")
     found, itemsize = _derived(layout, size, stride), layout.dtype.itemsize
     low, high = found.extent()
-    if start + low < 0 or (start + high) * itemsize > nbytes:
+    if found.numel and (start + low < 0 or (start + high) * itemsize > nbytes):
         raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and itemsize "
                            f"{itemsize} requiring a storage size of {(start + high) * itemsize} are out of bounds for storage of "
                            f"size {nbytes}")

@@ -10,7 +10,7 @@ import pytest
 import numtorch
 
 NAMESPACES = ("numtorch", "numtorch.autograd", "numtorch.autograd.functional", "numtorch.autograd.graphtools", "numtorch.fft",
-              "numtorch.linalg", "numtorch.random", "numtorch.special", "numtorch.nn", "numtorch.nn.functional", "numtorch.nn.init",
+              "numtorch.linalg", "numtorch.masked", "numtorch.random", "numtorch.signal.windows", "numtorch.special", "numtorch.nn", "numtorch.nn.functional", "numtorch.nn.init",
               "numtorch.nn.utils", "numtorch.nn.utils.rnn", "numtorch.nn.utils.parametrize", "numtorch.nn.utils.parametrizations",
               "numtorch.optim", "numtorch.optim.lr_scheduler", "numtorch.optim.swa_utils", "numtorch.data",
               "numtorch.utils.checkpoint", "numtorch.distributions", "numtorch.distributions.constraints",

@@ -47,7 +47,9 @@ PATHS = {
     "nn.modules.instancenorm": "nn.modules.normalization nn.modules.lazy",
     "nn.modules.linear": _names("nn.modules.", "LazyLinear") + " " + _names("nn.modules.attention.",
                                                                              "NonDynamicallyQuantizableLinear"),
-    "nn.modules.loss": _names("nn.modules.", """CosineEmbeddingLoss HingeEmbeddingLoss MarginRankingLoss MultiLabelMarginLoss
+    "nn.modules.linear_cross_entropy_options": "nn.linear_loss",
+    "nn.modules.loss": _names("nn.modules.", """CosineEmbeddingLoss HingeEmbeddingLoss
+        LinearCrossEntropyLoss MarginRankingLoss MultiLabelMarginLoss
         MultiMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"""),
     "nn.modules.module": _names("nn.modules.hooks.", """register_module_forward_hook register_module_forward_pre_hook
         register_module_full_backward_hook register_module_full_backward_pre_hook"""),

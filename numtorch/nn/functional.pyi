@@ -169,6 +169,8 @@ def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
     """In-place form of `leaky_relu`: writes the result into `input` and returns it."""
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias, in one kernel."""
+def linear_cross_entropy(input: Tensor, linear_weight: _Any, target: Tensor, *, linear_bias: _Any = None, weight: Tensor | None = None, reduction: _str = 'mean', ignore_index: _Any = None, label_smoothing: _float = 0.0, options: _Any = None) -> Tensor:
+    """The cross entropy of `linear(input, linear_weight, linear_bias)`."""
 def local_response_norm(input: Tensor, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0) -> Tensor:
     """x / (k + alpha * mean of squares over `size` neighbouring channels)^beta (Krizhevsky et al. 2012)."""
 def log_softmax(input: Tensor, dim: _Dims | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:

@@ -105,6 +105,38 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     return finish_made(made, requires_grad)
 
 
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad: bool = False,
+                   pin_memory: bool = False) -> Tensor:
+    """A tensor of uninitialised elements whose dimensions lie in memory in another order.
+
+    Args:
+        size: the extents.
+        physical_layout: the dimensions from the outermost in memory to the innermost; (0, 2, 3, 1) is channels last.
+        dtype, device: the default ones when None. requires_grad: whether to record what is computed from it.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Raises:
+        RuntimeError: not each dimension once.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.empty_permuted((2, 3), (1, 0)).stride()
+        (1, 2)
+    """
+    size, order = as_shape((size,)), tuple(physical_layout)
+    if len(size) != len(order):
+        raise RuntimeError(f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+                           f"{len(size)} is not equal to len(physical_layout) = {len(order)}")
+    if any(not 0 <= d < len(size) for d in order):
+        raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(size) - 1}, but got {list(order)})")
+    if len(set(order)) != len(order):
+        raise RuntimeError(f"Duplicate dim not allowed, got {list(order)}")
+    stride, step = [1] * len(size), 1
+    for d in reversed(order):
+        stride[d], step = step, step * max(size[d], 1)
+    return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
 def full(size, fill_value, *, dtype=None, layout=None, device=None, requires_grad: bool = False, out=None,
          pin_memory: bool = False) -> Tensor:
     """A tensor with every element `fill_value`, whose kind decides the dtype when none is given.

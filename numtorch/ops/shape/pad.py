@@ -155,3 +155,22 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
             return _cut_and_padded(input, pad)
         return miss(PADS[mode], (input, value), (pad,))
     return _padded(PADS[mode], plan, input, value, pad)
+
+
+def constant_pad_nd(input, pad, value=0) -> Tensor:
+    """`nn.functional.pad` in constant mode, under the name that it has among PyTorch's primitive ops.
+
+    Args:
+        input: (*).
+        pad: (before, after) for the last dimension, then for the one before it, and so on.
+        value: what to add.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.constant_pad_nd(torch.tensor([1, 2]), (1, 0), 9)
+        tensor([9, 1, 2])
+    """
+    return _pad(input, pad, "constant", value)
+
+
+_pad = pad                                               # whose name is that of its argument

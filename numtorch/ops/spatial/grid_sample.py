@@ -179,6 +179,23 @@ def grid_sample(input, grid, mode: str = "bilinear", padding_mode: str = "zeros"
     return _sample(input, grid, mode, padding_mode, bool(align_corners))
 
 
+def grid_sampler(input, grid, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
+    """`nn.functional.grid_sample` with numbers for modes.
+
+    Args:
+        input, grid, align_corners: as there.
+        interpolation_mode: 0, 1 or 2 for bilinear, nearest and bicubic.
+        padding_mode: 0, 1 or 2 for zeros, border and reflection.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.grid_sampler(torch.tensor([[[[1., 3.]]]]), torch.zeros(1, 1, 1, 2), 0, 0, False)
+        tensor([[[[2.]]]])
+    """
+    return grid_sample(input, grid, ("bilinear", "nearest", "bicubic")[interpolation_mode],
+                       ("zeros", "border", "reflection")[padding_mode], align_corners)
+
+
 def _formula(input, grid, mode, padding_mode, align_corners):
     """The same in ops: in any number of dimensions, differentiable any number of times."""
     points = grid.layout.shape
@@ -192,10 +209,10 @@ def _formula(input, grid, mode, padding_mode, align_corners):
         for (index, factor), extent in zip(corner, extents):
             held = clamp(index, 0, extent - 1)
             within = held.eq(index)                      # beyond the edge are zeros; a NaN is nowhere
+            held = to_dtype(where(within, held, 0.0), int64)
             place = held if place is None else place * extent + held
             inside = within if inside is None else inside.logical_and(within)
             weight = factor if weight is None else mul(weight, factor)
-        place = to_dtype(where(inside, place, 0.0), int64)
         value = image.gather(2, expand(reshape(place, batch, 1, -1), batch, channels, -1))
         factor = to_dtype(inside, input.layout.dtype) if weight is None else where(inside, weight, 0.0)
         value = mul(value, reshape(factor, batch, 1, -1))

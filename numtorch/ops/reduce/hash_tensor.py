@@ -1,0 +1,57 @@
+"""Hashes of whole tensors or of their rows."""
+from __future__ import annotations
+
+from ...dtypes import float64, int64, uint64
+from ...layout import wrap_dim
+from ...tensor import Tensor
+from ..core.operands import layout_of, method
+from ..creation.fill import zeros
+from ..memory.conversion import to_dtype
+from ..memory.resize import into
+from ..pointwise.comparison import bitwise_xor
+from ..shape.join import cat
+from ..shape.slicing import narrow
+from ..shape.views import movedim, reshape, view
+
+
+@method
+def hash_tensor(input, dim=(), *, keepdim: bool = False, mode: int = 0, out=None) -> Tensor:
+    """The exclusive or of elements as 64-bit words: integers as int64, floats as float64.
+
+    Args:
+        input: (*), of real numbers.
+        dim: one or several dimensions; all for ().
+        keepdim: keep them, of extent 1.
+        mode: 0, the exclusive or.
+        out: a tensor to write the result into.
+
+    Returns:
+        uint64 words; 0 where there are no elements.
+
+    Raises:
+        RuntimeError: another mode, or complex numbers.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.hash_tensor(torch.tensor([1, 2, 4])).item()
+        7
+    """
+    layout = layout_of("hash_tensor", input)
+    if mode != 0:
+        raise RuntimeError(f"hash_tensor(): unknown mode {mode}, expected 0")
+    if layout.dtype.category == 3:
+        raise NotImplementedError(f'"hash_tensor" not implemented for \'{layout.dtype.title}\'')
+    words = to_dtype(input.detach(), float64 if layout.dtype.category == 2 else int64)
+    words = view(words.contiguous(), int64)
+    dims = sorted({wrap_dim(d, layout.ndim) for d in ((dim,) if isinstance(dim, int) else dim)}) or range(layout.ndim)
+    kept = [n for d, n in enumerate(layout.shape) if d not in dims]
+    if layout.numel:
+        words = reshape(movedim(words, tuple(dims), tuple(range(len(dims)))), [-1, *kept])
+    else:
+        words = zeros([1, *kept], dtype=int64, device=input.device)
+    while words.layout.shape[0] > 1:                     # halves, the middle one of an odd number going on as it is
+        half = words.layout.shape[0] // 2
+        folded = bitwise_xor(narrow(words, 0, 0, half), narrow(words, 0, half, half))
+        words = cat([folded, narrow(words, 0, 2 * half, words.layout.shape[0] - 2 * half)])
+    shape = [1 if d in dims else n for d, n in enumerate(layout.shape)] if keepdim else kept
+    return into(out, view(reshape(words, shape), uint64))

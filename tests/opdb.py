@@ -1,0 +1,380 @@
+"""PyTorch's own table of operations, run on numtorch: what `tests/test_op_db.py` tries a part of, and all of it by hand.
+
+    python -m tests.opdb                                 # every entry, every dtype, every aspect, all samples
+    python -m tests.opdb --entries add,cumsum --dtypes float64,int64 --aspects values,gradients --samples 20
+
+`op_db` (torch.testing._internal) is what PyTorch tests itself with. Its functions are run on numtorch by name, those that are
+lambdas over `torch` with that name bound to numtorch. `ASPECTS` says what is compared of an entry.
+"""
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import types
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+import numtorch
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from torch.testing._internal.common_methods_invocations import op_db
+
+ENTRIES = {op.name + ("." + op.variant_test_name if op.variant_test_name else ""): op for op in op_db}
+DTYPES = {str(kind).removeprefix("torch."): kind
+          for kind in (torch.float64, torch.float32, torch.complex64, torch.int64, torch.bool, torch.bfloat16)}
+
+TOLERANCES = {"torch.float16": 2e-3, "torch.bfloat16": 2e-2, "torch.float32": 1e-5, "torch.complex64": 1e-5}
+
+
+# ---------------------------------------------------------------- translation
+def named(path):
+    """What numtorch has under a dotted name: in the package, or as a method."""
+    found = numtorch
+    for part in path.split("."):
+        found = getattr(found, part, None)
+        if found is None:
+            return getattr(numtorch.Tensor, path, None)
+    return found
+
+
+def unseeded(function, *args, **kwargs):
+    """In place of what gives every call of a random function the same draws."""
+    return function(*args, **kwargs)
+
+
+def rebound(function, library=numtorch):
+    """A function that PyTorch wrote over its own names, over a library's."""
+    if not isinstance(function, types.FunctionType):
+        return function
+    names = {**function.__globals__, "torch": library, "wrapper_set_seed": unseeded}
+    held = [c.cell_contents for c in function.__closure__ or ()]
+    cells = tuple([types.CellType(held_value) for held_value in (held if library is torch else map(ours, held))]) or None
+    made = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
+
+
+def theirs(op):
+    return rebound(op.op, torch) if (getattr(op.op, "__module__", None) or "").startswith("torch.testing") else op.op
+
+
+def operation(op):
+    """The entry's function of ours; None where there is none."""
+    module = getattr(op.op, "__module__", None) or ""
+    if module.startswith("torch.testing"):
+        return rebound(op.op)
+    if module == "torch._tensor" or not isinstance(op.op, (types.FunctionType, types.BuiltinFunctionType)):
+        return getattr(numtorch.Tensor, getattr(op.op, "__name__", ""), None)
+    return named(op.name)
+
+
+def ours(value):
+    """An argument of a sample as numtorch has it: tensors of the same strides in memory of their own."""
+    if isinstance(value, torch.Tensor):
+        found = value.detach()
+        if value.layout is not torch.strided:
+            raise NotImplementedError(f"a tensor of layout {value.layout}")
+        if found.is_conj() or found.is_neg() or torch._is_zerotensor(found):
+            found = found.resolve_conj().resolve_neg().clone()
+        if found.dtype is torch.bfloat16:
+            return ours(found.view(torch.int16)).view(numtorch.bfloat16).requires_grad_(value.requires_grad)
+        memory = torch.empty(0, dtype=found.dtype).set_(found.untyped_storage().clone())
+        seen = numtorch.from_numpy(memory.numpy()).as_strided(found.shape, found.stride(), found.storage_offset())
+        return seen.detach().requires_grad_(value.requires_grad)
+    if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
+        return getattr(numtorch, str(value).removeprefix("torch."))
+    if isinstance(value, torch.device):
+        return numtorch.device(str(value))
+    if isinstance(value, torch.Size):
+        return numtorch.Size(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*[ours(v) for v in value])
+    if isinstance(value, (list, tuple)):
+        return type(value)(ours(v) for v in value)
+    if isinstance(value, dict):
+        return {k: ours(v) for k, v in value.items()}
+    if dataclasses.is_dataclass(value):
+        return getattr(numtorch.nn, type(value).__name__)(**ours(vars_of(value)))
+    if isinstance(value, torch.nn.Module):
+        return getattr(numtorch.nn, type(value).__name__)()
+    if isinstance(value, types.FunctionType) and value.__module__.startswith("torch."):
+        return rebound(value)
+    return value
+
+
+def vars_of(value):
+    """The fields of a dataclass's instance."""
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+
+
+def parts(value):
+    """The tensors and numbers of arguments or of a result, in order."""
+    if isinstance(value, (list, tuple)):
+        return [part for each in value for part in parts(each)]
+    if isinstance(value, dict):
+        return [part for each in value.values() for part in parts(each)]
+    return [value]
+
+
+def array(value):
+    if isinstance(value, torch.Tensor):
+        value = value.detach().resolve_conj().resolve_neg()
+        value = torch.zeros(value.shape, dtype=value.dtype) if torch._is_zerotensor(value) else value
+        return (value.float() if value.dtype is torch.bfloat16 else value.chalf().cfloat() if value.dtype is torch.complex32 else value).numpy()
+    if isinstance(value, numtorch.Tensor):
+        value = value.detach()
+        return (value.float() if value.dtype is numtorch.bfloat16 else value).resolve_conj().resolve_neg().numpy()
+    return np.asarray(value)
+
+
+def compare(found, wanted, what, values=True):
+    if isinstance(wanted, torch.Tensor):
+        assert isinstance(found, numtorch.Tensor), f"{what}: expected a tensor, got {type(found).__name__}"
+        assert tuple(found.shape) == tuple(wanted.shape), f"{what}: shape {tuple(found.shape)} instead of {tuple(wanted.shape)}"
+        assert str(found.dtype) == str(wanted.dtype), f"{what}: {found.dtype} instead of {wanted.dtype}"
+        assert not values or not wanted.numel() or found.requires_grad == wanted.requires_grad, f"{what}: requires_grad is {found.requires_grad}"
+    elif isinstance(wanted, (torch.dtype, torch.device, torch.Size, torch.layout, str)):
+        assert str(found) == str(wanted), f"{what}: {found} instead of {wanted}"
+        return
+    if values:
+        tolerance = TOLERANCES.get(str(getattr(wanted, "dtype", "")), 1e-7)
+        np.testing.assert_allclose(array(found), array(wanted), tolerance, tolerance, err_msg=what)
+
+
+# ---------------------------------------------------------------- samples
+def kind_of(op):
+    """The dtype to try an entry in; None where it has none on a CPU."""
+    for kind in (torch.float64, torch.float32, torch.int64, torch.bool, torch.complex128, torch.bfloat16, torch.float16):
+        if op.supports_dtype(kind, "cpu"):
+            return kind
+
+
+def samples_of(op, kind, most, recorded):
+    """Of an entry's samples, `most` at most, evenly among all."""
+    torch.manual_seed(0)
+    np.random.seed(0)
+    samples = list(op.sample_inputs("cpu", kind, requires_grad=recorded))
+    step = max(1, len(samples) / most)
+    return [samples[int(i * step)] for i in range(min(most, len(samples)))]
+
+
+def drawn_with(seed, op, sample):
+    torch.manual_seed(seed)
+    found = parts(theirs(op)(sample.input, *sample.args, **sample.kwargs))
+    return [array(t).copy() for t in found if isinstance(t, torch.Tensor) and t.layout is torch.strided]
+
+
+def is_drawn(op, sample):
+    """Whether results depend on random draws, or on what memory held; of these only shapes and dtypes are compared."""
+    if "empty" in op.name or "fractional" in op.name:    # draws of the latter may agree by chance
+        return True
+    first = drawn_with(1, op, sample)
+    return any(not np.array_equal(one, other) and not np.array_equal(one, other, equal_nan=True)
+               for seed in (2, 3, 4, 5) for one, other in zip(first, drawn_with(seed, op, sample)))
+
+
+def differentiable(value, tensor):
+    return isinstance(value, tensor) and value.requires_grad
+
+
+def described(value):
+    return f"{tuple(value.shape)}" if isinstance(value, torch.Tensor) else repr(value)[:60]
+
+
+def call(sample):
+    return ", ".join([*map(described, [sample.input, *sample.args]), *[f"{k}={described(v)}" for k, v in sample.kwargs.items()]])
+
+
+# ---------------------------------------------------------------- what is compared
+def check_values(op, function, sample, what, order=2):
+    """Results, and gradients of what is recorded, the gradients of these included where `order` is 2."""
+    given = sample.input, sample.args, sample.kwargs
+    our_given = ours(given)
+    drawn = is_drawn(op, sample)
+    processed = (lambda result: result) if drawn else sample.output_process_fn_grad       # to what does not depend on a basis
+    wanted = theirs(op)(given[0], *given[1], **given[2])
+    found = function(our_given[0], *our_given[1], **our_given[2])
+    wanted, found = parts(processed(wanted)), parts(rebound(processed)(found))
+    assert len(found) == len(wanted), f"{what}: {len(found)} results instead of {len(wanted)}"
+    for place, (one, other) in enumerate(zip(found, wanted)):
+        compare(one, other, f"{what}, result {place}", not drawn)
+    if not drawn:
+        inputs = [t for t in parts(given) if differentiable(t, torch.Tensor)]
+        our_inputs = [t for t in parts(our_given) if differentiable(t, numtorch.Tensor)]
+        check_gradients(found, wanted, our_inputs, inputs, what, order if op.supports_gradgrad else 1)
+
+
+def check_gradients(found, wanted, our_inputs, inputs, what, order):
+    """Gradients of the results along random directions, and the gradients of those."""
+    places = [i for i, t in enumerate(wanted) if differentiable(t, torch.Tensor) and t.numel()]
+    if not places or not inputs or not order:
+        return
+    weights = {i: torch.randn(wanted[i].shape, dtype=wanted[i].dtype) for i in places}
+    options = {"allow_unused": True, "materialize_grads": True, "create_graph": order > 1}
+    grads = torch.autograd.grad([wanted[i] for i in places], inputs, [*weights.values()], **options)
+    places = [i for i in places if found[i].requires_grad]             # a constant has a gradient of zeros
+    our_grads = numtorch.autograd.grad([found[i] for i in places], our_inputs, [ours(weights[i]) for i in places], **options) \
+        if places else [numtorch.zeros_like(t) for t in our_inputs]
+    for place, (one, other) in enumerate(zip(our_grads, grads)):
+        compare(one.detach(), other.detach(), f"{what}, gradient {place}")
+    check_gradients(our_grads, grads, our_inputs, inputs, f"{what}, second", order - 1)
+
+
+def check_noncontiguous(op, function, sample, what):
+    """The same of inputs whose elements lie apart."""
+    check_values(op, function, sample.noncontiguous(), what, 0)
+
+
+def outcome(function, given, tensor):
+    """What a call gives: its results, or the exception."""
+    try:
+        return function(given[0], *given[1], **given[2])
+    except Exception as error:
+        return error
+
+
+def check_variant(ours_variant, theirs_variant, op, sample, what):
+    """A method, or a form in place: results, or refusals, and what became of the input."""
+    with torch.no_grad():
+        given = sample.input.detach().clone(), sample.args, sample.kwargs
+        our_given = ours(given)
+    assert ours_variant is not None, f"{what}: numtorch has no such method"
+    wanted = outcome(theirs_variant, given, torch.Tensor)
+    with numtorch.no_grad():
+        found = outcome(ours_variant, our_given, numtorch.Tensor)
+    if isinstance(wanted, Exception):
+        assert isinstance(found, Exception), f"{what}: nothing raised instead of {type(wanted).__name__}: {str(wanted)[:90]}"
+        return
+    if isinstance(found, Exception):
+        raise found
+    drawn = is_drawn(op, sample)
+    for place, (one, other) in enumerate(zip(parts(found), parts(wanted))):
+        compare(one.detach() if isinstance(one, numtorch.Tensor) else one, other.detach() if isinstance(other, torch.Tensor) else other,
+                f"{what}, result {place}", not drawn)
+    compare(our_given[0].detach(), given[0].detach(), f"{what}, input after", not drawn)
+
+
+def variant(function):
+    """Ours of a method of PyTorch's tensors."""
+    if (getattr(function, "__module__", None) or "").startswith("torch.testing"):
+        return rebound(function)
+    return getattr(numtorch.Tensor, function.__name__, None)
+
+
+def check_method(op, function, sample, what):
+    if op.method_variant is not None and isinstance(sample.input, torch.Tensor):
+        check_variant(variant(op.method_variant), op.method_variant, op, sample, f"{what} as a method")
+
+
+def check_in_place(op, function, sample, what):
+    if op.inplace_variant is not None and isinstance(sample.input, torch.Tensor):
+        check_variant(variant(op.inplace_variant), op.inplace_variant, op, sample, f"{what} in place")
+
+
+def check_out(op, function, sample, what):
+    """Results go into `out=`, which takes their shape."""
+    if not op.supports_out or is_drawn(op, sample):
+        return
+    with torch.no_grad():
+        given = detached((sample.input, sample.args, sample.kwargs))
+        wanted = theirs(op)(given[0], *given[1], **given[2])
+        if not parts(wanted) or not all(isinstance(t, torch.Tensor) for t in parts(wanted)):
+            return
+        for make in (torch.empty_like, lambda t: t.new_empty(0)):
+            out = make(wanted) if isinstance(wanted, torch.Tensor) else tuple(map(make, wanted))
+            our_given, our_out = ours(given), ours(out)
+            try:
+                theirs(op)(given[0], *given[1], **given[2], out=out)
+            except Exception:
+                continue                                 # not of these arguments
+            with numtorch.no_grad():
+                function(our_given[0], *our_given[1], **our_given[2], out=our_out)
+            for place, (one, other) in enumerate(zip(parts(our_out), parts(out))):
+                compare(one, other, f"{what} with out=, result {place}")
+
+
+def detached(value):
+    if isinstance(value, torch.Tensor):
+        return value.detach()
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields") and not isinstance(value, torch.Size):
+        return type(value)(map(detached, value))
+    return {k: detached(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def check_errors(op, function):
+    """The entry's samples of calls that raise: the same class does."""
+    if op.error_inputs_func is None:
+        return
+    for error in op.error_inputs("cpu"):
+        sample = error.sample_input
+        what = f"{op.name}({call(sample)})"
+        wanted = outcome(theirs(op), (sample.input, sample.args, sample.kwargs), torch.Tensor)
+        if not isinstance(wanted, Exception):
+            continue                                     # PyTorch warns
+        given = ours((sample.input, sample.args, sample.kwargs))
+        found = outcome(function, given, numtorch.Tensor)
+        kinds = NotImplementedError if isinstance(wanted, NotImplementedError) else type(wanted)
+        assert isinstance(found, Exception), f"{what}: nothing raised instead of {type(wanted).__name__}: {str(wanted)[:120]}"
+        if not isinstance(found, kinds):
+            raise AssertionError(f"{what}: {type(found).__name__}: {str(found)[:100]} instead of {type(wanted).__name__}: "
+                                 f"{str(wanted)[:120]}") from found
+
+
+ASPECTS = {"values": check_values, "noncontiguous": check_noncontiguous, "method": check_method, "inplace": check_in_place,
+           "out": check_out}
+
+
+def failures(name, kind, aspects, most) -> Iterator[tuple[str, Exception]]:
+    """What an entry fails in a dtype: the aspect and the first exception of each."""
+    op = ENTRIES[name]
+    function = operation(op)
+    if function is None:
+        yield "name", NameError("numtorch has no such name")
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if "errors" in aspects and kind is torch.float64:
+            try:
+                check_errors(op, function)
+            except Exception as error:
+                yield "errors", error
+        if kind is None or not op.supports_dtype(kind, "cpu"):
+            return
+        recorded = op.supports_autograd and kind is torch.float64
+        for aspect in aspects:
+            if aspect == "errors":
+                continue
+            for sample in samples_of(op, kind, most, recorded):
+                try:
+                    ASPECTS[aspect](op, function, sample, f"{name}({call(sample)})")
+                except Exception as error:
+                    yield aspect, error
+                    break
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.opdb")
+    parser.add_argument("--entries", default="", help="names, or beginnings of names, with commas between; all by default")
+    parser.add_argument("--dtypes", default=",".join(DTYPES))
+    parser.add_argument("--aspects", default=",".join([*ASPECTS, "errors"]))
+    parser.add_argument("--samples", type=int, default=1 << 20, help="of an entry at most")
+    options = parser.parse_args()
+    wanted = tuple(filter(None, options.entries.split(",")))
+    names = [name for name in sorted(ENTRIES) if not wanted or name.startswith(wanted)]
+    failed = set()
+    for name in names:
+        for kind in options.dtypes.split(","):
+            for aspect, error in failures(name, DTYPES[kind], options.aspects.split(","), options.samples):
+                failed.add(name)
+                print(f"{name} [{kind}, {aspect}] {type(error).__name__}: {' '.join(str(error).split())[:400]}", flush=True)
+    print(f"{len(names) - len(failed)} of {len(names)} entries pass")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
