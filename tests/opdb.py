@@ -98,7 +98,7 @@ def ours(value):
         return type(value)(ours(v) for v in value)
     if isinstance(value, dict):
         return {k: ours(v) for k, v in value.items()}
-    if dataclasses.is_dataclass(value):
+    if isinstance(value, torch.nn.LinearCrossEntropyOptions):
         return getattr(numtorch.nn, type(value).__name__)(**ours(vars_of(value)))
     if isinstance(value, torch.nn.Module):
         return getattr(numtorch.nn, type(value).__name__)()
