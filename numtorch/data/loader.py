@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
@@ -87,19 +87,8 @@ def default_convert(data):
     return data
 
 
-def get_worker_info():
-    """What a process that loads data knows of itself: None, as loaders work in this process.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.utils.data.get_worker_info() is None
-        True
-    """
-    return None
-
-
 class DataLoader:
-    """Batches of a dataset, made in this process.
+    """Batches of a dataset, made in this process or by workers.
 
     Args:
         dataset: by number or iterable.
@@ -107,18 +96,24 @@ class DataLoader:
         shuffle: new random order for every pass.
         sampler: the order instead of `shuffle`.
         batch_sampler: the numbers of each batch, instead of all the above and `drop_last`.
-        num_workers: 0; other processes are not supported.
+        num_workers: how many processes make batches ahead; 0 for none. Tensors come in shared memory, without a copy.
         collate_fn: how a list of examples becomes a batch; `default_collate` when None, and `default_convert` of single examples.
         drop_last: leave out a last batch that is not full.
-        generator: whose random numbers to use; the default one's when None.
-        pin_memory, timeout, worker_init_fn, multiprocessing_context, pin_memory_device, in_order: accepted; they are of other
-            processes and devices. So are prefetch_factor and persistent_workers, which want workers.
+        timeout: seconds to wait for a worker's batch; 0 for any number.
+        worker_init_fn: what each worker calls first, with its number.
+        multiprocessing_context: how workers start: "fork", "spawn", "forkserver", a context, or None for the default.
+        generator: whose random numbers to use, for the order and for the workers' seeds; the default one's when None.
+        prefetch_factor: batches that each worker is ahead; 2 when None.
+        persistent_workers: keep workers from pass to pass.
+        in_order: give batches in order, and not as they come.
+        pin_memory, pin_memory_device: accepted; there is no pinned memory.
 
     Iterating over it gives what `collate_fn` returns; its length is the number of batches.
 
     Raises:
         ValueError: options that exclude each other.
-        NotImplementedError: `num_workers` above 0.
+        RuntimeError: while iterating, a worker was killed or took longer than `timeout`; the message says in which example.
+            What a dataset raises in a worker is raised as it is, with the worker's traceback as its cause.
 
     Example:
         >>> import numtorch as torch
@@ -135,17 +130,20 @@ class DataLoader:
                  multiprocessing_context=None,
                  generator=None, *, prefetch_factor=None, persistent_workers: bool = False, pin_memory_device: str = "",
                  in_order: bool = True) -> None:
-        if num_workers:
-            if num_workers < 0:
-                raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
-            raise NotImplementedError(f"DataLoader: num_workers={num_workers} is not supported; use 0")
+        if num_workers < 0:
+            raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
         if timeout < 0:
             raise ValueError("timeout option should be non-negative")
-        if prefetch_factor is not None:
+        if not num_workers and prefetch_factor is not None:
             raise ValueError("prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
                              "multiprocessing, otherwise set prefetch_factor to None.")
-        if persistent_workers:
+        if prefetch_factor is not None and prefetch_factor < 1:
+            raise ValueError("prefetch_factor option should be positive")
+        if not num_workers and persistent_workers:
             raise ValueError("persistent_workers option needs num_workers > 0")
+        if not num_workers and multiprocessing_context is not None:
+            raise ValueError("multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
+                             f"num_workers={num_workers}")
         iterable = isinstance(dataset, IterableDataset)
         if iterable and (shuffle or sampler is not None or batch_sampler is not None):
             raise ValueError("DataLoader with IterableDataset: expected unspecified shuffle, sampler and batch_sampler options")
@@ -164,6 +162,9 @@ class DataLoader:
         self._taken = self._skipped = 0                  # batches of the pass begun last; and those that the next one leaves out
         self.dataset, self.batch_size, self.sampler, self.batch_sampler = dataset, batch_size, sampler, batch_sampler
         self.drop_last, self.generator, self.num_workers, self.pin_memory = drop_last, generator, num_workers, pin_memory
+        self.timeout, self.worker_init_fn, self.multiprocessing_context = timeout, worker_init_fn, multiprocessing_context
+        self.prefetch_factor = prefetch_factor or (2 if num_workers else None)
+        self.persistent_workers, self.in_order, self._workers = persistent_workers, in_order, None
         self.collate_fn = collate_fn or (default_collate if batch_size is not None or batch_sampler is not None
                                          else default_convert)
 
@@ -184,12 +185,36 @@ class DataLoader:
 
     def _batches(self, skipped):
         """A pass without its first batches."""
+        if self.num_workers:
+            return self._batches_of_workers(skipped)
         if isinstance(self.dataset, IterableDataset):
             return islice(self._iterate_stream(), skipped, None)
         if self.batch_sampler is None:
             return (self._single(number) for number in islice(self.sampler, skipped, None))
         get_batch = batch_getter(self.dataset) if self.collate_fn is default_collate else None
         return (self._fetch(numbers, get_batch) for numbers in islice(self.batch_sampler, skipped, None))
+
+    def _batches_of_workers(self, skipped):
+        from .workers import Workers, fetcher_of
+        stream = isinstance(self.dataset, IterableDataset)
+        workers = self._workers
+        if workers is None:
+            get_batch = batch_getter(self.dataset) if self.collate_fn is default_collate and not stream else None
+            workers = Workers(self, fetcher_of(self, get_batch))
+        if self.persistent_workers:
+            self._workers = workers
+        order = repeat(None) if stream else self._order
+        try:
+            yield from islice(workers.batches(self, order if stream else islice(order, skipped, None)),
+                              skipped if stream else 0, None)
+        except BaseException as error:
+            if not isinstance(error, GeneratorExit):     # one worker is dead, or stuck
+                self._workers = None
+                workers.end()
+            raise
+        finally:
+            if not self.persistent_workers:
+                workers.end()
 
     @property
     def _order(self):

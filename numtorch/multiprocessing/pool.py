@@ -17,6 +17,7 @@ from ..shared.blocks import allocate, found_again
 from ..shared.channel import Bell, key_of
 from ..shared.heap import heap
 from .errors import Raised, how_it_ended
+from .process import end_with_parent
 from .transfer import read, write
 
 
@@ -44,6 +45,7 @@ def _rebuild_note(*handle):
 def _work(tasks, results, note, initializer, initargs, most):
     """What a worker does: (job, number, function, items, star) to (the letter's key, job, number, whether it is
     good, values or Raised)."""
+    end_with_parent()
     if initializer is not None:
         initializer(*initargs)
     for done in itertools.count():

@@ -6,8 +6,10 @@ import functools
 import multiprocessing.context as contexts
 import os
 import pickle
+import threading
 import types
-from multiprocessing.process import BaseProcess
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess, parent_process
 from multiprocessing.reduction import DupFd
 
 from ..kernels.threads import set_num_threads
@@ -64,12 +66,19 @@ class ForkServerProcess(_Sent, contexts.ForkServerProcess):
 
 
 class ForkProcess(_Sent, contexts.ForkProcess):
-    """A process that starts as a copy of this one."""
+    """A process that starts as a copy of this one.
+
+    Attributes:
+        shares_arguments: whether what it is given moves to shared memory.
+    """
+
+    shares_arguments = True
 
     def start(self):
         """Start it. What it is given moves to shared memory, as if it were sent."""
         heaps.heap()                                     # the child belongs to this process's family
-        share({id(base): base for base in _storages_in([self._target, self._args, self._kwargs])}.values())
+        if self.shares_arguments:
+            share({id(base): base for base in _storages_in([self._target, self._args, self._kwargs])}.values())
         super().start()
 
 
@@ -105,3 +114,10 @@ def _filled(cell):
     except ValueError:
         return False
     return True
+
+
+def end_with_parent() -> None:
+    """Have this process end when its parent does, in whatever way: a worker is nobody's then."""
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True, name="numtorch parent").start()

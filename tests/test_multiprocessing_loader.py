@@ -1,0 +1,186 @@
+"""DataLoader with workers: the batches of one without, in whatever way they start, and what is said when one fails."""
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import numtorch as torch
+from numtorch.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
+
+
+class Numbers(Dataset):
+    """Examples of which one is bad."""
+
+    def __init__(self, count=20, bad=None, how=None):
+        self.count, self.bad, self.how = count, bad, how
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, i):
+        if i == self.bad:
+            if self.how == "raise":
+                raise LookupError("a bad example")
+            if self.how == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if self.how == "exit":
+                os._exit(3)
+            time.sleep(100)
+        return torch.full((3,), float(i)), i
+
+
+class Shards(IterableDataset):
+    def __init__(self, count):
+        self.count = count
+
+    def __iter__(self):
+        info = get_worker_info()
+        assert info.dataset is self
+        return iter(range(info.id, self.count, info.num_workers))
+
+
+class Draws(Dataset):
+    """What the three generators draw in a worker."""
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        return random.random(), float(np.random.rand()), torch.rand(()).item()
+
+
+def batches_of(loader):
+    return [[part.tolist() for part in batch] for batch in loader]
+
+
+@pytest.mark.parametrize("method, workers, size, options", [
+    ("fork", 1, 4, {}), ("fork", 3, 7, {"drop_last": True}), ("fork", 2, 3, {"prefetch_factor": 5}), ("spawn", 2, 3, {})])
+def test_batches_are_those_without_workers(method, workers, size, options):
+    plain = {k: v for k, v in options.items() if k != "prefetch_factor"}
+    loader = DataLoader(Numbers(), size, num_workers=workers, multiprocessing_context=method, **options)
+    assert batches_of(loader) == batches_of(DataLoader(Numbers(), size, **plain))
+    whole = TensorDataset(torch.arange(50), torch.arange(100).view(50, 2))
+    assert batches_of(DataLoader(whole, size, num_workers=workers, multiprocessing_context=method)) == \
+        batches_of(DataLoader(whole, size))
+    assert all(x.is_shared() for x, _ in DataLoader(Numbers(), 5, num_workers=1, multiprocessing_context=method))
+
+
+def test_single_examples_and_any_order():
+    assert [n for _, n in DataLoader(Numbers(5), None, num_workers=2)] == [0, 1, 2, 3, 4]
+    loader = DataLoader(Numbers(), 2, num_workers=3, in_order=False, shuffle=True)
+    assert sorted(i for _, numbers in loader for i in numbers.tolist()) == list(range(20))
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_iterable_datasets_are_sharded(persistent):
+    loader = DataLoader(Shards(11), 2, num_workers=3, persistent_workers=persistent)
+    for _ in range(2):
+        assert sorted(i for batch in loader for i in batch.tolist()) == list(range(11))
+    assert batches_of(DataLoader(Shards(0), 2, num_workers=2)) == []
+
+
+def test_persistent_workers_stay():
+    loader = DataLoader(Numbers(), 4, num_workers=2, persistent_workers=True)
+    plain = batches_of(DataLoader(Numbers(), 4))
+    assert batches_of(loader) == plain
+    processes = [p.pid for p in loader._workers.processes]
+    next(iter(loader))                                   # left early: what was on its way belongs to no later pass
+    assert batches_of(loader) == plain and [p.pid for p in loader._workers.processes] == processes
+    del loader
+    gc.collect()
+    assert not {p.pid for p in multiprocessing.active_children()} & set(processes)
+
+
+def test_seeds():
+    """Workers draw what the seed says, each something else, the same in every run."""
+    def draw(seed):
+        torch.manual_seed(seed)
+        return list(DataLoader(Draws(), None, num_workers=2))
+    first = draw(0)
+    assert first == draw(0) != draw(1)
+    assert all(len({example[i] for example in first}) == 6 for i in range(3))
+
+
+def fail_to_start(worker):
+    if worker == 1:
+        raise RuntimeError("no such disk")
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_failures_say_where(method):
+    options = dict(batch_size=4, num_workers=2, multiprocessing_context=method)
+    with pytest.raises(LookupError, match="a bad example") as caught:
+        list(DataLoader(Numbers(20, 9, "raise"), **options))
+    assert "in __getitem__" in str(caught.value.__cause__) and "this was example 9 of Numbers" in str(caught.value.__cause__)
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match=r"worker 0 \(process \d+\) was killed by SIGKILL.*batch 2, example 9 of Numbers"):
+        list(DataLoader(Numbers(20, 9, "kill"), **options))
+    with pytest.raises(RuntimeError, match="ended with status 3 before it was done; it was at batch 2, example 9 of Numbers"):
+        list(DataLoader(Numbers(20, 9, "exit"), **options))
+    assert time.monotonic() - start < 20
+    with pytest.raises(RuntimeError, match="timed out after 3 seconds; worker 0 was at batch"):
+        list(DataLoader(Numbers(20, 9, "stuck"), timeout=3, **options))
+    with pytest.raises(RuntimeError, match="no such disk"):
+        list(DataLoader(Numbers(), worker_init_fn=fail_to_start, **options))
+    assert multiprocessing.active_children() == []
+
+
+def test_a_worker_killed_between_batches():
+    loader = DataLoader(Numbers(), 2, num_workers=2, persistent_workers=True)
+    batches = iter(loader)
+    next(batches)
+    os.kill(loader._workers.processes[1].pid, signal.SIGKILL)
+    with pytest.raises(RuntimeError, match=r"worker 1 .* killed by SIGKILL"):
+        list(batches)
+    assert len(list(loader)) == 10                       # the next pass has new ones
+
+
+def test_options_that_exclude_each_other():
+    for options, words in (({"num_workers": -1}, "non-negative"), ({"prefetch_factor": 2}, "num_workers > 0"),
+                           ({"persistent_workers": True}, "num_workers > 0"), ({"multiprocessing_context": "fork"}, "num_workers > 0"),
+                           ({"num_workers": 1, "timeout": -1}, "non-negative")):
+        with pytest.raises(ValueError, match=words):
+            DataLoader(Numbers(), **options)
+
+
+PROGRAM = """
+import sys, time
+import numtorch as torch
+from numtorch.data import DataLoader
+class Slow(torch.utils.data.Dataset):
+    def __len__(self):
+        return 100
+    def __getitem__(self, i):
+        if i > 3:
+            time.sleep(50)
+        return i
+if __name__ == "__main__":
+    for batch in DataLoader(Slow(), 2, num_workers=2, multiprocessing_context=sys.argv[1]):
+        print("ready", flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_the_end_of_the_program_ends_its_workers(number, tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    program = subprocess.Popen([sys.executable, tmp_path / "program.py", "fork"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, start_new_session=True)
+    assert program.stdout.readline() == "ready\n"
+    start = time.monotonic()
+    if number == signal.SIGINT:
+        os.killpg(program.pid, number)                   # as a terminal does
+    else:
+        os.kill(program.pid, number)
+    assert program.wait(10) == -number
+    errors = program.stderr.read()                       # it ends when the last process that has it does
+    assert time.monotonic() - start < 5
+    assert errors == "" if number == signal.SIGKILL else errors.count("Traceback") == 1
