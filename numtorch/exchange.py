@@ -299,25 +299,55 @@ def _as_array(data):
         data = _untensor(data)
     try:
         array = np.asarray(data)
-    except ValueError as error:
-        raise ValueError(f"tensor: expected sequences of equal lengths; {error}") from None
+    except ValueError:
+        raise _unevenness(data) or ValueError("tensor: expected numbers, or sequences of equal lengths") from None
     except OverflowError:
-        raise RuntimeError("Overflow when unpacking long long") from None
+        raise ValueError("Overflow when unpacking long long") from None
     if array.dtype.kind not in "biufc":
         if array.dtype.kind == "O":
+            uneven = _unevenness(data)
+            if uneven is not None:
+                raise uneven
             flat = [type(v).__name__ for v in array.ravel() if not isinstance(v, (int, float, complex, bool))]
             if not flat:
-                raise RuntimeError("Overflow when unpacking long long")
+                raise ValueError("Overflow when unpacking long long")
             raise RuntimeError(f"Could not infer dtype of {flat[0]}: tensor expected numbers or sequences of them")
-        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+        if isinstance(data, (list, tuple)) and isinstance(typed, (str, bytes)):
+            raise ValueError(f"too many dimensions '{type(typed).__name__}': tensor expected numbers or sequences of them")
+        kind = array.dtype.type.__name__.rstrip("_")
+        raise TypeError(f"new(): invalid data type '{kind}': tensor expected numbers or sequences of them")
     if natural is None:
+        if hasattr(data, "__array_interface__") and not hasattr(data, "__len__"):         # an image, say
+            raise RuntimeError(f"Could not infer dtype of {type(data).__name__}: tensor expected numbers or sequences of them; "
+                               f"from_numpy(numpy.array(x)) takes what NumPy reads")
         if array.dtype.kind == "u":
-            raise RuntimeError("Overflow when unpacking long long")
+            raise ValueError("Overflow when unpacking long long")
         default = dtypes.get_default_dtype()
         natural = default if array.size == 0 else {"b": dtypes.bool_, "i": int64, "f": default,
                                                    "c": default.to_complex()}[array.dtype.kind]
     kind = dtypes.from_numpy(array.dtype)
     return array, kind, array.dtype == kind.storage, natural
+
+
+def _unevenness(data) -> Exception | None:
+    """What PyTorch raises for nested sequences whose lengths differ; None where they do not."""
+    lengths, inner = [], data
+    while isinstance(inner, (list, tuple)):
+        lengths.append(len(inner))
+        inner = inner[0] if inner else None
+
+    def look(part, dim):
+        is_sequence = isinstance(part, (list, tuple))
+        if dim == len(lengths):
+            return TypeError(f"'{type(part).__name__}' object cannot be interpreted as a number: tensor expected {dim} dimensions, "
+                             f"as the first elements have") if is_sequence else None
+        if not is_sequence:
+            return TypeError(f"not a sequence: {part!r} at dim {dim}, where tensor expected {lengths[dim]} elements")
+        if len(part) != lengths[dim]:
+            return ValueError(f"expected sequence of length {lengths[dim]} at dim {dim} (got {len(part)})")
+        return next(filter(None, (look(each, dim + 1) for each in part)), None)
+
+    return look(data, 0)
 
 
 def _first_leaf_or_tensor(data):

@@ -171,6 +171,8 @@ ROWS = {
     "addcmul": Row(lambda x, y, z, value: x + value * y * z, (REAL, REAL, REAL), "iufc", numbers={"value": 2}, tolerance=32),
     "addcdiv": Row(lambda x, y, z, value: x + value * y / z, (REAL, REAL, DIVISOR), "fc", numbers={"value": 2}, tolerance=64),
     "pow": binary(lambda x, y: np.power(x, y), POSITIVE, between(0, 2.5), kinds="iufc", tolerance=32),
+    "pow_half": unary(np.sqrt, POSITIVE, kinds="biufc"), "pow_minus_half": unary(lambda x: 1 / np.sqrt(x), POSITIVE, kinds="biufc"),
+    "pow_minus_one": unary(lambda x: 1 / x, DIVISOR, kinds="biufc"),
     # exponentials, logarithms, roots
     "exp": unary(np.exp, kinds="biufc"), "exp2": unary(np.exp2, kinds="biufc"),
     "expm1": unary(np.expm1, kinds="biufc"),

@@ -9,6 +9,7 @@ from ...ops.creation import fill
 from ...ops.index.index_select import index_select
 from ...ops.nn import rnn
 from ...ops.shape.views import squeeze, unsqueeze
+from ...tensor import Tensor
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
@@ -166,7 +167,7 @@ class RNNBase(Module):
         self.check_input(data, batch_sizes)
         states = None
         if hx is not None:
-            states = tuple(hx) if self.mode == "LSTM" else (hx,)
+            states = self._states(hx)
             if not packed:
                 self._check_dimensions(states, unbatched)
                 if unbatched:
@@ -188,6 +189,16 @@ class RNNBase(Module):
             if unbatched:
                 out, ends = squeeze(out, 0 if self.batch_first else 1), [squeeze(end, 1) for end in ends]
         return out, tuple(ends) if self.mode == "LSTM" else ends[0]
+
+    def _states(self, hx):
+        """The given states as a tuple."""
+        wanted = "a pair (h_0, c_0) of tensors" if self.mode == "LSTM" else "one tensor h_0"
+        states = tuple(hx) if isinstance(hx, (tuple, list)) else (hx,)
+        if len(states) != (2 if self.mode == "LSTM" else 1) or not all(isinstance(state, Tensor) for state in states) \
+                or isinstance(hx, (tuple, list)) != (self.mode == "LSTM"):
+            got = type(hx).__name__ + (f" of {len(hx)}" if isinstance(hx, (tuple, list)) else "")
+            raise TypeError(f"{self._get_name()}: expected hx to be {wanted}, got {got}")
+        return states
 
     def _check_dimensions(self, states, unbatched):
         """States have as many dimensions as the input."""

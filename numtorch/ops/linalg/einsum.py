@@ -129,7 +129,8 @@ def _parse_einsum(equation, dims):
     left, arrow, right = equation.replace(" ", "").partition("->")
     inputs = left.split(",")
     if len(inputs) != len(dims):
-        raise RuntimeError(f"einsum(): more operands were provided than specified in the equation: expected {len(inputs)}, got "
+        amount = "more" if len(inputs) < len(dims) else "fewer"
+        raise RuntimeError(f"einsum(): {amount} operands were provided than specified in the equation: expected {len(inputs)}, got "
                            f"{len(dims)}")
     widest = 0
     for subscript, ndim in zip(inputs, dims):

@@ -104,6 +104,9 @@ def _plan_cross_entropy(layout, target, weight, ignored, reduction, smoothing):
         return _Plan("classes", layout.dense(), weight, ignored, reduction, smoothing)
     _check_scores("cross_entropy", layout.shape, layout.dtype, weight)
     if target.shape != layout.shape:
+        if target.ndim == layout.ndim - 1:
+            raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.title} (cross_entropy: class "
+                               f"indices)")
         raise RuntimeError(f"cross_entropy: expected probabilities of the input's shape {list(layout.shape)}, got "
                            f"{list(target.shape)}")
     if target.dtype is not layout.dtype:

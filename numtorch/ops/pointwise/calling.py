@@ -5,6 +5,9 @@ They are written as source for each op's number of arguments: a generic `op(*inp
 from __future__ import annotations
 
 import inspect
+from types import FunctionType
+
+import numpy as np
 
 from ...autograd.graph import GraphNode
 from ...autograd.modes import PLAIN, modes
@@ -103,6 +106,40 @@ def _first_call(op, args, out):
     if out is not None:
         return call_into(op, tensors, out)
     return _run(find_plan(op, tensors), tensors)
+
+
+def as_operator(function, **others):
+    """A function's code for one of Python's operators: NotImplemented for what is no operand, so that Python asks that one.
+
+    Args:
+        function: an elementwise op's function, or its in-place form.
+        others: what further names of it stand for.
+    """
+    scope = {**function.__globals__, "first_call": _first_operation, "operands": _operands_or_not,
+             "run_inplace": _run_inplace_or_not, **others}
+    made = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
+    made.__dict__.update(vars(function))
+    made.__kwdefaults__, made.__doc__, made.__module__ = function.__kwdefaults__, function.__doc__, function.__module__
+    made.__qualname__, made.__annotations__ = function.__qualname__, function.__annotations__
+    return made
+
+
+def _are_operands(args):
+    """Whether an operator takes these. PyTorch's tensors too, for the message that says whose they are."""
+    return is_formula(args) or handler_of(args) is not None or all(
+        isinstance(a, (Tensor, np.ndarray)) or number(a) is not None or class_of(a) != type(a).__name__ for a in args)
+
+
+def _first_operation(op, args, out):
+    return _first_call(op, args, out) if _are_operands(args) else NotImplemented
+
+
+def _operands_or_not(op, args):
+    return _operands(op, args) if _are_operands(args) else NotImplemented
+
+
+def _run_inplace_or_not(op, tensors):
+    return tensors if tensors is NotImplemented else run_inplace(op, tensors)
 
 
 def find_plan(op, tensors):

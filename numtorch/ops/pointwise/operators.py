@@ -1,14 +1,19 @@
 """Python's operators on tensors."""
 from __future__ import annotations
 
+import numpy as np
+
+from ...scalars import number
 from ...tensor import Tensor
 from ..core.operands import as_operand
 from . import arithmetic, comparison, power
+from .calling import as_operator
 
 
 def _reversed(function):
     def operator(self, other) -> Tensor:
-        return function(as_operand(function.__name__, other), self)
+        other = number(other) if not isinstance(other, (Tensor, np.ndarray)) else other
+        return NotImplemented if other is None else function(as_operand(function.__name__, other), self)
     return operator
 
 
@@ -19,14 +24,14 @@ _BINARY = {"add": arithmetic.add, "sub": arithmetic.sub, "mul": arithmetic.mul, 
 _COMMUTATIVE = {"add", "mul", "and", "or", "xor"}
 
 for _name, _function in _BINARY.items():
-    setattr(Tensor, f"__{_name}__", _function)
-    setattr(Tensor, f"__r{_name}__", _function if _name in _COMMUTATIVE else _reversed(_function))
-    setattr(Tensor, f"__i{_name}__", _function.op.inplace)
+    setattr(Tensor, f"__{_name}__", as_operator(_function))
+    setattr(Tensor, f"__r{_name}__", as_operator(_function) if _name in _COMMUTATIVE else _reversed(_function))
+    setattr(Tensor, f"__i{_name}__", as_operator(_function.op.inplace))
 for _name in ("lt", "le", "gt", "ge"):
-    setattr(Tensor, f"__{_name}__", getattr(comparison, _name))
-Tensor.__pow__ = power.pow
+    setattr(Tensor, f"__{_name}__", as_operator(getattr(comparison, _name)))
+Tensor.__pow__ = as_operator(power.pow, pow_of=as_operator(power.pow_of))
 Tensor.__rpow__ = _reversed(power.pow)
-Tensor.__ipow__ = power.pow_of.op.inplace
+Tensor.__ipow__ = as_operator(power.pow_of.op.inplace)
 Tensor.__neg__ = arithmetic.neg
 Tensor.__abs__ = arithmetic.abs
 
@@ -49,5 +54,5 @@ def _equality(function, otherwise):
     return operator
 
 
-Tensor.__eq__ = _equality(comparison.eq, False)
-Tensor.__ne__ = _equality(comparison.ne, True)
+Tensor.__eq__ = _equality(as_operator(comparison.eq), False)
+Tensor.__ne__ = _equality(as_operator(comparison.ne), True)

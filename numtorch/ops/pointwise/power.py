@@ -57,7 +57,7 @@ def _(grad, x):
 
 
 # A power keeps its base for the derivative, and not its result as `sqrt` does: so the result may be written over.
-@pointwise(name="pow_half", methods=False)
+@pointwise(kind="float", name="pow_half", methods=False)
 def pow_half(x):
     """x to the power 0.5, elementwise: the root, of -0.0 and -inf too, as PyTorch takes it here."""
     return sqrt(x)
@@ -68,7 +68,7 @@ def _(grad, x):
     return grad * conj(rsqrt(x)) * 0.5
 
 
-@pointwise(name="pow_minus_half", methods=False)
+@pointwise(kind="float", name="pow_minus_half", methods=False)
 def pow_minus_half(x):
     """x to the power -0.5, elementwise."""
     return rsqrt(x)
@@ -79,7 +79,7 @@ def _(grad, x):
     return grad * conj(rsqrt(x) / x) * -0.5
 
 
-@pointwise(name="pow_minus_one", methods=False)
+@pointwise(kind="float", name="pow_minus_one", methods=False)
 def pow_minus_one(x):
     """x to the power -1, elementwise."""
     return reciprocal(x)

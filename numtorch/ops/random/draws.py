@@ -399,8 +399,10 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
         if num_samples > classes:
             raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
         least, total = reductions.amin(weights, -1), reductions.sum(weights, -1)
-        if not bool(reductions.all((least >= 0) & (total > 0) & (total < float("inf")))):
+        if not bool(reductions.all((least >= 0) & (total < float("inf")))):
             raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+        if not bool(reductions.all(total > 0)):
+            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
         # the largest of exponential races: draws without replacement in proportion (Efraimidis and Spirakis 2006)
         race = empty_tensor(weights.layout)
         fill(race, "exponential", (1.0,), generator)
