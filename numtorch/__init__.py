@@ -107,7 +107,8 @@ from .ops.reduce.query import (_assert, allclose, broadcast_shapes, broadcast_te
                         is_nonzero, is_same_size, is_tensor, isclose, numel)
 from .ops.core.generator import (Generator, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed,
                                  set_rng_state)
-from .ops.random.draws import (bernoulli, multinomial, normal, rand, rand_like, randint, randint_like, randn, randn_like, randperm)
+from .ops.random.draws import bernoulli, multinomial, normal, rand, randint, randn, randperm
+from .ops.random.like import rand_like, randint_like, randn_like
 from .ops.nn.rnn import gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell
 from .ops.reduce.extremes import argmax, argmin, max, min, unravel_index
 from .ops.reduce.reductions import (all, amax, amin, aminmax, any, count_nonzero, mean, nanmean, nansum, norm, prod, std, std_mean,

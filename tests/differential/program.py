@@ -5,6 +5,7 @@ import functools
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from . import inputs
 
@@ -28,6 +29,10 @@ class Statement:
 
     def run(self, namespace):
         exec(_compiled(self.source), namespace)
+        for name in self.targets:                        # PyTorch's gradients may be zeros without memory
+            value = namespace[name]
+            if isinstance(value, torch.Tensor) and value._is_zerotensor():
+                namespace[name] = torch.zeros(value.shape, dtype=value.dtype)
 
 
 @functools.lru_cache(4096)

@@ -18,7 +18,7 @@ from ..core.backends import device_with, kernels, placed
 from ..core.generator import claim, default_generator
 from ..core.operands import layout_of, method
 from ..core.primitive import Draw, miss
-from ..creation.fill import finish_made, layout_for, like_layout
+from ..creation.fill import finish_made, layout_for
 from ..memory.copies import contiguous, copy_elements, to_device, to_dtype
 from ..memory.resize import into
 from ..pointwise.complexparts import view_as_complex
@@ -431,83 +431,6 @@ def _draw_indices(plan, weights, draws, generator):
 
 
 _MULTINOMIAL.execute = _draw_indices
-
-
-# ---------------------------------------------------------------- like another
-def _as_input(made, input, memory_format):
-    """A draw of another tensor's shape, with its strides."""
-    layout = like_layout(input, made.layout.dtype, made.layout.device, memory_format)
-    if made.layout is layout:
-        return made
-    out = empty_tensor(layout)
-    copy_elements(made, out)
-    return out
-
-
-def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
-              pin_memory: bool = False) -> Tensor:
-    """Uniform numbers in [0, 1), with the shape, dtype, device and dense strides of another tensor.
-
-    Args:
-        input: the other tensor.
-        generator: where the random numbers come from; the default one when None.
-        dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
-        memory_format: the order of the dimensions in memory; the other tensor's when None.
-        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.rand_like(torch.tensor([[1., 2.], [3., 4.]])).shape
-        torch.Size([2, 2])
-    """
-    own = layout_of("rand_like", input)
-    made = rand(own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
-    if memory_format is not None or not own.contiguous:
-        made = _as_input(made, input, memory_format)
-    return made.requires_grad_() if requires_grad else made
-
-
-def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
-               pin_memory: bool = False) -> Tensor:
-    """Normal numbers of mean 0 and variance 1, with the shape, dtype, device and dense strides of another tensor.
-
-    Args:
-        input, generator, dtype, layout, device, requires_grad, memory_format, pin_memory: as for `rand_like`.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.randn_like(torch.tensor([[1., 2.], [3., 4.]])).shape
-        torch.Size([2, 2])
-    """
-    own = layout_of("randn_like", input)
-    made = randn(own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
-    if memory_format is not None or not own.contiguous:
-        made = _as_input(made, input, memory_format)
-    return made.requires_grad_() if requires_grad else made
-
-
-def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
-                 memory_format=None, pin_memory: bool = False) -> Tensor:
-    """Integers in [low, high), or in [0, low) without `high`, with the shape, dtype, device and dense strides of another tensor.
-
-    Args:
-        low, high: the range.
-        input, generator, dtype, layout, device, requires_grad, memory_format, pin_memory: as for `rand_like`.
-
-    Raises:
-        RuntimeError: an empty range, or one that the dtype cannot hold.
-
-    Example:
-        >>> import numtorch as torch
-        >>> torch.randint_like(torch.tensor([1., 2.]), 5, 6)
-        tensor([5., 5.])
-    """
-    low, high = (0, low) if high is None else (low or 0, high)
-    own = layout_of("randint_like", input)
-    made = randint(low, high, own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
-    if memory_format is not None or not own.contiguous:
-        made = _as_input(made, input, memory_format)
-    return made.requires_grad_() if requires_grad else made
 
 
 method(bernoulli)

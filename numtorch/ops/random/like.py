@@ -1,0 +1,79 @@
+"""Draws with the shape, dtype, device and strides of another tensor."""
+from __future__ import annotations
+
+from ...tensor import Tensor, empty
+from ..core.operands import layout_of
+from ..creation.fill import like_layout
+from ..memory.copies import copy_elements
+from .draws import rand, randint, randn
+
+
+def _ordered(made, input, memory_format, requires_grad) -> Tensor:
+    """A draw of another tensor's shape, with its strides."""
+    if memory_format is not None or not input.layout.contiguous:
+        layout = like_layout(input, made.layout.dtype, made.layout.device, memory_format)
+        if made.layout is not layout:
+            out = empty(layout)
+            copy_elements(made, out)
+            made = out
+    return made.requires_grad_() if requires_grad else made
+
+
+def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
+              pin_memory: bool = False) -> Tensor:
+    """Uniform numbers in [0, 1), with the shape, dtype, device and dense strides of another tensor.
+
+    Args:
+        input: the other tensor.
+        generator: where the random numbers come from; the default one when None.
+        dtype, device: those of `input` when None. requires_grad: whether to record what is computed from it.
+        memory_format: the order of the dimensions in memory; the other tensor's when None.
+        layout, pin_memory: taken for PyTorch's sake; memory is strided, and not pinned.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.rand_like(torch.tensor([[1., 2.], [3., 4.]])).shape
+        torch.Size([2, 2])
+    """
+    own = layout_of("rand_like", input)
+    made = rand(own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
+    return _ordered(made, input, memory_format, requires_grad)
+
+
+def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False, memory_format=None,
+               pin_memory: bool = False) -> Tensor:
+    """Normal numbers of mean 0 and variance 1, with the shape, dtype, device and dense strides of another tensor.
+
+    Args:
+        input, generator, dtype, layout, device, requires_grad, memory_format, pin_memory: as for `rand_like`.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.randn_like(torch.tensor([[1., 2.], [3., 4.]])).shape
+        torch.Size([2, 2])
+    """
+    own = layout_of("randn_like", input)
+    made = randn(own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
+    return _ordered(made, input, memory_format, requires_grad)
+
+
+def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad: bool = False,
+                 memory_format=None, pin_memory: bool = False) -> Tensor:
+    """Integers in [low, high), or in [0, low) without `high`, with the shape, dtype, device and dense strides of another tensor.
+
+    Args:
+        low, high: the range.
+        input, generator, dtype, layout, device, requires_grad, memory_format, pin_memory: as for `rand_like`.
+
+    Raises:
+        RuntimeError: an empty range, or one that the dtype cannot hold.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.randint_like(torch.tensor([1., 2.]), 5, 6)
+        tensor([5., 5.])
+    """
+    low, high = (0, low) if high is None else (low or 0, high)
+    own = layout_of("randint_like", input)
+    made = randint(low, high, own.shape, generator=generator, dtype=dtype or own.dtype, device=device or own.device)
+    return _ordered(made, input, memory_format, requires_grad)
