@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import numtorch
+import numtorch.tree
 
 theirs = pytest.importorskip("torch", reason="PyTorch is not installed to compare with")
 
@@ -167,3 +168,101 @@ def test_rules_in_each_other(name):
     def nested(torch):
         return torch.func.vmap(torch.func.vmap(lambda *x: function(torch, *x), inner), outer, -1)(*map(torch.tensor, given))
     compared(nested(numtorch), nested(theirs))
+
+
+# ---------------------------------------------------------------- random numbers
+DRAWS = {
+    "randn": lambda torch, x: x + torch.randn(4), "rand_like": lambda torch, x: torch.rand_like(x), "randperm": lambda torch, x: torch.randperm(6),
+    "dropout": lambda torch, x: torch.nn.functional.dropout(x + 1), "normal_": lambda torch, x: x.clone().normal_(),
+    "feature dropout": lambda torch, x: torch.nn.functional.dropout2d((x + 1).reshape(1, 4, 1, 1)), "randint": lambda torch, x: torch.randint(9, (4,)),
+    "bernoulli": lambda torch, x: torch.bernoulli(x + 0.5), "in place": lambda torch, x: x + torch.empty(4).normal_(),
+}
+
+
+@pytest.mark.parametrize("randomness", ["error", "different", "same"])
+@pytest.mark.parametrize("name", DRAWS)
+def test_random_numbers(name, randomness):
+    def outcome(torch):
+        torch.manual_seed(0)
+        try:
+            rows = torch.func.vmap(lambda x: DRAWS[name](torch, x), randomness=randomness)(torch.zeros(8, 4)).tolist()
+        except RuntimeError as error:
+            return str(error)[:60]
+        return "same" if all(row == rows[0] for row in rows) else "different"
+    if (name, randomness) != ("bernoulli", "same"):      # which PyTorch has not
+        assert outcome(numtorch) == outcome(theirs)
+
+
+def test_draws_are_as_they_were_afterwards():
+    numtorch.manual_seed(3)
+    before = numtorch.randn(2).tolist()
+    with pytest.raises(RuntimeError):
+        numtorch.func.vmap(lambda x: x + numtorch.randn(2))(numtorch.zeros(3, 2))
+    numtorch.manual_seed(3)
+    assert numtorch.randn(2).tolist() == before
+
+
+# ---------------------------------------------------------------- errors, in PyTorch's words
+def written(torch, x):
+    total = torch.zeros(3)
+    return total.add_(x)
+
+
+WRONG = {
+    "no samples": lambda torch, f: f(lambda x: x, None)(torch.ones(3)), "no inputs": lambda torch, f: f(lambda: 1)(),
+    "sizes": lambda torch, f: f(torch.add)(torch.ones(3), torch.ones(2)), "in_dims": lambda torch, f: f(torch.add, (0,))(torch.ones(3), torch.ones(3)),
+    "kind of in_dims": lambda torch, f: f(torch.add, [0, 0])(torch.ones(3), torch.ones(3)),
+    "a number": lambda torch, f: f(torch.add)(torch.ones(3), 2), "out of range": lambda torch, f: f(torch.sin, 1)(torch.ones(3)),
+    "float in_dim": lambda torch, f: f(torch.sin, (0.5,))(torch.ones(3)), "result": lambda torch, f: f(lambda x: 3)(torch.ones(3)),
+    "out_dims": lambda torch, f: f(torch.sin, 0, (0, 1))(torch.ones(3)), "no out_dim": lambda torch, f: f(torch.sin, 0, None)(torch.ones(3)),
+    "kind of out_dims": lambda torch, f: f(torch.sin, 0, "x")(torch.ones(3)), "item": lambda torch, f: f(lambda x: x * x.item())(torch.ones(3)),
+    "randomness": lambda torch, f: f(torch.sin, randomness="other")(torch.ones(3)), "chunks": lambda torch, f: f(torch.sin, chunk_size=0)(torch.ones(3)),
+    "written": lambda torch, f: f(lambda x: written(torch, x))(torch.ones(2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_errors(name):
+    with pytest.raises(Exception) as theirs_error:
+        WRONG[name](theirs, theirs.func.vmap)
+    with pytest.raises(Exception) as error:
+        WRONG[name](numtorch, numtorch.func.vmap)
+    assert type(error.value) is type(theirs_error.value)
+    assert str(error.value)[:40] == str(theirs_error.value)[:40] or name in ("in_dims", "written", "no samples")
+
+
+# ---------------------------------------------------------------- arguments, results, chunks
+CALLS = {
+    "dicts": lambda torch, f, x: f(lambda d: {"s": d["a"] + d["b"][0], "n": (d["a"] * 2,)}, ({"a": 0, "b": None},))({"a": x, "b": [x[0]]}),
+    "out_dims": lambda torch, f, x: f(lambda a: (a, a.sum()), out_dims=(1, 0))(x), "one for all": lambda torch, f, x: f(lambda a: (a, a * 2), out_dims=-1)(x),
+    "keywords": lambda torch, f, x: f(lambda a, b=None: a * b.sum())(x, b=x), "chunks": lambda torch, f, x: f(lambda a: (a.exp(), a.sum()), chunk_size=2)(x),
+    "chunks of another dim": lambda torch, f, x: f(lambda a: a.exp(), 1, 1, chunk_size=2)(x),
+    "a constant": lambda torch, f, x: f(lambda a: torch.ones(2))(x), "in place": lambda torch, f, x: f(lambda a: a.clone().add_(1).mul_(a))(x),
+    "assigned": lambda torch, f, x: f(lambda a: assigned(a.clone()))(x),
+}
+
+
+def assigned(x):
+    x[1:] = x[0] * 2
+    x[0] += 1
+    return x
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_arguments_and_results(name):
+    x = arrays((5, 3))[0]
+    found, wanted = [CALLS[name](torch, torch.func.vmap, torch.tensor(x)) for torch in (numtorch, theirs)]
+    for f, w in zip(*[numtorch.tree.flatten(r)[0] for r in (found, wanted)]):
+        compared(f, w)
+
+
+def test_what_has_no_rule_is_a_loop_and_warns_once():
+    from numtorch.func import batching
+    batching._warned.discard("kron")
+    a, b = map(numtorch.tensor, arrays((3, 2, 2), (3, 2, 2)))
+    with pytest.warns(UserWarning, match="batching rule"):
+        found = numtorch.func.vmap(numtorch.kron)(a, b)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        numtorch.func.vmap(numtorch.kron)(a, b)
+    compared(found, numtorch.stack([numtorch.kron(x, y) for x, y in zip(a, b)]))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ..layout import Layout, wrap_dim, wrap_dims
 from ..ops.core.operands import as_operand, result_dtype
-from ..ops.core.primitive import miss
+from ..ops.core.primitive import Draw, miss
 from ..ops.memory.assign import copy_
 from ..ops.memory.copies import copy_elements, to_dtype
 from ..ops.memory.detach import detach
@@ -22,6 +22,7 @@ from ..ops.shape.view_tape import add_into
 from ..tensor import Tensor
 from ..viewalgebra import resolve_shape
 from .levels import Level, Wrapping, check_place, fill_layout, running, tensor_of, written
+from .randomness import each_sample, enter, leave
 
 Rule = Callable
 rules: dict[str, Rule] = {}                              # by the primitive's name
@@ -75,6 +76,14 @@ class BatchLevel(Level):
     def __init__(self, size: int, randomness: str = "error"):
         self.size, self.randomness = size, randomness
 
+    def __enter__(self):
+        enter(self)
+        return super().__enter__()
+
+    def __exit__(self, *exception):
+        super().__exit__(*exception)
+        leave(self)
+
     # ------------------------------------------------------------ in and out
     def inside(self, x):
         """(the tensor inside, whether it has all samples) of a tensor at this level or outside of it."""
@@ -118,6 +127,8 @@ class BatchLevel(Level):
         if primitive.execute is None:
             return batched(elementwise(self, primitive, values, has), self)
         found = rules.get(primitive.name)
+        if found is None and isinstance(primitive, Draw):
+            return self.wrapped(drawn(self, primitive, values, has, attributes))
         if found is None:
             return self.wrapped(sample_by_sample(self, primitive, values, has, attributes))
         return self.wrapped(found(self, primitive, values, has, attributes))
@@ -130,11 +141,7 @@ class BatchLevel(Level):
         target, others = tensors[0], tensors[1:]
         value, has = self.inside(target)
         if not has:
-            raise RuntimeError(
-                f"vmap: {primitive.name}_(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
-                f"that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
-                f"over in a vmap. Please try to use out-of-place operators instead of {primitive.name}_. If said operator is being "
-                f"called inside the PyTorch framework, please file a bug report instead.")
+            raise self.cannot_write(primitive)
         inner = []
         for t in others:
             other, has = self.inside(as_operand(primitive.name, t))
@@ -145,12 +152,13 @@ class BatchLevel(Level):
             primitive.inplace(value, *inner)
         return written(target)
 
-    def check_random(self, name):
-        """Raise RuntimeError where random numbers have no meaning."""
-        if self.randomness == "error":
-            raise RuntimeError(f"vmap: called random operation while in randomness error mode. Please either use the 'same' or "
-                               f"'different' "
-                               f"randomness flags on vmap or perform the randomness operation out of vmap ({name})")
+    def cannot_write(self, primitive):
+        name = primitive.name.rstrip("_") + "_"
+        return RuntimeError(
+            f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more "
+            f"elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over in a vmap. "
+            f"Please try to use out-of-place operators instead of {name}. If said operator is being called inside the PyTorch "
+            f"framework, please file a bug report instead.")
 
     # ------------------------------------------------------------ views
     def view(self, function, layout, *args):
@@ -225,10 +233,19 @@ def sample_by_sample(level, primitive, values, has, attributes):
         warnings.warn(f"There is a performance drop because we have not yet implemented the batching rule for {primitive.name}. "
                       f"Please "
                       f"file us an issue on GitHub so that we can prioritize its implementation.", UserWarning, stacklevel=4)
+    if primitive.name.endswith("_") and not has[0]:
+        raise level.cannot_write(primitive)
     if not level.size:
         raise RuntimeError(f"vmap: {primitive.name} has no batching rule, and there is no sample to make it for")
     return _stacked([miss(primitive, tuple([v.select(0, i) if h else v for v, h in zip(values, has)]), attributes)
                      for i in range(level.size)])
+
+
+def drawn(level, primitive, values, has, attributes):
+    """A draw of random numbers for each sample."""
+    def draw(i):
+        return miss(primitive, tuple([v.select(0, i) if h else v for v, h in zip(values, has)]), attributes)
+    return _stacked(each_sample(level, draw))
 
 
 def _stacked(each):

@@ -4,7 +4,9 @@ from __future__ import annotations
 from ...ops.core.primitive import miss
 from ...ops.creation.ranges import arange
 from ...ops.pointwise import comparison
-from ..batching import aligned, rule, sample_by_sample
+from ...ops.random.draws import rand
+from ..batching import aligned, drawn, rule, sample_by_sample
+from ..randomness import allowed
 from .sizes import all_batched, call, joined, parted
 
 
@@ -118,9 +120,49 @@ def one_hot(level, primitive, values, has, attributes):
 @rule("dropout", "alpha_dropout")
 def dropout(level, primitive, values, has, attributes):
     value = values[0]
-    level.check_random(primitive.name)
     if level.randomness == "different":
-        return call(primitive, (value,), attributes)
-    like = value.select(0, 0)
-    kept = call(primitive, (like.new_ones(like.layout.shape),), attributes)
-    return value * kept
+        with allowed():
+            return call(primitive, (value,), attributes)
+    if primitive.name != "dropout":
+        return drawn(level, primitive, values, has, attributes)
+    return value * call(primitive, (value.new_ones(value.layout.shape[1:]),), attributes)        # refused, or one draw for all
+
+
+@rule("uniform_", "normal_", "bernoulli_", "exponential_")
+def redrawn(level, primitive, values, has, attributes):
+    """In place: numbers for all samples, or those of one copied to all."""
+    value = values[0]
+    if level.randomness == "different":
+        with allowed():
+            call(primitive, (value,), attributes)
+    else:
+        value.copy_(call(primitive, (value.new_empty(value.layout.shape[1:]),), attributes))
+    return value
+
+
+@rule("bernoulli")
+def bernoulli(level, primitive, values, has, attributes):
+    """The primitive writes into a tensor that is made for it."""
+    p, out = values
+    if level.randomness == "different":
+        with allowed():
+            return call(primitive, (p.contiguous(), p.new_empty(p.layout.shape, dtype=out.layout.dtype)), attributes)
+    return (rand(p.layout.shape[1:], dtype=p.layout.dtype, generator=attributes[-1]) < p).to(out.layout.dtype)
+
+
+@rule("scaled_dot_product_attention")
+def attention(level, primitive, values, has, attributes):
+    """Samples are further batches; where weights are dropped at random, one sample is computed after another."""
+    if attributes[0]:
+        return drawn(level, primitive, values, has, attributes)
+    mask, ndim = values[3], max([v.layout.ndim - h for v, h in zip(values[:3], has)])
+    q, k, v = [aligned(t, ndim) for t in all_batched(level, values[:3], has[:3])]
+    if mask is not None and (has[3] or ndim > 3):
+        mask = aligned(mask if has[3] else level.all_samples(mask), ndim)
+    if ndim < 4:
+        return call(primitive, (q, k, v, mask), attributes)
+    if not q.layout.shape[:2] == k.layout.shape[:2] == v.layout.shape[:2]:
+        return sample_by_sample(level, primitive, values, has, attributes)
+    if mask is not None:
+        mask = joined(mask.expand(*q.layout.shape[:2], *mask.layout.shape[2:]))
+    return parted(call(primitive, (joined(q), joined(k), joined(v), mask), attributes), level.size)

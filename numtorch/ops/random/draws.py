@@ -9,6 +9,7 @@ import ctypes
 import math
 import threading
 
+from ...devices import cpu
 from ...dtypes import as_dtype, finfo, float32, float64, int64, integer_limits
 from ...kernels.threads import NOTHING
 from ...layout import Layout, as_shape, broadcast_shapes
@@ -262,8 +263,7 @@ def randperm(n: int, *, generator=None, dtype=None, layout=None, device=None, re
         raise NotImplementedError(f'"randperm" not implemented for \'{kind.title}\'')
     if n > 1 + (integer_limits(kind)[1] if kind.category == 1 else round(2 / finfo(kind).eps)):
         raise RuntimeError(f"randperm: {kind.name} does not hold all of {n} numbers")
-    made = empty_tensor(Layout.of(int64, (n,)))
-    fill(made, "randperm", (), generator)
+    made = _drawn((n,), "randperm", (), int64, cpu, generator, False, "randperm")
     if dtype is not None or device is not None:
         made = to_device(to_dtype(made, kind), placed(device))
     return finish_made(made, requires_grad, out)
@@ -439,6 +439,8 @@ method(multinomial)
 
 def keep_mask(layout, p, generator=None) -> Tensor:
     """Ones with probability p in a dense layout, for dropout."""
+    if layout.contiguous:
+        return _drawn(layout.shape, "bernoulli", (probability(p),), layout.dtype, layout.device, generator, False, "bernoulli")
     out = empty_tensor(layout)
     fill(out, "bernoulli", (probability(p),), generator)
     return out

@@ -1,0 +1,121 @@
+"""Random numbers inside of `vmap`: refused, of each sample its own, or the same for all.
+
+While such a map runs, streams ask before they give numbers, and draws of new tensors, which have no tensor whose layout could be
+special, are made for all samples. Otherwise neither is so.
+"""
+from __future__ import annotations
+
+import contextlib
+import threading
+
+from ..kernels.forks import survive_fork
+from ..ops.core.generator import Generator, get_rng_state, set_rng_state
+from ..ops.core.primitive import PlanTable, registry
+from ..ops.shape.join import stack
+
+_ERROR = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
+          "flags on vmap or perform the randomness operation out of vmap")
+_IN_PLACE = ("vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If "
+             "this is necessary for your usage, please file an issue with functorch.")
+_RANDOM = registry["random"]
+_claim, _draw = Generator._claim, _RANDOM.execute
+_lock = survive_fork(threading.Lock())
+_maps = [0]                                              # how many run, in all threads
+
+
+class _NoPlans(PlanTable):
+    """Where every draw is one whose plan is not known."""
+
+    __slots__ = ()
+
+    def keep(self, key, plan):
+        return plan
+
+
+_plans, _no_plans = _RANDOM.plans, _NoPlans()
+
+
+class _Thread(threading.local):
+    """The maps that this thread is in, the outermost first, and whether a rule of theirs draws."""
+
+    def __init__(self) -> None:
+        self.levels: list = []
+        self.allowed = 0
+
+
+_thread = _Thread()
+
+
+def _asking(self, words, counters):
+    if not _thread.allowed:
+        for level in _thread.levels:
+            if level.randomness == "error":
+                raise RuntimeError(_ERROR)
+            if level.randomness == "different":
+                raise RuntimeError(_IN_PLACE)
+    _claim(self, words, counters)
+
+
+def _draw_for_all(plan, size, *call):
+    """A draw of a new tensor, for all samples of the maps whose draws are different."""
+    levels = [level for level in _thread.levels if level.randomness == "different"]
+    if not levels or _thread.allowed:
+        return _draw(plan, size, *call)
+    if any(level.randomness == "error" for level in _thread.levels):
+        raise RuntimeError(_ERROR)
+    with allowed():
+        if call[0] == "randperm":
+            count = 1
+            for level in levels:
+                count *= level.size
+            drawn = stack([_draw(plan, size, *call) for _ in range(count)]).reshape(*[level.size for level in levels], *size)
+        else:
+            whole = (*[level.size for level in levels], *size)
+            drawn = _draw(_RANDOM.plan(whole, *call[:-1]), whole, *call)
+    for level in levels:
+        drawn = level.wrapped(drawn)
+    return drawn
+
+
+@contextlib.contextmanager
+def allowed():
+    """Inside, streams give numbers: the caller has decided for which samples."""
+    _thread.allowed += 1
+    try:
+        yield
+    finally:
+        _thread.allowed -= 1
+
+
+def enter(level) -> None:
+    """A map begins to run in this thread."""
+    _thread.levels.append(level)
+    with _lock:
+        _maps[0] += 1
+        Generator._claim, _RANDOM.execute, _RANDOM.plans = _asking, _draw_for_all, _no_plans
+
+
+def leave(level) -> None:
+    """It has ended."""
+    _thread.levels.remove(level)
+    with _lock:
+        _maps[0] -= 1
+        if not _maps[0]:
+            Generator._claim, _RANDOM.execute, _RANDOM.plans = _claim, _draw, _plans
+
+
+def each_sample(level, draw):
+    """What `draw(i)` gives for each sample, with numbers of its own or the same ones.
+
+    Raises:
+        RuntimeError: random numbers are refused.
+    """
+    if level.randomness == "error":
+        raise RuntimeError(_ERROR)
+    state, found = get_rng_state(), []
+    with allowed():
+        for i in range(level.size):
+            if level.randomness == "same" and i:
+                set_rng_state(state)
+            found.append(draw(i))
+    return found
