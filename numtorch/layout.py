@@ -289,6 +289,12 @@ def _integer(n) -> int:
 
 def ints(values, name="shape") -> tuple:
     """Numbers as Python ints. Raises TypeError, in the name of what they are for, where one is not an integer."""
+    if type(values) is tuple:
+        for n in values:
+            if type(n) is not int:
+                break
+        else:
+            return values
     try:
         return tuple([n if type(n) is int else _integer(n) for n in values])
     except TypeError:
@@ -302,13 +308,15 @@ def as_shape(args, name="shape") -> tuple:
     """`f(2, 3)`, `f((2, 3))` and `f([2, 3])` all as (2, 3). Raises TypeError for what is not an int."""
     if len(args) == 1 and type(args[0]) is not int and hasattr(args[0], "__iter__"):
         args = args[0]
-    if type(args) is tuple:
-        for n in args:
-            if type(n) is not int:
-                break
-        else:
-            return args
     return ints(args, name)
+
+
+def plain_dims(dims, name="dim"):
+    """Dimensions as what a plan is found by: None, an int, or a tuple of ints. Raises TypeError for what is equal to an int and is
+    none, such as 0.0 and False: it would find the plan of the int."""
+    if type(dims) is int or dims is None:
+        return dims
+    return ints(dims, name) if type(dims) is tuple or hasattr(dims, "__iter__") else ints((dims,), name)[0]
 
 
 def broadcast_shapes(*shapes) -> tuple:

@@ -9,20 +9,25 @@ from __future__ import annotations
 import functools
 import math
 
-from .layout import Layout, wrap_dim, wrap_dims
+from .layout import Layout, ints, wrap_dim, wrap_dims
 
 _MEMO_LIMIT = 128                                        # views remembered per layout; then the memo starts over
 
 
 def view_function(function):
-    """Memoise a pure function `(layout, *hashable) -> (layout, offset)` on the layout it starts from."""
-    name = function.__name__
+    """Memoise a pure function `(layout, *hashable) -> (layout, offset)` on the layout it starts from.
+
+    What is annotated as an int must be one: 0.0 and False are equal to 0, and would find what that has found.
+    """
+    name, code = function.__name__, function.__code__
+    whole = [function.__annotations__.get(n) == "int" for n in code.co_varnames[1:code.co_argcount]]
 
     def first(layout, key, *args):
+        if True in whole:
+            plain = tuple([ints((a,), name)[0] if integer else a for a, integer in zip(args, whole)])
+            key, args = (name, *plain), plain
         if layout.handler is not None:                   # a special layout brings its own algebra
             return layout.handler.view(function, layout, *args)
-        if float in map(type, args):
-            raise TypeError(f"{name}(): expected integers, got float")
         found = function(layout, *args)
         if len(layout.views) >= _MEMO_LIMIT:
             layout.views.clear()
@@ -36,7 +41,23 @@ def view_function(function):
     def of_several(layout, *args):
         key = (name, *args)
         return layout.views.get(key) or first(layout, key, *args)
-    return functools.wraps(function)(of_one if function.__code__.co_argcount == 2 else of_several)
+
+    def of_int(layout, a):
+        found = layout.views.get((name, a))
+        return first(layout, None, a) if found is None or a.__class__ is not int else found
+
+    def of_two_ints(layout, a, b):
+        found = layout.views.get((name, a, b))
+        return first(layout, None, a, b) if found is None or a.__class__ is not int or b.__class__ is not int else found
+
+    def of_three_ints(layout, a, b, c):
+        found = layout.views.get((name, a, b, c))
+        if found is None or a.__class__ is not int or b.__class__ is not int or c.__class__ is not int:
+            return first(layout, None, a, b, c)
+        return found
+    if whole and False not in whole:
+        return functools.wraps(function)((of_int, of_two_ints, of_three_ints)[len(whole) - 1])
+    return functools.wraps(function)(of_one if len(whole) == 1 else of_several)
 
 
 def _derived(layout, shape, strides):
@@ -95,7 +116,7 @@ def moved_order(layout, source, destination):
 
 
 @view_function
-def transpose(layout, a, b):
+def transpose(layout, a: int, b: int):
     """Dimensions a and b swapped."""
     a, b = wrap_dim(a, layout.ndim), wrap_dim(b, layout.ndim)
     if a == b:
@@ -212,7 +233,7 @@ def unflatten(layout, dim, sizes):
 
 
 @view_function
-def select(layout, dim, index):
+def select(layout, dim: int, index: int):
     """Index one dimension away."""
     if layout.ndim == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
@@ -226,7 +247,7 @@ def select(layout, dim, index):
 
 
 @view_function
-def every(layout, dim):
+def every(layout, dim: int):
     """The `select`s of all indices of a dimension."""
     dim = wrap_dim(dim, layout.ndim)
     return tuple([select(layout, dim, i) for i in range(layout.shape[dim])])
@@ -248,7 +269,7 @@ def slice_dim(layout, dim, start, stop, step):
 
 
 @view_function
-def narrow(layout, dim, start, length):
+def narrow(layout, dim: int, start: int, length: int):
     """`length` elements of a dimension from `start`."""
     if layout.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
@@ -266,7 +287,7 @@ def narrow(layout, dim, start, length):
 
 
 @view_function
-def cut(layout, dim, size):
+def cut(layout, dim: int, size: int):
     """The `narrow`s of consecutive parts of a dimension, `size` long; the last may be shorter. One empty part of no elements."""
     dim = wrap_dim(dim, layout.ndim)
     extent = layout.shape[dim]
@@ -275,7 +296,7 @@ def cut(layout, dim, size):
 
 
 @view_function
-def unsqueeze(layout, dim):
+def unsqueeze(layout, dim: int):
     """A new dimension of extent 1 before `dim`."""
     dim = wrap_dim(dim, layout.ndim + 1)
     stride = layout.shape[dim] * layout.strides[dim] if dim < layout.ndim else 1
@@ -292,7 +313,7 @@ def squeeze(layout, dims):
 
 
 @view_function
-def unfold(layout, dim, size, step):
+def unfold(layout, dim: int, size: int, step: int):
     """Windows of `size` along `dim`, `step` apart, as a new last dimension."""
     dim = wrap_dim(dim, layout.ndim)
     extent = layout.shape[dim] if layout.ndim else 1
@@ -312,7 +333,7 @@ def unfold(layout, dim, size, step):
 
 
 @view_function
-def diagonal(layout, offset, a, b):
+def diagonal(layout, offset: int, a: int, b: int):
     """The diagonal of dimensions a and b, `offset` above the main one, as a new last dimension."""
     a, b = wrap_dim(a, layout.ndim), wrap_dim(b, layout.ndim)
     if a == b:

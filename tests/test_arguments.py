@@ -4,6 +4,7 @@ import doctest
 import inspect
 import io
 
+import numpy as np
 import pytest
 
 import numtorch as torch
@@ -221,3 +222,45 @@ def test_adaptive_max_pool1d_gives_places_where_it_is_no_layers():
     x = torch.tensor([[1.0, 3.0, 2.0, 4.0, 6.0]])
     values, places = torch.adaptive_max_pool1d(x, 2)
     assert torch.equal(values, F.adaptive_max_pool1d(x, 2)) and places.tolist() == [[1, 4]]
+
+
+# Of a dimension, or a number of places: what is equal to an int and is none (0.0, False) must not find the plan of the int.
+PLACES = torch.tensor([[0, 1, 1], [1, 0, 0], [0, 0, 1]])
+OF_INTS = {
+    **{name: lambda x, d, name=name: getattr(x, name)(d) for name in (
+        "softmax", "log_softmax", "logsumexp", "sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "max", "min", "median", "nanmedian", "mode",
+        "nansum", "nanmean", "all", "any", "count_nonzero", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "unbind", "squeeze",
+        "unsqueeze", "flip", "diagonal", "tril", "triu", "diag", "diag_embed", "argsort", "sort", "size", "stride", "flatten", "roll", "tile", "tril_")},
+    "topk": lambda x, d: x.topk(1, d), "kthvalue": lambda x, d: x.kthvalue(1, d), "gather": lambda x, d: x.gather(d, PLACES),
+    "scatter": lambda x, d: x.scatter(d, PLACES, 0.0), "scatter_": lambda x, d: x.scatter_(d, PLACES, x.clone()),
+    "scatter_add": lambda x, d: x.scatter_add(d, PLACES, x), "scatter_reduce": lambda x, d: x.scatter_reduce(d, PLACES, x, "sum"),
+    "index_select": lambda x, d: x.index_select(d, PLACES[0]), "index_add": lambda x, d: x.index_add(d, PLACES[0], x),
+    "index_copy": lambda x, d: x.index_copy(d, torch.tensor([0, 2, 1]), x), "index_fill": lambda x, d: x.index_fill(d, PLACES[0], 1.0),
+    "index_reduce": lambda x, d: x.index_reduce(d, PLACES[0], x, "amax"), "take_along_dim": lambda x, d: x.take_along_dim(PLACES, d),
+    "cat": lambda x, d: torch.cat([x, x], d), "stack": lambda x, d: torch.stack([x, x], d), "select": lambda x, d: x.select(d, 0),
+    "select's index": lambda x, d: x.select(0, d), "narrow": lambda x, d: x.narrow(d, 0, 1), "narrow's start": lambda x, d: x.narrow(0, d, 1),
+    "transpose": lambda x, d: x.transpose(1, d), "movedim": lambda x, d: x.movedim(d, 1), "unfold": lambda x, d: x.unfold(d, 2, 1),
+    "unflatten": lambda x, d: x.unflatten(d, (3, 1)), "chunk": lambda x, d: x.chunk(2, d), "split": lambda x, d: x.split(2, d),
+    "tensor_split": lambda x, d: x.tensor_split(2, d), "repeat": lambda x, d: x.repeat(1, d), "repeat_interleave": lambda x, d: x.repeat_interleave(2, d),
+    "as_strided": lambda x, d: x.as_strided((2,), (1,), d), "diagonal's dim": lambda x, d: x.diagonal(0, d, 1 - d),
+    "diag_embed's dim": lambda x, d: x.diag_embed(0, d, 1 - d), "roll's dim": lambda x, d: x.roll(1, d), "pad": lambda x, d: F.pad(x, (1, d)),
+    "cross": lambda x, d: torch.linalg.cross(x, x, dim=d), "norm": lambda x, d: x.norm(2, d), "normalize": lambda x, d: F.normalize(x, 2.0, d),
+    "fft": lambda x, d: torch.fft.fft(x, 3, d), "unique": lambda x, d: x.unique(dim=d), "quantile": lambda x, d: x.quantile(0.5, d),
+    "tril_indices": lambda x, d: torch.tril_indices(3, 3, d), "randperm": lambda x, d: torch.randperm(d), "rand": lambda x, d: torch.rand(2, d),
+    "zeros": lambda x, d: torch.zeros(2, d), "full": lambda x, d: torch.full((2, d), 1.0),
+    **{f"{name} of several": lambda x, d, name=name: getattr(x, name)((d,)) for name in (
+        "sum", "mean", "amax", "any", "std", "logsumexp", "flip", "squeeze", "nansum")},
+    "permute": lambda x, d: x.permute((d, 1 - d)), "roll of several": lambda x, d: x.roll((1,), (d,)), "fft of several": lambda x, d: torch.fft.fftn(x, (3,), (d,)),
+    "movedim of several": lambda x, d: x.movedim((d,), (1,)),
+}
+
+
+@pytest.mark.parametrize("name", OF_INTS)
+def test_what_is_equal_to_an_int_is_none(name):
+    call, x = OF_INTS[name], torch.tensor([[1.0, 2.0, 3.0], [4.0, 0.5, 6.0], [7.0, 8.0, 9.5]])
+    for place in (0, 1):
+        call(x.clone(), place)                           # the plan is known from here on
+        for wrong in (float(place), bool(place)):
+            with pytest.raises(TypeError):
+                call(x.clone(), wrong)
+        call(x.clone(), np.int64(place))                 # what has an index is one

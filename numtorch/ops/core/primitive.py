@@ -153,6 +153,7 @@ class Primitive(Recorded):
         """Decorator: what runs a plan, `execute(plan, *tensors, *attributes)`. Becomes the primitive's call, without the plan.
 
         Its arguments that are annotated as tensors are looked at by layout; the others are attributes, which must be hashable.
+        Of one that is annotated as an int, a value that is equal but is no int (0.0, False) does not find the plan.
         """
         _, *arguments = inspect.signature(execute).parameters.values()
         names = [a.name for a in arguments]
@@ -162,13 +163,15 @@ class Primitive(Recorded):
             raise TypeError(f"{self.name}: expected tensors before attributes, got {names}")
         key = [f"None if {n} is None else {n}.layout" if n in tensors and "None" in kinds[n] else
                f"{n}.layout" if n in tensors else n for n in names]
+        exact = [f" or {n}.__class__ is not int" + (f" and {n} is not None" if "None" in kinds[n] else "")
+                 for n in names if kinds[n].startswith("int")]
         source = f"""
 def call({', '.join(names)}):
     try:
         plan = plans.get({key[0] if len(key) == 1 else '(' + ', '.join(key) + ')'})
-    except AttributeError:
+    except (AttributeError, TypeError):
         plan = None
-    if plan is None:
+    if plan is None{''.join(exact)}:
         return miss(primitive, ({''.join(n + ', ' for n in tensors)}), ({''.join(n + ', ' for n in names if n not in tensors)}))
     return execute(plan, {', '.join(names)})
 """
@@ -239,6 +242,9 @@ def derivative_of(*each):
     return add
 
 
+_PLAIN = frozenset((int, bool, float, str, tuple, type(None)))
+
+
 def miss(primitive, tensors, attributes=()):
     """A call whose plan is not known: planned, unless one of its layouts is special.
 
@@ -259,6 +265,7 @@ def miss(primitive, tensors, attributes=()):
     for place, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor) and (tensor is not None or place in primitive.required):
             raise not_a_tensor(primitive.name, tensor, primitive.parameters[place], place + 1)
+    attributes = tuple([a if type(a) in _PLAIN or not hasattr(a, "__index__") else a.__index__() for a in attributes])
     return primitive.execute(primitive.planned_for([None if t is None else t.layout for t in tensors], attributes), *tensors,
                              *attributes)
 

@@ -109,7 +109,7 @@ def gather(input, dim, index, *, sparse_grad: bool = False, out=None) -> Tensor:
         plan = _GATHER.plans.get((input.layout, index.layout, dim))
     except AttributeError:
         plan = None
-    if plan is None:
+    if plan is None or dim.__class__ is not int:
         layout_of("gather", input), check_index("gather", index)
         result = miss(_GATHER, (input, index), (dim,))
     else:
@@ -161,7 +161,7 @@ def _scatter_(primitive, self, dim, index, source, how):
         plan = primitive.plans.get((self.layout, index.layout, source.layout, dim, how))
     except AttributeError:
         plan = None
-    if plan is None:
+    if plan is None or dim.__class__ is not int:
         check_index(primitive.name, index), same_dtype(primitive.name, self, source)
         return miss(primitive, (self, index, source), (dim, how))
     return _write_scattered(primitive, plan, self, index, source, dim, how)

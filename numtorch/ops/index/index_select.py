@@ -298,7 +298,7 @@ def index_select(input, dim, index, *, out=None) -> Tensor:
         plan = _INDEX_SELECT.plans.get((input.layout, index.layout, dim))
     except AttributeError:
         plan = None
-    if plan is None:
+    if plan is None or dim.__class__ is not int:
         result = _first_select(input, dim, index)
     else:
         result = _select_rows(plan, input, index, dim)
@@ -337,7 +337,7 @@ def _index_write(name, self, dim, index, source, reduce, rule):
         known = (self.layout, source.layout, index.layout, (dim,), reduce, rule) in primitive.plans
     except AttributeError:
         known = False
-    if known:
+    if known and dim.__class__ is int:
         return _put(primitive, self, (dim,), (index,), source, reduce, rule)
     vector = _vector(name, check_index(name, index))
     dims = (wrap_dim(dim, self.layout.ndim),)
@@ -353,7 +353,7 @@ def _index_write(name, self, dim, index, source, reduce, rule):
             raise kind(f"{name}(): Source/destination tensor must have same slice shapes. Expected source of shape {list(wanted)}, "
                        f"got {list(source.layout.shape)}")
     if self.layout.ndim:
-        _put(primitive, self, (dim,), (vector,), source, reduce, rule)
+        _put(primitive, self, (dim if type(dim) is int else dims[0],), (vector,), source, reduce, rule)
     else:
         _put(primitive, unsqueeze(self, 0), (0,), (vector,), reshape(source, ()), reduce, rule)
     return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 from functools import partial
 
 from ... import viewalgebra as algebra
-from ...layout import Layout
+from ...layout import Layout, ints
 from ...tensor import Tensor
 from ..core.operands import layout_of
 from ..core.primitive import derivative_of, miss, primitives
@@ -24,7 +24,9 @@ def _permuted(wide_of, layout, factor):
 def _dealt(name, input, factor):
     primitive = _MOVES[name]
     plan = primitive.plans.get((layout_of(name, input), factor))
-    return miss(primitive, (input,), (factor,)) if plan is None else run_move(primitive, plan, input)
+    if plan is None or factor.__class__ is not int:
+        return miss(primitive, (input,), ints((factor,), name))
+    return run_move(primitive, plan, input)
 
 
 def _image(shape, name):

@@ -101,13 +101,15 @@ def repeat(self, *counts, repeats=None) -> Tensor:
     """
     if repeats is None:
         repeats = counts
-    try:
-        plan = _REPEAT.plans.get((self.layout, repeats))
-    except TypeError:                                    # a list
-        plan = None
+    if type(repeats) is not tuple:
+        repeats = (repeats,)
+    for n in repeats:
+        if n.__class__ is not int:
+            repeats = as_shape(repeats, "repeat")
+            break
+    plan = _REPEAT.plans.get((self.layout, repeats))
     if plan is not None:
         return run_move(_REPEAT, plan, self)
-    repeats = as_shape(repeats if type(repeats) is tuple else (repeats,), "repeat")
     extra = len(repeats) - self.layout.ndim
     if extra < 0:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
@@ -232,14 +234,14 @@ def flip(input, *along, dims=None) -> Tensor:
     """
     if dims is None:
         dims = along
-    try:
-        plan = _FLIP.plans.get((input.layout, dims))
-    except (AttributeError, TypeError):                  # no tensor, or a list
-        plan = None
-    if plan is not None:
-        return run_move(_FLIP, plan, input)
-    layout_of("flip", input)
-    return _moved(_FLIP, input, as_shape(dims if type(dims) is tuple else (dims,), "flip"))
+    if type(dims) is not tuple:
+        dims = (dims,)
+    for n in dims:
+        if n.__class__ is not int:
+            dims = as_shape(dims, "flip")
+            break
+    plan = _FLIP.plans.get((layout_of("flip", input), dims))
+    return miss(_FLIP, (input,), (dims,)) if plan is None else run_move(_FLIP, plan, input)
 
 
 @_FLIP.planned

@@ -33,9 +33,9 @@ _DIAG_EMBED, _TRACE, _BLOCK_DIAG = Primitive("diag_embed"), Primitive("trace"), 
 
 # ---------------------------------------------------------------- triangles
 def _plan_triangle(name, layout, diagonal):
+    diagonal, = ints((diagonal,), f"{name}: diagonal")
     if layout.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-    diagonal, = ints((diagonal,), f"{name}: diagonal")
     if not layout.numel:
         return NOTHING
     rows, columns = layout.shape[-2:]
@@ -48,7 +48,7 @@ def _triangle(name):
     primitive.planned(partial(_plan_triangle, name))
 
     @primitive.run
-    def triangle(prepared, x: Tensor, diagonal):
+    def triangle(prepared, x: Tensor, diagonal: int):
         source = contiguous(x)
         out = empty(source.layout)
         prepared.call(source.address, out.address, prepared.walk)
@@ -111,7 +111,9 @@ def _in_place(function, upper):
         if not self.layout.contiguous or self.layout.handler is not None:
             return copy_(self, function(self, diagonal))
         graph = begin_write(name, self)
-        prepared = primitive.plans.get((self.layout, diagonal)) or primitive.planned_for((self.layout,), (diagonal,))
+        prepared = primitive.plans.get((self.layout, diagonal))
+        if prepared is None or type(diagonal) is not int:
+            prepared = primitive.planned_for((self.layout,), ints((diagonal,), f"{name}_: diagonal"))
         prepared.call(self.address, self.address, prepared.walk)
         return end_write(primitive, self, graph, (), (), diagonal)
     inplace.__name__ = inplace.__qualname__ = name + "_"
@@ -147,6 +149,7 @@ def _triangle_indices(name, row, col, offset, upper, dtype, device):
 
 @_TRIANGLE_INDICES.planned
 def _plan_places(row, col, offset, upper):
+    row, col, offset = ints((row, col, offset), "tril_indices")
     count = row * col - _below(row, col, offset - 1) if upper else _below(row, col, offset)
     layout = Layout.of(int64, (2, count))
     family = kernels(layout.device, "move.rearrange")
@@ -154,7 +157,7 @@ def _plan_places(row, col, offset, upper):
 
 
 @_TRIANGLE_INDICES.run
-def _places(plan, row, col, offset, upper):
+def _places(plan, row: int, col: int, offset: int, upper):
     layout, prepared = plan
     out = empty(layout)
     prepared.call(out.address, prepared.walk)
@@ -211,7 +214,7 @@ def triu_indices(row, col, offset: int = 0, *, dtype=None, device=None) -> Tenso
 @_DIAG_EMBED.planned
 def _plan_diagonal(layout, offset, dim1, dim2):
     ndim = layout.ndim + 1
-    a, b = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
+    a, b, (offset,) = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim), ints((offset,), "diag_embed: offset")
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     size = layout.shape[-1] + (offset if offset >= 0 else -offset)
@@ -246,7 +249,7 @@ def diag_embed(input, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor
 
 
 @_DIAG_EMBED.run
-def _embedded(plan, input: Tensor, offset, dim1, dim2):
+def _embedded(plan, input: Tensor, offset: int, dim1: int, dim2: int):
     base, region, start = plan
     out = filled_from(base, ZERO)
     copy_elements(input, view_of(out, region, start))

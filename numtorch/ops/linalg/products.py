@@ -127,7 +127,7 @@ def _plan_cross(first, second, dim):
 
 
 @CROSS.run
-def _cross(plan, input: Tensor, other: Tensor, dim):
+def _cross(plan, input: Tensor, other: Tensor, dim: int | None):
     layout, prepared, apart, dim = plan
     out = empty(layout)
     if prepared is not None:

@@ -380,6 +380,7 @@ def _check_classes(layout):
 @ONE_HOT.planned
 def _plan_one_hot(tensor, num_classes):
     _check_classes(tensor)
+    ints((num_classes,), "one_hot: num_classes")
     if num_classes < 1:
         raise RuntimeError("num_classes should be positive")
     layout = Layout.of(int64, (*tensor.shape, num_classes), None, tensor.device)
@@ -387,7 +388,7 @@ def _plan_one_hot(tensor, num_classes):
 
 
 @ONE_HOT.run
-def _one_hot(plan, tensor: Tensor, num_classes):
+def _one_hot(plan, tensor: Tensor, num_classes: int):
     layout, prepared = plan
     out, classes = empty(layout), contiguous(tensor)
     if prepared is not None and run_marking(prepared, classes, out):

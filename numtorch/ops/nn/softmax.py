@@ -6,7 +6,7 @@ from math import prod
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, get_default_dtype
-from ...layout import Layout, wrap_dim, wrap_dims
+from ...layout import Layout, plain_dims, wrap_dim, wrap_dims
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
@@ -41,7 +41,7 @@ def _forward(primitive):
     primitive.planned(partial(_along, primitive))
 
     @primitive.run
-    def forward(plan, input: Tensor, dim):
+    def forward(plan, input: Tensor, dim: int):
         layout, prepared = plan
         out = empty(layout)
         if prepared is not None:
@@ -61,7 +61,7 @@ def _gradient(primitive):
         return _along(primitive, out, dim)
 
     @primitive.run
-    def gradient(plan, grad: Tensor, out: Tensor, dim):
+    def gradient(plan, grad: Tensor, out: Tensor, dim: int):
         layout, prepared = plan
         result = empty(layout)
         if prepared is not None:
@@ -237,7 +237,7 @@ def logsumexp(input, dim, keepdim: bool = False, *, out=None) -> Tensor:
     """
     if out is not None:
         return into(out, logsumexp(input, dim, keepdim))
-    dim = dim if type(dim) is int else tuple(dim)
+    dim = plain_dims(dim, "logsumexp")
     if (layout_of("logsumexp", input), dim, keepdim) in LOGSUMEXP.plans:
         return _over_neighbours(input, dim, keepdim)
     if input.layout.dtype.category < 2:

@@ -12,7 +12,7 @@ import threading
 from ...devices import cpu
 from ...dtypes import as_dtype, finfo, float32, float64, int64, integer_limits
 from ...kernels.threads import NOTHING
-from ...layout import Layout, as_shape, broadcast_shapes
+from ...layout import Layout, as_shape, broadcast_shapes, ints
 from ...tensor import Tensor
 from ...tensor import empty as empty_tensor
 from ..core.backends import device_with, kernels, placed
@@ -256,6 +256,7 @@ def randperm(n: int, *, generator=None, dtype=None, layout=None, device=None, re
         >>> torch.randperm(4).sort().values
         tensor([0, 1, 2, 3])
     """
+    n, = ints((n,), "randperm: n")
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
     kind = as_dtype(dtype) if dtype else int64

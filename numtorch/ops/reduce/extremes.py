@@ -56,7 +56,7 @@ def _place_of(primitive):
     primitive.planned(partial(_Plan, primitive.name))
 
     @primitive.run
-    def place(plan, input: Tensor, dim, keepdim):
+    def place(plan, input: Tensor, dim: int | None, keepdim):
         out = empty(plan.places)
         if plan.prepared is not None:
             plan.prepared.call(input.address, out.address, plan.prepared.walk)
@@ -119,7 +119,7 @@ def _with_place(kind):
     primitive.planned(partial(_Plan, kind))
 
     @primitive.run
-    def extreme(plan, input: Tensor, dim, keepdim):
+    def extreme(plan, input: Tensor, dim: int, keepdim):
         values, indices = empty(plan.values), empty(plan.places)
         if plan.prepared is not None:
             plan.prepared.call(input.address, values.address, indices.address, plan.prepared.walk)

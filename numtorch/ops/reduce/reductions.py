@@ -5,7 +5,7 @@ from collections import namedtuple
 
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype
-from ...layout import as_shape, ints, wrap_dims
+from ...layout import as_shape, plain_dims, wrap_dims
 from ...tensor import Tensor
 from ..core.late import later, provide
 from ..core.operands import check_real, layout_of, method
@@ -25,20 +25,13 @@ _all, _any, _count, _max, _mean, _min, _nansum, _norm, _prod, _sum, _var = [
     op.run for op in (ALL, ANY, COUNT, MAX, MEAN, MIN, NANSUM, NORM, PROD, SUM, VAR)]
 
 
-def _dims(dim):
-    """A dim argument as something hashable: None, an int, or a tuple."""
-    if dim is None or type(dim) is int:
-        return dim
-    return tuple(dim) if hasattr(dim, "__iter__") else ints((dim,), "dim")[0]
-
-
 def numpy_names(dim, keepdim, axis, keepdims):
     """`dim` and `keepdim`, which may go under NumPy's names."""
     return dim if axis is None else axis, keepdim if keepdims is None else keepdims
 
 
 def _none_if_empty(dim):
-    dim = _dims(dim)
+    dim = plain_dims(dim)
     return None if dim == () else dim
 
 
@@ -187,7 +180,7 @@ def prod(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, dt
         dtype = _dtype_for(dtype, out)
     if dtype is not None:
         input = to_dtype(input, as_dtype(dtype))
-    result = _prod(input, _dims(dim), keepdim)
+    result = _prod(input, plain_dims(dim), keepdim)
     return into(out, result if dtype is None else to_dtype(result, as_dtype(dtype)))
 
 
@@ -282,7 +275,7 @@ def any(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(out, _any(input, _dims(dim), keepdim))
+    return into(out, _any(input, plain_dims(dim), keepdim))
 
 
 @method
@@ -299,7 +292,7 @@ def all(input, dim=None, keepdim: bool = False, *, axis=None, keepdims=None, out
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
-    return into(out, _all(input, _dims(dim), keepdim))
+    return into(out, _all(input, plain_dims(dim), keepdim))
 
 
 @method
@@ -315,7 +308,7 @@ def count_nonzero(input, dim=None) -> Tensor:
         >>> torch.tensor([[0., 1.], [2., 3.]]).count_nonzero(dim=1)
         tensor([1, 2])
     """
-    return _count(input, None if dim == () or dim == [] else _dims(dim))
+    return _count(input, _none_if_empty(dim))
 
 
 def _correction(unbiased, correction):

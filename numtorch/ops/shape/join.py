@@ -201,7 +201,7 @@ def cat(tensors, dim: int = 0, *, axis=None, out=None) -> Tensor:
         plan = _CAT.plans.get((*[t.layout for t in tensors], dim) if type(tensors) is list or type(tensors) is tuple else None)
     except AttributeError:
         plan = None
-    if plan is not None:
+    if plan is not None and dim.__class__ is int:
         result = _joined(_CAT, plan, tensors)
     elif _tensors_of("cat", tensors):
         result = miss(_CAT, tuple(tensors), (dim,))
@@ -234,7 +234,8 @@ def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
     if not _tensors_of("stack", tensors):
         raise RuntimeError("stack expects a non-empty TensorList")
     plan = _STACK.plans.get((*[t.layout for t in tensors], dim))
-    result = _joined(_STACK, plan, tensors) if plan is not None else miss(_STACK, tuple(tensors), (dim,))
+    found = plan is not None and dim.__class__ is int
+    result = _joined(_STACK, plan, tensors) if found else miss(_STACK, tuple(tensors), (dim,))
     return result if out is None else into(out, result)
 
 

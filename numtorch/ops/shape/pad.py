@@ -29,17 +29,18 @@ def _permuted(order, *properties):
 
 
 def _plan(mode, source, value, pad):
-    """The result's layout, the memory format that the source must be copied to (None where it is read as it lies), the kernel."""
+    """The result's layout, the memory format that the source must be copied to (None where it is read as it lies), the kernel, and
+    the widths themselves: other objects that are equal may be floats."""
     widths, (order, memory_format) = _widths(source.shape, pad, mode), _memory_order(source, mode)
     out = Layout.of(source.dtype, tuple(b + n + a for n, (b, a) in zip(source.shape, widths)), None, source.device)
     out = formatted(out, memory_format)
     last = order[-1] if source.ndim else 0
     as_is = source.ndim == 0 or source.shape[last] == 1 or source.strides[last] == 1
     if not out.numel:
-        return out, None, None
+        return out, None, None, pad
     strides = source.strides if as_is else formatted(source, memory_format).strides
     return out, None if as_is else memory_format, kernels(source.device, "move.pad").plan_pad(
-        mode, source.dtype.itemsize, *_permuted(order, source.shape, strides, widths))
+        mode, source.dtype.itemsize, *_permuted(order, source.shape, strides, widths)), pad
 
 
 def _widths(shape, pad, mode):
@@ -63,7 +64,7 @@ def _widths(shape, pad, mode):
 
 
 def _padded(primitive, plan, x, value, pad):
-    layout, memory_format, prepared = plan
+    layout, memory_format, prepared, _ = plan
     out = empty(layout)
     if prepared is not None:
         source = x if memory_format is None else contiguous(x.detach(), memory_format)
@@ -145,7 +146,7 @@ def pad(input, pad, mode: str = "constant", value=None) -> Tensor:
         plan = PADS[mode].plans.get((layout, value.layout, pad))
     except (KeyError, TypeError):                        # TypeError: a list
         plan = None
-    if plan is None:
+    if plan is None or (pad is not plan[3] and ints(pad, "pad") is not pad):
         if type(mode) is not str:
             raise TypeError(f"pad(): argument 'mode' (position 3) must be str, not {type(mode).__name__}")
         if mode not in MODES:

@@ -1,10 +1,8 @@
 """Views of parts of a tensor: an index or a range of a dimension, windows, diagonals, and any strides."""
 from __future__ import annotations
 
-from operator import index as as_index
-
 from ... import viewalgebra as algebra
-from ...layout import as_shape
+from ...layout import as_shape, ints
 from ...tensor import Tensor
 from ..core.operands import layout_of, method
 from ..core.primitive import not_a_tensor
@@ -37,7 +35,7 @@ def select(input, dim, index) -> Tensor:
     """
     if not isinstance(input, Tensor):
         raise not_a_tensor("select", input)
-    return make_part(input, SELECT, algebra.select, dim, as_index(index))
+    return make_part(input, SELECT, algebra.select, dim, index)
 
 
 @method
@@ -176,7 +174,7 @@ def as_strided(input, size, stride, storage_offset=None) -> Tensor:
         size, stride = as_shape((size,)), as_shape((stride,))
         return make_view(input, algebra.as_strided(layout, size, stride, storage_offset), AS_STRIDED)
     own = input.storage_offset()
-    start = own if storage_offset is None else storage_offset
+    start = own if storage_offset is None else ints((storage_offset,), "as_strided: storage_offset")[0]
     found = algebra.strided_within(layout, as_shape((size,)), as_shape((stride,)), own, start, input.storage.nbytes)
     if input.node is not None:
         (low, high), (first, last) = layout.extent(), found[0].extent()

@@ -98,7 +98,7 @@ def split(tensor, split_size_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
     dim = wrap_dim(dim, tensor.layout.ndim)
     extent = tensor.layout.shape[dim]
     if isinstance(split_size_or_sections, int):
-        size = split_size_or_sections
+        size, = ints((split_size_or_sections,), "split: split_size")
         if size < 0 or (size == 0 and extent):
             wanted = "positive" if size == 0 else "non-negative"
             raise RuntimeError(f"split expects split_size be {wanted}, but got split_size={size}")
@@ -132,12 +132,11 @@ def chunk(input, chunks, dim: int = 0) -> tuple[Tensor, ...]:
         >>> torch.arange(5).chunk(2)
         (tensor([0, 1, 2]), tensor([3, 4]))
     """
+    chunks, = ints((chunks,), "chunk: chunks")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     if not layout_of("chunk", input).ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    if type(chunks) is not int:
-        chunks, = ints((chunks,), "chunk: chunks")
     dim = wrap_dim(dim, input.layout.ndim)
     extent = input.layout.shape[dim]
     places = algebra.cut(input.layout, dim, max(1, -(-extent // chunks)))
@@ -171,6 +170,8 @@ def tensor_split(input, indices_or_sections, dim: int = 0) -> tuple[Tensor, ...]
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     dim = wrap_dim(dim, input.layout.ndim)
     extent = input.layout.shape[dim]
+    if isinstance(indices_or_sections, int):
+        ints((indices_or_sections,), "tensor_split: sections")
     if isinstance(indices_or_sections, int) or (isinstance(indices_or_sections, Tensor) and not indices_or_sections.layout.ndim):
         n = indices_or_sections if isinstance(indices_or_sections, int) else int(indices_or_sections.item())
         if n <= 0:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from ... import viewalgebra as algebra
 from ...dtypes import dtype as dtype_class
-from ...layout import as_shape, wrap_dim
+from ...layout import as_shape, plain_dims, wrap_dim
 from ...tensor import Tensor, view_of
 from ..core.late import later
 from ..core.operands import layout_of, method
@@ -197,7 +197,7 @@ def movedim(input, source, destination) -> Tensor:
         torch.Size([3, 4, 2])
     """
     if type(source) is not int or type(destination) is not int:
-        source, destination = [d if isinstance(d, int) else tuple(d) for d in (source, destination)]
+        source, destination = plain_dims(source), plain_dims(destination)
     order = algebra.moved_order(layout_of("movedim", input), source, destination)
     return make_view(input, algebra.permute(input.layout, order), _PERMUTE, order)
 
@@ -404,7 +404,7 @@ def flatten(input, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     if ndim == 0:
         wrap_dim(start_dim, 0), wrap_dim(end_dim, 0)
         return reshape(input, 1)
-    if start_dim == 0 and end_dim == -1:
+    if start_dim == 0 and end_dim == -1 and type(start_dim) is type(end_dim) is int:
         return input if ndim == 1 else reshape(input, -1)
     first, last = wrap_dim(start_dim, ndim), wrap_dim(end_dim, ndim)
     if first > last:
@@ -440,7 +440,7 @@ def unflatten(input, dim, sizes) -> Tensor:
         torch.Size([2, 3, 2])
     """
     layout = layout_of("unflatten", input)
-    return make_view(input, algebra.unflatten(layout, dim, tuple(sizes)), VIEW, layout.shape)
+    return make_view(input, algebra.unflatten(layout, plain_dims(dim), as_shape((sizes,), "unflatten: sizes")), VIEW, layout.shape)
 
 
 @method
@@ -479,7 +479,9 @@ def squeeze(input, dim=None) -> Tensor:
         >>> x.squeeze().shape, x.squeeze(0).shape
         (torch.Size([3]), torch.Size([3, 1]))
     """
-    dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = plain_dims(dim)
+    if type(dims) is int:
+        dims = (dims,)
     if not isinstance(input, Tensor):
         raise not_a_tensor("squeeze", input)
     return make_view(input, algebra.squeeze(input.layout, dims), _SQUEEZE, input.layout.shape)

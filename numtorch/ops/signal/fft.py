@@ -12,7 +12,7 @@ import numpy as np
 from ...arrays import host_array
 from ...autograd.graph import GraphNode, recording
 from ...dtypes import as_dtype, complex128, float64, get_default_dtype
-from ...layout import Layout, as_shape, wrap_dim
+from ...layout import Layout, as_shape, plain_dims, wrap_dim
 from ...tensor import Tensor, empty
 from ..core.operands import layout_of
 from ..core.primitive import Primitive, class_of
@@ -187,7 +187,7 @@ def transformed_input(name, x, complex_too=True):
 
 def _dims(name, x, s, dim, half=False):
     """The dimensions (not negative), those that must be cut or padded with their sizes, and the points of the last one's result."""
-    return _dims_of(name, x.layout, tuple(s) if type(s) is list else s, tuple(dim) if type(dim) is list else dim, half)
+    return _dims_of(name, x.layout, plain_dims(s, f"{name}: s"), plain_dims(dim, f"{name}: dim"), half)
 
 
 @functools.lru_cache(1024)

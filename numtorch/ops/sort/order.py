@@ -92,7 +92,7 @@ def _plan_sort(layout, dim, descending):
 
 
 @SORT.run
-def _sort(plan, input: Tensor, dim, descending):
+def _sort(plan, input: Tensor, dim: int, descending):
     return _pick(SORT, plan, input)
 
 
@@ -117,8 +117,6 @@ def sort(input, dim: int = -1, descending: bool = False, stable: bool = False, *
         (tensor([1, 2, 3]), tensor([1, 2, 0]))
     """
     dim = dim if axis is None else axis
-    if type(dim) is not int:                             # 1.0 would find the plan of 1
-        dim = wrap_dim(dim, layout_of("sort", input).ndim)
     return into_all(out, _sort(input, dim, bool(descending)))
 
 
@@ -169,7 +167,7 @@ def _plan_topk(layout, k, dim, largest):
 
 
 @TOPK.run
-def _topk(plan, input: Tensor, k, dim, largest):
+def _topk(plan, input: Tensor, k: int, dim: int, largest):
     return _pick(TOPK, plan, input)
 
 
@@ -196,8 +194,6 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
     """
     if type(k) is not int:
         k, = ints((k,), "topk: k")
-    if type(dim) is not int:                             # 1.0 would find the plan of 1
-        dim = wrap_dim(dim, layout_of("topk", input).ndim)
     return into_all(out, _topk(input, k, dim, largest))
 
 
@@ -210,7 +206,7 @@ def _plan_kthvalue(layout, k, dim, keepdim):
 
 
 @KTHVALUE.run
-def _kthvalue(plan, input: Tensor, k, dim, keepdim):
+def _kthvalue(plan, input: Tensor, k: int, dim: int, keepdim):
     return _pick(KTHVALUE, plan, input)
 
 
@@ -235,8 +231,6 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None) -
         (tensor(5.), tensor(2))
     """
     k, = ints((k,), "kthvalue: k")
-    if type(dim) is not int:                             # 1.0 would find the plan of 1
-        dim = wrap_dim(dim, layout_of("kthvalue", input).ndim)
     return into_all(out, _kthvalue(input, k, dim, bool(keepdim)))
 
 
@@ -255,7 +249,7 @@ def _along(primitive, skip_nan):
         return _plan_median(layout, dim, keepdim, skip_nan)
 
     @primitive.run
-    def median_along(plan, input: Tensor, dim, keepdim):
+    def median_along(plan, input: Tensor, dim: int, keepdim):
         return _pick(primitive, plan, input)
     return median_along
 
@@ -294,8 +288,6 @@ def _median_vjp(node, grad):
 
 def _median(name, along, input, dim, keepdim, skip_nan, out):
     if dim is not None:
-        if type(dim) is not int:                         # 1.0 would find the plan of 1
-            dim = wrap_dim(dim, layout_of(name, input).ndim)
         return into_all(out, along(input, dim, bool(keepdim)))
     if out is not None:
         raise TypeError(f"{name}() missing 1 required positional argument: 'dim', without which there is no 'out'")

@@ -40,7 +40,7 @@ def _plan(primitive, layout, dim, *arguments):
 def _scan(primitive):
     """What runs a scan of a tensor of the result's dtype."""
     @primitive.run
-    def scan(plan, input: Tensor, dim, reverse):
+    def scan(plan, input: Tensor, dim: int, reverse):
         layout, axis, prepared = plan
         out = empty(layout)
         if prepared is not None:
@@ -132,8 +132,6 @@ def _accumulated(name, scan, input, dim, dtype, out):
     if dtype is None and isinstance(out, Tensor):
         dtype = out.layout.dtype                         # they are computed in it, as in PyTorch
     wanted = as_dtype(dtype) if dtype is not None else int64 if layout.dtype.category < 2 else layout.dtype
-    if type(dim) is not int:                             # 1.0 would find the plan of 1
-        dim = wrap_dim(dim, layout.ndim)
     return into(out, scan(to_dtype(input, wanted), dim, False))
 
 
@@ -221,8 +219,6 @@ def logcumsumexp(input, dim, *, out=None) -> Tensor:
         >>> torch.tensor([1000., 1000., 1000.]).logcumsumexp(0)
         tensor([1000.0000, 1000.6932, 1001.0986])
     """
-    if type(dim) is not int:                             # 1.0 would find the plan of 1
-        dim = wrap_dim(dim, layout_of("logcumsumexp", input).ndim)
     return into(out, _logcumsumexp(input, dim, False))
 
 
@@ -266,7 +262,7 @@ def _running_extreme(primitive):
         return (layout.dense(int64), *_plan(primitive, layout, dim))
 
     @primitive.run
-    def extreme(plan, input: Tensor, dim):
+    def extreme(plan, input: Tensor, dim: int):
         places, layout, axis, prepared = plan
         values, indices = empty(layout), empty(places)
         if prepared is not None:
@@ -306,8 +302,6 @@ def cummax(input, dim, *, out=None) -> Pair:
         >>> torch.tensor([1, 3, 2, 3]).cummax(0).indices
         tensor([0, 1, 1, 3])
     """
-    if type(dim) is not int:                             # 1.0 would find the plan of 1
-        dim = wrap_dim(dim, layout_of("cummax", input).ndim)
     return into_all(out, _cummax(input, dim))
 
 
@@ -323,8 +317,6 @@ def cummin(input, dim, *, out=None) -> Pair:
         >>> torch.tensor([3, 1, 2, 1]).cummin(0).indices
         tensor([0, 1, 1, 3])
     """
-    if type(dim) is not int:                             # 1.0 would find the plan of 1
-        dim = wrap_dim(dim, layout_of("cummin", input).ndim)
     return into_all(out, _cummin(input, dim))
 
 

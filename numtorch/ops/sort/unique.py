@@ -256,8 +256,6 @@ def mode(input, dim: int = -1, keepdim: bool = False, *, out=None) -> Pair:
         >>> values, indices
         (tensor(3), tensor(2))
     """
-    if type(dim) is not int:                             # 1.0 would find the plan of 1
-        dim = wrap_dim(dim, layout_of("mode", input).ndim)
     return into_all(out, _mode(input, dim, bool(keepdim)))
 
 
@@ -277,7 +275,7 @@ def _plan_mode(layout, dim, keepdim):
 
 
 @MODE.run
-def _mode(plan, input: Tensor, dim, keepdim):
+def _mode(plan, input: Tensor, dim: int, keepdim):
     axis, layout, places, prepared = plan
     values, indices = empty(layout), empty(places)
     if prepared is not None:
