@@ -93,7 +93,6 @@ ERRORS = [
     (lambda: F.embedding(torch.tensor([5]), table()), IndexError, "index out of range in self"),
     (lambda: F.embedding(torch.tensor([0.0]), table()), RuntimeError, "Expected dtype int64"),
     (lambda: F.embedding(KEY, table(), padding_idx=5), AssertionError, "within num_embeddings"),
-    (lambda: F.embedding(KEY, table(), sparse=True), NotImplementedError, "sparse"),
     (lambda: F.embedding(KEY, table()[0]), RuntimeError, "2-D"),
     (lambda: F.embedding_bag(KEY, table(), torch.tensor([0])), ValueError, "offsets has to be None"),
     (lambda: F.embedding_bag(KEY[0], table()), ValueError, "offsets has to be a 1D Tensor"),

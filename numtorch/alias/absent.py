@@ -50,8 +50,6 @@ ABSENT = {
     "nn.utils.prune": "multiply the weight by a mask, with nn.utils.parametrize.register_parametrization",
     "onnx": _TRACE,
     "ops": "the ops are functions of numtorch and methods of its tensors",
-    "optim.SparseAdam": _BLOCKS,
-    "optim.sparse_adam": _BLOCKS,
     "package": _TRACE,
     "profiler.itt": "there are no marks for Intel's profilers; profiler.profile sees every op",
     "quantization": _QUANTIZED,

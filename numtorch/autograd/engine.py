@@ -283,6 +283,8 @@ def _sum(held, more, create_graph):
     if not create_graph and getrefcount(held) <= _HELD and getrefcount(held.storage) <= _HELD_STORAGE + held.storage.pooled \
             and held.layout is more.layout and held.layout.contiguous:
         return arithmetic.add_(held, more)
+    if held.layout.handler is not None:                  # a sparse tensor is added to a dense one, not the other way round
+        held, more = more, held
     return arithmetic.add(held, more)
 
 

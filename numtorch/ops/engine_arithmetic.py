@@ -5,11 +5,19 @@ from ..autograd.engine import arithmetic as engine_arithmetic
 from .creation import fill
 from .memory import assign, copies, writing
 from .pointwise import arithmetic, comparison
+from .pointwise.calling import make_inplace, run_inplace
 from .reduce import reductions
 from .shape import join
 
+
+def _add_to(op, tensors):
+    """`held += more` of gradients of special layouts: not in place, as the sum may be of another kind."""
+    held, more = tensors
+    return run_inplace(op, tensors) if held.layout.handler is None else arithmetic.add(more, held)
+
+
 engine_arithmetic.add = arithmetic.add
-engine_arithmetic.add_ = arithmetic.add.op.inplace
+engine_arithmetic.add_ = make_inplace(arithmetic.add.op, _add_to)
 engine_arithmetic.stack = join.stack
 engine_arithmetic.clone = lambda t, layout=None: copies.clone(t, memory_format=layout or "contiguous_format")
 

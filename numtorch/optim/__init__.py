@@ -8,9 +8,10 @@ from .lbfgs import LBFGS
 from .matrixwise import Adafactor, Muon
 from .optimizer import Optimizer
 from .sgd import ASGD, SGD
+from .sparse_adam import SparseAdam
 
 __all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam", "Optimizer",
-           "RAdam", "RMSprop", "Rprop", "lr_scheduler", "swa_utils"]
+           "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler", "swa_utils"]
 
 
 def __getattr__(name):

@@ -4,6 +4,7 @@ from __future__ import annotations
 from ..kernels.intrinsics import select, sqrt
 from ..ops.creation.fill import full_like
 from .check import not_negative
+from .rows import RowBatch
 from .rule import Rule, RuleOptimizer
 
 
@@ -62,6 +63,12 @@ class Adagrad(RuleOptimizer):
 
     def rule(self, group):
         return self.adagrad
+
+    def of_rows(self, parameter, grad, group, rule):
+        if group["weight_decay"]:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        self.begin(parameter, group)
+        return RowBatch(self, rule, parameter, grad, self.state[parameter])
 
     def first(self, name, parameter, group):
         return full_like(parameter.detach(), _both(group["initial_accumulator_value"], parameter))

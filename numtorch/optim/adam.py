@@ -89,6 +89,9 @@ class Adam(_WithMeans):
                          capturable=capturable, differentiable=differentiable, fused=fused,
                          decoupled_weight_decay=decoupled_weight_decay)
 
+    def of_rows(self, parameter, grad, group, rule):
+        raise RuntimeError("Adam does not support sparse gradients, please consider SparseAdam instead")
+
     def rule(self, group):
         return self.largest if group["amsgrad"] else self.adam
 

@@ -138,6 +138,19 @@ class RuleOptimizer(Optimizer):
             state[name] = self.first(name, parameter, group)
         return bool(missing)
 
+    def of_rows(self, parameter, grad, group, rule):
+        """The batch of a parameter with a sparse gradient.
+
+        Args:
+            parameter, grad: the parameter, and its COO gradient.
+            group: one of `param_groups`.
+            rule: which it follows.
+
+        Raises:
+            RuntimeError: this optimiser has no step for such.
+        """
+        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+
     def _batches(self, number, group, rule):
         """The kernel calls of a group whose tables are up to date, made anew where its rule, its parameters or its gradients have
         changed."""
@@ -202,11 +215,15 @@ class _Prepared:
 
     def __init__(self, optimizer, group, rule) -> None:
         self.state, self.rule, self.moves = optimizer.state, rule, moves[0]
-        self.known, chosen, place = [], {}, 0
+        self.known, self.batches, chosen, place = [], [], {}, 0
         for parameter in group["params"]:
             grad = parameter.grad if parameter.node is None else parameter.node.grad
             if grad is None:
                 self.known.append((parameter, None, None, None))
+                continue
+            if grad.layout.handler is not None:          # of other rows each time: known as nothing, so made anew every step
+                self.known.append((parameter, None, None, None))
+                self.batches.append(optimizer.of_rows(parameter, grad, group, rule))
                 continue
             self.known.append((parameter, parameter.address, parameter.layout, grad.layout))
             fresh = optimizer.begin(parameter, group)
@@ -216,7 +233,7 @@ class _Prepared:
                 (place, parameter, grad, state))
             place += 1
         self.entries = len(optimizer.state)
-        self.batches = [_batch(optimizer, rule, key, rows, len(chosen) == 1) for key, rows in chosen.items()]
+        self.batches += [_batch(optimizer, rule, key, rows, len(chosen) == 1) for key, rows in chosen.items()]
 
     def update(self, state, rule):
         """Write moved gradients' addresses. False where something else has changed."""
@@ -257,7 +274,7 @@ def _laid_out(grad, layout):
     return moved
 
 
-def _row(parameter, grad, states):
+def row_of(parameter, grad, states):
     """A parameter's row in the table that the kernel reads."""
     layout = parameter.layout
     return [parameter.address, grad.address, *[state.address for state in states],
@@ -282,14 +299,19 @@ def _batch(optimizer, rule, key, rows, only):
         if grad.layout is not layout:                    # another dtype or order: brought into the parameter's, anew every step
             grad = _laid_out(grad, layout)
             batch.keep.append(grad)
-        table.append(_row(parameter, grad, [state[name] for name in rule.states]))
+        table.append(row_of(parameter, grad, [state[name] for name in rule.states]))
     batch.table = np.array(table, np.int64)
     batch.gradients = [row[1] for row in table]
     plan = _planned(rule, dtype, device, tuple([row[-1] for row in table]))
     batch.array = np.zeros(3 + rule.coefficients)
     batch.prepared, batch.table_address, batch.array_address = plan, batch.table.ctypes.data, batch.array.ctypes.data
-    batch.counts = {name: _joined(batch.states, name) for name in optimizer.counts}
+    batch.counts = joined_counts(optimizer, batch.states)
     return batch
+
+
+def joined_counts(optimizer, states) -> dict:
+    """The counts of some states by name, each as one array."""
+    return {name: _joined(states, name) for name in optimizer.counts}
 
 
 def _joined(states, name):
@@ -332,7 +354,7 @@ def run_rule(name, rule, x, grad, states=(), coefficients=(), decay: float = 0.0
         if grad.layout.shape != layout.shape:
             raise RuntimeError(f"{name}: expected a gradient of shape {list(layout.shape)}, got {list(grad.layout.shape)}")
         grad = _laid_out(grad, layout)
-    table, values = np.array(_row(x, grad, states), np.int64), np.array((1.0, decay, shrink, *coefficients))
+    table, values = np.array(row_of(x, grad, states), np.int64), np.array((1.0, decay, shrink, *coefficients))
     plan.call(table.ctypes.data, values.ctypes.data, plan.walk)
     x.storage.version += 1
     x.storage.writer = name

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from .check import not_negative
+from .rows import AddedRows, MomentumRows
 from .rule import Rule, RuleOptimizer
 
 
@@ -59,6 +60,13 @@ class SGD(RuleOptimizer):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov,
                                       maximize=maximize, foreach=foreach, differentiable=differentiable, fused=fused))
+
+    def of_rows(self, parameter, grad, group, rule):
+        if group["weight_decay"]:
+            raise RuntimeError("SGD: weight_decay option is not compatible with sparse gradients")
+        if rule is self.plain:
+            return AddedRows(parameter, grad)
+        return MomentumRows(parameter, grad, self.state[parameter], group["nesterov"])
 
     def rule(self, group):
         return self.plain if not group["momentum"] else self.nesterov if group["nesterov"] else self.heavy

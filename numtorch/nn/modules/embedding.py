@@ -18,7 +18,7 @@ class Embedding(Module):
         max_norm: rows of a larger norm are scaled down to it, in place, when they are looked up.
         norm_type: the order of that norm.
         scale_grad_by_freq: divide a row's gradient by how often it was looked up.
-        sparse: not supported; False.
+        sparse: whether the weight's gradient is a COO tensor of the rows that were named; for SGD, Adagrad and SparseAdam.
         _weight: the table to begin with, (V, D), whose memory is shared.
         _freeze: do not learn.
         device, dtype: of the parameters; the defaults when None.
@@ -32,7 +32,7 @@ class Embedding(Module):
     Raises:
         AssertionError: a `padding_idx` that is no row, or a `_weight` of another shape.
         IndexError: in the call, an index out of range.
-        NotImplementedError: in the call, with `sparse`.
+        RuntimeError: in backward, `sparse` with `scale_grad_by_freq`.
 
     Example:
         >>> import numtorch as torch
@@ -113,7 +113,7 @@ class EmbeddingBag(Embedding):
         norm_type: the order of that norm.
         scale_grad_by_freq: divide a row's gradient by how often it was looked up.
         mode: "sum", "mean" or "max".
-        sparse: not supported; False.
+        sparse: whether the weight's gradient is a COO tensor of the rows that were named; for SGD, Adagrad and SparseAdam.
         _weight: the table to begin with, (V, D), whose memory is shared.
         include_last_offset: whether `offsets` ends with where the last bag ends.
         padding_idx: an index that does not count; None for none.

@@ -8,6 +8,7 @@ from ...dtypes import float32, float64, int32, int64
 from ...layout import Layout, ints
 from ...tensor import Tensor, empty
 from ..core.backends import has_kernels, kernels
+from ..core.late import later
 from ..core.operands import layout_of
 from ..core.primitive import Primitive
 from ..core.status import has_values, run_marking
@@ -39,14 +40,14 @@ def embedding(weight, indices, padding_idx: int = -1, scale_grad_by_freq: bool =
         indices: int64 or int32 (*).
         padding_idx: a row that gets no gradient; -1 for none.
         scale_grad_by_freq: divide a row's gradient by how often it was named.
-        sparse: not supported; False.
+        sparse: whether the weight's gradient is a COO tensor of the rows that were named.
 
     Returns:
         (*, D).
 
     Raises:
         IndexError: an index that is negative or not below V.
-        NotImplementedError: `sparse`.
+        RuntimeError: in backward, `sparse` with `scale_grad_by_freq`.
 
     Example:
         >>> import numtorch as torch
@@ -55,14 +56,13 @@ def embedding(weight, indices, padding_idx: int = -1, scale_grad_by_freq: bool =
                 [1., 2.],
                 [3., 4.]])
     """
-    _dense_only("embedding", sparse)
     if type(padding_idx) is not int:
         padding_idx, = ints((padding_idx,), "embedding: padding_idx")
-    return _rows_of(weight, indices, padding_idx, scale_grad_by_freq, "embedding")
+    return _rows_of(weight, indices, padding_idx, scale_grad_by_freq, "embedding", sparse)
 
 
 @EMBEDDING.planned
-def _plan_rows(weight, indices, padding_idx, scale_grad_by_freq, name):
+def _plan_rows(weight, indices, padding_idx, scale_grad_by_freq, name, sparse):
     if indices.dtype not in (int64, int32):
         raise RuntimeError(f"embedding(): Expected dtype int64 or int32 for index, got {indices.dtype.name}")
     if weight.ndim != 2:
@@ -71,25 +71,24 @@ def _plan_rows(weight, indices, padding_idx, scale_grad_by_freq, name):
 
 
 @EMBEDDING.run
-def _rows_of(plan, weight: Tensor, indices: Tensor, padding_idx, scale_grad_by_freq, name):
+def _rows_of(plan, weight: Tensor, indices: Tensor, padding_idx, scale_grad_by_freq, name, sparse):
     """The rows; `name` is of the function, and so of the rule for its indices."""
     out = empty(plan.out)
     if plan.prepared is not None:
         run_indexed(plan.prepared, weight, (indices,), out, plan.bounds, plan.complaint)
     if weight.node is not None and recording(weight):
-        out.node = GraphNode(EMBEDDING, (weight.node,), (indices,), (weight.layout, padding_idx, scale_grad_by_freq))
+        out.node = GraphNode(EMBEDDING, (weight.node,), (indices,), (weight.layout, padding_idx, scale_grad_by_freq, sparse))
     return out
-
-
-def _dense_only(name, sparse):
-    if sparse:
-        raise NotImplementedError(f"{name}: sparse gradients are not supported; expected sparse=False")
 
 
 @EMBEDDING.derivative
 def _embedding_vjp(node, grad):
-    layout, padding, by_frequency = node.attributes
+    layout, padding, by_frequency, sparse = node.attributes
     indices, = node.tensors()
+    if sparse:
+        if by_frequency:
+            raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+        return (later["sparse_rows"](grad, indices, layout, padding),)
     if by_frequency:
         counts = to_dtype(bincount(reshape(indices, -1), minlength=layout.shape[0]), grad.layout.dtype)
         grad = grad / unsqueeze(index_values(counts, (0,), (indices,)), -1)
@@ -152,14 +151,14 @@ def lookup(input, weight, padding_idx=None, max_norm=None, norm_type: float = 2.
         max_norm: rows of a larger norm are scaled down to it first, in place.
         norm_type: the order of that norm.
         scale_grad_by_freq: divide a row's gradient by how often it is named.
-        sparse: not supported; False.
+        sparse: whether the weight's gradient is a COO tensor of the rows that were named.
 
     Returns:
         (*, D).
 
     Raises:
         IndexError: an index out of range.
-        NotImplementedError: `sparse`.
+        RuntimeError: in backward, `sparse` with `scale_grad_by_freq`.
 
     Example:
         >>> import numtorch as torch
@@ -274,7 +273,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
         norm_type: the order of that norm.
         scale_grad_by_freq: divide a row's gradient by how often it is named.
         mode: "sum", "mean" or "max"; of an empty bag 0.
-        sparse: not supported; False.
+        sparse: whether the weight's gradient is a COO tensor of the rows that were named.
         per_sample_weights: factors of the rows, of input's shape; only for sums.
         include_last_offset: whether `offsets` has one more.
         padding_idx: an index that does not count.
@@ -285,7 +284,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
     Raises:
         ValueError: the shapes or the mode do not fit.
         IndexError: an index out of range.
-        NotImplementedError: weights with another mode than "sum", or `sparse`.
+        NotImplementedError: weights with another mode than "sum", or `sparse` with "max".
 
     Example:
         >>> import numtorch as torch
@@ -306,20 +305,21 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
     if layout_of("embedding_bag", weight, "weight", 2).ndim != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.layout.ndim}")
     padding = _padding(weight.layout.shape[0], padding_idx)
-    _dense_only("embedding_bag", sparse)
+    if sparse and mode == "max":
+        raise ValueError("max mode does not support sparse weights")
     _check_bags(input, offsets)
     plain = mode != "max" and per_sample_weights is None and padding < 0 and max_norm is None and not scale_grad_by_freq
-    if plain and not include_last_offset and input.layout.numel:
+    if plain and not sparse and not include_last_offset and input.layout.numel:
         if offsets is None:
             count, length = input.layout.shape
             offsets = arange(0, count * length, length, device=input.layout.device)
         return _bag_sums(weight, input, offsets, mode == "mean")
     return _bags_of_ops(input, weight, offsets, mode, max_norm, norm_type, scale_grad_by_freq, per_sample_weights,
-                        include_last_offset, padding)
+                        include_last_offset, padding, sparse)
 
 
 def _bags_of_ops(input, weight, offsets, mode, max_norm=None, norm_type=2, scale_grad_by_freq=False, per_sample_weights=None,
-                 include_last_offset=False, padding=-1):
+                 include_last_offset=False, padding=-1, sparse=False):
     """Bags of rows that are copied first, with all options."""
     _check_order(offsets)
     indices, bags, count = _bags(input, offsets, include_last_offset)
@@ -330,7 +330,7 @@ def _bags_of_ops(input, weight, offsets, mode, max_norm=None, norm_type=2, scale
         kept, = comparison.ne(indices, padding).nonzero(as_tuple=True)
         indices, bags = index_values(indices, (0,), (kept,)), index_values(bags, (0,), (kept,))
         factors = None if factors is None else index_values(factors, (0,), (kept,))
-    vectors = _rows_of(weight, indices, -1, scale_grad_by_freq, "embedding_bag")
+    vectors = _rows_of(weight, indices, -1, scale_grad_by_freq, "embedding_bag", sparse)
     if factors is not None:
         vectors = vectors * unsqueeze(factors, 1)
     start = filled(Layout.of(weight.layout.dtype, (count, weight.layout.shape[1]), None, weight.layout.device), 0)

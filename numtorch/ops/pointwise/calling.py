@@ -196,8 +196,9 @@ def call_into(op, args, out):
 
 
 # ---------------------------------------------------------------- in place
-def make_inplace(op):
-    """The in-place form: the first operand is overwritten and keeps its identity."""
+def make_inplace(op, run=None):
+    """The in-place form: the first operand is overwritten and keeps its identity. `run`: what runs a call that is not plain, by
+    default `run_inplace`."""
     names = list(op.public)
     listed = [n if n not in op.numbers or op.numbers[n] is inspect.Parameter.empty else f"{n}=None" for n in names]
     convert = "".join(f"    if type({n}) is not Tensor and type({n}) in NUMBERS:\n        {n} = number({n})\n" for n in names[1:])
@@ -225,8 +226,9 @@ def op_call({', '.join(listed)}):
         return run_inplace(op, ({', '.join(names)},))
     return run_inplace(op, operands(op, ({', '.join(names)},)))
 """
-    scope = dict(plans=op.inplace_plans, op=op, run_inplace=run_inplace, operands=_operands, modes=modes, mark_written=mark_written,
-                 share_memory=share_memory, Tensor=Tensor, NUMBERS=NUMBERS, number=number, title=op.name + "_")
+    scope = dict(plans=op.inplace_plans, op=op, run_inplace=run or run_inplace, operands=_operands, modes=modes,
+                 mark_written=mark_written, share_memory=share_memory, Tensor=Tensor, NUMBERS=NUMBERS, number=number,
+                 title=op.name + "_")
     inplace = _made(source, scope, op.name + "_", op)
     inplace.__module__, inplace.op = op.module, op
     return inplace
