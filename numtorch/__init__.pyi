@@ -32,6 +32,7 @@ from numtorch import optim as optim
 from numtorch import overrides as overrides
 from numtorch import profiler as profiler
 from numtorch import random as random
+from numtorch import safetensors as safetensors
 from numtorch import serialization as serialization
 from numtorch import signal as signal
 from numtorch import special as special

@@ -25,6 +25,7 @@ from .arrays import raw_array
 from .devices import cpu, device
 from .dtypes import dtype
 from .layout import Layout, Size, memory_layout
+from .mapped import MappedFile, entry_offset
 from .nn.modules.state import StateDict
 from .nn.parameter import Buffer, Parameter
 from .sparse.files import described, get_layout, rebuild_sparse
@@ -317,8 +318,8 @@ class safe_globals:
 class _Reader:
     """Gives the tensors of a file over the storages in its archive, each of which is read once."""
 
-    def __init__(self, archive, prefix, map_location) -> None:
-        self.archive, self.prefix, self.map_location = archive, prefix, map_location
+    def __init__(self, archive, prefix, map_location, mapped) -> None:
+        self.archive, self.prefix, self.map_location, self.mapped = archive, prefix, map_location, mapped
         self.bases: dict = {}                            # by key: a storage's tensor of one dimension, and what it was said to be
         self.seen_as: dict = {}                          # by the identity of such a tensor, dtype and bits: what they make of it
         self.build, self.build_of = self.rebuild_tensor, self.rebuild_tensor_of
@@ -331,7 +332,8 @@ class _Reader:
         if not (isinstance(kind, dtype) and type(key) is str and type(location) is str and type(numel) is int):
             raise pickle.UnpicklingError("load: the file names a storage of an unknown type")
         if key not in self.bases:
-            base = _read_storage(self.archive, f"{self.prefix}data/{key}", kind, location, numel, self.map_location)
+            base = _read_storage(self.archive, f"{self.prefix}data/{key}", kind, location, numel, self.map_location,
+                                 self.mapped)
             self.bases[key] = base, kind, numel
             self.seen_as[id(base), kind, False, False] = base
         base, *said = self.bases[key]
@@ -400,10 +402,12 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
         pickle_module: taken for PyTorch's sake: None or `pickle`.
         weights_only: whether only tensors, numbers, strings, containers and what `serialization.add_safe_globals` allows may come.
             False runs whatever the file says: for files from a source you trust. True when None.
-        mmap: taken for PyTorch's sake: the bytes are read.
+        mmap: have tensors lie over the mapped file (a path) instead of reading them: nothing is read until it is used, checksums
+            are not compared, and writing to a tensor does not change the file.
         pickle_load_args: for the unpickler, such as `encoding`.
 
     Raises:
+        ValueError: `mmap` of what is no path.
         pickle.UnpicklingError: the pickle in the file is damaged, or asks for what `weights_only` does not allow. With
             `weights_only=False`, what the file says runs, and raises what it raises.
         RuntimeError: not a file of this format, a damaged archive, tensors that reach out of their memory, or on a device that
@@ -422,6 +426,8 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
         raise RuntimeError("load: expected pickle_module to be None or pickle")
     if not isinstance(f, (str, os.PathLike)) and not (hasattr(f, "read") and hasattr(f, "seek")):
         raise AttributeError(f"load: expected 'f' to be a path or a file that can be read and searched, got {type(f).__name__}")
+    if mmap and not isinstance(f, (str, os.PathLike)):
+        raise ValueError("f must be a file path in order to use the mmap argument")
     with contextlib.ExitStack() as opened:
         file = opened.enter_context(open(f, "rb")) if isinstance(f, (str, os.PathLike)) else f
         with _damaged("damaged, or not of the zip format that save writes and PyTorch from 1.6 on"):
@@ -433,7 +439,7 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
         prefix = found[0].removesuffix("data.pkl")
         if f"{prefix}byteorder" in archive.namelist() and _content(archive, f"{prefix}byteorder") != b"little":
             raise RuntimeError("load: the file's numbers are big-endian")
-        reader = _Reader(archive, prefix, map_location)
+        reader = _Reader(archive, prefix, map_location, MappedFile(f) if mmap else None)
         unpickler = Unpickler if weights_only is False else WeightsOnlyUnpickler
         return unpickler(_content(archive, f"{prefix}data.pkl"), reader.meanings, reader.storage_of,
                          **{"encoding": "utf-8", **pickle_load_args}).load()
@@ -479,23 +485,28 @@ def _content(archive, entry):
         return archive.read(entry)
 
 
-def _read_storage(archive, entry, kind, location, numel, map_location):
-    """A storage of the archive as a tensor of one dimension."""
+def _read_storage(archive, entry, kind, location, numel, map_location, mapped):
+    """A storage of the archive as a tensor of one dimension, over the mapped file where there is one."""
     target = _target(location, map_location)
     if not target.startswith(("cpu", "cuda")):
         raise RuntimeError(f"don't know how to restore data location of a storage (tagged with {target}): name a device with "
                            f"map_location")
     with _damaged():
-        size = archive.getinfo(entry).file_size
+        info = archive.getinfo(entry)
+        size = info.file_size
     if size != numel * kind.itemsize:
         raise RuntimeError(f"load: {entry} has {size} bytes, and its {numel} elements of {kind} take {numel * kind.itemsize}")
-    base = lasting(Layout.of(kind, (numel,)))
-    left = memoryview(raw_array(base)).cast("B") if numel else memoryview(bytearray())
-    with _damaged(), archive.open(entry) as content:     # compares the checksum at the end
-        while count := content.readinto(left[:1 << 20]):
-            left = left[count:]
-        if left or content.read(1):
-            raise zipfile.BadZipFile(f"{entry} has another size than the {size} bytes that it is said to have")
+    if mapped is not None:
+        with _damaged():
+            base = mapped.tensor(entry_offset(mapped, info), Layout.of(kind, (numel,)))
+    else:
+        base = lasting(Layout.of(kind, (numel,)))
+        left = memoryview(raw_array(base)).cast("B") if numel else memoryview(bytearray())
+        with _damaged(), archive.open(entry) as content:     # compares the checksum at the end
+            while count := content.readinto(left[:1 << 20]):
+                left = left[count:]
+            if left or content.read(1):
+                raise zipfile.BadZipFile(f"{entry} has another size than the {size} bytes that it is said to have")
     if target.startswith("cpu"):
         return base
     try:
