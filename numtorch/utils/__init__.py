@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 if _TYPE_CHECKING:
     from . import checkpoint as checkpoint
     from . import data as data
+    from . import tensorboard as tensorboard
     from . import trainer as trainer
 
-_SUBMODULES = ("checkpoint", "data", "trainer")
+_SUBMODULES = ("checkpoint", "data", "tensorboard", "trainer")
 
 
 def __getattr__(name):
