@@ -13,7 +13,6 @@ ABSENT = {
     "_dynamo": "ops are compiled one by one as they are first used; call the function itself",
     "_inductor": "ops are compiled one by one as they are first used; call the function itself",
     "ao": _QUANTIZED,
-    "autograd.forward_ad": "derivatives go backward; numtorch.autograd.functional.jvp has products with Jacobians",
     "autograd.profiler.emit_nvtx": "there are no marks for NVIDIA's profilers; profiler.profile sees every op",
     "autograd.profiler.emit_itt": "there are no marks for Intel's profilers; profiler.profile sees every op",
     "classes": "there is no C++ underneath",

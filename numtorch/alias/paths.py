@@ -20,6 +20,7 @@ PATHS = {
         chain_matmul einsum istft lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive
         unravel_index"""),
     "autograd.anomaly_mode": "autograd.modes",
+    "autograd.forward_ad": "func.forward_ad",
     "autograd.grad_mode": "autograd.modes",
     "autograd.profiler": "profiler.legacy",
     "autograd.profiler_util": "profiler.events",

@@ -178,6 +178,10 @@ class BatchLevel(Level):
                            "please try to rewrite what you're doing with other operations. If error is occurring somewhere inside "
                            "PyTorch internals, please file a bug report.")
 
+    def text(self, x, prefix):
+        value = repr(x.layout.value).replace("\n", "\n    ")
+        return f"BatchedTensor(lvl={self.rank}, bdim=0, value=\n    {value}\n)"
+
     def detached(self, x):
         return batched(detach(x.layout.value), self)
 

@@ -14,7 +14,7 @@ from . import pushing  # noqa: F401
 from .dual import dual_of, parts_at
 from .mapping import vmap
 from .reverse import check_results, chosen, replaced, vjp_of
-from .tangents import DualLevel
+from .tangents import DualLevel, check_tangent
 from .variables import gradients, own_place
 
 
@@ -64,7 +64,7 @@ def jvp_of(func, primals, tangents, argnums, strict, has_aux):
                 raise RuntimeError(f"{title}: Expected {name} to only contain Tensors, got {type(leaf)}")
     outer = modes.grad                                   # inside, views are followed: what is written through one has a tangent
     with DualLevel() as level, enable_grad():
-        duals = unflatten([dual(p, t, level) for p, t in zip(leaves, directions)], form)
+        duals = unflatten([_dual(p, t, level) for p, t in zip(leaves, directions)], form)
         found = func(*(duals if argnums is None else replaced(primals, argnums, duals)))
         aux = None
         if has_aux:
@@ -81,24 +81,8 @@ def jvp_of(func, primals, tangents, argnums, strict, has_aux):
     return *result, unflatten([parts_at(r, level)[0] if isinstance(r, Tensor) else r for r in rest], rest_form)
 
 
-def dual(x: Tensor, tangent: Tensor, level) -> Tensor:
-    """A tensor with a tangent, checked.
-
-    Raises:
-        RuntimeError: a tangent of another shape or dtype, or a tensor of integers.
-    """
-    if x.layout.dtype.category < 2:
-        raise ValueError(f"Expected primal to be floating point or complex, but got: {x.layout.dtype}")
-    if tangent.layout.dtype.category < 2:
-        raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.layout.dtype}")
-    if tangent.layout.shape != x.layout.shape:
-        raise RuntimeError(f"Trying to set a forward gradient that has a different size than that of the original Tensor, this "
-                           f"is not "
-                           f"supported. Tensor is of size {list(x.layout.shape)} while the given forward gradient is of size "
-                           f"{list(tangent.layout.shape)}.")
-    if tangent.layout.dtype is not x.layout.dtype:
-        raise RuntimeError(f"Expected the tangent to have the dtype of its primal, {x.layout.dtype}, but got: "
-                           f"{tangent.layout.dtype}")
+def _dual(x, tangent, level):
+    check_tangent(x, tangent)
     return dual_of(x, tangent, level)
 
 

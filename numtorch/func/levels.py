@@ -65,6 +65,9 @@ class Level:
     def detached(self, x):
         raise NotImplementedError
 
+    def text(self, x, prefix):
+        raise NotImplementedError
+
 
 def running() -> list[Level]:
     """The levels of this thread, the innermost last."""

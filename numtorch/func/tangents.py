@@ -42,6 +42,22 @@ def push(*names):
     return add
 
 
+def check_tangent(x: Tensor, tangent: Tensor) -> None:
+    """Raise where a tensor cannot have a tangent: RuntimeError for another shape or dtype, ValueError for integers."""
+    if x.layout.dtype.category < 2:
+        raise ValueError(f"Expected primal to be floating point or complex, but got: {x.layout.dtype}")
+    if tangent.layout.dtype.category < 2:
+        raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.layout.dtype}")
+    if tangent.layout.shape != x.layout.shape:
+        raise RuntimeError(f"Trying to set a forward gradient that has a different size than that of the original Tensor, this "
+                           f"is not "
+                           f"supported. Tensor is of size {list(x.layout.shape)} while the given forward gradient is of size "
+                           f"{list(tangent.layout.shape)}.")
+    if tangent.layout.dtype is not x.layout.dtype:
+        raise RuntimeError(f"Expected the tangent to have the dtype of its primal, {x.layout.dtype}, but got: "
+                           f"{tangent.layout.dtype}")
+
+
 class DualLevel(Level):
     """One run of `jvp`, or a `dual_level`."""
 
@@ -69,8 +85,9 @@ class DualLevel(Level):
         return result
 
     def __call__(self, primitive, tensors, attributes):
-        if self.over:
-            raise RuntimeError(f"{primitive.name}(): a tensor of a dual level that has ended cannot be used")
+        if self.over:                                    # tangents are gone with their level
+            primals, _ = self.split(tensors)
+            return primitive.function(*primals) if primitive.execute is None else miss(primitive, tuple(primals), attributes)
         if primitive.name == "copy":
             return self.overwrite("copy", tensors[0], tensors[1].expand(tensors[0].layout.shape))
         primals, tangents = self.split(tensors)
@@ -133,6 +150,10 @@ class DualLevel(Level):
 
     def values(self, x):
         return x.layout.value
+
+    def text(self, x, prefix):
+        value = repr(x.layout.value)
+        return value if self.over else f"{value[:-1]}, tangent={x.layout.tangent!r})"
 
     def detached(self, x):
         return detach(x.layout.value)
