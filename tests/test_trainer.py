@@ -322,13 +322,19 @@ SCRIPT = textwrap.dedent("""
 
     model = classifier()
     generator = torch.Generator().manual_seed(5) if how.startswith("own") else None
+    class Plain(Noisy):
+        def __getitem__(self, number):
+            return torch.full((3,), number / 26), number % 2
+
+    kind = how.partition("-")[2]
     samplers = {{"weighted": lambda: torch.data.WeightedRandomSampler(np.arange(1.0, 27.0), 40),
                 "long": lambda: torch.data.RandomSampler(range(26), num_samples=60)}}
-    kind = how.partition("-")[2]
     np.random.seed(1)
     options = dict(sampler=samplers[kind]()) if kind in samplers else dict(shuffle=True, generator=generator)
     optimizer = torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)
-    trainer = Trainer(model, torch.nn.CrossEntropyLoss(), optimizer, torch.data.DataLoader(Noisy(), 4, **options), accumulate=2)
+    workers = kind == "workers"
+    loader = torch.data.DataLoader(Plain() if workers else Noisy(), 4, num_workers=2 * workers, **options)
+    trainer = Trainer(model, torch.nn.CrossEntropyLoss(), optimizer, loader, accumulate=2)
     trainer.register_plugin(plugins.LossMonitor())
     trainer.register_plugin(plugins.Validation(examples(seed=1)))
     trainer.register_plugin(plugins.Schedule(torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)))
@@ -339,6 +345,7 @@ SCRIPT = textwrap.dedent("""
         if number == when:
             os.kill(os.getpid(), signal.SIGKILL)
     trainer.register_plugin(plugins.PluginFactory(end, interval=[(1, "update")]))
+    trainer.register_plugin(plugins.PluginFactory(lambda number: end(-number, None), interval=[(1, "epoch")]))
     trainer.run(until=3)
     print(torch.cat([p.detach().reshape(-1) for p in model.parameters()]).tolist(), trainer.value("training_loss"),
           trainer.value("validation_loss"), trainer.iterations, torch.rand(2).tolist(), np.random.rand())
@@ -349,11 +356,11 @@ def scripted(*arguments):
     return subprocess.run([sys.executable, "-c", SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=300)
 
 
-@pytest.mark.parametrize("how", ["default", "own", "default-weighted", "default-long"])
+@pytest.mark.parametrize("how", ["default", "own", "default-weighted", "default-long", "default-workers"])
 def test_a_killed_run_goes_on_exactly(how, tmp_path):
     whole = scripted(tmp_path / "whole.pt", how, 0)
     assert whole.returncode == 0, whole.stderr
-    for when in (2, 6):                                  # in the midst of an epoch, of another one; then to the end
+    for when in (2, -1, 10):                             # in the midst of an epoch, after its last step, in the midst of another
         assert scripted(tmp_path / "run.pt", how, when).returncode == -signal.SIGKILL
     resumed = scripted(tmp_path / "run.pt", how, 0)
     assert resumed.stdout == whole.stdout, resumed.stderr

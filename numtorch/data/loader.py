@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import float64
+from ..dtypes import float64, int64
 from ..exchange import from_numpy, make
+from ..ops.creation.fill import empty
 from ..ops.shape.join import stack
 from ..tensor import Tensor
 from .dataset import IterableDataset, Subset
@@ -160,6 +161,7 @@ class DataLoader:
         if batch_size is not None and batch_sampler is None and not iterable:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self._taken = self._skipped = 0                  # batches of the pass begun last; and those that the next one leaves out
+        self._pass = self._seed = self._seed_to_come = None    # how that pass began; its workers' seed, and one that was loaded
         self.dataset, self.batch_size, self.sampler, self.batch_sampler = dataset, batch_size, sampler, batch_sampler
         self.drop_last, self.generator, self.num_workers, self.pin_memory = drop_last, generator, num_workers, pin_memory
         self.timeout, self.worker_init_fn, self.multiprocessing_context = timeout, worker_init_fn, multiprocessing_context
@@ -177,11 +179,11 @@ class DataLoader:
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
     def __iter__(self) -> Iterator[Any]:
-        self._taken, self._skipped = self._skipped, 0
+        self._taken, self._skipped, self._pass = self._skipped, 0, None
         for batch in self._batches(self._taken):
             self._taken += 1
             yield batch
-        self._taken = 0
+        self._taken, self._pass = 0, None
 
     def _batches(self, skipped):
         """A pass without its first batches."""
@@ -190,9 +192,9 @@ class DataLoader:
         if isinstance(self.dataset, IterableDataset):
             return islice(self._iterate_stream(), skipped, None)
         if self.batch_sampler is None:
-            return (self._single(number) for number in islice(self.sampler, skipped, None))
+            return (self._single(number) for number in islice(self._numbers(), skipped, None))
         get_batch = batch_getter(self.dataset) if self.collate_fn is default_collate else None
-        return (self._fetch(numbers, get_batch) for numbers in islice(self.batch_sampler, skipped, None))
+        return (self._fetch(numbers, get_batch) for numbers in islice(self._numbers(), skipped, None))
 
     def _batches_of_workers(self, skipped):
         from .workers import Workers, fetcher_of
@@ -203,7 +205,7 @@ class DataLoader:
             workers = Workers(self, fetcher_of(self, get_batch))
         if self.persistent_workers:
             self._workers = workers
-        order = repeat(None) if stream else self._order
+        order = repeat(None) if stream else self._numbers()
         try:
             yield from islice(workers.batches(self, order if stream else islice(order, skipped, None)),
                               skipped if stream else 0, None)
@@ -216,6 +218,25 @@ class DataLoader:
             if not self.persistent_workers:
                 workers.end()
 
+    def _numbers(self):
+        """The numbers of each batch, and at their beginning what begins them again: workers may be at their end before a batch is
+        taken."""
+        for batch in self._order:
+            if self._pass is None:
+                self._pass = self._order_state()
+            yield batch
+
+    def _order_state(self):
+        return self._order.state_dict() if hasattr(self._order, "state_dict") else None
+
+    def seed_of_workers(self) -> int:
+        """What workers make their random streams of, drawn anew when they start but for a pass that was loaded."""
+        seed, self._seed_to_come = self._seed_to_come, None
+        if seed is None:
+            seed = int(empty((), dtype=int64).random_(generator=self.generator))
+        self._seed = seed
+        return seed
+
     @property
     def _order(self):
         """What says which examples come when."""
@@ -223,7 +244,8 @@ class DataLoader:
 
     def state_dict(self) -> dict:
         """Where the pass begun last is: the number of batches taken, and the state of its sampler. `load_state_dict` makes the next
-        pass go on from there; fetching is not repeated, but that an iterable dataset gives its first examples again.
+        pass go on from there; fetching is not repeated, but that an iterable dataset gives its first examples again. What workers
+        draw at random begins anew.
 
         Example:
             >>> import numtorch as torch
@@ -236,7 +258,7 @@ class DataLoader:
             >>> all(torch.equal(a[0], b[0]) for a, b in zip(loader, rest))
             True
         """
-        return {"taken": self._taken, "sampler": self._order.state_dict() if hasattr(self._order, "state_dict") else None}
+        return {"taken": self._taken, "sampler": self._order_state() if self._pass is None else self._pass, "seed": self._seed}
 
     def load_state_dict(self, state_dict: dict) -> None:
         """Go on from where a pass was.
@@ -245,6 +267,7 @@ class DataLoader:
             state_dict: what `state_dict()` gave.
         """
         self._taken = self._skipped = state_dict["taken"]
+        self._pass, self._seed_to_come = None, state_dict["seed"] if self._taken or self.persistent_workers else None
         if state_dict["sampler"] is not None and hasattr(self._order, "load_state_dict"):
             self._order.load_state_dict(state_dict["sampler"])
 

@@ -16,13 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..dtypes import int64
 from ..kernels.threads import set_num_threads
 from ..multiprocessing.context import default
 from ..multiprocessing.errors import Raised, how_it_ended
 from ..multiprocessing.process import end_with_parent
 from ..multiprocessing.transfer import read
-from ..ops.creation.fill import empty
 from ..random import manual_seed
 from ..shared.blocks import Block, allocate, found_again
 from ..shared.heap import heap
@@ -126,7 +124,7 @@ class Workers:
         self.results = context.SimpleQueue()
         self.tasks = [context.SimpleQueue() for _ in range(self.count)]
         self.notes = [_Note() for _ in range(self.count)]
-        seed = int(empty((), dtype=int64).random_(generator=loader.generator))
+        seed = loader.seed_of_workers()
         self.processes = []
         try:
             for i in range(self.count):

@@ -78,6 +78,7 @@ class Trainer:
         self.stop_reason: str | None = None
         self.print = print                               # a progress bar puts what prints above itself
         self._skipped = 0                                # batches that an epoch which is resumed leaves out
+        self._pass: dict | None = None                   # the dataset's state when this epoch's first batch was read
         self._interrupted = self._between = False        # Ctrl-C came; the optimizer has begun a step and not ended it
         self._loaded: dict = {}                          # state of plugins that are not registered yet
 
@@ -200,6 +201,8 @@ class Trainer:
                 pass
             set_random_state(state)
             return rest
+        if not skipped:
+            self._pass = None
         return iter(self.dataset)
 
     def _next_batches(self, batches):
@@ -207,6 +210,8 @@ class Trainer:
         group: list = []
         try:
             for batch in islice(batches, self.accumulate):
+                if self._pass is None and hasattr(self.dataset, "state_dict"):
+                    self._pass = self.dataset.state_dict()
                 input, target = batch
                 group.append((input, target))
             return group
@@ -321,14 +326,14 @@ class Trainer:
         return found if not isinstance(found, dict) else found["epoch_mean"] if "epoch_mean" in found else found["last"]
 
     def _place(self):
-        """Where in the dataset the run is."""
-        place = self.dataset.state_dict() if hasattr(self.dataset, "state_dict") else None
-        if place is not None and "taken" in place:
-            place["taken"] = self.batches                # a loader may be ahead of what was trained on
-        return place
+        """Where in the dataset the run is. A loader may be ahead of what was trained on, at its end too: it counts how its pass
+        began, and how many batches were used."""
+        if self.batches and self._pass is not None and "taken" in self._pass:
+            return {**self._pass, "taken": self.batches}
+        return self.dataset.state_dict() if hasattr(self.dataset, "state_dict") else None
 
     def _go_to(self, place):
-        self._skipped = self.batches
+        self._skipped, self._pass = self.batches, place
         if place is not None and hasattr(self.dataset, "load_state_dict"):
             self.dataset.load_state_dict(place)
 
