@@ -195,6 +195,8 @@ def __getattr__(name):
         return getattr(_importlib.import_module(f"{__name__}.backends"), name)
     if name in _AUTOCAST:
         return getattr(_importlib.import_module(f"{__name__}.amp.autocast_mode"), name)
+    if name == "summary":
+        return _importlib.import_module(f"{__name__}.utils.modelsummary").summary
     if name == "GradScaler":
         return _importlib.import_module(f"{__name__}.amp").GradScaler
     if name in _IN_PLACE or name in _METHODS:
