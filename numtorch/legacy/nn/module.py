@@ -149,6 +149,8 @@ class Module(Convertible):
     # ------------------------------------------------------------ parameters
     def _parameters(self) -> dict:
         """The parameters that there are, by name."""
+        if not self.parameter_names:
+            return {}
         own = vars(self)
         return {name: own[name] for name in self.parameter_names if own.get(name) is not None}
 
@@ -346,6 +348,13 @@ class Layer(Module):
         weights = record.weights if of_parameters else {}
         if leaves:
             emptied(self.gradInput)
+        if of_input and of_parameters and scale == 1 and (leaves or weights) and record.can_add(gradOutput):
+            totals = {name: getattr(self, gradient_name(name)) for name in weights}
+            if all(total is not None for total in totals.values()):
+                gradients = record.add_gradients(gradOutput, totals)
+                if leaves:
+                    self.gradInput = kept(self.gradInput, record.like_input(gradients))
+                return self.gradInput
         gradients = record.gradients([*leaves, *weights.values()], gradOutput)
         for name, gradient in zip(weights, gradients[len(leaves):]):
             total = getattr(self, gradient_name(name))

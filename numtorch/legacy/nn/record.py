@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 
 from ...autograd.api import grad
+from ...autograd.engine import run_backward
 from ...autograd.graph import Leaf
 from ...autograd.modes import enable_grad, modes
 from ...layout import contiguous_format
@@ -119,6 +120,39 @@ class Record:
         gradients = [None if leaf.node is None else next(ready) for leaf in wanted]
         return [_zeros(leaf) if gradient is None else gradient for leaf, gradient in zip(wanted, gradients)]
 
+    def can_add(self, grad_output) -> bool:
+        """Whether `add_gradients` takes this gradient: one tensor, for one result that was recorded.
+
+        Args:
+            grad_output: the gradient of the result.
+        """
+        result = self.result
+        if type(result) is not Tensor or type(grad_output) is not Tensor or result.node is None:
+            return False
+        own, given = result.layout, grad_output.layout
+        return given is own or (given.shape == own.shape and given.dtype is own.dtype and given.device is own.device)
+
+    def add_gradients(self, grad_output, totals) -> list:
+        """One backward for all that there is: weights' gradients are added where they are kept, as the engine comes to them.
+
+        Args:
+            grad_output: the gradient of the result.
+            totals: the tensors that the weights' gradients are added to, by name.
+
+        Returns:
+            The gradients of the input's tensors, zeros for those that have none, in memory of their own.
+        """
+        leaves, weights = [leaf.node for leaf in self.inputs], [leaf.node for leaf in self.weights.values()]
+        for leaf, name in zip(weights, self.weights):
+            leaf.grad = totals[name]
+        try:
+            run_backward((self.result.node,), (grad_output,), True, False)
+            return [_zeros(tensor) if leaf is None or leaf.grad is None else leaf.grad for leaf, tensor in zip(leaves, self.inputs)]
+        finally:
+            for leaf in (*leaves, *weights):
+                if leaf is not None:
+                    leaf.grad = None
+
     def like_input(self, tensors):
         """Tensors in the structure of the input.
 
@@ -150,8 +184,16 @@ def emptied(buffer):
         for item in buffer:
             emptied(item)
     elif isinstance(buffer, Tensor):
-        buffer.set_(_nothing(buffer.layout.dtype, buffer.layout.device))
+        _take(buffer, _nothing(buffer.layout.dtype, buffer.layout.device))
     return buffer
+
+
+def _take(buffer, value):
+    """`buffer.set_(value)`, for a value of its dtype and device: a fifth of the time where nobody has made a view of the buffer."""
+    if buffer.node is None and not buffer.__dict__:
+        buffer.storage, buffer.address, buffer.layout = value.storage, value.address, value.layout
+        return buffer
+    return buffer.set_(value)
 
 
 def kept(buffer, value):
@@ -163,7 +205,7 @@ def kept(buffer, value):
     """
     if isinstance(value, Tensor):
         if isinstance(buffer, Tensor) and buffer.layout.dtype is value.layout.dtype and buffer.layout.device is value.layout.device:
-            return buffer.set_(value)
+            return _take(buffer, value)
         return value.detach()
     if not isinstance(buffer, list) or len(buffer) != len(value):
         return [kept(None, item) for item in value]
