@@ -1,4 +1,4 @@
-"""`python -m numtorch run script.py`, `profile script.py`, `cache info|clear|warm`, `ops`, `stubs` and `--version`."""
+"""`python -m numtorch run script.py`, `profile script.py`, `cache info|clear|warm`, `shared`, `ops`, `stubs` and `--version`."""
 from __future__ import annotations
 
 import argparse
@@ -31,12 +31,19 @@ def main(arguments=None) -> int:
     warm.set_defaults(run=lambda options: cachetool.warm(options.only))
     ops = commands.add_parser("ops", help="the page of the elementwise ops, from their records (docs/ops.md)")
     ops.set_defaults(run=lambda options: print(page(), end=""))
+    shared = commands.add_parser("shared", help="memory that running programs of yours share, and which process holds it")
+    shared.set_defaults(run=lambda options: _shared())
     types = commands.add_parser("stubs", help="what type checkers read (numtorch/*.pyi), from records and signatures")
     types.set_defaults(run=lambda options: stubs.write())
     commands.add_parser("run", help="a PyTorch program unchanged: `run script.py arguments` or `run -m module arguments`")
     commands.add_parser("profile", help="where a program's time goes: `profile [--memory] [--trace FILE] script.py arguments`")
     options = parser.parse_args(arguments)
     return options.run(options)
+
+
+def _shared():
+    from .shared import report
+    return report.show()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import contextlib
 import gc
 import glob
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -222,14 +223,15 @@ def test_a_killed_holder_lets_go(fork):
 
 
 FAMILY = """
-import os, sys, time
+import multiprocessing.synchronize, os, sys, time
 import numtorch as torch, numtorch.multiprocessing as mp
 def child(queue):
     queue.put([torch.ones(1 << 20), torch.ones(3)])
     time.sleep(100)
 if __name__ == "__main__":
     context = mp.get_context(sys.argv[1])
-    queue = context.Queue()
+    multiprocessing.synchronize.SemLock.__init__ = None               # no semaphore has a name
+    queue, lock, event, value = context.Queue(), context.Lock(), context.Event(), context.Value("i", 0)
     kept = torch.ones(1 << 22).share_memory_()
     processes = [context.Process(target=child, args=(queue,)) for _ in range(2)]
     for process in processes:
@@ -254,7 +256,7 @@ def family_files():
 @pytest.mark.parametrize("method", METHODS)
 def test_nothing_is_left_of_a_killed_family(method, tmp_path):
     (tmp_path / "family.py").write_text(FAMILY)
-    named, files = set(os.listdir("/dev/shm")), family_files()
+    files = family_files()
     tree = subprocess.Popen([sys.executable, tmp_path / "family.py", method], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             text=True, start_new_session=True)
     assert tree.stdout.readline().startswith("ready")
@@ -264,7 +266,7 @@ def test_nothing_is_left_of_a_killed_family(method, tmp_path):
     end = time.monotonic() + 10
     while family_files() - files and time.monotonic() < end:
         time.sleep(0.01)
-    assert not family_files() - files and not set(os.listdir("/dev/shm")) - named
+    assert not family_files() - files
     assert tree.stderr.read() == ""
 
 
@@ -381,3 +383,53 @@ def test_forks_of_a_busy_parent():
         stop.set()
         for thread in threads:
             thread.join()
+
+
+# ---------------------------------------------------------------- looking inside
+def test_the_command_lists_families(fork):
+    queue, report = fork.Queue(), fork.SimpleQueue()
+    process = fork.Process(target=hold_and_sleep, args=(queue, report))
+    process.start()
+    for _ in range(4):
+        queue.put(torch.ones(5 * MB // 4))
+    assert report.get() == 3
+    said = subprocess.run([sys.executable, "-m", "numtorch", "shared"], capture_output=True, text=True, timeout=60)
+    process.kill()
+    process.join()
+    assert said.returncode == 0 and said.stderr == ""
+    ours = re.search(rf"family of process (\d+):.*(?:\n  .*)*process {process.pid} .*: holds (\d+) blocks of ([\d.]+) MiB", said.stdout)
+    assert ours and int(ours[2]) >= 3 and float(ours[3]) >= 15, said.stdout
+
+
+# ---------------------------------------------------------------- limits
+LIMIT = """
+import resource
+import numtorch as torch, numtorch.multiprocessing as mp
+{begin}
+try:
+    {code}
+except RuntimeError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("begin, code, words", [
+    ("resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))", "queues = [mp.Queue() for _ in range(30)]",
+     "no descriptor is left: this process may have 20; `ulimit -n`"),
+    ("resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))", "torch.ones(10).share_memory_()",
+     "may have 1048576 bytes \\(`ulimit -f`\\)"),
+    ("x = torch.ones(1 << 24); resource.setrlimit(resource.RLIMIT_AS, (1 << 29, 1 << 29))", "x.share_memory_()",
+     "may have 536870912 bytes of addresses; `ulimit -v`"),
+    ("import numtorch.shared.storages; x = torch.ones(10); resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))",
+     "x.share_memory_()", "no descriptor is left: this process may have 4"),
+])
+def test_limits_say_which(begin, code, words):
+    done = subprocess.run([sys.executable, "-c", LIMIT.format(begin=begin, code=code)], capture_output=True, text=True, timeout=60)
+    assert re.search(words, done.stdout) and not done.stderr, done
+
+
+def test_torture():
+    """More: python -m tests.torture --rounds 200"""
+    done = subprocess.run([sys.executable, "-m", "tests.torture", "--rounds", "3", "--method", "fork", "--seconds", "0.5"],
+                          capture_output=True, text=True, timeout=200, cwd=os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -9,6 +9,7 @@ heap      the file: who belongs to the family, the table of blocks, who holds wh
 blocks    memory for one block: taken, mapped, held, dropped
 channel   letters on their way from one process to another, which hold what they carry
 storages  storages of tensors in such memory: moved there, sent as handles, found again
+report    what runs, for people
 
 **Who holds what.** `holds[member, block]` is a byte that only that member writes. There are no counts, so none can be wrong: a
 process that is killed leaves its row, which counts for nothing as soon as the kernel has let go of the lock that the process had on

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import errno
 import fcntl
 import os
 import threading
@@ -59,6 +60,8 @@ class Heap:
         try:
             self.fd = reopen(fd)
         except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                raise system.limit(error, TABLES) from None
             raise RuntimeError(f"shared memory: cannot open the family's file again ({error}); numtorch needs /proc/self/fd to be "
                                f"readable") from None
         self.tables = Mapping(self.fd, 0, TABLES)
