@@ -159,7 +159,7 @@ inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141
 _SUBMODULES = ("__config__", "accelerator", "alias", "backends", "func", "futures", "hub", "meta", "overrides", "nn", "optim",
                "legacy", "data", "datasets", "transforms", "utils", "cuda", "multiprocessing", "linalg", "fft", "special", "random",
                "serialization", "distributions", "testing", "version", "profiler", "interposition", "amp",
-               "cpu", "masked", "signal", "safetensors")
+               "cpu", "masked", "signal", "array_api", "safetensors")
 
 
 # Functions of nn.functional that PyTorch also has here, and in-place forms that it has as functions: found when asked for.

@@ -10,6 +10,7 @@ from numtorch import __config__ as __config__
 from numtorch import accelerator as accelerator
 from numtorch import alias as alias
 from numtorch import amp as amp
+from numtorch import array_api as array_api
 from numtorch import autograd as autograd
 from numtorch import backends as backends
 from numtorch import cpu as cpu

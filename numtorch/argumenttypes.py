@@ -59,4 +59,4 @@ OVERLOADS = {"max": _OF_TWO, "min": _OF_TWO, "median": _ALONG, "nanmedian": _ALO
 
 # Results of no one type.
 RETURNS = dict.fromkeys("""tolist type grad_fn register_hook register_post_accumulate_grad_hook pointwise __dlpack__
-    histogramdd""".split(), "Any")
+    __array_namespace__ histogramdd""".split(), "Any")

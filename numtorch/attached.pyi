@@ -26,6 +26,8 @@ class Attached:
     def __add__(self, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
     def __and__(self, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
     def __array__(self, dtype: _dtype | None = None, copy: _bool | None = None) -> _ndarray[_Any, _Any]: ...
+    def __array_namespace__(self, *, api_version: _Any = None) -> _Any:
+        """The array API standard's functions, for programs that take arrays of any library: `numtorch.array_api`."""
     def __array_wrap__(self, array: _ndarray[_Any, _Any], context: _Any = None, return_scalar: _bool = False) -> Tensor:
         """What a NumPy function of tensors gives: a tensor over its result, of uint8 for bools."""
     def __bool__(self) -> _bool: ...
@@ -1200,6 +1202,8 @@ class Attached:
         """This tensor with another dtype, on another device, or as another tensor has them."""
     def to_dense(self, dtype: _dtype | None = None, *, masked_grad: _Any = None) -> Tensor:
         """This tensor with all its elements, stored or not: itself where it is dense."""
+    def to_device(self, device: _Device, /, *, stream: _Any = None) -> Tensor:
+        """This tensor on another device: the array API standard's name for `to(device)`."""
     def to_sparse(self, sparse_dim: _Any = None, *, layout: _Any = None, blocksize: _Any = None, dense_dim: _Any = None) -> Tensor:
         """The elements that are not 0, with their coordinates."""
     def to_sparse_coo(self) -> Tensor:

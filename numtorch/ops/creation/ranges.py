@@ -84,6 +84,8 @@ def arange(start=None, end=None, step=1, *, dtype=None, layout=None, device=None
         whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if not whole and not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if whole:

@@ -343,6 +343,10 @@ def cross(input, other, *, dim: int = -1, out=None) -> Tensor:
         >>> torch.linalg.cross(torch.tensor([1., 0., 0.]), torch.tensor([0., 1., 0.]))
         tensor([0., 0., 1.])
     """
+    if layout_of("linalg_cross", input).ndim == layout_of("linalg_cross", other, "other", 2).ndim > 0:
+        extents = input.size(dim), other.size(dim)
+        if extents != (3, 3):
+            raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {extents[0]} and {extents[1]}")
     return old_cross(input, other, dim, out=out)
 
 

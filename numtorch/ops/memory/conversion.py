@@ -1,6 +1,8 @@
 """`Tensor.to` and the methods that are short for it: another dtype, another device, another order in memory."""
 from __future__ import annotations
 
+import importlib
+
 from ...devices import cpu
 from ...dtypes import as_dtype
 from ...dtypes import dtype as dtype_class
@@ -9,7 +11,8 @@ from ...tensor import Tensor
 from ..core.backends import placed
 from ..core.operands import layout_of, method
 from .copies import cast as cast_to
-from .copies import clone, contiguous, to_device, to_dtype
+from .copies import clone, contiguous, to_dtype
+from .copies import to_device as copy_to_device
 
 
 @method
@@ -46,7 +49,7 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
             device = value
     out = self
     if device is not None:
-        out = to_device(out, placed(device))
+        out = copy_to_device(out, placed(device))
     if dtype is not None:
         out = to_dtype(out, as_dtype(dtype))
     if memory_format is not None and memory_format != "preserve_format":
@@ -74,7 +77,7 @@ def _type(self, dtype=None, non_blocking: bool = False):
     if isinstance(dtype, str):
         for kind in dtype_class.by_name.values():
             if dtype in (f"torch.{kind.title}Tensor", f"torch.cuda.{kind.title}Tensor"):
-                moved = to_device(self, placed("cuda")) if ".cuda." in dtype else self
+                moved = copy_to_device(self, placed("cuda")) if ".cuda." in dtype else self
                 return to_dtype(moved, kind)
         raise ValueError(f"invalid type: '{dtype}'")
     return to_dtype(self, as_dtype(getattr(dtype, "dtype", dtype)))
@@ -134,7 +137,7 @@ def _to_cpu(self, memory_format=None) -> Tensor:
         >>> torch.tensor([1.]).cpu().device
         device(type='cpu')
     """
-    return to_device(self, cpu) if memory_format is None else to(self, cpu, memory_format=memory_format)
+    return copy_to_device(self, cpu) if memory_format is None else to(self, cpu, memory_format=memory_format)
 
 
 method(_to_cpu, "cpu")
@@ -159,3 +162,38 @@ def _to_cuda(self, device=None, non_blocking: bool = False, memory_format=None) 
 
 
 method(_to_cuda, "cuda")
+
+
+@method
+def to_device(self, device, /, *, stream=None) -> Tensor:
+    """This tensor on another device: the array API standard's name for `to(device)`.
+
+    Args:
+        device: a device or its name.
+        stream: None; a device has one stream.
+
+    Raises:
+        ValueError: another stream.
+
+    Example:
+        >>> import numtorch as torch
+        >>> torch.ones(2).to_device("cpu")
+        tensor([1., 1.])
+    """
+    if stream is not None:
+        raise ValueError(f"to_device: expected stream to be None, got {stream!r}")
+    return to(self, device)
+
+
+def _array_namespace(self, *, api_version=None):
+    """The array API standard's functions, for programs that take arrays of any library: `numtorch.array_api`.
+
+    Raises:
+        ValueError: a version of the standard that there is not.
+    """
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ValueError(f"__array_namespace__: expected a version of the array API standard up to 2024.12, got {api_version!r}")
+    return importlib.import_module("numtorch.array_api")
+
+
+Tensor.__array_namespace__ = _array_namespace

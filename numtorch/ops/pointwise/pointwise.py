@@ -32,6 +32,7 @@ from ..core.backends import kernels
 from ..core.expression import Apply, Symbol, symbols, trace
 from ..core.operands import common_device, method, result_dtype, signature_of
 from ..core.primitive import Plan, PlanTable, Primitive, is_ours, new_plan_table
+from ..core.tensor_operands import check_tensors
 from ..memory.writing import check_writable
 from .calling import make_function, make_inplace
 from .describe import RUNTIME, describe
@@ -210,6 +211,8 @@ class PointwiseOp(Primitive):
         return compute, out, tuple(computes)
 
     def make_plan(self, layouts):
+        if is_ours(self.module):
+            check_tensors(self.name, self.public, layouts)
         compute, out_dtype, computes = self._dtypes(layouts)
         device = common_device(self.name, layouts)
         shape = self._broadcast(layouts)

@@ -5,6 +5,7 @@ from ...kernels import vectormath
 from ...tensor import Tensor
 from ..core.expression import define_operators
 from ..core.operands import as_operand, method, result_dtype
+from ..core.tensor_operands import check_tensors
 from .arithmetic import NOT_BOOL, conj, positive, reciprocal, square, where
 from .elementary import log, rsqrt, sqrt
 from .pointwise import pointwise
@@ -146,6 +147,7 @@ def float_power(input, exponent, *, out=None) -> Tensor:
         tensor([0.5000, 0.3333], dtype=torch.float64)
     """
     operands = [as_operand("float_power", value) for value in (input, exponent)]
+    check_tensors("pow", ("input", "exponent"), [o.layout for o in operands])
     kind = result_dtype([o.layout for o in operands])
     kind = "complex128" if kind.is_complex else "float64"
     by_name = type(operands[0].layout.dtype).by_name[kind]

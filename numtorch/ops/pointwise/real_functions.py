@@ -8,6 +8,7 @@ from ...kernels import vectormath
 from ...tensor import Tensor
 from ..core.late import later
 from ..core.operands import as_operand, layout_of, method
+from ..core.primitive import not_a_tensor
 from ..memory.copies import contiguous
 from ..memory.resize import into
 from .activation import sigmoid
@@ -358,4 +359,6 @@ def rsub(input, other, *, alpha=1) -> Tensor:
         >>> torch.rsub(torch.tensor([1., 2.]), 10)
         tensor([9., 8.])
     """
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("rsub", input)
     return sub(as_operand("rsub", other), input, alpha=alpha)

@@ -15,6 +15,9 @@ def _weights(name, weights, count):
     if layout_of("cov", weights, name).ndim > 1:
         raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.layout.ndim} "
                            f"dimensions")
+    if (weights.layout.dtype.category == 1) != (name == "fweights") or weights.layout.dtype.category == 3:
+        raise RuntimeError(f"cov(): expected {name} to have {'integral' if name == 'fweights' else 'floating point'} dtype but got "
+                           f"{name} with {weights.layout.dtype.title} dtype")
     if weights.layout.numel != count:
         raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input, but got "
                            f"{weights.layout.numel} != {count}")
@@ -97,4 +100,4 @@ def corrcoef(input) -> Tensor:
     if not matrix.layout.ndim:
         return matrix / matrix
     deviation = elementary.sqrt(diagonal(matrix))
-    return bounds.maximum(bounds.minimum(matrix / unsqueeze(deviation, 1) / unsqueeze(deviation, 0), 1), -1)
+    return bounds.clamp_low(bounds.clamp_high(matrix / unsqueeze(deviation, 1) / unsqueeze(deviation, 0), 1), -1)
