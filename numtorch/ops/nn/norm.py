@@ -6,6 +6,7 @@ and devices without these kernels, take the formula over other ops in reduce/nor
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 
 from ...autograd.graph import GraphNode, recording
@@ -25,36 +26,59 @@ from ..shape.views import reshape
 
 LAYER_NORM, RMS_NORM = Primitive("layer_norm"), Primitive("rms_norm")
 GROUP_NORM, INSTANCE_NORM, BATCH_NORM = Primitive("group_norm"), Primitive("instance_norm"), Primitive("batch_norm")
+NORM_GRAD = Primitive("norm_grad", "The gradients of a norm of rows or groups.")
+BATCH_NORM_GRAD = Primitive("batch_norm_grad", "The gradients of a norm of channels.")
 
 float32 = named.by_name["float32"]
 
 
 # ---------------------------------------------------------------- plans
+@dataclass(frozen=True, eq=False, slots=True)
+class Kept:
+    """What a norm's node knows: how it sees its data, the shape of weight and bias, the memory format of the kernels and that of
+    results (None where it is the same), whether statistics are the batch's, and the backward kernel's planner and arguments.
+
+    A plan has one of its own, and backward finds its plans by that, which costs less than what is in it.
+    """
+
+    form: Form
+    vector: tuple
+    order: str
+    format: str | None
+    batch: bool
+    planner: tuple
+
+
 class _Plan:
     """A norm's kernels for one combination of layouts.
 
     Attributes:
         forward: the kernel, or None where the formula serves.
         stats: the layout of what forward keeps.
-        plan_backward: the planner of the backward kernels, less which gradients are wanted; `backward` has those that were.
-        vector: the layout of weight and bias.
+        planner: the family, name and arguments of the backward kernel's planner, less which gradients are wanted.
+        vector: the shape of weight and bias.
         order: the memory format in which the kernels want the data, and keep it.
         format: the memory format of results, where that is another; or None.
         widened: whether an input of 16-bit floats is normed in its weights' float32.
     """
 
-    __slots__ = ("form", "out", "stats", "forward", "backward", "plan_backward", "vector", "weighted", "batch", "plain", "order",
-                 "format", "widened")
+    __slots__ = ("form", "out", "stats", "forward", "planner", "vector", "weighted", "batch", "plain", "order", "format", "widened",
+                 "kept")
 
     def __init__(self, name, form, layout, vectors, groups, vector_shape, order="contiguous_format"):
-        self.form, self.out, self.backward, self.order, self.format = form, formatted(layout, order), {}, order, None
+        self.form, self.out, self.order, self.format = form, formatted(layout, order), order, None
         self.weighted = vectors[0] is not None
         self.stats = Layout.of(named.by_name[layout.dtype.compute], (groups, 2), None, layout.device)
-        self.vector = Layout.of(layout.dtype, vector_shape, None, layout.device)
+        self.vector, self.planner, self.kept = vector_shape, (), None
         self.forward = None
         self.plain = (layout.contiguous if order == "contiguous_format" else layout is self.out) and all(
             v is None or v.contiguous for v in vectors)
         self.batch, self.widened = False, _check_dtypes(name, layout, vectors)
+
+    def keep(self):
+        """What nodes know of the plan."""
+        self.kept = Kept(self.form, self.vector, self.order, self.format, self.batch, self.planner)
+        return self.kept
 
     @property
     def fused(self):
@@ -90,7 +114,7 @@ def _norm(primitive, plan):
         out = in_format(out, plan.format)
         if recording(input, weight, bias):
             edges = (input.node, None if weight is None else weight.node, None if bias is None else bias.node)
-            out.node = GraphNode(primitive, edges, (input, weight, stats), plan)
+            out.node = GraphNode(primitive, edges, (input, weight, stats), plan.kept or plan.keep())
         return out
     return norm
 
@@ -98,36 +122,41 @@ def _norm(primitive, plan):
 @derivative_of(LAYER_NORM, RMS_NORM, GROUP_NORM, INSTANCE_NORM)
 def _vjp(node, grad):
     input, weight, stats = node.tensors()
-    plan = node.attributes
+    kept = node.attributes
     if recording(input, weight, grad):
-        return composed_gradients(node, plan.form, grad, input, weight)
-    wanted = node.needs(0), node.needs(1), node.needs(2)
-    planned = plan.backward.get(wanted)
-    if planned is None:
-        planned = plan.backward[wanted] = _with_merge(plan, *wanted)
-    prepared, merge, workspace = planned
+        return composed_gradients(node, kept.form, grad, input, weight, kept.vector)
+    return _gradients(grad, input, weight, stats, kept, node.needs(0), node.needs(1), node.needs(2))
+
+
+@NORM_GRAD.planned
+def _plan_gradients(grad, input, weight, stats, kept, by_input, by_weight, by_bias):
+    """The kernel of the wanted gradients, and the one that adds up what its parts leave of the weight's and the bias'."""
+    family, name, *arguments = kept.planner
+    prepared, parts = getattr(kernels(input.device, family), name)(*arguments, by_input, by_weight or by_bias)
+    layouts = formatted(input, kept.order), Layout.of(input.dtype, kept.vector, None, input.device)
+    if not (by_weight or by_bias):
+        return prepared, None, None, *layouts
+    n = math.prod(kept.vector)
+    merge = kernels(input.device, "norm.norm").plan_merge_sums(input.dtype.kernel, parts, n, by_weight, by_bias)
+    return prepared, merge, Layout.of(float64, (parts, 2, n), None, input.device), *layouts
+
+
+@NORM_GRAD.run
+def _gradients(plan, grad: Tensor, input: Tensor, weight: Tensor | None, stats: Tensor, kept, wants_input, wants_weight,
+               wants_bias):
+    prepared, merge, workspace, like_input, like_vector = plan
     x, w, g = _dense(input), _dense(weight), _dense(grad)
-    by_input = empty(plan.out) if wanted[0] else None
+    by_input = empty(like_input) if wants_input else None
     sums = None if workspace is None else empty(workspace)
     prepared.call(g.address, x.address, stats.address, _address(w), _address(by_input), _address(sums), prepared.walk)
-    if wanted[0]:
-        by_input = in_format(by_input, plan.format)
+    if wants_input:
+        by_input = in_format(by_input, kept.format)
     if merge is None:
         return by_input, None, None
-    by_weight = empty(plan.vector) if wanted[1] else None
-    by_bias = empty(plan.vector) if wanted[2] else None
+    by_weight = empty(like_vector) if wants_weight else None
+    by_bias = empty(like_vector) if wants_bias else None
     merge.call(sums.address, _address(by_weight), _address(by_bias), merge.walk)
     return by_input, by_weight, by_bias
-
-
-def _with_merge(plan, by_input, by_weight, by_bias):
-    """The kernel of the wanted gradients, and the one that adds up what its parts leave of the weight's and the bias'."""
-    prepared, parts = plan.plan_backward(by_input, by_weight or by_bias)
-    if not (by_weight or by_bias):
-        return prepared, None, None
-    n, device = plan.vector.numel, plan.out.device
-    merge = kernels(device, "norm.norm").plan_merge_sums(plan.out.dtype.kernel, parts, n, by_weight, by_bias)
-    return prepared, merge, Layout.of(float64, (parts, 2, n), None, device)
 
 
 def _check_dtypes(name, layout, vectors):
@@ -164,7 +193,7 @@ def _row_plan(primitive, layout, weight, bias, shape, eps):
     if plan.fused:
         module, dtype = kernels(layout.device, "norm.norm"), layout.dtype.kernel
         plan.forward = module.plan_row_norm(dtype, rows, n, eps, plan.weighted, bias is not None, centred)
-        plan.plan_backward = partial(module.plan_row_norm_grad, dtype, rows, n, plan.weighted, centred)
+        plan.planner = "norm.norm", "plan_row_norm_grad", dtype, rows, n, plan.weighted, centred
     return plan
 
 
@@ -253,7 +282,7 @@ def _group_plan(primitive, layout, weight, bias, groups, eps):
     if plan.fused:
         module, sizes = kernels(layout.device, "norm.channel_norm"), (layout.dtype.kernel, batch, groups, own, size)
         plan.forward = module.plan_group_norm(*sizes, eps, plan.weighted, bias is not None)
-        plan.plan_backward = partial(module.plan_group_norm_grad, *sizes, plan.weighted)
+        plan.planner = "norm.channel_norm", "plan_group_norm_grad", *sizes, plan.weighted
     return plan
 
 
@@ -360,7 +389,7 @@ def _batch_plan(layout, weight, bias, running_mean, running_var, training, momen
     if plan.fused:
         module, sizes = kernels(layout.device, "norm.channel_norm"), (layout.dtype.kernel, batch, channels, size)
         plan.forward = module.plan_batch_norm(*sizes, eps, momentum, training, plan.weighted, bias is not None, running)
-        plan.plan_backward = partial(module.plan_batch_norm_grad, *sizes, training, plan.weighted)
+        plan.planner = "norm.channel_norm", "plan_batch_norm_grad", *sizes, training, plan.weighted
     return plan
 
 
@@ -391,8 +420,8 @@ def _batch_norm(plan, input: Tensor, weight: Tensor | None, bias: Tensor | None,
         _note_moved(v, running_var)
     if recording(input, weight, bias):
         edges = (input.node, None if weight is None else weight.node, None if bias is None else bias.node)
-        kept = (running_mean, running_var) if not training else (None, None)
-        out.node = GraphNode(BATCH_NORM, edges, (input, weight, stats, *kept), plan)
+        running = (running_mean, running_var) if not training else (None, None)
+        out.node = GraphNode(BATCH_NORM, edges, (input, weight, stats, *running), plan.kept or plan.keep())
     return out
 
 
@@ -445,15 +474,25 @@ def _batch_norm_of_ops(plan, input, running_mean, running_var, weight, bias, tra
 @BATCH_NORM.derivative
 def _batch_vjp(node, grad):
     input, weight, stats, running_mean, running_var = node.tensors()
-    plan = node.attributes
+    kept = node.attributes
     if recording(input, weight, grad):
-        running = None if plan.batch else (running_mean, running_var)
-        return composed_gradients(node, plan.form, grad, input, weight, running)
-    wanted = node.needs(0), node.needs(1), node.needs(2)
-    prepared = plan.backward.get(wanted)
-    if prepared is None:
-        prepared = plan.backward[wanted] = plan.plan_backward(*wanted)
-    x, w, g = _dense(input, plan.order), _dense(weight), _dense(grad, plan.order)
-    grads = [empty(layout) if want else None for layout, want in zip((plan.out, plan.vector, plan.vector), wanted)]
+        running = None if kept.batch else (running_mean, running_var)
+        return composed_gradients(node, kept.form, grad, input, weight, kept.vector, running)
+    return _batch_gradients(grad, input, weight, stats, kept, (node.needs(0), node.needs(1), node.needs(2)))
+
+
+@BATCH_NORM_GRAD.planned
+def _plan_batch_gradients(grad, input, weight, stats, kept, wanted):
+    family, name, *arguments = kept.planner
+    vector = Layout.of(input.dtype, kept.vector, None, input.device)
+    layouts = [layout if want else None for layout, want in zip((formatted(input, kept.order), vector, vector), wanted)]
+    return getattr(kernels(input.device, family), name)(*arguments, *wanted), layouts
+
+
+@BATCH_NORM_GRAD.run
+def _batch_gradients(plan, grad: Tensor, input: Tensor, weight: Tensor | None, stats: Tensor, kept, wanted):
+    prepared, layouts = plan
+    x, w, g = _dense(input, kept.order), _dense(weight), _dense(grad, kept.order)
+    grads = [None if layout is None else empty(layout) for layout in layouts]
     prepared.call(g.address, x.address, stats.address, _address(w), *[_address(t) for t in grads], prepared.walk)
     return grads

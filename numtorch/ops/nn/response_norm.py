@@ -15,12 +15,12 @@ from ..pointwise.power import pow
 from ..shape.pad import pad
 from ..shape.slicing import narrow
 
-LOCAL_RESPONSE_NORM = Primitive("local_response_norm")
+LOCAL_RESPONSE_NORM, LOCAL_RESPONSE_NORM_GRAD = Primitive("local_response_norm"), Primitive("local_response_norm_grad")
 
 
 @LOCAL_RESPONSE_NORM.planned
 class _Plan:
-    __slots__ = ("out", "forward", "backward", "size", "alpha", "beta", "k")
+    __slots__ = ("out", "forward")
 
     def __init__(self, layout, size, alpha, beta, k):
         shape = layout.shape
@@ -30,10 +30,12 @@ class _Plan:
             raise NotImplementedError(f"local_response_norm: expected a floating point input, got {layout.dtype}")
         if size < 1:
             raise RuntimeError(f"local_response_norm: expected a window of at least one channel, got size={size}")
-        self.out, self.size, self.alpha, self.beta, self.k = layout.dense(), size, alpha, beta, k
-        module = kernels(layout.device, "norm.response_norm")
-        settings = (layout.dtype.compute, shape[0], shape[1], math.prod(shape[2:]), size, alpha, beta, k)
-        self.forward, self.backward = module.plan_response_norm(*settings), module.plan_response_norm_grad(*settings)
+        self.out = layout.dense()
+        self.forward = kernels(layout.device, "norm.response_norm").plan_response_norm(*_settings(layout, size, alpha, beta, k))
+
+
+def _settings(layout, *window):
+    return layout.dtype.compute, layout.shape[0], layout.shape[1], math.prod(layout.shape[2:]), *window
 
 
 def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
@@ -70,20 +72,31 @@ def _normed(plan, input: Tensor, size, alpha, beta, k):
     x = input if input.layout.contiguous else contiguous(input.detach())
     plan.forward.call(x.address, out.address, divisor.address, plan.forward.walk)
     if recording(input):
-        out.node = GraphNode(LOCAL_RESPONSE_NORM, (input.node,), (input, divisor), plan)
+        out.node = GraphNode(LOCAL_RESPONSE_NORM, (input.node,), (input, divisor), (size, alpha, beta, k))
     return out
 
 
 @LOCAL_RESPONSE_NORM.derivative
 def _vjp(node, grad):
     input, divisor = node.tensors()
-    plan = node.attributes
     if recording(input, grad):
-        return (_composed_gradient(plan, input, grad),)
-    out = empty(plan.out)
+        return (_composed_gradient(input, grad, *node.attributes),)
+    return (_gradient(grad, input, divisor, *node.attributes),)
+
+
+@LOCAL_RESPONSE_NORM_GRAD.planned
+def _plan_gradient(grad, input, divisor, size, alpha, beta, k):
+    module = kernels(input.device, "norm.response_norm")
+    return input.dense(), module.plan_response_norm_grad(*_settings(input, size, alpha, beta, k))
+
+
+@LOCAL_RESPONSE_NORM_GRAD.run
+def _gradient(plan, grad: Tensor, input: Tensor, divisor: Tensor, size, alpha, beta, k):
+    layout, prepared = plan
+    out = empty(layout)
     x, grad = [t if t.layout.contiguous else contiguous(t) for t in (input.detach(), grad)]
-    plan.backward.call(grad.address, x.address, divisor.address, out.address, plan.backward.walk)
-    return (out,)
+    prepared.call(grad.address, x.address, divisor.address, out.address, prepared.walk)
+    return out
 
 
 def _window_sum(x, before, after):
@@ -96,10 +109,10 @@ def _window_sum(x, before, after):
     return total
 
 
-def _composed_gradient(plan, x, grad):
-    before, after = plan.size // 2, (plan.size - 1) // 2
-    share = plan.alpha / plan.size
-    divisor = add(mul(_window_sum(mul(x, x), before, after), share), plan.k)
-    scaled = mul(grad, pow(divisor, -plan.beta))
+def _composed_gradient(x, grad, size, alpha, beta, k):
+    before, after = size // 2, (size - 1) // 2
+    share = alpha / size
+    divisor = add(mul(_window_sum(mul(x, x), before, after), share), k)
+    scaled = mul(grad, pow(divisor, -beta))
     spread = _window_sum(div(mul(scaled, x), divisor), after, before)
-    return sub(scaled, mul(mul(x, spread), 2 * share * plan.beta))
+    return sub(scaled, mul(mul(x, spread), 2 * share * beta))

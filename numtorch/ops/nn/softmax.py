@@ -183,24 +183,23 @@ def softmin(input, dim, dtype=None) -> Tensor:
 
 # ---------------------------------------------------------------- logsumexp
 class _LogSumExpPlan:
-    """The kernels over (outer, R, inner), and the result's layout with and without the reduced dimensions."""
+    """The kernel over (outer, R, inner), the result's layout, and what nodes know: its shape with the reduced dimensions, and the
+    extents."""
 
-    __slots__ = ("out", "kept", "forward", "backward", "dense")
+    __slots__ = ("out", "kept", "forward")
 
     def __init__(self, layout, dim, keepdim):
         dims = wrap_dims(dim, layout.ndim)
         first, last = min(dims), max(dims)
         shape = layout.shape
-        self.kept = tuple([1 if i in dims else n for i, n in enumerate(shape)])
-        self.out = Layout.of(layout.dtype, self.kept if keepdim else shape[:first] + shape[last + 1:], None, layout.device)
-        self.dense = layout.dense()
-        extents = layout.dtype.kernel, prod(shape[:first]), prod(shape[first:last + 1]), prod(shape[last + 1:])
-        module = kernels(layout.device, "softmax.softmax")
-        self.forward = module.plan_logsumexp(*extents)
-        self.backward = module.plan_logsumexp_grad(*extents)
+        kept = tuple([1 if i in dims else n for i, n in enumerate(shape)])
+        self.out = Layout.of(layout.dtype, kept if keepdim else shape[:first] + shape[last + 1:], None, layout.device)
+        extents = prod(shape[:first]), prod(shape[first:last + 1]), prod(shape[last + 1:])
+        self.kept = kept, extents
+        self.forward = kernels(layout.device, "softmax.softmax").plan_logsumexp(layout.dtype.kernel, *extents)
 
 
-LOGSUMEXP = Primitive("logsumexp")
+LOGSUMEXP, LOGSUMEXP_GRAD = Primitive("logsumexp"), Primitive("logsumexp_grad")
 LOGSUMEXP.planned(_LogSumExpPlan)
 
 
@@ -211,7 +210,7 @@ def _over_neighbours(plan, input: Tensor, dim, keepdim):
     source = input if input.layout.contiguous else contiguous(input.detach())
     plan.forward.call(source.address, out.address, plan.forward.walk)
     if input.node is not None and recording(input):
-        node = out.node = GraphNode(LOGSUMEXP, (input.node,), (input,), plan)
+        node = out.node = GraphNode(LOGSUMEXP, (input.node,), (input,), plan.kept)
         node.save_results((out,))
     return out
 
@@ -267,10 +266,21 @@ def _logsumexp_of_ops(input, dims, keepdim):
 def _logsumexp_vjp(node, grad):
     x, = node.tensors()
     out, = node.result_tensors()
-    plan = node.attributes
+    kept, extents = node.attributes
     if recording(x, grad):
-        return (mul(reshape(grad, plan.kept), exp(sub(x, reshape(out, plan.kept)))),)
-    result = empty(plan.dense)
+        return (mul(reshape(grad, kept), exp(sub(x, reshape(out, kept)))),)
+    return (_logsumexp_grad(grad, x, out, extents),)
+
+
+@LOGSUMEXP_GRAD.planned
+def _plan_logsumexp_grad(grad, layout, out, extents):
+    return layout.dense(), kernels(layout.device, "softmax.softmax").plan_logsumexp_grad(layout.dtype.kernel, *extents)
+
+
+@LOGSUMEXP_GRAD.run
+def _logsumexp_grad(plan, grad: Tensor, x: Tensor, out: Tensor, extents):
+    layout, prepared = plan
+    result = empty(layout)
     x, grad = [t if t.layout.contiguous else contiguous(t) for t in (x, grad)]
-    plan.backward.call(grad.address, x.address, out.address, result.address, plan.backward.walk)
-    return (result,)
+    prepared.call(grad.address, x.address, out.address, result.address, prepared.walk)
+    return result

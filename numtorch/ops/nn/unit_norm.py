@@ -20,28 +20,28 @@ from ..pointwise.comparison import gt
 from ..reduce.reduce_op import SUM
 from ..reduce.reductions import norm
 
-NORMALIZE = Primitive("normalize")
+NORMALIZE, NORMALIZE_GRAD = Primitive("normalize"), Primitive("normalize_grad")
 
 
 @NORMALIZE.planned
 class _Plan:
     """The kernels over (outer, extent of dim, inner); `forward` is None where the formula serves."""
 
-    __slots__ = ("out", "lengths", "forward", "backward", "axis", "eps")
+    __slots__ = ("out", "lengths", "forward")
 
     def __init__(self, layout, dim, eps):
         self.forward = None
         if not (layout.numel and layout.ndim and layout.dtype.is_floating_point and has_kernels(layout.device, "norm.unit_norm")):
             return
         check_real("normalize", eps, "eps")
-        axis = self.axis = wrap_dim(dim, layout.ndim)
-        shape = layout.shape
-        outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1:])
-        self.out, self.eps = layout.dense(), eps
+        outer, extent, inner = _around(layout, wrap_dim(dim, layout.ndim))
+        self.out = layout.dense()
         self.lengths = Layout.of(named.by_name[layout.dtype.compute], (outer, inner), None, layout.device)
-        module = kernels(layout.device, "norm.unit_norm")
-        self.forward = module.plan_unit(layout.dtype.kernel, outer, shape[axis], inner, eps)
-        self.backward = module.plan_unit_grad(layout.dtype.kernel, outer, shape[axis], inner, eps)
+        self.forward = kernels(layout.device, "norm.unit_norm").plan_unit(layout.dtype.kernel, outer, extent, inner, eps)
+
+
+def _around(layout, axis):
+    return math.prod(layout.shape[:axis]), layout.shape[axis], math.prod(layout.shape[axis + 1:])
 
 
 def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out=None) -> Tensor:
@@ -76,34 +76,46 @@ def _divided(input, p, dim, eps, out=None):
 
 
 @NORMALIZE.run
-def _unit(plan, input: Tensor, dim, eps):
+def _unit(plan, input: Tensor, dim: int, eps):
     if plan.forward is None:
         return _divided(input, 2, dim, eps)
     result, lengths = empty(plan.out), empty(plan.lengths)
     x = input if input.layout.contiguous else contiguous(input.detach())
     plan.forward.call(x.address, result.address, lengths.address, plan.forward.walk)
     if recording(input):
-        result.node = GraphNode(NORMALIZE, (input.node,), (input, lengths), plan)
+        result.node = GraphNode(NORMALIZE, (input.node,), (input, lengths), (dim, eps))
     return result
 
 
 @NORMALIZE.derivative
 def _vjp(node, grad):
     input, lengths = node.tensors()
-    plan = node.attributes
+    dim, eps = node.attributes
     if recording(input, grad):
-        length = clamp_low(norm(input, 2, plan.axis, keepdim=True), plan.eps)
+        length = clamp_low(norm(input, 2, dim, keepdim=True), eps)
         unit = div(input, length)
-        return (_composed_gradient(grad, unit, length, plan),)
-    out = empty(plan.out)
+        return (_composed_gradient(grad, unit, length, dim, eps),)
+    return (_gradient(grad, input, lengths, dim, eps),)
+
+
+@NORMALIZE_GRAD.planned
+def _plan_gradient(grad, input, lengths, dim, eps):
+    sizes = _around(input, wrap_dim(dim, input.ndim))
+    return input.dense(), kernels(input.device, "norm.unit_norm").plan_unit_grad(input.dtype.kernel, *sizes, eps)
+
+
+@NORMALIZE_GRAD.run
+def _gradient(plan, grad: Tensor, input: Tensor, lengths: Tensor, dim, eps):
+    layout, prepared = plan
+    out = empty(layout)
     x, grad = [t if t.layout.contiguous else contiguous(t) for t in (input.detach(), grad)]
-    plan.backward.call(grad.address, x.address, lengths.address, out.address, plan.backward.walk)
-    return (out,)
+    prepared.call(grad.address, x.address, lengths.address, out.address, prepared.walk)
+    return out
 
 
-def _composed_gradient(grad, unit, length, plan):
+def _composed_gradient(grad, unit, length, dim, eps):
     """(grad - unit * sum(grad * unit)) / length; the sum counts where the length is not held at eps."""
-    along = SUM.run(grad * unit, plan.axis, True) * (length.detach() > plan.eps)
+    along = SUM.run(grad * unit, dim, True) * (length.detach() > eps)
     return div(grad - unit * along, length)
 
 

@@ -40,8 +40,8 @@ def composed(form, input, weight, bias, running=None):
     return reshape(out, input.layout.shape)
 
 
-def composed_gradients(node, form, grad, input, weight, running=None):
-    """The gradients that the kernels compute, out of ops that can be differentiated again."""
+def composed_gradients(node, form, grad, input, weight, vector, running=None):
+    """The gradients that the kernels compute, out of ops that can be differentiated again; `vector` is the shape of the bias."""
     grad = reshape(grad, form.view)
     out, scale = _standardised(reshape(input, form.view), form, running)
     by_input = by_weight = by_bias = None
@@ -54,5 +54,5 @@ def composed_gradients(node, form, grad, input, weight, running=None):
     if node.needs(1):
         by_weight = reshape(SUM.run(mul(grad, out), form.spread), weight.layout.shape)
     if node.needs(2):
-        by_bias = reshape(SUM.run(grad, form.spread), node.attributes.vector.shape)
+        by_bias = reshape(SUM.run(grad, form.spread), vector)
     return by_input, by_weight, by_bias

@@ -149,13 +149,13 @@ class MaxPlan:
         primitive: what is recorded.
         source, dims: the input's layout, and how many dimensions have windows.
         format: the memory format of results, or None; `kernels` of channels that are last, where there are such, keep it.
-        prepared, values, backward: run with (x, out, indices), (x, out) and (grad_out, indices, grad_x).
+        prepared, values: run with (x, out, indices) and (x, out).
+        kept: what nodes know: the input's layout, `dims`, `dilated` and the memory format of the kernels.
         rows: the shape of an input whose last dimension is a window, where that is so.
         dilated: whether a window may have all its elements in the padding: its maximum is -inf, and its place NOWHERE.
     """
 
-    __slots__ = ("primitive", "source", "dims", "out", "places", "prepared", "values", "backward", "rows", "dilated", "format",
-                 "order")
+    __slots__ = ("primitive", "source", "dims", "out", "places", "prepared", "values", "rows", "dilated", "format", "order", "kept")
 
     def __init__(self, primitive, source, lead, counts, dilation, rows=None):
         self.primitive = primitive
@@ -163,24 +163,15 @@ class MaxPlan:
         self.format = format_of(source) if source.ndim == len(counts) + 2 else None
         self.out = Layout.of(source.dtype, (*lead, *counts), None, source.device)
         self.places, self.order = self.out.dense(int64), contiguous_format
-        self.prepared = self.values = self.backward = None
+        self.prepared = self.values = None
+        self.kept = source, self.dims, self.dilated, self.order
 
     def take_as_it_lies(self, *arguments):
         """Plan the kernel for channels that are last."""
         self.order = self.format
         self.out, self.places = formatted(self.out, self.order), formatted(self.places, self.order)
         self.prepared = kernels(self.source.device, "pool.channels_last").plan_max_pool2d(*arguments)
-
-    def plan_backward(self):
-        module, dims = kernels(self.source.device, "pool.window"), self.dims
-        if self.order is not contiguous_format:
-            (images, channels, *sizes), module = self.source.shape, kernels(self.source.device, "pool.channels_last")
-            self.backward = module.plan_max_pool_grad(self.source.dtype.kernel, images, channels, prod(sizes),
-                                                      prod(self.out.shape[-dims:]))
-            return self.backward
-        self.backward = module.plan_max_pool_grad(self.source.dtype.kernel, prod(self.source.shape[:-dims]),
-                                                  prod(self.source.shape[-dims:]), prod(self.out.shape[-dims:]))
-        return self.backward
+        self.kept = self.source, self.dims, self.dilated, self.order
 
 
 def plan_max(primitive, name, dims, layout, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
@@ -212,7 +203,7 @@ def maxima(plan, x, *options):
         plan.prepared.call(source.address, out.address, indices.address, plan.prepared.walk)
     out = in_format(out, plan.format)
     if tracked:
-        out.node = GraphNode(plan.primitive, (x.node,), (indices,), plan)
+        out.node = GraphNode(plan.primitive, (x.node,), (indices,), plan.kept)
     return (out, in_format(indices, plan.format)) if return_indices else out
 
 
@@ -225,18 +216,33 @@ for _primitive in (*MAX_POOL.values(), *ADAPTIVE_MAX_POOL.values()):
 @derivative_of(*MAX_POOL.values(), *ADAPTIVE_MAX_POOL.values())
 def _max_vjp(node, grad):
     indices, = node.tensors()
-    return (_max_grad(grad, indices, node.attributes),)
+    return (_max_grad(grad, indices, *node.attributes),)
 
 
-def _max_grad(grad, indices, plan):
-    if plan.prepared is None:
-        return filled(plan.source.dense(), 0)
-    backward, out = plan.backward or plan.plan_backward(), empty(formatted(plan.source, plan.order))
-    source = dense(grad, plan.order)
-    backward.call(source.address, indices.address, out.address, backward.walk)
-    out = in_format(out, plan.format)
+@MAX_POOL_GRAD.planned
+def _plan_max_grad(grad, indices, source, dims, dilated, order):
+    """The kernel, the layout that it writes, and the memory format of the result, or None."""
+    memory_format = format_of(source) if source.ndim == dims + 2 else None
+    out, (lead, sizes), places = formatted(source, order), (source.shape[:-dims], source.shape[-dims:]), prod(grad.shape[-dims:])
+    if not grad.numel:
+        return None, out, memory_format
+    if order is not contiguous_format:
+        module, arguments = kernels(source.device, "pool.channels_last"), (*lead, prod(sizes), places)
+    else:
+        module, arguments = kernels(source.device, "pool.window"), (prod(lead), prod(sizes), places)
+    return module.plan_max_pool_grad(source.dtype.kernel, *arguments), out, memory_format
+
+
+@MAX_POOL_GRAD.run
+def _max_grad(plan, grad: Tensor, indices: Tensor, source, dims, dilated, order):
+    prepared, layout, memory_format = plan
+    if prepared is None:
+        return filled(source.dense(), 0)
+    out, incoming = empty(layout), dense(grad, order)
+    prepared.call(incoming.address, indices.address, out.address, prepared.walk)
+    out = in_format(out, memory_format)
     if recording(grad):
-        out.node = GraphNode(MAX_POOL_GRAD, (grad.node,), (indices,), plan)
+        out.node = GraphNode(MAX_POOL_GRAD, (grad.node,), (indices,), (dims, dilated))
     return out
 
 
@@ -244,11 +250,12 @@ def _max_grad(grad, indices, plan):
 def _max_grad_vjp(node, u):
     """Each output's gradient went to one input, so what comes back is that input's."""
     indices, = node.tensors()
-    lead, places = u.layout.shape[:-node.attributes.dims], indices
-    if node.attributes.dilated:
+    dims, dilated = node.attributes
+    lead, places = u.layout.shape[:-dims], indices
+    if dilated:
         places = indices.clamp(min=0)
     picked = reshape(reshape(u, *lead, -1).gather(-1, reshape(places, *lead, -1)), indices.layout.shape)
-    return (picked.masked_fill(indices < 0, 0) if node.attributes.dilated else picked,)
+    return (picked.masked_fill(indices < 0, 0) if dilated else picked,)
 
 
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
@@ -319,25 +326,20 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
 # ---------------------------------------------------------------- means
 class MeanPlan:
-    """A pooling of means: the result's layout, the kernels, and how the kernels are asked for; or the shape of an input whose last
-    dimension is a window."""
+    """A pooling of means: the result's layout, the kernel, and what nodes know: the input's layout, `dims`, the memory format of
+    the kernels, their family and what their planners are told; or the shape of an input whose last dimension is a window."""
 
-    __slots__ = ("primitive", "source", "out", "prepared", "arguments", "backward", "rows", "format", "order", "family")
+    __slots__ = ("primitive", "out", "prepared", "rows", "format", "order", "kept")
 
-    def __init__(self, primitive, source, out, arguments, rows):
-        self.primitive = primitive
-        self.source, self.out, self.arguments, self.rows = source, out, arguments, rows
-        self.format, self.order, self.family = format_of(source), contiguous_format, "pool.window"
+    def __init__(self, dims, source, out, arguments, rows):
+        self.primitive, self.out, self.rows = AVG_POOL.get(dims), out, rows
+        self.format, self.order, family = format_of(source), contiguous_format, "pool.window"
         if self.format is not None and rows is None:     # as they lie, by the kernels for channels that are last
-            self.order, self.family, self.out = self.format, "pool.channels_last", formatted(out, self.format)
-            self.arguments = (arguments[0], *source.shape, *arguments[5:])
-        self.prepared = self.backward = None
+            self.order, family, self.out = self.format, "pool.channels_last", formatted(out, self.format)
+            arguments = (arguments[0], *source.shape, *arguments[5:])
+        self.kept, self.prepared = (source, dims, self.order, family, arguments), None
         if out.numel and rows is None:
-            self.prepared = kernels(source.device, self.family).plan_avg_pool2d(*self.arguments)
-
-    def plan_backward(self):
-        self.backward = kernels(self.source.device, self.family).plan_avg_pool2d_grad(*self.arguments)
-        return self.backward
+            self.prepared = kernels(source.device, family).plan_avg_pool2d(*arguments)
 
 
 def plan_mean(dims, layout, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
@@ -354,7 +356,7 @@ def plan_mean(dims, layout, kernel_size, stride, padding, ceil_mode, count_inclu
         whole = options[0] == sizes and not any(options[2])          # one window a plane: 7 times as fast as a mean
         rows = (*lead, prod(sizes)) if whole else _side_by_side(lead, sizes, options)
     kernel, stride, padding, _ = _in_two(options, dims)
-    return MeanPlan(AVG_POOL.get(dims), layout, Layout.of(layout.dtype, (*lead, *counts), None, layout.device),
+    return MeanPlan(dims, layout, Layout.of(layout.dtype, (*lead, *counts), None, layout.device),
                     (layout.dtype.kernel, prod(lead), 1, *(1,) * (2 - dims), *sizes, kernel, stride, padding, bool(ceil_mode),
                      bool(count_include_pad), divisor_override), rows)
 
@@ -369,7 +371,7 @@ def means(plan, x, *options):
         plan.prepared.call(source.address, out.address, plan.prepared.walk)
     out = in_format(out, plan.format)
     if x.node is not None and recording(x):
-        out.node = GraphNode(plan.primitive, (x.node,), (), plan)
+        out.node = GraphNode(plan.primitive, (x.node,), (), plan.kept)
     return out
 
 
@@ -380,24 +382,32 @@ for _dims in AVG_POOL:
 
 @derivative_of(*AVG_POOL.values())
 def _mean_vjp(node, grad):
-    return (_mean_grad(grad, node.attributes),)
+    return (_mean_grad(grad, *node.attributes),)
 
 
-def _mean_grad(grad, plan):
-    if plan.prepared is None:
-        return filled(plan.source.dense(), 0)
-    backward, out = plan.backward or plan.plan_backward(), empty(formatted(plan.source, plan.order))
-    source = dense(grad, plan.order)
-    backward.call(source.address, out.address, backward.walk)
-    out = in_format(out, plan.format)
+@AVG_POOL_GRAD.planned
+def _plan_mean_grad(grad, source, dims, order, family, arguments):
+    prepared = kernels(source.device, family).plan_avg_pool2d_grad(*arguments) if grad.numel else None
+    return prepared, formatted(source, order), format_of(source)
+
+
+@AVG_POOL_GRAD.run
+def _mean_grad(plan, grad: Tensor, source, dims, order, family, arguments):
+    prepared, layout, memory_format = plan
+    if prepared is None:
+        return filled(source.dense(), 0)
+    out, incoming = empty(layout), dense(grad, order)
+    prepared.call(incoming.address, out.address, prepared.walk)
+    out = in_format(out, memory_format)
     if recording(grad):
-        out.node = GraphNode(AVG_POOL_GRAD, (grad.node,), (), plan)
+        out.node = GraphNode(AVG_POOL_GRAD, (grad.node,), (), (dims, arguments[-6:]))
     return out
 
 
 @AVG_POOL_GRAD.derivative
 def _mean_grad_vjp(node, u):
-    return (means(node.attributes, u),)
+    dims, (kernel, stride, padding, *rest) = node.attributes
+    return (pooled(AVG_POOL[dims], u, kernel[-dims:], stride[-dims:], padding[-dims:], *rest),)
 
 
 def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
