@@ -80,7 +80,7 @@ PATHS = {
     # data and files
     "utils.data._utils": "default_collate=data.default_collate",
     "utils.data._utils.collate": "default_collate=data.default_collate default_convert=data.default_convert",
-    "utils.data.dataloader": "data.loader",
+    "utils.data.dataloader": "data.loader get_worker_info=data.get_worker_info",
     "utils.data.dataset": "data.dataset",
     "utils.data.distributed": "data.distributed",
     "utils.data.sampler": "data.sampler",
