@@ -2,11 +2,14 @@
 
 The default form stands on saved-tensor hooks: forward packs every tensor that its nodes would keep into a number; the first
 number that backward unpacks runs the function again, and that run's saved tensors, which come in the same order, are the
-missing ones. The older, re-entrant form is a `Function` whose backward runs the part and a backward of its own.
+missing ones. The older, re-entrant form is a `Function` whose backward runs the part and a backward of its own. Which ops keep
+their results all the same is chosen by `create_selective_checkpoint_contexts` (selective.py).
 """
 from __future__ import annotations
 
 import contextlib
+import importlib
+import threading
 import warnings
 
 from ..autograd.api import backward as run_backward
@@ -78,7 +81,7 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state: bool = T
         with first:
             return function(*args, **kwargs)
     frame = _Frame(lambda: function(*args, **kwargs), second, preserve_rng_state, determinism_check == "default")
-    with saved_tensors_hooks(frame.pack, frame.unpack), first:
+    with saved_tensors_hooks(frame.pack, frame.unpack), _running(frame), first:
         return function(*args, **kwargs)
 
 
@@ -98,8 +101,39 @@ class _random_numbers:
             set_rng_state(self.before)
 
 
+class _Runs(threading.local):
+    """A thread's runs of checkpointed functions, the innermost last: what a selective policy looks at (selective.py)."""
+
+    def __init__(self):
+        self.stack = []
+
+
+runs = _Runs()
+
+
+@contextlib.contextmanager
+def _running(run):
+    runs.stack.append(run)
+    try:
+        yield
+    finally:
+        runs.stack.pop()
+
+
+class _Saved(list):
+    """What a second run saves, in order."""
+
+    seen = None
+
+
 class _Frame:
-    """One checkpointed call: how to run it again, and what the second run saved, by position."""
+    """One checkpointed call: how to run it again, and what the second run saved, by position.
+
+    Attributes:
+        seen: a list that what is saved goes into as well, while somebody asks for it.
+    """
+
+    seen: list | None = None
 
     def __init__(self, run, context, preserve_rng_state, checked):
         self.run, self.context, self.checked = run, context, checked
@@ -108,6 +142,8 @@ class _Frame:
 
     def pack(self, tensor):
         self.layouts.append(tensor.layout)
+        if self.seen is not None:
+            self.seen.append(tensor)
         return len(self.layouts) - 1
 
     def unpack(self, position):
@@ -116,8 +152,8 @@ class _Frame:
         return self.again.pop(position)                  # freed as backward goes; another backward runs the function again
 
     def recompute(self):
-        saved = []
-        with enable_grad(), _random_numbers(self.state), self.context, saved_tensors_hooks(saved.append, _never):
+        saved = _Saved()
+        with enable_grad(), _random_numbers(self.state), _running(saved), self.context, saved_tensors_hooks(saved.append, _never):
             self.run()
         if len(saved) != len(self.layouts):
             raise CheckpointError(f"torch.utils.checkpoint: A different number of tensors was saved during the original forward "
@@ -208,6 +244,12 @@ def checkpoint_sequential(functions, segments: int, input, use_reentrant=None, *
     for start in range(0, size * (segments - 1), size):
         input = checkpoint(part(start, start + size), input, use_reentrant=use_reentrant, **kwargs)
     return part(size * (segments - 1), len(functions))(input)
+
+
+def __getattr__(name):
+    if name in ("CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts"):
+        return getattr(importlib.import_module("numtorch.utils.selective"), name)        # it has functions ask about their calls
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
