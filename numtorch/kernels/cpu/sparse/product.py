@@ -47,7 +47,12 @@ def multiply_rows(pointers, columns, places, values, table, out, walk):
             part = offset(target, j)
             fold_named_rows(values, places, columns, first, stop, offset(table, j), step, part, VECTOR_LANES, VECTOR_LANES)
             j += VECTOR_LANES
-        if j < width:
+        if width == 1:
+            total = T(0)
+            for i in range(first, stop):
+                total += values[places[i]] * table[columns[i] * step]
+            target[0] = total
+        elif j < width:
             for k in range(j, width):
                 target[k] = T(0)
             for i in range(first, stop):
