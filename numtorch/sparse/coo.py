@@ -80,7 +80,14 @@ def _named(name):
 
 
 def with_values(layout: SparseLayout, index_parts, coalesced, values, name="sparse_coo_tensor_with_dims_and_tensors") -> Tensor:
-    """A sparse tensor of recorded values at the places of another, with the values' dtype."""
+    """A sparse tensor of recorded values at the places of another, with the values' dtype.
+
+    Raises:
+        NotImplementedError: the values are of another special layout, such as a batch of `vmap`.
+    """
+    if values.layout.handler is not None:
+        raise NotImplementedError(f"{layout.title}: no sparse tensor can be made of values that are a batch or a dual number of "
+                                  f"torch.func; use dense tensors inside the transform")
     out = made(layout.with_dtype(values.layout.dtype), (*index_parts, values.detach()), coalesced)
     if recording(values) and values.layout.dtype.category >= 2:
         out.node = GraphNode(_named(name), (values.node,), tuple(index_parts), (out.layout, coalesced))

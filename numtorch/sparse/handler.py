@@ -51,7 +51,8 @@ class Viewed(Layout):
 class Handler:
     """The handler of every sparse layout."""
 
-    rank, assignable = 10, False                         # views have memory of their own: a write to one reaches nothing
+    rank = 0                                             # below the levels of torch.func, whose rules call on sparse tensors
+    assignable = False                                   # views have memory of their own: a write to one reaches nothing
 
     def __call__(self, primitive, tensors, attributes):
         found = RULES.get(primitive.name)

@@ -12,19 +12,21 @@ from ..kernels.threads import get_num_threads
 from ..layout import Layout
 from ..ops.core.backends import kernels
 from ..ops.core.operands import method
-from ..ops.core.primitive import Primitive
+from ..ops.core.primitive import Primitive, handler_of
 from ..ops.creation.ranges import arange
 from ..ops.index.index_select import index_select
 from ..ops.index.rearrange import repeat_interleave
+from ..ops.linalg.addmm import addmm as dense_addmm
+from ..ops.linalg.matmul import mm as dense_mm
 from ..ops.memory.copies import contiguous
 from ..ops.pointwise import arithmetic
-from ..ops.shape.views import reshape, squeeze, transpose, unsqueeze
+from ..ops.shape.views import movedim, reshape, squeeze, transpose, unsqueeze
 from ..ops.sort.scan import cumsum
 from ..tensor import Tensor, empty
 from .compressed import as_kind
 from .coo import coalesce, coo, coordinates, entries, stacked, taken, to_coo, with_values
 from .elementwise import added
-from .handler import refusal, rule
+from .handler import HANDLER, refusal, rule
 from .layouts import CSR, expect, is_sparse
 from .pattern import compressed_columns, compressed_rows, coordinate_rows
 
@@ -162,6 +164,8 @@ def _check(name, a, b):
 def multiplied(a, b, kind=_MM) -> Tensor:
     """The product of two matrices of which one at least is sparse."""
     _check("mm", a.layout, b.layout)
+    if not (is_sparse(a) or is_sparse(b)):
+        raise NotImplementedError("a product of dense matrices added to a sparse tensor has no sparse result; use `to_dense()`")
     if is_sparse(a) and is_sparse(b):
         return _sparse_product(a, b, a.layout.kind)
     if is_sparse(a):
@@ -182,6 +186,19 @@ def _mv(primitive, a, x):
     if a.layout.shape[1] != x.layout.shape[0]:
         raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
     return squeeze(multiplied(a, unsqueeze(x, 1)), 1)
+
+
+@rule("matmul")
+def _matmul(primitive, a, b):
+    """A sparse matrix times a batch of dense ones, or these times it: one product."""
+    if is_sparse(a) and a.layout.ndim == 2 and not is_sparse(b):
+        across = movedim(b, -2, 0)
+        found = multiplied(a, reshape(across, (b.layout.shape[-2], -1)))
+        return movedim(reshape(found, (a.layout.shape[0], *across.layout.shape[1:])), 0, -2)
+    if is_sparse(b) and b.layout.ndim == 2 and not is_sparse(a):
+        found = multiplied(reshape(a, (-1, a.layout.shape[-1])), b)
+        return reshape(found, (*a.layout.shape[:-1], b.layout.shape[1]))
+    raise refusal("matmul of batches", a, b)
 
 
 @rule("addmm")
@@ -255,6 +272,8 @@ def mm(mat1, mat2, reduce=None) -> Tensor:
         raise NotImplementedError(f"sparse.mm: expected reduce 'sum', got {reduce!r}")
     if not (is_sparse(mat1) or is_sparse(mat2)):
         raise RuntimeError("sparse.mm: expected a sparse matrix among the factors")
+    if handler_of((mat1, mat2)) is not HANDLER:          # a transform of torch.func decides
+        return dense_mm(mat1, mat2)
     return multiplied(mat1, mat2, _SPARSE_ADDMM)
 
 
@@ -276,6 +295,8 @@ def addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0) -> Tensor:
         tensor([[2.],
                 [3.]])
     """
+    if handler_of((mat, mat1, mat2)) is not HANDLER:
+        return dense_addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
     return _addmm(None, mat, mat1, mat2, beta, alpha, _SPARSE_ADDMM)
 
 

@@ -153,9 +153,7 @@ def _squeeze(x, dims):
 @rule("cat")
 def _cat(primitive, *arguments):
     *tensors, dim = arguments
-    if any(t.layout.kind != "sparse_coo" for t in tensors):
-        raise RuntimeError("Concatenating sparse tensors, but a dense tensor was found at position "
-                           f"{next(i for i, t in enumerate(tensors) if t.layout.kind != 'sparse_coo')}.")
+    _check_joined(tensors)
     first = tensors[0].layout
     dim = wrap_dim(dim, first.ndim)
     for i, t in enumerate(tensors):
@@ -181,6 +179,12 @@ def _cat(primitive, *arguments):
     return coo(cat(indices, 1), cat(values, 0), shape, False, "cat")
 
 
+def _check_joined(tensors):
+    for place, each in enumerate(tensors):
+        if each.layout.kind != "sparse_coo":
+            raise RuntimeError(f"Concatenating sparse tensors, but a {each.layout.kind} tensor was found at position {place}.")
+
+
 def _blank(values, place, extent):
     shape = list(values.layout.shape)
     shape[place] = extent
@@ -190,6 +194,7 @@ def _blank(values, place, extent):
 @rule("stack")
 def _stack(primitive, *arguments):
     *tensors, dim = arguments
+    _check_joined(tensors)
     dim = wrap_dim(dim, tensors[0].layout.ndim + 1)
     return cat([_unsqueeze(t, dim) for t in tensors], dim)
 
