@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -172,6 +173,35 @@ def test_model_and_criterion_run_in_the_context():
     assert seen == [1, 0] * 6
 
 
+def test_mixed_precision():
+    """In bfloat16 the loss falls as it does in float32; the outputs are what autocast makes them."""
+    dtypes = set()
+    losses = []
+    for autocast in (None, torch.autocast("cpu", torch.bfloat16)):
+        trainer = trainer_of(autocast=autocast)
+        trainer.register_plugin(plugins.LossMonitor())
+        trainer.register_plugin(plugins.PluginFactory(lambda *args: dtypes.add(args[3].dtype), interval=[(1, "iteration")]))
+        trainer.run(epochs=10)
+        losses.append(trainer.value("training_loss"))
+    assert dtypes == {torch.float32, torch.bfloat16} and losses[1] == pytest.approx(losses[0], abs=0.1)
+
+
+def test_scaled_gradients_are_clipped_and_stepped_as_they_are(tmp_path):
+    plain, scaled = trainer_of(clip_norm=0.1), trainer_of(clip_norm=0.1, scaler=torch.amp.GradScaler("cpu", growth_interval=4))
+    for trainer in (plain, scaled):
+        trainer.dataset = examples(shuffle=False)
+        trainer.model.eval()
+        trainer.model.train = lambda mode=True: None     # no dropout
+        trainer.run(epochs=2)
+    assert torch.allclose(parameters(plain), parameters(scaled), atol=1e-4) and scaled.scaler.get_scale() == 2.0 ** 19
+    scaled.save(tmp_path / "run.pt")
+    other = trainer_of(examples(shuffle=False), scaler=torch.amp.GradScaler("cpu"))
+    other.load(tmp_path / "run.pt")
+    assert other.scaler.get_scale() == 2.0 ** 19
+    with pytest.raises(ValueError, match="LBFGS needs a closure"):
+        trainer_of(optimizer=torch.optim.LBFGS, scaler=torch.amp.GradScaler("cpu")).run()
+
+
 # ---------------------------------------------------------------- validation, stopping, schedules
 def test_validation():
     trainer = trainer_of()
@@ -271,6 +301,17 @@ def test_tensorboard():
     assert writer.written[-1][1] == trainer.value("training_loss") and writer.flushed == 1
 
 
+def test_tensorboard_reads_it(tmp_path):
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    trainer = trainer_of()
+    trainer.register_plugin(plugins.LossMonitor())
+    trainer.register_plugin(plugins.TensorBoardLogger(tmp_path))
+    trainer.run(epochs=2)
+    events = EventAccumulator(str(tmp_path)).Reload().Scalars("training_loss")
+    assert [event.step for event in events] == [6, 12] and events[1].value == pytest.approx(trainer.value("training_loss"))
+
+
 def test_curves(tmp_path):
     pytest.importorskip("matplotlib")
     trainer = trainer_of()
@@ -294,6 +335,14 @@ def test_progress_bar(backend, capsys):
     said = capsys.readouterr()
     assert "epoch 2" in said.err and "6/6" in said.err and "training_loss" in said.err
     assert "Epoch summary: 2" in said.out + said.err
+
+
+def test_a_notebook_has_a_bar(monkeypatch):
+    class ZMQInteractiveShell:
+        pass
+
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=ZMQInteractiveShell))
+    assert plugins.ProgressBar().shown
 
 
 def test_a_pipe_has_no_bar(capsys):
@@ -562,6 +611,14 @@ def test_files_that_do_not_fit_are_named_and_change_nothing(tmp_path):
     wrong_before = parameters(wrong).clone()
     with pytest.raises(ValueError, match="parameter groups"):
         wrong.load(tmp_path / "run.pt")
+    ordered = trainer_of(examples(shuffle=False))
+    ordered.run()
+    ordered.save(tmp_path / "ordered.pt")
+    random = trainer_of(model=classifier(1))
+    random_before = parameters(random).clone()
+    with pytest.raises(ValueError, match="of another order"):
+        random.load(tmp_path / "ordered.pt")
+    assert torch.equal(parameters(random), random_before) and random.iterations == random.batches == 0
     torch.set_rng_state(state)
     assert torch.equal(parameters(other), before) and other.iterations == 0 and torch.equal(parameters(wrong), wrong_before)
     with pytest.raises(FileNotFoundError):

@@ -91,7 +91,12 @@ class _Drawn(Sampler):
 
         Args:
             state_dict: what `state_dict()` gave.
+
+        Raises:
+            ValueError: it is of another kind of sampler.
         """
+        if not state_dict.keys() >= {"pass", "generator"}:
+            raise ValueError(f"{type(self).__name__}: expected the state of a sampler of random numbers, got that of another order")
         if self.generator is not None and state_dict["generator"] is not None:
             self.generator.set_state(state_dict["generator"])
         self._began, self._resumed = None, state_dict["pass"]

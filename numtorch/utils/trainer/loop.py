@@ -40,6 +40,7 @@ class Trainer:
         clip_norm: largest norm of all gradients together.
         clip_value: largest absolute value of a gradient's element; what exceeds it is cut off, before `clip_norm`.
         autocast: a context in which model and criterion run, such as `torch.autocast("cpu", torch.bfloat16)`.
+        scaler: a `torch.amp.GradScaler`, which float16 needs; its state is part of checkpoints.
 
     Attributes:
         iterations, updates, epochs: how many there were, in all runs.
@@ -66,11 +67,12 @@ class Trainer:
     """
 
     def __init__(self, model=None, criterion=None, optimizer=None, dataset=None, *, accumulate: int = 1, clip_norm=None,
-                 clip_value=None, autocast=None) -> None:
+                 clip_value=None, autocast=None, scaler=None) -> None:
         if not isinstance(accumulate, int) or accumulate < 1:
             raise ValueError(f"Trainer: expected accumulate to be a positive integer, got {accumulate!r}")
         self.model, self.criterion, self.optimizer, self.dataset = model, criterion, optimizer, dataset
         self.accumulate, self.clip_norm, self.clip_value, self.autocast = accumulate, clip_norm, clip_value, autocast
+        self.scaler = scaler
         self.iterations = self.updates = self.epochs = self.batches = 0
         self.stats: dict[str, Any] = {}
         self.plugins: list = []
@@ -178,6 +180,8 @@ class Trainer:
         """
         self.model.train()
         self._asks = _needs_closure(self.optimizer)
+        if self._asks and self.scaler is not None:
+            raise ValueError(f"Trainer: {type(self.optimizer).__name__} needs a closure, which a GradScaler does not go with")
         batches = self._rest_of_epoch()
         try:
             while self.stop_reason is None and not self._interrupted:
@@ -239,6 +243,10 @@ class Trainer:
 
         if self._asks:
             self.optimizer.step(closure)
+        elif self.scaler is not None:
+            closure()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
         else:                                            # a fifth of a small step less than with a closure
             closure()
             self.optimizer.step()
@@ -267,19 +275,24 @@ class Trainer:
                     loss = self.criterion(output, target)
             if len(group) > 1:
                 part = loss / len(group)
-                part.backward()
+                self._backward(part)
                 total = part.detach() if total is None else total + part.detach()
                 loss = loss.detach()
             else:
-                loss.backward()
+                self._backward(loss)
                 total = loss = loss.detach()
             if watched:
                 results.append((output.detach() if type(output) is Tensor else map_tensors(Tensor.detach, output), loss))
+        if self.scaler is not None:
+            self.scaler.unscale_(self.optimizer)         # to be clipped as they are
         if self.clip_value is not None:
             clip_grad_value_(self._parameters(), self.clip_value)
         if self.clip_norm is not None:
             clip_grad_norm_(self._parameters(), self.clip_norm)
         return total
+
+    def _backward(self, loss):
+        (loss if self.scaler is None else self.scaler.scale(loss)).backward()
 
     def _parameters(self):
         return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
@@ -340,7 +353,7 @@ class Trainer:
     def state_dict(self) -> dict:
         """All that a run needs to go on as if it had not ended: model, optimizer, place in the dataset, random state, plugins."""
         return {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "dataset": self._place(),
-                "batches": self.batches,
+                "batches": self.batches, "scaler": None if self.scaler is None else self.scaler.state_dict(),
                 "iterations": self.iterations, "updates": self.updates, "epochs": self.epochs, "stats": self.stats,
                 "random": random_state(),
                 "plugins": {self._key(p): p.state_dict() for p in self.plugins if hasattr(p, "state_dict")}}
@@ -354,7 +367,7 @@ class Trainer:
 
         Raises:
             RuntimeError: the model is another.
-            KeyError, ValueError: the optimizer is another, or something is missing.
+            KeyError, ValueError: the optimizer is another, or the dataset's order is of another kind, or something is missing.
         """
         mine, theirs = self.model.state_dict(), state_dict["model"]
         shapes = [{name: tuple(getattr(value, "shape", ())) for name, value in state.items()} for state in (mine, theirs)]
@@ -365,10 +378,19 @@ class Trainer:
                                          for n in names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else ""))
         stats, streams, counts = state_dict["stats"], state_dict["random"], [state_dict[name] for name in
                                                                              ("iterations", "updates", "epochs", "batches")]
-        self.optimizer.load_state_dict(state_dict["optimizer"])
+        before = self._place(), self.batches
+        try:
+            self.batches = counts[-1]
+            self._go_to(state_dict["dataset"])
+            self.optimizer.load_state_dict(state_dict["optimizer"])      # which checks first
+        except Exception:
+            place, self.batches = before
+            self._go_to(place)
+            raise
         self.model.load_state_dict(theirs)
-        self.iterations, self.updates, self.epochs, self.batches = counts
-        self._go_to(state_dict["dataset"])
+        if self.scaler is not None and state_dict["scaler"] is not None:
+            self.scaler.load_state_dict(state_dict["scaler"])
+        self.iterations, self.updates, self.epochs, _ = counts
         for name, values in stats.items():
             if isinstance(values, dict):
                 self.stats.setdefault(name, {}).update(values)               # plugins hold on to these

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import os
 import string
 import time
@@ -220,8 +219,8 @@ class TensorBoardLogger(Plugin):
         super().__init__([(1, "epoch")] if interval is None else interval)
         self.writer = folder
         if not hasattr(folder, "add_scalar"):
-            tensorboard = importlib.import_module(f"{__name__.partition('.')[0]}.utils.tensorboard")
-            self.writer = tensorboard.SummaryWriter(os.fspath(folder))
+            from ...tensorboard import SummaryWriter  # only here, so that the others need no TensorBoard
+            self.writer = SummaryWriter(os.fspath(folder))
 
     def iteration(self, *args) -> None:
         """Write the numbers of an iteration.
