@@ -266,3 +266,21 @@ def test_kernels_are_given_addresses_of_what_has_a_name():
     assert list(addresses_of_temporaries(ast.parse("plan.call(contiguous(x).address, (a if b else f(a)).address, x.address, y[0].address)"))) == [1, 1]
     found = [f"{path.relative_to(PACKAGE)}:{line}" for path in MODULES.values() for line in addresses_of_temporaries(ast.parse(path.read_text()))]
     assert not found, found
+
+
+# Files of ops/ that ask whether a device is the host, and why. All others take the kernels of a layout's device.
+ASK_FOR_THE_HOST = {
+    "core/backends.py": "finds the kernels of each device", "core/operands.py": "numbers go along with any device",
+    "core/status.py": "status words are read where the kernel left them", "creation/fill.py": "the current CUDA device may change between calls",
+    "memory/resize.py": "memory of other devices does not grow", "memory/tensortypes.py": "Python functions run on the host, and so do its types",
+    "pointwise/pointwise.py": "only the host reads divisors before it divides", "reduce/query.py": "is_cpu, and memory shared between processes",
+}
+
+
+def test_kernels_are_those_of_a_layout():
+    """An op does not name the host where a layout knows its device, and few files cross devices."""
+    sources = {path.relative_to(PACKAGE): path.read_text() for path in MODULES.values()}
+    assert [str(path) for path, text in sources.items() if re.search(r"kernels\(cpu\b", text)] == []
+    asking = {str(path.relative_to("ops")) for path, text in sources.items()
+              if path.parts[0] == "ops" and re.search(r"\bis (not )?cpu\b", text)}
+    assert asking == set(ASK_FOR_THE_HOST)

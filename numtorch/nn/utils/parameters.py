@@ -27,24 +27,24 @@ class _Table:
     """Dense tensors of one dtype on the host, as the kernels of `totalnorm.py` read them."""
 
     def __init__(self, tensors) -> None:
-        self.tensors, self.dtype = tensors, tensors[0].layout.dtype
+        self.tensors, self.dtype, self.device = tensors, tensors[0].layout.dtype, tensors[0].layout.device
         pairs = 2 if self.dtype.is_complex else 1
         self.numels = tuple([t.layout.numel * pairs for t in tensors])
         self.rows = np.array([[t.address for t in tensors], self.numels], np.int64).T.copy()
 
     def plan(self, kind, *more):
-        key = kind, self.dtype, self.numels, *more
+        key = kind, self.device, self.dtype, self.numels, *more
         plan = _plans.get(key)
         if plan is None:
-            planner = getattr(kernels(cpu, "optim.total_norm"), kind)
+            planner = getattr(kernels(self.device, "optim.total_norm"), kind)
             plan = _plans.keep(key, planner(self.dtype.to_real().kernel, self.numels, *more))
         return plan
 
     def norm(self, order):
         first, last = self.plan("plan_total_norm", order)
         options = np.array([order])
-        parts = empty(Layout.of(uint8, (first.workspace,), None, cpu))
-        out = empty(Layout.of(self.dtype.to_real(), (), None, cpu))
+        parts = empty(Layout.of(uint8, (first.workspace,), None, self.device))
+        out = empty(Layout.of(self.dtype.to_real(), (), None, self.device))
         first.call(self.rows.ctypes.data, options.ctypes.data, parts.address, first.walk)
         last.call(parts.address, options.ctypes.data, out.address, last.walk)
         return out

@@ -327,7 +327,7 @@ def eye(n, m=None, *, dtype=None, layout=None, device=None, requires_grad: bool 
     made = zeros(n, m, dtype=dtype, device=device)
     layout, _ = diagonal(made.layout, 0, 0, 1)
     if layout.numel:
-        copy_elements(ONE if layout.device is cpu else to_device(ONE, layout.device), view_of(made, layout, 0))
+        copy_elements(to_device(ONE, layout.device), view_of(made, layout, 0))
     return finish_made(made, requires_grad, out) if requires_grad or out is not None else made
 
 

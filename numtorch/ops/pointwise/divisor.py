@@ -7,26 +7,25 @@ from __future__ import annotations
 
 import ctypes
 
-from ...devices import cpu
 from ...kernels.threads import Prepared
 from ..core.backends import kernels
 
 
-def checked(prepared, operand, dtype, shape, strides):
+def checked(prepared, operand, device, dtype, shape, strides):
     """A prepared integer division that raises RuntimeError where an element of its divisor is 0.
 
     Args:
         prepared: the division.
         operand: which of its addresses is the divisor's.
-        dtype: the divisor's kernel dtype.
+        device, dtype: where the divisor is, and its kernel dtype.
         shape, strides: how it lies, in elements.
     """
     call = prepared.call
     differing = [(n, s) for n, s in zip(shape, strides) if s and n > 1]
     if differing:
         shape, strides = zip(*differing)
-        look = kernels(cpu, "reduce.reduce").plan_reduce(
-        "all", dtype, "bool", shape, strides, tuple(range(len(shape))), (0,) * len(shape))
+        look = kernels(device, "reduce.reduce").plan_reduce(
+            "all", dtype, "bool", shape, strides, tuple(range(len(shape))), (0,) * len(shape))
 
         def divide(*addresses):
             found = ctypes.c_bool()

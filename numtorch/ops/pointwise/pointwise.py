@@ -250,7 +250,7 @@ class PointwiseOp(Primitive):
         if self.divisor is not None and body_type.category == 1 and device is cpu:
             dtypes, _, shape, strides = geometry
             position = self.operands.index(self.divisor)
-            return checked(prepared, position, dtypes[position], shape, strides[position])
+            return checked(prepared, position, device, dtypes[position], shape, strides[position])
         return prepared
 
     def _is_real_part(self, compute, out):

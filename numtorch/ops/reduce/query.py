@@ -7,7 +7,7 @@ from ...layout import broadcast_shapes as shape_of_all
 from ...tensor import Tensor
 from ..core.backends import kernels
 from ..core.operands import layout_of, method
-from ..core.primitive import new_plan_table, not_a_tensor
+from ..core.primitive import Primitive, not_a_tensor
 from ..core.status import run_comparing
 from ..pointwise import comparison
 from ..shape import views
@@ -125,7 +125,19 @@ def numel(input) -> int:
     return layout_of("numel", input).numel
 
 
-_comparisons = new_plan_table()
+_EQUAL = Primitive("equal", "Whether two row-major tensors of one layout have the same elements.")
+
+
+@_EQUAL.planned
+def _plan_equal(layout, other):
+    kind = layout.dtype
+    return kernels(layout.device, "index.equal").plan_differs(kind.to_real().kernel, layout.numel * (1 + kind.is_complex))
+
+
+@_EQUAL.run
+def _same_elements(plan, input: Tensor, other: Tensor):
+    prepared, parts = plan
+    return not run_comparing(prepared, parts, input, other)
 
 
 def equal(input, other) -> bool:
@@ -144,14 +156,8 @@ def equal(input, other) -> bool:
     if not isinstance(other, Tensor):
         raise not_a_tensor("equal", other, "other", 2)
     layout = input.layout
-    if layout is other.layout and layout.contiguous and layout.numel and layout.device is cpu:
-        plan = _comparisons.get(layout)
-        if plan is None:
-            kind = layout.dtype
-            plan = _comparisons.keep(layout, kernels(cpu, "index.equal").plan_differs(
-                kind.to_real().kernel, layout.numel * (1 + kind.is_complex)))
-        prepared, parts = plan
-        return not run_comparing(prepared, parts, input, other)
+    if layout is other.layout and layout.contiguous and layout.numel and layout.device.type == "cpu":
+        return _same_elements(input, other)
     return layout.shape == other.layout.shape and reductions.all(comparison.eq(input, other)).item()
 
 
