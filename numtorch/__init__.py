@@ -158,7 +158,7 @@ inf, nan, pi, e, newaxis = _builtins.float("inf"), _builtins.float("nan"), 3.141
 
 _SUBMODULES = ("__config__", "accelerator", "alias", "backends", "func", "futures", "hub", "meta", "overrides", "nn", "optim",
                "legacy", "data", "datasets", "transforms", "utils", "cuda", "multiprocessing", "linalg", "fft", "special", "random",
-               "serialization", "distributions", "testing", "version", "profiler", "interposition", "amp",
+               "serialization", "distributions", "testing", "version", "profiler", "interposition", "amp", "jit",
                "cpu", "masked", "signal", "array_api", "safetensors")
 
 
@@ -179,6 +179,7 @@ _AUTOCAST = frozenset("""autocast autocast_decrement_nesting autocast_increment_
     get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
     set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled
     set_autocast_gpu_dtype""".split())                     # of amp/
+_COMPILED = frozenset(("compile",))                        # of jit/
 _METHODS = frozenset("adjoint get_device is_conj is_inference is_signed resolve_conj resolve_neg".split())
 
 
@@ -197,6 +198,8 @@ def __getattr__(name):
         return getattr(_importlib.import_module(f"{__name__}.amp.autocast_mode"), name)
     if name == "summary":
         return _importlib.import_module(f"{__name__}.utils.modelsummary").summary
+    if name in _COMPILED:
+        return getattr(_importlib.import_module(f"{__name__}.jit.compiled"), name)
     if name == "GradScaler":
         return _importlib.import_module(f"{__name__}.amp").GradScaler
     if name in _IN_PLACE or name in _METHODS:

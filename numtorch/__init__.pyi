@@ -23,6 +23,7 @@ from numtorch import func as func
 from numtorch import futures as futures
 from numtorch import hub as hub
 from numtorch import interposition as interposition
+from numtorch import jit as jit
 from numtorch import legacy as legacy
 from numtorch import linalg as linalg
 from numtorch import masked as masked

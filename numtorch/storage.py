@@ -145,7 +145,8 @@ def take(ring: Ring) -> Storage:
     """A storage that nobody uses from `ring`. Callers on hot paths try `ring[0]` themselves first:
     `storage = ring[0]`, and `if getrefcount(storage) > FREE: storage = take(ring)`."""
     if not ring.capacity:
-        return ring.allocate(ring.nbytes)
+        storage = ring.allocate(ring.nbytes)
+        return storage if mode.memory is None else mode.memory.take(storage)
     for _ in range(min(len(ring), 4)):
         storage = ring[0]
         if getrefcount(storage) <= FREE:
@@ -193,11 +194,12 @@ def give_back():
 CANNOT_SAVE = ("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
                "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or "
                "use `torch.no_grad()` instead of `torch.inference_mode()`.")
-inferring: list = []                                     # an element for each `inference_mode` that some thread is in
+inferring: list = []                                     # an element for each `inference_mode` and capture that some thread is in
 
 
 class _Mode(threading.local):
     inference = False
+    memory = None                                        # what this thread takes memory from while its launches are captured
 
 
 mode = _Mode()
@@ -219,7 +221,10 @@ _UNVERSIONED = {kind: _unversioned(kind) for kind in (Storage, _LargeStorage)}
 
 
 def made_in_mode(storage: Storage, ring: Ring | None = None) -> Storage:
-    """A storage for a new tensor, instead of the one at hand, while `inferring`: of another class in threads in inference mode."""
+    """A storage for a new tensor, instead of the one at hand, while `inferring`: of another class in threads in inference mode, and
+    the program's own in a thread that captures one."""
+    if mode.memory is not None:
+        return mode.memory.take(storage)
     if not mode.inference or storage.inference:
         return storage
     if ring is not None and ring.capacity:
@@ -416,8 +421,8 @@ def foreign_storage(address: int, nbytes: int, owner, device=cpu) -> Storage:
         if storage is not None and (not storage.inference or mode.inference):
             return storage
     storage = Storage(address, nbytes, owner, device)
-    if inferring:
-        storage = made_in_mode(storage)
+    if inferring and mode.inference:
+        storage = _unversion(storage)
     _foreign[key] = weakref.ref(storage)
     if len(_foreign) >= _most_foreign[0]:
         _forget_the_dead()

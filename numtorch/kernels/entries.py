@@ -1,12 +1,15 @@
-"""Kernels as Python calls them: C functions, and how their calls are timed.
+"""Kernels as Python calls them: C functions, and how their calls are timed and written down.
 
 CPython finds the machine code of a C function through a definition at each call. So a profile exchanges the address there, and all
-calls of all kernels go through one function that reads the clock before and after; without a profile nothing is in the way.
+calls of all kernels go through one function that reads the clock before and after; without a profile nothing is in the way. What
+captures a program (`numtorch.compile`) does the same with a function that writes the calls down: it misses none, whoever holds the
+kernel.
 """
 from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 
 import numpy as np
 
@@ -26,8 +29,8 @@ _new_function.argtypes, _new_function.restype = [ctypes.POINTER(_Definition), ct
 _keep_for_ever = ctypes.pythonapi.Py_IncRef
 _keep_for_ever.argtypes, _keep_for_ever.restype = [ctypes.py_object], None
 
-_definitions: list[_Definition] = []
-_timing: list = []                                       # the address of the timing function, while calls are timed
+_definitions: dict[int, _Definition] = {}                 # by address
+_detour: list = []                                       # the address of the function that calls go through, while there is one
 LAUNCHERS = "launch"                                     # the kernels that run another one, part by part (threads.py)
 
 
@@ -41,10 +44,67 @@ def python_entry(name: str, entry: int, native: int):
     """
     definition = _Definition(name.encode(), entry, _METH_FASTCALL, None, entry, native, name == LAUNCHERS)
     _keep_for_ever(definition)                           # CPython reads it when the function dies, which may be after this module
-    _definitions.append(definition)
-    if _timing:
-        definition.method = _timing[0]
+    _definitions[ctypes.addressof(definition)] = definition
+    if _detour:
+        definition.method = _detour[0]
     return _new_function(ctypes.byref(definition), ctypes.addressof(definition), None)
+
+
+def _set_detour(address: int) -> None:
+    """Have all calls of kernels go through a C function of the same convention, whose `self` is a definition's address."""
+    _detour[:] = [address]
+    for definition in _definitions.values():
+        definition.method = address
+
+
+def _end_detour() -> None:
+    _detour.clear()
+    for definition in _definitions.values():
+        definition.method = definition.entry
+
+
+# ---------------------------------------------------------------- writing down
+_ENTRY = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t)
+
+
+class Calls:
+    """The calls of kernels on this thread between `start` and `stop` are told to a function, each before it is made.
+
+    Args:
+        tell: `tell(native, words)`, the kernel's native address and its words. It must not raise.
+    """
+
+    def __init__(self, tell) -> None:
+        self.tell, self.thread = tell, threading.get_ident()
+        self.entries: dict = {}                          # the entries as functions, by definition
+        self.stub = _ENTRY(self._call)
+        self.address = ctypes.cast(self.stub, ctypes.c_void_p).value or 0
+
+    def _call(self, definition, arguments, count):
+        known = self.entries.get(definition)
+        if known is None:
+            found = _Definition.from_address(definition)
+            known = self.entries[definition] = _ENTRY(found.entry), found.native
+        entry, native = known
+        if threading.get_ident() == self.thread:
+            self.tell(native, tuple((ctypes.py_object * count).from_address(arguments)))
+        return entry(definition, arguments, count)
+
+    def start(self) -> bool:
+        """Tell of every call from now on. False where calls go through another function already, a profile's."""
+        if _detour:
+            return False
+        _set_detour(self.address)
+        return True
+
+    def stop(self) -> None:
+        """Tell no more."""
+        _end_detour()
+
+
+def is_entry(function) -> bool:
+    """Whether a C function is a kernel's."""
+    return type(function.__self__) is int and function.__self__ in _definitions
 
 
 # ---------------------------------------------------------------- timing
@@ -137,9 +197,7 @@ class Launches:
             tracker.detach()
         self.events = np.empty((CAPACITY, EVENT), np.int64)
         self._code[0][:] = 0, CAPACITY, self.events.ctypes.data
-        _timing[:] = self._code[1:]
-        for definition in _definitions:
-            definition.method = self._code[1]
+        _set_detour(self._code[1])
 
     def stop(self) -> tuple[list, int]:
         """Time no more.
@@ -147,13 +205,11 @@ class Launches:
         Returns:
             The last CAPACITY calls as lists of EVENT words, and how many there were before them.
         """
-        _timing.clear()
-        for definition in _definitions:
-            definition.method = definition.entry
+        _end_detour()
         count, self._code[0][1] = int(self._code[0][0]), 0
         return self.events[:count].tolist(), max(0, count - CAPACITY)          # which begins where does not matter
 
 
 def names_of_entries() -> dict[int, str]:
     """The names of all kernels by the addresses that calls are noted with."""
-    return {definition.native: definition.name.decode() for definition in _definitions}
+    return {definition.native: definition.name.decode() for definition in _definitions.values()}

@@ -76,6 +76,22 @@ def program_kernel(arguments, nogil=False, stack=False):
     return compiler.compile_kernel(scope["program"], ("int64",) * arguments + ("int64*",), nogil=nogil)
 
 
+def run_block(arguments, walk):
+    """A program whose arguments stand in a block, however many there are."""
+    run_segments(arguments, walk)
+
+
+def store_word(target, value, walk):
+    """Write a word: an address into a table that a later launch reads, or 0 to a status."""
+    target[0] = value
+
+
+@functools.cache
+def stores_words():
+    """`store_word(target, value)`, prepared."""
+    return threads.prepare(compiler.compile_kernel(store_word, ("int64*", "int64", "int64*")), [(0,)])
+
+
 # ---------------------------------------------------------------- writing one down
 class Program:
     """Launches being written down.
@@ -141,6 +157,12 @@ class Program:
         nogil = any(prepared.entry.nogil for prepared in self.keep)
         prepared = threads.prepare(program_kernel(len(self.names) - 1, nogil, self.stack), [self.row()])
         return prepared.with_workspace(workspace, self.keep, keep)
+
+
+    def prepare_block(self):
+        """The program as `prepared.call(block, prepared.walk)`: its arguments are read from a block of words."""
+        kernel = compiler.compile_kernel(run_block, ("int64*", "int64*"), nogil=any(prepared.entry.nogil for prepared in self.keep))
+        return threads.prepare(kernel, [self.row()]).with_workspace(0, self.keep)
 
 
 def prepare_parts(programs, offsets=None, *, workspace=0, release_lock=False):

@@ -130,7 +130,7 @@ class Prepared:
         entry: the kernel that `call` enters, for other kernels to call by address; None where there is no such one.
     """
 
-    __slots__ = ("call", "walk", "workspace", "entry", "_keep")
+    __slots__ = ("call", "walk", "workspace", "entry", "_keep", "__weakref__")
 
     def __init__(self, call, walk, workspace, keep, entry=None):
         self.call, self.walk, self.workspace, self.entry, self._keep = call, walk, workspace, entry, keep

@@ -117,6 +117,19 @@ class RuleOptimizer(Optimizer):
                 batch.run()
         return loss if self._hooks is None else self._done(loss)
 
+    def write_coefficients(self) -> None:
+        """What a step does beside calling its kernels, where these are called by a program."""
+        self._opt_called = True
+        for number, group in enumerate(self.param_groups):
+            for batch in self._prepared[number].batches:
+                values = self.shared(group) + self.coefficients(group, batch)
+                if values != batch.values:
+                    batch.values = values
+                    batch.array[:] = values
+                for parameter in batch.parameters:
+                    parameter.storage.version += 1
+                    parameter.storage.writer = "step"
+
     def begin(self, parameter, group) -> bool:
         """Fill in what is missing of a parameter's state.
 

@@ -1,0 +1,465 @@
+"""The program made of a captured call: where each word comes from, and how it is run again."""
+from __future__ import annotations
+
+import ctypes
+import gc
+import threading
+from collections import deque
+from sys import getrefcount
+
+from ..autograd.graph import Leaf
+from ..kernels.forks import survive_fork
+from ..kernels.program import CONSTANT, Program, stores_words
+from ..storage import Storage, ring_for, take
+from ..tensor import Tensor, wrap
+from ..tree import map_tensors, tensors_in
+from .capture import Check, Clear, Described, Launch, Watch
+from .memory import CapturedStorage
+from .places import Slot, Spans, alive, extents, overlap, reached, spent, version
+from .steps import Draw, Update
+
+SMALL_INTEGER = 1 << 16                                  # no address is as small
+_HOLE = object()                                         # where a result has a tensor
+
+
+class NotCaptured(Exception):
+    """A captured call cannot be replayed: why."""
+
+
+class Before:
+    """What a captured call begins with.
+
+    Args:
+        tensors: its arguments that are tensors.
+        reach: what it can reach.
+    """
+
+    def __init__(self, tensors, reach) -> None:
+        self.tensors, self.reach = tensors, reach
+        storages, _ = alive()
+        self.versions = {id(s): version(s) for s in storages}
+        self.leaves = {t.node: t.node.grad for _, t in reach.tensors.values() if type(t.node) is Leaf}
+        self.places = [(t, t.storage, t.address, t.layout, t.node) for _, t in reach.tensors.values()]
+
+
+class Replay:
+    """A captured call as a program.
+
+    Args:
+        watch: what it did.
+        before: what it began with.
+        result: what it returned.
+        reuse: whether results stand in the same memory in every call.
+
+    Raises:
+        NotCaptured: it cannot be replayed.
+    """
+
+    def __init__(self, watch: Watch, before: Before, result, reuse: bool) -> None:
+        self.lock, self.reuse = survive_fork(threading.Lock()), reuse
+        self.before, self.reach, self.memory = before, before.reach, watch.memory
+        self.result = result
+        if watch.memory.elsewhere:
+            raise NotCaptured("a tensor of another device is made")
+        self._look_at_results(watch, result)
+        watch.walked.clear()                             # their leaves keep gradients
+        self._look_at_gradients(watch)
+        self._look_for_strays(watch)
+        watch.memory.close()
+        self._resolve(watch)
+        self._write(watch)
+        self.storage_spans = self.block_spans = self.slot_spans = self.prepared = None
+        self._note_versions(watch)
+
+    # ------------------------------------------------------------ what stays after the call
+    def _look_at_results(self, watch, result):
+        """Results are the program's own memory, arguments, or what the function reaches."""
+        walked = reached(watch.walked)
+        self.results: list = []                          # (kind, which, byte offset, layout, node)
+        self.exported: list = []                         # storages that results are in
+        known = {id(t): i for i, t in enumerate(self.before.tensors)}
+        for tensor in tensors_in(result):
+            if type(tensor) is not Tensor and id(tensor) not in known and id(tensor) not in self.reach.tensors:
+                raise NotCaptured(f"it returns a {type(tensor).__name__}")
+            if id(tensor) in known:
+                self.results.append(("argument", known[id(tensor)], 0, None, None))
+                continue
+            if id(tensor) in self.reach.tensors:
+                self.results.append(("object", tensor, 0, None, None))
+                continue
+            if tensor.node is not None and tensor.node not in walked:
+                raise NotCaptured("it returns a tensor that has a graph: call it under no_grad, or put backward() into it")
+            if not isinstance(tensor.storage, CapturedStorage) or id(tensor.storage) not in watch.memory.alive:
+                raise NotCaptured("it returns a view of an argument or of a tensor that is there already")
+            if tensor.storage not in self.exported:
+                self.exported.append(tensor.storage)
+            place = next(i for i, s in enumerate(self.exported) if s is tensor.storage)
+            self.results.append(("own", place, tensor.address - tensor.storage.address, tensor.layout, spent(tensor)))
+
+    def _look_at_gradients(self, watch):
+        self.leaves: list = []                           # (leaf, gradient before, gradient after)
+        for leaf, grad in self.before.leaves.items():
+            after = leaf.grad
+            if grad is not None and after is not None and after.storage is grad.storage and after.address == grad.address \
+                    and after.layout is grad.layout:
+                after = grad                             # another tensor in its place, as zero_grad(set_to_none=False) makes
+            self.leaves.append((leaf, grad, after))
+            if after is not None and after is not grad:
+                if not isinstance(after.storage, CapturedStorage) or id(after.storage) not in watch.memory.alive:
+                    raise NotCaptured("a gradient is in memory that was there before")
+                if after.node is not None:
+                    raise NotCaptured("a gradient has a graph")
+                if after.storage in self.exported:
+                    raise NotCaptured("it returns a gradient that parameters keep too")
+
+    def _look_for_strays(self, watch):
+        """Memory of the call that is still in use must be that of results and gradients."""
+        for attempt in range(2):
+            kept = {id(s) for s in self.exported}
+            kept |= {id(after.storage) for _, grad, after in self.leaves if after is not None and after is not grad}
+            kept |= {id(grad.storage) for update in watch.updates for _, grad in update.leaves}
+            if not watch.memory.alive.keys() - kept:
+                return
+            if not attempt:
+                gc.collect()
+        raise NotCaptured("a tensor that it makes is still in use after it")
+
+    # ------------------------------------------------------------ where words come from
+    def _resolve(self, watch):
+        storages, self.prepared = alive()
+        dummy = Storage(1 << 62, 8, None)
+        ring = deque([dummy])                            # a storage that nobody has but its ring
+        storages.append(dummy)
+        dummy = None
+        tensors = self.before.tensors
+        slots = []
+        for i, tensor in enumerate(tensors):
+            slots.append(Slot(*extents(tensor), "argument", i))
+        for i, storage in enumerate(self.exported):
+            slots.append(Slot(storage.address, storage.size, "result", i))
+        for i, (_, grad, after) in enumerate(self.leaves):
+            if after is not None and after is not grad:
+                slots.append(Slot(after.storage.address, after.storage.size, "gradient", i))
+            if grad is not None:
+                slots.append(Slot(*extents(grad), "gradient before", i))
+        slots.sort(key=lambda slot: slot.start)
+        for one, other in zip(slots, slots[1:]):
+            if one.start + one.size > other.start:
+                raise NotCaptured("arguments or gradients share memory")
+        self.slots = slots
+        self.slot_spans = Spans([(slot.start, slot.size, i) for i, slot in enumerate(slots)])
+        own = {id(s) for s in self.exported}
+        self.storage_spans = Spans([(s.address, s.nbytes, s) for s in storages if s.nbytes and id(s) not in own])
+        self.reached = {id(t.storage) for _, t in self.reach.tensors.values()}
+        self.unused = getrefcount(self.storage_spans.find(ring[0].address)[2])
+        self.block_spans = Spans([(address, size, None) for address, size, _ in watch.memory.blocks])
+        self.moving = {id(t.storage) for t in tensors} | {id(g.storage) for _, g, _ in self.leaves if g is not None}
+        self.used: dict = {}                             # storages that words are in
+        self.keep: list = [watch.kept, watch.memory.blocks]
+        self.fixed = {update.address for update in watch.items if type(update) is Draw} | watch.batches.keys()
+        self.keep.append(list(watch.batches.values()))
+        self.touched: set = set()
+
+    def _word(self, word):
+        """How the program has a word: [argument, offset, 0]."""
+        if 0 <= word < SMALL_INTEGER or word in self.fixed:
+            return [CONSTANT, word, 0]
+        span = self.slot_spans.find(word)
+        if span is not None:
+            self.touched.add(span[2])
+            return [span[2], word - span[0], 0]
+        if self.block_spans.find(word) is not None:
+            return [CONSTANT, word, 0]
+        span = self.storage_spans.find(word)
+        if span is not None:
+            if span[2].pooled and id(span[2]) not in self.reached and id(span[2]) not in self.used and \
+                    getrefcount(span[2]) > self.unused:
+                raise NotCaptured("scratch memory has gone to another thread")
+            storage = span[2]
+            if id(storage) in self.moving:
+                raise NotCaptured("memory beside an argument's or a gradient's elements is used")
+            self.used[id(storage)] = storage
+            return [CONSTANT, word, 0]
+        raise NotCaptured("a kernel is given memory that is no tensor's")
+
+    def _described(self, value):
+        """A tensor of a complaint, as where to find it."""
+        if isinstance(value, Described):
+            return "tensor", self._word(value.address) if value.layout.numel else [CONSTANT, 0, 0], value.layout
+        if isinstance(value, list):
+            return "list", [self._described(each) for each in value], None
+        return "value", value, None
+
+    # ------------------------------------------------------------ the program
+    def _write(self, watch):
+        self.block = (ctypes.c_int64 * max(len(self.slots), 1))()
+        self.block_address = ctypes.addressof(self.block)
+        self.steps: list = []                            # Draw, Update, or (call, walk, progress, complaints)
+        self.stores = stores_words()
+        program, complaints = Program(*range(len(self.slots))), []
+        self.progress: list = []
+
+        def finish():
+            nonlocal program, complaints
+            if program.segments:
+                if complaints:
+                    program.segments.insert(0, [1, [self._store([CONSTANT, complaints[0].progress_address, 0], 0)]])
+                prepared = program.prepare_block()
+                self.steps.append((prepared, prepared.call, prepared.walk, complaints))
+            program, complaints = Program(*range(len(self.slots))), []
+
+        for item in watch.items:
+            kind = type(item)
+            if kind is Launch:
+                self._launch(program, item, complaints)
+            elif kind is Clear:
+                program.add([self._store(self._word(item.address), 0)])
+            elif kind is Check:
+                self._check(program, [self._word(item.address)], item.complaint, complaints)
+            else:
+                finish()
+                self.steps.append(item)
+        finish()
+        self.launches = sum(type(item) is Launch for item in watch.items)
+
+    def _store(self, target, value):
+        return [self.stores.entry.address, target, value if isinstance(value, list) else [CONSTANT, value, 0],
+                [CONSTANT, self.stores.walk, 0]]
+
+    def _check(self, program, words, complaint, complaints):
+        progress = complaints[0].progress if complaints else ctypes.c_int64()
+        complaint.progress, complaint.progress_address = progress, ctypes.addressof(progress)
+        complaint.resolved = {name: self._described(value) for name, value in complaint.arguments.items()}
+        complaints.append(complaint)
+        for word in words:
+            program.add([program.check(word)])
+        program.add([self._store([CONSTANT, complaint.progress_address, 0], len(complaints))])
+
+    def _launch(self, program, launch, complaints):
+        walk = launch.words[-1]
+        prepared = self.prepared.get(walk)
+        if prepared is None:
+            raise NotCaptured("a kernel runs on a description that nobody keeps")
+        program.keep.append(prepared)
+        words, status, tables = [], None, dict(launch.tables)
+        for i, word in enumerate(launch.words[:-1]):
+            if i == launch.status:
+                status = (ctypes.c_int64 * launch.found)()
+                self.keep.append(status)
+                words.append([CONSTANT, ctypes.addressof(status), 0])
+            elif i in tables:
+                words.append(self._table(program, tables[i]))
+            else:
+                words.append(self._word(word))
+        statuses = [] if status is None else [[CONSTANT, ctypes.addressof(status) + 8 * i, 0] for i in range(launch.found)]
+        for word in statuses:
+            program.add([self._store(word, 0)])
+        program.add([[launch.native, *words, [CONSTANT, walk, 0]]])
+        if statuses:
+            self._check(program, statuses, launch.complaint, complaints)
+
+    def _table(self, program, entries):
+        """A table of the program's own; what moves is written into it before its launch."""
+        table = (ctypes.c_int64 * len(entries))(*[entry.word for entry in entries])
+        self.keep.append(table)
+        address = ctypes.addressof(table)
+        for i, entry in enumerate(entries):
+            if entry.moves:
+                word = self._word(entry.word)
+                if word[0] != CONSTANT:
+                    program.add([self._store([CONSTANT, address + 8 * i, 0], word)])
+        return [CONSTANT, address, 0]
+
+    # ------------------------------------------------------------ versions
+    def _note_versions(self, watch):
+        """How far the versions of memory that was there before go on in a call."""
+        self.writes = []
+        counted: dict = {}
+        for update in watch.updates:
+            for batch in update.batches:
+                for parameter in batch.parameters:
+                    counted[id(parameter.storage)] = counted.get(id(parameter.storage), 0) + 1
+        for storage in self.used.values():
+            if id(storage) in self.before.versions:
+                more = version(storage) - self.before.versions[id(storage)] - counted.get(id(storage), 0)
+                if more:
+                    self.writes.append((storage, more))
+        self.argument_writes = []
+        for i, tensor in enumerate(self.before.tensors):
+            more = version(tensor.storage) - self.before.versions[id(tensor.storage)]
+            if more:
+                self.argument_writes.append((i, more))
+        self.gradient_writes = []
+        for i, (_, grad, _) in enumerate(self.leaves):
+            if grad is not None and id(grad.storage) in self.before.versions:
+                more = version(grad.storage) - self.before.versions[id(grad.storage)]
+                if more:
+                    self.gradient_writes.append((i, more))
+        self._prepare_calls()
+
+    def _prepare_calls(self):
+        """What a call goes through, in the order in which it does."""
+        of = {(slot.kind, slot.which): i for i, slot in enumerate(self.slots)}
+        self.argument_slots = [(of["argument", i], i, extents(t)[0] - t.address) for i, t in enumerate(self.before.tensors)]
+        self.result_slots = [(of["result", i], ring_for(s.nbytes, s.device)) for i, s in enumerate(self.exported)]
+        self.new_gradients = []                          # [leaf, slot, tensor]
+        self.old_gradients = []                          # (leaf, slot or None, layout, offset)
+        self.absent, self.dropped = [], []
+        for i, (leaf, grad, after) in enumerate(self.leaves):
+            if grad is None:
+                self.absent.append(leaf)
+            else:
+                slot = of["gradient before", i]
+                self.old_gradients.append((leaf, slot if slot in self.touched else None, grad.layout,
+                                           extents(grad)[0] - grad.address))
+            if after is not None and after is not grad:
+                self.new_gradients.append([leaf, of["gradient", i], after])
+            elif after is None and grad is not None:
+                self.dropped.append(leaf)
+        self.own = {id(s) for s in self.used.values()} | {id(s) for s in self.exported}
+        self.layouts = [t.layout for t in self.before.tensors]
+        self.structure = map_tensors(lambda tensor: _HOLE, self.result)
+        self.updates = [step for step in self.steps if type(step) is Update]
+        for update in self.updates:                      # of gradients that end in the call, the program's own
+            update.leaves = [(leaf, grad) for leaf, grad in update.leaves
+                             if not any(leaf is new[0] and grad is new[2] for new in self.new_gradients)
+                             and not any(leaf is old[0] and grad is leaf.grad for old in self.old_gradients)]
+        self.places = self.before.places
+        self.leaf_extras = [(leaf, leaf.extras, leaf.post_hooks) for leaf, _, _ in self.leaves]
+        self.before = self.result = None
+        self.exported = [] if not self.reuse else self.exported
+
+    # ------------------------------------------------------------ running
+    def fits(self, tensors) -> bool:
+        """Whether a call on these tensors would launch what was captured."""
+        for tensor in tensors:
+            if id(tensor.storage) in self.own:
+                return False
+        if len(tensors) > 1 and len({id(t.storage) for t in tensors}) < len(tensors) and overlap(tensors):
+            return False
+        for tensor, storage, address, layout, node in self.places:
+            if tensor.address != address or tensor.layout is not layout or tensor.node is not node or tensor.storage is not storage:
+                return False
+        for leaf, extras, hooks in self.leaf_extras:
+            if leaf.extras is not extras or leaf.post_hooks is not hooks:
+                return False
+        for leaf in self.absent:
+            if leaf.grad is not None:
+                return False
+        for leaf, slot, layout, _ in self.old_gradients:
+            grad = leaf.grad
+            if grad is None or grad.layout is not layout or (slot is not None and (id(grad.storage) in self.own or any(
+                    grad.storage is t.storage for t in tensors))):
+                return False
+        return self.reach.difference() is None
+
+    def run(self, tensors):
+        """The result of a call on tensors that fit; None where an optimiser's step would be another one."""
+        block = self.block
+        for slot, i, offset in self.argument_slots:
+            block[slot] = tensors[i].address + offset
+        before = [leaf.grad for leaf, _, _ in self.leaves]
+        for leaf, slot, _, offset in self.old_gradients:
+            if slot is not None:
+                block[slot] = leaf.grad.address + offset
+        written = [(leaf_grad.storage, more) for (i, more) in self.gradient_writes if (leaf_grad := before[i]) is not None]
+        storages = []
+        for slot, ring in self.result_slots:
+            if self.reuse:
+                storage = self.exported[len(storages)]
+            else:
+                storage = take(ring)
+                storage.version, storage.writer = 0, None
+            storages.append(storage)
+            block[slot] = storage.address
+        for new in self.new_gradients:
+            leaf, slot, grad = new
+            if getrefcount(grad) > _GRADIENT + (leaf.grad is grad) or getrefcount(grad.storage) > _STORAGE + grad.storage.pooled:
+                storage = take(ring_for(grad.storage.nbytes))
+                new[2] = wrap(storage, storage.address + grad.address - grad.storage.address, grad.layout)
+            block[slot] = new[2].storage.address
+            grad = None
+        if self.updates:
+            for leaf, _, grad in self.new_gradients:
+                leaf.grad = grad
+            for update in self.updates:
+                for leaf, grad in update.leaves:
+                    leaf.grad = grad
+                if not update.is_same():
+                    for (leaf, _, _), grad in zip(self.leaves, before):
+                        leaf.grad = grad
+                    return None
+        before = None
+        for step in self.steps:
+            if type(step) is tuple:
+                step[1](self.block_address, step[2])
+                if step[3] and step[3][0].progress.value != len(step[3]):
+                    self._complain(step[3][step[3][0].progress.value])
+            else:
+                step()
+        for storage, more in self.writes:
+            storage.version += more
+        for i, more in self.argument_writes:
+            tensors[i].storage.version += more
+        for storage, more in written:
+            storage.version += more
+        for leaf, _, grad in self.new_gradients:
+            leaf.grad = grad
+        for leaf in self.dropped:
+            leaf.grad = None
+        found = iter([self._result(each, storages, tensors) for each in self.results])
+        return (_filled(self.structure, found),)
+
+    def _result(self, each, storages, tensors):
+        kind, which, offset, layout, node = each
+        if kind == "argument":
+            return tensors[which]
+        if kind == "object":
+            return which
+        storage = storages[which]
+        out = wrap(storage, storage.address + offset, layout)
+        out.node = node
+        return out
+
+    def _complain(self, complaint):
+        """Raise what is wrong, as the op would have."""
+        complaint.function(**{name: self._restored(value) for name, value in complaint.resolved.items()})
+        raise RuntimeError("a kernel found a bad index in a compiled function")
+
+    def _restored(self, described):
+        kind, value, layout = described
+        if kind == "tensor":
+            argument, offset, _ = value
+            address = offset + (self.block[argument] if argument != CONSTANT else 0)
+            return wrap(Storage(address, layout.nbytes, None), address, layout)
+        if kind == "list":
+            return [self._restored(each) for each in value]
+        return value
+
+
+def _filled(structure, found):
+    """A structure with its holes filled, in order."""
+    if structure is _HOLE:
+        return next(found)
+    if isinstance(structure, dict):
+        return type(structure)((key, _filled(value, found)) for key, value in structure.items())
+    if isinstance(structure, tuple) and hasattr(structure, "_fields"):
+        return type(structure)(*[_filled(value, found) for value in structure])
+    if isinstance(structure, (list, tuple)):
+        return type(structure)([_filled(value, found) for value in structure])
+    return structure
+
+
+class _Holder:
+    """As a replay holds a gradient."""
+
+    def __init__(self) -> None:
+        self.new_gradients = [[None, 0, wrap(Storage(0, 8, None), 0, None)]]
+
+    def count(self):
+        for new in self.new_gradients:
+            _, _, grad = new
+            return getrefcount(grad), getrefcount(grad.storage)
+
+
+_GRADIENT, _STORAGE = _Holder().count()
