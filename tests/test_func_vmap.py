@@ -118,8 +118,28 @@ LAYERS = {
     "cholesky": (lambda torch, x: torch.linalg.cholesky(x @ x.mT + torch.eye(3)), (3, 3)),
     "rfft": (lambda torch, x: torch.fft.rfft(x, dim=0).abs(), (4, 2)),
 }
+SELECTION = {
+    "x[i]": (lambda torch, x, i: x[i], (3, 4), ("i", 5)), "x[:, i]": (lambda torch, x, i: x[:, i], (2, 3, 2), ("i", 4)),
+    "x[i, :, j]": (lambda torch, x, i, j: x[i, :, j], (3, 4, 3), ("i", 2), ("i", 2)), "x[i, j]": (lambda torch, x, i, j: x[i, j], (3, 3), ("i", 2, 1), ("i", 3)),
+    "gather": (lambda torch, x, i: x.gather(1, i), (2, 3), ("i", 2, 4)), "take_along_dim": (lambda torch, x, i: x.take_along_dim(i, 0), (3, 2), ("i", 2, 2)),
+    "index_select": (lambda torch, x, i: x.index_select(-1, i), (2, 3), ("i", 4)), "scatter": (lambda torch, x, i, s: x.scatter(1, i, s), (2, 3), ("i", 2, 1), (2, 1)),
+    "scatter_add": (lambda torch, x, i, s: x.scatter_add(0, i, s), (3, 2), ("i", 4, 2), (4, 2)),
+    "scatter_reduce": (lambda torch, x, i, s: x.scatter_reduce(0, i, s, "amax"), (3, 2), ("i", 4, 2), (4, 2)),
+    "index_add": (lambda torch, x, i, s: x.index_add(0, i, s), (3, 2), ("i", 4), (4, 2)),
+    "index_put": (lambda torch, x, i, s: x.index_put((i,), s, accumulate=True), (3, 2), ("i", 4), (4, 2)),
+    "max along": (lambda torch, x: tuple(x.max(1)), (2, 3)), "argmax": (lambda torch, x: x.argmax(), (2, 3)), "argmin": (lambda torch, x: x.argmin(0), (2, 3)),
+    "flip": (lambda torch, x: x.flip(0), (3, 2)), "roll": (lambda torch, x: x.roll(1, -1), (2, 3)), "repeat": (lambda torch, x: x.repeat(2, 1, 2), (2, 3)),
+    "repeat_interleave": (lambda torch, x: x.repeat_interleave(2, 1), (2, 3)), "tril": (lambda torch, x: x.tril(), (3, 3)),
+    "diag_embed": (lambda torch, x: torch.diag_embed(x), (2, 3)), "trace": (lambda torch, x: x.trace(), (3, 3)),
+    "attention": (lambda torch, q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v), (2, 3, 4), (2, 5, 4), (2, 5, 4)),
+    "attention of heads": (lambda torch, q: torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True), (2, 2, 3, 4)),
+    "complex": (lambda torch, x, y: torch.view_as_real(torch.complex(x, y)), (2, 3), (3,)), "unfold": (lambda torch, x: torch.nn.functional.unfold(x, 2), (1, 2, 3, 3)),
+    "fold": (lambda torch, x: torch.nn.functional.fold(x, 3, 2), (1, 8, 4)), "pinv": (lambda torch, x: torch.linalg.pinv(x), (3, 2)),
+    "bce": (lambda torch, x, y: torch.nn.functional.binary_cross_entropy(x.sigmoid(), y.sigmoid()), (2, 3), (2, 3)),
+}
 ROWS = {f"{kind}: {name}": row for kind, rows in (("elementwise", ELEMENTWISE), ("products", PRODUCTS), ("reductions", REDUCTIONS),
-                                                  ("views", VIEWS), ("layers", LAYERS)) for name, row in rows.items()}
+                                                  ("views", VIEWS), ("layers", LAYERS),
+                                                  ("selection", SELECTION)) for name, row in rows.items()}
 
 
 def dims_of(count, ndims):
@@ -131,7 +151,8 @@ def dims_of(count, ndims):
 
 
 # where PyTorch's rule fails: for samples of one argument alone, and for two levels of which each argument has another
-THEIR_DEFECTS = ("layers: cross_entropy none", "reductions: mse")
+THEIR_DEFECTS = ("layers: cross_entropy none", "reductions: mse", "selection: scatter", "selection: scatter_add", "selection: scatter_reduce",
+                 "selection: index_add")
 
 
 @pytest.mark.parametrize("name", ROWS)

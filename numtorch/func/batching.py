@@ -12,14 +12,13 @@ from collections.abc import Callable
 from ..layout import Layout, wrap_dim, wrap_dims
 from ..ops.core.operands import as_operand, result_dtype
 from ..ops.core.primitive import Draw, miss
-from ..ops.memory.assign import copy_
-from ..ops.memory.copies import copy_elements, to_dtype
+from ..ops.index.index_op import fresh
+from ..ops.memory.copies import to_dtype
 from ..ops.memory.detach import detach
 from ..ops.pointwise.complexparts import view_as_complex, view_as_real
 from ..ops.shape.join import stack
 from ..ops.shape.slicing import slice_view
-from ..ops.shape.view_tape import add_into
-from ..tensor import Tensor
+from ..tensor import Tensor, wrap
 from ..viewalgebra import resolve_shape
 from .levels import Level, Wrapping, check_place, fill_layout, running, tensor_of, written
 from .randomness import each_sample, enter, leave
@@ -37,6 +36,18 @@ def rule(*names):
     def add(function):
         for name in names:
             rules[name] = function
+        return function
+    return add
+
+
+writes: dict[str, Rule] = {}                             # of what writes into its first tensor, and is not elementwise
+
+
+def writing(*names):
+    """Decorator: the rule of primitives that write into their first tensor, which has all samples. It returns nothing."""
+    def add(function):
+        for name in names:
+            writes[name] = function
         return function
     return add
 
@@ -72,6 +83,8 @@ class BatchLevel(Level):
         size: how many samples.
         randomness: "error", "different" or "same": what drawing random numbers means.
     """
+
+    has_values = False                                   # of which a check could ask
 
     def __init__(self, size: int, randomness: str = "error"):
         self.size, self.randomness = size, randomness
@@ -122,7 +135,7 @@ class BatchLevel(Level):
             else:
                 values.append(t)
                 has.append(False)
-        if primitive.name in WRITES:
+        if primitive.name in writes:
             return self.write_into(primitive, tensors, attributes)
         if primitive.execute is None:
             return batched(elementwise(self, primitive, values, has), self)
@@ -138,19 +151,31 @@ class BatchLevel(Level):
 
     def write_into(self, primitive, tensors, attributes):
         """A call that writes into its first tensor."""
-        target, others = tensors[0], tensors[1:]
-        value, has = self.inside(target)
-        if not has:
-            raise self.cannot_write(primitive)
-        inner = []
-        for t in others:
-            other, has = self.inside(as_operand(primitive.name, t))
-            inner.append(aligned(other, target.layout.ndim) if has else other)
-        if primitive.name in WRITES:
-            WRITES[primitive.name](value, *inner, *attributes)
+        target = tensors[0]
+        if not self.inside(target)[1]:
+            self.give_samples(primitive, target)
+        value, ndim, inner, has = self.inside(target)[0], target.layout.ndim, [], [True]
+        for t in tensors[1:]:
+            other, each = self.inside(as_operand(primitive.name, t))
+            inner.append(other)
+            has.append(each)
+        if primitive.name in writes:
+            writes[primitive.name](self, primitive, [value, *inner], has, attributes)
         else:
-            primitive.inplace(value, *inner)
+            primitive.inplace(value, *[aligned(t, ndim) if h else t for t, h in zip(inner, has[1:])])
         return written(target)
+
+    def give_samples(self, primitive, target):
+        """Make a tensor that an op has just made to write into one of all samples. Raises RuntimeError for another."""
+        if fresh.storage is not target.storage:
+            raise self.cannot_write(primitive)
+        if isinstance(target.layout, Wrapping):
+            own = tensor_of(target.layout)
+        else:
+            own = wrap(target.storage, target.address, target.layout, target.node)
+            del target.address
+        value = self.all_samples(own).clone()
+        target.layout, fresh.storage = batched(value, self).layout, value.storage
 
     def cannot_write(self, primitive):
         name = primitive.name.rstrip("_") + "_"
@@ -224,9 +249,6 @@ def _as_numbers(op, values, numbers):
 
 
 # ---------------------------------------------------------------- without a rule
-WRITES: dict[str, Callable] = {                          # what writes into its first tensor and is not elementwise
-    "copy": copy_, "copy_elements": lambda target, source: copy_elements(source, target), "add_into": add_into,
-}
 _warned: set = set()
 
 

@@ -55,6 +55,26 @@ def placed(x):
     return x
 
 
+def check_known(x) -> None:
+    """Raise NotImplementedError for a result that an op has recorded as one of dual tensors, and has computed apart from them: it
+    has a tangent that is not known."""
+    seen: set = set()
+    pending = [x]
+    for t in pending:                                    # the ordinary tensors that it is made of
+        if isinstance(t.layout, Wrapping):
+            pending += t.layout.parts()
+        elif t.node is not None and t.node not in seen:
+            seen.add(t.node)
+            nodes = [t.node]
+            for node in nodes:
+                for edge in node.edges:
+                    if type(edge) is _Moving:
+                        raise NotImplementedError(f"the tangent of {node.name()} is not implemented")
+                    if edge is not None and edge not in seen:
+                        seen.add(edge)
+                        nodes.append(edge)
+
+
 def parts_at(x, level):
     """(the tensor, its tangent or None) of a tensor at a level, whatever else it takes part in."""
     layout = x.layout

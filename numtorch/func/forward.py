@@ -11,7 +11,7 @@ from ..ops.memory.detach import detach
 from ..tensor import Tensor
 from ..tree import flatten, shown, unflatten
 from . import pushing  # noqa: F401
-from .dual import dual_of, parts_at
+from .dual import check_known, dual_of, parts_at
 from .mapping import vmap
 from .reverse import check_results, chosen, replaced, vjp_of
 from .tangents import DualLevel, check_tangent
@@ -87,6 +87,7 @@ def _dual(x, tangent, level):
 
 
 def _unpacked(result, level, strict):
+    check_known(result)
     value, tangent = parts_at(result, level)
     if tangent is None:
         if strict:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ..autograd.modes import _Switch
 from ..tensor import Tensor
 from . import pushing  # noqa: F401
-from .dual import dual_of, parts_at
+from .dual import check_known, dual_of, parts_at
 from .levels import running
 from .tangents import DualLevel, check_tangent
 
@@ -115,4 +115,5 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         while isinstance(getattr(tensor.layout, "handler", None), DualLevel) and tensor.layout.handler.over:
             tensor = tensor.layout.value                 # of a level that has ended
         return UnpackedDualTensor(tensor, None)
+    check_known(tensor)
     return UnpackedDualTensor(*parts_at(tensor, found))

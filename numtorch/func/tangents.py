@@ -42,6 +42,13 @@ def push(*names):
     return add
 
 
+# What writes into its first tensor, and the place of the tensor that it writes.
+WRITES = {"copy": 1, "copy_elements": 1, "add_into": 1, "index_put": 1, "index_add": 1, "index_copy": 1, "index_fill": 1, "put": 1,
+          "index_reduce": 1, "scatter": 2, "scatter_add": 2, "scatter_reduce": 2, "masked_scatter": 2,
+          "uniform_": None, "normal_": None, "bernoulli_": None, "exponential_": None}
+_NOT_LINEAR = frozenset(("multiply", "maximum", "minimum"))
+
+
 def check_tangent(x: Tensor, tangent: Tensor) -> None:
     """Raise where a tensor cannot have a tangent: RuntimeError for another shape or dtype, ValueError for integers."""
     if x.layout.dtype.category < 2:
@@ -88,8 +95,8 @@ class DualLevel(Level):
         if self.over:                                    # tangents are gone with their level
             primals, _ = self.split(tensors)
             return primitive.function(*primals) if primitive.execute is None else miss(primitive, tuple(primals), attributes)
-        if primitive.name == "copy":
-            return self.overwrite("copy", tensors[0], tensors[1].expand(tensors[0].layout.shape))
+        if primitive.name in WRITES:
+            return self.write_into(primitive, tensors, attributes)
         primals, tangents = self.split(tensors)
         if primitive.execute is None:
             return self.made(*elementwise(primitive, [as_operand(primitive.name, p) for p in primals], tangents))
@@ -111,6 +118,25 @@ class DualLevel(Level):
             moving = target.layout.tangent
         if moving is not None:
             moving.copy_(0 if tangent is None else tangent)
+        return placed(written(target)) if isinstance(target.layout, Dual) else target
+
+    def write_into(self, primitive, tensors, attributes):
+        """What writes a source into places of a target is linear in both: the tangent is written by the same call."""
+        target, place = tensors[0], WRITES[primitive.name]
+        if any(kind in attributes for kind in _NOT_LINEAR):
+            raise NotImplementedError(f"{primitive.name}_: it has no tangent with {attributes}")
+        (own, *rest), (moving, *tangents) = self.split(tensors)
+        miss(primitive, (own, *rest), attributes)
+        if moving is None and any(t is not None for t in tangents):
+            self.give_tangent(primitive.name, target)
+            moving = target.layout.tangent
+        if moving is not None:
+            if place is not None:
+                source = tangents[place - 1]
+                rest[place - 1] = moving.new_zeros(rest[place - 1].layout.shape) if source is None else source
+                miss(primitive, (moving, *rest), attributes)
+            else:
+                moving.zero_()                           # numbers that do not depend on what was there
         return placed(written(target)) if isinstance(target.layout, Dual) else target
 
     def give_tangent(self, name, target):
@@ -139,7 +165,11 @@ class DualLevel(Level):
         tangent = layout.tangent
         if name == "as_strided" and tangent.layout.strides != layout.strides:
             tangent = clone(tangent, memory_format=Layout.of(tangent.layout.dtype, layout.shape, layout.strides, layout.device))
-        value, tangent = [_views[name](x, *args) for x in (layout.value, tangent)]
+        if name == "as_strided" and args[2] is not None:
+            start = args[2] - layout.value.storage_offset()
+            value, tangent = layout.value.as_strided(*args), tangent.as_strided(*args[:2], tangent.storage_offset() + start)
+        else:
+            value, tangent = [_views[name](x, *args) for x in (layout.value, tangent)]
         if value is None:
             return None
         if tangent is None:                              # another layout in memory, which has no such view

@@ -3,4 +3,4 @@
 In import order: sizes (samples joined with a batch dimension that is there, and parted again), reductions, products, memory,
 selection, layers, spatial, factorisations.
 """
-from . import reductions, products, memory, layers, spatial, factorisations  # noqa: F401, I001
+from . import reductions, products, memory, selection, layers, spatial, factorisations  # noqa: F401, I001

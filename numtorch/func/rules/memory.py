@@ -5,7 +5,7 @@ from ...layout import Layout, formatted, wrap_dim
 from ...ops.memory.copies import clone
 from ...ops.shape.join import cat, stack
 from ...ops.shape.view_tape import place as place_in
-from ..batching import rule
+from ..batching import aligned, rule, writing
 from .sizes import all_batched, call
 
 
@@ -23,6 +23,12 @@ def _of_all(wanted, layout, size):
 def copied(level, primitive, values, has, attributes):
     value = values[0]
     return call(primitive, (value,), (_of_all(attributes[0], value.layout, level.size),))
+
+
+@writing("copy", "copy_elements", "add_into")
+def copy(level, primitive, values, has, attributes):
+    target, source = values
+    call(primitive, (target, aligned(source, target.layout.ndim - 1) if has[1] else source), attributes)
 
 
 @rule("full")

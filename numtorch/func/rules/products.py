@@ -1,6 +1,7 @@
 """Batching rules of products: a product of samples is a batched product; where one factor is the same for all, a taller one."""
 from __future__ import annotations
 
+from ...layout import broadcast_shapes, wrap_dim
 from ...ops.linalg.matmul import matmul
 from ...ops.nn.linear import linear as linear_of
 from ..batching import aligned, rule
@@ -79,8 +80,10 @@ def added(level, primitive, values, has, attributes):
 def cross(level, primitive, values, has, attributes):
     a, b = all_batched(level, values, has)
     ndim = max(a.layout.ndim, b.layout.ndim) - 1
-    dim, = attributes
-    return call(primitive, (aligned(a, ndim), aligned(b, ndim)), (dim if dim is None or dim < 0 else dim + 1,))
+    a, b, (dim,) = aligned(a, ndim), aligned(b, ndim), attributes
+    if dim is None:                                      # the first that is 3 long
+        dim = next(d for d, n in enumerate(broadcast_shapes(a.layout.shape, b.layout.shape)[1:]) if n == 3)
+    return call(primitive, (a, b), (wrap_dim(dim, ndim) + 1,))
 
 
 @rule("cdist")

@@ -38,7 +38,7 @@ from .index_op import (
 )
 from .index_select import combine_slices
 
-_GATHER = Primitive("gather")
+_GATHER, _COMBINED = Primitive("gather"), Primitive("scatter_reduced", "A copy with a source combined into places of it.")
 _SCATTER, _SCATTER_ADD, _SCATTER_REDUCE = primitives("scatter", "scatter_add", "scatter_reduce").values()
 
 
@@ -319,13 +319,18 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self: bool = True,
     """
     _check_reduction(reduce)
     layout_of("scatter_reduce", input), layout_of("scatter_reduce", src, "src", 4)
+    return into(out, _combined(input, index, src, dim, reduce, include_self))
+
+
+@_COMBINED.composed
+def _combined(input: Tensor, index: Tensor, src: Tensor, dim, reduce, include_self):
     result = _reduced_into(clone(input.detach()), dim, index, src.detach(), reduce, include_self)
     if recording(input, src) and result.layout.dtype.category >= 2:
         dim = wrap_dim(dim, input.layout.ndim)
         result.node = GraphNode(_SCATTER_REDUCE, (input.node, src.node), (input, index, src),
                                 (dim, reduce, include_self))
         result.node.save_results([result])
-    return result if out is None else into(out, result)
+    return result
 
 
 @_SCATTER_REDUCE.derivative

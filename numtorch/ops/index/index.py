@@ -25,6 +25,7 @@ from ..shape.slicing import SELECT, SLICE
 from ..shape.split import unbind
 from ..shape.view_tape import make_part, make_view
 from ..shape.views import VIEW, reshape, unsqueeze
+from .index_op import into_fresh
 from .index_select import fit_value, index_values, put_values
 from .mask import masked_scatter_, nonzero, replace_where, select_true
 from .pattern import (
@@ -269,7 +270,7 @@ def index_put(input, indices, values, accumulate: bool = False) -> Tensor:
         tensor([[0., 5.],
                 [0., 6.]])
     """
-    return index_put_(clone(input), indices, values, accumulate)
+    return into_fresh(index_put_, clone(input), indices, values, accumulate)
 
 
 # ---------------------------------------------------------------- as a sequence

@@ -31,7 +31,7 @@ class _Fresh(threading.local):
     storage = None
 
 
-_fresh = _Fresh()
+fresh = _Fresh()
 
 
 def out_of_bounds(index, position, dim, size):
@@ -92,7 +92,7 @@ def run_indexed(prepared, x, indices, other, bounds, complaint=out_of_bounds):
 def look_first(x, indices, bounds, written, complaint=out_of_bounds):
     """Raise for a bad index before anything is written to a tensor that others have: kernels, which look as they go, so that large
     indices are read once, would leave half a write behind. `written`: how many elements are."""
-    if written <= LOOKED_AT or _fresh.storage is x.storage:
+    if written <= LOOKED_AT or fresh.storage is x.storage:
         return
     for index, (_, size, least) in zip(indices, bounds):
         layout = index.layout
@@ -114,11 +114,11 @@ def _out_of_range(plan, index: Tensor, least, size):
 
 def into_fresh(inplace, target, *args, **kwargs):
     """An in-place op on a tensor that was made for it: an error loses nothing."""
-    _fresh.storage = target.storage
+    fresh.storage = target.storage
     try:
         return inplace(target, *args, **kwargs)
     finally:
-        _fresh.storage = None
+        fresh.storage = None
 
 
 def run_through(prepared, tensors, index, bounds, complaint):

@@ -24,7 +24,18 @@ from ..memory.writing import share_memory
 from ..pointwise import arithmetic
 from ..reduce.reductions import sum_to_size
 from ..shape.views import reshape, unsqueeze, view
-from .index_op import RULES, apart, begin_write, check_index, end_write, look_first, out_of_place, run_indexed, same_dtype
+from .index_op import (
+    RULES,
+    apart,
+    begin_write,
+    check_index,
+    end_write,
+    into_fresh,
+    look_first,
+    out_of_place,
+    run_indexed,
+    same_dtype,
+)
 
 _WRITES = primitives("index_put", "index_add", "index_copy", "index_fill", "put", "index_reduce")
 
@@ -243,9 +254,9 @@ def _fill_vjp(node, grad):
     by_target = put_values(clone(grad), (dim,), (index,), number(0), False) if node.needs(0) else None
     if not node.needs(1):
         return by_target, None
-    extent = layout.shape[dim]
-    filled_places = put_values(filled(Layout.of(bool_, (extent,), None, layout.device), False), (0,), (index,), number(True), False)
-    mask = reshape(filled_places, (extent, *(1,) * (layout.ndim - 1 - dim)))
+    nowhere = filled(Layout.of(bool_, layout.shape[dim:dim + 1], None, layout.device), False)
+    filled_places = into_fresh(put_values, nowhere, (0,), (index,), number(True), False)
+    mask = reshape(filled_places, (-1, *(1,) * (layout.ndim - 1 - dim)))
     return by_target, sum_to_size(arithmetic.where(mask, grad, 0))
 
 
