@@ -67,6 +67,45 @@ def test_moments():
                            ("iteration", 12, 4), ("update", 12, 1), ("epoch", 2, 0)]
 
 
+@pytest.mark.parametrize(("interval", "counts"), [
+    ([(1, "iteration")], dict(iteration=20)), ([(1, "epoch")], dict(epoch=2)), ([(1, "batch")], dict(batch=20)), ([(1, "update")], dict(update=20)),
+    ([(5, "iteration")], dict(iteration=4)), ([(2, "iteration"), (2, "epoch")], dict(iteration=10, epoch=1)), ((4, "batch"), dict(batch=5))])
+def test_anything_that_is_called_like_them(interval, counts):
+    """Models, criteria, optimizers and datasets of any kind, as in the test of the time: the optimizer asks as often as it likes."""
+    output, calls, closures = torch.ones(1, 1, requires_grad=True), [], []
+
+    class Optimizer:
+        def zero_grad(self):
+            pass
+
+        def step(self, closure):
+            for _ in range(len(closures) % 3 + 1):
+                closures.append(closure())
+
+    class Counter(plugins.Plugin):
+        def iteration(self, number, input, target, output, loss):
+            calls.append("iteration")
+
+        def batch(self, number, input, target):
+            calls.append("batch")
+
+        def update(self, number, model):
+            calls.append("update")
+
+        def epoch(self, number):
+            calls.append("epoch")
+
+    def model(input):
+        return output * 2
+
+    trainer = Trainer(model, lambda output, target: output, Optimizer(), [(torch.ones(2, 10), torch.zeros(2))] * 10)
+    trainer.register_plugin(Counter(interval))
+    trainer.register_plugin(plugins.Validation([(torch.ones(1), torch.zeros(1))]))
+    trainer.run(epochs=2)
+    assert {unit: calls.count(unit) for unit in set(calls)} == counts
+    assert output.grad.item() == 2 * len(closures) and len(closures) > 20 and trainer.value("validation_loss") == 2
+
+
 def test_what_an_iteration_gives_is_not_recorded():
     seen = []
     trainer = trainer_of()
@@ -436,6 +475,29 @@ def test_ctrl_c_ends_after_the_iteration_and_leaves_a_checkpoint(tmp_path):
     other.run(until=1)
     trainer.run(until=1)                                 # and this one goes on too
     assert other.iterations == trainer.iterations == 6
+
+
+@pytest.mark.parametrize("moment", ["epoch", "close"])
+def test_ctrl_c_late_in_a_run_is_not_lost(moment):
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        pytest.skip("signals are somebody else's here")
+    trainer = trainer_of()
+
+    class Late(plugins.Plugin):
+        def epoch(self, number):
+            if moment == "epoch":
+                os.kill(os.getpid(), signal.SIGINT)
+
+        def close(self):
+            if moment == "close":
+                os.kill(os.getpid(), signal.SIGINT)
+
+    trainer.register_plugin(Late((1, "epoch")))
+    with pytest.raises(KeyboardInterrupt):
+        trainer.run()
+    assert trainer.epochs == 1
+    moment = "never"
+    assert trainer.train() and trainer.epochs == 2
 
 
 def test_a_second_ctrl_c_does_not_wait(tmp_path):

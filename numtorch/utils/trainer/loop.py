@@ -4,6 +4,7 @@ from __future__ import annotations
 import inspect
 import os
 import signal
+import sys
 import threading
 from contextlib import ExitStack, contextmanager
 from itertools import islice
@@ -158,11 +159,12 @@ class Trainer:
             for plugin in self.plugins:
                 if hasattr(plugin, "close"):
                     closing.callback(plugin.close)
-            while self.epochs < goal and self.stop_reason is None:
+            while self.epochs < goal and self.stop_reason is None and not self._interrupted:
                 if self.train():
                     self.call_plugins("epoch", self.epochs)
-                if self._interrupted:
-                    raise KeyboardInterrupt
+        if self._interrupted:
+            self._interrupted = False
+            raise KeyboardInterrupt
 
     def stop(self, reason: str = "asked to") -> None:
         """End the run after the present step, or what is left of the epoch's end.
@@ -178,7 +180,8 @@ class Trainer:
         Returns:
             Whether it came to its end.
         """
-        self.model.train()
+        if hasattr(self.model, "train"):                 # any function may be trained, whatever its parameters are
+            self.model.train()
         self._asks = _needs_closure(self.optimizer)
         if self._asks and self.scaler is not None:
             raise ValueError(f"Trainer: {type(self.optimizer).__name__} needs a closure, which a GradScaler does not go with")
@@ -307,8 +310,11 @@ class Trainer:
 
         def remember(number, frame):
             if self._interrupted:
+                self._interrupted = False
                 raise KeyboardInterrupt
             self._interrupted = True
+            if sys.stderr.isatty():
+                os.write(2, b"\nCtrl-C: the run ends after this iteration; once more, and it does not wait\n")
 
         signal.signal(signal.SIGINT, remember)
         try:
@@ -388,6 +394,7 @@ class Trainer:
             self._go_to(place)
             raise
         self.model.load_state_dict(theirs)
+        self._between = False
         if self.scaler is not None and state_dict["scaler"] is not None:
             self.scaler.load_state_dict(state_dict["scaler"])
         self.iterations, self.updates, self.epochs, _ = counts

@@ -8,7 +8,7 @@ class Plugin:
     A plugin may have `state_dict` and `load_state_dict`, which checkpoints keep, and `close`, which is called however a run ends.
 
     Args:
-        interval: every how many of what it is called, such as `[(10, "iteration"), (1, "epoch")]`.
+        interval: every how many of what it is called, such as `[(10, "iteration"), (1, "epoch")]` or `(1, "epoch")`.
 
     Attributes:
         priority: 0 for what measures, 1 for what reads `stats`, 2 for what saves; smaller ones are called first.
@@ -25,6 +25,8 @@ class Plugin:
     priority = 0
 
     def __init__(self, interval=None) -> None:
+        if isinstance(interval, tuple) and interval and isinstance(interval[0], int):
+            interval = [interval]
         self.trigger_interval = [] if interval is None else list(interval)
 
     def register(self, trainer) -> None:

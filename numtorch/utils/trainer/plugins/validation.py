@@ -57,10 +57,11 @@ class Validation(Plugin):
             `{"loss": ..., **metrics}` as numbers.
         """
         trainer, totals, seen = self.trainer, dict.fromkeys(("loss", *self.metrics), 0.0), 0
-        criterion, training = self.criterion or trainer.criterion, trainer.model.training
+        criterion, training = self.criterion or trainer.criterion, getattr(trainer.model, "training", None)
         measures = {"loss": criterion, **{n: m for n, m in self.metrics.items() if not hasattr(m, "update")}}
         gathering = {name: metric for name, metric in self.metrics.items() if hasattr(metric, "update")}
-        trainer.model.eval()
+        if training is not None:
+            trainer.model.eval()
         try:
             with no_grad():
                 for metric in gathering.values():
@@ -80,7 +81,8 @@ class Validation(Plugin):
                     with _named(self.name, name, place):
                         results[name] = float(metric.compute())
         finally:
-            trainer.model.train(training)
+            if training is not None:
+                trainer.model.train(training)
         return results
 
 
