@@ -77,6 +77,12 @@ def ours(value):
     """An argument of a sample as numtorch has it: tensors of the same strides in memory of their own."""
     if isinstance(value, torch.Tensor):
         found = value.detach()
+        if value.layout is torch.sparse_coo:
+            made = numtorch.sparse_coo_tensor(ours(found._indices()), ours(found._values()), found.shape)
+            return made.requires_grad_(value.requires_grad)
+        if value.layout is torch.sparse_csr:
+            made = numtorch.sparse_csr_tensor(ours(found.crow_indices()), ours(found.col_indices()), ours(found.values()), found.shape)
+            return made.requires_grad_(value.requires_grad)
         if value.layout is not torch.strided:
             raise NotImplementedError(f"a tensor of layout {value.layout}")
         if found.is_conj() or found.is_neg() or torch._is_zerotensor(found):
@@ -123,11 +129,11 @@ def parts(value):
 
 def array(value):
     if isinstance(value, torch.Tensor):
-        value = value.detach().resolve_conj().resolve_neg()
+        value = value.detach().to_dense().resolve_conj().resolve_neg()
         value = torch.zeros(value.shape, dtype=value.dtype) if torch._is_zerotensor(value) else value
         return (value.float() if value.dtype is torch.bfloat16 else value.chalf().cfloat() if value.dtype is torch.complex32 else value).numpy()
     if isinstance(value, numtorch.Tensor):
-        value = value.detach()
+        value = value.detach().to_dense()
         return (value.float() if value.dtype is numtorch.bfloat16 else value).resolve_conj().resolve_neg().numpy()
     return np.asarray(value)
 
