@@ -8,6 +8,7 @@ import io
 import os
 import pickle
 import struct
+import sys
 import tarfile
 import threading
 
@@ -178,6 +179,13 @@ def test_damaged_cifar(content, tmp_path, monkeypatch):
 def test_damaged_archives(content, words, tmp_path):
     (tmp_path / "cifar-10-binary.tar.gz").write_bytes(content)
     with pytest.raises(ValueError, match=words):
+        CIFAR10(tmp_path, train=False)
+
+
+def test_what_an_archive_unpacks_to_has_a_limit(tmp_path, monkeypatch):
+    (tmp_path / "cifar-10-binary.tar.gz").write_bytes(packed_tar(cifar(CIFAR10, "binary")[2]))
+    monkeypatch.setattr(sys.modules[CIFAR10.__module__], "LARGEST", 1000)
+    with pytest.raises(ValueError, match=r"is damaged: .* has 12292 bytes"):
         CIFAR10(tmp_path, train=False)
 
 

@@ -1,9 +1,11 @@
 """Files from the network: a download goes on where it was cut off, and takes its place only when it is complete and checked."""
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.client
 import os
+import sys
 import urllib.error
 import urllib.request
 
@@ -111,10 +113,24 @@ def _fetch(url, part, timeout):
     with answer:
         goes_on = answer.status == 206 and (answer.headers.get("Content-Range") or "").startswith(f"bytes {start}-")
         length = answer.headers.get("Content-Length")
-        come = 0
-        with open(part, "ab" if goes_on else "wb") as file:
+        come, start = 0, start if goes_on else 0
+        with open(part, "ab" if goes_on else "wb") as file, _progress(url, start, length) as move:
             while block := answer.read(CHUNK):
                 file.write(block)
                 come += len(block)
+                move(len(block))
     if length is not None and come < int(length):
         raise ConnectionError(f"the connection ended after {come} of {length} bytes")
+
+
+@contextlib.contextmanager
+def _progress(url, start, length):
+    """What moves a bar on by bytes, on terminals where tqdm is installed."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        yield lambda count: None
+        return
+    with tqdm(desc=url.rpartition("/")[2], initial=start, total=start + int(length) if length else None, unit="B", unit_scale=True,
+              disable=not sys.stderr.isatty(), leave=False) as bar:
+        yield bar.update

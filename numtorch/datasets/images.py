@@ -271,6 +271,9 @@ class CIFAR100(CIFAR10):
 
 
 # ---------------------------------------------------------------- files
+LARGEST = 1 << 28                                        # bytes of a file in an archive; the real ones have at most 153.6 million
+
+
 def _read(path):
     with open(path, "rb") as file:
         return file.read()
@@ -292,6 +295,8 @@ def _from_archive(kind, path, members):
         with tarfile.open(path, "r:*") as archive:
             for member in archive:
                 if member.isfile() and member.name in members:
+                    if member.size > LARGEST:
+                        raise tarfile.TarError(f"{member.name} has {member.size} bytes")
                     found[member.name] = archive.extractfile(member).read()       # type: ignore[union-attr]
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
         raise ValueError(f"{kind}: {path} is damaged: {error}") from None
