@@ -40,16 +40,16 @@ class Storage:
         writer: the name of the op that wrote to it in place last.
         owner: what keeps the memory alive.
         pooled: a ring holds a reference to it too.
-        met: how often it was in use when its ring was searched.
+        searches: how often it was in use when its ring was searched.
     """
 
-    __slots__ = ("address", "nbytes", "device", "version", "writer", "owner", "pooled", "met", "__weakref__")
+    __slots__ = ("address", "nbytes", "device", "version", "writer", "owner", "pooled", "searches", "__weakref__")
     inference = False                                    # whether it was made in inference mode
     watched = False                                      # whether a write must look: at that mode, or where an alias' tensors lie
 
     def __init__(self, address, nbytes, owner, device=cpu):
         self.address, self.nbytes, self.owner, self.device = address, nbytes, owner, device
-        self.version, self.writer, self.pooled, self.met = 0, None, False, 0
+        self.version, self.writer, self.pooled, self.searches = 0, None, False, 0
 
     @property
     def __array_interface__(self):
@@ -151,8 +151,8 @@ def take(ring: Ring) -> Storage:
         storage = ring[0]
         if getrefcount(storage) <= FREE:
             return storage
-        storage.met += 1
-        if storage.met > 32 and len(ring) > 1:           # it lives long: its tensors keep it, and no search meets it again
+        storage.searches += 1
+        if storage.searches > 32 and len(ring) > 1:           # it lives long: its tensors keep it, and no search meets it again
             ring.popleft().pooled = False
         else:
             ring.rotate(-1)
@@ -270,7 +270,7 @@ class _HostAllocator:
             owner, address = self._fresh_block(size)
         storage = _new_large(_LargeStorage)
         storage.address, storage.nbytes, storage.owner, storage.device = address, nbytes, owner, cpu
-        storage.version, storage.writer, storage.pooled, storage.met, storage.bin = 0, None, False, 0, found
+        storage.version, storage.writer, storage.pooled, storage.searches, storage.bin = 0, None, False, 0, found
         self.used = used = self.used + size
         if used > self.peak:
             self.peak = used

@@ -67,16 +67,16 @@ def _some_leading(roots, wanted):
             order.append(node)
             stack.pop()
     leading = {node for node in order if leads[node]}
-    ends, met, shared = set(), set(roots), {}
+    ends, seen, shared = set(), set(roots), {}
     for node in order:
         if node in leading:
             onwards = [edge for edge in node.edges if edge in leading]
             if not onwards:
                 ends.add(node)
             for edge in onwards:
-                if edge in met:
+                if edge in seen:
                     shared[edge] = shared.get(edge, 0) + 1
-                met.add(edge)
+                seen.add(edge)
     return leading, ends, shared
 
 

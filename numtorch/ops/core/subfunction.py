@@ -1,10 +1,10 @@
-"""Part: what a formula may call beside other ops."""
+"""Subfunction: what a formula may call beside other ops."""
 from __future__ import annotations
 
 from ...kernels.binding import ScalarBody
 
 
-class Part:
+class Subfunction:
     """A function of scalars that formulas call, with loops that a formula may not have; its literals take the compute type too."""
 
     def __init__(self, function):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from ...kernels import vectormath
-from ..core.subfunction import Part
+from ..core.subfunction import Subfunction
 from .arithmetic import UNORDERED, abs, where
 from .elementary import PI, cos, exp, log, sin, sqrt
 from .pointwise import pointwise
@@ -27,7 +27,7 @@ def j0_near(t):
             + 0.005674693325155617)
 
 
-@Part
+@Subfunction
 def j1_near(t):
     """J1 / x without its first zero, of x^2 up to 25."""
     return (((((((((((7.961220275215586e-27 * t - 5.974709444910393e-24) * t + 3.1982003560080242e-21) * t
@@ -36,7 +36,7 @@ def j1_near(t):
             - 0.03405537391318949)
 
 
-@Part
+@Subfunction
 def y0_near(t):
     """Y0 without 2 / pi log(x) J0, of x^2 - 12.5, x up to 5: of x^2 its terms would cancel."""
     return ((((((((((((((-8.490190195577884e-31 * t + 6.413473043759149e-28) * t - 4.152841940237402e-25) * t
@@ -45,7 +45,7 @@ def y0_near(t):
             + 0.00019892039657764323) * t - 0.0030116887393902645) * t - 0.034612465782841) * t + 0.4837248578102995)
 
 
-@Part
+@Subfunction
 def y1_near(t):
     """Y1 / x without 2 / pi (log(x) J1 - 1 / x) / x, of x^2 - 12.5."""
     return ((((((((((((-1.647630300242422e-26 * t + 9.846510581743799e-24) * t - 4.940609939078954e-21) * t
@@ -54,7 +54,7 @@ def y1_near(t):
             + 0.007286920670758754) * t + 0.13974939033568806)
 
 
-@Part
+@Subfunction
 def p0(t):
     """The amplitude of order 0 in phase, of 25 / x^2 up to 1."""
     return ((((((((((((((((2.1337425426053742e-07 * t - 1.9044418284853425e-06) * t + 7.84408255599263e-06) * t
@@ -64,7 +64,7 @@ def p0(t):
             - 0.002812499999960999) * t + 0.9999999999999999)
 
 
-@Part
+@Subfunction
 def q0(t):
     """The amplitude of order 0 out of phase times x / 5."""
     return (((((((((((((((((4.382906385661991e-07 * t - 4.106309445147138e-06) * t + 1.7795085909769067e-05) * t
@@ -74,7 +74,7 @@ def q0(t):
             - 7.26745577063873e-05) * t + 0.0005859374999743172) * t - 0.02499999999999996)
 
 
-@Part
+@Subfunction
 def p1(t):
     """The amplitude of order 1 in phase."""
     return ((((((((((((((((-2.2664403255333074e-07 * t + 2.023285437638597e-06) * t - 8.335780807398088e-06) * t
@@ -84,7 +84,7 @@ def p1(t):
             + 0.004687499999958732) * t + 1.0)
 
 
-@Part
+@Subfunction
 def q1(t):
     """The amplitude of order 1 out of phase times x / 5."""
     return (((((((((((((((((-4.6375029646342477e-07 * t + 4.345473311451308e-06) * t - 1.8835049611626885e-05) * t
@@ -280,7 +280,7 @@ def i0_near(t):
             + 6.944444444444444e-05) * t + 0.001736111111111111) * t + 0.027777777777777776) * t + 0.25) * t + 1.0) * t + 1.0)
 
 
-@Part
+@Subfunction
 def k0_near(t):
     """K0 + log(x / 2) I0."""
     return ((((((((((((1.1009270959725744e-17 * t + 1.5330343403208473e-15) * t + 1.785934656987074e-13) * t
@@ -289,7 +289,7 @@ def k0_near(t):
             + 0.42278433509846713) * t - 0.5772156649015329)
 
 
-@Part
+@Subfunction
 def i1_near(t):
     """I1 / x."""
     return ((((((((((((1.676303778194229e-19 * t + 2.615033893982997e-17) * t + 3.451844740057556e-15) * t
@@ -298,7 +298,7 @@ def i1_near(t):
             + 0.25) * t + 0.5)
 
 
-@Part
+@Subfunction
 def k1_near(t):
     """(K1 - 1 / x - log(x / 2) I1) / x."""
     return ((((((((((((-4.2988082067481413e-19 * t - 6.496602830252822e-17) * t - 8.27478683812568e-15) * t
@@ -307,7 +307,7 @@ def k1_near(t):
             - 0.16819608377461678) * t + 0.03860783245076643)
 
 
-@Part
+@Subfunction
 def k0_far(t):
     """sqrt(x) exp(x) K0, of 2 / x up to 1."""
     return ((((((((((((((((((((((0.00041168779907367544 * t - 0.004893801433407121) * t + 0.0273465860232842) * t
@@ -318,7 +318,7 @@ def k0_far(t):
             - 0.01147443319140021) * t + 0.02203091256388657) * t - 0.07833213358218451) * t + 1.2533141373155001)
 
 
-@Part
+@Subfunction
 def k1_far(t):
     """sqrt(x) exp(x) K1."""
     return ((((((((((((((((((((((-0.00044981358470963956 * t + 0.005348021014366095) * t - 0.02989164011152273) * t
@@ -329,13 +329,13 @@ def k1_far(t):
             + 0.016064206605439446) * t - 0.03671818761002186) * t + 0.23499640074661907) * t + 1.2533141373155003)
 
 
-@Part
+@Subfunction
 def k0_below_2(x):
     w = where(x < 2, x * x * 0.25, 0)
     return k0_near(w) - log(x * 0.5) * i0_near(w)
 
 
-@Part
+@Subfunction
 def k1_below_2(x):
     w = where(x < 2, x * x * 0.25, 0)
     return 1 / where(x == 0, 0, x) + x * (log(where(x == 0, 1, x * 0.5)) * i1_near(w) + k1_near(w))

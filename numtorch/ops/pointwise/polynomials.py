@@ -8,12 +8,12 @@ degree says, and nothing ends it from outside: from degree 2**20 on results are 
 from __future__ import annotations
 
 from ...tensor import Tensor
-from ..core.subfunction import Part
+from ..core.subfunction import Subfunction
 from .arithmetic import UNORDERED
 from .pointwise import pointwise
 
 
-@Part
+@Subfunction
 def chebyshev_sum(x, n, before):
     if n <= -1:
         return x * 0
@@ -29,7 +29,7 @@ def chebyshev_sum(x, n, before):
     return found
 
 
-@Part
+@Subfunction
 def gegenbauer_sum(x, n, parameter):
     if parameter == 1:                                   # Chebyshev's of the second kind: exact at the ends
         return chebyshev_sum(x, n, x * 0)
@@ -48,7 +48,7 @@ def gegenbauer_sum(x, n, parameter):
     return found
 
 
-@Part
+@Subfunction
 def laguerre_sum(x, n, parameter):
     if n <= -1:
         return x * 0
@@ -65,7 +65,7 @@ def laguerre_sum(x, n, parameter):
     return found
 
 
-@Part
+@Subfunction
 def hermite_sum(x, n, scale):
     if n <= -1:
         return x * 0

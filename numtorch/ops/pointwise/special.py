@@ -11,7 +11,7 @@ from ...kernels import vectormath
 from ...kernels.vectormath.elementary import constant, polynomial
 from ...tensor import Tensor
 from ..core.operands import method, result_type
-from ..core.subfunction import Part
+from ..core.subfunction import Subfunction
 from ..memory.resize import into
 from .arithmetic import FLOATS, UNORDERED, where
 from .elementary import PI, erfc, exp, lgamma, log, log1p, sqrt
@@ -49,7 +49,7 @@ def gamma_front(a, x):
     return where(large, sqrt(b / (2 * PI)), 1) * exp(where(large, small, power))
 
 
-@Part
+@Subfunction
 def gamma_series(a, x):
     """The sum of x^n / ((a + 1) ... (a + n)), for x below a + 1."""
     term = a * 0 + 1
@@ -66,7 +66,7 @@ def gamma_series(a, x):
     return total
 
 
-@Part
+@Subfunction
 def gamma_fraction(a, x):
     """The continued fraction of the upper function, for x from a + 1 on: numerators and denominators by their recurrences, which
     have no divisions (Lentz's method has two that wait for each other, and took 3 times as long)."""
@@ -90,7 +90,7 @@ def gamma_fraction(a, x):
     return p / q
 
 
-@Part
+@Subfunction
 def gamma_uniform(a, x):
     """The lower function below a + 1, the upper one from there on, for large a."""
     rest = (x - a) / a
@@ -101,7 +101,7 @@ def gamma_uniform(a, x):
     return erfc(side * eta * sqrt(a / 2)) / 2 + side * series * exp(-a * half) / sqrt(2 * PI * a)
 
 
-@Part
+@Subfunction
 def gamma_part(a, x, front):
     """The lower function below a + 1, the upper one from there on: where either is the smaller one."""
     if not (a > 0 and x > 0 and front > 0):

@@ -114,16 +114,16 @@ def fold_taps(sums, bias, x, walk):
             first = first_inside(remainder - wide[X_FIRST], step)
             end = end_inside(remainder, step, wide[X_END], wide[X_END])
             own, own_end = classes[remainder], classes[remainder + 1]
-            low, high, met = int64(0), end, int64(0)     # where every tap is inside, the pieces of all vectors are the same
+            low, high, inside = int64(0), end, int64(0)     # where every tap is inside, the pieces of all vectors are the same
             for entry in range(own, own_end):
                 ahead = entries[2 * entry + 1] - wide[OUT_FIRST]
                 low, high = max(low, -ahead), min(high, columns - ahead)
                 for i in range(number):
-                    pieces[2 * met], pieces[2 * met + 1] = starts[i] + entries[2 * entry] * walk[PITCH] + ahead, ALL_LANES
-                    met += 1
+                    pieces[2 * inside], pieces[2 * inside + 1] = starts[i] + entries[2 * entry] * walk[PITCH] + ahead, ALL_LANES
+                    inside += 1
             for q in range(first, end, WIDTH):
-                count, taken, own_pieces, begin = min(end - q, WIDTH), met, pieces, offset(source, q)
-                if q < low or q + count > high or met == 0:
+                count, taken, own_pieces, begin = min(end - q, WIDTH), inside, pieces, offset(source, q)
+                if q < low or q + count > high or inside == 0:
                     taken, own_pieces = int64(0), at_edge
                     for entry in range(own, own_end):
                         ahead = q + entries[2 * entry + 1] - wide[OUT_FIRST]

@@ -30,9 +30,9 @@ from ..micro.tile import (
     RELU,
     ROW_BIAS,
     SCALE,
-    ask_line,
     host_tile,
     multiply_tile,
+    prefetch,
     second_level_bytes,
     tile_height,
 )
@@ -159,7 +159,7 @@ def _multiply_block(packing, tallest, rows, columns, depth, left, left_row, left
             pack_left(offset(left, i * left_row), left_row, left_column, height, depth, packed_left)
         for k in range(asked, min(asked + each, coming_depth)):
             for r in range(0, coming_rows + (W - 1), W):
-                ask_line(offset(coming, k * left_column + r))
+                prefetch(offset(coming, k * left_column + r))
         asked += each
         this_left = packed_left if packing & PACK_TILES else offset(left, tile * LEFT * depth if left_packed else i * left_row)
         in_place = j < packed_from

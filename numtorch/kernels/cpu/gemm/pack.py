@@ -9,7 +9,7 @@ from __future__ import annotations
 from numpy import float32, int64
 
 from ...intrinsics import offset
-from ..micro.tile import ask_line, copy_row, tile_height, transpose_tile
+from ..micro.tile import copy_row, prefetch, tile_height, transpose_tile
 
 T = float32                                              # bound by compile_kernel, like the names below
 MR, LV, NV, W, NR, MASKED = 14, 1, 2, 16, 32, 1
@@ -71,7 +71,7 @@ def _pack_right(source, row, column, present, depth, out):
     elif column == 1 and present == NR:
         for k in range(depth):
             for j in range(0, NR, W):
-                ask_line(offset(source, (k + AHEAD) * row + j))
+                prefetch(offset(source, (k + AHEAD) * row + j))
             copy_row(NV, W, 0, offset(source, k * row), present, offset(out, k * NR))
     elif column == 1 and MASKED:
         for k in range(depth):

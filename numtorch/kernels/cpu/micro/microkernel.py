@@ -363,7 +363,7 @@ def sum_rows(typing_context, vectors, width, weights, rows, stride, depth, colum
 
 
 @intrinsic
-def ask_line(typing_context, where):
+def prefetch(typing_context, where):
     def codegen(context, builder, signature, values):
         _prefetch(builder, values[0], 0, level=2)
         return context.get_dummy_value()

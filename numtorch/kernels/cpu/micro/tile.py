@@ -130,7 +130,7 @@ def _sum_rows(vectors, width, weights, rows, stride, depth, columns, sums):
         sums[j] = total
 
 
-def _ask_line(where):
+def _prefetch(where):
     """Have the cache line of `where`, which need not exist, fetched into the second-level cache."""
 
 
@@ -143,4 +143,4 @@ multiply_tile = _micro(_multiply_tile, "multiply_tile")
 transpose_tile = _micro(_transpose_tile, "transpose_tile")
 sum_rows = _micro(_sum_rows, "sum_rows")
 copy_row = _micro(_copy_row, "copy_row")
-ask_line = _micro(_ask_line, "ask_line")
+prefetch = _micro(_prefetch, "prefetch")
