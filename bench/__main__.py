@@ -11,8 +11,8 @@ from pathlib import Path
 from .runner import compare, readme, report
 from .runner.session import OURS, Session, available_threads
 
-FAMILIES = ("core", "pointwise", "reduce", "gemm", "conv", "norm", "gather", "sparse", "random", "optim", "autograd", "models",
-            "networks", "growth", "scaling", "start", "memory", "multiprocessing")
+FAMILIES = ("core", "pointwise", "reduce", "gemm", "conv", "norm", "gather", "sparse", "func", "random", "optim", "autograd",
+            "models", "networks", "growth", "scaling", "start", "memory", "multiprocessing")
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 

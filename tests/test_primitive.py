@@ -160,6 +160,11 @@ def test_where_a_special_layout_has_no_memory_no_kernel_runs():
 
 
 # ---------------------------------------------------------------- primitives
+def test_what_a_handler_calls_is_planned_once():
+    layouts = [Layout.of(X.dtype, (7, 5)), Layout.of(X.dtype, (5, 3))]
+    assert registry["mm"].planned_for(layouts, ()) is registry["mm"].planned_for(layouts, ())
+
+
 def test_the_registry_lists_primitives_alone():
     assert len(registry) > 300 and all(isinstance(p, Primitive) and p.name == name for name, p in registry.items())
 

@@ -145,9 +145,12 @@ class Primitive(Recorded):
         return plan
 
     def planned_for(self, layouts, attributes):
-        """The plan for layouts and attributes that are not in the table, which has it from then on."""
+        """The plan for layouts and attributes. It is in the table from then on, and may be before: a handler of special layouts
+        calls what it makes of a call without looking there."""
         key = (*layouts, *attributes)
-        return self.plans.keep(key[0] if len(key) == 1 else key, self.plan(*layouts, *attributes))
+        key = key[0] if len(key) == 1 else key
+        plan = self.plans.get(key)
+        return self.plans.keep(key, self.plan(*layouts, *attributes)) if plan is None else plan
 
     def run(self, execute):
         """Decorator: what runs a plan, `execute(plan, *tensors, *attributes)`. Becomes the primitive's call, without the plan.
