@@ -228,6 +228,8 @@ def test_bad_regions(torch):
         torch.autocast(3)
     with pytest.raises(RuntimeError, match="unsupported"):
         torch.autocast("meta")
+    with torch.autocast("cpu:0"):
+        assert torch.is_autocast_enabled("cpu") and (SQUARE(torch) @ SQUARE(torch)).dtype is torch.bfloat16
     with pytest.warns(UserWarning, match="target dtype is not supported. Disabling"), torch.autocast("cpu", torch.float32):
         assert not torch.is_autocast_enabled("cpu")
     with pytest.warns(UserWarning, match="CUDA is not available"), torch.autocast("cuda"):

@@ -230,6 +230,8 @@ def uninstall() -> None:
 def _known(device_type, caller) -> str:
     if not isinstance(device_type, str):
         raise TypeError(f"{caller}(): argument 'device_type' must be str, not {type(device_type).__name__}")
+    if device_type in LISTS:
+        return device_type
     kind = as_device(device_type).type
     if kind not in LISTS:
         raise RuntimeError(f"unknown device type for autocast: '{device_type}'; autocast knows {', '.join(LISTS)}")
@@ -247,7 +249,7 @@ def is_autocast_available(device_type: str) -> bool:
         >>> torch.amp.is_autocast_available("cpu"), torch.amp.is_autocast_available("meta")
         (True, False)
     """
-    return as_device(device_type).type in LISTS
+    return device_type in LISTS or as_device(device_type).type in LISTS
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
@@ -393,7 +395,7 @@ class autocast:
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         if not is_autocast_available(device_type):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
-        self.device = device_type
+        self.device = _known(device_type, "autocast")
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
         self._cache_enabled = _state.caching if cache_enabled is None else cache_enabled
         self._enabled = bool(enabled) and self._supported()
@@ -413,18 +415,22 @@ class autocast:
         return True
 
     def __enter__(self) -> autocast:
-        device = self.device
-        self._before.append((_state.caching, _state.enabled[device], _state.dtypes[device]))
-        set_autocast_enabled(device, self._enabled)
-        _state.dtypes[device], _state.caching = self.fast_dtype, self._cache_enabled
-        autocast_increment_nesting()
+        state, device = _state, self.device
+        self._before.append((state.caching, state.enabled[device], state.dtypes[device]))
+        state.enabled[device], state.dtypes[device], state.caching = self._enabled, self.fast_dtype, self._cache_enabled
+        state.nesting += 1
+        state.on = True in state.enabled.values()
+        if state.on:
+            install()
         return self
 
     def __exit__(self, *exception) -> None:
-        if autocast_decrement_nesting() == 0:
-            clear_autocast_cache()
-        _state.caching, enabled, _state.dtypes[self.device] = self._before.pop()
-        set_autocast_enabled(self.device, enabled)
+        state = _state
+        state.nesting -= 1
+        if state.nesting == 0:
+            state.cache.clear()
+        state.caching, state.enabled[self.device], state.dtypes[self.device] = self._before.pop()
+        state.on = True in state.enabled.values()
 
     def __call__(self, function: Callable) -> Callable:
         if not callable(function):
