@@ -54,6 +54,6 @@ def functions_as_they_are():
     overrides = sys.modules.get("numtorch.overrides")
     if overrides is not None:
         overrides.uninstall()
-    autocast = sys.modules.get("numtorch.amp.autocast_mode")
-    if autocast is not None:
-        autocast.uninstall()
+    casting = sys.modules.get("numtorch.amp.casting")
+    if casting is not None:
+        casting.uninstall()

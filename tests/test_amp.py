@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import numtorch
-from numtorch.amp import autocast_mode
+from numtorch.amp import casting
 from numtorch.amp.oplists import LISTS
 
 
@@ -115,7 +115,7 @@ def test_a_listed_op(kind, name, call):
 
 
 def test_sums_are_float32_where_the_call_does_not_say():
-    x, run = data(numtorch, (3, 4), dtype="bfloat16"), autocast_mode._KINDS["sums"]
+    x, run = data(numtorch, (3, 4), dtype="bfloat16"), casting.KINDS["sums"]
     assert run(numtorch.sum, (x,), {}, "cpu").dtype is numtorch.float32
     assert run(numtorch.sum, (x,), {"dtype": numtorch.bfloat16}, "cpu").dtype is numtorch.bfloat16
     assert run(numtorch.sum, (x.double(),), {}, "cpu").dtype is numtorch.float64
@@ -201,17 +201,17 @@ def test_parameters_are_cast_once():
     w = numtorch.nn.Parameter(data(numtorch, (4, 4)))
     with numtorch.autocast("cpu"):
         w @ w
-        first, = autocast_mode._state.cache.values()
+        first, = casting.state.cache.values()
         with numtorch.autocast("cpu"):
             w @ w
-        assert [kept[1] for kept in autocast_mode._state.cache.values()] == [first[1]]
+        assert [kept[1] for kept in casting.state.cache.values()] == [first[1]]
         with numtorch.no_grad():                         # a cast that was not recorded is not for what is
             w @ w
-        assert len(autocast_mode._state.cache) == 2
+        assert len(casting.state.cache) == 2
         with numtorch.autocast("cpu", cache_enabled=False):
             numtorch.nn.Parameter(data(numtorch, (4, 4))) @ w
-        assert len(autocast_mode._state.cache) == 2
-    assert not autocast_mode._state.cache
+        assert len(casting.state.cache) == 2
+    assert not casting.state.cache
 
 
 def test_gradients_with_a_cast_made_without_recording():
@@ -257,7 +257,7 @@ def test_without_a_region_functions_are_what_they_are():
         assert numtorch.matmul.__code__ is before
     with numtorch.autocast("cpu"):
         assert numtorch.matmul.__code__ is not before and numtorch.exp.__code__.co_name == "exp"
-    autocast_mode.uninstall()
+    casting.uninstall()
     assert numtorch.matmul.__code__ == before
 
 

@@ -1,6 +1,7 @@
 """PyTorch's `torch.amp`: training in mixed precision (docs/amp.md).
 
 oplists        which ops run in which precision
+casting        what they do in a region
 autocast_mode  `autocast`, and the functions for an `autograd.Function` in it
 grad_scaler    gradients that float16 can hold
 """

@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from ..amp.autocast_mode import _state as _autocast
+from ..amp.casting import state as _autocast
 from ..autograd.modes import modes
 from ..devices import default
 from ..dtypes import get_default_dtype
