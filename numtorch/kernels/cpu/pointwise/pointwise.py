@@ -7,7 +7,7 @@ instead), `r` (one short row for all). With `c` and `b` alone LLVM vectorises th
 output of its own, so that LLVM sees one address and still vectorises. A row is walked in one of four forms:
 
 - direct: one loop. Where all is bfloat16 and the body long, it takes two elements a 32-bit word, which are one instruction each way
-  from being floats: widening and narrowing whole vectors cost exp another fifth (12.4 cycles for 16 elements, so 10.4).
+  from being floats: widening and narrowing whole vectors cost exp another fifth.
 - in blocks, where an operand is strided and the body long: a block of each operand passes through a buffer, so that the
   body is computed in whole vectors. Element by element, exp of every other element takes 7 times as long.
 - in tiles, where an operand is transposed: a tile of it is read along its own rows into a buffer, 8 x 8 elements at a time in
