@@ -14,6 +14,7 @@ import numpy as np
 from . import dtypes
 from .arrays import SharedMemory, host_array, raw_array, readable_array
 from .devices import cpu, default
+from .dlpack import Integers
 from .dtypes import dtype, int64
 from .dtypes import from_numpy as dtype_from_numpy
 from .layout import Layout, Size
@@ -126,7 +127,16 @@ def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     elif not hasattr(ext_tensor, "__dlpack__"):
         raise TypeError(f"from_dlpack: expected an object with __dlpack__, got {type(ext_tensor).__name__}")
     else:
-        found = from_numpy(np.from_dlpack(ext_tensor))
+        try:
+            found = from_numpy(np.from_dlpack(ext_tensor))
+        except RuntimeError:                             # a dtype that NumPy has not
+            integers = Integers(ext_tensor)
+            if not integers.found:
+                raise
+            array = np.from_dlpack(integers)
+            first, stop = np.lib.array_utils.byte_bounds(array)
+            layout = Layout.of(dtype.by_name["bfloat16"], array.shape, tuple([step // 2 for step in array.strides]))
+            found = tensor_over(foreign_storage(first, stop - first, array), array.__array_interface__["data"][0], layout)
     if copy:
         found = make(found)
     return found if device is None else found.to(device)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import io
 import os
 import pickle
@@ -21,6 +22,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from . import oldfiles
 from .arrays import raw_array
 from .devices import cpu, device
 from .dtypes import dtype
@@ -318,8 +320,8 @@ class safe_globals:
 class _Reader:
     """Gives the tensors of a file over the storages in its archive, each of which is read once."""
 
-    def __init__(self, archive, prefix, map_location, mapped) -> None:
-        self.archive, self.prefix, self.map_location, self.mapped = archive, prefix, map_location, mapped
+    def __init__(self, read_storage) -> None:
+        self.read_storage = read_storage
         self.bases: dict = {}                            # by key: a storage's tensor of one dimension, and what it was said to be
         self.seen_as: dict = {}                          # by the identity of such a tensor, dtype and bits: what they make of it
         self.build, self.build_of = self.rebuild_tensor, self.rebuild_tensor_of
@@ -328,12 +330,13 @@ class _Reader:
                          ("torch._tensor", "_rebuild_from_type_v2"): self.rebuild_of_a_kind}
 
     def storage_of(self, pid):
-        _, kind, key, location, numel = pid
+        if pid[0] == "module":                           # and its source, in files from before 1.6
+            return pid[1]
+        kind, key, location, numel = pid[1:5]
         if not (isinstance(kind, dtype) and type(key) is str and type(location) is str and type(numel) is int):
             raise pickle.UnpicklingError("load: the file names a storage of an unknown type")
         if key not in self.bases:
-            base = _read_storage(self.archive, f"{self.prefix}data/{key}", kind, location, numel, self.map_location,
-                                 self.mapped)
+            base = self.read_storage(key, kind, location, numel)
             self.bases[key] = base, kind, numel
             self.seen_as[id(base), kind, False, False] = base
         base, *said = self.bases[key]
@@ -372,9 +375,7 @@ class _Reader:
         known = build is self.build or build is self.build_of
         if not (known and isinstance(kind, type) and issubclass(kind, Tensor)):
             raise pickle.UnpicklingError("load: the file describes a tensor of an unknown kind")
-        out = build(*args)
-        if kind is not Tensor:
-            out = alias(out, kind)
+        out = build(*args) if kind is Tensor else alias(build(*args), kind)
         state = state if isinstance(state, dict) else state[0] if state else None      # or a pair, the second of slots
         vars(out).update({k: v for k, v in (state or {}).items() if not k.startswith("_")})
         return out
@@ -393,7 +394,7 @@ def _target(location, map_location):
 
 def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None,
          mmap: bool | None = None, **pickle_load_args) -> Any:
-    """Read what `save` wrote, here or in PyTorch (from 1.6 on).
+    """Read what `save` wrote, here or in PyTorch.
 
     Args:
         f: a path, or a file open for reading bytes.
@@ -430,19 +431,22 @@ def load(f: FileLike, map_location: Any = None, pickle_module: Any = None, *, we
         raise ValueError("f must be a file path in order to use the mmap argument")
     with contextlib.ExitStack() as opened:
         file = opened.enter_context(open(f, "rb")) if isinstance(f, (str, os.PathLike)) else f
-        with _damaged("damaged, or not of the zip format that save writes and PyTorch from 1.6 on"):
+        unpickler = functools.partial(Unpickler if weights_only is False else WeightsOnlyUnpickler,
+                                      **{"encoding": "utf-8", **pickle_load_args})
+        if oldfiles.begins(file):
+            return oldfiles.load(file.read(), unpickler, _Reader, functools.partial(_target, map_location=map_location))
+        with _damaged("damaged, or not of the formats that save and PyTorch write"):
             archive = opened.enter_context(zipfile.ZipFile(file))
             _check_sizes(archive, file)
-        found = [entry for entry in archive.namelist() if entry.endswith("/data.pkl")]
-        if not found:
+        prefix = next((e.removesuffix("data.pkl") for e in archive.namelist() if e.endswith("/data.pkl")), None)
+        if prefix is None:
             raise RuntimeError("load: the archive has no data.pkl, so it was not written by save")
-        prefix = found[0].removesuffix("data.pkl")
         if f"{prefix}byteorder" in archive.namelist() and _content(archive, f"{prefix}byteorder") != b"little":
             raise RuntimeError("load: the file's numbers are big-endian")
-        reader = _Reader(archive, prefix, map_location, MappedFile(f) if mmap else None)
-        unpickler = Unpickler if weights_only is False else WeightsOnlyUnpickler
-        return unpickler(_content(archive, f"{prefix}data.pkl"), reader.meanings, reader.storage_of,
-                         **{"encoding": "utf-8", **pickle_load_args}).load()
+        mapped = MappedFile(f) if mmap else None
+        reader = _Reader(lambda key, kind, location, numel: _read_storage(
+            archive, f"{prefix}data/{key}", kind, location, numel, map_location, mapped))
+        return unpickler(_content(archive, f"{prefix}data.pkl"), reader.meanings, reader.storage_of).load()
 
 
 @contextlib.contextmanager

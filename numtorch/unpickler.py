@@ -9,6 +9,7 @@ paid from an allowance, since a few bytes may ask for it again and again. The st
 from __future__ import annotations
 
 import functools
+import importlib
 import io
 import pickle
 import struct
@@ -32,6 +33,26 @@ def _length(thing):
     return len(thing) if isinstance(thing, (tuple, list, dict, str, bytes, bytearray)) else 0
 
 
+_BUILTIN = {"_C._nn": "nn.functional", "_C": ""}         # functions in C++ that modules hold
+
+
+def _of_pytorch(path, name):
+    """What stands here for something of PyTorch's that a trusted file names: never PyTorch's own.
+
+    Raises:
+        pickle.UnpicklingError: there is nothing for it; its sentence says what to do.
+    """
+    place = ".".join(part for part in (__package__, _BUILTIN.get(path, path)) if part)
+    try:
+        found = importlib.import_module(place)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise pickle.UnpicklingError(f"load: the file holds a torch{'.' * bool(path)}{path}.{name}, which has nothing here: "
+                                     f"{error}. Save the state_dict instead, and load it into a module made here.") from None
+    return found
+
+
 class Unpickler(pickle._Unpickler):                      # the one in Python, whose steps can be watched
     """Runs a pickle.
 
@@ -49,7 +70,10 @@ class Unpickler(pickle._Unpickler):                      # the one in Python, wh
 
     def find_class(self, module, name):
         found = self.meanings.get((module, name))
-        return super().find_class(module, name) if found is None else found
+        if found is not None:
+            return found
+        root, _, path = module.partition(".")
+        return super().find_class(module, name) if root != "torch" else _of_pytorch(path, name)
 
     def persistent_load(self, pid):
         return self.storage_of(pid)
@@ -109,7 +133,8 @@ class WeightsOnlyUnpickler(Unpickler):
                      f"code the file says: do that with files from a source you trust only.")
 
     def persistent_load(self, pid):
-        if not (type(pid) is tuple and len(pid) == 5 and type(pid[0]) is str and pid[0] == "storage"):
+        view = pid[5] if type(pid) is tuple and len(pid) == 6 else None      # of a storage, in files from before 1.6
+        if not (type(pid) is tuple and len(pid) in (5, 6) and type(pid[0]) is str and pid[0] == "storage" and view is None):
             self._refuse("refers to something that is no storage")
         return super().persistent_load(pid)
 

@@ -9,6 +9,7 @@ from struct import Struct
 
 from numpy import ndarray
 
+from . import dlpack
 from .arrays import array_over, readable_array
 from .devices import cpu
 from .dtypes import dtype
@@ -162,7 +163,7 @@ def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     if self.layout.device is not cpu:
         raise BufferError(f"DLPack export is for CPU tensors; this one is on {self.layout.device}")
     if self.layout.dtype.numpy is None:
-        raise BufferError("bfloat16 has no NumPy dtype to travel as; use .view(torch.uint16)")
+        return dlpack.as_bfloat16(self.view(dtype.by_name["int16"]).numpy().__dlpack__())
     return self.numpy().__dlpack__()
 
 

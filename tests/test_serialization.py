@@ -256,7 +256,7 @@ def forged(pickled, size=8):
 REBUILD = (b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000"
            b"X\x03\x00\x00\x00cpu%btQ%b%b\x85K\x01\x85\x89)tR.")
 BAD_FILES = [
-    ("nothing", lambda: io.BytesIO(b"not a zip"), RuntimeError, "not of the zip format"),
+    ("nothing", lambda: io.BytesIO(b"not a zip"), RuntimeError, "not of the formats"),
     ("no pickle", lambda: io.BytesIO(b"PK\x05\x06" + bytes(18)), RuntimeError, "no data.pkl"),
     ("code", lambda: forged(pickle.dumps(Harmful(), 2)), pickle.UnpicklingError, "not an allowed global"),
     ("attributes", lambda: forged(b"\x80\x02ctorch\nfloat32\n}X\x08\x00\x00\x00itemsizeK\x01sb."), pickle.UnpicklingError,

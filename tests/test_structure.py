@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "numtorch"
 FLOORS = [
     ("alias", "dtypes", "devices"),
     ("kernels",),
-    ("layout", "viewalgebra", "storage", "arrays", "tensor", "values", "pickling", "scalars", "exchange",
+    ("layout", "viewalgebra", "storage", "arrays", "tensor", "values", "pickling", "scalars", "exchange", "dlpack",
      "shared"),
     ("autograd",),
     ("printing", "ops"),

@@ -5,10 +5,13 @@ from collections import OrderedDict, namedtuple
 
 from ...autograd.hooks import HookTable
 from ...autograd.modes import no_grad
+from ...exchange import from_dlpack
 from ...tensor import Tensor
 from ..parameter import Parameter
 
 EXTRA_STATE = "_extra_state"
+# What PyTorch's modules hold and ours do not.
+_PYTORCHS = {"_flat_weights", "_flat_weight_refs", "_flat_weights_names", "_is_full_backward_hook"}
 
 
 class StateDict(OrderedDict):
@@ -33,6 +36,19 @@ class State:
 
     _version = 1
     _state_hooks = None                                  # tables by what they are called at, once there are any
+
+    def __setstate__(self, state):
+        """Take on what a pickle holds: this library's, or that of a module of PyTorch's, whose hooks are elsewhere."""
+        if "_forward_hooks" not in state:
+            self.__dict__.update(state)
+            return
+        self.__dict__.update({name: value for name, value in state.items() if "_hooks" not in name and name not in _PYTORCHS})
+        for table in ("_parameters", "_buffers", "_modules"):
+            self.__dict__[table] = dict(state[table])
+        for hook in state["_forward_pre_hooks"].values():
+            self.register_forward_pre_hook(hook)
+        for hook in state["_forward_hooks"].values():
+            self.register_forward_hook(hook)
 
     def _state_table(self, kind):
         if self._state_hooks is None:
@@ -194,6 +210,8 @@ class State:
                         unexpected_keys.append(key)
 
     def _load_tensor(self, name, key, tensor, value, assign, error_msgs):
+        if not isinstance(value, Tensor) and hasattr(value, "__dlpack__"):     # such as PyTorch's
+            value = from_dlpack(value.detach() if hasattr(value, "detach") else value)
         if not isinstance(value, Tensor):
             error_msgs.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
                               f'checkpoint '
