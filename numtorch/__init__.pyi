@@ -736,7 +736,7 @@ def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def linspace(start: _Scalar, end: _Operand, steps: _Scalar, *, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None, pin_memory: _bool = False) -> Tensor:
     """`steps` values from `start` to `end`, both included, evenly spaced."""
 def load(f: _FileLike, map_location: _Any = None, pickle_module: _Any = None, *, weights_only: _bool | None = None, mmap: _bool | None = None, **pickle_load_args: _Any) -> _Any:
-    """Read what `save` wrote, here or in PyTorch (from 1.6 on)."""
+    """Read what `save` wrote, here or in PyTorch."""
 def lobpcg(A: Tensor, k: _int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: _int | None = None, iK: Tensor | None = None, niter: _int | None = None, tol: _Scalar | None = None, largest: _Any = None, method: _Any = None, tracker: _Any = None, ortho_iparams: _Any = None, ortho_fparams: _Any = None, ortho_bparams: _Any = None) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) eigenvalues and their vectors of symmetric A, or of A x = e B x, by LOBPCG."""
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
