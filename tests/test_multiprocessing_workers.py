@@ -259,3 +259,35 @@ def test_what_was_typed_in(method, tmp_path):
     done = subprocess.run([sys.executable, "-c", REPL.format(method=method)], capture_output=True, text=True, timeout=120,
                           cwd=tmp_path)
     assert (done.stdout, done.stderr) == ("3 True 5.0\n[8.0] 6.0\n", "")
+
+
+# ---------------------------------------------------------------- one model, several processes
+def train_shared(model, optimizer, x, y, steps):
+    for _ in range(steps):
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_hogwild(method):
+    """Processes train one model without locks; its optimiser's state is shared too."""
+    context = mp.get_context(method)
+    torch.manual_seed(0)
+    model = torch.nn.Linear(8, 1).share_memory()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.5)
+    optimizer.share_memory()
+    x = torch.randn(64, 8)
+    y = x @ torch.arange(8.0)[:, None] + 1
+    before = torch.nn.functional.mse_loss(model(x), y).item()
+    processes = [context.Process(target=train_shared, args=(model, optimizer, x, y, 150)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [p.exitcode for p in processes] == [0, 0]
+    after = torch.nn.functional.mse_loss(model(x), y).item()
+    assert after < 1e-3 * before
+    assert all(optimizer.state[p]["momentum_buffer"].is_shared() for p in model.parameters())
+    train_shared(model, optimizer, x, y, 1)              # and goes on here
+    assert torch.nn.functional.mse_loss(model(x), y).item() < 2 * after + 1e-6

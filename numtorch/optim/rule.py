@@ -151,6 +151,24 @@ class RuleOptimizer(Optimizer):
             state[name] = self.first(name, parameter, group)
         return bool(missing)
 
+    def share_memory(self) -> None:
+        """Make the state that the first step would make, and move it to memory that other processes can see: processes that are given
+        this optimiser and its module then train one model. Each counts its own steps.
+
+        Example:
+            >>> import numtorch as torch
+            >>> layer = torch.nn.Linear(2, 2).share_memory()
+            >>> optimizer = torch.optim.Adam(layer.parameters())
+            >>> optimizer.share_memory()
+            >>> optimizer.state[layer.weight]["exp_avg"].is_shared()
+            True
+        """
+        from ..shared.storages import base_of, share
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                self.begin(parameter, group)
+        share([base_of(value.storage) for state in self.state.values() for value in state.values() if isinstance(value, Tensor)])
+
     def of_rows(self, parameter, grad, group, rule):
         """The batch of a parameter with a sparse gradient.
 
