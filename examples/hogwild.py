@@ -20,7 +20,8 @@ from numtorch.data import digits_split
 
 def network(small):
     hidden = 16 if small else 256
-    return nn.Sequential(nn.Flatten(), nn.Linear(64, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 10))
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden,
+    10))
 
 
 def train(model, optimizer, images, labels, batches, seed, counter):

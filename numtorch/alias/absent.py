@@ -4,7 +4,8 @@ _QUANTIZED = "there are no quantised dtypes; compute in float16 or bfloat16"
 _SCRIPT = "there is no TorchScript; call the function or module itself, its ops are compiled as they are"
 _TRACE = "there is no graph to export; save the state_dict, and the program with it"
 _BLOCKS = "sparse layouts are COO, CSR and CSC; use torch.sparse_csr_tensor"
-_PROCESSES = "programs run in one process; drop the wrapper and train the module itself"
+_PROCESSES = ("there are no groups of processes that talk to one another; drop the wrapper, or share a batch among workers by "
+              "nn.DataParallel")
 _OTHER = "devices are cpu, cuda and meta"
 _GRAPHS = "a device has one stream, on which all runs in order"
 
@@ -37,11 +38,10 @@ ABSENT = {
     "mps": _OTHER,
     "mtia": _OTHER,
     "nested": "there are no nested tensors; use nn.utils.rnn.pad_sequence and a mask",
-    "nn.DataParallel": _PROCESSES,
     "nn.SyncBatchNorm": _PROCESSES,
     "nn.attention": "numtorch.nn.functional.scaled_dot_product_attention has one kernel; call it without choosing",
     "nn.intrinsic": _QUANTIZED,
-    "nn.parallel": _PROCESSES,
+    "nn.parallel.DistributedDataParallel": _PROCESSES,
     "nn.qat": _QUANTIZED,
     "nn.quantizable": _QUANTIZED,
     "nn.quantized": _QUANTIZED,
@@ -81,7 +81,6 @@ STANDINS = {
     "distributed": "is_available is_initialized is_gloo_available is_mpi_available is_nccl_available is_torchelastic_launched",
     "fx": "",
     "mps": "is_available",
-    "nn.parallel": "",
     "onnx": "is_in_onnx_export",
     "quantization": "",
     "xpu": "is_available",

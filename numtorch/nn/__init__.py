@@ -10,5 +10,8 @@ __all__ += modules.__all__
 
 
 def __getattr__(name):
-    """PyTorch's modules that are elsewhere here, and why others are not (alias)."""
+    """What starts processes, when it is wanted; PyTorch's modules that are elsewhere here, and why others are not."""
+    if name in ("parallel", "DataParallel"):
+        parallel = _importlib.import_module(f"{__name__}.parallel")
+        return parallel if name == "parallel" else parallel.DataParallel
     return _importlib.import_module("numtorch.alias").attribute(__name__, name)

@@ -152,8 +152,8 @@ class RuleOptimizer(Optimizer):
         return bool(missing)
 
     def share_memory(self) -> None:
-        """Make the state that the first step would make, and move it to memory that other processes can see: processes that are given
-        this optimiser and its module then train one model. Each counts its own steps.
+        """Make the state that the first step would make, and move it to memory that other processes can see: processes that are
+        given this optimiser and its module then train one model. Each counts its own steps.
 
         Example:
             >>> import numtorch as torch

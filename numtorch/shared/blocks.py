@@ -61,8 +61,7 @@ def allocate(nbytes: int) -> Block:
         return home.critical(_take_large, home, nbytes)
     size = size_class(nbytes)
     while True:
-        with home.local:
-            found = _take(home, size, nbytes)
+        found = home.alone(_take, home, size, nbytes)
         if found is not None:
             break
         home.critical(_refill, home, size)
@@ -145,21 +144,24 @@ def found_again(home: Heap, number: int, generation: int, nbytes: int) -> Block:
     Raises:
         RuntimeError: the block was given back: the handle was used without being held.
     """
-    with home.local:
-        block = home.blocks.get((number, generation))
-        if block is not None:
-            return block
-        record = number * 8
-        if not home.row[number] or home.records[record + GENERATION] != generation or home.records[record + KIND] != BLOCK:
-            raise RuntimeError("shared memory: a tensor's handle came without its memory, which was given back; send tensors "
-                               "through numtorch.multiprocessing")
-        block = object.__new__(Block)
-        block.number, block.generation, block.nbytes, block.before = number, generation, nbytes, None
-        block.mapping, block.address = home.mapping_of(number)
-        home.claim(number)
-        block.heap = home
-        home.blocks[number, generation] = block
+    return home.alone(_find, home, number, generation, nbytes)
+
+
+def _find(home, number, generation, nbytes):
+    block = home.blocks.get((number, generation))
+    if block is not None:
         return block
+    record = number * 8
+    if not home.row[number] or home.records[record + GENERATION] != generation or home.records[record + KIND] != BLOCK:
+        raise RuntimeError("shared memory: a tensor's handle came without its memory, which was given back; send tensors through "
+                           "numtorch.multiprocessing")
+    block = object.__new__(Block)
+    block.number, block.generation, block.nbytes, block.before = number, generation, nbytes, None
+    block.mapping, block.address = home.mapping_of(number)
+    home.claim(number)
+    block.heap = home
+    home.blocks[number, generation] = block
+    return block
 
 
 def new_channel_record(home: Heap) -> Hold:
@@ -176,4 +178,11 @@ def new_channel_record(home: Heap) -> Hold:
     home.claim(number)
     hold = Hold(home, number)
     home.records[record + KIND] = CHANNEL
+    return hold
+
+
+def held(home: Heap, number: int) -> Hold:
+    """One hold more on a record that this process holds. Runs in `alone`."""
+    hold = Hold(home, number)
+    home.claim(number)
     return hold

@@ -15,7 +15,7 @@ import select
 import time
 
 from . import system
-from .blocks import Block, Hold, allocate, new_channel_record
+from .blocks import Block, allocate, held, new_channel_record
 from .heap import FIRST, GENERATION, LAST, MOST_LETTERS, NEXT, PENDING, SEQUENCE, heap
 
 
@@ -105,9 +105,7 @@ class Channel:
         """A channel that another process made; this one holds it already, by what brought its number."""
         self = cls.__new__(cls)
         self.heap = heap()
-        with self.heap.local:
-            self.heap.claim(number)
-            self.hold = Hold(self.heap, number)
+        self.hold = self.heap.alone(held, self.heap, number)
         self.record, self.bell, self.room = number * 8, bell, room
         return self
 

@@ -14,6 +14,7 @@ import atexit
 import ctypes
 import errno
 import fcntl
+import gc
 import os
 import threading
 import time
@@ -85,7 +86,7 @@ class Heap:
         self.taken = self.taken_bytes = 0                # since the last sweep
         self.kept = self.kept_bytes = 0                  # blocks that the last sweep found in use, of this process's segments
         self.looked = 0.0                                # when the dead were last looked for
-        self.wants_sweep = self.ended = False
+        self.wants_sweep = self.ended = self.inside = False
         self.member, self.child, self.child_fd = -1, None, None
         self.member = self.critical(self._join, self.fd)
         self.row = self.rows[self.member]
@@ -97,17 +98,36 @@ class Heap:
 
     # ------------------------------------------------------------ the lock
     def critical(self, body, *arguments):
-        """Run `body` while no other process does the same. It must not come here again.
+        """Run `body` while no other process or thread does the same.
 
         An exception from a signal's handler cannot come between the last step and the unlocking: Python looks for signals after
-        calls, and `fcntl` is the next one.
+        calls, and `fcntl` is the next one. Finalisers, which might want shared memory too, wait: there is no garbage collection.
         """
         with self.local:
+            if self.inside:                              # a signal's handler, or a step within a step
+                return body(*arguments)
+            collecting = gc.isenabled()
             try:
+                gc.disable()
+                self.inside = True
                 fcntl.fcntl(self.fd, SET_AND_WAIT, _LOCK)
                 return body(*arguments)
             finally:
                 fcntl.fcntl(self.fd, SET, _UNLOCK)
+                self.inside = False
+                if collecting:
+                    gc.enable()
+
+    def alone(self, body, *arguments):
+        """Run `body` while no other thread of this process does the same, or `critical`. What other processes do is no matter."""
+        with self.local:
+            collecting = gc.isenabled() and not self.inside
+            try:
+                gc.disable()
+                return body(*arguments)
+            finally:
+                if collecting:
+                    gc.enable()
 
     # ------------------------------------------------------------ members
     def _join(self, fd, parent=None):
@@ -186,6 +206,7 @@ class Heap:
         self.local.release()
 
     def after_fork_in_child(self):
+        self.inside = False
         os.close(self.fd)
         self.fd, self.member = self.child_fd, self.child
         self.child = self.child_fd = None
