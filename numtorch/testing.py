@@ -48,7 +48,7 @@ def assert_close(actual, expected, *, allow_subclasses: bool = True, rtol: float
         rtol, atol: both or neither; by the dtype when None.
         equal_nan: whether nan is close to nan.
         check_device, check_dtype, check_stride: whether these must be the same, too.
-        check_layout: taken for PyTorch's sake: all tensors are strided.
+        check_layout: whether sparse tensors have to be of one layout.
         msg: what the error says instead, or a function of what it says.
 
     Raises:
@@ -64,7 +64,7 @@ def assert_close(actual, expected, *, allow_subclasses: bool = True, rtol: float
     if (rtol is None) != (atol is None):
         absent = "rtol" if rtol is None else "atol"
         raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {absent}.")
-    compare = _Comparison(allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_stride)
+    compare = _Comparison(allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_stride, check_layout)
     problem = compare.differs(actual, expected, "")
     if problem is not None:
         raise AssertionError(problem if msg is None else msg(problem) if callable(msg) else msg)
@@ -73,9 +73,9 @@ def assert_close(actual, expected, *, allow_subclasses: bool = True, rtol: float
 class _Comparison:
     """What counts as close."""
 
-    def __init__(self, subclasses, rtol, atol, equal_nan, device, dtype, stride):
+    def __init__(self, subclasses, rtol, atol, equal_nan, device, dtype, stride, layout=True):
         self.subclasses, self.rtol, self.atol, self.equal_nan = subclasses, rtol, atol, equal_nan
-        self.device, self.dtype, self.stride = device, dtype, stride
+        self.device, self.dtype, self.stride, self.layout = device, dtype, stride, layout
 
     def differs(self, actual, expected, place) -> str | None:
         """What is wrong, None if nothing is. `place` is the way to where both stand, as `[0]['a']`."""
@@ -116,9 +116,29 @@ class _Comparison:
             a, e = getattr(actual, name), getattr(expected, name)
             if a != e:
                 return f"The values for attribute '{name}' do not match: {a} != {e}."
+        if actual.layout.kind != "strided" or expected.layout.kind != "strided":
+            return self._sparse(actual.detach(), expected.detach())
         if self.stride and actual.stride() != expected.stride():
             return f"The values for attribute 'stride()' do not match: {actual.stride()} != {expected.stride()}."
         return self._values(actual.detach(), expected.detach(), "Tensor-likes" if actual.dim() else "Scalars")
+
+    def _sparse(self, actual, expected):
+        """Sparse tensors by their parts, or by all elements where they are of two layouts."""
+        kind = actual.layout.kind
+        if kind != expected.layout.kind:
+            if self.layout:
+                return f"The values for attribute 'layout' do not match: {actual.layout} != {expected.layout}."
+            return self._tensors(actual.to_dense(), expected.to_dense())
+        if kind == "sparse_coo" and actual.is_coalesced() != expected.is_coalesced():
+            actual, expected = actual.coalesce(), expected.coalesce()
+        title = f"Sparse {kind[-3:].upper()}"
+        if actual._nnz() != expected._nnz():
+            return (f"The number of specified values in sparse {title[-3:]} tensors does not match: {actual._nnz()} != "
+                    f"{expected._nnz()}")
+        names = {"sparse_coo": ("indices",), "sparse_csr": ("crow_indices", "col_indices"),
+                 "sparse_csc": ("ccol_indices", "row_indices")}
+        parts = [(name, *pair) for name, *pair in zip((*names[kind], "values"), actual.storage.parts, expected.storage.parts)]
+        return next((found for name, a, e in parts if (found := self._values(a, e, f"{title} {name}")) is not None), None)
 
     def _values(self, actual, expected, kind):
         by_dtype = [_TOLERANCES.get(x.dtype, (0.0, 0.0)) for x in (actual, expected)]

@@ -163,3 +163,33 @@ def test_a_write_is_noticed_by_backward():
     s.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+def test_saved_tensor_hooks_see_sparse_tensors():
+    seen = []
+    m = OURS.m.clone().requires_grad_()
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.layout.kind) or t, lambda t: t):
+        loss = (OURS.s @ m).sum()
+    loss.backward()
+    assert "sparse_coo" in seen
+    torch.testing.assert_close(m.grad, OURS.s.to_dense().sum(0)[:, None].expand(3, 4))
+
+
+def test_closeness_of_sparse_tensors_is_pytorchs():
+    def outcomes(k):
+        pairs = ((k.s, k.s.clone()), (k.s, k.s * 2), (k.s, k.o), (k.c, k.csr), (k.csr, k.csr * 2), (k.s, k.d), (k.c, k.coo([[0], [2]], [5.0], (2, 3))))
+        for a, b in pairs:
+            try:
+                k.t.testing.assert_close(a, b)
+                yield None
+            except AssertionError as error:
+                yield str(error).splitlines()[0]
+        k.t.testing.assert_close(k.c, k.csr, check_layout=False)
+    assert list(outcomes(OURS)) == list(outcomes(THEIRS))
+
+
+def test_tensors_travel_between_processes():
+    queue = torch.multiprocessing.Queue()
+    for name in ("s", "h", "csr"):
+        queue.put(getattr(OURS, name))
+        assert repr(queue.get(timeout=60)) == repr(getattr(OURS, name))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..arrays import raw_array
 from ..devices import cpu
 from ..layout import formatted
-from ..tensor import Tensor, lasting, new, wrap
+from ..tensor import Tensor, alias, lasting, new, wrap
 from .hooks import HookTable, NodeHook
 from .modes import RARE, modes, saved_tensors_hooks
 from .writes import source_line
@@ -237,7 +237,9 @@ class _Packed:
                 raise RuntimeError(f"saved tensor unpack_hook: expected a {want.dtype} tensor of shape {list(want.shape)} on "
                                    f"{want.device}, got a {have.dtype} tensor of shape {list(have.shape)} on {have.device}")
             tensor = _laid_out(tensor, want)
-        return wrap(tensor.storage, tensor.address, want, node)
+        out = alias(tensor)
+        out.layout, out.node = want, node
+        return out
 
 
 def _laid_out(tensor, layout):

@@ -56,7 +56,7 @@ class Pickler(cloudpickle.Pickler):
 
     def _reduce_tensor(self, tensor):
         layout = tensor.layout
-        if layout.device is not cpu or not layout.nbytes or getattr(layout, "handler", None) is not None:
+        if layout.handler is not None or layout.device is not cpu or not layout.nbytes:
             return tensor.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
         node = tensor.node
         if node is not None and not tensor.is_leaf:
