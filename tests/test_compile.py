@@ -18,7 +18,7 @@ import numtorch as torch
 from bench import models, networks
 from bench.runner import case as bench_case
 from numtorch import nn
-from numtorch.jit import compiled
+from numtorch.jit import compiled, guards
 from numtorch.kernels import compiler
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is captured")
@@ -792,3 +792,35 @@ def test_capturing_leaves_nothing_behind():
     from numtorch.storage import inferring, mode
     assert sys.getprofile() is profile and not entries._detour and not inferring and mode.memory is None
     assert call_times() < 3 * before
+
+
+# ---------------------------------------------------------------- words of memory
+@pytest.mark.skipif(not guards.is_known(), reason="this Python's objects are laid out otherwise")
+def test_objects_are_compared_in_memory_first():
+    pair = Pair(perceptron, training(sgd)).run(6, batch, classes)
+    replay, = kind_of(pair.compiled).replays
+    assert replay.words is not None and not replay.rest and replay.words.are_same()
+    looks = replay.looks
+    pair.run(6, batch, classes)
+    assert replay.looks == looks
+    pair.nets[1].note = "another attribute, which nothing reads"
+    assert not replay.words.are_same()
+    pair.run(3, batch, classes)
+
+
+def test_without_words_of_memory_objects_are_compared_in_python(monkeypatch):
+    monkeypatch.setattr(guards, "is_known", lambda: False)
+    test_values_that_change_are_seen()
+    test_a_mode_that_changes_is_seen()
+
+
+@pytest.mark.parametrize("value, words, change", [
+    ([1, 2], guards.of_list, lambda x: x.reverse()), ({"a": 1, "b": 2}, guards.of_dict, lambda x: x.update(a=2, b=1)),
+    ({"a": 1}, guards.of_dict, lambda x: (x.pop("a"), x.update(b=1))), ({}, guards.of_dict, lambda x: x.update(b=1)),
+    (set(), guards.of_set, lambda x: x.add(1))], ids=["list", "values", "keys", "empty", "set"])
+@pytest.mark.skipif(not guards.is_known(), reason="this Python's objects are laid out otherwise")
+def test_words_tell_each_change(value, words, change):
+    watched = guards.Words(words(value))
+    assert watched.are_same() and watched.are_same()
+    change(value)
+    assert not watched.are_same()

@@ -25,6 +25,7 @@ from ..ops.core.primitive import Primitive
 from ..optim.rule import RuleOptimizer
 from ..storage import Storage
 from ..tensor import Tensor
+from . import guards
 from .allowed import MODULES, is_allowed_name
 
 MOST = 20_000                                            # objects that are followed
@@ -100,7 +101,8 @@ class Reach:
             found += self._of_module(code, where, module, sys.modules.get(module))
         read = {name: scope.get(name, MISSING) for name in names}
         if read:
-            self._hold(f"globals of {code.co_name}", lambda: [scope.get(name, MISSING) for name in names], names)
+            self._hold(f"globals of {code.co_name}", functools.partial(_values, scope, names), names,
+                       functools.partial(guards.of_dict, scope, frozenset(names)))
         for name, value in read.items():
             actual = getattr(builtins, name, None) if value is MISSING else value
             said = is_allowed_name(actual)
@@ -120,15 +122,16 @@ class Reach:
         if module is None or is_ours(module.__name__) or module.__name__ in MODULES:
             return []
         inside = [n for n in code.co_names if n in vars(module)]
-        self._hold(f"module {module.__name__}", functools.partial(_values, vars(module), inside), inside)
+        self._hold(f"module {module.__name__}", functools.partial(_values, vars(module), inside), inside,
+                   functools.partial(guards.of_dict, vars(module), frozenset(inside)))
         for n in inside:
             said = is_allowed_name(vars(module)[n])
             if said:
                 raise Unfollowed(f"{code.co_name} ({where}) uses {said}")
         return [(f"{name}.{n}", vars(module)[n]) for n in inside if not isinstance(vars(module)[n], types.ModuleType)]
 
-    def _hold(self, name, read, labels=None):
-        self.held.append((name, read, read(), labels))
+    def _hold(self, name, read, labels=None, words=None):
+        self.held.append((name, read, read(), labels, words))
 
     def _follow(self, name, value):
         kind = type(value)
@@ -149,7 +152,8 @@ class Reach:
             return self._of_dict(name, value, kind)
         if isinstance(value, (list, tuple, set, frozenset)) or kind.__name__ == "deque":
             if kind is not tuple:
-                self._hold(name, lambda: list(value))
+                self._hold(name, lambda: list(value), None, (lambda: guards.of_list(value)) if isinstance(value, list) else
+                           (lambda: guards.of_set(value)) if kind in (set, frozenset) else None)
             return [(f"{name}[{i}]", each) for i, each in enumerate(value)]
         if isinstance(value, types.FunctionType):
             return self._of_function(name, value)
@@ -167,15 +171,16 @@ class Reach:
         skip = next((names for c, names in self.ignored if issubclass(kind, c)), ())
         if skip:
             keys = [key for key in value if key not in skip]
-            self._hold(name, lambda: [value.get(key, MISSING) for key in keys] + [len(value)], keys)
+            self._hold(name, lambda: [value.get(key, MISSING) for key in keys] + [sum(key not in skip for key in value)], keys,
+                       lambda: guards.of_dict(value, frozenset(keys)))
         else:
             keys = list(value)
-            self._hold(name, lambda: [*value, *value.values()], keys + keys)
+            self._hold(name, lambda: [*value, *value.values()], keys + keys, lambda: guards.of_dict(value))
         return [(f"{name}[{key!r}]" if type(key) is str else name, value[key]) for key in keys] + \
             [(name, key) for key in keys if type(key) not in _VALUES]
 
     def _of_cell(self, name, cell):
-        self._hold(name, lambda: [_contents(cell)])
+        self._hold(name, lambda: [_contents(cell)], None, lambda: guards.of_cell(cell))
         contents = _contents(cell)
         return () if contents is MISSING else [(name, contents)]
 
@@ -183,7 +188,8 @@ class Reach:
         code, cells = function.__code__, list(zip(function.__code__.co_freevars, function.__closure__ or ()))
         if code in self.codes:
             self.followed.add(code)
-            self._hold(name, lambda: [function.__code__, function.__defaults__, function.__kwdefaults__])
+            read = lambda: [function.__code__, function.__defaults__, function.__kwdefaults__]
+            self._hold(name, read, None, lambda: guards.of_object(function, read()))
             defaults = f"defaults of {name}"
             return [*cells, (defaults, function.__defaults__), (defaults, function.__kwdefaults__)]
         if is_ours(function.__module__):
@@ -220,17 +226,19 @@ class Reach:
         found = list(self._of_class(name, kind))
         own = getattr(value, "__dict__", None)
         if own is not None:
-            self._hold(name, lambda: [vars(value)])      # the dict itself may be exchanged
+            self._hold(name, lambda: [vars(value)], None, lambda: guards.of_own_dict(value))     # it may be exchanged itself
             skip = next((names for c, names in self.ignored if isinstance(value, c)), ())
             if isinstance(value, RuleOptimizer) and not any("param_groups" in code.co_names for code in self.codes):
                 skip = {*skip, "param_groups"}           # a replayed step reads its options, as an eager one does
                 found += self._of_groups(name, own["param_groups"])
             keys = [key for key in own if key not in skip]
-            self._hold(name, lambda: [own.get(key, MISSING) for key in keys] + [sum(key not in skip for key in own)], keys)
+            self._hold(name, lambda: [own.get(key, MISSING) for key in keys] + [sum(key not in skip for key in own)], keys,
+                       lambda: guards.of_dict(own, frozenset(keys)))
             found += [(f"{name}.{key}", own[key]) for key in keys]
         slots = [slot for c in kind.__mro__ for slot in _slots(c)]
         if slots:
-            self._hold(name, lambda: [getattr(value, slot, MISSING) for slot in slots], slots)
+            self._hold(name, lambda: [getattr(value, slot, MISSING) for slot in slots], slots,
+                       lambda: [guards.of_slot(value, slot) for slot in slots])
             found += [(f"{name}.{slot}", getattr(value, slot, None)) for slot in slots]
         if own is None and not slots and not _is_plain(value):
             raise Unfollowed(f"{name} is {_article(kind)}, which cannot be compared")
@@ -238,20 +246,47 @@ class Reach:
 
     def _of_groups(self, name, groups):
         """The parameters of an optimiser's groups."""
-        self._hold(name, lambda: [each for group in groups for each in (group, group["params"], *group["params"])])
+        self._hold(name, lambda: [each for group in groups for each in (group, group["params"], *group["params"])], None,
+                   lambda: [*guards.of_list(groups), *[word for group in groups for word in (
+                       *guards.of_dict(group, frozenset(("params",))), *guards.of_list(group["params"]))]])
         return [(f"{name}.param_groups[{i}]['params']", group["params"]) for i, group in enumerate(groups)]
 
     # ------------------------------------------------------------ comparing
     def difference(self) -> str | None:
         """What has changed since, in words; None where nothing has."""
-        for name, read, before, labels in self.held:
-            now = read()
-            if len(now) != len(before):
-                return f"{name} has changed"
-            for i, (a, b) in enumerate(zip(now, before)):
-                if a is not b and not same(a, b):
-                    return f"{name} has changed" + (f" ({labels[i]})" if labels is not None and i < len(labels) else "")
-        return None
+        return difference_of(self.held)
+
+    def words(self) -> tuple[list, list]:
+        """The words of memory that say what is held now, and what of it has none and is to be compared in Python.
+
+        Raises:
+            Unfollowed: something has changed.
+        """
+        if self.difference() is not None:
+            raise Unfollowed("something has changed")
+        pairs, rest = [], []
+        for i, (name, read, _, labels, words) in enumerate(self.held):
+            self.held[i] = each = name, read, read(), labels, words      # equal constants may be other objects by now
+            try:
+                found = None if words is None else words()
+            except (guards.Unknown, StopIteration, KeyError, ValueError):
+                found = None
+            if found is None:
+                rest.append(each)
+            else:
+                pairs += found
+        return pairs, rest
+
+
+def difference_of(held) -> str | None:
+    for name, read, before, labels, _ in held:
+        now = read()
+        if len(now) != len(before):
+            return f"{name} has changed"
+        for i, (a, b) in enumerate(zip(now, before)):
+            if a is not b and not same(a, b):
+                return f"{name} has changed" + (f" ({labels[i]})" if labels is not None and i < len(labels) else "")
+    return None
 
 
 def _contents(cell):

@@ -13,12 +13,15 @@ from ..kernels.program import CONSTANT, Program, stores_words
 from ..storage import Storage, ring_for, take
 from ..tensor import Tensor, wrap
 from ..tree import map_tensors, tensors_in
+from . import guards
 from .capture import Check, Clear, Described, Launch, Watch
 from .memory import CapturedStorage
 from .places import Slot, Spans, alive, extents, overlap, reached, spent, version
+from .reach import difference_of
 from .steps import Draw, Update
 
 SMALL_INTEGER = 1 << 16                                  # no address is as small
+LOOKS = 50                                               # times that words of memory are read anew
 _HOLE = object()                                         # where a result has a tensor
 
 
@@ -316,6 +319,7 @@ class Replay:
                 self.new_gradients.append([leaf, of["gradient", i], after])
             elif after is None and grad is not None:
                 self.dropped.append(leaf)
+        self.looks, self.words, self.rest = 0, None, []
         self.own = {id(s) for s in self.used.values()} | {id(s) for s in self.exported}
         self.layouts = [t.layout for t in self.before.tensors]
         self.structure = map_tensors(lambda tensor: _HOLE, self.result)
@@ -326,6 +330,7 @@ class Replay:
                              and not any(leaf is old[0] and grad is leaf.grad for old in self.old_gradients)]
         self.places = self.before.places
         self.leaf_extras = [(leaf, leaf.extras, leaf.post_hooks) for leaf, _, _ in self.leaves]
+        self.all_leaves, self.leaves = [leaf for leaf, _, _ in self.leaves], []
         self.before = self.result = None
         self.exported = [] if not self.reuse else self.exported
 
@@ -337,6 +342,19 @@ class Replay:
                 return False
         if len(tensors) > 1 and len({id(t.storage) for t in tensors}) < len(tensors) and overlap(tensors):
             return False
+        if self.words is None or not self.words.are_same() or (self.rest and difference_of(self.rest) is not None):
+            if not self._is_same():
+                return False
+            self._look_at_words()
+        for leaf, slot, layout, _ in self.old_gradients:
+            grad = leaf.grad
+            if grad is None or grad.layout is not layout or (slot is not None and (id(grad.storage) in self.own or any(
+                    grad.storage is t.storage for t in tensors))):
+                return False
+        return True
+
+    def _is_same(self):
+        """Whether Python holds what it held."""
         for tensor, storage, address, layout, node in self.places:
             if tensor.address != address or tensor.layout is not layout or tensor.node is not node or tensor.storage is not storage:
                 return False
@@ -346,19 +364,29 @@ class Replay:
         for leaf in self.absent:
             if leaf.grad is not None:
                 return False
-        for leaf, slot, layout, _ in self.old_gradients:
-            grad = leaf.grad
-            if grad is None or grad.layout is not layout or (slot is not None and (id(grad.storage) in self.own or any(
-                    grad.storage is t.storage for t in tensors))):
-                return False
         return self.reach.difference() is None
+
+    def _look_at_words(self):
+        """Have the next calls compare words of memory, where that is possible."""
+        self.looks += 1
+        self.words = None
+        if self.looks > LOOKS or not guards.is_known():
+            return
+        pairs, self.rest = self.reach.words()
+        self.places = [(t, t.storage, t.address, t.layout, t.node) for t, *_ in self.places]     # of an address, the very object
+        for tensor, *_ in self.places:
+            pairs += [guards.of_slot(tensor, name) for name in ("address", "layout", "node", "storage")]
+        for leaf, *_ in self.leaf_extras:
+            pairs += [guards.of_slot(leaf, name) for name in ("extras", "post_hooks")]
+        pairs += [guards.of_slot(leaf, "grad") for leaf in self.absent]
+        self.words = guards.Words(pairs)
 
     def run(self, tensors):
         """The result of a call on tensors that fit; None where an optimiser's step would be another one."""
         block = self.block
         for slot, i, offset in self.argument_slots:
             block[slot] = tensors[i].address + offset
-        before = [leaf.grad for leaf, _, _ in self.leaves]
+        before = [leaf.grad for leaf in self.all_leaves]
         for leaf, slot, _, offset in self.old_gradients:
             if slot is not None:
                 block[slot] = leaf.grad.address + offset
@@ -374,7 +402,7 @@ class Replay:
             block[slot] = storage.address
         for new in self.new_gradients:
             leaf, slot, grad = new
-            if getrefcount(grad) > _GRADIENT + (leaf.grad is grad) or getrefcount(grad.storage) > _STORAGE + grad.storage.pooled:
+            if getrefcount(grad) > _GRADIENT + 2 * (leaf.grad is grad) or getrefcount(grad.storage) > _STORAGE + grad.storage.pooled:
                 storage = take(ring_for(grad.storage.nbytes))
                 new[2] = wrap(storage, storage.address + grad.address - grad.storage.address, grad.layout)
             block[slot] = new[2].storage.address
@@ -386,7 +414,7 @@ class Replay:
                 for leaf, grad in update.leaves:
                     leaf.grad = grad
                 if not update.is_same():
-                    for (leaf, _, _), grad in zip(self.leaves, before):
+                    for leaf, grad in zip(self.all_leaves, before):
                         leaf.grad = grad
                     return None
         before = None
