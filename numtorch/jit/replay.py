@@ -402,7 +402,8 @@ class Replay:
             block[slot] = storage.address
         for new in self.new_gradients:
             leaf, slot, grad = new
-            if getrefcount(grad) > _GRADIENT + 2 * (leaf.grad is grad) or getrefcount(grad.storage) > _STORAGE + grad.storage.pooled:
+            kept = getrefcount(grad) > _GRADIENT + 2 * (leaf.grad is grad)
+            if kept or getrefcount(grad.storage) > _STORAGE + grad.storage.pooled:
                 storage = take(ring_for(grad.storage.nbytes))
                 new[2] = wrap(storage, storage.address + grad.address - grad.storage.address, grad.layout)
             block[slot] = new[2].storage.address
