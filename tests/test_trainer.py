@@ -241,6 +241,42 @@ def test_scaled_gradients_are_clipped_and_stepped_as_they_are(tmp_path):
         trainer_of(optimizer=torch.optim.LBFGS, scaler=torch.amp.GradScaler("cpu")).run()
 
 
+@pytest.mark.parametrize("options", [{}, dict(accumulate=2, clip_norm=0.5)])
+def test_compiled_steps_are_the_same(options, tmp_path):
+    """Bit for bit, over validation, a schedule and a resumed run too."""
+    ends = []
+    for compile, broken in ((False, False), (True, False), (True, True)):
+        def made(compile=compile):
+            trainer = trainer_of(compile=compile, **options)
+            for plugin in (plugins.LossMonitor(), plugins.Validation(examples(seed=1)),
+                           plugins.Schedule(torch.optim.lr_scheduler.StepLR(trainer.optimizer, 1, 0.7))):
+                trainer.register_plugin(plugin)
+            return trainer
+        trainer = made()
+        if broken:
+            trainer.run(2)
+            trainer.save(tmp_path / "run.pt")
+            trainer = made()
+            trainer.load(tmp_path / "run.pt")
+        trainer.run(until=5)
+        ends.append((parameters(trainer).tolist(), trainer.value("training_loss"), trainer.value("validation_loss"), trainer.iterations))
+    assert ends[0] == ends[1] == ends[2]
+
+
+def test_compiled_steps_are_replayed():
+    trainer = trainer_of(examples(48, 4), compile=True)
+    trainer.run(2)
+    step = trainer._compiled()
+    trainer.run(1)
+    assert trainer._compiled() is step
+    told = torch.compile.explain(trainer_of(compile=True)._compiled())(*next(iter(trainer.dataset)))
+    assert "launches" in str(told), told
+    with pytest.raises(ValueError, match="no autocast"):
+        trainer_of(compile=True, autocast=torch.autocast("cpu")).run()
+    with pytest.raises(ValueError, match="cannot be compiled"):
+        trainer_of(compile=True, optimizer=torch.optim.LBFGS).run()
+
+
 # ---------------------------------------------------------------- validation, stopping, schedules
 def test_validation():
     trainer = trainer_of()

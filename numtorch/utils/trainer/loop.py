@@ -11,11 +11,10 @@ from itertools import islice
 from typing import Any
 
 from ...data.notes import add_note
-from ...nn.utils.parameters import clip_grad_norm_, clip_grad_value_
 from ...serialization import load, save
-from ...tensor import Tensor
-from ...tree import map_tensors, tensors_in
+from ...tree import tensors_in
 from .state import random_state, set_random_state
+from .steps import gradients, whole_step
 
 UNITS = ("iteration", "epoch", "batch", "update")
 
@@ -42,6 +41,7 @@ class Trainer:
         clip_value: largest absolute value of a gradient's element; what exceeds it is cut off, before `clip_norm`.
         autocast: a context in which model and criterion run, such as `torch.autocast("cpu", torch.bfloat16)`.
         scaler: a `torch.amp.GradScaler`, which float16 needs; its state is part of checkpoints.
+        compile: whether steps are replayed (`torch.compile`), with the same results; for small models several times as fast.
 
     Attributes:
         iterations, updates, epochs: how many there were, in all runs.
@@ -68,12 +68,13 @@ class Trainer:
     """
 
     def __init__(self, model=None, criterion=None, optimizer=None, dataset=None, *, accumulate: int = 1, clip_norm=None,
-                 clip_value=None, autocast=None, scaler=None) -> None:
+                 clip_value=None, autocast=None, scaler=None, compile: bool = False) -> None:
         if not isinstance(accumulate, int) or accumulate < 1:
             raise ValueError(f"Trainer: expected accumulate to be a positive integer, got {accumulate!r}")
         self.model, self.criterion, self.optimizer, self.dataset = model, criterion, optimizer, dataset
         self.accumulate, self.clip_norm, self.clip_value, self.autocast = accumulate, clip_norm, clip_value, autocast
-        self.scaler = scaler
+        self.scaler, self.compile = scaler, compile
+        self._whole_step: tuple | None = None            # what a compiled step was made of, and the step
         self.iterations = self.updates = self.epochs = self.batches = 0
         self.stats: dict[str, Any] = {}
         self.plugins: list = []
@@ -183,8 +184,11 @@ class Trainer:
         if hasattr(self.model, "train"):                 # any function may be trained, whatever its parameters are
             self.model.train()
         self._asks = _needs_closure(self.optimizer)
-        if self._asks and self.scaler is not None:
-            raise ValueError(f"Trainer: {type(self.optimizer).__name__} needs a closure, which a GradScaler does not go with")
+        if self._asks and (self.scaler is not None or self.compile):
+            raise ValueError(f"Trainer: {type(self.optimizer).__name__} needs a closure, which goes with no GradScaler and cannot "
+                             "be compiled")
+        if self.compile and (self.autocast is not None or self.scaler is not None):
+            raise ValueError("Trainer: compile goes with no autocast and no GradScaler")
         batches = self._rest_of_epoch()
         try:
             while self.stop_reason is None and not self._interrupted:
@@ -235,24 +239,18 @@ class Trainer:
         results: list = []
 
         def closure():
-            try:
-                loss = self._gradients(group, results)
-            except Exception as error:
-                add_note(error, f"Trainer: in iteration {first} (batch {self.batches + 1} of epoch {self.epochs + 1}) of "
-                                f"{type(self.model).__name__} and {_called(self.criterion)}, with {_described(group)}")
-                raise
+            loss, found = gradients(group, self.model, self.criterion, self.optimizer, self.clip_value, self.clip_norm,
+                                    self.autocast, self.scaler)
+            results.extend([] if results else found)     # those of the parameters before the step
             self._between = True
             return loss
 
-        if self._asks:
-            self.optimizer.step(closure)
-        elif self.scaler is not None:
-            closure()
-            self.scaler.step(self.optimizer)
-            self.scaler.update()
-        else:                                            # a fifth of a small step less than with a closure
-            closure()
-            self.optimizer.step()
+        try:
+            self._run_step(closure, group, results)
+        except Exception as error:
+            add_note(error, f"Trainer: in iteration {first} (batch {self.batches + 1} of epoch {self.epochs + 1}) of "
+                            f"{type(self.model).__name__} and {_called(self.criterion)}, with {_described(group)}")
+            raise
         self._between = False
         self.batches += len(group)
         self.iterations += len(group)
@@ -263,42 +261,26 @@ class Trainer:
         if self.plugin_queues["update"]:
             self.call_plugins("update", self.updates, self.model)
 
-    def _gradients(self, group, results):
-        """Leave the mean gradient of batches in the parameters; `results` takes the outputs and losses of the first call."""
-        self.optimizer.zero_grad()
-        watched = not results and self.plugin_queues["iteration"]
-        total = None
-        for input, target in group:
-            if self.autocast is None:
-                output = self.model(input)
-                loss = self.criterion(output, target)
-            else:
-                with self.autocast:
-                    output = self.model(input)
-                    loss = self.criterion(output, target)
-            if len(group) > 1:
-                part = loss / len(group)
-                self._backward(part)
-                total = part.detach() if total is None else total + part.detach()
-                loss = loss.detach()
-            else:
-                self._backward(loss)
-                total = loss = loss.detach()
-            if watched:
-                results.append((output.detach() if type(output) is Tensor else map_tensors(Tensor.detach, output), loss))
-        if self.scaler is not None:
-            self.scaler.unscale_(self.optimizer)         # to be clipped as they are
-        if self.clip_value is not None:
-            clip_grad_value_(self._parameters(), self.clip_value)
-        if self.clip_norm is not None:
-            clip_grad_norm_(self._parameters(), self.clip_norm)
-        return total
+    def _run_step(self, closure, group, results):
+        if self._asks:
+            self.optimizer.step(closure)
+        elif self.compile:
+            self._between = True                         # a replay is one launch of all
+            results.extend(self._compiled()(*[value for pair in group for value in pair]))
+        elif self.scaler is not None:
+            closure()
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+        else:                                            # a fifth of a small step less than with a closure
+            closure()
+            self.optimizer.step()
 
-    def _backward(self, loss):
-        (loss if self.scaler is None else self.scaler.scale(loss)).backward()
-
-    def _parameters(self):
-        return [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+    def _compiled(self):
+        """The step as a function of tensors alone, made anew only where something of it was exchanged."""
+        parts = self.model, self.criterion, self.optimizer, self.clip_value, self.clip_norm
+        if self._whole_step is None or any(a is not b for a, b in zip(parts, self._whole_step[0])):
+            self._whole_step = parts, whole_step(*parts)
+        return self._whole_step[1]
 
     @contextmanager
     def _deferring_interrupts(self):
