@@ -20,6 +20,7 @@ from bench.runner import case as bench_case
 from numtorch import nn
 from numtorch.jit import compiled, guards
 from numtorch.kernels import compiler
+from numtorch.ops.core.primitive import forget_plans
 
 pytestmark = pytest.mark.skipif(compiler.DISABLE_JIT, reason="NUMBA_DISABLE_JIT: nothing is captured")
 F = nn.functional
@@ -716,6 +717,23 @@ def test_other_work_between_replays_does_not_disturb():
 
 
 threads_before = torch.get_num_threads()
+
+
+def test_what_plans_keep_is_kept_when_these_are_forgotten():
+    def network():
+        return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 5), nn.ReLU(), nn.Flatten(),
+                             nn.Linear(16, 4))
+
+    def images(number):
+        return torch.from_numpy(np.random.default_rng(number).standard_normal((4, 3, 10, 10), np.float32))
+    pair = Pair(network, training(sgd)).run(5, images, classes)
+    assert is_replayed(pair.compiled), why(pair.compiled)
+    (first,), = [kind.replays for kind in pair.compiled._kinds.values()]
+    forget_plans()
+    gc.collect()
+    junk = [np.full(n, 7, np.int64) for n in range(1, 600) for _ in range(4)]
+    pair.run(8, images, classes)
+    assert kind_of(pair.compiled).replays == [first] and junk
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")

@@ -238,6 +238,12 @@ class Watch:
 
     # ------------------------------------------------------------ what Python tells
     def _observe(self, frame, event, function):
+        try:
+            self._look(frame, event, function)
+        except Exception as error:                       # else the user's code would see it
+            self.breaks.append(Break(f"it could not be captured ({type(error).__name__}: {error})", *users_line(frame)))
+
+    def _look(self, frame, event, function):
         if event == "c_call":
             code = frame.f_code
             kind = kind_of(code, frame.f_globals)

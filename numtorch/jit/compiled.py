@@ -190,6 +190,8 @@ def capture(function, args, kwargs, tensors, codes, reuse):
             replay = Replay(watch, before, result, reuse)
         except NotCaptured as error:
             breaks = [Break(str(error), *place)]
+        except Exception as error:                       # the result is there and right: a mistake of ours must not take it away
+            breaks = [Break(f"it could not be captured ({type(error).__name__}: {error})", *place)]
     watch.memory.close()
     return result, replay, breaks, watch.codes
 

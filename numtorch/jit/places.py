@@ -10,12 +10,13 @@ from ..storage import Storage
 
 
 def alive():
-    """All storages and prepared kernels that are alive."""
-    storages, prepared = [], {}
+    """All storages that are alive, and all prepared kernels by their descriptors."""
+    storages: list = []
+    prepared: dict = {}
     for each in gc.get_objects():
         kind = type(each)
         if kind is Prepared:
-            prepared[each.walk] = each
+            prepared.setdefault(each.walk, []).append(each)              # each may keep more than the other
         elif issubclass(kind, Storage):
             storages.append(each)
     return storages, prepared

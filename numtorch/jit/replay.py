@@ -243,7 +243,7 @@ class Replay:
         prepared = self.prepared.get(walk)
         if prepared is None:
             raise NotCaptured("a kernel runs on a description that nobody keeps")
-        program.keep.append(prepared)
+        program.keep += prepared
         words, status, tables = [], None, dict(launch.tables)
         for i, word in enumerate(launch.words[:-1]):
             if i == launch.status:

@@ -161,7 +161,8 @@ class Program:
 
     def prepare_block(self):
         """The program as `prepared.call(block, prepared.walk)`: its arguments are read from a block of words."""
-        kernel = compiler.compile_kernel(run_block, ("int64*", "int64*"), nogil=any(prepared.entry.nogil for prepared in self.keep))
+        nogil = any(prepared.entry is not None and prepared.entry.nogil for prepared in self.keep)
+        kernel = compiler.compile_kernel(run_block, ("int64*", "int64*"), nogil=nogil)
         return threads.prepare(kernel, [self.row()]).with_workspace(0, self.keep)
 
 
