@@ -216,7 +216,10 @@ def bind(function, names, compute, literals=None, target=HOST):
     if literals:
         code = _with_typed_literals(code, compute, literals)
     closure = tuple(pytypes.CellType(transform(cells[n])) for n in code.co_freevars) or None
-    made = pytypes.FunctionType(code, scope, function.__name__, function.__defaults__, closure)
+    defaults = function.__defaults__
+    if literals and defaults:
+        defaults = tuple(_typed_constant(d, compute, literals) for d in defaults)
+    made = pytypes.FunctionType(code, scope, function.__name__, defaults, closure)
     made.__kwdefaults__ = function.__kwdefaults__
     return made
 

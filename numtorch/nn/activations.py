@@ -9,6 +9,7 @@ from ..ops.pointwise import activation
 from ..ops.pointwise.arithmetic import abs as abs_
 from ..ops.pointwise.arithmetic import add, div
 from ..ops.pointwise.bounds import clamp_both
+from ..ops.pointwise.derived import formula_of, same_as
 from ..ops.shape.views import reshape
 from ..scalars import check_fits
 from ..tensor import Tensor
@@ -456,3 +457,14 @@ def glu(input, dim: int = -1) -> Tensor:
         return activation.gated(*input.split(extent // 2, dim))
     (first, start), (second, middle) = [_narrow_layout(input.layout, dim, at, extent // 2) for at in (0, extent // 2)]
     return activation.gated(_view_of(input, first, start), _view_of(input, second, middle))
+
+
+# ---------------------------------------------------------------- in formulas of elementwise ops
+for _function in (selu, silu, mish, hardswish, hardsigmoid, leaky_relu, elu, celu, gelu, softsign, softplus, hardtanh, threshold,
+                  softshrink, hardshrink, tanhshrink, prelu, relu):
+    same_as(getattr(activation, _function.__name__), _function)
+
+
+@formula_of(relu6)
+def _relu6(input):
+    return activation.hardtanh(input, 0.0, 6.0)

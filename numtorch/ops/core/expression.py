@@ -6,6 +6,19 @@ the rest is read off: which inputs each gradient needs (only those are saved), w
 """
 from __future__ import annotations
 
+MOST_BRANCHES = 8                                        # conditions on one way through a formula
+
+
+class Fork(BaseException):
+    """A formula that asks for a condition's truth, which both ways have."""
+
+    def __init__(self, condition):
+        super().__init__()
+        self.condition = condition
+
+
+_taken: list = []                                        # the answers to the conditions asked so far, of each formula being traced
+
 
 class Expression:
     """A value in a formula: a named argument (`Symbol`) or an op applied to values (`Apply`)."""
@@ -13,7 +26,11 @@ class Expression:
     __slots__ = ()
 
     def __bool__(self):
-        raise TypeError("a formula cannot branch on a value: it runs on whole rows at once. Choose with where(condition, x, y)")
+        if not _taken:
+            raise TypeError("a formula cannot branch on a value: it runs on whole rows at once. Choose with where(condition, x, y)")
+        if not _taken[-1]:
+            raise Fork(self)
+        return _taken[-1].pop()
 
     def __iter__(self):
         raise TypeError("a value in a formula is a scalar and cannot be unpacked")
@@ -43,6 +60,27 @@ def trace(function, names) -> tuple:
     """The expressions that a formula returns, one for each input it has a gradient for."""
     result = function(*[Symbol(n) for n in names])
     return result if isinstance(result, tuple) else (result,)
+
+
+def trace_branches(function, arguments, where, answers=()):
+    """What a formula that may branch returns for expressions: where two ways part, `where(condition, one, other)`.
+
+    Raises:
+        TypeError: more than MOST_BRANCHES conditions on one way, as of a loop that ends by a value.
+    """
+    _taken.append(list(reversed(answers)))
+    try:
+        return function(*arguments)
+    except Fork as fork:
+        condition = fork.condition
+    finally:
+        _taken.pop()
+    if len(answers) == MOST_BRANCHES:
+        raise TypeError(f"a formula that branches on more than {MOST_BRANCHES} conditions in a row is not followed")
+    one, other = (trace_branches(function, arguments, where, (*answers, answer)) for answer in (True, False))
+    if isinstance(one, tuple):
+        return tuple(where(condition, a, b) for a, b in zip(one, other))
+    return where(condition, one, other)
 
 
 def symbols(expression) -> frozenset:

@@ -10,13 +10,14 @@
         return grad * out * (1 - out)
 
 Positional arguments of the formula are tensors (or numbers), keyword-only ones are numbers with defaults. A derivative names
-what it needs among the inputs, the numbers, `grad` and `out`, and returns one gradient per input. Formulas may call any other
-pointwise op; they must not branch, but choose with `where`. What comes out: the function, the method, the in-place form,
-`out=`, fused forward and backward kernels for every dtype and layout, and gradients of any order.
+what it needs among the inputs, the numbers, `grad` and `out`, and returns one gradient per input; where none is written, it follows
+from the formula (derived.py). Formulas may call any other elementwise op; those of users may branch. What comes out: the function,
+the method, the in-place form, `out=`, fused forward and backward kernels for every dtype and layout, and gradients of any order.
 """
 from __future__ import annotations
 
 import functools
+import inspect
 import types as pytypes
 
 import numpy as np
@@ -35,8 +36,10 @@ from ..core.primitive import Plan, PlanTable, Primitive, is_ours, new_plan_table
 from ..core.tensor_operands import check_tensors
 from ..memory.writing import check_writable
 from .calling import make_function, make_inplace
+from .derived import derived, expression_of, frozen
 from .describe import RUNTIME, describe
 from .divisor import checked
+from .reasons import refusal, results_of
 from .tape import BackwardPlan, Recipe
 
 
@@ -131,6 +134,7 @@ class PointwiseOp(Primitive):
         self.scalars = scalars                           # scalar functions by compute type, instead of the formula
         self.divisor = divisor                           # the operand that must not be 0 among integers
         self.refuses = refuses                           # what to say to kinds of compute types it has no meaning for
+        self.checked = is_ours(self.module)
         self.overloads = {}                              # formulas for a kind of compute type: {"complex": body}
         self.differentiable, self.derivative_body = differentiable, None
         self.plans, self.inplace_plans = new_plan_table(), new_plan_table()
@@ -174,7 +178,7 @@ class PointwiseOp(Primitive):
         """The derivative as expressions, one for each operand. Traced on first use: records may refer to later ones."""
         if self._gradients is None:
             expressions = trace(self.derivative_body, self.derivative_names)
-            if len(expressions) != len(self.operands):
+            if len(expressions) not in (len(self.operands), len(self.parameters)):
                 raise TypeError(f"{self.name}.derivative: expected one gradient for each of {self.operands}, got "
                                 f"{len(expressions)}")
             self._gradients = expressions
@@ -183,14 +187,20 @@ class PointwiseOp(Primitive):
     @functools.cached_property
     def expression(self):
         """The formula as an expression of its arguments; None where it cannot be traced."""
-        try:
-            return self.body(*[Symbol(n) for n in self.operands], **{n: Symbol(n) for n in self.numbers})
-        except (TypeError, AttributeError):
-            return None
+        return expression_of(self)
+
+    def _check_formula(self):
+        """Raise TypeError or NameError where a user's function is no formula; when it is first used, since names may come later."""
+        if not self.checked:
+            wrong = refusal(getattr(self.body, "__wrapped__", self.body))
+            if wrong is not None:
+                raise wrong
+            self.checked = True
 
     # -------------------------------------------------------- plans
     def _dtypes(self, layouts):
         """The compute dtype, the result dtype, and each input's compute name."""
+        self._check_formula()
         deciding = [l for n, l in zip(self.parameters, layouts) if n not in self.bool_operands]
         compute, out = KINDS[self.kind](self, deciding)
         for name, layout in zip(self.parameters, layouts) if self.bool_operands else ():
@@ -246,7 +256,7 @@ class PointwiseOp(Primitive):
             prepared = kernels(device, "pointwise.pointwise").plan_pointwise(self.scalar(body_type.compute), *geometry, **options)
         except (CannotCompile, TypeError) as error:
             raise NotImplementedError(f"{_not_implemented(self.name, body_type)}: the formula has no meaning for that "
-                                      f"dtype") from error
+                                      f"dtype{_in_numbas_words(error)}") from error
         if self.divisor is not None and body_type.category == 1 and device is cpu:
             dtypes, _, shape, strides = geometry
             position = self.operands.index(self.divisor)
@@ -270,7 +280,11 @@ class PointwiseOp(Primitive):
         if not self.differentiable or plan.out.dtype.category < 2:
             return None
         if self.derivative_body is None:
-            raise NotImplementedError(f"the derivative for '{self.name}' is not implemented")
+            self.derivative_body, self.derivative_names, self._gradients = derived(self)
+        for i in wanted:
+            if i >= len(self.gradients):
+                raise NotImplementedError(f"the derivative for '{self.name}' by '{self.parameters[i]}' is not implemented: let "
+                                          f"@{self.name}.derivative return it behind those of {self.operands}")
         found = Recipe()
         found.op, found.inputs, found.out = self, plan.inputs, plan.out
         found.wanted = wanted
@@ -303,7 +317,7 @@ class PointwiseOp(Primitive):
         prepared = kernels(recipe.out.device, "pointwise.pointwise").plan_pointwise(
             self._backward_body(names, compute.compute), tuple(l.dtype.kernel for l in inputs),
             tuple(l.dtype.kernel for l in outs), shape, [broadcast_strides(l, shape) for l in inputs] + [o.strides for o in outs],
-            compute=computes, results=recipe.computed if len(self.operands) > 1 else None, cost=self.cost + 1,
+            compute=computes, results=recipe.computed if len(self.gradients) > 1 else None, cost=self.cost + 1,
             real_part=compute.is_complex)
         return BackwardPlan(prepared, outs)
 
@@ -320,6 +334,13 @@ class PointwiseOp(Primitive):
         return found
 
 
+def _in_numbas_words(error):
+    """The line of Numba's report that says why."""
+    report = str(getattr(error, "reason", error)).splitlines()
+    told = [line.strip() for line in report if line.strip() and not line.startswith(("Failed in", "During", "File", "[", "\x1b"))]
+    return f" ({told[0]})" if told else ""
+
+
 def _not_implemented(name, compute):
     return f'"{name}" not implemented for \'{compute.title}\''
 
@@ -333,17 +354,44 @@ def _positional(body):
     code = body.__code__
     if not code.co_kwonlyargcount:
         return body
+    names = code.co_varnames[code.co_argcount:code.co_argcount + code.co_kwonlyargcount]
     code = code.replace(co_argcount=code.co_argcount + code.co_kwonlyargcount, co_kwonlyargcount=0)
-    return pytypes.FunctionType(code, body.__globals__, body.__name__, None, body.__closure__)
+    known = body.__kwdefaults__ or {}
+    defaults = tuple(known[n] for n in names) if all(n in known for n in names) else None
+    return pytypes.FunctionType(code, body.__globals__, body.__name__, defaults, body.__closure__)
 
 
 # ---------------------------------------------------------------- the decorator
+def _several(body, name, count, methods, options):
+    """The function of a formula with several results: an op for each."""
+    parts = []
+    parameters = inspect.signature(body).parameters
+    given = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in parameters.values())
+    all_results = ", ".join(f"result_{i}" for i in range(count))
+    for i in range(count):
+        scope = dict(formula=body, __name__=body.__module__)
+        exec(f"def part({', '.join(parameters)}):\n    {all_results} = formula({given})\n    return result_{i}", scope)
+        part = scope.pop("part")
+        part.__wrapped__ = body
+        parts.append(pointwise(part, name=f"{name}_{i}", **options))
+
+    def results(*args, **kwargs) -> tuple:
+        return tuple([part(*args, **kwargs) for part in parts])
+
+    results.__name__ = results.__qualname__ = name
+    results.__doc__, results.__module__, results.__wrapped__ = body.__doc__, body.__module__, body
+    if methods and name not in Tensor.__dict__:
+        method(results, name)
+    return results
+
+
 def pointwise(body=None, *, kind: str | None = None, bool_operands=(), cost: float = 1.0, name: str | None = None, scalars=None,
               differentiable: bool | None = None, methods: bool = True, refuses=None, divisor: str | None = None):
     """Make an elementwise op of a function of scalars.
 
     Args:
-        body: the formula. Positional arguments are tensors or numbers, keyword-only ones numbers with defaults.
+        body: the formula. Positional arguments are tensors or numbers, keyword-only ones numbers with defaults. It returns a number, or
+            a tuple of them, which makes a function of several results. Its globals are read now.
         kind: which dtype it computes in and returns: `"expression"` (what the formula gives as an expression of tensors),
             `"arithmetic"` (the promoted one), `"power"` (that, and int64 for bools), `"float"` (integers become the
             default dtype), `"comparison"` (promoted, returns bool), `"logical"` (bool), `"bitwise"` (integers and bool), `"real"`
@@ -360,10 +408,11 @@ def pointwise(body=None, *, kind: str | None = None, bool_operands=(), cost: flo
         divisor: an operand by which integers cannot be divided where it is 0, which raises RuntimeError.
 
     Returns:
-        The op's function. `f.derivative` is the decorator for its gradient; `f.op` the record.
+        The op's function. `f.derivative` is the decorator for its gradient, which is derived where none is given; `f.op` the record.
 
     Raises:
-        TypeError: the formula takes `*args` or `**kwargs`.
+        TypeError: the formula takes `*args` or `**kwargs`. When it is called: it does what has no meaning for one number; the message
+            has the line.
 
     Example:
         >>> import numtorch as torch
@@ -376,6 +425,13 @@ def pointwise(body=None, *, kind: str | None = None, bool_operands=(), cost: flo
     if body is None:
         return lambda b: pointwise(b, kind=kind, bool_operands=bool_operands, cost=cost, name=name, scalars=scalars,
                                    differentiable=differentiable, methods=methods, refuses=refuses, divisor=divisor)
+    if not is_ours(body.__module__):
+        body = frozen(body)
+        count = results_of(body)
+        if count > 1:
+            options = dict(kind=kind, bool_operands=bool_operands, cost=cost, differentiable=differentiable, methods=False,
+                           refuses=refuses, divisor=divisor)
+            return _several(body, name or body.__name__, count, methods, options)
     if differentiable is None:
         differentiable = kind in (None, "expression", "arithmetic", "power", "float", "real")
     op = PointwiseOp(body, kind, bool_operands, cost, name, scalars, differentiable, refuses or {}, divisor)
