@@ -207,10 +207,15 @@ def formatted(layout: Layout, memory_format: str) -> Layout:
             n, c, *rest = layout.shape
             *steps, innermost = contiguous_strides((n, *rest, c))
             strides = (steps[0], innermost, *steps[1:])
-        elif memory_format == "preserve_format" and layout.non_overlapping_and_dense():
-            strides = layout.strides
+        elif memory_format == "preserve_format":
+            strides = kept_strides(layout)
         found = layout.views["formatted", memory_format] = Layout.of(layout.dtype, layout.shape, strides, layout.device)
     return found
+
+
+def kept_strides(layout: Layout) -> tuple | None:
+    """The strides of a copy that keeps the order in memory, without gaps; None for row-major."""
+    return layout.strides if layout.non_overlapping_and_dense() else shared_strides([layout], layout.shape)
 
 
 def lies_in(layout: Layout, memory_format: str) -> bool:

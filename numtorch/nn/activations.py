@@ -3,13 +3,13 @@ ops/pointwise/activation.py; softmax and its kind are in softmax.py."""
 from __future__ import annotations
 
 from ..layout import wrap_dim
+from ..ops.core.derived import formula_of, same_as
 from ..ops.core.operands import layout_of
 from ..ops.creation.fill import empty_like
 from ..ops.pointwise import activation
 from ..ops.pointwise.arithmetic import abs as abs_
 from ..ops.pointwise.arithmetic import add, div
 from ..ops.pointwise.bounds import clamp_both
-from ..ops.pointwise.derived import formula_of, same_as
 from ..ops.shape.views import reshape
 from ..scalars import check_fits
 from ..tensor import Tensor

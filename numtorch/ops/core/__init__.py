@@ -4,5 +4,5 @@ primitive: the record of an op, plan tables, and the miss, which every call with
 tensors, names on Tensor. backends: where a device's kernels come from. late: functions of later rooms. expression: formulas called
 with symbols. generate: functions written as source, and how these take memory. generator: streams of random numbers. status: what
 kernels report. return_types: named pairs of results. subfunction: what formulas may call beside ops. tensor_operands: where a
-number is refused.
+number is refused. derived: users' formulas, their names, expressions and derivatives. reasons: why a function is no formula.
 """

@@ -6,7 +6,7 @@ import numpy as np
 from ...devices import cpu
 from ...dtypes import as_dtype, bool_, get_default_dtype, int64
 from ...exchange import from_numpy, make
-from ...layout import Layout, as_shape, formatted
+from ...layout import Layout, as_shape, formatted, kept_strides
 from ...scalars import number
 from ...tensor import Tensor, fresh, view_of
 from ...viewalgebra import diagonal
@@ -216,8 +216,7 @@ def like_layout(input, dtype, device, memory_format=None):
     source = layout_of("empty_like", input)
     found = _likes.get((source, dtype))
     if found is None:
-        kept = source.strides if source.non_overlapping_and_dense() else None
-        found = Layout.of(as_dtype(dtype) if dtype else source.dtype, source.shape, kept, source.device)
+        found = Layout.of(as_dtype(dtype) if dtype else source.dtype, source.shape, kept_strides(source), source.device)
         if source.handler is None:
             _likes.keep((source, dtype), found)
     if device is not None and (device := placed(device)) is not found.device:

@@ -6,12 +6,13 @@ import importlib
 from ...devices import cpu
 from ...dtypes import as_dtype
 from ...dtypes import dtype as dtype_class
+from ...layout import format_of
 from ...layout import memory_format as memory_format_class
 from ...tensor import Tensor
 from ..core.backends import placed
 from ..core.operands import layout_of, method
 from .copies import cast as cast_to
-from .copies import clone, contiguous, to_dtype
+from .copies import clone, contiguous, copied, to_dtype
 from .copies import to_device as copy_to_device
 
 
@@ -53,7 +54,10 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
     if dtype is not None:
         out = to_dtype(out, as_dtype(dtype))
     if memory_format is not None and memory_format != "preserve_format":
-        out = contiguous(out, memory_format)
+        if out is not self:
+            out = contiguous(out, memory_format)
+        elif (format_of(self.layout) or "contiguous_format") != memory_format:
+            out = copied(self, memory_format)
     return clone(out) if copy and out is self else out
 
 

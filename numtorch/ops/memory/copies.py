@@ -6,7 +6,7 @@ from ...autograd.modes import modes
 from ...dtypes import dtype as dtype_class
 from ...kernels.binding import ScalarBody
 from ...kernels.threads import NOTHING
-from ...layout import Layout, broadcast_strides, contiguous_format, formatted, lies_in
+from ...layout import Layout, broadcast_strides, contiguous_format, formatted, kept_strides, lies_in
 from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.generate import ALLOCATION, allocation, make
@@ -60,14 +60,10 @@ def _transfer(source: Tensor, target: Tensor) -> None:
 
 
 # ---------------------------------------------------------------- dtype and device
-def _kept_strides(layout):
-    return layout.strides if layout.non_overlapping_and_dense() else None
-
-
 def _plan_copied(source, wanted):
     """The plan of a copy: in a memory format or a layout, or of a dtype and with the strides kept where they are dense."""
     if type(wanted) is dtype_class:
-        out = Layout.of(wanted, source.shape, _kept_strides(source), source.device)
+        out = Layout.of(wanted, source.shape, kept_strides(source), source.device)
     elif type(wanted) is Layout:
         out = wanted
     else:

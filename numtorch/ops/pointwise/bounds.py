@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from ...tensor import Tensor
+from ..core.derived import formula_of
 from ..core.operands import method
 from .arithmetic import REAL_NUMBERS, UNORDERED, where
 from .pointwise import pointwise
@@ -131,6 +132,16 @@ def clamp_min(input, min, *, out=None) -> Tensor:
     return clamp_low(input, min, out=out)
 
 
+@formula_of(clamp_min)
+def _clamp_min_in_formulas(input, min):
+    return clamp_low(input, min)
+
+
+@formula_of(clamp_min)
+def _clamp_min_in_formulas(input, min):
+    return clamp_low(input, min)
+
+
 @method
 def clamp_max(input, max, *, out=None) -> Tensor:
     """Elements, but at most `max`; NaN stays.
@@ -146,6 +157,16 @@ def clamp_max(input, max, *, out=None) -> Tensor:
         tensor([-2.,  0.])
     """
     return clamp_high(input, max, out=out)
+
+
+@formula_of(clamp_max)
+def _clamp_max_in_formulas(input, max):
+    return clamp_high(input, max)
+
+
+@formula_of(clamp_max)
+def _clamp_max_in_formulas(input, max):
+    return clamp_high(input, max)
 
 
 method(clamp_low.op.inplace, "clamp_min_")

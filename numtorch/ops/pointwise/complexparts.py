@@ -290,4 +290,4 @@ def angle(input, *, out=None) -> Tensor:
     """
     if not layout_of("angle", input).dtype.is_complex:
         return angle_of_real(input, out=out)
-    return atan2(imag(input), real(input), out=out)
+    return atan2(imag(input).contiguous(), real(input).contiguous(), out=out)         # in memory as a new tensor, in PyTorch too

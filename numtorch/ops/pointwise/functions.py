@@ -3,6 +3,7 @@ names of records; conjugates."""
 from __future__ import annotations
 
 from ...tensor import Tensor
+from ..core.derived import formula_of, same_as
 from ..core.late import later
 from ..core.operands import as_operand, layout_of, method, result_type
 from ..memory.resize import into
@@ -80,6 +81,16 @@ def sub(input, other, *, alpha=1, out=None) -> Tensor:
     return arithmetic.add_scaled(input, other, -alpha, out=out)
 
 
+@formula_of(add)
+def _add_in_formulas(input, other, alpha=1):
+    return arithmetic.add(input, other) if alpha == 1 else arithmetic.add_scaled(input, other, alpha)
+
+
+@formula_of(sub)
+def _sub_in_formulas(input, other, alpha=1):
+    return arithmetic.sub(input, other) if alpha == 1 else arithmetic.add_scaled(input, other, -alpha)
+
+
 def div(input, other, *, rounding_mode=None, out=None) -> Tensor:
     """input / other, elementwise, rounded where `rounding_mode` says so.
 
@@ -139,6 +150,17 @@ def clamp(input, min=None, max=None, *, out=None) -> Tensor:
     if max is not None:
         return bounds.clamp_high(input, max, out=out)
     raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+
+
+@formula_of(clamp)
+def _clamp_in_formulas(input, min=None, max=None):
+    if min is not None:                                  # one question a line, which Numba answers before it types what follows
+        if max is not None:
+            return bounds.clamp_both(input, min, max)
+        return bounds.clamp_low(input, min)
+    if max is not None:
+        return bounds.clamp_high(input, max)
+    return input
 
 
 def where(condition, input=None, other=None, *, out=None):
@@ -221,8 +243,9 @@ def _clamp_(self, min=None, max=None) -> Tensor:
 
 
 for _public, _record in ((add, arithmetic.add), (sub, arithmetic.sub), (div, arithmetic.div), (where, arithmetic.where)):
-    _public.scalar = _record.scalar                      # in a formula they mean their records
     _public.op = _record.op
+same_as(arithmetic.div, div)
+same_as(arithmetic.where, where)
 
 Tensor.add, Tensor.sub, Tensor.div = add, sub, div
 Tensor.div_ = _div_
@@ -280,6 +303,11 @@ def positive(input) -> Tensor:
     """
     if layout_of("positive", input).dtype.category == 0:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+@formula_of(positive)
+def _positive_in_formulas(input):
     return input
 
 

@@ -10,9 +10,10 @@
         return grad * out * (1 - out)
 
 Positional arguments of the formula are tensors (or numbers), keyword-only ones are numbers with defaults. A derivative names
-what it needs among the inputs, the numbers, `grad` and `out`, and returns one gradient per input; where none is written, it follows
-from the formula (derived.py). Formulas may call any other elementwise op; those of users may branch. What comes out: the function,
-the method, the in-place form, `out=`, fused forward and backward kernels for every dtype and layout, and gradients of any order.
+what it needs among the inputs, the numbers, `grad` and `out`, and returns one gradient per input; where none is written, it
+follows from the formula (core/derived.py). Formulas may call any other elementwise op; those of users may branch. What comes
+out: the function, the method, the in-place form, `out=`, fused forward and backward kernels for every dtype and layout, and
+gradients of any order.
 """
 from __future__ import annotations
 
@@ -30,16 +31,16 @@ from ...layout import Layout, broadcast_shapes, broadcast_strides, shared_stride
 from ...scalars import number
 from ...tensor import Tensor
 from ..core.backends import kernels
+from ..core.derived import derived, expression_of, frozen
 from ..core.expression import Apply, Symbol, symbols, trace
 from ..core.operands import common_device, method, result_dtype, signature_of
 from ..core.primitive import Plan, PlanTable, Primitive, is_ours, new_plan_table
+from ..core.reasons import refusal, results_of
 from ..core.tensor_operands import check_tensors
 from ..memory.writing import check_writable
 from .calling import make_function, make_inplace
-from .derived import derived, expression_of, frozen
 from .describe import RUNTIME, describe
 from .divisor import checked
-from .reasons import refusal, results_of
 from .tape import BackwardPlan, Recipe
 
 
@@ -390,8 +391,8 @@ def pointwise(body=None, *, kind: str | None = None, bool_operands=(), cost: flo
     """Make an elementwise op of a function of scalars.
 
     Args:
-        body: the formula. Positional arguments are tensors or numbers, keyword-only ones numbers with defaults. It returns a number, or
-            a tuple of them, which makes a function of several results. Its globals are read now.
+        body: the formula. Positional arguments are tensors or numbers, keyword-only ones numbers with defaults. It returns a
+            number, or a tuple of them, which makes a function of several results. Its globals are read now.
         kind: which dtype it computes in and returns: `"expression"` (what the formula gives as an expression of tensors),
             `"arithmetic"` (the promoted one), `"power"` (that, and int64 for bools), `"float"` (integers become the
             default dtype), `"comparison"` (promoted, returns bool), `"logical"` (bool), `"bitwise"` (integers and bool), `"real"`
@@ -408,11 +409,11 @@ def pointwise(body=None, *, kind: str | None = None, bool_operands=(), cost: flo
         divisor: an operand by which integers cannot be divided where it is 0, which raises RuntimeError.
 
     Returns:
-        The op's function. `f.derivative` is the decorator for its gradient, which is derived where none is given; `f.op` the record.
+        The op's function. `f.derivative` is the decorator for its gradient, derived where none is given; `f.op` the record.
 
     Raises:
-        TypeError: the formula takes `*args` or `**kwargs`. When it is called: it does what has no meaning for one number; the message
-            has the line.
+        TypeError: the formula takes `*args` or `**kwargs`. When it is called: it does what has no meaning for one number (with
+            the line).
 
     Example:
         >>> import numtorch as torch

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from ...kernels import vectormath
 from ...tensor import Tensor
+from ..core.derived import formula_of
 from ..core.expression import define_operators
 from ..core.operands import as_operand, method, result_dtype
 from ..core.tensor_operands import check_tensors
@@ -125,6 +126,11 @@ def pow(input, exponent, *, out=None) -> Tensor:
             if shortcut is not None:
                 return shortcut(input)
     return pow_of(input, exponent, out=out)
+
+
+@formula_of(pow)
+def _pow_in_formulas(input, exponent):
+    return pow_of(input, exponent)
 
 
 define_operators({"pow": pow_of.op})

@@ -6,6 +6,7 @@ import math
 from ...dtypes import finfo
 from ...kernels import vectormath
 from ...tensor import Tensor
+from ..core.derived import formula_of
 from ..core.late import later
 from ..core.operands import as_operand, layout_of, method
 from ..core.primitive import not_a_tensor
@@ -113,6 +114,20 @@ def logit(input, eps=None, *, out=None) -> Tensor:
         (tensor([0.0000, 2.1972,    inf]), tensor([2.1972]))
     """
     return logit_of(input if eps is None else clamp_high(clamp_low(input, eps), 1 - eps), out=out)
+
+
+@formula_of(logit)
+def _logit_in_formulas(input, eps=None):
+    if eps is None:
+        return logit_of(input)
+    return logit_of(clamp_high(clamp_low(input, eps), 1 - eps))
+
+
+@formula_of(logit)
+def _logit_in_formulas(input, eps=None):
+    if eps is None:
+        return logit_of(input)
+    return logit_of(clamp_high(clamp_low(input, eps), 1 - eps))
 
 
 # ---------------------------------------------------------------- lengths and angles
@@ -246,6 +261,18 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor
                              neginf=-most if neginf is None else neginf, out=out)
 
 
+@formula_of(nan_to_num)
+def _nan_to_num_in_formulas(input, nan=0.0, posinf=3.4028234663852886e38, neginf=-3.4028234663852886e38):
+    replaced = where(input != input, nan, input)
+    return where(replaced - replaced == 0, replaced, where(replaced > 0, posinf, neginf))
+
+
+@formula_of(nan_to_num)
+def _nan_to_num_in_formulas(input, nan=0.0, posinf=3.4028234663852886e38, neginf=-3.4028234663852886e38):
+    replaced = where(input != input, nan, input)
+    return where(replaced - replaced == 0, replaced, where(replaced > 0, posinf, neginf))
+
+
 @pointwise(kind="comparison", refuses=UNORDERED)
 def isposinf(x):
     """Whether x is plus infinity, elementwise.
@@ -362,3 +389,8 @@ def rsub(input, other, *, alpha=1) -> Tensor:
     if not isinstance(input, Tensor):
         raise not_a_tensor("rsub", input)
     return sub(as_operand("rsub", other), input, alpha=alpha)
+
+
+@formula_of(rsub)
+def _rsub_in_formulas(input, other, alpha=1):
+    return other - alpha * input

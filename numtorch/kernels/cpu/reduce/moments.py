@@ -57,10 +57,11 @@ def block_sum(x, n, step):
     if step == 1:
         for i in range(n):
             result += T(load(x[i]))
-    else:
-        for i in range(n):
-            result += T(load(x[i * step]))
-    return result
+        return W(result)
+    whole = W(0)
+    for i in range(n):                                   # serially: in the dtype itself they might round the same way each time
+        whole += W(T(load(x[i * step])))
+    return whole
 
 
 def block_deviations(x, n, step, mean):
@@ -72,22 +73,24 @@ def block_deviations(x, n, step, mean):
             d = T(load(x[i])) - mean
             squares += d * d
             residual += d
-    else:
-        for i in range(n):
-            d = T(load(x[i * step])) - mean
-            squares += d * d
-            residual += d
-    return squares, residual
+        return W(squares), W(residual)
+    all_squares = W(0)
+    all_residual = W(0)
+    for i in range(n):
+        d = T(load(x[i * step])) - mean
+        all_squares += W(d * d)
+        all_residual += W(d)
+    return all_squares, all_residual
 
 
 def block_moments(x, n, step):
     """Mean and squared deviations of a block, from the rounded mean and what rounding took from it."""
-    center = block_sum(x, n, step) * (T(1) / T(n))
+    center = T(block_sum(x, n, step) * (W(1) / W(n)))
     spread, residual = block_deviations(x, n, step, center)
-    if not spread < T(inf):
+    if not spread < W(inf):
         return wide_moments(x, n, step)
-    shift = W(residual) * (W(1) / W(n))
-    return W(center) + shift, W(spread) - shift * W(residual)
+    shift = residual * (W(1) / W(n))
+    return W(center) + shift, spread - shift * residual
 
 
 def wide_moments(x, n, step):

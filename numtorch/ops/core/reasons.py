@@ -8,7 +8,7 @@ import builtins
 import dis
 import types as pytypes
 
-from ..core.primitive import is_ours, registry
+from .primitive import is_ours, registry
 
 _PARTS = frozenset(("real", "imag", "conjugate"))        # what numbers have
 _MISSING = object()

@@ -11,8 +11,8 @@ import types as pytypes
 
 from ...kernels.binding import ScalarBody
 from ...scalars import number
-from ..core.expression import Apply, Expression, Symbol, symbols, trace_branches
-from ..core.primitive import is_ours, registry
+from .expression import Apply, Expression, Symbol, symbols, trace_branches
+from .primitive import is_ours, registry
 
 
 # ---------------------------------------------------------------- functions that are no record
