@@ -9,8 +9,9 @@ from __future__ import annotations
 import functools
 import types as pytypes
 
+from ...dtypes import float64
+from ...exchange import make
 from ...kernels.binding import ScalarBody
-from ...scalars import number
 from .expression import Apply, Expression, Symbol, symbols, trace_branches
 from .primitive import is_ours, registry
 
@@ -187,7 +188,7 @@ def _substituted(expression, names, known):
     if id(expression) not in known:
         arguments = tuple(_substituted(a, names, known) for a in expression.args)
         known[id(expression)] = Apply(expression.op, arguments) if any(isinstance(a, Expression) for a in arguments) else \
-            expression.op.function(*map(number, arguments)).item()
+            expression.op.function(*[make(a, dtype=float64 if type(a) is float else None) for a in arguments]).item()
     return known[id(expression)]
 
 

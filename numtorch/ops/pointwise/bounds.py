@@ -137,11 +137,6 @@ def _clamp_min_in_formulas(input, min):
     return clamp_low(input, min)
 
 
-@formula_of(clamp_min)
-def _clamp_min_in_formulas(input, min):
-    return clamp_low(input, min)
-
-
 @method
 def clamp_max(input, max, *, out=None) -> Tensor:
     """Elements, but at most `max`; NaN stays.
@@ -157,11 +152,6 @@ def clamp_max(input, max, *, out=None) -> Tensor:
         tensor([-2.,  0.])
     """
     return clamp_high(input, max, out=out)
-
-
-@formula_of(clamp_max)
-def _clamp_max_in_formulas(input, max):
-    return clamp_high(input, max)
 
 
 @formula_of(clamp_max)

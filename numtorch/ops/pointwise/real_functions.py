@@ -123,13 +123,6 @@ def _logit_in_formulas(input, eps=None):
     return logit_of(clamp_high(clamp_low(input, eps), 1 - eps))
 
 
-@formula_of(logit)
-def _logit_in_formulas(input, eps=None):
-    if eps is None:
-        return logit_of(input)
-    return logit_of(clamp_high(clamp_low(input, eps), 1 - eps))
-
-
 # ---------------------------------------------------------------- lengths and angles
 @pointwise(kind="float", cost=4, refuses=FLOATS)
 def hypot(x, y):
@@ -259,12 +252,6 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor
     most = finfo(kind).max
     return replace_nonfinite(input, nan=0.0 if nan is None else nan, posinf=most if posinf is None else posinf,
                              neginf=-most if neginf is None else neginf, out=out)
-
-
-@formula_of(nan_to_num)
-def _nan_to_num_in_formulas(input, nan=0.0, posinf=3.4028234663852886e38, neginf=-3.4028234663852886e38):
-    replaced = where(input != input, nan, input)
-    return where(replaced - replaced == 0, replaced, where(replaced > 0, posinf, neginf))
 
 
 @formula_of(nan_to_num)
