@@ -276,3 +276,13 @@ def test_large_join_of_single_columns():
     a = large(30_000, 3)
     np.testing.assert_array_equal(join.cat([tensor(a)[:, :1], tensor(a)[:, 2:]], 1).numpy(), a[:, [0, 2]])
     np.testing.assert_array_equal(join.stack([tensor(a)[:, 1], tensor(a)[:, 2]]).numpy(), a.T[1:])
+
+
+def test_the_gradient_of_blocks_may_begin_anywhere_in_memory():
+    """One that is a view of a larger tensor was read from where that begins."""
+    import numtorch
+    x, y, empty = numtorch.ones(1, 2, requires_grad=True), numtorch.ones(2, requires_grad=True), numtorch.ones(1, 0, requires_grad=True)
+    both = numtorch.stack([numtorch.block_diag(x, y, empty), numtorch.block_diag(x * 0, y * 0, empty)])
+    weights = numtorch.arange(both.numel()).reshape(both.shape).flip(0).to(both.dtype)
+    by_x, by_y, by_empty = numtorch.autograd.grad((both * weights).sum(), [x, y, empty])
+    assert by_x.tolist() == [[12.0, 13.0]] and by_y.tolist() == [18.0, 19.0] and by_empty.shape == (1, 0)

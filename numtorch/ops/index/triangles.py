@@ -19,8 +19,8 @@ from ..memory.copies import clone, contiguous, copy_elements
 from ..memory.resize import into
 from ..reduce.reduce_op import SUM
 from ..shape.join import _tensors_of, cast_gradient
-from ..shape.slicing import as_strided
 from ..shape.slicing import diagonal as diagonal_view
+from ..shape.slicing import narrow
 from ..shape.view_tape import place
 from ..shape.views import expand, reshape
 from .index_op import begin_write, end_write
@@ -444,6 +444,10 @@ def _plan_blocks(*layouts):
 
 @_BLOCK_DIAG.derivative
 def _block_diag_vjp(node, grad):
-    grad = contiguous(grad)
-    return [cast_gradient(as_strided(grad, within.shape, within.strides, offset), kind) if node.needs(position) else None
-            for position, (kind, within, offset) in enumerate(node.attributes)]
+    (rows, width), found = grad.layout.shape, []
+    for position, (kind, within, offset) in enumerate(node.attributes):
+        height, columns = (1,) * (2 - within.ndim) + within.shape
+        row, column = divmod(offset, width) if width else (0, 0)
+        block = narrow(narrow(grad, 0, min(row, rows - height), height), 1, min(column, width - columns), columns)
+        found.append(cast_gradient(reshape(block, within.shape), kind) if node.needs(position) else None)
+    return found
