@@ -105,6 +105,8 @@ PROGRAMS = {
     "gradient of per-sample gradients": (lambda torch, w, x: torch.func.grad(lambda v: torch.func.vmap(torch.func.grad(
         lambda u, s: (u @ s).sin()), (None, 0))(v, x).pow(2).sum())(w), (3,), (5, 3)),
     "a constant of the samples": (lambda torch, w, x: torch.func.vmap(lambda s: torch.func.grad(lambda v: (v * s).sum() ** 2)(w))(x), (3,), (4, 3)),
+    "mapped writes": (lambda torch, x, s: torch.func.vmap(torch.func.grad(lambda a, b: (a.index_fill(0, torch.tensor([1, 1]), b[0]).index_add(
+        0, torch.tensor([0, 0]), b[:2]) ** 2).sum(), (0, 1)))(x, s), (4, 3), (4, 3)),
     "recorded outside": (lambda torch, x: torch.func.grad(cubes)(x.requires_grad_()), (3,)),
     "recorded in a closure": (lambda torch, x, w: (lambda v: torch.autograd.grad(torch.func.grad(lambda a: (a * v).exp().sum())(x).sum(), v))(
         w.requires_grad_()), (3,), (3,)),

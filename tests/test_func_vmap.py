@@ -127,6 +127,7 @@ SELECTION = {
     "scatter_reduce": (lambda torch, x, i, s: x.scatter_reduce(0, i, s, "amax"), (3, 2), ("i", 4, 2), (4, 2)),
     "index_add": (lambda torch, x, i, s: x.index_add(0, i, s), (3, 2), ("i", 4), (4, 2)),
     "index_put": (lambda torch, x, i, s: x.index_put((i,), s, accumulate=True), (3, 2), ("i", 4), (4, 2)),
+    "index_fill": (lambda torch, x, i: x.index_fill(0, i, 2.0), (3, 2), ("i", 4)),
     "max along": (lambda torch, x: tuple(x.max(1)), (2, 3)), "argmax": (lambda torch, x: x.argmax(), (2, 3)), "argmin": (lambda torch, x: x.argmin(0), (2, 3)),
     "flip": (lambda torch, x: x.flip(0), (3, 2)), "roll": (lambda torch, x: x.roll(1, -1), (2, 3)), "repeat": (lambda torch, x: x.repeat(2, 1, 2), (2, 3)),
     "repeat_interleave": (lambda torch, x: x.repeat_interleave(2, 1), (2, 3)), "tril": (lambda torch, x: x.tril(), (3, 3)),

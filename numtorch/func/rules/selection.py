@@ -1,11 +1,13 @@
 """Batching rules of indexing, gathering and scattering, and of what rearranges: samples are one more dimension to index."""
 from __future__ import annotations
 
-from ...dtypes import int64
+from ...dtypes import bool_, int64
 from ...layout import Layout, broadcast_shapes, wrap_dim
 from ...ops.core.primitive import registry
+from ...ops.core.status import has_values
 from ...ops.creation.ranges import arange
 from ...ops.memory.copies import to_dtype
+from ...ops.pointwise.arithmetic import where
 from ..batching import aligned, rule, writing
 from .sizes import all_batched, along, call
 
@@ -79,7 +81,21 @@ def index_select(level, primitive, values, has, attributes):
     return found.squeeze(1) if added else found
 
 
-@writing("index_put", "index_add", "index_copy", "index_fill", "index_reduce", "put")
+@writing("index_fill")
+def index_fill(level, primitive, values, has, attributes):
+    """What is filled counts once, however often the index names it: chosen by a mask."""
+    (x, source, places), ndim = values, values[0].layout.ndim - 1
+    dim = wrap_dim(attributes[0][0], ndim)
+    extent = x.layout.shape[dim + 1]
+    places = places.reshape(level.size, -1) if has[2] else places.reshape(-1)
+    if has_values(places) and bool(((places >= extent) | (places < -extent)).any()):
+        raise IndexError(f"index_fill: index out of bounds for dimension {dim} with size {extent}")
+    mask = ((places % extent).unsqueeze(-1) == arange(extent)).any(-2) if extent else places.new_zeros((extent,), dtype=bool_)
+    mask = mask.reshape(-1 if has[2] else 1, *(1,) * dim, extent, *(1,) * (ndim - 1 - dim))
+    x.copy_(where(mask, aligned(source, ndim) if has[1] else source, x))
+
+
+@writing("index_put", "index_add", "index_copy", "index_reduce", "put")
 def put(level, primitive, values, has, attributes):
     (x, source, *indices), (dims, reduce, kind) = values, attributes
     dims = tuple([wrap_dim(d, x.layout.ndim - 1) for d in dims])
