@@ -83,12 +83,12 @@ def sub(input, other, *, alpha=1, out=None) -> Tensor:
 
 @formula_of(add)
 def _add_in_formulas(input, other, alpha=1):
-    return arithmetic.add(input, other) if alpha == 1 else arithmetic.add_scaled(input, other, alpha)
+    return input + other if alpha == 1 else arithmetic.add_scaled(input, other, alpha)
 
 
 @formula_of(sub)
 def _sub_in_formulas(input, other, alpha=1):
-    return arithmetic.sub(input, other) if alpha == 1 else arithmetic.add_scaled(input, other, -alpha)
+    return input - other if alpha == 1 else arithmetic.add_scaled(input, other, -alpha)
 
 
 def div(input, other, *, rounding_mode=None, out=None) -> Tensor:
