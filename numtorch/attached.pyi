@@ -923,7 +923,7 @@ class Attached:
         """-input, elementwise."""
     def negative_(self) -> Tensor:
         """In-place form of `neg`: writes the result into this tensor and returns it."""
-    def new(self, *args: _Any, device: _Device | None = None) -> Tensor:
+    def new(self, *args: _Any, size: _Dims | None = None, device: _Device | None = None) -> Tensor:
         """A tensor of this one's dtype: of data, or uninitialised of a shape."""
     def new_empty(self, *shape: _Dims, size: _Dims | None = None, dtype: _dtype | None = None, layout: _Any = None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """A tensor of uninitialised elements, of this one's dtype and device unless others are given."""

@@ -174,3 +174,37 @@ def test_chunks_never_hold_all_logits():
         torch.nn.functional.linear_cross_entropy(x, head, torch.zeros(512, dtype=torch.int64), options=options).backward()
     assert x.grad.shape == x.shape and head.grad.shape == head.shape
     assert max(sizes) < 512 * 4096 / 8
+
+
+# ---------------------------------------------------------------- names of old scripts
+OLD = ["gels", "gesv", "symeig", "potrf", "trtrs", "btrifact", "eig", "lstsq", "solve"]
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_old_names_say_what_took_their_place(name):
+    with pytest.raises(AttributeError, match="use linalg"):
+        getattr(torch, name)
+
+
+def test_new_takes_a_size():
+    assert torch.ones(1, dtype=torch.float64).new(size=(2, 3)).shape == (2, 3)
+    assert torch.ones(1, dtype=torch.float64).new(2, 3).dtype is torch.float64
+
+
+def test_correlations_of_complex_numbers():
+    x = rng.standard_normal((3, 6)) + 1j * rng.standard_normal((3, 6))
+    np.testing.assert_allclose(torch.corrcoef(torch.from_numpy(x)).numpy(), np.corrcoef(x), rtol=1e-10)
+
+
+# ---------------------------------------------------------------- numbers where a tensor is wanted
+REFUSED = [("maximum", ("x", 2)), ("atan2", ("x", 2)), ("logical_or", ("x", 2)), ("gcd", ("i", 2)), ("eq", (2, "x")), ("fmod", (2, "x")),
+           ("bitwise_and", (2, 3)), ("pow", (2, 3)), ("float_power", (2, 3)), ("xlogy", (2, 3)), ("rsub", (2, "x")), ("remainder", (2, 3))]
+
+
+@pytest.mark.parametrize("name, args", REFUSED, ids=[r[0] for r in REFUSED])
+def test_numbers_where_a_tensor_is_wanted(name, args):
+    given = {"x": torch.ones(3), "i": torch.ones(3, dtype=torch.int64)}
+    with pytest.raises(TypeError, match=f"{name}|pow"):
+        getattr(torch, name)(*[given.get(a, a) for a in args])
+    swapped = [given.get(a, given["x"] if name not in ("bitwise_and", "gcd") else given["i"]) for a in args]
+    getattr(torch, name)(*swapped)                       # all tensors

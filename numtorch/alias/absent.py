@@ -9,7 +9,15 @@ _PROCESSES = ("there are no groups of processes that talk to one another; drop t
 _OTHER = "devices are cpu, cuda and meta"
 _GRAPHS = "a device has one stream, on which all runs in order"
 
+_RENAMED = "PyTorch has taken the name back; "
+
 ABSENT = {
+    **{old: f"{_RENAMED}use {new}" for old, new in {
+        "btrifact": "linalg.lu_factor", "btrisolve": "linalg.lu_solve", "btriunpack": "lu_unpack", "eig": "linalg.eig",
+        "gels": "linalg.lstsq(A, B).solution, A first", "gesv": "linalg.solve(A, B), A first", "lstsq": "linalg.lstsq(A, B)",
+        "matrix_rank": "linalg.matrix_rank", "potrf": "linalg.cholesky", "potri": "cholesky_inverse", "potrs": "cholesky_solve",
+        "pstrf": "linalg.ldl_factor", "solve": "linalg.solve(A, B), A first", "symeig": "linalg.eigh, or linalg.eigvalsh",
+        "trtrs": "linalg.solve_triangular(A, B, upper=True), A first"}.items()},
     "_C": "there is no C++ underneath",
     "_dynamo": "ops are compiled one by one as they are first used; call the function itself",
     "_inductor": "ops are compiled one by one as they are first used; call the function itself",

@@ -103,11 +103,12 @@ def is_storage(obj) -> bool:
 
 
 @method
-def new(self, *args, device=None) -> Tensor:
+def new(self, *args, size=None, device=None) -> Tensor:
     """A tensor of this one's dtype: of data, or uninitialised of a shape.
 
     Args:
         args: a list of data, or a shape as several ints.
+        size: the shape as one tuple.
         device: where; that of this tensor when None.
 
     Example:
@@ -115,7 +116,7 @@ def new(self, *args, device=None) -> Tensor:
         >>> torch.tensor([1.5]).new([1, 2])
         tensor([1., 2.])
     """
-    return Tensor._construct(*args, dtype=self.layout.dtype, device=device or self.layout.device)
+    return Tensor._construct(*(args if size is None else size), dtype=self.layout.dtype, device=device or self.layout.device)
 
 
 @method

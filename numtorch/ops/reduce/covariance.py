@@ -5,7 +5,7 @@ from ...dtypes import get_default_dtype
 from ...tensor import Tensor
 from ..core.operands import layout_of, method
 from ..memory.copies import to_dtype
-from ..pointwise import arithmetic, bounds, comparison, elementary
+from ..pointwise import arithmetic, bounds, comparison, complexparts, elementary
 from ..shape.slicing import diagonal
 from ..shape.views import reshape, transpose, unsqueeze
 from . import reductions
@@ -100,4 +100,12 @@ def corrcoef(input) -> Tensor:
     if not matrix.layout.ndim:
         return matrix / matrix
     deviation = elementary.sqrt(diagonal(matrix))
-    return bounds.clamp_low(bounds.clamp_high(matrix / unsqueeze(deviation, 1) / unsqueeze(deviation, 0), 1), -1)
+    found = matrix / unsqueeze(deviation, 1) / unsqueeze(deviation, 0)
+    if found.layout.dtype.category == 3:
+        return complexparts.complex(_clipped(complexparts.real(found)), _clipped(complexparts.imag(found)))
+    return _clipped(found)
+
+
+def _clipped(x):
+    """Coefficients that rounding took beyond their bounds, back."""
+    return bounds.clamp_low(bounds.clamp_high(x, 1), -1)
