@@ -703,6 +703,27 @@ def test_threads_share_a_compiled_function():
     assert not failed
 
 
+def test_kernels_of_other_threads_run_on_while_a_call_is_captured():
+    x, stop, failed = torch.randn(300, 300), threading.Event(), []
+    wanted = x @ x
+
+    def work():
+        while not stop.is_set():
+            if not same(x @ x, wanted):
+                failed.append(1)
+    workers = [threading.Thread(target=work) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for i in range(30):
+        function = torch.compile(lambda y, i=i: y * i + 1)
+        for _ in range(3):
+            assert same(function(torch.ones(5)), torch.ones(5) * i + 1)
+    stop.set()
+    for worker in workers:
+        worker.join()
+    assert not failed
+
+
 def test_other_work_between_replays_does_not_disturb():
     pair = Pair(perceptron, training(sgd)).run(5, batch, classes)
     assert is_replayed(pair.compiled)

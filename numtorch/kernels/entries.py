@@ -74,32 +74,39 @@ class Calls:
         tell: `tell(native, words)`, the kernel's native address and its words. It must not raise.
     """
 
-    def __init__(self, tell) -> None:
-        self.tell, self.thread = tell, threading.get_ident()
-        self.entries: dict = {}                          # the entries as functions, by definition
-        self.stub = _ENTRY(self._call)
-        self.address = ctypes.cast(self.stub, ctypes.c_void_p).value or 0
+    _listening: dict = {}                                # by thread
+    _entries: dict = {}                                  # the entries as functions, by definition
+    _stub: list = []                                     # it stays: other threads may be in calls that went through it
 
-    def _call(self, definition, arguments, count):
-        known = self.entries.get(definition)
+    def __init__(self, tell) -> None:
+        self.tell = tell
+
+    @classmethod
+    def _call(cls, definition, arguments, count):
+        known = cls._entries.get(definition)
         if known is None:
             found = _Definition.from_address(definition)
-            known = self.entries[definition] = _ENTRY(found.entry), found.native
+            known = cls._entries[definition] = _ENTRY(found.entry), found.native
         entry, native = known
-        if threading.get_ident() == self.thread:
-            self.tell(native, tuple((ctypes.py_object * count).from_address(arguments)))
+        tell = cls._listening.get(threading.get_ident())
+        if tell is not None:
+            tell(native, tuple((ctypes.py_object * count).from_address(arguments)))
         return entry(definition, arguments, count)
 
     def start(self) -> bool:
         """Tell of every call from now on. False where calls go through another function already, a profile's."""
         if _detour:
             return False
-        _set_detour(self.address)
+        if not self._stub:
+            self._stub.append(_ENTRY(self._call))
+        self._listening[threading.get_ident()] = self.tell
+        _set_detour(ctypes.cast(self._stub[0], ctypes.c_void_p).value or 0)
         return True
 
     def stop(self) -> None:
         """Tell no more."""
         _end_detour()
+        self._listening.clear()
 
 
 def is_entry(function) -> bool:
