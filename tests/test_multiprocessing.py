@@ -271,12 +271,13 @@ def test_nothing_is_left_of_a_killed_family(method, tmp_path):
 
 
 # ---------------------------------------------------------------- killed at any instruction
-def die_at(instruction):
-    """Have this process killed before the given instruction of numtorch's Python, from now on. Returns the count so far."""
+def die_at(instruction, steps=None):
+    """Have this process killed before the given instruction of numtorch's Python (or of these functions of it), from now on. Returns
+    the count so far."""
     count = [0]
 
     def step(frame, event, argument):
-        if "/numtorch/" not in frame.f_code.co_filename:
+        if "/numtorch/" not in frame.f_code.co_filename or (steps and frame.f_code.co_name not in steps):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         if event == "opcode":
@@ -350,6 +351,50 @@ def test_killed_at_any_instruction(fork):
         at = 1 + (number * instructions) // rounds + number % 7
         code, *_ = round_of(traffic_until, queue, back, at)
         assert code in (0, -signal.SIGKILL)
+
+
+STEPS = {"_push", "_pop", "_last", "more_ids", "new_segment", "place", "_begin"}
+
+
+def small_traffic(queue, back, instruction, report):
+    """Receive a value and send three, so that a queue has a first, a last and one between."""
+    count = die_at(instruction, STEPS)
+    x = queue.get()
+    for i in range(3):
+        back.put(torch.full((10,), x[0].item() + i))
+    sys.settrace(None)
+    if report is not None:
+        report.put(count[0])
+
+
+def test_killed_at_each_step(fork):
+    """As above, at each instruction of the steps that move blocks from hold to hold; and what others then send comes behind."""
+    queue, back, report = fork.Queue(), fork.Queue(), fork.SimpleQueue()
+
+    def round_of(instruction, report=None):
+        queue.put(torch.full((10,), 1.0))
+        process = fork.Process(target=small_traffic, args=(queue, back, instruction, report))
+        process.start()
+        process.join(60)
+        seen = []
+        while not back.empty():
+            seen.append(back.get()[0].item())
+            if len(seen) == 1:
+                back.put(torch.full((10,), 9.0))          # the first is gone, and what is written down as the last may be
+        back.put(torch.full((10,), 10.0))
+        assert back.qsize() == 1
+        seen.append(back.get()[0].item())
+        assert seen in [[10.0], *[[1.0, 2.0, 3.0][:sent] + [9.0, 10.0] for sent in (1, 2, 3)]], seen
+        while not queue.empty():
+            assert queue.get().tolist() == [1.0] * 10
+        return 0 if report is None else report.get()
+    instructions = round_of(-1, report)
+    clean = in_use()
+    assert instructions > 300
+    stride = 1 if "NUMTORCH_TEST_KILLS" in os.environ else instructions // 25
+    for instruction in range(1 + int(time.time()) % stride, instructions + 1, stride):
+        round_of(instruction)
+        assert in_use() == clean, instruction
 
 
 # ---------------------------------------------------------------- forks of a busy parent
