@@ -679,6 +679,16 @@ def test_pickles_as_its_source():
     assert pickle.loads(pickle.dumps(torch.compile(plain)))(torch.ones(1)).item() == 3
 
 
+def test_a_call_within_its_own_replay_runs_as_it_is():
+    function = torch.compile(lambda x: x * 2)
+    for _ in range(4):
+        function(torch.ones(2))
+    replay, = kind_of(function).replays
+    inner, steps = [], replay.steps
+    replay.steps = [lambda: inner.append(function(torch.full((2,), 5.0))), *steps]         # as a destructor may
+    assert function(torch.ones(2)).tolist() == [2, 2] and inner[0].tolist() == [10, 10]
+
+
 def test_compiled_functions_within_one_another():
     inner = torch.compile(lambda x: x * 2)
     outer = torch.compile(lambda x: inner(x) + 1)

@@ -81,8 +81,12 @@ class Compiled:
             kind = self._new_kind(key, objects)
         for number, replay in enumerate(kind.replays):
             with replay.lock:
-                if replay.fits(tensors):
-                    found = replay.run(tensors)
+                if not replay.running and replay.fits(tensors):          # else a destructor calls it within its own replay
+                    replay.running = True
+                    try:
+                        found = replay.run(tensors)
+                    finally:
+                        replay.running = False
                     if found is not None:
                         if number:
                             kind.replays.insert(0, kind.replays.pop(number))

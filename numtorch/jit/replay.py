@@ -59,7 +59,7 @@ class Replay:
     """
 
     def __init__(self, watch: Watch, before: Before, result, reuse: bool) -> None:
-        self.lock, self.reuse = survive_fork(threading.Lock()), reuse
+        self.lock, self.running, self.reuse = survive_fork(threading.RLock()), False, reuse
         self.before, self.reach, self.memory = before, before.reach, watch.memory
         self.result = result
         if watch.memory.elsewhere:
