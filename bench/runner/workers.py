@@ -93,11 +93,11 @@ def double(x):
     return 2 * x
 
 
-def pool_start(mp):
-    """Seconds until a new pool of two has answered."""
-    start = time.perf_counter()
+def pool_start(torch, mp):
+    """Seconds until a new pool of two has doubled tensors."""
+    x, start = torch.ones(10), time.perf_counter()
     with mp.get_context("spawn").Pool(2) as pool:
-        pool.map(double, range(4), 1)
+        pool.map(double, [x] * 4, 1)
         return time.perf_counter() - start
 
 
