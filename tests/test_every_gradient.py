@@ -280,13 +280,30 @@ ROWS = {
     "masked_select": row(lambda x: x.masked_select(MASK), M), "embedding": row(lambda w: F.embedding(PLACES, w), S),
     "embedding_bag": row(lambda w: F.embedding_bag(PLACES, w, mode="sum"), S),
     "__getitem__": row(lambda x: (x[0], x[:, ::2], x[INDEX % 2], x[MASK], x[..., None]), M),
+    # copies of views, and what PyTorch's other functions are made of
+    "alias_copy": row(a.alias_copy, M), "as_strided_copy": row(lambda x: a.as_strided_copy(x, (2, 2), (1, 2)), M),
+    "diagonal_copy": row(a.diagonal_copy, M), "expand_copy": row(lambda x: a.expand_copy(x, (2, *x.shape)), M),
+    "permute_copy": row(lambda x: a.permute_copy(x, (1, 0)), M), "select_copy": row(lambda x: a.select_copy(x, 1, 2), M),
+    "slice_copy": row(lambda x: a.slice_copy(x, 1, 1, 3), M), "split_copy": row(lambda x: a.split_copy(x, 1), M),
+    "split_with_sizes_copy": row(lambda x: a.split_with_sizes_copy(x, [1, 2], 1), M), "squeeze_copy": row(lambda x: a.squeeze_copy(x[None]), M),
+    "t_copy": row(a.t_copy, M), "transpose_copy": row(lambda x: a.transpose_copy(x, 0, 1), M), "unbind_copy": row(a.unbind_copy, M),
+    "unfold_copy": row(lambda x: a.unfold_copy(x, 1, 2, 1), M), "unsqueeze_copy": row(lambda x: a.unsqueeze_copy(x, 1), M),
+    "view_copy": row(lambda x: a.view_copy(x, (-1,)), M), "constant_pad_nd": row(lambda x: a.constant_pad_nd(x, (1, -1), 2.0), M),
+    "grid_sampler": row(lambda x, g: a.grid_sampler(x, g * 0.5 - 0.4, 0, 0, False), (1, 2, 4, 4), (1, 2, 2, 2)),
+    "grid_sampler_2d": row(lambda x, g: a.grid_sampler_2d(x, g * 0.5 - 0.4, 0, 1, True), (1, 2, 4, 4), (1, 2, 2, 2)),
+    "grid_sampler_3d": row(lambda x, g: a.grid_sampler_3d(x, g * 0.5 - 0.4, 0, 0, False), (1, 1, 3, 3, 3), (1, 1, 2, 2, 3)),
+    "linear_cross_entropy": row(lambda x, w: F.linear_cross_entropy(x, w, torch.tensor([0, 2])), (2, 3), (4, 3)),
+    "native_batch_norm": row(lambda x, w, b: a.native_batch_norm(x, w, b, None, None, True, 0.1, 1e-5)[0], (4, 2), (2,), (2,)),
+    "native_group_norm": row(lambda x, w, b: a.native_group_norm(x, w, b, 2, 4, 3, 2, 1e-5)[0], (2, 4, 3), (4,), (4,)),
+    "native_layer_norm": row(lambda x, w, b: a.native_layer_norm(x, (3,), w, b, 1e-5)[0], M, V, V),
+    "segment_reduce": row(lambda x: a.segment_reduce(x, "mean", lengths=torch.tensor([1, 1])), M),
     # recurrent
     "gru_cell": _cell("gru_cell", 3), "lstm_cell": _cell("lstm_cell", 4), "rnn_relu_cell": _cell("rnn_relu_cell", 1),
     "rnn_tanh_cell": _cell("rnn_tanh_cell", 1), "gru": _layer("gru", 3), "lstm": _layer("lstm", 4),
     "rnn_relu": _layer("rnn_relu", 1), "rnn_tanh": _layer("rnn_tanh", 1),
 }
 
-WITHOUT_GRADIENT = frozenset("""indices crow_indices col_indices ccol_indices row_indices is_coalesced sparse_dim dense_dim
+WITHOUT_GRADIENT = frozenset("""detach_copy empty_permuted hash_tensor to_device indices crow_indices col_indices ccol_indices row_indices is_coalesced sparse_dim dense_dim
     is_anomaly_check_nan_enabled set_anomaly_enabled binomial poisson get_default_device set_default_device set_default_tensor_type typename is_storage is_neg is_nonzero
     is_same_size is_set_to is_pinned is_shared unravel_index kaiser_window new new_empty_strided
     hann_window hamming_window blackman_window bartlett_window

@@ -32,6 +32,7 @@ def get_worker_info() -> WorkerInfo | None:
         >>> class Numbers(torch.utils.data.IterableDataset):
         ...     def __iter__(self):
         ...         info = torch.utils.data.get_worker_info()
+        ...         assert info is not None              # in a worker
         ...         return iter(range(info.id, 6, info.num_workers))
         >>> sorted(torch.utils.data.DataLoader(Numbers(), batch_size=None, num_workers=2))
         [0, 1, 2, 3, 4, 5]

@@ -12,7 +12,7 @@ from ..kernels.threads import get_num_threads
 from ..layout import Layout
 from ..ops.core.backends import kernels
 from ..ops.core.operands import method
-from ..ops.core.primitive import Primitive, handler_of
+from ..ops.core.primitive import Primitive, class_of, handler_of
 from ..ops.creation.ranges import arange
 from ..ops.index.index_select import index_select
 from ..ops.index.rearrange import repeat_interleave
@@ -383,6 +383,8 @@ def sparse_mask(self, mask) -> Tensor:
         tensor([1., 4.])
     """
     if not is_sparse(mask):
+        if not isinstance(mask, Tensor):
+            raise TypeError(f"sparse_mask(): argument 'mask' (position 1) must be Tensor, not {class_of(mask)}")
         raise NotImplementedError("sparse_mask: expected a sparse mask, got a dense one")
     if self.layout.shape != mask.layout.shape:
         raise RuntimeError(f"sparse_mask(): operands have incompatible sizes; self has size {list(self.layout.shape)} but mask has "

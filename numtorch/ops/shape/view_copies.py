@@ -43,6 +43,7 @@ def _copy_of(name, view, arguments, shown, several=False):
     parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
 
     def copy(input, *args, out=None, **kwargs):
+        layout_of(copy.__name__, input)
         found = view(input, *args, **kwargs)
         if several:
             copies = [clone(part, memory_format="contiguous_format") for part in found]
