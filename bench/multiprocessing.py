@@ -28,6 +28,7 @@ CASES = [
          ("100 000 small tensors at ulimit -n 256: growth after the first tenth", "B", None),
          ("100 000 small tensors at ulimit -n 256: descriptors", "", None), rounds=1, long=True),
     case("loader, small", "[workers.loader(torch, False, 20000, 16)]", ("a batch of 16×3×8×8 from 2 workers", "s", 0.67)),
-    case("loader, decoding", "[workers.loader(torch, True, 1200, 16)]", ("a batch of 16×3×224×224, decoded by 2 workers", "s",
-    1.0)), case("pool", "[workers.pool_start(mp)]", ("a spawned pool of 2, until it answers", "s", 0.5)),
+    case("loader, decoding", "[workers.loader(torch, True, 1200, 16)]",
+         ("a batch of 16×3×224×224, decoded by 2 workers", "s", 1.0)),
+    case("pool", "[workers.pool_start(torch, mp)]", ("a spawned pool of 2, until it has doubled tensors", "s", 0.5)),
 ]
