@@ -94,7 +94,11 @@ def with_constants(template, function, **constants):
     Args:
         template: a function of `*args, **kwargs` without a closure.
         function: what gets the code. Its free variables are in the code and not used, since a closure must fit.
+
+    Raises:
+        TypeError: a constant without a hash, which the code would then not have either: debuggers and `compile` look codes up.
     """
+    hash(tuple(constants.values()))
     code = template.__code__
     values = tuple([constants.get(c, c) if type(c) is str else c for c in code.co_consts])
     return code.replace(co_consts=values, co_name=function.__name__, co_freevars=function.__code__.co_freevars)

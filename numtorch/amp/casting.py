@@ -180,14 +180,13 @@ def _asking(plain, public):
         plain = "plain"
         if state.on:
             run = "run"
-            kinds = "kinds"
-            return run(plain, kinds, args, kwargs)
+            return run(plain, args, kwargs)
         return plain(*args, **kwargs)
 
-    return with_constants(ask, public, plain=plain, state=state, run=_run, kinds=_listed()[public])
+    return with_constants(ask, public, plain=plain, state=state, run=functools.partial(_run, _listed()[public]))
 
 
-def _run(plain, kinds, args, kwargs):
+def _run(kinds, plain, args, kwargs):
     first = next(_tensors((*args, *kwargs.values())), None)
     device_type = first.layout.device.type if first is not None else ""
     if not state.enabled.get(device_type) or device_type not in kinds or kwargs.get("out") is not None:
