@@ -123,6 +123,7 @@ class Primitive(Recorded):
 
     function = plan = execute = None
     required: frozenset[int] = frozenset()
+    ints: list[int] | None = None                        # the places of attributes that are ints, where the call says which
 
     def __init__(self, name: str, doc: str | None = None, parameters=(), module: str | None = None):
         super().__init__(name)
@@ -146,11 +147,16 @@ class Primitive(Recorded):
 
     def planned_for(self, layouts, attributes):
         """The plan for layouts and attributes. It is in the table from then on, and may be before: a handler of special layouts
-        calls what it makes of a call without looking there."""
+        calls what it makes of a call without looking there. What only equals an int (0.0, False) is planned, which refuses it."""
         key = (*layouts, *attributes)
         key = key[0] if len(key) == 1 else key
-        plan = self.plans.get(key)
+        plan = self.plans.get(key) if self._are_exact(attributes) else None
         return self.plans.keep(key, self.plan(*layouts, *attributes)) if plan is None else plan
+
+    def _are_exact(self, attributes):
+        if self.ints is None:
+            return not any(type(a) in (bool, float) for a in attributes)
+        return all(type(attributes[i]) in (int, type(None)) for i in self.ints)
 
     def run(self, execute):
         """Decorator: what runs a plan, `execute(plan, *tensors, *attributes)`. Becomes the primitive's call, without the plan.
@@ -179,6 +185,7 @@ def call({', '.join(names)}):
     return execute(plan, {', '.join(names)})
 """
         self.execute, self.parameters, self.arity = execute, self.parameters or tuple(names), len(names)
+        self.ints = [i for i, n in enumerate(names[len(tensors):]) if kinds[n].startswith("int")]
         self.required = frozenset(i for i, n in enumerate(tensors) if "None" not in kinds[n])
         scope = dict(plans=self.plans, primitive=self, miss=miss, execute=execute)
         call = make(source, scope, execute.__name__, tuple(a.default for a in arguments if a.default is not a.empty) or None)
