@@ -8,7 +8,7 @@ import pytest
 
 from numtorch.kernels import threads
 from numtorch.kernels.compiler import compile_kernel, without_memory
-from numtorch.kernels.program import STACK, STACK_BYTES, Program, prepare_parts, sequence
+from numtorch.kernels.program import MOST_WORDS, STACK, STACK_BYTES, Program, prepare_parts, sequence
 
 N = 4
 
@@ -148,3 +148,11 @@ def test_without_memory_a_program_does_nothing():
         assert sequence("x, y, out", [(prepared_add(), "x, y, out")], 128) is threads.NOTHING
         program = Program("x")
         assert prepare_parts([program, program]) is threads.NOTHING
+
+
+def test_a_launch_has_room_for_its_words():
+    """The kernel copies a launch's words to its stack."""
+    program = Program("x")
+    program.add([[prepared_add().entry.address, *[program.word("x")] * MOST_WORDS]])
+    with pytest.raises(ValueError, match="at most 24 words, got 25"):
+        program.add([[prepared_add().entry.address, *[program.word("x")] * (MOST_WORDS + 1)]])

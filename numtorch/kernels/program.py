@@ -28,13 +28,14 @@ from .intrinsics import address_of, as_pointer, call_native, local_array, local_
 STACK = "stack"                                          # the name of a program's own scratch memory
 STACK_BYTES = 24 << 10
 CONSTANT = -1                                            # the argument of a word that starts from none
+MOST_WORDS = 24                                          # of a launch
 
 
 # ---------------------------------------------------------------- the kernel
 def run_segments(arguments, walk):
     """walk: segments, and for each its steps, its launches, and for each launch its entry, its words, and for each word three
     numbers: the argument that it starts from, what it adds to that at first, and in each further step. A check's entry is 0."""
-    words = local_like(walk, 24)
+    words = local_like(walk, MOST_WORDS)
     at = 1
     for _segment in range(walk[0]):
         steps, launches = walk[at], walk[at + 1]
@@ -128,7 +129,14 @@ class Program:
         return [0, word]
 
     def add(self, launches):
-        """Append launches; they join the last segment when they are the same ones one stride further on."""
+        """Append launches; they join the last segment when they are the same ones one stride further on.
+
+        Raises:
+            ValueError: a launch of more than MOST_WORDS words, which the kernel has no room for.
+        """
+        longest = max((len(launch) - 1 for launch in launches), default=0)
+        if longest > MOST_WORDS:
+            raise ValueError(f"a program's launch has at most {MOST_WORDS} words, got {longest}")
         if self.segments:
             segment = self.segments[-1]
             if _follows(segment[1], launches, segment[0]):
@@ -157,7 +165,6 @@ class Program:
         nogil = any(prepared.entry.nogil for prepared in self.keep)
         prepared = threads.prepare(program_kernel(len(self.names) - 1, nogil, self.stack), [self.row()])
         return prepared.with_workspace(workspace, self.keep, keep)
-
 
     def prepare_block(self):
         """The program as `prepared.call(block, prepared.walk)`: its arguments are read from a block of words."""
