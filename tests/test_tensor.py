@@ -464,3 +464,33 @@ def test_arrays_are_operands():
     assert (torch.ones(2) - np.ones(2)).dtype is (np.ones(2) - torch.ones(2)).dtype is torch.float64
     with pytest.raises(TypeError, match="type <U1"):
         x + np.array(["a", "b"])
+
+
+# ---------------------------------------------------------------- the order in memory of what is made of what has gaps
+@pytest.mark.parametrize("name", ["clone", "empty_like", "ones_like", "to", "plus"])
+def test_what_has_gaps_keeps_its_order(torch, name):
+    make = {"clone": lambda x: x.clone(), "empty_like": torch.empty_like, "ones_like": torch.ones_like,
+            "to": lambda x: x.to(torch.float64), "plus": lambda x: x + 1}[name]
+    base = torch.zeros(8, 6, 10)
+    assert make(base[::2, :, ::2].mT).stride() == (30, 1, 5)
+    assert make(base[::2, :, ::2].permute(2, 0, 1)).stride() == (1, 30, 5)
+    assert make(torch.zeros(3, 1).expand(3, 4).t()).stride() == (3, 1)
+
+
+def test_a_memory_format_is_a_copy_where_strides_leave_it_open(torch):
+    x, y = torch.zeros(1, 1, 1, 1), torch.zeros(2, 3, 4, 5)
+    last = y.to(memory_format=torch.channels_last)
+    same = [a.to(memory_format=m).data_ptr() == a.data_ptr() for a in (x, y, last) for m in (torch.channels_last, torch.contiguous_format)]
+    assert same == [False, True, False, True, True, False]
+
+
+def test_angles_of_complex_numbers_lie_row_major(torch):
+    assert torch.angle(torch.zeros(2, 3, dtype=torch.complex64).t()).stride() == (2, 1)
+
+
+@pytest.mark.parametrize("order", ["reversed", "stepped", "contiguous"])
+def test_variances_of_what_lies_in_steps_are_as_precise(order):
+    """Halves, whose deviations round the same way each time when they are summed one after another in float32."""
+    halves = np.random.default_rng(1).integers(-4, 5, 512).astype(np.float32) / 2
+    array = {"reversed": halves[::-1], "stepped": np.repeat(halves, 2)[::2], "contiguous": halves}[order]
+    assert torch.from_numpy(array).var().item() == pytest.approx(array.astype(float).var(ddof=1), rel=3e-7)
