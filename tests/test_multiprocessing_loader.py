@@ -144,6 +144,24 @@ def test_a_worker_killed_between_batches():
     assert len(list(loader)) == 10                       # the next pass has new ones
 
 
+def test_an_interrupt_that_only_the_workers_saw():
+    """Python drops a KeyboardInterrupt that comes while a finaliser runs: the workers saw it too, and say so."""
+    loader = DataLoader(Numbers(20, 9, "stuck"), 4, num_workers=2, persistent_workers=True)
+    for handler, expected in ((signal.default_int_handler, KeyboardInterrupt), (lambda *_: None, None)):
+        batches = iter(loader)
+        before = signal.signal(signal.SIGINT, handler)
+        try:
+            next(batches)
+            for process in loader._workers.processes:
+                os.kill(process.pid, signal.SIGINT)
+            loader.timeout = 2
+            with pytest.raises(expected or RuntimeError, match=None if expected else "timed out"):
+                list(batches)
+        finally:
+            signal.signal(signal.SIGINT, before)
+            loader.timeout = 0
+
+
 def test_options_that_exclude_each_other():
     for options, words in (({"num_workers": -1}, "non-negative"), ({"prefetch_factor": 2}, "num_workers > 0"),
                            ({"persistent_workers": True}, "num_workers > 0"), ({"multiprocessing_context": "fork"}, "num_workers > 0"),

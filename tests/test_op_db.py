@@ -75,7 +75,7 @@ _DIMS = "a tensor may have more than 64 dimensions"
 _CLASS = "refused with another exception"
 REFUSALS = {
     **dict.fromkeys("__radd__ __rand__ __rmul__ __ror__ __rxor__".split(), "reflected operators are the functions themselves"),
-    **dict.fromkeys("cat complex gather index_select kthvalue masked_select multinomial take".split(), _OUT),
+    **dict.fromkeys("cat complex gather index_select kthvalue masked_select take".split(), _OUT),
     **dict.fromkeys("amax amin aminmax".split(), _DIMS),
     **dict.fromkeys("""igamma igammac narrow narrow_copy nn.functional.adaptive_avg_pool2d nn.functional.adaptive_avg_pool3d
         nn.functional.adaptive_max_pool2d nn.functional.adaptive_max_pool3d nn.functional.multi_margin_loss

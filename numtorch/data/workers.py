@@ -10,6 +10,7 @@ import ctypes
 import os
 import random
 import signal
+import threading
 import time
 from multiprocessing.connection import wait
 from typing import Any, NamedTuple
@@ -27,17 +28,17 @@ from ..shared.heap import heap
 from .dataset import IterableDataset
 from .workerinfo import WorkerInfo, set_worker_info
 
-BATCH, PLACE, ENDING = range(3)                          # words of a note
+BATCH, PLACE, ENDING, INTERRUPTED = range(4)             # words of a note
 
 
 class _Note:
-    """Where a worker is: its batch, the example in it, counted from 1, and whether it is to end."""
+    """Where a worker is: its batch, the example in it, counted from 1, whether it is to end, and whether Ctrl-C was pressed."""
 
     def __init__(self, block: Block | None = None) -> None:
         self.block = block or allocate(64)
-        self.words = (ctypes.c_int64 * 3).from_address(self.block.address)
+        self.words = (ctypes.c_int64 * 4).from_address(self.block.address)
         if block is None:
-            self.words[:] = [0, 0, 0]
+            self.words[:] = [0, 0, 0, 0]
 
     def _reduce_shared(self, pickler):
         pickler.blocks.append(self.block)
@@ -74,7 +75,10 @@ class _End(NamedTuple):
 
 def _serve(fetcher, tasks, results, note, info, init):
     """What a worker does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)         # the consumer has it too, and ends its workers
+    def interrupted(number, frame):
+        note.words[INTERRUPTED] = 1
+        results._channel.bell.ring()
+    signal.signal(signal.SIGINT, interrupted)            # the consumer has it too, and ends its workers
     end_with_parent()
     set_num_threads(1)
     set_worker_info(info)
@@ -142,6 +146,8 @@ class Workers:
     def batches(self, loader, order):
         """A pass: `order` gives what each batch is of."""
         self.passes += 1
+        for note in self.notes:
+            note.words[INTERRUPTED] = 0
         begun, ahead = self.passes, loader.prefetch_factor * self.count
         order, there, open_tasks, ended = enumerate(order), {}, {}, set()
 
@@ -180,14 +186,16 @@ class Workers:
                 raise batch
             send()
             yield batch
+            for note in self.notes:
+                note.words[INTERRUPTED] = 0
             del batch
 
     def _receive(self, begun, there, open_tasks, loader):
         """Wait for a batch of this pass."""
         end = time.monotonic() + loader.timeout if loader.timeout else None
-        channel = self.results._channel
+        channel, rung = self.results._channel, False
         while True:
-            letter = channel.receive(0)
+            letter = channel.receive(0) if rung or not channel.empty() else None
             if letter is not None:
                 pass_number, number, good, batch = read(letter)
                 if pass_number == begun:
@@ -195,17 +203,26 @@ class Workers:
                     open_tasks.pop(number, None)
                     return
                 continue
+            if self._interrupted():
+                raise KeyboardInterrupt
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 worker = min(open_tasks) % self.count
                 raise RuntimeError(f"DataLoader timed out after {loader.timeout} seconds; worker {worker} "
                                    f"{self._place(worker, open_tasks, loader)}")
             wait([channel.bell.ends[0], *[p.sentinel for p in self.processes]], left)
+            rung = True
             dead = [(i, p) for i, p in enumerate(self.processes) if p.exitcode is not None]
             if dead and channel.empty():
                 worker, process = dead[0]
                 ended = how_it_ended(f"DataLoader worker {worker}", process)
                 raise RuntimeError(f"{ended}; it {self._place(worker, open_tasks, loader)}") from ended
+
+    def _interrupted(self):
+        """Whether the workers saw Ctrl-C, and this thread may have missed it: Python drops a KeyboardInterrupt that comes while a
+        finaliser runs, and one that comes just before a system call does not end that."""
+        return (any(note.words[INTERRUPTED] for note in self.notes) and threading.current_thread() is threading.main_thread()
+                and signal.getsignal(signal.SIGINT) is signal.default_int_handler)
 
     def _place(self, worker, open_tasks, loader):
         """Where a worker is."""

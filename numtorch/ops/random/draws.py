@@ -380,7 +380,8 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
         (num_samples) or (rows, num_samples), int64.
 
     Raises:
-        RuntimeError: more draws than classes without replacement, or weights that are negative, not finite or all 0.
+        RuntimeError: more draws than classes without replacement, weights that are negative, not finite or all 0, or
+            an `out` that is not int64.
 
     Example:
         >>> import numtorch as torch
@@ -391,6 +392,8 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if not input.layout.dtype.is_floating_point:
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.layout.dtype.name}")
+    if out is not None and out.layout.dtype is not int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.layout.dtype.name}")
     kind = input.layout.dtype if input.layout.dtype in (float32, float64) else float32
     weights = contiguous(to_dtype(input if input.node is None else input.detach(), kind))
     classes = weights.layout.shape[-1]
