@@ -319,6 +319,10 @@ class Recorded:
         self.vjp = vjp
         return vjp
 
+    def result_layout(self, node):
+        """The layout of a call's result, where that is known."""
+        return None
+
     def __repr__(self):
         return f"<{type(self).__name__.lower()} {self.name}>"
 
@@ -331,7 +335,8 @@ class GraphNode(Node):
             outputs.
         edges: the inputs' nodes.
         saved: tensors to keep for backward (None allowed).
-        attributes: what the derivative must know beside tensors: the call's other arguments, or its plan.
+        attributes: what the derivative must know beside tensors, as plain values: the call's other arguments, or all that its plan
+            was looked up by.
     """
 
     __slots__ = ("primitive", "attributes", "outputs")
@@ -359,7 +364,7 @@ class GraphNode(Node):
         if self.saved and self.saved[2]:
             kept = self.saved[2][0]
             return kept.layout if type(kept) is _Packed else kept[2]
-        return getattr(self.attributes, "out", None)
+        return self.primitive.result_layout(self)
 
     def saved_layouts(self):
         return [kept.layout for kept in self.saved[0] if kept is not None] if self.saved else []

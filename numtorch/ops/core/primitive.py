@@ -26,6 +26,7 @@ from ...autograd.graph import Recorded
 from ...devices import on_default_device_change
 from ...dtypes import on_default_dtype_change
 from ...kernels.threads import on_thread_count_change
+from ...layout import Layout
 from ...storage import ring_for
 from ...tensor import Tensor
 from .generate import make
@@ -123,7 +124,6 @@ class Primitive(Recorded):
 
     function = plan = execute = None
     required: frozenset[int] = frozenset()
-    ints: list[int] | None = None                        # the places of attributes that are ints, where the call says which
 
     def __init__(self, name: str, doc: str | None = None, parameters=(), module: str | None = None):
         super().__init__(name)
@@ -147,16 +147,32 @@ class Primitive(Recorded):
 
     def planned_for(self, layouts, attributes):
         """The plan for layouts and attributes. It is in the table from then on, and may be before: a handler of special layouts
-        calls what it makes of a call without looking there. What only equals an int (0.0, False) is planned, which refuses it."""
-        key = (*layouts, *attributes)
-        key = key[0] if len(key) == 1 else key
-        plan = self.plans.get(key) if self._are_exact(attributes) else None
-        return self.plans.keep(key, self.plan(*layouts, *attributes)) if plan is None else plan
+        calls what it makes of a call without looking there. What only equals an int (0.0, False) is planned, which may refuse it:
+        the plan is found here by the types of the attributes too."""
+        everything = (*layouts, *attributes)
+        key = self.key_of(*everything)
+        exact = (everything, _types(attributes)) if attributes else key
+        plan = self.plans.get(exact)
+        if plan is None:
+            plan = self.plan(*everything)
+            if attributes:
+                self.plans.keep(exact, plan)
+            self.plans.keep(key, plan)                   # last, so that it is there though the table started over
+        return plan
 
-    def _are_exact(self, attributes):
-        if self.ints is None:
-            return not any(type(a) in (bool, float) for a in attributes)
-        return all(type(attributes[i]) in (int, type(None)) for i in self.ints)
+    def key_of(self, *key):
+        """What calls look a plan up by: the layouts and the attributes, or what is alone."""
+        return key if len(key) > 1 else key[0]
+
+    def plan_at(self, key):
+        """The plan of a key that a node holds. It may have been forgotten since."""
+        plan = self.plans.get(key)
+        return self.plans.keep(key, self.plan(*key) if type(key) is tuple else self.plan(key)) if plan is None else plan
+
+    def result_layout(self, node):
+        key = node.attributes
+        is_key = type(key[0] if type(key) is tuple and key else key) is Layout
+        return getattr(self.plans.get(key), "out", None) if is_key else None
 
     def run(self, execute):
         """Decorator: what runs a plan, `execute(plan, *tensors, *attributes)`. Becomes the primitive's call, without the plan.
@@ -185,7 +201,6 @@ def call({', '.join(names)}):
     return execute(plan, {', '.join(names)})
 """
         self.execute, self.parameters, self.arity = execute, self.parameters or tuple(names), len(names)
-        self.ints = [i for i, n in enumerate(names[len(tensors):]) if kinds[n].startswith("int")]
         self.required = frozenset(i for i, n in enumerate(tensors) if "None" not in kinds[n])
         scope = dict(plans=self.plans, primitive=self, miss=miss, execute=execute)
         call = make(source, scope, execute.__name__, tuple(a.default for a in arguments if a.default is not a.empty) or None)
@@ -235,6 +250,10 @@ class Draw(Primitive):
         if plan is None:
             return miss(self, tensors, (*attributes, generator))
         return self.execute(plan, *tensors, *attributes, generator)
+
+
+def _types(value):
+    return tuple([_types(v) for v in value]) if type(value) is tuple else type(value)
 
 
 def primitives(*names) -> dict:

@@ -62,11 +62,12 @@ class _Plan:
     forward keeps and, where they are totalled, the losses; the attributes of these names are offsets into it.
     """
 
-    __slots__ = ("kind", "layout", "out", "scratch", "weights", "saved", "losses", "forward", "total", "backward", "reduction",
-                 "ignored", "smoothing", "divisor", "classes")
+    __slots__ = ("key", "kind", "layout", "out", "scratch", "weights", "saved", "losses", "forward", "total", "backward",
+                 "reduction", "ignored", "smoothing", "divisor", "classes")
 
-    def __init__(self, kind, layout, weight, ignored, reduction, smoothing):
-        check_reduction(reduction)
+    def __init__(self, kind, *key):
+        layout, _, weight, ignored, reduction, smoothing = self.key = key
+        layout = layout.dense()
         device, dtype, shape = layout.device, layout.dtype, layout.shape
         batch, self.classes, size = (1, shape[0], 1) if len(shape) == 1 else (shape[0], shape[1], math.prod(shape[2:]))
         positions, wide = batch * size, max(4, dtype.itemsize)
@@ -101,7 +102,7 @@ def _plan_cross_entropy(layout, target, weight, ignored, reduction, smoothing):
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing}")
     if target.dtype.category < 2:
         _check_classes("cross_entropy", layout, target, weight)
-        return _Plan("classes", layout.dense(), weight, ignored, reduction, smoothing)
+        return _Plan("classes", layout, target, weight, ignored, reduction, smoothing)
     _check_scores("cross_entropy", layout.shape, layout.dtype, weight)
     if target.shape != layout.shape:
         if target.ndim == layout.ndim - 1:
@@ -112,14 +113,14 @@ def _plan_cross_entropy(layout, target, weight, ignored, reduction, smoothing):
     if target.dtype is not layout.dtype:
         raise RuntimeError(f"expected scalar type {layout.dtype.title} but found {target.dtype.title} (cross_entropy: "
                            f"probabilities)")
-    return _Plan("probabilities", layout.dense(), weight, ignored, reduction, smoothing)
+    return _Plan("probabilities", layout, target, weight, ignored, reduction, smoothing)
 
 
 @NLL_LOSS.planned
 def _plan_nll_loss(layout, target, weight, ignored, reduction, smoothing):
     check_reduction(reduction)
     _check_classes("nll_loss", layout, target, weight)
-    return _Plan("likelihood", layout.dense(), weight, ignored, reduction, smoothing)
+    return _Plan("likelihood", layout, target, weight, ignored, reduction, smoothing)
 
 
 def _dense(tensor):
@@ -158,7 +159,7 @@ def _loss(primitive):
         if total is not None:
             total.call(losses, address + plan.weights, out.address, address + 64, total.walk)
         if recording(input, target):
-            out.node = GraphNode(primitive, (input.node, target.node), (input, target, scratch, weight), plan)
+            out.node = GraphNode(primitive, (input.node, target.node), (input, target, scratch, weight), plan.key)
         return out
     return loss
 
@@ -169,7 +170,7 @@ _cross_entropy, _nll_loss = _loss(CROSS_ENTROPY), _loss(NLL_LOSS)
 @derivative_of(CROSS_ENTROPY, NLL_LOSS)
 def _vjp(node, grad):
     input, target, scratch, weight = node.tensors()
-    plan = node.attributes
+    plan = node.primitive.plan_at(node.attributes)
     if recording(input, target, grad) or node.needs(1):
         return _composed_gradients(node, plan, grad, input, target, weight)
     if not grad.layout.contiguous:

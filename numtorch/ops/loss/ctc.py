@@ -84,9 +84,10 @@ def _labels(targets, lengths, classes):
 class _Plan:
     """The kernels of one combination of sizes, and what they keep."""
 
-    __slots__ = ("losses", "alpha", "states", "skips", "beta", "forward", "backward", "blank", "zero_infinity", "width")
+    __slots__ = ("key", "losses", "alpha", "states", "skips", "beta", "forward", "backward", "blank", "zero_infinity", "width")
 
-    def __init__(self, layout, labels, places, longest, blank, zero_infinity):
+    def __init__(self, *key):
+        layout, _, _, longest, blank, zero_infinity = self.key = key
         steps, batch, classes = layout.shape
         width = self.width = 2 * longest + 3
         module, dtype, device = kernels(layout.device, "softmax.ctc"), layout.dtype, layout.device
@@ -111,14 +112,14 @@ def ctc_losses(plan, log_probs: Tensor, labels: Tensor, places: Tensor, longest,
     if plan.zero_infinity:
         out = where(comparison.eq(losses, math.inf), 0, losses)
     if recording(log_probs):
-        out.node = GraphNode(CTC_LOSS, (log_probs.node,), (log_probs, labels, places, losses, alpha), plan)
+        out.node = GraphNode(CTC_LOSS, (log_probs.node,), (log_probs, labels, places, losses, alpha), plan.key)
     return out
 
 
 @CTC_LOSS.derivative
 def _vjp(node, grad):
     log_probs, labels, places, losses, alpha = node.tensors()
-    plan = node.attributes
+    plan = CTC_LOSS.plan_at(node.attributes)
     if recording(log_probs, grad):
         return (_composed(plan, grad, log_probs, labels, places, losses),)
     scores, grad = contiguous(log_probs.detach()), contiguous(grad)

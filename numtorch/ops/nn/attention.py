@@ -88,12 +88,13 @@ class _Plan:
     """An attention for given layouts: its options, its kernels, and what must be done to the inputs first.
 
     Attributes:
+        key: what it is looked up by.
         batch: the batch dimensions (without heads, where groups of them share a head) that the inputs are expanded to.
         prepare: makes batches equal and rows dense, or None where they are.
         forward: the kernel, or None where only the formula serves.
     """
 
-    __slots__ = ("scale", "causal", "dropout", "group", "batch", "prepare", "forward", "out", "lse", "workspace", "counters",
+    __slots__ = ("key", "scale", "causal", "dropout", "group", "batch", "prepare", "forward", "out", "lse", "workspace", "counters",
                  "sizes", "arguments", "backward")
 
     def same_batch(self, *inputs):
@@ -135,7 +136,9 @@ class _Plan:
 def _plan(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa):
     if mask is not None and is_causal:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
-    return make_plan(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
+    plan = make_plan(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa)
+    plan.key = q, k, v, mask, dropout_p, is_causal, scale, enable_gqa
+    return plan
 
 
 def make_plan(q, k, v, mask, dropout_p, is_causal, scale=None, enable_gqa=False):
@@ -208,7 +211,7 @@ def _attend(plan, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor |
     out, lse, state = run_forward(plan, query, key, value, attn_mask)
     if recording(query, key, value):
         out.node = node = GraphNode(SCALED_DOT_PRODUCT_ATTENTION, (query.node, key.node, value.node),
-                                    (query, key, value, attn_mask, lse), (plan, state))
+                                    (query, key, value, attn_mask, lse), (plan.key, state))
         node.save_results((out,))
     return out
 
@@ -225,7 +228,8 @@ def run_forward(plan, query, key, value, mask):
 @SCALED_DOT_PRODUCT_ATTENTION.derivative
 def _attend_vjp(node, grad):
     query, key, value, mask, lse = node.tensors()
-    plan, state = node.attributes
+    plan_key, state = node.attributes
+    plan = SCALED_DOT_PRODUCT_ATTENTION.plan_at(plan_key)
     if modes.grad:
         return gradient_formula(plan, state, [node.needs(i) for i in range(3)], query, key, value, mask, grad)
     out, = node.result_tensors()

@@ -21,11 +21,11 @@ class _LinearPlan(Product):
     """A planned linear map.
 
     Attributes:
+        key: the layouts of the input, the weight and the bias.
         gradients: plans of the backward by the gradient's layout.
-        inputs: the layouts of the input and the weight.
     """
 
-    __slots__ = ("gradients", "inputs")
+    __slots__ = ("gradients", "key")
 
 
 @LINEAR.planned
@@ -48,7 +48,7 @@ def _plan(x, weight, bias):
     plan = _LinearPlan(out, kernels(x.device, "gemm.gemm").plan_gemm(
         flat.shape[0], weight.shape[0], weight.shape[1], kernel_dtype(x), flat.strides, weight.strides[::-1],
         (weight.shape[0], 1), bias=None if bias is None else "column", bias_stride=1 if bias is None else bias.strides[0]))
-    plan.inputs, plan.gradients = (x, weight), PlanTable()
+    plan.key, plan.gradients = (x, weight, bias), PlanTable()
     return plan
 
 
@@ -95,10 +95,10 @@ def linear(input, weight, bias=None) -> Tensor:
     if recording and plan.out.dtype.category >= 2:
         saved = (None if weight_node is None else input, None if node is None else weight)
         if recording != PLAIN:
-            out.node = GraphNode(LINEAR, (node, weight_node, bias_node), saved)
+            out.node = GraphNode(LINEAR, (node, weight_node, bias_node), saved, plan.key)
             return out
         made = out.node = new(LinearNode)
-        made.primitive, made.attributes, made.outputs, made.extras = LINEAR, plan, 1, None
+        made.primitive, made.attributes, made.outputs, made.extras = LINEAR, plan.key, 1, None
         made.edges = (node, weight_node, bias_node)
         made.saved = saved, (input.storage.version, weight.storage.version), ()
     return out
@@ -127,7 +127,7 @@ class _Gradients:
     __slots__ = ("inputs", "grad", "by_input", "by_weight", "by_bias")
 
     def __init__(self, plan, grad):
-        self.inputs, self.grad = plan.inputs, _flat(grad)            # the plan has this
+        self.inputs, self.grad = plan.key[:2], _flat(grad)           # the plan has this
         self.by_input = self.by_weight = self.by_bias = None
 
     def for_input(self):
@@ -143,7 +143,7 @@ class _Gradients:
         return self.by_weight
 
     def for_bias(self):
-        self.by_bias = SUM.plan(self.grad, 0)
+        self.by_bias = SUM.planned_for((self.grad,), (0, False, ()))
         return self.by_bias
 
 
@@ -159,7 +159,8 @@ class LinearNode(GraphNode):
     __slots__ = ()
 
     def backward(self, grad):
-        saved, kernels = self.saved, self.attributes.gradients.get(grad.layout) or self._kernels(grad.layout)
+        saved, plan = self.saved, _plan_for(self.attributes)
+        kernels = (plan and plan.gradients.get(grad.layout)) or self._kernels(grad.layout)
         if saved is None or kernels is None:
             return self.primitive.vjp(self, grad)
         (x, weight), (x_version, weight_version), _ = saved
@@ -180,7 +181,8 @@ class LinearNode(GraphNode):
         """The kernels for a layout of the gradient seen for the first time; None where it is done by ops."""
         if layout.dtype.is_complex or (layout.ndim != 2 and not layout.contiguous):
             return None
-        return self.attributes.gradients.keep(layout, _Gradients(self.attributes, layout))
+        plan = LINEAR.plan_at(self.attributes)
+        return plan.gradients.keep(layout, _Gradients(plan, layout))
 
     def differentiable_backward(self, grad):
         return self.primitive.vjp(self, grad)

@@ -36,10 +36,10 @@ MULTI_HEAD_ATTENTION = Primitive("multi_head_attention")
 class _Plan:
     """Where queries, keys and values lie in their packs, as (batch, heads, rows, depth), and the attention among them."""
 
-    __slots__ = ("places", "attention", "out", "heads", "packs")
+    __slots__ = ("key", "places", "attention", "out", "heads", "packs")
 
     def __init__(self, *arguments):
-        *packs, mask, heads, batch_dim, dropout_p, is_causal = arguments
+        *packs, mask, heads, batch_dim, dropout_p, is_causal = self.key = arguments
         width = sum(p.shape[2] for p in packs) // 3
         self.heads, self.packs, self.places = heads, packs, _places(packs, heads, width, batch_dim)
         self.attention = make_plan(*[layout for _, _, layout in self.places], mask, dropout_p, is_causal)
@@ -108,7 +108,7 @@ def _attend(plan, *arguments):
     result = wrap(out.storage, out.address, plan.out)
     if recording(*packs):
         result.node = node = GraphNode(MULTI_HEAD_ATTENTION, tuple([p.node for p in packs]), (*packs, mask, lse),
-                                       (plan, state, batch_dim))
+                                       (plan.key, state))
         node.save_results((result,))
     return result
 
@@ -119,7 +119,8 @@ MULTI_HEAD_ATTENTION.execute = _attend
 @MULTI_HEAD_ATTENTION.derivative
 def _projections_vjp(node, grad):
     *packs, mask, lse = node.tensors()
-    plan, state, batch_dim = node.attributes
+    key, state = node.attributes
+    plan, batch_dim = MULTI_HEAD_ATTENTION.plan_at(key), key[-3]
     if modes.grad:
         query, key, value = _differentiable_views(packs, plan.heads, batch_dim)
         grad = _heads_of(grad, plan.heads, batch_dim)

@@ -112,7 +112,8 @@ class _Scratch:
 class _Layer:
     """What a layer's call must know once the layouts are known."""
 
-    def __init__(self, kind, x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse, from_zeros, alone, recorded):
+    def __init__(self, kind, *key):
+        x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse, from_zeros, alone, recorded = self.key = key
         self.kind, self.sizes, self.reverse, self.from_zeros = kind, sizes, reverse, from_zeros
         self.single, self.uniform = len(sizes) == 1, sizes[-1] == sizes[0]
         self.device, self.rows, self.batch = x.device, x.shape[0], sizes[0]
@@ -201,7 +202,7 @@ class _Layer:
             inputs = x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr
             saved = (_apart(hidden), None if self.gates is None else gates, None if cell is None else _apart(cell), raw, kept)
             edges = tuple([None if t is None else t.node for t in inputs])
-            node = GraphNode(LAYERS[self.kind], edges, inputs + saved, self, len(outputs))
+            node = GraphNode(LAYERS[self.kind], edges, inputs + saved, self.key, len(outputs))
             if len(outputs) == 1:
                 hidden.node = node
             else:
@@ -383,7 +384,7 @@ def _layer_vjp(node, grads):
     grads = grads if isinstance(grads, list) else [grads]
     if modes.grad:
         return _formula_vjp(node, grads)
-    plan = node.attributes
+    plan = node.primitive.plan_at(node.attributes)
     x, before, cell_before, w_ih, w_hh, b_ih, b_hh, w_hr, hidden, gates, cell, raw, kept = node.tensors()
     for_x, for_before, for_cell, for_input, for_hidden, for_b_ih, for_b_hh, for_projection = [e is not None for e in node.edges]
     grad_out, later, later_cell = grads[0], None, None
@@ -428,7 +429,7 @@ def _layer_vjp(node, grads):
 
 def _formula_vjp(node, grads):
     """Gradients that can be differentiated: those of the formula, run again."""
-    plan = node.attributes
+    plan = node.primitive.plan_at(node.attributes)
     inputs = [None if t is None else view_as(t, t) for t in node.tensors()[:8]]       # the walk back ends at these
     x, before, cell_before, *weights = inputs
     hidden, last, cell = formula(plan.kind, x, plan.sizes, plan.reverse, before, cell_before, *weights)

@@ -13,7 +13,7 @@ from ...viewalgebra import expand as expand_layout
 from ...viewalgebra import try_view
 from ..core.backends import kernels
 from ..core.operands import layout_of
-from ..core.primitive import PlanTable, Primitive, miss, new_plan_table, nothing_to_do
+from ..core.primitive import PlanTable, Primitive, miss, nothing_to_do
 from ..memory.copies import to_dtype
 from ..pointwise import arithmetic, comparison
 from ..pointwise.complexparts import real
@@ -25,7 +25,8 @@ from ..shape.views import expand, reshape
 class _ReducePlan:
     """What a reduction must know once its input's layout and its dimensions are known."""
 
-    __slots__ = ("out", "prepared", "call", "walk", "axes", "kept_shape", "final", "count", "spread", "summed", "differentiable")
+    __slots__ = ("key", "layout", "options", "out", "prepared", "call", "walk", "axes", "kept_shape", "count", "spread", "summed",
+                 "differentiable")
 
 
 class ReduceOp(Primitive):
@@ -35,17 +36,21 @@ class ReduceOp(Primitive):
         super().__init__(kind, None, ("input",), __name__)
         self.kind, self.result, self.vjp = kind, result, vjp
         self.saves_input, self.saves_result, self.empty_error = saves_input, saves_result, empty_error
-        self.plans = new_plan_table()
 
-    def _plan(self, layout, dims, keepdim, options):
+    def key_of(self, layout, dims=None, keepdim=False, options=()):
+        """The layout alone for reductions over everything."""
+        return layout if dims is None and not keepdim and not options else (layout, dims, keepdim, options)
+
+    def plan(self, layout, dims=None, keepdim=False, options=()):
         plan = _ReducePlan()
+        plan.key, plan.layout, plan.options = self.key_of(layout, dims, keepdim, options), layout, dict(options)
         plan.spread, plan.summed = {}, PlanTable()
         out_dtype = self.result(layout.dtype)
         plan.axes = wrap_dims(dims, layout.ndim)
         if not layout.ndim:
             plan.axes = ()                               # dims 0 and -1 of a 0-dim tensor are valid and mean nothing
         plan.kept_shape = tuple(1 if i in plan.axes else n for i, n in enumerate(layout.shape))
-        plan.final = plan.kept_shape if keepdim else tuple(n for i, n in enumerate(layout.shape) if i not in plan.axes)
+        shape = plan.kept_shape if keepdim else tuple(n for i, n in enumerate(layout.shape) if i not in plan.axes)
         plan.count = 1
         for axis in plan.axes:
             plan.count *= layout.shape[axis]
@@ -57,7 +62,7 @@ class ReduceOp(Primitive):
         if self.empty_error and plan.count == 0 and 0 not in plan.kept_shape:
             axis = next(a for a in plan.axes if not layout.shape[a])
             raise IndexError(f"a{self.name}(): Expected reduction dim {axis} to have non-zero size: {self.empty_error}")
-        plan.out = Layout.of(out_dtype, plan.final, None, layout.device)
+        plan.out = Layout.of(out_dtype, shape, None, layout.device)
         kept = Layout.of(out_dtype, plan.kept_shape, None, layout.device)
         strides = tuple(0 if i in plan.axes else s for i, s in enumerate(kept.strides))
         plan.differentiable = self.vjp is not None and out_dtype.category >= 2
@@ -65,20 +70,9 @@ class ReduceOp(Primitive):
         if plan.out.numel:
             prepared = plan.prepared = kernels(layout.device, "reduce.reduce").plan_reduce(
                 self.kind, layout.dtype.kernel, out_dtype.kernel, layout.shape,
-                layout.strides, plan.axes, strides, **dict(options))
+                layout.strides, plan.axes, strides, **plan.options)
             plan.call, plan.walk = prepared.call, prepared.walk
         return plan
-
-    def plan(self, layout, dims=None, keepdim=False, options=()):
-        """How a layout is reduced over dims (all, when None)."""
-        key = layout if dims is None and not keepdim and not options else (layout, dims, keepdim, options)
-        plan = self.plans.get(key)
-        if plan is None:
-            plan = self.plans.keep(key, self._plan(layout, dims, keepdim, options))
-        return plan
-
-    def planned_for(self, layouts, attributes):
-        return self.plan(*layouts, *attributes)          # which has a shorter key for reductions over everything
 
     def execute(self, plan, *call):
         return self.run(*call)                           # which knows the plan by now
@@ -97,37 +91,36 @@ class ReduceOp(Primitive):
                 return out
             if recording == PLAIN and self is SUM:
                 node = out.node = SumNode()
-                node.edges, node.extras, node.saved, node.attributes = (x.node,), None, (), (layout, plan, options)
+                node.edges, node.extras, node.saved, node.attributes = (x.node,), None, (), plan.key
                 return out
-            node = out.node = GraphNode(self, (x.node,), (x,) if self.saves_input else (), (layout, plan, options))
+            node = out.node = GraphNode(self, (x.node,), (x,) if self.saves_input else (), plan.key)
             if self.saves_result:
                 node.save_results([out])
         return out
 
 
 # ---------------------------------------------------------------- gradients
-def _spread(node, grad):
+def _spread(plan, grad):
     """The result's gradient in the input's shape, without copying."""
-    layout, plan, _ = node.attributes
     if not modes.grad:
         found = plan.spread.get(grad.layout)
         if found is not None:
             return view_of(grad, found, 0)
         kept = try_view(grad.layout, plan.kept_shape)
         if kept is not None and len(plan.spread) < 16:
-            found = plan.spread[grad.layout] = expand_layout(kept[0], layout.shape)[0]
+            found = plan.spread[grad.layout] = expand_layout(kept[0], plan.layout.shape)[0]
             return view_of(grad, found, 0)
     if grad.layout.shape != plan.kept_shape:
         grad = reshape(grad, plan.kept_shape)
-    return expand(grad, layout.shape) if plan.kept_shape != layout.shape else grad
+    return expand(grad, plan.layout.shape) if plan.kept_shape != plan.layout.shape else grad
 
 
-def _typed(node, grad):
-    layout = node.attributes[0]
-    if grad.layout.dtype is not layout.dtype:
-        if grad.layout.dtype.is_complex and not layout.dtype.is_complex:
+def _typed(plan, grad):
+    dtype = plan.layout.dtype
+    if grad.layout.dtype is not dtype:
+        if grad.layout.dtype.is_complex and not dtype.is_complex:
             grad = real(grad)
-        grad = to_dtype(grad, layout.dtype)
+        grad = to_dtype(grad, dtype)
     return grad
 
 
@@ -139,11 +132,12 @@ class SumNode(Node):
     name = GraphNode.name
 
     def backward(self, grad):
-        known = self.attributes[1].summed.get(grad.layout)
+        plan = _sum_plan(self.attributes)
+        known = plan and plan.summed.get(grad.layout)
         if known is None:
             spread, = _sum_vjp(self, grad)
             if spread.storage is grad.storage:
-                self.attributes[1].summed.keep(grad.layout, spread.layout)
+                SUM.plan_at(self.attributes).summed.keep(grad.layout, spread.layout)
             return spread,
         spread = bare()
         spread.storage, spread.address, spread.layout, spread.node = grad.storage, grad.address, known, None
@@ -156,34 +150,37 @@ class SumNode(Node):
         return "sum"
 
     def result_layout(self):
-        return self.attributes[1].out
+        return SUM.result_layout(self)
 
 
 def _sum_vjp(node, grad):
-    return (_typed(node, _spread(node, grad)),)
+    plan = SUM.plan_at(node.attributes)
+    return (_typed(plan, _spread(plan, grad)),)
 
 
 def _nansum_vjp(node, grad):
-    return (_typed(node, arithmetic.where(comparison.isnan(node.tensors()[0]), 0, _spread(node, grad))),)
+    plan = NANSUM.plan_at(node.attributes)
+    return (_typed(plan, arithmetic.where(comparison.isnan(node.tensors()[0]), 0, _spread(plan, grad))),)
 
 
 def _mean_vjp(node, grad):
-    return (_typed(node, _spread(node, arithmetic.div(grad, node.attributes[1].count))),)
+    plan = MEAN.plan_at(node.attributes)
+    return (_typed(plan, _spread(plan, arithmetic.div(grad, plan.count))),)
 
 
 def _prod_vjp(node, grad):
     """The product of all the others: by division where nothing is 0, and where a single element is 0 for that one."""
     x, = node.tensors()
-    plan = node.attributes[1]
+    plan = PROD.plan_at(node.attributes)
     is_zero = comparison.eq(x, 0)
     if modes.grad and x.node is not None and is_zero.any():
-        return (_typed(node, _spread(node, grad) * arithmetic.conj(_others(x, plan.axes))),)
+        return (_typed(plan, _spread(plan, grad) * arithmetic.conj(_others(x, plan.axes))),)
     others = arithmetic.where(is_zero, 1, x)
     product = reshape(prod_all(others, plan.axes), plan.kept_shape)
     zeros = reshape(count_zeros(x, plan.axes), plan.kept_shape)
     by_division = product / others
     alone = arithmetic.where(comparison.logical_and(is_zero, comparison.eq(zeros, 1)), product, 0)
-    return (_typed(node, _spread(node, grad) * arithmetic.conj(arithmetic.where(comparison.eq(zeros, 0), by_division, alone))),)
+    return (_typed(plan, _spread(plan, grad) * arithmetic.conj(arithmetic.where(comparison.eq(zeros, 0), by_division, alone))),)
 
 
 def _others(x, axes):
@@ -210,34 +207,34 @@ def _extreme_vjp(node, grad):
     """Shared evenly among the elements that reach the extreme, or that are NaN where it is."""
     x, = node.tensors()
     result, = node.result_tensors()
-    layout, plan, _ = node.attributes
+    plan = node.primitive.plan_at(node.attributes)
     hits = comparison.coincides(x, reshape(result, plan.kept_shape).detach())
-    share = reshape(grad, plan.kept_shape) / reshape(SUM.run(to_dtype(hits, layout.dtype), plan.axes), plan.kept_shape)
+    share = reshape(grad, plan.kept_shape) / reshape(SUM.run(to_dtype(hits, plan.layout.dtype), plan.axes), plan.kept_shape)
     return (arithmetic.where(hits, share, 0),)           # not a product with the hits: infinite gradients would be NaN elsewhere
 
 
 def _var_vjp(node, grad):
     x, = node.tensors()
-    _, plan, options = node.attributes
-    freedom = plan.count - dict(options)["correction"]
+    plan = VAR.plan_at(node.attributes)
+    freedom = plan.count - plan.options["correction"]
     scale = 2.0 / freedom if freedom > 0 else float("nan")
     mean = reshape(MEAN.run(x, plan.axes), plan.kept_shape)
-    return (_typed(node, arithmetic.scaled_distance(x, mean, reshape(grad * scale, plan.kept_shape))),)
+    return (_typed(plan, arithmetic.scaled_distance(x, mean, reshape(grad * scale, plan.kept_shape))),)
 
 
 def _norm_vjp(node, grad):
     """d|x|_p/dx = sign(x) (|x| / |x|_p)^(p-1), and 0 where the norm is 0."""
     x, = node.tensors()
     result, = node.result_tensors()
-    layout, plan, options = node.attributes
-    p = dict(options)["exponent"]
-    spread, size = _spread(node, grad), reshape(result, plan.kept_shape)
+    plan = NORM.plan_at(node.attributes)
+    p = plan.options["exponent"]
+    spread, size = _spread(plan, grad), reshape(result, plan.kept_shape)
     if p == 0:
         return (spread * 0 * x,)
     if p == 1:
         return (spread * arithmetic.sgn(x),)
     if p in (float("inf"), float("-inf")):
-        hits = to_dtype(comparison.eq(arithmetic.abs(x), size.detach()), layout.dtype)
+        hits = to_dtype(comparison.eq(arithmetic.abs(x), size.detach()), plan.layout.dtype)
         return (spread * arithmetic.sgn(x) * (hits / reshape(SUM.run(hits, plan.axes), plan.kept_shape)),)
     nonzero = comparison.ne(size, 0)
     safe = arithmetic.where(nonzero, size, 1)
@@ -267,7 +264,7 @@ def _truth(dtype):
 
 
 SUM = ReduceOp("sum", _wide_integers, _sum_vjp)
-SumNode.primitive = SUM
+SumNode.primitive, _sum_plan = SUM, SUM.plans.get
 NANSUM = ReduceOp("nansum", _wide_integers, _nansum_vjp, saves_input=True)
 PROD = ReduceOp("prod", _wide_integers, _prod_vjp, saves_input=True)
 MEAN = ReduceOp("mean", _floating, _mean_vjp)

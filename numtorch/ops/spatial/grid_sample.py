@@ -82,15 +82,16 @@ def _taps(x, extent, mode, padding_mode, align_corners):
 class _Plan:
     """The kernels of one pair of layouts, each planned when it is first wanted; `forward` is None where the formula serves."""
 
-    __slots__ = ("device", "arguments", "options", "out", "image", "grid", "forward", "to_image", "to_grid")
+    __slots__ = ("key", "device", "arguments", "out", "image", "grid", "forward", "to_image", "to_grid")
 
-    def __init__(self, image, grid, mode, padding_mode, align_corners):
+    def __init__(self, *key):
+        image, grid, mode, padding_mode, align_corners = self.key = key
         self.forward = self.to_image = self.to_grid = None
         if image.ndim != 4 or mode == "bicubic" or image.dtype not in (float32, float64) or grid.dtype is not image.dtype \
                 or grid.device is not image.device or not (image.numel and grid.numel) \
                 or not has_kernels(image.device, "pool.grid_sample"):
             return
-        self.device, self.options = image.device, (mode, padding_mode, align_corners)
+        self.device = image.device
         self.arguments = image.dtype.kernel, image.shape, grid.shape[1] * grid.shape[2]
         self.out = Layout.of(image.dtype, (*image.shape[:2], *grid.shape[1:3]), None, image.device)
         self.image, self.grid = image.dense(image.dtype), grid.dense(grid.dtype)
@@ -109,19 +110,20 @@ def _sample(plan, input: Tensor, grid: Tensor, mode, padding_mode, align_corners
     out = empty(plan.out)
     plan.forward.call(image.address, points.address, out.address, plan.forward.walk)
     if recording(input, grid):
-        out.node = GraphNode(GRID_SAMPLER, (input.node, grid.node), (input, grid), plan)
+        out.node = GraphNode(GRID_SAMPLER, (input.node, grid.node), (input, grid), plan.key)
     return out
 
 
 @GRID_SAMPLER.derivative
 def _sample_vjp(node, grad):
-    plan = node.attributes
+    plan = GRID_SAMPLER.plan_at(node.attributes)
     input, grid = node.tensors()
-    mode, padding_mode, align_corners = plan.options
+    *_, mode, padding_mode, align_corners = plan.key
     if modes.grad and (node.needs(0) or mode != "nearest"):
         wanted = [t for t, edge in zip((input, grid), node.edges) if edge is not None]
-        found = iter(gradients(_formula(input, grid, *plan.options), wanted, grad, create_graph=True, allow_unused=True))
-        return tuple([None if edge is None else next(found) for edge in node.edges])
+        out = _formula(input, grid, mode, padding_mode, align_corners)
+        slopes = iter(gradients(out, wanted, grad, create_graph=True, allow_unused=True))
+        return tuple([None if edge is None else next(slopes) for edge in node.edges])
     grad, points, to_image, to_grid = contiguous(grad), contiguous(grid), None, None
     if node.needs(0):
         if plan.to_image is None:

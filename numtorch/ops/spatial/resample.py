@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,15 +25,17 @@ RESAMPLE = Primitive("resample")
 FEW_CHANNELS = 16                                        # that are last, below which they are no rows worth a loop
 
 
+@dataclass(eq=False)
 class _Maps:
     """The maps along each of the last dimensions, by what they are made of: a kind, and (inputs, outputs, ...) for each."""
 
-    __slots__ = ("kind", "axes", "transposed", "inputs", "outputs")
+    kind: str
+    axes: tuple
+    transposed: bool
 
-    def __init__(self, kind, axes, transposed=False):
-        self.kind, self.axes, self.transposed = kind, tuple(axes), transposed
+    def __post_init__(self):
         self.inputs, self.outputs = tuple(a[0] for a in self.axes), tuple(a[1] for a in self.axes)
-        if transposed:
+        if self.transposed:
             self.inputs, self.outputs = self.outputs, self.inputs
 
     def adjoint(self):
@@ -54,7 +57,7 @@ def _transposed(rows, inputs):
 
 @functools.lru_cache(1024)
 def _maps(kind, axes, transposed=False):
-    return _Maps(kind, axes, transposed)
+    return _Maps(kind, tuple(axes), transposed)
 
 
 @RESAMPLE.planned
