@@ -105,7 +105,7 @@ def _first_call(op, args, out):
     tensors = _operands(op, args)
     if out is not None:
         return call_into(op, tensors, out)
-    return _run(find_plan(op, tensors), tensors)
+    return _run(op.planned_for([t.layout for t in tensors], ()), tensors)
 
 
 def as_operator(function, **others):
@@ -142,13 +142,6 @@ def _run_inplace_or_not(op, tensors):
     return tensors if tensors is NotImplemented else run_inplace(op, tensors)
 
 
-def find_plan(op, tensors):
-    layouts = tuple([t.layout for t in tensors])
-    key = layouts[0] if len(layouts) == 1 else layouts
-    plan = op.plans.get(key)
-    return plan if plan is not None else op.plans.keep(key, op.make_plan(layouts))
-
-
 def _run(plan, tensors):
     out = empty(plan.out)
     plan.call(*[t.address for t in tensors], out.address, plan.walk)
@@ -182,7 +175,7 @@ def call_into(op, args, out):
     if modes.grad and (out.node is not None or any(t.node is not None for t in tensors)):
         raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
                            f"the arguments requires grad.")
-    plan = find_plan(op, tensors)
+    plan = op.planned_for([t.layout for t in tensors], ())
     if out.layout.shape != plan.out.shape:
         fit_out(out, plan.out.shape)
     check_writable(op.name, out.layout, plan.out.dtype, plan.out.shape)

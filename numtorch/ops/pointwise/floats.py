@@ -16,14 +16,14 @@ from ...tensor import Tensor, empty
 from ..core.backends import kernels
 from ..core.late import later
 from ..core.operands import common_device, layout_of, method, result_dtype
-from ..core.primitive import Primitive, new_plan_table
+from ..core.primitive import Primitive
 from ..memory.assign import filled
-from ..memory.copies import to_device
+from ..memory.copies import to_device, to_dtype
 from ..memory.resize import into, into_all
 from .comparison import ne
 from .real_functions import ldexp
 
-_FREXP, _NEXTAFTER = Primitive("frexp"), Primitive("nextafter")
+_FREXP, _NEXTAFTER = Primitive("frexp"), Primitive("nextafter")         # the latter of numbers of one dtype
 
 Frexp = namedtuple("frexp", ["mantissa", "exponent"])
 
@@ -47,9 +47,7 @@ def _parts(x):
     return select(plain, mantissa, x), select(plain, exponent, Int(0))
 
 
-_frexp_plans = new_plan_table()
-
-
+@_FREXP.planned
 def _plan_frexp(layout):
     if not layout.dtype.is_floating_point:
         raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, got {layout.dtype.title}")
@@ -61,7 +59,18 @@ def _plan_frexp(layout):
         prepared = kernels(layout.device, "pointwise.pointwise").plan_pointwise(
             ScalarBody(_parts, compute), (layout.dtype.kernel,), (layout.dtype.kernel, "int32"), layout.shape,
             [layout.strides, mantissa.strides, exponent.strides], compute=(compute,), results=(0, 1), cost=4.0)
-    return _frexp_plans.keep(layout, (mantissa, exponent, prepared))
+    return mantissa, exponent, prepared
+
+
+@_FREXP.run
+def _frexp(plan, input: Tensor):
+    *layouts, prepared = plan
+    mantissa, exponent = map(empty, layouts)
+    if prepared is not None:
+        prepared.call(input.address, mantissa.address, exponent.address, prepared.walk)
+    if recording(input):
+        mantissa.node = GraphNode(_FREXP, (input.node,), (exponent,))
+    return Frexp(mantissa, exponent)
 
 
 @method
@@ -85,14 +94,7 @@ def frexp(input, *, out=None) -> Frexp:
         >>> torch.frexp(torch.tensor([8.0, -3.0]))
         frexp(mantissa=tensor([ 0.5000, -0.7500]), exponent=tensor([4, 2], dtype=torch.int32))
     """
-    plan = _frexp_plans.get(layout_of("frexp", input)) or _plan_frexp(input.layout)
-    mantissa, exponent = empty(plan[0]), empty(plan[1])
-    if plan[2] is not None:
-        plan[2].call(input.address, mantissa.address, exponent.address, plan[2].walk)
-    if recording(input):
-        mantissa.node = GraphNode(_FREXP, (input.node,), (exponent,))
-    found = Frexp(mantissa, exponent)
-    return found if out is None else into_all(out, found)
+    return _frexp(input) if out is None else into_all(out, _frexp(input))
 
 
 @_NEXTAFTER.derivative
@@ -125,25 +127,31 @@ def _next_word(x, y, infinity, sign):
     return select((here > infinity) | (here < -infinity), x, found)
 
 
-_next_plans = new_plan_table()
-
-
+@_NEXTAFTER.planned
 def _plan_next(first, second):
-    kind = result_dtype([first, second])
-    if not kind.is_floating_point:
-        raise NotImplementedError(f'"nextafter_cpu" not implemented for \'{kind.title}\'')
+    kind = first.dtype
     device = common_device("nextafter", [first, second])
     shape = broadcast_shapes(first.shape, second.shape)
     out = Layout.of(kind, shape, shared_strides([first, second], shape), device)
     word, infinity = _WORDS[kind.name]
     prepared = None
-    same = first.dtype is kind is second.dtype
-    if out.numel and same:
+    if out.numel:
         strides = [broadcast_strides(layout, shape) for layout in (first, second)] + [(0,) * out.ndim] * 2 + [out.strides]
         prepared = kernels(device, "pointwise.pointwise").plan_pointwise(
             ScalarBody(_next_word, word), (word, word, "int64", "int64"), (word,), shape, strides, compute=(word,) * 4, cost=4.0)
     numbers = to_device(number(infinity), device), to_device(number(-1 << 8 * kind.itemsize - 1), device)
-    return _next_plans.keep((first, second), (None if same else kind, out, numbers, prepared))
+    return out, numbers, prepared
+
+
+@_NEXTAFTER.run
+def _nextafter(plan, input: Tensor, other: Tensor):
+    layout, (infinity, sign), prepared = plan
+    out = empty(layout)
+    if prepared is not None:
+        prepared.call(input.address, other.address, infinity.address, sign.address, out.address, prepared.walk)
+    if recording(input, other):
+        out.node = GraphNode(_NEXTAFTER, (input.node, other.node), (ne(input, other),), (input.layout, other.layout))
+    return out
 
 
 @method
@@ -165,13 +173,8 @@ def nextafter(input, other, *, out=None) -> Tensor:
         >>> torch.nextafter(torch.tensor([1.]), torch.tensor([2.])) - 1
         tensor([1.1921e-07])
     """
-    pair = layout_of("nextafter", input), layout_of("nextafter", other, "other", 2)
-    kind, layout, (infinity, sign), prepared = _next_plans.get(pair) or _plan_next(*pair)
-    if kind is not None:
-        return nextafter(input.to(kind), other.to(kind), out=out)
-    result = empty(layout)
-    if prepared is not None:
-        prepared.call(input.address, other.address, infinity.address, sign.address, result.address, prepared.walk)
-    if recording(input, other):
-        result.node = GraphNode(_NEXTAFTER, (input.node, other.node), (ne(input, other),), pair)
+    kind = result_dtype([layout_of("nextafter", input), layout_of("nextafter", other, "other", 2)])
+    if not kind.is_floating_point:
+        raise NotImplementedError(f'"nextafter_cpu" not implemented for \'{kind.title}\'')
+    result = _nextafter(to_dtype(input, kind), to_dtype(other, kind))
     return result if out is None else into(out, result)

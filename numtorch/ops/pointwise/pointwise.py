@@ -138,7 +138,7 @@ class PointwiseOp(Primitive):
         self.checked = is_ours(self.module)
         self.overloads = {}                              # formulas for a kind of compute type: {"complex": body}
         self.differentiable, self.derivative_body = differentiable, None
-        self.plans, self.inplace_plans = new_plan_table(), new_plan_table()
+        self.inplace_plans = new_plan_table()
         self._bodies = {}
         self.function = make_function(self)
         self.inplace = make_inplace(self)
@@ -221,7 +221,7 @@ class PointwiseOp(Primitive):
             computes = [compute.name if l.dtype is not compute else c for l, c in zip(layouts, computes)]
         return compute, out, tuple(computes)
 
-    def make_plan(self, layouts):
+    def plan(self, *layouts):
         if is_ours(self.module):
             check_tensors(self.name, self.public, layouts)
         compute, out_dtype, computes = self._dtypes(layouts)

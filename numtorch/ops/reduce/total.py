@@ -18,11 +18,9 @@ from ...tensor import Tensor, empty, kept
 from ..core.backends import kernels
 from ..core.expression import evaluate
 from ..core.operands import no_tensor_among
-from ..core.primitive import new_plan_table
+from ..core.primitive import handler_of
 from ..shape.views import expand
 from .reduce_op import MEAN, SUM
-
-_plans = new_plan_table()
 
 
 class _TotalPlan:
@@ -126,6 +124,14 @@ class TotalNode(Node):
         return gradients
 
 
+def _plan(op, x, y, option, mean):
+    """Kept among the plans of the op, except of special layouts, which are never in a table."""
+    if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
+        raise no_tensor_among(op.name, input=x, target=y)
+    plan = _TotalPlan(op, mean, x.layout, y.layout, option)
+    return plan if handler_of((x, y)) else op.plans.keep((x.layout, y.layout, option, mean), plan)
+
+
 def total(function, x: Tensor, y: Tensor, option=None, *, mean: bool) -> Tensor:
     """The sum or mean over all elements of an elementwise op of two operands.
 
@@ -136,12 +142,11 @@ def total(function, x: Tensor, y: Tensor, option=None, *, mean: bool) -> Tensor:
         mean: the mean, rather than the sum.
     """
     try:
-        key = function, mean, x.layout, y.layout, option
+        plan = function.op.plans.get((x.layout, y.layout, option, mean))
     except AttributeError:
-        raise no_tensor_among(function.op.name, input=x, target=y) from None
-    plan = _plans.get(key)
+        plan = None
     if plan is None:
-        plan = _plans.keep(key, _TotalPlan(function.op, mean, x.layout, y.layout, option))
+        plan = _plan(function.op, x, y, option, mean)
     first = plan.first
     if first is None:
         return plan.composed(function, x, y)
