@@ -47,6 +47,9 @@ ROWS = {
     "i1e": both(lambda t, x: t.special.i1e(x), 0.0, 1e-310, first=[0.5, 0.5]),
     "sinc": both(lambda t, x: t.sinc(x), 0.0, 1e-9, 0.2, 0.25, 1.5, first=[0, -np.pi ** 2 * 1e-9 / 3, -0.6323614470684581, -0.7728381398822342, 0.14147106052612918],
                  second=[-np.pi ** 2 / 3, -np.pi ** 2 / 3, -2.9092946817677033, -2.703060757258859, 1.90576702169169], only=BOTH[:1]),
+    "hypot": both(lambda t, x: t.hypot(x, t.zeros_like(x)), 0.0, -2.0, first=[0, -1], only=BOTH[:1]),
+    "hardsigmoid": both(lambda t, x: t.nn.functional.hardsigmoid(x), 0.5, first=[1 / 6], only=BOTH[:1]),
+    "logaddexp": both(lambda t, x: t.logaddexp(x, x > 5), 1.0, first=[1 / (1 + np.exp(-1))], only=BOTH[:1]),
     "pow": both(lambda t, x: t.pow(x, t.ones_like(x)), 0.0, 2.0, first=[1, 1], second=[0, 0]),
     # steps pass nothing on, whatever comes
     "sign": both(lambda t, x: t.sqrt(t.sign(x)), 0.0, first=[0]),
