@@ -257,6 +257,25 @@ def test_processes_report_a_number_a_row():
     assert process_rows("start", broken, ["numtorch"], 1, 0.25)[0]["missing"].startswith("ModuleNotFoundError")
 
 
+STORES = """
+import os, sys
+store = os.path.join(os.path.expanduser("~"), ".cache", "found")
+found = os.path.exists(store)
+os.makedirs(store, exist_ok=True)
+report(1.0 if found else 2.0, time.time() - began)
+"""
+
+
+@pytest.mark.parametrize("store, first", [("empty", 2.0), ("warm", 1.0)])
+def test_a_store_is_empty_each_time_or_filled_by_the_same_program(store, first):
+    case = ProcessCase("p", STORES, (("found", "s", None, 1.5), ("since it began", "s", None)), ("numtorch",), 3, store=store)
+    for _ in range(2):
+        found, since = process_rows("start", case, ["numtorch"], 1, 0.25)
+        assert found["numtorch"]["min"] == found["numtorch"]["median"] == first
+        assert report.verdict(found) == ("met" if first < 1.5 else "missed") and report.verdict(since) == ""
+        assert 0.0 < since["numtorch"]["min"] < 60.0
+
+
 # ---------------------------------------------------------------- the machine's limits
 @pytest.mark.skipif(DISABLE_JIT, reason="there is no machine code")
 def test_the_kernels_that_measure_limits_do_what_they_say():

@@ -178,11 +178,12 @@ class ProcessCase:
 
     Attributes:
         source: Python source in which `{module}` stands for the side's package; it prints a JSON list of numbers, one a row.
-        rows: for each number its name, unit (`"s"` or `"B"`) and budget.
+        rows: for each number its name, unit (`"s"` or `"B"`), budget, and, where there is one, what it must not exceed by itself.
         sides: the packages that can run it.
         rounds: how many processes a side; the first of them is not counted when there are several: it warms disk and store.
         long: whether it takes so long that a quick run leaves it out.
-        cold: whether each process of ours starts from an empty kernel store.
+        store: the kernel store and home of each process of ours: the user's own; `"empty"`; or `"warm"`, one that an earlier
+            process of the same case filled.
     """
 
     name: str
@@ -190,6 +191,6 @@ class ProcessCase:
     rows: tuple
     sides: tuple = ("numtorch", "torch")
     rounds: int = 6
-    cold: bool = False
+    store: str = "user"
     long: bool = False
     group: str = ""

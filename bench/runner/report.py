@@ -42,8 +42,10 @@ def verdict(row) -> str:
     if gain(row) is not None:
         return "met" if gain(row) >= row["gain_budget"] else "missed"
     value = ratio(row)
+    if "most" in row and OURS in row and row[OURS]["min"] > row["most"]:
+        return "missed"
     if value is None or row["budget"] is None:
-        return ""
+        return "met" if "most" in row and OURS in row else ""
     if value <= row["budget"]:
         return "met"
     return "missed, at the limit" if AT_LIMIT <= row.get("of_limit", 0) <= NO_LIMIT else "missed"
@@ -135,6 +137,8 @@ def columns(result) -> list:
         found.append(("budget", lambda r: _number(r.get("gain_budget"), "≥ {:g}×"), False))
     if any(r["budget"] is not None for r in rows) and "torch" in sides:
         found.append(("budget", lambda r: _number(r["budget"], "≤ {:g}"), False))
+    if any("most" in r for r in rows):
+        found.append(("at most", lambda r: figures(r["most"], r["unit"]) if "most" in r else "–", False))
     found.append(("", verdict, True))
     return found
 
