@@ -1,10 +1,11 @@
 """Memory that several processes see: what tensors that travel between them lie in.
 
-A *family* is a process and all that it started, directly or not. It has one anonymous file, its heap, and so one descriptor a
-process, however many tensors. Nothing in it has a name: when the last process of a family ends, however it ends, the kernel takes
-everything back.
+A *family* is a process and all that it started, directly or not. It has one anonymous file, its heap, and so two descriptors a
+process (the file, and its locks), however many tensors. Nothing in it has a name: when the last process of a family ends, however
+it ends, the kernel takes everything back.
 
-system    the C library's calls: anonymous files, mappings, holes, locks that end with their process
+system    the C library's calls: anonymous files, mappings, holes, words to wait for
+filelocks locks of the file's bytes, which end with their process
 heap      the file: who belongs to the family, the table of blocks, who holds which, and the sweep that finds what nobody holds
 blocks    memory for one block: taken, mapped, held, dropped
 channel   letters on their way from one process to another, which hold what they carry

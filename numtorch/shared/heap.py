@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import errno
 import fcntl
 import gc
 import os
@@ -25,7 +24,8 @@ import numpy as np
 
 from ..kernels.forks import survive_fork
 from . import system
-from .system import SET, SET_AND_WAIT, Mapping, is_locked, lock_of, punch, reopen
+from .filelocks import FAMILY, LOCK_FAMILY, UNLOCK_FAMILY, is_locked, lives, locks_of
+from .system import Mapping, punch
 
 MEMBERS, BLOCKS = 512, 1 << 19
 MEMBER_TABLE, RECORDS, HOLDS, DATA = 4096, 1 << 20, 1 << 26, 1 << 30
@@ -44,27 +44,20 @@ ORPHAN = -1                                              # the owner of what a d
 # words of a member's entry
 IN_USE, PROCESS, SINCE, BIRTH = range(4)
 
-_LOCK, _UNLOCK = lock_of(0, fcntl.F_WRLCK), lock_of(0, fcntl.F_UNLCK)
-
 
 class Heap:
     """This process's place in its family.
 
     Attributes:
-        fd: the file, opened by this process alone.
+        fd, locks: the file, and this process's locks of it.
         member: this process's number in the family.
         records, row: the records' words, and this member's holds.
         local: taken by a thread before the family's lock.
     """
 
     def __init__(self, fd: int) -> None:
-        try:
-            self.fd = reopen(fd)
-        except OSError as error:
-            if error.errno in (errno.EMFILE, errno.ENFILE):
-                raise system.limit(error, TABLES) from None
-            raise RuntimeError(f"shared memory: cannot open the family's file again ({error}); numtorch needs /proc/self/fd to be "
-                               f"readable") from None
+        self.fd, self.locks = fd, locks_of(fd)
+        self.size = os.fstat(fd).st_size
         self.tables = Mapping(self.fd, 0, TABLES)
         whole = memoryview((ctypes.c_char * HOLDS).from_address(self.tables.address)).cast("B")
         self.header = whole[:MEMBER_TABLE].cast("q")
@@ -87,8 +80,8 @@ class Heap:
         self.kept = self.kept_bytes = 0                  # blocks that the last sweep found in use, of this process's segments
         self.looked = 0.0                                # when the dead were last looked for
         self.wants_sweep = self.ended = self.inside = False
-        self.member, self.child, self.child_fd = -1, None, None
-        self.member = self.critical(self._join, self.fd)
+        self.member, self.child = -1, None
+        self.member = self.critical(self._join, self.locks.take)
         self.row = self.rows[self.member]
         atexit.register(self.finish)
 
@@ -110,10 +103,10 @@ class Heap:
             try:
                 gc.disable()
                 self.inside = True
-                fcntl.fcntl(self.fd, SET_AND_WAIT, _LOCK)
+                fcntl.fcntl(self.locks.fd, self.locks.wait, LOCK_FAMILY)
                 return body(*arguments)
             finally:
-                fcntl.fcntl(self.fd, SET, _UNLOCK)
+                fcntl.fcntl(self.locks.fd, self.locks.set, UNLOCK_FAMILY)
                 self.inside = False
                 if collecting:
                     gc.enable()
@@ -130,14 +123,11 @@ class Heap:
                     gc.enable()
 
     # ------------------------------------------------------------ members
-    def _join(self, fd, parent=None):
-        """Take a number in the family for what was opened as `fd`. Runs in `critical`."""
+    def _join(self, take, parent=None):
+        """Take a number in the family, which `take(number)` locks if it can. Runs in `critical`."""
         for attempt in range(2):
             for member in np.flatnonzero(self.members[:, IN_USE] == 0).tolist():
-                byte = 1 + member
-                try:
-                    fcntl.fcntl(fd, SET, lock_of(byte, fcntl.F_WRLCK))
-                except OSError:                          # it died while it joined, and something still has its file
+                if not take(member):
                     continue
                 np.frombuffer(self.rows[member], np.uint8)[:self.header[NEXT_ID]] = 0
                 if parent is not None:
@@ -161,7 +151,11 @@ class Heap:
 
     def lives(self, member, birth) -> bool:
         """Whether a process that had a number is still there. Runs in `critical`."""
-        return member == self.member or (self.birth(member) == birth and is_locked(self.fd, 1 + member))
+        return member == self.member or (self.birth(member) == birth and self._is_there(member))
+
+    def _is_there(self, member):
+        """Whether another member's number is locked by it, or for it."""
+        return self.locks.promises(member) or lives(self.locks.fd, member)
 
     def _bury(self, force=False):
         """Take what dead members held and owned from them. Runs in `critical`."""
@@ -171,7 +165,7 @@ class Heap:
         self.looked = now
         count = self.header[NEXT_ID]
         for member in self.living():
-            if member == self.member or is_locked(self.fd, 1 + member):
+            if member == self.member or self._is_there(member):
                 continue
             table = self.all_records[:count]
             theirs = table[:, OWNER] == member + 1
@@ -184,38 +178,42 @@ class Heap:
     def before_fork(self):
         """Make the child a member before it exists, holding what this process holds."""
         self.local.acquire()
-        self.child_fd = None
+        self.locks.before_fork()
+        self.settle()
+        fcntl.fcntl(self.locks.fd, self.locks.wait, LOCK_FAMILY)
         try:
-            self.child_fd = reopen(self.fd)
-            self.settle()
-            fcntl.fcntl(self.fd, SET_AND_WAIT, _LOCK)
-            try:
-                self.child = self._join(self.child_fd, self.member)
-            finally:
-                fcntl.fcntl(self.fd, SET, _UNLOCK)
-        except BaseException:                            # the child then belongs to no family
-            if self.child_fd is not None:
-                os.close(self.child_fd)
-            self.child_fd = self.child = None
-            raise
+            self.child = self._join(self.locks.promise, self.member)
+            self.child_birth = self.birth(self.child)
+        finally:
+            fcntl.fcntl(self.locks.fd, self.locks.set, UNLOCK_FAMILY)
 
     def after_fork_in_parent(self):
-        if self.child_fd is not None:
-            os.close(self.child_fd)                      # the child has it too, and with it the lock of its number
-        self.child = self.child_fd = None
-        self.local.release()
+        self.child = None
+        try:
+            self.locks.after_fork_in_parent()
+        finally:
+            self.local.release()
 
     def after_fork_in_child(self):
         self.inside = False
-        os.close(self.fd)
-        self.fd, self.member = self.child_fd, self.child
-        self.child = self.child_fd = None
-        if self.fd is not None:
-            self.row = self.rows[self.member]
-            self.members[self.member, PROCESS] = os.getpid()
-            self.free, self.ids = {}, []                 # those are the parent's
-            self.segment = self.top = self.end = 0
-            self.taken = self.taken_bytes = self.kept = self.kept_bytes = 0
+        self.free, self.ids = {}, []                     # those are the parent's
+        self.segment = self.top = self.end = 0
+        self.taken = self.taken_bytes = self.kept = self.kept_bytes = 0
+        self.member, self.child = self.child, None
+        self.locks.after_fork_in_child(self.member)
+        if self.member is None:                          # there was a limit: this process belongs to no family
+            self.ended = True
+            return
+        self.row = self.rows[self.member]
+        self.critical(self._begin)
+
+    def _begin(self):
+        """Be the member that was promised. Runs in `critical`."""
+        entry = self.members[self.member]
+        if entry[BIRTH] != self.child_birth or not entry[IN_USE]:        # what it had from its parent may be another's by now
+            os.write(2, b"numtorch: a process ends, whose parent was killed before it had begun\n")
+            os._exit(1)
+        entry[PROCESS] = os.getpid()
 
     # ------------------------------------------------------------ holds of this process
     def claim(self, block: int) -> None:
@@ -298,7 +296,7 @@ class Heap:
         count = self.header[NEXT_ID]
         table = self.all_records[:count]
         kinds = table[:, KIND].copy()
-        is_locked(self.fd, 0)                            # a call of the kernel between the two orders them on any processor
+        is_locked(self.locks.fd, FAMILY)                 # a call of the kernel between the two orders them on any processor
         found = self.used(count)
         owner = self.member + 1
         mine = table[:, OWNER] == owner
@@ -371,6 +369,9 @@ class Heap:
     def place(self, size: int) -> int:
         """Where in the file `size` bytes can lie. Runs in `critical`."""
         place = self.header[NEXT_PLACE] or DATA
+        if place + size > self.size:
+            raise system.SharedMemoryLimit(f"shared memory: what a family shares takes at most {self.size} bytes in its life: the "
+                                           f"file system allows no larger files; start the program anew")
         self.header[NEXT_PLACE] = place + size
         return place
 
@@ -410,13 +411,14 @@ def heap() -> Heap:
             fd = system.anonymous_file()
             try:
                 _heap.append(Heap(fd))
-            finally:
+            except BaseException:
                 os.close(fd)
+                raise
     return _heap[-1]
 
 
 def join(fd: int) -> None:
-    """Belong to the family whose heap was opened as `fd` from now on."""
+    """Belong to the family whose file `fd` is from now on, which is to stay open."""
     with _starting:
         if not any(os.path.sameopenfile(fd, each.fd) for each in _heap[-1:]):
             _heap.append(Heap(fd))
@@ -435,6 +437,7 @@ def _after_fork_in_parent():
 def _after_fork_in_child():
     for each in _heap:
         each.after_fork_in_child()
+    _heap[:] = [each for each in _heap if not each.ended]
 
 
 _starting = survive_fork(threading.Lock())

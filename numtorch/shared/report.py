@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 
+from .filelocks import lives
 from .heap import (
     BLOCK,
     BLOCKS,
@@ -27,7 +28,7 @@ from .heap import (
     SINCE,
     TABLES,
 )
-from .system import Mapping, is_locked
+from .system import Mapping
 
 
 def families() -> list[str]:
@@ -58,7 +59,7 @@ def describe(path: str) -> str:
         for member in np.flatnonzero(members[:, IN_USE] == 1).tolist():
             holds = np.frombuffer(memory[HOLDS + member * BLOCKS:HOLDS + member * BLOCKS + count], np.uint8).astype(bool) & blocks
             pid = int(members[member, PROCESS])
-            state = "" if is_locked(fd, 1 + member) else ", which is dead: the next sweep frees what it held"
+            state = "" if lives(fd, member) else ", which is dead: the next sweep frees what it held"
             since = time.strftime("%H:%M:%S", time.localtime(members[member, SINCE]))
             lines.append(f"  process {pid} ({_command(pid)}) since {since}: holds {int(holds.sum())} blocks of "
                          f"{_bytes(sum(table[holds, CAPACITY].tolist()))}{state}")

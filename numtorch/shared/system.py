@@ -1,14 +1,12 @@
-"""What the system offers: anonymous files, mappings at a place in them, holes, and locks that end with the process."""
+"""What the system offers: anonymous files, mappings at a place in them, holes, and words to wait for."""
 from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import mmap
 import os
 import platform
 import resource
-import struct
 import sys
 import tempfile
 import time
@@ -21,8 +19,8 @@ _unmap = _library.munmap
 _unmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _FAILED = ctypes.c_void_p(-1).value
 PAGE = mmap.PAGESIZE
-MOST = 1 << 62                                           # bytes of the file: places in it are never used twice
-KEEP_SIZE, PUNCH_HOLE = 1, 2
+SIZES = (1 << 62, 1 << 53, 1 << 43)                      # bytes of the file, the most that a file system allows
+KEEP_SIZE, PUNCH_HOLE, MACOS_PUNCH_HOLE = 1, 2, 99
 
 
 class SharedMemoryLimit(RuntimeError):
@@ -30,7 +28,10 @@ class SharedMemoryLimit(RuntimeError):
 
 
 def anonymous_file() -> int:
-    """A file without a name: it lives in memory on Linux, and elsewhere in a temporary folder, whose entry is removed at once."""
+    """A file without a name: it lives in memory on Linux, and elsewhere in the temporary folder, whose entry is removed at once.
+
+    That is a plain file rather than `shm_open`'s: those of macOS get a size once and cannot be given back in parts.
+    """
     try:
         if hasattr(os, "memfd_create"):
             fd = os.memfd_create("numtorch", os.MFD_CLOEXEC)
@@ -39,17 +40,15 @@ def anonymous_file() -> int:
             os.unlink(name)
     except OSError as error:
         raise limit(error, 0) from None
-    try:
-        os.ftruncate(fd, MOST if LINUX else 1 << 40)
-    except OSError as error:
-        os.close(fd)
-        raise limit(error, MOST) from None
+    for size in SIZES:
+        try:
+            os.ftruncate(fd, size)
+            break
+        except OSError as error:
+            if error.errno not in (errno.EFBIG, errno.EINVAL) or size == SIZES[-1]:
+                os.close(fd)
+                raise limit(error, size) from None
     return fd
-
-
-def reopen(fd: int) -> int:
-    """The same file opened once more: locks belong to what was opened, so each process has one of its own."""
-    return os.open(f"/proc/self/fd/{fd}" if LINUX else f"/dev/fd/{fd}", os.O_RDWR | os.O_CLOEXEC)
 
 
 class Mapping:
@@ -73,6 +72,8 @@ def punch(fd: int, offset: int, size: int) -> None:
     """Give the memory of a piece of the file back; it reads as zeros from then on."""
     if LINUX:
         _library.fallocate(fd, KEEP_SIZE | PUNCH_HOLE, ctypes.c_int64(offset), ctypes.c_int64(size))
+    elif sys.platform == "darwin":
+        _library.fcntl(fd, MACOS_PUNCH_HOLE, (ctypes.c_int64 * 3)(0, offset, size))
 
 
 def write(fd: int, offset: int, address: int, nbytes: int) -> None:
@@ -96,8 +97,11 @@ def limit(error: OSError, nbytes: int) -> SharedMemoryLimit:
         soft = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
         text = f"files may have {soft} bytes (`ulimit -f`), and shared memory lies in a file that must be able to grow"
     elif number == errno.ENOSPC:
-        text = ("the system has no more memory for files in memory; a container's limit or /proc/sys/vm/overcommit_memory may be "
-                "what is reached")
+        if hasattr(os, "memfd_create"):
+            text = ("the system has no more memory for files in memory; a container's limit or /proc/sys/vm/overcommit_memory may "
+                    "be what is reached")
+        else:
+            text = f"{tempfile.gettempdir()} is full, where shared memory lies on this system; $TMPDIR says where else it may"
     elif number == errno.ENOMEM:
         soft = resource.getrlimit(resource.RLIMIT_AS)[0]
         if soft != resource.RLIM_INFINITY:
@@ -107,27 +111,6 @@ def limit(error: OSError, nbytes: int) -> SharedMemoryLimit:
     else:
         text = os.strerror(number or 0)
     return SharedMemoryLimit(f"shared memory: cannot have {nbytes} bytes more: {text} (error {number}: {os.strerror(number or 0)})")
-
-
-# ---------------------------------------------------------------- locks
-# Locks of bytes in the heap's file. They belong to what was opened ("open file description"), not to a process: a forked child can
-# be given one before it exists. The kernel lets go of them when the last descriptor of it is closed, by whatever death.
-SET_AND_WAIT = getattr(fcntl, "F_OFD_SETLKW", fcntl.F_SETLKW)
-SET = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
-GET = getattr(fcntl, "F_OFD_GETLK", fcntl.F_GETLK)
-
-
-def lock_of(byte: int, kind: int) -> bytes:
-    """What `fcntl` takes to lock or unlock a byte of the file."""
-    if LINUX:
-        return struct.pack("hhqqi0q", kind, os.SEEK_SET, byte, 1, 0)
-    return struct.pack("qqihh", byte, 1, 0, kind, os.SEEK_SET)
-
-
-def is_locked(fd: int, byte: int) -> bool:
-    """Whether somebody else has a lock on a byte."""
-    answer = fcntl.fcntl(fd, GET, lock_of(byte, fcntl.F_WRLCK))
-    return struct.unpack_from("h", answer, 0 if LINUX else 20)[0] != fcntl.F_UNLCK
 
 
 def copy(to: int, source: int, nbytes: int) -> None:

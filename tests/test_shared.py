@@ -1,0 +1,138 @@
+"""The heap of a family of processes: who lives, what is done where the system has less, and what is held by whom."""
+from __future__ import annotations
+
+import fcntl
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import numtorch as torch
+import numtorch.multiprocessing as mp
+from numtorch.shared import filelocks
+from numtorch.shared.heap import BLOCK, CAPACITY, IN_SEGMENT, KIND, heap
+
+MB = 1 << 20
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def large_bytes():
+    """Bytes of large blocks that anybody of this family uses."""
+    gc.collect()
+    home = heap()
+    home.tidy()
+    home.critical(home.sweep, True)
+    table = home.all_records[:home.header[2]]
+    return int(table[(table[:, KIND] == BLOCK) & (table[:, IN_SEGMENT] == 0), CAPACITY].sum())
+
+
+# ---------------------------------------------------------------- who lives
+def hold_beside_a_child(method, lock, report):
+    child = mp.get_context(method).Process(target=time.sleep, args=(100,))
+    child.start()
+    kept = torch.ones(5 * MB // 4).share_memory_()
+    lock.acquire()
+    report.put((child.pid, kept.numel()))
+    time.sleep(100)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_killed_parent_lets_go_though_its_children_live(method):
+    """Neither what children inherit nor what they are given keeps the locks of their parent."""
+    before = large_bytes()
+    context = mp.get_context("fork" if method == "fork" else "spawn")            # a forked child cannot use a forkserver of its parent's
+    lock, report = context.Lock(), context.Queue()
+    process = context.Process(target=hold_beside_a_child, args=(method, lock, report))
+    process.start()
+    child, _ = report.get(timeout=60)
+    end = time.monotonic() + 60
+    while len(heap().living()) < 3 and time.monotonic() < end:
+        time.sleep(0.01)
+    assert large_bytes() == before + 5 * MB
+    process.kill()
+    process.join()
+    os.kill(child, 0)
+    freed, free = large_bytes(), lock.acquire(timeout=5)
+    os.kill(child, signal.SIGKILL)
+    assert free and freed == before
+
+
+@pytest.mark.skipif(not hasattr(fcntl, "F_OFD_GETLK"), reason="looks from outside of the process' own locks")
+@pytest.mark.parametrize("child", ["begins", "dies", "is stuck"])
+def test_a_promise_lasts_until_the_child_has_its_lock(child, monkeypatch):
+    """Where locks are of processes, a number is never free between a parent's fork and the child's own lock, nor for ever after."""
+    monkeypatch.setattr(filelocks, "SECONDS", 0.2 if child == "is stuck" else 20)
+    file = os.memfd_create("locks")
+    outside, locks = os.open(f"/proc/self/fd/{file}", os.O_RDWR), filelocks.ProcessLocks(file)
+    assert locks.take(4) and not locks.promises(4)
+    locks.before_fork()
+    assert not locks.promise(4) and locks.promise(5)
+    pid = os.fork()
+    if not pid:
+        if child == "begins":
+            locks.after_fork_in_child(5)
+        if child != "dies":
+            time.sleep(100)
+        os._exit(0)
+    start = time.monotonic()
+    locks.after_fork_in_parent()
+    assert time.monotonic() - start < 10
+    assert locks.promises(5) == (child == "is stuck") and filelocks.lives(outside, 5) == (child != "dies")
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert not locks.promises(5) and not filelocks.lives(outside, 5) and filelocks.lives(outside, 4)
+    assert locks.take(5)
+    os.close(outside)
+    os.close(file)
+
+
+def test_a_child_whose_number_was_taken_ends():
+    """Its parent was killed, and what it held buried, before the child had its lock: it reads no memory that is another's now."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if not pid:
+        heap().child_birth -= 1
+        os.dup2(write, 2)
+        heap()._begin()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
+    os.close(write)
+    with open(read) as said:
+        assert "parent was killed before it had begun" in said.read()
+
+
+# ---------------------------------------------------------------- systems that have less
+LESS = """
+import fcntl, os
+without, opened = {without!r}, os.open
+def refuse(path, *arguments, **options):
+    if str(path).startswith(("/proc/self/fd/", "/dev/fd/")):
+        raise FileNotFoundError(2, "No such file or directory", path)
+    return opened(path, *arguments, **options)
+os.open = refuse
+for module in (os, fcntl):
+    for name in without:
+        if hasattr(module, name):
+            delattr(module, name)
+"""
+MACOS = ["memfd_create", "eventfd", "F_OFD_GETLK", "F_OFD_SETLK", "F_OFD_SETLKW"]
+CHOSEN = ["multiprocessing.py::test_tensors_travel_by_handle", "multiprocessing.py::test_large_memory_goes_at_the_last_drop",
+          "multiprocessing.py::test_a_killed_holder_lets_go", "multiprocessing.py::test_killed_at_each_step",
+          "multiprocessing.py::test_forks_of_a_busy_parent", "multiprocessing_workers.py::test_a_dead_holders_lock_is_free",
+          "multiprocessing_workers.py::test_pools[fork]", "multiprocessing_workers.py::test_pipes[spawn]",
+          "shared.py::test_a_killed_parent_lets_go_though_its_children_live[fork]"]
+
+
+@pytest.mark.parametrize("without", [[], MACOS], ids=["closed proc", "as macOS"])
+def test_systems_that_have_less(without, tmp_path):
+    """Where `/proc` is closed descriptors are passed and locks are processes'; macOS has no files in memory and no eventfd besides.
+    The tests of tensors between processes pass there, with all their processes."""
+    (tmp_path / "sitecustomize.py").write_text(LESS.format(without=without))
+    path = os.pathsep.join([str(tmp_path), ROOT, os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *["tests/test_" + t for t in CHOSEN]],
+                          capture_output=True, text=True, timeout=300, cwd=ROOT, env={**os.environ, "PYTHONPATH": path, "NUMTORCH_TEST_FORKS": "5"})
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
