@@ -157,6 +157,26 @@ def test_gradients_are_not_aliases():
     assert summed.backward(torch.ones(4, 3), ones).add_(torch.arange(4.)[:, None])[:, 0].tolist() == [1, 2, 3, 4]
 
 
+def test_a_weights_gradient_is_added_to_by_its_product():
+    """A linear layer's gradient is as large as all others together: there is no second pass over it, and none for what a layer's
+    single op hands on."""
+    module, x = nn.Sequential().add(nn.Linear(5, 4)).add(nn.ReLU()), torch.randn(3, 5)
+    for _ in range(2):
+        ones = torch.ones_like(module.forward(x))
+        module.zeroGradParameters()
+        with torch.profiler.profile() as profile:
+            module.backward(x, ones)
+    calls = {event.key: event.count for event in profile.key_averages()}
+    assert calls["addmm_"] == 1 and calls["add_"] == 1 and "clone" not in calls and "backward" not in calls
+    module.zeroGradParameters()
+    for scale in (1, 0.5):
+        module.backward(x, ones, scale)
+    masked = (module.get(0).output > 0).float()
+    assert module.get(0).gradWeight.allclose(1.5 * masked.t() @ x) and module.get(0).gradBias.allclose(1.5 * masked.sum(0))
+    with pytest.raises(RuntimeError, match="Mismatch in shape"):
+        module.get(0).accGradParameters(x, torch.ones(4, 3))
+
+
 def test_nothing_is_recorded_outside():
     module, x = nn.Linear(2, 2), torch.ones(1, 2, requires_grad=True)
     assert not module.forward(x).requires_grad and not module.backward(x, torch.ones(1, 2)).requires_grad and x.grad is None

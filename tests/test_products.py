@@ -96,3 +96,27 @@ def test_tensordots_single_element_keeps_the_dtype():
     one, several = torch.ones(1, dtype=torch.uint8), torch.ones(2, 4, dtype=torch.uint8)
     for found in (torch.tensordot(one, several, 1), torch.tensordot(several.t(), one, 1)):
         assert found.dtype is torch.uint8 and found.tolist() == [2] * 4
+
+
+@pytest.mark.parametrize("name, batch", [("addmm_", ()), ("baddbmm_", (2,))])
+def test_a_sum_in_place_is_the_products_kernel_alone(name, batch):
+    """Nothing is copied once the call is planned; and factors that share its memory are read before it is written."""
+    a, b, x = (torch.from_numpy(each).float() for each in arrays((*batch, 4, 3), (*batch, 3, 4), (*batch, 4, 4)))
+    for alpha in (1, 0.5):
+        total = x.clone()
+        for _ in range(2):
+            version = total._version
+            with torch.profiler.profile() as profile:
+                assert getattr(total, name)(a, b, alpha=alpha) is total
+            assert total._version == version + 1
+        assert sum(event.launches for event in profile.key_averages() if event.key.startswith("kernel")) == 1
+        np.testing.assert_allclose(total.numpy(), x.numpy() + 2 * alpha * (a.numpy() @ b.numpy()), rtol=1e-5)
+    for left, right in ((lambda t: t, lambda t: t), (lambda t: t.transpose(-1, -2), lambda t: x), (lambda t: x, lambda t: t)):
+        total = x.clone()
+        for _ in range(2):
+            expected = total.numpy() + left(total).numpy() @ right(total).numpy()
+            getattr(total, name)(left(total), right(total))
+            np.testing.assert_allclose(total.numpy(), expected, rtol=1e-4)
+    leaf = x.clone().requires_grad_()
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        getattr(leaf, name)(a, b)

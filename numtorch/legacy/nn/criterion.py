@@ -232,7 +232,9 @@ class CrossEntropyCriterion(Weighing):
         super().__init__(weights)
 
     def formula(self, input, target):
-        return F.cross_entropy(input.squeeze(), target.squeeze().long(), self.weights)
+        if 1 in input.shape:
+            input = input.squeeze()
+        return F.cross_entropy(input, target.squeeze().long(), self.weights)
 
 
 class MultiLabelSoftMarginCriterion(Weighing):

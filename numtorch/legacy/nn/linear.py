@@ -27,6 +27,16 @@ class Linear(Weighted):
     def formula(self, input, weight, bias=None):
         return F.linear(input, weight, bias)
 
+    untracked = ("weight",)                              # most of what a network's gradients are: the product itself adds to them
+
+    def _add_untracked(self, input, gradOutput, scale):
+        if self.gradWeight is not None:
+            outputs, inputs = self.gradWeight.shape
+            if gradOutput.shape != (*input.shape[:-1], outputs):
+                raise RuntimeError(f"Mismatch in shape: Linear expected a gradOutput of {[*input.shape[:-1], outputs]}, got "
+                                   f"{list(gradOutput.shape)}")
+            self.gradWeight.addmm_(gradOutput.reshape(-1, outputs).t(), input.detach().reshape(-1, inputs), alpha=scale)
+
     def _shown(self):
         outputs, inputs = self.weight.shape
         return f"({inputs} -> {outputs})" + ("" if self.bias is not None else " without bias")

@@ -308,6 +308,10 @@ class Layer(Module):
     """
 
     inplace = False
+    untracked: tuple = ()                                # the parameters whose gradients `_add_untracked` adds, not the tape
+
+    def _add_untracked(self, input, gradOutput, scale):
+        """Add to the gradients of the untracked parameters."""
 
     def formula(self, input, **weights):
         """The output, by ops.
@@ -320,7 +324,7 @@ class Layer(Module):
 
     def updateOutput(self, input):
         given = map_tensors(Tensor.clone, input) if self.inplace else input
-        record = Record(given, self._parameters(), (), self.gradInput is not None)
+        record = Record(given, self._parameters(), (), self.gradInput is not None, self.untracked)
         if self._record is not None:                     # else the container that it is in has done so
             self._release()
         result = record.run(self.formula).result
@@ -338,31 +342,40 @@ class Layer(Module):
         """The record of a run with this input and these parameters: the last one, where they have not changed since."""
         weights, record, tracked = self._parameters(), self._record, self.gradInput is not None
         if record is None or tracked > record.tracked or not record.is_of(input, weights):
-            record = self._record = Record(input, weights, (), tracked).run(self.formula)
+            record = self._record = Record(input, weights, (), tracked, self.untracked).run(self.formula)
         return record
 
     def _walk(self, input, gradOutput, scale, of_input, of_parameters):
         """One backward for what is asked of it."""
-        record, gradOutput = self._recorded(input), map_tensors(Tensor.detach, gradOutput)
-        leaves = record.inputs if of_input and self.gradInput is not None else []
-        weights = record.weights if of_parameters else {}
-        if leaves:
+        self._along_the_tape(input, gradOutput, scale, of_input, of_parameters)
+        if of_parameters and self.untracked:
+            self._add_untracked(input, gradOutput, scale)
+        return self.gradInput
+
+    def _along_the_tape(self, input, gradOutput, scale, of_input, of_parameters):
+        record = self._recorded(input)
+        if type(gradOutput) is not Tensor or gradOutput.node is not None:
+            gradOutput = map_tensors(Tensor.detach, gradOutput)
+        leaves, totals = [], {}
+        if of_input and self.gradInput is not None:
+            leaves = record.inputs
             emptied(self.gradInput)
-        if of_input and of_parameters and scale == 1 and (leaves or weights) and record.can_add(gradOutput):
-            totals = {name: getattr(self, gradient_name(name)) for name in weights}
-            if all(total is not None for total in totals.values()):
+        if of_parameters:
+            for name in record.weights:
+                if name not in self.untracked:
+                    totals[name] = getattr(self, gradient_name(name))
+            if of_input and scale == 1 and (leaves or totals) and all(total is not None for total in totals.values()) \
+                    and record.can_add(gradOutput):
                 gradients = record.add_gradients(gradOutput, totals)
                 if leaves:
                     self.gradInput = kept(self.gradInput, record.like_input(gradients))
-                return self.gradInput
-        gradients = record.gradients([*leaves, *weights.values()], gradOutput)
-        for name, gradient in zip(weights, gradients[len(leaves):]):
-            total = getattr(self, gradient_name(name))
+                return
+        gradients = record.gradients([*leaves, *[record.weights[name] for name in totals]], gradOutput)
+        for total, gradient in zip(totals.values(), gradients[len(leaves):]):
             if total is not None:
                 total.add_(gradient) if scale == 1 else total.add_(gradient, alpha=scale)
         if leaves:
             self.gradInput = kept(self.gradInput, record.like_input(apart(gradients[:len(leaves)], gradOutput)))
-        return self.gradInput
 
     def updateGradInput(self, input, gradOutput):
         return self._walk(input, gradOutput, 1, True, False)

@@ -1,7 +1,7 @@
 """How a module or a criterion computes: a formula of ops, run under the tape on tensors of its own.
 
-Gradients are those of the tape, so no class writes any. The record of the last run is kept until the next; it is no part of what is
-saved, cloned or converted.
+Gradients are those of the tape, so no class writes any but `Linear`, whose weight's product adds to them where they are kept. The
+record of the last run is kept until the next; it is no part of what is saved, cloned or converted.
 """
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import functools
 
 from ...autograd.api import grad
 from ...autograd.engine import run_backward
-from ...autograd.graph import Leaf
+from ...autograd.graph import Leaf, Output
 from ...autograd.modes import enable_grad, modes
 from ...layout import contiguous_format
 from ...ops.creation.fill import zeros
@@ -37,6 +37,7 @@ class Record:
         weights: parameters by name.
         fixed: what else the formula is given; it has no gradient.
         tracked: whether the input's gradient may be asked for.
+        untracked: names of weights whose gradients may not.
 
     Attributes:
         leaves: the input as the formula was given it.
@@ -47,12 +48,22 @@ class Record:
 
     __slots__ = ("leaves", "inputs", "weights", "result", "tracked", "_known", "_versions", "_fixed")
 
-    def __init__(self, input, weights, fixed=(), tracked: bool = True) -> None:
+    def __init__(self, input, weights, fixed=(), tracked: bool = True, untracked=()) -> None:
         taken = _leaf if tracked else Tensor.detach
-        self.tracked, self.leaves = tracked, taken(input) if isinstance(input, Tensor) else map_tensors(taken, input)
-        self.inputs, self.weights = _listed(self.leaves), {name: _leaf(weight) for name, weight in weights.items()}
-        self._known = [*self.inputs, *self.weights.values(), *(_listed(fixed) if fixed else ())]
-        self._versions, self._fixed = [tensor.storage.version for tensor in self._known], fixed
+        if isinstance(input, Tensor):
+            self.leaves = leaf = taken(input)
+            self.inputs = [leaf]
+        else:
+            self.leaves = map_tensors(taken, input)
+            self.inputs = _listed(self.leaves)
+        self.tracked, self._fixed, self._known = tracked, fixed, [*self.inputs]
+        self.weights = {}
+        for name, weight in weights.items():
+            self.weights[name] = leaf = weight.detach() if name in untracked else _leaf(weight)
+            self._known.append(leaf)
+        if fixed:
+            self._known += _listed(fixed)
+        self._versions = [tensor.storage.version for tensor in self._known]
 
     def run(self, formula) -> Record:
         """Compute the result.
@@ -85,7 +96,10 @@ class Record:
         Args:
             input, weights, fixed: as they were given.
         """
-        tensors = [*_listed(input), *weights.values(), *(_listed(fixed) if fixed else ())]
+        tensors = [input] if isinstance(input, Tensor) else _listed(input)
+        tensors += weights.values()
+        if fixed:
+            tensors += _listed(fixed)
         if len(tensors) != len(self._known):
             return False
         for tensor, known, version in zip(tensors, self._known, self._versions):
@@ -93,7 +107,7 @@ class Record:
             if storage is not known.storage or storage.version != version or tensor.address != known.address \
                     or tensor.layout is not known.layout:
                 return False
-        return all(isinstance(given, (Tensor, list)) or known == given for known, given in zip(self._fixed, fixed))
+        return not fixed or all(isinstance(given, (Tensor, list)) or known == given for known, given in zip(self._fixed, fixed))
 
     def gradients(self, wanted, grad_output=None) -> list:
         """The gradients of some leaves, zeros for those that have none.
@@ -114,7 +128,7 @@ class Record:
             return [_zeros(leaf) for leaf in wanted]
         starts = None if grad_output is None else [start for start, result in zip(given, results) if result.node is not None]
         found = grad(roots, leaves, starts, retain_graph=True, allow_unused=True)
-        if len(found) == len(wanted) and None not in found:
+        if len(found) == len(wanted) and all(gradient is not None for gradient in found):
             return list(found)
         ready = iter(found)
         gradients = [None if leaf.node is None else next(ready) for leaf in wanted]
@@ -142,11 +156,24 @@ class Record:
         Returns:
             The gradients of the input's tensors, zeros for those that have none, in memory of their own.
         """
-        leaves, weights = [leaf.node for leaf in self.inputs], [leaf.node for leaf in self.weights.values()]
-        for leaf, name in zip(weights, self.weights):
-            leaf.grad = totals[name]
+        leaves, weights = [leaf.node for leaf in self.inputs], [self.weights[name].node for name in totals]
+        for leaf, total in zip(weights, totals.values()):
+            leaf.grad = total
         try:
-            run_backward((self.result.node,), (grad_output,), True, False)
+            node = self.result.node
+            if not _one_op(node):
+                run_backward((node,), (grad_output,), True, False)
+            else:                                        # what the engine would do for one node, which most formulas are
+                before = modes.recording, modes.grad
+                modes.recording = modes.grad = False
+                try:
+                    outgoing = node.backward(grad_output)
+                finally:
+                    modes.recording, modes.grad = before
+                taken = [grad_output.storage]
+                for leaf, gradient in zip(node.edges, outgoing):
+                    if leaf is not None and gradient is not None:
+                        leaf.grad = _own(gradient, taken) if leaf.grad is None else leaf.grad.add_(gradient)
             return [_zeros(tensor) if leaf is None or leaf.grad is None else leaf.grad for leaf, tensor in zip(leaves, self.inputs)]
         finally:
             for leaf in (*leaves, *weights):
@@ -163,6 +190,16 @@ class Record:
             return tensors[0]
         ready = iter(tensors)
         return map_tensors(lambda leaf: next(ready), self.leaves)
+
+
+def _one_op(node) -> bool:
+    """Whether behind a node there are leaves only."""
+    if modes.anomaly or node.outputs != 1 or type(node) in (Leaf, Output):
+        return False
+    for edge in node.edges:
+        if edge is not None and type(edge) is not Leaf:
+            return False
+    return True
 
 
 def _zeros(leaf):
@@ -220,14 +257,17 @@ def apart(gradients, others) -> list:
         gradients: a list of tensors.
         others: a tensor or a table of tensors.
     """
-    taken, out = [tensor.storage for tensor in _listed(others)], []
-    for gradient in gradients:
-        layout = gradient.layout
-        if gradient.storage in taken or not (layout.contiguous or layout.non_overlapping_and_dense()):
-            gradient = gradient.clone(memory_format=contiguous_format)
-        taken.append(gradient.storage)
-        out.append(gradient)
-    return out
+    taken = [tensor.storage for tensor in _listed(others)]
+    return [_own(gradient, taken) for gradient in gradients]
+
+
+def _own(gradient, taken):
+    """A gradient, or its copy where its storage is taken or an element stands for several; its storage is taken then."""
+    layout = gradient.layout
+    if gradient.storage in taken or not (layout.contiguous or layout.non_overlapping_and_dense()):
+        gradient = gradient.clone(memory_format=contiguous_format)
+    taken.append(gradient.storage)
+    return gradient
 
 
 def total(gradients):

@@ -18,6 +18,7 @@ from ..core.primitive import Primitive, derivative_of
 from ..memory.assign import copy_
 from ..memory.copies import plan_copy
 from ..memory.resize import into
+from ..memory.writing import share_memory
 from ..pointwise import arithmetic
 from ..reduce.reductions import sum_to_size
 from ..shape.views import permute, reshape, unsqueeze
@@ -270,13 +271,30 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
     return result if out is None else into(out, result)
 
 
-def _in_place(function, shown):
+def _where_it_lies(primitive, x, a, b, beta, alpha) -> bool:
+    """Add to `x` in the product's kernel, where nothing is recorded, the plan is known and no factor shares its memory."""
+    if not (type(x) is type(a) is type(b) is Tensor) or x._base is not None or x.node is not None or a.node is not None \
+            or b.node is not None:
+        return False
+    plan = primitive.plans.get((x.layout, a.layout, b.layout, beta, alpha))
+    if plan is None or plan.copy is None or plan.out is not x.layout or x.layout.dtype.category < 2 or share_memory(x, a) \
+            or share_memory(x, b):
+        return False
+    plan.add_to(x, a, b)
+    x.storage.version += 1
+    x.storage.writer = f"{primitive.name}_"
+    return True
+
+
+def _in_place(function, shown, primitive=None):
     factors, name = ", ".join(list(inspect.signature(function).parameters)[1:3]), function.__name__
 
     def form(self, first=None, second=None, *, beta=1, alpha=1, **named) -> Tensor:
         if named:
             factors = [f for f in (first, second) if f is not None]
             result = function(self, *factors, beta=beta, alpha=alpha, **named)
+        elif primitive is not None and _where_it_lies(primitive, self, first, second, beta, alpha):
+            return self
         else:
             result = function(self, first, second, beta=beta, alpha=alpha)
         return copy_(self, result)
@@ -299,8 +317,8 @@ def _in_place(function, shown):
 
 
 _A, _B = "torch.tensor([[1., 2.]])", "torch.tensor([[3.], [4.]])"
-addmm_ = _in_place(addmm, ("[[1.]]", f"x.addmm_({_A}, {_B})", "tensor([[12.]])"))
+addmm_ = _in_place(addmm, ("[[1.]]", f"x.addmm_({_A}, {_B})", "tensor([[12.]])"), ADDMM)
 addmv_ = _in_place(addmv, ("[1.]", f"x.addmv_({_A}, torch.tensor([3., 4.]))", "tensor([12.])"))
-baddbmm_ = _in_place(baddbmm, ("[[[1.]]]", f"x.baddbmm_({_A}[None], {_B}[None])", "tensor([[[12.]]])"))
+baddbmm_ = _in_place(baddbmm, ("[[[1.]]]", f"x.baddbmm_({_A}[None], {_B}[None])", "tensor([[[12.]]])"), BADDBMM)
 addbmm_ = _in_place(addbmm, ("[[1.]]", f"x.addbmm_({_A}[None], {_B}[None])", "tensor([[12.]])"))
 addr_ = _in_place(addr, ("[[1., 1.]]", "x.addr_(torch.tensor([2.]), torch.tensor([3., 4.]))", "tensor([[7., 9.]])"))
